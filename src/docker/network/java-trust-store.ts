@@ -29,7 +29,9 @@ export function javaTrustStore(pem: string, created = Date.now()): Buffer {
 const certificatesIn = (pem: string): readonly Buffer[] =>
   [...new Set(pem.match(CERTIFICATE) ?? [])]
     .map((block) => Buffer.from(block.split("-----")[2] ?? "", "base64"))
-    .filter((der) => der[0] === 0x30 && der[1] === 0x82 && der.readUInt16BE(2) === der.length - 4);
+    .filter(
+      (der) => der.length > 4 && der.readUInt16BE(0) === 0x30_82 && der.readUInt16BE(2) === der.length - 4,
+    );
 
 const CERTIFICATE = /-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g;
 

@@ -1,0 +1,84 @@
+import assert from "node:assert/strict";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
+import path from "node:path";
+import test from "node:test";
+import type { Connection } from "../../../src/core/network.ts";
+import type { Engine } from "../../../src/docker/engine.ts";
+import { parseGrant } from "../../../src/core/grant.ts";
+import {
+  blockedSince,
+  networkFolder,
+  type NetworkRequest,
+  openNetwork,
+  refuseRemote,
+  reopenNetwork,
+} from "../../../src/docker/network/box-network.ts";
+import { scratch } from "../../fixtures/scratch.ts";
+
+const OWNER = { pid: process.pid, start: "1", boot: "b" };
+const REQUEST: NetworkRequest = {
+  grants: [parseGrant("registry.test")],
+  trust: () => Promise.resolve("-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n"),
+};
+
+const at = (host: string): Engine => ({ endpoint: { host } }) as unknown as Engine;
+
+test("an engine that may be on another machine gives no box a network, and says what would", () => {
+  refuseRemote(at("unix:///run/docker.sock"));
+  for (const host of ["tcp://127.0.0.1:2375", "ssh://me@build.test", "https://10.0.0.1:2376"])
+    assert.throws(() => refuseRemote(at(host)), { exit: 6, remedy: /unset DOCKER_HOST/ });
+});
+
+const modeOf = (file: string): string => (statSync(file).mode & 0o777).toString(8);
+
+test("its folder has the socket and what tools need, for others to pass through and nobody to write", async () => {
+  await using place = await scratch();
+  const folder = networkFolder(place.path, "0123456789abcdef");
+  const network = await openNetwork(REQUEST, { folder, owner: OWNER });
+  assert.deepEqual(readdirSync(folder).toSorted(), ["apt.conf", "ca.jks", "ca.pem", "egress.sock"]);
+  assert.equal(readFileSync(path.join(folder, "ca.pem"), "utf8"), await REQUEST.trust());
+  assert.deepEqual(
+    ["", "ca.pem", "ca.jks"].map((name) => modeOf(path.join(folder, name))),
+    ["711", "644", "644"],
+  );
+  assert.equal(modeOf(path.dirname(folder)), "700", "no other user of the host comes that far");
+  assert.equal(network.env["HTTPS_PROXY"], "http://127.0.0.1:3128");
+  await network.leave();
+  assert.equal(existsSync(path.join(folder, "egress.sock")), false);
+  const again = await reopenNetwork(folder, REQUEST);
+  assert.ok(existsSync(path.join(folder, "egress.sock")));
+  await again?.remove();
+  assert.equal(existsSync(path.dirname(folder)), false);
+  assert.equal(await reopenNetwork(folder, REQUEST), undefined);
+});
+
+test("trust that cannot be had leaves nothing behind", async () => {
+  await using place = await scratch();
+  const folder = networkFolder(place.path, "0123456789abcdef");
+  const broken = { ...REQUEST, trust: () => Promise.reject(new Error("no such file")) };
+  await assert.rejects(openNetwork(broken, { folder, owner: OWNER }), /no such file/);
+  assert.equal(existsSync(path.dirname(folder)), false);
+});
+
+const LINE: Connection = {
+  at: 100,
+  host: "a.test",
+  port: 443,
+  method: null,
+  verdict: "denied",
+  rule: "not-granted",
+  reason: "the host a.test is not granted",
+  up: 0,
+  down: 0,
+};
+
+test("of a flood each host stands once, and no more than fifty of them", () => {
+  const many = Array.from({ length: 300 }, (_, each) => ({ ...LINE, host: `h${each % 100}.test` }));
+  const lines = [{ ...LINE, at: 99 }, { ...LINE, verdict: "allowed" as const }, ...many, LINE, LINE];
+  const found = blockedSince({ connections: () => lines }, 100);
+  assert.equal(found.length, 50);
+  assert.ok(found.every(({ times }) => times === 3));
+  assert.deepEqual(blockedSince({ connections: () => [{ ...LINE, at: 99 }, LINE, LINE] }, 100), [
+    { host: "a.test", port: 443, method: null, rule: LINE.rule, reason: LINE.reason, times: 2 },
+  ]);
+});
