@@ -226,21 +226,22 @@ function limitsCard(runs: readonly RunReport[]): Html | undefined {
 function networkCard(runs: readonly RunReport[]): Html | undefined {
   const { reached, refused } = networkWords(runs.flatMap(({ network }) => network));
   if (reached.length + refused.length === 0) return undefined;
-  const list = (name: string, lines: readonly string[]): Html | undefined =>
-    lines.length === 0
-      ? undefined
-      : markup`<h3>${name} (${lines.length})</h3>
-          <ul class="paths">
-            ${lines.slice(0, MAX_HOSTS).map((line) => markup`<li>${line}</li>`)}
-          </ul>
-          ${lines.length > MAX_HOSTS ? markup`<p class="soft">and ${lines.length - MAX_HOSTS} more: harness report --json</p>` : undefined}`;
   return markup`<section class="card held" id="network">
     <h2>Network</h2>
-    ${list("Reached", reached)} ${list("Refused", refused)}
+    ${hostList("Reached", reached)} ${hostList("Refused", refused)}
   </section>`;
 }
 
 const MAX_HOSTS = 200;
+
+const hostList = (name: string, lines: readonly string[]): Html | undefined =>
+  lines.length === 0
+    ? undefined
+    : markup`<h3>${name} (${lines.length})</h3>
+        <ul class="paths">
+          ${lines.slice(0, MAX_HOSTS).map((line) => markup`<li>${line}</li>`)}
+        </ul>
+        ${lines.length > MAX_HOSTS ? markup`<p class="soft">and ${lines.length - MAX_HOSTS} more: harness report --json</p>` : undefined}`;
 
 const howOf = (run: RunReport, name: string): string => {
   const end = callsOf(run).find(({ call }) => call === name)?.end;

@@ -77,13 +77,14 @@ done`;
   },
 );
 
-test("who speaks to the socket itself is judged as everybody", { skip }, async () => {
-  visits.length = 0;
-  const ask = (host: string): string =>
-    python(`import socket
+const ask = (host: string): string =>
+  python(`import socket
 s = socket.socket(1); s.connect("/run/harness/egress.sock")
 s.sendall(b"GET http://${host}/ HTTP/1.1\\r\\nHost: ${host}\\r\\nConnection: close\\r\\n\\r\\n")
 print(s.makefile().readline().strip())`);
+
+test("who speaks to the socket itself is judged as everybody", { skip }, async () => {
+  visits.length = 0;
   assert.match(await said(ask("elsewhere.test")), /^HTTP\/1\.1 403 /);
   assert.deepEqual(visits, []);
   assert.match(await said(ask("plain.test")), /^HTTP\/1\.1 200 /);
