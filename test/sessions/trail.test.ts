@@ -39,6 +39,7 @@ test("of each event there is what somebody may want to check later, in order", (
       "call.ended",
       "check.started",
       "check.ended",
+      "connection",
       "notice",
       "compaction",
       "rolled_back",
