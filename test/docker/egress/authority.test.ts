@@ -136,7 +136,7 @@ test("whatever is read is read as itself again, and holds nothing that a header 
       const again = parseAuthority(found.host.includes(":") ? `[${found.host}]` : found.host, found.port);
       assert.deepEqual(again, found);
     }),
-    { numRuns: 500 },
+    { numRuns: 200 },
   );
 });
 

@@ -2,8 +2,10 @@ import assert from "node:assert/strict";
 import { once } from "node:events";
 import { connect } from "node:net";
 import test from "node:test";
+import { createServer, type TLSSocket } from "node:tls";
 import { HarnessError } from "../../../src/core/errors.ts";
 import { isUnreadable, parseAuthority } from "../../../src/docker/egress/authority.ts";
+import { makeSessionAuthority } from "../../../src/docker/egress/session-authority.ts";
 import { proxyFor, upstreamFrom } from "../../../src/docker/egress/upstream-proxy.ts";
 import {
   answering,
@@ -83,6 +85,25 @@ test("a plain request is told to the proxy as a whole address", async () => {
   assert.match(await exchange(way.proxy.socket, PLAIN), /by proxy$/);
   assert.match(proxy.came(), /^GET http:\/\/example\.org\/a HTTP\/1\.1\r\nHost: example\.org\r\n/);
   assert.ok(proxy.came().includes(`Proxy-Authorization: ${BASIC}\r\n`));
+});
+
+test("a proxy that is spoken to by TLS is verified, and what comes right behind its answer is not lost", async () => {
+  const authority = makeSessionAuthority();
+  const server = createServer({ SNICallback: (_, give) => give(null, authority.contextFor("localhost")) });
+  server.on("secureConnection", (socket: TLSSocket) => {
+    socket.on("error", () => undefined);
+    socket.once("data", () => socket.write("HTTP/1.1 200 OK\r\n\r\nfirst words"));
+  });
+  await using proxy = await stub(() => undefined, server);
+  const secured = { HTTPS_PROXY: `https://localhost:${proxy.port}` };
+  await using way = await egress(1, { grants: GRANTS, env: secured, roots: authority.pem });
+  const { client } = await connected(way.proxy.socket, "example.org:443");
+  client.write(await clientHello({ servername: "example.org" }));
+  assert.equal(String((await once(client, "data"))[0]), "first words");
+  client.destroy();
+  await using stranger = await egress(1, { grants: GRANTS, env: secured, roots: makeSessionAuthority().pem });
+  const refused = await exchange(stranger.proxy.socket, "CONNECT example.org:443 HTTP/1.1\r\n\r\n");
+  assert.match(refused, /^HTTP\/1\.1 502 [^]*the host's proxy cannot be reached/);
 });
 
 test("what NO_PROXY names is reached without it", async () => {
