@@ -66,9 +66,9 @@ export async function madeAnew({
   things.defer(() => removePlace(place, maker.onWarning));
   signal.throwIfAborted();
   const planned = overVolume(plan, workspace, place);
-  const network = await networkOf(request, prepared);
+  const opening = await networkOf(request, prepared);
   // Behind the container: what that runs still has its way out until it is gone.
-  if (network !== undefined) things.defer(() => removeNetwork(network, maker.onWarning));
+  if (opening !== undefined) things.defer(() => removeOpened(opening, maker.onWarning));
   const container = await verifiedContainer(maker.engine, planned, {
     door: door?.ask,
     faults: place.faults,
@@ -77,16 +77,21 @@ export async function madeAnew({
   things.defer(container.close);
   if (request.watchChanges && place.snapshot)
     await snapshotIn(container.client, workspace.path, belowWorkspace(workspace.path, protection));
-  return { container, plan: planned, place, network };
+  return { container, plan: planned, place, network: await opening?.opened };
 }
 
-const networkOf = async (
-  { network }: BoxRequest,
-  { plan, owner }: Prepared,
-): Promise<BoxNetwork | undefined> =>
+type Opening = Awaited<ReturnType<typeof openNetwork>>;
+
+const networkOf = async ({ network }: BoxRequest, { plan, owner }: Prepared): Promise<Opening | undefined> =>
   network === undefined || plan.network === undefined
     ? undefined
     : openNetwork(network, { folder: plan.network.folder, owner });
+
+/** One that could not be opened has left nothing. */
+async function removeOpened({ opened }: Opening, onWarning: (text: string) => void): Promise<void> {
+  const network = await opened.catch(() => undefined);
+  if (network !== undefined) await removeNetwork(network, onWarning);
+}
 
 const removeNetwork = async (network: BoxNetwork, onWarning: (text: string) => void): Promise<void> => {
   await network.remove().catch((thrown: unknown) => {

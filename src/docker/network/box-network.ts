@@ -46,22 +46,30 @@ export function refuseRemote({ endpoint }: Engine): void {
   );
 }
 
-/** For a box that is made now. */
+/** For a box that is made now. The folder is there when this resolves, and the container can be made over it meanwhile. */
 export async function openNetwork(
   request: NetworkRequest,
   { folder, owner }: { readonly folder: string; readonly owner: Owner },
-): Promise<BoxNetwork> {
+): Promise<{ readonly opened: Promise<BoxNetwork> }> {
   const above = path.dirname(folder);
   const id = path.basename(above);
   await makeBoxFolder(path.dirname(path.dirname(above)), id, owner);
   try {
     await mkdir(folder, { mode: 0o755 });
-    return await openIn(folder, request);
   } catch (thrown) {
-    await removeBoxFolder({ path: above, id }).catch(() => undefined);
+    await removed(above);
     throw thrown;
   }
+  const opened = openIn(folder, request).catch(async (thrown: unknown) => {
+    await removed(above);
+    throw thrown;
+  });
+  opened.catch(() => undefined);
+  return { opened };
 }
+
+const removed = (above: string): Promise<void> =>
+  removeBoxFolder({ path: above, id: path.basename(above) }).catch(() => undefined);
 
 /** For a box that was frozen with this folder; undefined where that is gone. */
 export async function reopenNetwork(

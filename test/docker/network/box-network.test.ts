@@ -34,7 +34,8 @@ const modeOf = (file: string): string => (statSync(file).mode & 0o777).toString(
 test("its folder has the socket and what tools need, for others to pass through and nobody to write", async () => {
   await using place = await scratch();
   const folder = networkFolder(place.path, "0123456789abcdef");
-  const network = await openNetwork(REQUEST, { folder, owner: OWNER });
+  const { opened } = await openNetwork(REQUEST, { folder, owner: OWNER });
+  const network = await opened;
   assert.deepEqual(readdirSync(folder).toSorted(), ["apt.conf", "ca.jks", "ca.pem", "egress.sock"]);
   assert.equal(readFileSync(path.join(folder, "ca.pem"), "utf8"), await REQUEST.trust());
   assert.deepEqual(
@@ -56,7 +57,8 @@ test("trust that cannot be had leaves nothing behind", async () => {
   await using place = await scratch();
   const folder = networkFolder(place.path, "0123456789abcdef");
   const broken = { ...REQUEST, trust: () => Promise.reject(new Error("no such file")) };
-  await assert.rejects(openNetwork(broken, { folder, owner: OWNER }), /no such file/);
+  const { opened } = await openNetwork(broken, { folder, owner: OWNER });
+  await assert.rejects(opened, /no such file/);
   assert.equal(existsSync(path.dirname(folder)), false);
 });
 
