@@ -71,6 +71,7 @@ class Gathering {
   readonly #sources: { from: string; added: number }[] = [];
   readonly #troubles: string[] = [];
   readonly #read = new Set<string>();
+  readonly #blocks = new Set<string>();
   #bytes = 0;
 
   /** The one file there is; where there is none, what the system tells by other ways, or what Node brings along. */
@@ -99,10 +100,9 @@ class Gathering {
       );
       if (names.length > MOST_FILES)
         this.#troubles.push(`${from}: ${folder} has more than ${MOST_FILES} files`);
-      const texts: string[] = [];
-      for (const name of names.toSorted().slice(0, MOST_FILES))
-        texts.push((await this.#text(path.join(folder, name), from)) ?? "");
-      this.#add(texts.join("\n"), `${from} (${folder})`, false);
+      const files = names.toSorted().slice(0, MOST_FILES);
+      const texts = await Promise.all(files.map((name) => this.#text(path.join(folder, name), from)));
+      this.#add(texts.map((text) => text ?? "").join("\n"), `${from} (${folder})`, false);
     } catch (thrown) {
       this.#troubles.push(`${from}: ${folder}: ${reasonOf(thrown)}`);
     }
@@ -127,7 +127,10 @@ class Gathering {
     const blocks = text.match(BLOCK) ?? [];
     let unreadable = 0;
     for (const block of blocks) {
+      // The same file stands behind several names: to have each block read again would take longer than making a box.
+      if (this.#blocks.has(block)) continue;
       const certificate = readCertificate(block);
+      if (certificate !== undefined) this.#blocks.add(block);
       if (certificate === undefined) unreadable += 1;
       else if (this.#certificates.size < MOST_CERTIFICATES) this.#certificates.set(...certificate);
     }
