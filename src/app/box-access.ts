@@ -12,6 +12,8 @@ import { readSystem } from "../docker/host-programs.ts";
 import { layersIn } from "../docker/isolation/layer-record.ts";
 import { discardParked, holds, standingsOf } from "../docker/isolation/parked-files.ts";
 import { checkpointStores } from "./checkpoint-access.ts";
+import { startServices } from "./box-services.ts";
+import { environmentFor } from "./workspace-environment.ts";
 import { networkFor } from "./granted-network.ts";
 import { type Host, packageRoot } from "./host.ts";
 /** Finds the container engine and opens boxes on it. */
@@ -56,6 +58,8 @@ export async function openBoxFor(opening: BoxOpening, signal: AbortSignal): Prom
   const maker = { engine, root: packageRoot, uid: host.uid, home, stateDir: state, onWarning: warn };
   const { mode, image, isolation, memory, cpus, pids, on_ask, park_timeout } = settings;
   const limits = { memory, cpus, pids };
+  const environment =
+    opening.ownOnly === true ? undefined : await environmentFor(engine, { host, settings, workspace, warn });
   const parks = opening.parks === true && on_ask === "park" && park_timeout > 0;
   const request = {
     workspace,
@@ -69,14 +73,33 @@ export async function openBoxFor(opening: BoxOpening, signal: AbortSignal): Prom
     beside: opening.beside === true,
     ownOnly: opening.ownOnly === true,
     ...(network === undefined ? {} : { network }),
+    ...(environment === undefined ? {} : { environment }),
     ...(parks ? { parks: park_timeout } : {}),
     ...(opening.takesUp === undefined ? {} : { takesUp: opening.takesUp }),
   };
-  if (keep === null || isolation === "bind") return startBox(maker, request, signal);
+  const services = environment?.services ?? [];
+  if (keep === null || isolation === "bind")
+    return withServices(startBox(maker, request, signal), services, signal);
   // Nothing is run before both are done.
   const noted = noteLayerBase({ stateDir: state, workspace, session: keep, isolation, warn });
-  const [box] = await Promise.all([startBox(maker, request, signal), noted]);
+  const [box] = await Promise.all([withServices(startBox(maker, request, signal), services, signal), noted]);
   return box;
+}
+
+async function withServices(
+  starting: Promise<OwnedBox>,
+  services: Parameters<typeof startServices>[1],
+  signal: AbortSignal,
+): Promise<OwnedBox> {
+  const box = await starting;
+  if (services.length === 0) return box;
+  try {
+    await startServices(box, services, signal);
+    return box;
+  } catch (thrown) {
+    await box[Symbol.asyncDispose]();
+    throw thrown;
+  }
 }
 
 export function noEngine(failure: NoEngine, remedy: string): HarnessError {

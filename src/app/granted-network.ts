@@ -25,7 +25,7 @@ export async function networkFor(
   };
   const { onConnection } = given;
   const told = onConnection === undefined ? {} : { onConnection };
-  return { grants: await grantsFor(given, signal), env: host.env, trust, ...told };
+  return { grants: await grantsFor(given, signal), trust, ...told };
 }
 
 async function grantsFor(

@@ -1,5 +1,6 @@
 import type { Config } from "../config/load-config.ts";
 import type { Engine } from "../docker/engine.ts";
+import { removeEnvironments } from "./own-environments.ts";
 import { removeBoxes, removeImages } from "../docker/remove-all.ts";
 import { downSidecars, upSidecar } from "../docker/sidecar-lifecycle.ts";
 import {
@@ -104,6 +105,7 @@ export async function tearDown(host: Host, { images: purge, volumes, models }: P
   const keep = models ? [] : [MODELS_VOLUME];
   const sidecars = await downSidecars(engine.api, SIDECARS.name, { volumes, keep });
   const pulled = Object.values(SIDECARS.services).map(({ image }) => image);
+  if (purge) await removeEnvironments(host, "all");
   const images = purge ? await removeImages(engine, pulled) : [];
   return { boxes, sidecars, images };
 }

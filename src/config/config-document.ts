@@ -99,6 +99,7 @@ const AS_WRITTEN: ReadonlySet<string> = new Set([
   "on_ask",
   "isolation",
   "image",
+  "env",
   "check",
   "memory",
   "park_timeout",

@@ -30,6 +30,7 @@ export const DIRECTIONS: Readonly<Record<SettingKey, Direction>> = {
   park_timeout: LESS,
   isolation: { by: "values", order: [["overlay", "copy"], ["bind"]] },
   image: never("everything in the box is run from it"),
+  env: never("everything in the box starts from it"),
   memory: LESS,
   cpus: LESS,
   pids: LESS,

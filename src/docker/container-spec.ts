@@ -21,8 +21,10 @@ export interface BoxPlan {
   readonly covered?: { readonly by: string; readonly paths: readonly string[] };
   /** In place of all mounts of the workspace: these paths over themselves, parents before children. */
   readonly over?: readonly { readonly path: string; readonly writable: boolean }[];
-  /** Volumes that are read only: the runner, for images of others. */
-  readonly volumes: readonly { readonly volume: string; readonly target: string }[];
+  /** Volumes, read-only unless they say otherwise: the runner, for images of others; what an environment installed. */
+  readonly volumes: readonly { readonly volume: string; readonly target: string; readonly writable?: true }[];
+  /** Its file system becomes an image: root, with the few capabilities that a distribution's packages want. It has no workspace. */
+  readonly makesImage?: true;
   /** The host's folder with the socket of the filtering proxy, which is the only way out; none without granted networks. */
   readonly network?: { readonly folder: string };
   /** Over the image's own lists of users and groups; files of the host. */
@@ -124,6 +126,7 @@ const namespaces = (plan: BoxPlan): HostConfig => ({
 
 const privileges = (plan: BoxPlan): HostConfig => ({
   CapDrop: ["ALL"],
+  ...(plan.makesImage === true ? { CapAdd: Object.keys(PACKAGE_CAPABILITIES) } : {}),
   Privileged: false,
   SecurityOpt: [
     "no-new-privileges",
@@ -133,6 +136,9 @@ const privileges = (plan: BoxPlan): HostConfig => ({
   MaskedPaths: [...MASKED_PATHS],
   ReadonlyPaths: [...READ_ONLY_PATHS],
 });
+
+/** What apt and dpkg do as root: give files owners and modes, and become the user of a package. By their kernel numbers. */
+export const PACKAGE_CAPABILITIES = { CHOWN: 0, DAC_OVERRIDE: 1, FOWNER: 3, FSETID: 4, SETGID: 6, SETUID: 7 };
 
 /**
  * The engine's own list, and what else tells of the host. /sys/fs/cgroup stays: runtimes read their limits there.
@@ -150,7 +156,7 @@ function below(folder: string, names: string): readonly string[] {
 }
 
 const files = (plan: BoxPlan): HostConfig => ({
-  ReadonlyRootfs: !open(plan),
+  ReadonlyRootfs: !open(plan) && plan.makesImage !== true,
   Tmpfs: scratch(plan),
   ShmSize: Math.min(64 * MiB, Math.floor(plan.limits.memory / 16)),
   Mounts: mountsOf(plan),
@@ -202,7 +208,7 @@ type Placed = Pick<
 export function mountsOf(plan: Placed): Mount[] {
   const { workspace } = plan;
   const extra = [
-    ...plan.volumes.map(({ volume, target }) => fromVolume(volume, target, true)),
+    ...plan.volumes.map(({ volume, target, writable }) => fromVolume(volume, target, writable !== true)),
     ...Object.entries(plan.account ?? {}).map(([name, file]) => bound(file, `/etc/${name}`, true)),
     ...(plan.network === undefined ? [] : [bound(plan.network.folder, NETWORK_FOLDER, true)]),
   ];

@@ -78,6 +78,12 @@ const CHANGES: Readonly<
       ["copy", "overlay"],
     ],
   },
+  env: {
+    loosen: [
+      [null, "own"],
+      ["own", null],
+    ],
+  },
   image: {
     loosen: [
       [null, "theirs"],

@@ -28,6 +28,7 @@ const LOOSE: Readonly<Record<SettingKey, unknown>> = {
   park_timeout: "48h",
   isolation: "bind",
   image: "theirs",
+  env: "theirs",
   memory: "64g",
   cpus: 64,
   pids: 4_000_000,

@@ -6,7 +6,18 @@ import { scratch } from "../fixtures/scratch.ts";
 import { repository } from "./plant.ts";
 
 /** Folders of tests that are about no folder of `src`; `bin` mirrors the one beside it. */
-const OUTSIDE = new Set(["contract", "escape", "e2e", "fakes", "fixtures", "house", "kills", "real", "bin"]);
+const OUTSIDE = new Set([
+  "contract",
+  "escape",
+  "e2e",
+  "fakes",
+  "fixtures",
+  "house",
+  "kills",
+  "projects",
+  "real",
+  "bin",
+]);
 
 /** Folders under test/ that mirror nothing under src/. */
 function strays(root: string): readonly string[] {

@@ -1,4 +1,4 @@
-import { type BoxPlan, mountsOf, ULIMITS } from "../container-spec.ts";
+import { type BoxPlan, mountsOf, PACKAGE_CAPABILITIES, ULIMITS } from "../container-spec.ts";
 import { mountLines, type MountPoint, readMountinfo } from "./mounts-seen.ts";
 
 /** What the first process in the box reports about itself. */
@@ -44,8 +44,13 @@ const hostLines = ({ hostname }: BoxReport): readonly string[] =>
 const fourTimes = (id: number): string => `${id}\t${id}\t${id}\t${id}`;
 
 const ZERO = /^0+$/;
+/** As the kernel writes the set of capabilities of a container that makes an image. */
+const PACKAGES = Object.values(PACKAGE_CAPABILITIES)
+  .reduce((mask, bit) => mask | (1 << bit), 0)
+  .toString(16)
+  .padStart(16, "0");
 
-function processLines({ user }: BoxPlan, status: string): readonly string[] {
+function processLines({ user, makesImage }: BoxPlan, status: string): readonly string[] {
   const fields = new Map(
     status.split("\n").map((line) => [line.split(":", 1)[0] ?? "", line.slice(line.indexOf(":") + 1).trim()]),
   );
@@ -61,8 +66,8 @@ function processLines({ user }: BoxPlan, status: string): readonly string[] {
       ? []
       : [`Groups are ${field("Groups")}, planned none`]),
     ...["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"]
-      .filter((name) => !ZERO.test(field(name)))
-      .map((name) => `${name} is ${field(name)}, planned none`),
+      .filter((name) => !ZERO.test(field(name)) && !(makesImage === true && field(name) === PACKAGES))
+      .map((name) => `${name} is ${field(name)}, planned ${makesImage === true ? PACKAGES : "none"}`),
     ...must("NoNewPrivs", "1"),
     ...must("Seccomp", "2"),
   ];

@@ -48,6 +48,8 @@ const entries = (list: unknown): readonly (readonly [string, string])[] =>
 
 const HOST_READERS: Readonly<Record<string, Reader>> = {
   CapDrop: unordered,
+  CapAdd: (value, planned) =>
+    unordered(Array.isArray(value) ? value.map((one) => String(one).replace(/^CAP_/, "")) : value, planned),
   SecurityOpt: unordered,
   MaskedPaths: unordered,
   ReadonlyPaths: unordered,

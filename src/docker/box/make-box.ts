@@ -10,6 +10,7 @@ import { discardParked, forget, letGoTaken, type Standing, writeParked } from ".
 import { type KeptJob, parkedText } from "../isolation/parked-record.ts";
 import { NOT_THERE, takeUp, type TakingUp } from "../isolation/take-up.ts";
 import type { Protection } from "../protect/scan.ts";
+import { mountEnvironment, removeStanding, standingVolumes } from "../environments/environment-mounts.ts";
 import { type BoxNetwork, openNetwork, reopenNetwork } from "../network/box-network.ts";
 import { snapshotIn } from "../runner/runner-files.ts";
 import type { Workspace } from "./box-workspace.ts";
@@ -51,21 +52,16 @@ export function doorFor(
   return new CommitDoor({ engine, plan: { ...own, labels: unparkable(plan.labels) }, home, log });
 }
 
-export async function madeAnew({
-  maker,
-  request,
-  prepared,
-  layer,
-  door,
-  signal,
-  things,
-}: NewBoxOptions): Promise<Made> {
+export async function madeAnew(making: NewBoxOptions): Promise<Made> {
+  const { maker, request, prepared, layer, door, signal, things } = making;
   const { plan, workspace, protection } = prepared;
   const { isolation } = request;
   const place = await placeOf(isolation, volumeRequest({ maker, prepared, layer }));
   things.defer(() => removePlace(place, maker.onWarning));
   signal.throwIfAborted();
-  const planned = overVolume(plan, workspace, place);
+  const mounted = await environmentOf(making);
+  if (mounted !== undefined) things.defer(() => removeQuietly(mounted.remove, maker.onWarning));
+  const planned = withEnvironment(overVolume(plan, workspace, place), mounted?.volumes ?? []);
   const opening = await networkOf(request, prepared);
   // Behind the container: what that runs still has its way out until it is gone.
   if (opening !== undefined) things.defer(() => removeOpened(opening, maker.onWarning));
@@ -76,7 +72,7 @@ export async function madeAnew({
   }).catch(explained(isolation, workspace));
   things.defer(container.close);
   if (request.watchChanges && place.snapshot)
-    await snapshotIn(container.client, workspace.path, belowWorkspace(workspace.path, protection));
+    await snapshotIn(container.client, workspace.path, belowWorkspace(workspace.path, request, protection));
   return { container, plan: planned, place, network: await opening?.opened };
 }
 
@@ -106,7 +102,7 @@ export async function goneOn(
 ): Promise<Made | undefined> {
   const { maker, request, prepared, layer, door, things } = making;
   const { engine, uid, stateDir } = maker;
-  const { keep: session, takesUp: until } = request;
+  const { keep: session, takesUp: until, environment } = request;
   if (session === null || (waiting === undefined && until === undefined)) return undefined;
   const of = { uid, stateDir, session };
   if (until === undefined) {
@@ -125,12 +121,19 @@ export async function goneOn(
     place,
     door: door?.ask,
     network: reopening(request),
+    ...(environment === undefined
+      ? {}
+      : { environment: (name: string) => standingVolumes(engine, environment, name) }),
     onWarning: maker.onWarning,
   };
   const taken = await takeUp(waiting, taking);
   if (typeof taken === "string") return tellNew(maker, taken);
   const { network } = taken;
   things.defer(taken.letGo);
+  if (environment !== undefined)
+    things.defer(() =>
+      removeQuietly(() => removeStanding({ engine, stateDir, plan: taken.plan }), maker.onWarning),
+    );
   things.defer(() => removePlace(taken.place, maker.onWarning));
   if (network !== undefined) things.defer(() => removeNetwork(network, maker.onWarning));
   things.defer(taken.container.close);
@@ -202,12 +205,39 @@ const explained =
     throw unseen(isolation, path, thrown) ?? thrown;
   };
 
+const removePlace = (place: Place, onWarning: (text: string) => void): Promise<void> =>
+  removeQuietly(place.remove, onWarning);
+
 /** The box's commands have ended by then; a failed clean-up does not change their result. */
-async function removePlace(place: Place, onWarning: (text: string) => void): Promise<void> {
-  await place.remove().catch((thrown: unknown) => {
+async function removeQuietly(remove: () => Promise<void>, onWarning: (text: string) => void): Promise<void> {
+  await remove().catch((thrown: unknown) => {
     onWarning(`left over from this run, for the next one to remove: ${reasonOf(thrown)}`);
   });
 }
 
-const belowWorkspace = (root: string, { readOnly }: Protection): readonly string[] =>
-  readOnly.map((file) => file.slice(root.length + 1));
+/** What is not looked at: what cannot change, and what an environment mounts. */
+const belowWorkspace = (
+  root: string,
+  { environment }: BoxRequest,
+  { readOnly }: Protection,
+): readonly string[] =>
+  [...readOnly, ...(environment?.volumes ?? []).map(({ target }) => target)]
+    .filter((file) => file.startsWith(`${root}/`))
+    .map((file) => file.slice(root.length + 1));
+
+const withEnvironment = (plan: BoxPlan, volumes: BoxPlan["volumes"]): BoxPlan => ({
+  ...plan,
+  volumes: [...plan.volumes, ...volumes],
+});
+
+async function environmentOf({
+  maker,
+  request,
+  prepared,
+}: NewBoxOptions): Promise<Awaited<ReturnType<typeof mountEnvironment>> | undefined> {
+  const { environment, isolation, mode } = request;
+  if (environment === undefined) return undefined;
+  const { place, workspace, owner } = prepared;
+  const alone = isolation === "bind" && mode !== "read-only";
+  return mountEnvironment(environment, { ...maker, ...place, workspace, owner, alone });
+}

@@ -17,6 +17,7 @@ import { boxImage, RUNNER } from "./box-image.ts";
 import { networkFolder, type NetworkRequest, refuseRemote } from "../network/box-network.ts";
 import { checkWorkspace, type Workspace } from "./box-workspace.ts";
 import type { DiskBudget } from "./disk-watch.ts";
+import { besides, type BoxEnvironment } from "../environments/environment-mounts.ts";
 
 export interface BoxRequest {
   readonly workspace: string;
@@ -46,6 +47,8 @@ export interface BoxRequest {
   readonly takesUp?: number;
   /** What it may reach, of a box that has no network otherwise. */
   readonly network?: NetworkRequest;
+  /** What it starts from beside its image. */
+  readonly environment?: BoxEnvironment;
 }
 
 /** Who starts boxes, and with what. */
@@ -71,7 +74,8 @@ export interface Prepared {
 /** Looks at engine, image and workspace, and plans the box. Nothing is made yet. */
 export async function prepare(maker: BoxMaker, request: BoxRequest, signal?: AbortSignal): Promise<Prepared> {
   const { engine, root, uid, home, stateDir } = maker;
-  const image = boxImage(engine, root, request.image);
+  const own = request.environment?.image ?? request.image;
+  const image = boxImage(engine, root, own);
   const fixed = Promise.all([image, readSeccomp(root), thisProcess()]);
   fixed.catch(() => undefined);
   const host = await hostFacts(engine);
@@ -89,13 +93,13 @@ export async function prepare(maker: BoxMaker, request: BoxRequest, signal?: Abo
       engine,
       folder: mounts,
       image: id,
-      own: request.image === null,
+      own: own === null,
       user: { uid: workspace.uid, gid: workspace.gid },
       labels: ownerLabels(uid, owner),
     }),
   );
   account.catch(() => undefined);
-  const protection = await protectionOf(request, workspace, signal);
+  const protection = uncovered(request, await protectionOf(request, workspace, signal));
   for (const warning of [...workspace.warnings, ...protection.warnings]) maker.onWarning(warning);
   const [{ id, volumes }, seccomp, owner] = await fixed;
   const session = randomBytes(8).toString("hex");
@@ -142,6 +146,16 @@ function refuseUnknownRuntime(runtime: string | null, known: readonly string[]):
     `the engine has no runtime ${runtime}; it has ${there}`,
     "leave out --runtime, or add it to the engine (for gVisor: runsc install)",
   );
+}
+
+/** Below what an environment mounts nothing of the host is seen, so nothing of it is to be protected there. */
+function uncovered({ environment }: BoxRequest, protection: Protection): Protection {
+  const targets = (environment?.volumes ?? []).map(({ target }) => target);
+  if (targets.length === 0) return protection;
+  const [readOnly, pinned, covered] = [protection.readOnly, protection.pinned, protection.covered].map(
+    (paths) => besides(targets, paths),
+  );
+  return { ...protection, readOnly: readOnly ?? [], pinned: pinned ?? [], covered: covered ?? [] };
 }
 
 /** With full access nothing is protected; where everything is read-only there is still what can be reached. */

@@ -108,7 +108,7 @@ async function openedIn(
     files: made.container.files,
     exposed: door !== undefined,
     log,
-    env: { ...made.network?.env, ...env },
+    env: { ...made.network?.env, ...request.environment?.env, ...env },
     searched,
     settle: door?.shut ?? (() => Promise.resolve()),
     remove: () => things.disposeAsync(),

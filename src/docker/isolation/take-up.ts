@@ -17,6 +17,8 @@ export interface TakingUp extends OfSession {
   /** Of a box that would be made now. */
   readonly plan: BoxPlan;
   readonly place: VolumeRequest;
+  /** What an environment mounts into the box of this session, beside the plan. */
+  readonly environment?: ((session: string) => BoxPlan["volumes"]) | undefined;
   readonly door: Door | undefined;
   /** Opens the network of a box in its folder again; left out where nothing is granted now. */
   readonly network: ((folder: string) => Promise<BoxNetwork | undefined>) | undefined;
@@ -106,11 +108,12 @@ async function isThere(
 /** What would be made now, but for what names the box that was. */
 async function planOf(
   { labels, volume, named, network }: ParkedBox,
-  { engine, plan: fresh }: TakingUp,
+  { engine, plan: fresh, environment }: TakingUp,
 ): Promise<BoxPlan> {
   const plan = named || fresh.account === undefined ? fresh : await withoutLists(engine, fresh);
+  const volumes = [...plan.volumes, ...(environment?.(boxOf(labels)?.session ?? "") ?? [])];
   const way = network === null ? {} : { network: { folder: network } };
-  return { ...plan, ...way, labels, ...volumeOf(plan, volume) };
+  return { ...plan, ...way, volumes, labels, ...volumeOf(plan, volume) };
 }
 
 const volumeOf = (plan: BoxPlan, volume: string | null): Pick<BoxPlan, "workspace"> =>

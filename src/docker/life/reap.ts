@@ -5,6 +5,7 @@ import { reasonOf } from "../../core/errors.ts";
 import { boxFilter, boxOf, type BoxRecord, type Owner, ownerLabels, ownFilter } from "../box-labels.ts";
 import { engineFailure, isBeingRemoved, isMissing } from "../engine-failure.ts";
 import type { Engine } from "../engine.ts";
+import { emptyLayers } from "../environments/environment-mounts.ts";
 import { emptyWork } from "../isolation/layer-volumes.ts";
 import { copiesToRemove, layersToRemove } from "../isolation/layer-quota.ts";
 import { layersIn } from "../isolation/layer-record.ts";
@@ -72,7 +73,7 @@ export async function reap(engine: Engine, { uid, stateDir }: ReapRequest): Prom
       (await removal.orNone("folder", path.join(stateDir, "boxes"), boxFolders(stateDir))).map(asFound),
       isDead,
     )
-  ).filter(({ folder }) => !living.has(folder.id));
+  ).filter(({ folder }) => !living.has(folder.id.replace(/\.env$/, "")));
   const networks = networksIn(await folderForMounts(uid, stateDir));
   const ways = await where(
     (await removal.orNone("folder", networks, boxFolders(networks))).map(asFound),
@@ -134,6 +135,7 @@ async function overParkings(stateDir: string): Promise<readonly Thing[]> {
 
 async function removeLayers(engine: Engine, uid: number, folder: BoxFolder): Promise<void> {
   await emptyWork(engine, folder.path, ownerLabels(uid));
+  await emptyLayers(engine, folder.path, ownerLabels(uid));
   await removeBoxFolder(folder);
 }
 

@@ -1,4 +1,6 @@
+import { formatSize } from "../../core/bounds.ts";
 import { visible } from "../../core/visible.ts";
+import { ageOf } from "./boxes-lines.ts";
 import { type Output, styleText } from "./output.ts";
 
 interface Taken {
@@ -35,4 +37,85 @@ export function recipeLines({ kind, file, taken, notTaken, ignored }: ShownRecip
     ...ignored.map((line) => `${styleText("yellow", "note", { stream })} ${visible(line)}`),
     "",
   ].join("\n");
+}
+
+interface Step {
+  readonly at: number;
+  readonly of: number;
+  readonly title: string;
+}
+
+const BAR = 20;
+
+/** One line for each step: where redrawing is of no use, as in a log, it reads the same. */
+export function stepLine({ at, of, title }: Step, stream: Output): string {
+  const done = Math.round(((at - 1) / Math.max(1, of)) * BAR);
+  const bar = `${"#".repeat(done)}${".".repeat(BAR - done)}`;
+  return `${styleText("dim", `[${bar}] ${at}/${of}`, { stream })} ${visible(title)}\n`;
+}
+
+interface Built {
+  readonly id: string;
+  readonly versions: readonly string[];
+  readonly seconds: number;
+  readonly volumes: readonly { readonly target: string }[];
+}
+
+const NAMED = 5;
+
+export function builtLines(record: Built, how: "kept" | "built", lost: readonly string[]): string {
+  const more = lost.length > NAMED ? ` and ${lost.length - NAMED} more` : "";
+  return [
+    how === "kept" ? `${record.id}  all of it is in place` : `${record.id}  built in ${record.seconds} s`,
+    ...record.versions.map((line) => `  ${visible(line)}`),
+    ...(lost.length === 0
+      ? []
+      : [
+          `  not kept, as it is in none of the environment's folders: ${lost
+            .slice(0, NAMED)
+            .map((file) => visible(file))
+            .join(", ")}${more}`,
+        ]),
+    "",
+  ].join("\n");
+}
+
+export const standingLine = (record: { readonly made: string } | undefined): string =>
+  record === undefined ? "not built yet: harness env build\n" : `built ${record.made}\n`;
+
+interface Listed {
+  readonly id: string;
+  readonly workspace: string;
+  readonly name: string;
+  readonly state: string;
+  readonly made: string | null;
+  readonly bytes: number | null;
+  readonly system_bytes: number | null;
+}
+
+const HEAD = ["ID", "STATE", "AGE", "SIZE", "SYSTEM", "NAME", "WORKSPACE"];
+
+const size = (bytes: number | null): string => (bytes === null ? "-" : formatSize(bytes));
+
+export function environmentTable(all: readonly Listed[], stream: Output, now = Date.now()): string {
+  const rows = [
+    HEAD,
+    ...all.map(({ id, state, made, bytes, system_bytes, name, workspace }) => [
+      id,
+      state,
+      made === null ? "-" : ageOf(now - Date.parse(made)),
+      size(bytes),
+      size(system_bytes),
+      visible(name === "" ? "-" : name),
+      visible(workspace),
+    ]),
+  ];
+  const widths = HEAD.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  const lines = rows.map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join("  ")
+      .trimEnd(),
+  );
+  return lines.map((line, index) => `${index === 0 ? styleText("bold", line, { stream }) : line}\n`).join("");
 }

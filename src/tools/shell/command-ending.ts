@@ -174,6 +174,12 @@ const SIGNS: readonly Sign[] = [
   },
   {
     cause: "network",
+    reason:
+      "an install has no network in the box: a person makes dependencies available with `harness env build`",
+    form: /\bENOTCACHED\b|npm (?:error|ERR!) (?:code|errno) (?:EAI_AGAIN|ENOTFOUND|ECONNREFUSED)|ERR_PNPM_(?:META_FETCH_FAIL|NO_OFFLINE_\w+)|No matching distribution found for|Could not find a version that satisfies the requirement|you're using offline mode \(--offline\)|failed to (?:download|fetch) [^\n]{0,200}--offline|module lookup disabled by GOPROXY=off|go: [^\n]{0,300}dial tcp: lookup|in offline mode and the artifact|No cached version of [^\n]{0,200} available for offline mode|Cannot access [^\n]{0,200} in offline mode|Could not transfer artifact/,
+  },
+  {
+    cause: "network",
     reason: "the box has no network, or was not granted that host",
     form: /getaddrinfo (?:EAI_AGAIN|ENOTFOUND)|\bEAI_AGAIN\b|\bENETUNREACH\b|Could not resolve (?:host|hostname|proxy)\b|Couldn't resolve host|Temporary failure in name resolution|Temporary failure resolving|Name or service not known|Network is unreachable|network is unreachable|nodename nor servname|unable to resolve host address|failed to lookup address|java\.net\.UnknownHostException|dial tcp: lookup [^\n]{0,200}: |No address associated with hostname|name resolution failed/,
   },

@@ -1,28 +1,53 @@
+import { Flags } from "@oclif/core";
 import { chooseRecipe } from "../../../app/environment-recipe.ts";
 import { runWorkspace } from "../../../app/host.ts";
-import { recipeLines } from "../../../render/tty/environment-lines.ts";
+import { environmentLog, environmentOf } from "../../../app/own-environments.ts";
+import { EXIT, HarnessError } from "../../../core/errors.ts";
+import { visibleWhole } from "../../../core/visible.ts";
+import { recipeLines, standingLine } from "../../../render/tty/environment-lines.ts";
 import { stdout } from "../../../render/tty/output.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
-import { settingFlags, workspaceOf } from "../../settings.ts";
+import { configFor, settingFlags, workspaceOf } from "../../settings.ts";
 
 export class EnvShow extends HarnessCommand {
   static override summary =
     "Show what an environment for the current folder is made of, and where each line came from.";
   static override description = "Nothing is built and nothing of the project is run.";
-  static override flags = { cwd: settingFlags.cwd, env: settingFlags.env };
-  static override examples = [
-    "harness env show",
-    "harness env show --json",
-    "harness env show --env backend",
-  ];
+  static override flags = {
+    cwd: settingFlags.cwd,
+    env: settingFlags.env,
+    log: Flags.boolean({ description: "what the last build printed" }),
+  };
+  static override examples = ["harness env show", "harness env show --log", "harness env show --env backend"];
 
   async run(): Promise<void> {
     const { flags } = await this.parse(EnvShow);
     const workspace = await runWorkspace(workspaceOf(flags), "harness env show --cwd FOLDER");
-    const chosen = await chooseRecipe(this.host, workspace, flags.env ?? null);
+    const { env } = (await configFor(flags)).settings;
+    if (flags.log) {
+      const log = await environmentLog(this.host, workspace, env);
+      if (log === undefined)
+        throw new HarnessError(EXIT.failed, "no environment of this folder was built", "harness env build");
+      return answer(
+        log
+          .split("\n")
+          .map((line) => visibleWhole(line))
+          .join("\n"),
+      );
+    }
+    const [chosen, record] = await Promise.all([
+      chooseRecipe(this.host, workspace, env),
+      environmentOf(this.host, workspace, env),
+    ]);
     const { files, ...told } = chosen;
     if (flags.json)
-      answerJson({ workspace, ...told, files: files.map(({ path, hash }) => ({ path, hash })) });
-    else answer(recipeLines(chosen, stdout));
+      answerJson({
+        workspace,
+        ...told,
+        files: files.map(({ path, hash }) => ({ path, hash })),
+        built: record?.made ?? null,
+      });
+    else answer(`${recipeLines(chosen, stdout)}${standingLine(record)}`);
+    return undefined;
   }
 }

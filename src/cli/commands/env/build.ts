@@ -1,0 +1,69 @@
+import { Flags } from "@oclif/core";
+import { buildEnvironment } from "../../../app/environment-build.ts";
+import { runWorkspace } from "../../../app/host.ts";
+import { untilInterrupted } from "../../../app/interruption.ts";
+import { noteTo } from "../../../app/stderr-messages.ts";
+import { builtLines, recipeLines, stepLine } from "../../../render/tty/environment-lines.ts";
+import { stderr } from "../../../render/tty/output.ts";
+import { answer, answerJson, HarnessCommand } from "../../command.ts";
+import { configFor, settingFlags, workspaceOf } from "../../settings.ts";
+
+export class EnvBuild extends HarnessCommand {
+  static override summary = "Make the environment of the current folder, unless all of it is in place.";
+  static override description =
+    "Toolchains and dependencies are installed once, in a box that reaches the registries of the recipe and nothing else; every box of this workspace starts from them, without a network. A build that was ended goes on where it was. With --json, one object.";
+  static override flags = {
+    cwd: settingFlags.cwd,
+    env: settingFlags.env,
+    "allow-domain": settingFlags["allow-domain"],
+    memory: settingFlags.memory,
+    cpus: settingFlags.cpus,
+    pids: settingFlags.pids,
+    rebuild: Flags.boolean({ description: "make all of it anew" }),
+    verbose: Flags.boolean({ description: "show what the tools print" }),
+  };
+  static override examples = [
+    "harness env build",
+    "harness env build --env backend --allow-domain registry.example.org",
+  ];
+
+  async run(): Promise<void> {
+    const { flags } = await this.parse(EnvBuild);
+    const workspace = await runWorkspace(workspaceOf(flags), "harness env build --cwd FOLDER");
+    const { settings } = await configFor(flags);
+    const tells = !flags.quiet;
+    const built = await untilInterrupted(
+      (signal) =>
+        buildEnvironment(
+          {
+            host: this.host,
+            settings,
+            workspace,
+            rebuild: flags.rebuild,
+            onStep: (step) => void (tells && stderr.write(stepLine(step, stderr))),
+            onOutput: (bytes) => void (flags.verbose && stderr.program().write(bytes)),
+            warn: noteTo(flags.quiet),
+          },
+          signal,
+        ),
+      "harness env build goes on where this one stopped",
+    );
+    const { record, how, chosen, lost } = built;
+    if (flags.json) {
+      const { id, key, versions, seconds, volumes } = record;
+      answerJson({
+        id,
+        workspace,
+        key,
+        how,
+        seconds,
+        versions,
+        folders: volumes.map(({ target }) => target),
+        lost: lost.length,
+      });
+      return;
+    }
+    if (tells && how === "built") stderr.write(recipeLines(chosen, stderr));
+    answer(builtLines(record, how, lost));
+  }
+}

@@ -1,0 +1,18 @@
+import { ownEnvironments } from "../../../app/own-environments.ts";
+import { environmentTable } from "../../../render/tty/environment-lines.ts";
+import { stderr, stdout } from "../../../render/tty/output.ts";
+import { answer, answerJson, HarnessCommand } from "../../command.ts";
+
+export class EnvList extends HarnessCommand {
+  static override summary = "List your environments, with their sizes.";
+  static override description = "With --json, one object per line.";
+  static override examples = ["harness env list", "harness env list --json"];
+
+  async run(): Promise<void> {
+    const { flags } = await this.parse(EnvList);
+    const all = await ownEnvironments(this.host);
+    if (flags.json) for (const each of all) answerJson(each);
+    else if (all.length > 0) answer(environmentTable(all, stdout));
+    else if (!flags.quiet) stderr.write("there is no environment\n");
+  }
+}

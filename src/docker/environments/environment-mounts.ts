@@ -1,0 +1,220 @@
+import { chown, lstat, mkdir, readFile, rmdir, symlink, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { errorCode, reasonOf } from "../../core/errors.ts";
+import { boxOf, type Owner } from "../box-labels.ts";
+import { type BoxPlan, isWithin } from "../container-spec.ts";
+import { engineFailure } from "../engine-failure.ts";
+import type { Engine } from "../engine.ts";
+import { emptyWork, noteImage, overlayVolume } from "../isolation/layer-volumes.ts";
+import type { Recipe } from "./recipe.ts";
+import { boxFolders, makeBoxFolder, markFinished, removeBoxFolder } from "../life/workspace-folders.ts";
+
+/** What an environment brings into a box. */
+export interface BoxEnvironment {
+  /** The system layer's id; null for the image that the box has anyway. */
+  readonly image: string | null;
+  /** Volumes of what was installed, each at its absolute path. */
+  readonly volumes: readonly { readonly volume: string; readonly target: string }[];
+  /** For the commands of the box. */
+  readonly env: Readonly<Record<string, string>>;
+  /** `fill`: what the box writes stays; `run`: it goes with the box, and no other one sees it. */
+  readonly use: "fill" | "run";
+  /** Started in the box before anything else runs in it. */
+  readonly services: Recipe["services"];
+  /** Where it is noted which folders of the workspace were made only to mount something on them. */
+  readonly notes: string;
+}
+
+export interface MountRequest {
+  readonly engine: Engine;
+  readonly stateDir: string;
+  readonly owner: Owner;
+  readonly session: string;
+  readonly labels: Readonly<Record<string, string>>;
+  /** Any image that is there; nothing of it is run. */
+  readonly image: string;
+  readonly workspace: { readonly path: string; readonly uid: number; readonly gid: number };
+  /** Nobody else has a box over the workspace. */
+  readonly alone: boolean;
+  readonly onWarning: (text: string) => void;
+}
+
+interface Mounted {
+  readonly volumes: BoxPlan["volumes"];
+  /** After the container is gone. */
+  readonly remove: () => Promise<void>;
+}
+
+/** The folder of one box's own layers; the session before the dot is the box's. */
+const layersId = (session: string): string => `${session}.env`;
+
+/** Makes the volumes of one box: over what was installed lies a layer of its own, which goes with the box. */
+export async function mountEnvironment(environment: BoxEnvironment, request: MountRequest): Promise<Mounted> {
+  const { workspace } = request;
+  const shown = await mountable(environment, request);
+  const folders = { remove: () => removeMountPoints(environment, workspace.path, request.alone) };
+  if (environment.use === "fill")
+    return { volumes: shown.map((each) => ({ ...each, writable: true as const })), ...folders };
+  if (!request.engine.endpoint.host.startsWith("unix:")) return { volumes: shown, ...folders };
+  const id = layersId(request.session);
+  const folder = await makeBoxFolder(request.stateDir, id, request.owner);
+  const made: string[] = [];
+  const remove = async (): Promise<void> => {
+    for (const name of made) await request.engine.api.getVolume(name).remove();
+    await emptyLayers(request.engine, folder, request.labels);
+    await removeBoxFolder({ path: folder, id });
+    await folders.remove();
+  };
+  try {
+    await markFinished(folder);
+    const layered = await Promise.all(
+      shown.map(async (each, index) => {
+        const volume = await layerOver(each.volume, path.join(folder, String(index)), index, request);
+        if (volume === undefined) return each;
+        made.push(volume);
+        return { volume, target: each.target, writable: true as const };
+      }),
+    );
+    return { volumes: layered, remove };
+  } catch (thrown) {
+    await remove().catch(() => undefined);
+    throw engineFailure("mounting the environment", thrown);
+  }
+}
+
+/** Undefined where the engine keeps the volume in a way that nothing can lie over: it is read-only then. */
+async function layerOver(
+  volume: string,
+  folder: string,
+  index: number,
+  { engine, workspace, image, labels, session }: MountRequest,
+): Promise<string | undefined> {
+  const { Mountpoint: lower } = await engine.api.getVolume(volume).inspect();
+  if (/[,:\\]/.test(`${lower}${folder}`) || lower === "") return undefined;
+  await mkdir(folder);
+  const [upper, work] = [path.join(folder, "upper"), path.join(folder, "work")];
+  await Promise.all([
+    mkdir(upper, { mode: 0o755 }),
+    mkdir(work),
+    symlink(lower, path.join(folder, "lower")),
+    noteImage(folder, image),
+  ]);
+  if (process.getuid?.() === 0)
+    await Promise.all([upper, work].map((one) => chown(one, workspace.uid, workspace.gid)));
+  return overlayVolume(engine, folder, { name: layerName(session, index), labels, lower: "lower" });
+}
+
+const layerName = (session: string, index: number): string => `harness-${session}-e${index}`;
+
+/** As they were mounted into a box that was frozen since. */
+export const standingVolumes = (
+  engine: Engine,
+  { volumes }: BoxEnvironment,
+  session: string,
+): BoxPlan["volumes"] =>
+  engine.endpoint.host.startsWith("unix:")
+    ? volumes.map(({ target }, index) => ({
+        volume: layerName(session, index),
+        target,
+        writable: true as const,
+      }))
+    : volumes;
+
+/** The layers of a box that was gone on with in this process, after its container is gone. */
+export async function removeStanding({
+  engine,
+  stateDir,
+  plan,
+}: Pick<MountRequest, "engine" | "stateDir"> & { readonly plan: BoxPlan }): Promise<void> {
+  const session = boxOf(plan.labels)?.session ?? "";
+  const own = plan.volumes.filter(({ volume }) => volume.startsWith(`harness-${session}-e`));
+  for (const { volume } of own) await engine.api.getVolume(volume).remove();
+  const folder = (await boxFolders(stateDir)).find(({ id }) => id === layersId(session));
+  if (folder === undefined) return;
+  await emptyLayers(engine, folder.path, plan.labels);
+  await removeBoxFolder(folder);
+}
+
+/** What root left in the layers of a box that is gone, where we are not root. */
+export async function emptyLayers(
+  engine: Engine,
+  folder: string,
+  labels: Readonly<Record<string, string>>,
+): Promise<void> {
+  for (let index = 0; index < MOST; index += 1) {
+    const layer = path.join(folder, String(index));
+    if ((await lstat(layer).catch(() => undefined)) === undefined) return;
+    await emptyWork(engine, layer, labels);
+  }
+}
+
+const MOST = 64;
+
+/** Without those whose place in the workspace cannot be had. */
+async function mountable(
+  { volumes, notes }: BoxEnvironment,
+  { workspace, onWarning }: MountRequest,
+): Promise<BoxEnvironment["volumes"]> {
+  const inside = volumes.filter(({ target }) => isWithin(target, workspace.path));
+  const made: string[] = [];
+  const refused = new Set<string>();
+  for (const { target } of inside) {
+    const why = await mountPoint(workspace, target, made);
+    if (why === undefined) continue;
+    refused.add(target);
+    onWarning(`${target} is not the environment's: ${why}`);
+  }
+  if (made.length > 0)
+    await writeFile(notes, [...new Set([...(await noted(notes)), ...made])].join("\n"), { mode: 0o600 });
+  return volumes.filter(({ target }) => !refused.has(target));
+}
+
+/** Folders on the way are made where they are missing, as the workspace's owner; no link is followed. */
+async function mountPoint(
+  { path: root, uid, gid }: MountRequest["workspace"],
+  target: string,
+  made: string[],
+): Promise<string | undefined> {
+  const parts = target.slice(root.length + 1).split("/");
+  let at = root;
+  try {
+    for (const part of parts) {
+      at = path.join(at, part);
+      const stats = await lstat(at).catch((thrown: unknown) => {
+        if (errorCode(thrown) !== "ENOENT") throw thrown;
+        return undefined;
+      });
+      if (stats?.isDirectory() === true) continue;
+      if (stats !== undefined) return `${at} is no folder`;
+      await mkdir(at, { mode: 0o755 });
+      if (process.getuid?.() === 0) await chown(at, uid, gid);
+      made.push(at);
+    }
+    return undefined;
+  } catch (thrown) {
+    return reasonOf(thrown);
+  }
+}
+
+const noted = async (notes: string): Promise<readonly string[]> =>
+  (await readFile(notes, "utf8").catch(() => "")).split("\n").filter((line) => line !== "");
+
+/** Empty folders that were made here go again, once nobody else can have mounted something on them. */
+async function removeMountPoints(
+  { notes }: Pick<BoxEnvironment, "notes">,
+  root: string,
+  alone: boolean,
+): Promise<void> {
+  if (!alone) return;
+  for (const folder of [...(await noted(notes))].toReversed())
+    if (isWithin(folder, root)) await rmdir(folder).catch(() => undefined);
+}
+
+/** The same for an environment that is removed. */
+export const forgetMountPoints = async (notes: string, root: string): Promise<void> =>
+  removeMountPoints({ notes }, root, true);
+
+/** What of the workspace's protection lies below these folders is not seen in the box: the host's own are covered. */
+export function besides(targets: readonly string[], paths: readonly string[]): readonly string[] {
+  return paths.filter((file) => !targets.some((target) => isWithin(file, target)));
+}

@@ -1,0 +1,99 @@
+import { createHash } from "node:crypto";
+import { mkdir, readdir, readFile, rm } from "node:fs/promises";
+import path from "node:path";
+import * as z from "zod";
+import { replaceFile } from "../../platform/safe-files.ts";
+import { recipeSchema } from "./recipe.ts";
+
+/**
+ * `<state>/environments/<id>/` is one environment of one workspace: `record` once it is whole, `building` while it is
+ * made, `log` of the last build, `points` (folders made only to mount on them), `lock`.
+ */
+
+const mount = z.strictObject({ volume: z.string(), target: z.string() });
+
+const common = {
+  form: z.literal(1),
+  id: z.string(),
+  workspace: z.string(),
+  /** The user's name of the recipe; empty where the workspace's own counts. */
+  name: z.string(),
+  key: z.string(),
+  /** Of the system layer; null: the sandbox image as it is. */
+  image: z.string().nullable(),
+  volumes: z.array(mount),
+};
+
+const recordForm = z.strictObject({
+  ...common,
+  recipe: recipeSchema,
+  /** The file that the recipe stands in, as it was called then; empty where it was detected. */
+  file: z.string(),
+  versions: z.array(z.string()),
+  made: z.string(),
+  seconds: z.number(),
+});
+const buildingForm = z.strictObject({ ...common, steps: z.number().int() });
+
+export type EnvironmentRecord = z.output<typeof recordForm>;
+export type BuildingRecord = z.output<typeof buildingForm>;
+
+export interface EnvironmentFiles {
+  readonly id: string;
+  readonly folder: string;
+  readonly log: string;
+  readonly points: string;
+  readonly lock: string;
+}
+
+const environmentsIn = (stateDir: string): string => path.join(stateDir, "environments");
+
+/** `workspace` is a real path. */
+export function filesOf(stateDir: string, workspace: string, name: string): EnvironmentFiles {
+  const id = createHash("sha256").update(`${workspace}\0${name}`).digest("hex").slice(0, 12);
+  return at(stateDir, id);
+}
+
+function at(stateDir: string, id: string): EnvironmentFiles {
+  const folder = path.join(environmentsIn(stateDir), id);
+  const inside = (name: string): string => path.join(folder, name);
+  return { id, folder, log: inside("log"), points: inside("points"), lock: inside("lock") };
+}
+
+/** Undefined where there is none, or it cannot be read: it is built anew then. */
+export const readRecord = ({ folder }: EnvironmentFiles): Promise<EnvironmentRecord | undefined> =>
+  read(path.join(folder, "record"), recordForm);
+export const readBuilding = ({ folder }: EnvironmentFiles): Promise<BuildingRecord | undefined> =>
+  read(path.join(folder, "building"), buildingForm);
+
+async function read<T>(file: string, form: z.ZodType<T>): Promise<T | undefined> {
+  const text = await readFile(file, "utf8").catch(() => undefined);
+  if (text === undefined) return undefined;
+  try {
+    return form.safeParse(JSON.parse(text)).data;
+  } catch {
+    return undefined;
+  }
+}
+
+export const makeFolder = async ({ folder }: EnvironmentFiles): Promise<void> => {
+  await mkdir(folder, { recursive: true, mode: 0o700 });
+};
+
+export const noteBuilding = ({ folder }: EnvironmentFiles, building: BuildingRecord): Promise<void> =>
+  replaceFile(path.join(folder, "building"), JSON.stringify(building), { lasts: "content" });
+
+/** From here on boxes start from it. */
+export async function finishRecord(files: EnvironmentFiles, record: EnvironmentRecord): Promise<void> {
+  await replaceFile(path.join(files.folder, "record"), JSON.stringify(record), { lasts: "name" });
+  await rm(path.join(files.folder, "building"), { force: true });
+}
+
+export const forgetEnvironment = ({ folder }: EnvironmentFiles): Promise<void> =>
+  rm(folder, { recursive: true, force: true });
+
+/** All of this state folder, half-made ones too. */
+export async function environmentFolders(stateDir: string): Promise<readonly EnvironmentFiles[]> {
+  const names = await readdir(environmentsIn(stateDir)).catch(() => []);
+  return names.filter((name) => /^[0-9a-f]{12}$/.test(name)).map((id) => at(stateDir, id));
+}

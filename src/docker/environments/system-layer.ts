@@ -1,0 +1,213 @@
+import { randomBytes } from "node:crypto";
+import { constants } from "node:os";
+import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import { visible } from "../../core/visible.ts";
+import { startCommand } from "../box/box-command.ts";
+import { boxImage, RUNNER } from "../box/box-image.ts";
+import { verifiedContainer } from "../box/container.ts";
+import { folderForMounts } from "../box/account.ts";
+import { boxLabels } from "../box-labels.ts";
+import type { BoxPlan } from "../container-spec.ts";
+import { engineFailure } from "../engine-failure.ts";
+import { type Engine, hostFacts, readSeccomp } from "../engine.ts";
+import { thisProcess } from "../life/owner.ts";
+import { type BoxNetwork, networkFolder, type NetworkRequest, openNetwork } from "../network/box-network.ts";
+import type { SystemStep } from "./system-steps.ts";
+
+const [AF_NETLINK, NETLINK_AUDIT] = [16, 9];
+
+export const ENVIRONMENT_REPOSITORY = "harness-env";
+/** On images and volumes of environments: no label of a box, as they outlive all of them. */
+export const ENVIRONMENT_LABEL = "dev.harness.environment";
+
+export interface LayerRequest {
+  readonly engine: Engine;
+  /** The installed package. */
+  readonly root: string;
+  readonly uid: number;
+  readonly stateDir: string;
+  /** The recipe's own; null for the sandbox image. */
+  readonly image: string | null;
+  readonly key: string;
+  readonly steps: readonly SystemStep[];
+  readonly limits: BoxPlan["limits"];
+  readonly network: NetworkRequest | undefined;
+  readonly onStep: (title: string) => void;
+  readonly onOutput: (bytes: Uint8Array) => void;
+  readonly signal: AbortSignal;
+}
+
+export const systemTag = (key: string): string => `${ENVIRONMENT_REPOSITORY}:${key}-system`;
+
+/**
+ * Makes the image of a system layer: root, but without a workspace and with the few capabilities that packages want, and
+ * no network but the registries. The tag appears when all has worked; no byte of a workspace is in it, so that any may use it.
+ */
+export async function makeSystemLayer(request: LayerRequest): Promise<void> {
+  const { engine, signal, steps, key, onStep } = request;
+  await using things = new AsyncDisposableStack();
+  const { plan, network } = await planned(request, things);
+  const container = await verifiedContainer(engine, plan);
+  things.defer(container.close);
+  const stop = (): void => void container.close();
+  signal.addEventListener("abort", stop, { once: true });
+  things.defer(() => signal.removeEventListener("abort", stop));
+  for (const step of steps) {
+    signal.throwIfAborted();
+    onStep(step.title);
+    await runStep(container.client, step, { env: network?.env ?? {}, request });
+  }
+  signal.throwIfAborted();
+  onStep("keeping the system layer");
+  await commit(request, container.id, key);
+}
+
+async function planned(
+  { engine, root, uid, stateDir, image, limits, network }: LayerRequest,
+  things: AsyncDisposableStack,
+): Promise<{ readonly plan: BoxPlan; readonly network: BoxNetwork | undefined }> {
+  const [{ id, volumes }, seccomp, owner, host, mounts] = await Promise.all([
+    boxImage(engine, root, image),
+    readSeccomp(root),
+    thisProcess(),
+    hostFacts(engine),
+    folderForMounts(uid, stateDir),
+  ]);
+  const session = randomBytes(8).toString("hex");
+  const folder = networkFolder(mounts, session);
+  const opening = network === undefined ? undefined : await openNetwork(network, { folder, owner });
+  const opened = await opening?.opened;
+  if (opened !== undefined) things.defer(opened.remove);
+  const plan: BoxPlan = {
+    image: id,
+    argv: [RUNNER],
+    mode: "workspace-write",
+    user: { uid: 0, gid: 0 },
+    readOnly: [],
+    pinned: [],
+    volumes,
+    makesImage: true,
+    ...(opened === undefined ? {} : { network: { folder } }),
+    limits,
+    host,
+    seccomp: packagesSeccomp(seccomp),
+    stdin: true,
+    labels: boxLabels({
+      workspace: "/",
+      uid,
+      owner,
+      session,
+      created: new Date().toISOString(),
+      isolation: "none",
+      mode: "workspace-write",
+    }),
+  };
+  return { plan, network: opened };
+}
+
+/**
+ * Packages bring folders whose group is kept (2775), and programs that a box could not use as they are meant: the bits of
+ * files go at the end of the step, and no box can set or use them.
+ */
+function packagesSeccomp(profile: string): string {
+  const rules = JSON.parse(profile) as { readonly syscalls: readonly object[] };
+  const names = ["chmod", "fchmod", "fchmodat", "fchmodat2", "mkdir", "mkdirat"];
+  const allowed = { names, action: "SCMP_ACT_ALLOW" };
+  // groupadd and useradd ask for the audit log, and go on without one only where there is none.
+  const audit = {
+    names: ["socket"],
+    action: "SCMP_ACT_ERRNO",
+    errnoRet: constants.errno.EAFNOSUPPORT,
+    args: [
+      { index: 0, value: AF_NETLINK, op: "SCMP_CMP_EQ" },
+      { index: 2, value: NETLINK_AUDIT, op: "SCMP_CMP_EQ" },
+    ],
+  };
+  return JSON.stringify({ ...rules, syscalls: [...rules.syscalls, allowed, audit] });
+}
+
+const STEP_MS = 3_600_000;
+const KEEP = { head: 0, tail: 8 * 1024 };
+
+async function runStep(
+  client: Parameters<typeof startCommand>[0],
+  { title, script, env }: SystemStep,
+  {
+    env: network,
+    request,
+  }: { readonly env: Readonly<Record<string, string>>; readonly request: LayerRequest },
+): Promise<void> {
+  const last: Buffer[] = [];
+  const onOutput = (_: string, bytes: Uint8Array): void => {
+    last.push(Buffer.from(bytes));
+    if (last.length > 40) last.shift();
+    request.onOutput(bytes);
+  };
+  const { ended } = startCommand(
+    client,
+    {
+      words: ["sh", "-euc", script],
+      folder: "/",
+      env: { ...network, HOME: "/root", ...env },
+      timeoutMs: STEP_MS,
+      keep: { ...KEEP, head: Number.MAX_SAFE_INTEGER },
+      onOutput,
+    },
+    { workspace: "/" },
+  );
+  const { exit_code, reason } = await ended;
+  if (exit_code !== 0) throw stepFailed(title, Buffer.concat(last).toString("utf8"), reason);
+}
+
+const LAST = 10;
+
+/** With the lines that say what went wrong: the first of them, and the last that were printed. */
+export function stepFailed(title: string, said: string, reason: string): HarnessError {
+  const all = said.split("\n").filter((line) => line.trim() !== "");
+  const [telling, last] = [
+    all
+      .slice(0, -LAST)
+      .filter((line) => /\berr(?:or)?\b/i.test(line))
+      .slice(0, 4),
+    all.slice(-LAST),
+  ];
+  const lines = [...telling, ...last].map((line) => `\n    ${visible(line.slice(0, 300))}`);
+  const next = /no space left|ENOSPC/i.test(said)
+    ? "free space (harness env rm; docker system df), then harness env build goes on where it stopped"
+    : "harness env show --log has all of it; mend the recipe or the project, then harness env build goes on there";
+  return new HarnessError(EXIT.failed, `set-up failed: ${title} (${reason})${lines.join("")}`, next);
+}
+
+/** Blank, so that nothing takes what is made of the image for the box that made it. */
+const BLANK = [
+  "box",
+  "uid",
+  "session",
+  "workspace",
+  "owner_pid",
+  "owner_start",
+  "boot_id",
+  "created",
+  "mode",
+  "isolation",
+];
+
+async function commit({ engine }: LayerRequest, id: string, key: string): Promise<void> {
+  const [repo, tag] = systemTag(key).split(":");
+  try {
+    await engine.api.getContainer(id).commit({
+      repo,
+      tag,
+      changes: [
+        ...BLANK.map((name) => `LABEL dev.harness.${name}=`),
+        `LABEL ${ENVIRONMENT_LABEL}=${key}`,
+        "ENTRYPOINT []",
+        'CMD ["sh"]',
+      ],
+    });
+  } catch (thrown) {
+    if (/no space left/i.test(reasonOf(thrown)))
+      throw stepFailed("keeping the system layer", reasonOf(thrown), "the disk is full");
+    throw engineFailure("keeping the system layer", thrown);
+  }
+}

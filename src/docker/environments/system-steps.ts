@@ -1,0 +1,178 @@
+import type { Recipe } from "./recipe.ts";
+
+/** One step of the system layer: a line for a root shell, and how it is told. */
+export interface SystemStep {
+  readonly title: string;
+  readonly script: string;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+export interface SystemWishes {
+  readonly recipe: Recipe;
+  /** GOPROXY of the host's tools; empty where they do not say. */
+  readonly goProxy: string;
+  /** As the engine names it: amd64, arm64. */
+  readonly arch: string;
+}
+
+/** Pure. Everything that is put into a line was checked by the recipe's schema: names and numbers only. */
+export function systemSteps(wishes: SystemWishes): readonly SystemStep[] {
+  const { recipe } = wishes;
+  const packages = packagesOf(recipe);
+  return [
+    ...(packages.length === 0
+      ? []
+      : [{ title: `packages: ${packages.join(" ")}`, script: APT.replace("PACKAGES", packages.join(" ")) }]),
+    ...toolchainSteps(wishes),
+    ...managerSteps(recipe),
+  ];
+}
+
+/** Which registries the layer itself is made from. */
+export function systemRegistries({ recipe }: Pick<SystemWishes, "recipe">): readonly string[] {
+  const { toolchains, managers } = recipe;
+  const wanted = {
+    apt: packagesOf(recipe).length > 0,
+    npm: typeof toolchains.node === "string" || managers.pnpm !== undefined || managers.yarn !== undefined,
+    pip: managers.uv !== undefined || managers.poetry !== undefined,
+    go: toolchains.go !== undefined,
+  };
+  return Object.entries(wanted).flatMap(([name, needed]) => (needed ? [name] : []));
+}
+
+/** An alternative `a|b` is the first that the distribution has. */
+function packagesOf({ packages, services, toolchains, managers }: Recipe): readonly string[] {
+  const { rust, java } = toolchains;
+  return [
+    ...new Set([
+      ...packages,
+      ...services.flatMap((each) => each.packages),
+      ...(rust === undefined ? [] : ["rustc-web|rustc", "cargo-web|cargo"]),
+      ...(java === undefined
+        ? []
+        : [java === null ? "default-jdk-headless" : `openjdk-${java}-jdk-headless|default-jdk-headless`]),
+      ...(managers.uv !== undefined || managers.poetry !== undefined ? ["python3-venv"] : []),
+    ]),
+  ];
+}
+
+/** Nothing is started while it is installed, and no file of a package gives its user's rights to who runs it. */
+const APT = `export DEBIAN_FRONTEND=noninteractive
+mkdir -p /usr/share/man/man1 /var/lib/apt/lists/partial /var/cache/apt/archives/partial
+printf '#!/bin/sh\\nexit 101\\n' > /usr/sbin/policy-rc.d && chmod 755 /usr/sbin/policy-rc.d
+apt_get() { apt-get -q -o APT::Sandbox::User=root -o Dpkg::Use-Pty=0 -o Acquire::Retries=3 "$@"; }
+apt_get -o APT::Update::Error-Mode=any update
+chosen=
+for each in $(printf '%s ' 'PACKAGES'); do
+  first=
+  for name in $(printf %s "$each" | tr '|' ' '); do
+    [ -n "$first" ] || first=$name
+    if [ "$name" = "$each" ] || apt-cache show "\${name%%=*}" >/dev/null 2>&1; then first=$name; break; fi
+  done
+  chosen="$chosen $first"
+done
+apt_get -y --no-install-recommends install $chosen
+rm -rf /var/lib/apt/lists/* /var/cache/apt/* /var/log/* /usr/sbin/policy-rc.d
+find / -xdev -type f -perm /6000 -exec chmod a-s {} +`;
+
+function toolchainSteps({ recipe: { toolchains }, goProxy, arch }: SystemWishes): readonly SystemStep[] {
+  const { node, go } = toolchains;
+  return [
+    ...(typeof node === "string" ? [{ title: `node ${node}`, script: nodeScript(node, arch) }] : []),
+    ...(go === undefined
+      ? []
+      : [
+          {
+            title: `go ${go ?? "(newest)"}`,
+            script: GO,
+            env: { WANTED: go ?? "", ARCH: arch, GIVEN: goProxy },
+          },
+        ]),
+  ];
+}
+
+/** npm of today needs a node of today; the one that came with old ones goes with them. */
+function nodeScript(version: string, arch: string): string {
+  const name = `node-linux-${arch === "amd64" ? "x64" : arch}`;
+  const old = Number(version.split(".")[0]) < 20;
+  return `${old ? "npm install -g --ignore-scripts npm@10\n" : ""}npm install --prefix /opt/node --no-save --ignore-scripts ${name}@${version}
+ln -sf /opt/node/node_modules/${name}/bin/node /usr/local/bin/node
+node --version
+rm -rf /root/.npm`;
+}
+
+/** The module proxy has every release since 1.21 as a module; an older wish is met by the newest, as go's own rule is. */
+const GO = `for proxy in $(printf %s "$GIVEN" | tr ',|' '  '); do
+  case $proxy in http*) ;; *) continue ;; esac
+  all=$(curl -fsSL "$proxy/golang.org/toolchain/@v/list" | sed -n "s/^v0\\.0\\.1-go\\([0-9.]*\\)\\.linux-$ARCH$/\\1/p" | sort -V)
+  [ -n "$all" ] || continue
+  line=$(printf %s "$WANTED" | cut -d. -f1,2)
+  got=$(printf '%s\\n' "$all" | grep -Fx -- "$WANTED" || printf '%s\\n' "$all" | grep -E "^$line(\\.[0-9]+)?$" | tail -n 1)
+  [ -n "$WANTED" ] && [ -n "$got" ] || got=$(printf '%s\\n' "$all" | tail -n 1)
+  echo "go $got for \${WANTED:-any}"
+  name=golang.org/toolchain@v0.0.1-go$got.linux-$ARCH
+  curl -fsSL -o /opt/go.zip "$proxy/golang.org/toolchain/@v/v0.0.1-go$got.linux-$ARCH.zip"
+  rm -rf /opt/unpacked && mkdir -p /opt/unpacked && unzip -q /opt/go.zip -d /opt/unpacked
+  rm -rf /usr/local/go && mv "/opt/unpacked/$name" /usr/local/go && rm -rf /opt/unpacked /opt/go.zip
+  chmod 755 /usr/local/go/bin/* /usr/local/go/pkg/tool/*/*
+  ln -sf /usr/local/go/bin/go /usr/local/go/bin/gofmt /usr/local/bin/
+  go version
+  exit 0
+done
+echo "no module proxy is known here, so go comes from the distribution's packages"
+${APT.replace("PACKAGES", "golang-go")}`;
+
+const PYTHON_TOOLS = ["uv", "poetry"] as const;
+
+function managerSteps({ managers }: Recipe): readonly SystemStep[] {
+  const npm = [
+    ...(managers.pnpm === undefined ? [] : [`pnpm@${managers.pnpm ?? "latest"}`]),
+    ...(managers.yarn === undefined ? [] : [yarnPackage(managers.yarn)]),
+  ];
+  return [
+    ...(npm.length === 0
+      ? []
+      : [
+          {
+            title: npm.join(" "),
+            script: `npm install -g --ignore-scripts ${npm.join(" ")}\nrm -rf /root/.npm`,
+          },
+        ]),
+    ...PYTHON_TOOLS.flatMap((name) => {
+      const version = managers[name];
+      if (version === undefined) return [];
+      const spec = version === null ? name : `${name}==${version}`;
+      const script = `python3 -m venv /opt/${name}\n/opt/${name}/bin/python -m pip install --quiet --no-cache-dir ${spec}\nln -sf /opt/${name}/bin/${name} /usr/local/bin/${name}`;
+      return [{ title: spec, script }];
+    }),
+  ];
+}
+
+const yarnPackage = (version: string | null): string =>
+  version === null ? "yarn@1" : version.startsWith("1.") ? `yarn@${version}` : `@yarnpkg/cli-dist@${version}`;
+
+/** What was got, to be told beside what was wanted; a tool that is not there says nothing. */
+export const VERSIONS_SCRIPT = `for each in 'node --version' 'python3 --version' 'go version' 'rustc --version' 'java -version' 'php --version' 'ruby --version'; do
+  command -v "\${each%% *}" >/dev/null 2>&1 && printf '%s: %s\\n' "\${each%% *}" "$($each 2>&1 | head -n 1)"
+done
+true`;
+
+/** Of the lines that VERSIONS_SCRIPT prints, those that a recipe asks for, with the wish where it was not met. */
+export function versionsGot(recipe: Recipe, said: string): readonly string[] {
+  const programs = {
+    node: "node",
+    python: "python3",
+    go: "go",
+    rust: "rustc",
+    java: "java",
+    php: "php",
+    ruby: "ruby",
+  };
+  return Object.entries(recipe.toolchains).map(([name, wanted]) => {
+    const line = new RegExp(`^${programs[name as keyof typeof programs]}: (.*)$`, "m").exec(said)?.[1];
+    const got = /\d+(?:\.\d+)*/.exec(line ?? "")?.[0];
+    if (got === undefined) return `${name}: none could be had`;
+    const met = typeof wanted !== "string" || `${got}.`.startsWith(`${wanted}.`);
+    return met ? `${name} ${got}` : `${name} ${got}, where ${wanted} is wanted`;
+  });
+}

@@ -1,0 +1,95 @@
+import type { Recipe } from "./recipe.ts";
+
+/** Where an environment keeps what tools fetched, outside of the workspace and of the box's own HOME, which is empty at each start. */
+export const CACHE = "/var/cache/harness";
+const BASE_PATH = "/usr/local/lib/harness/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+
+type Variables = Readonly<Record<string, string>>;
+
+interface Tool {
+  /** In set-up and in runs. */
+  readonly always: Variables;
+  /** Where nothing is granted: they look at what is there, and say so instead of waiting for a network. */
+  readonly offline: Variables;
+}
+
+const TOOLS: Readonly<Record<string, Tool>> = {
+  npm: {
+    always: {
+      npm_config_cache: `${CACHE}/npm`,
+      npm_config_audit: "false",
+      npm_config_fund: "false",
+      npm_config_update_notifier: "false",
+      YARN_CACHE_FOLDER: `${CACHE}/yarn`,
+      YARN_GLOBAL_FOLDER: `${CACHE}/yarn-global`,
+      YARN_ENABLE_TELEMETRY: "0",
+    },
+    offline: { npm_config_offline: "true", YARN_ENABLE_NETWORK: "0" },
+  },
+  pip: {
+    always: {
+      PIP_CACHE_DIR: `${CACHE}/pip`,
+      PIP_DISABLE_PIP_VERSION_CHECK: "1",
+      UV_CACHE_DIR: `${CACHE}/uv`,
+      UV_LINK_MODE: "copy",
+      UV_PYTHON_DOWNLOADS: "never",
+      POETRY_CACHE_DIR: `${CACHE}/poetry`,
+      POETRY_VIRTUALENVS_IN_PROJECT: "true",
+    },
+    offline: { PIP_NO_INDEX: "1", UV_OFFLINE: "1" },
+  },
+  cargo: { always: { CARGO_HOME: `${CACHE}/cargo` }, offline: { CARGO_NET_OFFLINE: "true" } },
+  go: {
+    always: {
+      GOPATH: `${CACHE}/go`,
+      GOMODCACHE: `${CACHE}/go/mod`,
+      GOCACHE: `${CACHE}/go/build`,
+      GOTOOLCHAIN: "local",
+    },
+    offline: { GOPROXY: "off", GOFLAGS: "-mod=mod" },
+  },
+  maven: {
+    always: { MAVEN_OPTS: `-Dmaven.repo.local=${CACHE}/m2`, GRADLE_USER_HOME: `${CACHE}/gradle` },
+    // Versions before 3.9 do not read it; without a route they end at once all the same.
+    offline: { MAVEN_ARGS: "-o" },
+  },
+  composer: {
+    always: { COMPOSER_HOME: `${CACHE}/composer`, COMPOSER_CACHE_DIR: `${CACHE}/composer/cache` },
+    offline: { COMPOSER_DISABLE_NETWORK: "1" },
+  },
+  bundler: { always: { BUNDLE_PATH: "vendor/bundle", BUNDLE_APP_CONFIG: `${CACHE}/bundle` }, offline: {} },
+};
+
+const TOOLCHAIN_TOOLS: Readonly<Record<string, string>> = {
+  node: "npm",
+  python: "pip",
+  rust: "cargo",
+  go: "go",
+  java: "maven",
+  php: "composer",
+  ruby: "bundler",
+};
+
+const KNOWN = new Set(["npm", "pip", "cargo", "go", "maven"]);
+
+/** For the commands of a box with this recipe. In `folders` a `.venv` at the top is the Python that is found first. */
+export function toolVariables(
+  recipe: Recipe,
+  { workspace, granted }: { readonly workspace: string; readonly granted: boolean },
+): Variables {
+  const names = [
+    ...Object.keys(recipe.toolchains).map((name) => TOOLCHAIN_TOOLS[name] ?? ""),
+    ...recipe.registries.filter((name) => KNOWN.has(name)),
+  ];
+  const tools = [...new Set(names)].flatMap((name) => TOOLS[name] ?? []);
+  const venv = recipe.folders.includes(".venv") ? `${workspace}/.venv` : undefined;
+  return {
+    ...(Object.assign(
+      {},
+      ...tools.map(({ always, offline }) => ({ ...always, ...(granted ? {} : offline) })),
+    ) as Variables),
+    ...(recipe.managers.pnpm === undefined ? {} : { npm_config_store_dir: `${CACHE}/pnpm` }),
+    ...(venv === undefined ? {} : { VIRTUAL_ENV: venv, PATH: `${venv}/bin:${BASE_PATH}` }),
+    ...recipe.env,
+  };
+}

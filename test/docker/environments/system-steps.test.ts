@@ -1,0 +1,77 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import test from "node:test";
+import { recipeSchema } from "../../../src/docker/environments/recipe.ts";
+import { systemRegistries, systemSteps, versionsGot } from "../../../src/docker/environments/system-steps.ts";
+import { toolVariables } from "../../../src/docker/environments/tool-variables.ts";
+
+const wishes = (recipe: object) => ({
+  recipe: recipeSchema.parse(recipe),
+  goProxy: "https://modules.example.org,direct",
+  arch: "amd64",
+});
+
+test("a recipe that the sandbox image meets has no system layer, and so no network for one", () => {
+  const plain = wishes({
+    toolchains: { node: null, python: null },
+    registries: ["npm"],
+    setup: [{ run: "npm ci" }],
+  });
+  assert.deepEqual(systemSteps(plain), []);
+  assert.deepEqual(systemRegistries(plain), []);
+});
+
+test("each toolchain comes from where it can be had, and only those registries are opened", () => {
+  const all = wishes({
+    packages: ["libpq-dev"],
+    toolchains: { node: "20", go: "1.22", rust: "1.75", java: "17" },
+    managers: { pnpm: "9.1.0", uv: null },
+    services: [{ name: "db", packages: ["redis-server"], start: "redis-server", health: "redis-cli ping" }],
+  });
+  const steps = systemSteps(all);
+  const titles = steps.map(({ title }) => title).join("\n");
+  assert.match(
+    titles,
+    /libpq-dev redis-server rustc-web\|rustc cargo-web\|cargo openjdk-17-jdk-headless\|default-jdk-headless/,
+  );
+  assert.match(titles, /node 20\ngo 1\.22\npnpm@9\.1\.0\nuv/);
+  assert.deepEqual(systemRegistries(all).toSorted(), ["apt", "go", "npm", "pip"]);
+  for (const { script } of steps) assert.equal(spawnSync("sh", ["-n", "-c", script]).status, 0, script);
+});
+
+test("what was got is told beside what was wanted", () => {
+  const { recipe } = wishes({
+    toolchains: { node: "20", python: "3.9", go: "1.22", rust: null, ruby: "3.1" },
+  });
+  const said =
+    "node: v20.11.1\npython3: Python 3.11.2\ngo: go version go1.22.9 linux/amd64\nrustc: rustc 1.80.0 (x)\n";
+  assert.deepEqual(versionsGot(recipe, said), [
+    "node 20.11.1",
+    "python 3.11.2, where 3.9 is wanted",
+    "go 1.22.9",
+    "rust 1.80.0",
+    "ruby: none could be had",
+  ]);
+});
+
+test("tools are told to stay offline only where nothing is granted", () => {
+  const { recipe } = wishes({
+    toolchains: { node: null, python: null, rust: null, go: null, java: null },
+    folders: [".venv"],
+    env: { OWN: "1" },
+  });
+  const offline = toolVariables(recipe, { workspace: "/w", granted: false });
+  const wanted = {
+    npm_config_offline: "true",
+    PIP_NO_INDEX: "1",
+    CARGO_NET_OFFLINE: "true",
+    GOPROXY: "off",
+    OWN: "1",
+  };
+  assert.partialDeepStrictEqual(offline, wanted);
+  assert.match(offline["PATH"] ?? "", /^\/w\/\.venv\/bin:\/usr\/local\/lib\/harness\/bin:/);
+  const granted = toolVariables(recipe, { workspace: "/w", granted: true });
+  for (const name of Object.keys(wanted).slice(0, -1)) assert.equal(granted[name], undefined, name);
+  assert.equal(granted["CARGO_HOME"], offline["CARGO_HOME"]);
+  assert.deepEqual(toolVariables(recipeSchema.parse({}), { workspace: "/w", granted: false }), {});
+});

@@ -1,0 +1,230 @@
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
+import path from "node:path";
+import test from "node:test";
+import { type Ended, runProgram } from "../fixtures/cli.ts";
+import { skip } from "../fixtures/engine.ts";
+import type { Scratch } from "../fixtures/scratch.ts";
+import { answerOf, household, sandboxExec } from "./box-command.ts";
+import { ROOT } from "./package.ts";
+
+assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
+
+/** A recipe of the user's: its set-up wants no network. */
+async function withRecipe(place: Scratch, recipe: object): Promise<void> {
+  await place.write(".config/harness/environments/own.json", JSON.stringify(recipe));
+}
+
+type Told = (text: string, pid: number) => void;
+
+const harness = (place: Scratch, words: readonly string[], onStderr?: Told): Promise<Ended> =>
+  runProgram("bin/harness", words, {
+    home: place.path,
+    cwd: place.at("work"),
+    ...(onStderr === undefined ? {} : { onStderr }),
+  });
+
+const build = (place: Scratch, ...words: readonly string[]): Promise<Ended> =>
+  harness(place, ["env", "build", "--env", "own", ...words]);
+
+const removed = async (place: Scratch): Promise<void> => {
+  const { code, stderr } = await harness(place, ["env", "rm", "--all"]);
+  assert.equal(code, 0, stderr);
+};
+
+const inBox = async (place: Scratch, line: string): Promise<string> => {
+  const ended = await sandboxExec(place, ["--env", "own", "--", "sh", "-c", line]);
+  assert.equal(ended.code, 0, ended.stderr);
+  return ended.stdout.toString();
+};
+
+const SETUP = [
+  {
+    run: "echo real > deps/lib.txt; mkdir deps/sub; echo kept > /var/cache/harness/kept.txt; echo stray > stray.txt",
+  },
+  { run: "test -f deps/lib.txt" },
+];
+
+test(
+  "what set-up installs is in every box, the host's own folder is untouched, and nothing of the rest is kept",
+  { skip },
+  async () => {
+    await using place = await household({ "deps/mine.txt": "the host's" });
+    await withRecipe(place, { folders: ["deps", "made/here"], setup: SETUP, env: { FLAVOUR: "x" } });
+    const { code, stdout, stderr } = await build(place, "--json");
+    assert.equal(code, 0, stderr);
+    assert.partialDeepStrictEqual(JSON.parse(stdout), { how: "built", lost: 1 });
+    assert.equal((await build(place, "--json")).stdout.includes('"how":"kept"'), true);
+    const line =
+      'cat deps/lib.txt /var/cache/harness/kept.txt; ls deps stray.txt 2>&1; echo "$FLAVOUR"; echo new > out.txt';
+    const said = await inBox(place, line);
+    assert.match(said, /^real\nkept\n/);
+    assert.match(said, /stray\.txt.*No such file/);
+    assert.match(said, /\nx\n$/);
+    assert.doesNotMatch(said, /mine\.txt/);
+    assert.deepEqual(await readdir(place.at("work/deps")), ["mine.txt"]);
+    // What was made only to mount on it is gone with the box, and what the command made is there.
+    assert.deepEqual((await readdir(place.at("work"))).toSorted(), ["deps", "out.txt"]);
+    const other = await sandboxExec(place, ["--env", "none", "--", "ls", "deps"]);
+    assert.equal(other.stdout.toString(), "mine.txt\n");
+    await removed(place);
+    const gone = await sandboxExec(place, ["--env", "own", "--", "true"]);
+    assert.match(gone.stderr, /own is not built.*\n.*harness env build --env own/);
+  },
+);
+
+test("what a run writes into it reaches no other run", { skip }, async () => {
+  await using place = await household();
+  await withRecipe(place, { folders: ["deps"], setup: SETUP });
+  assert.equal((await build(place)).code, 0);
+  const poison = [
+    "echo evil > deps/lib.txt",
+    "rm -rf deps/sub",
+    "echo evil > deps/new.txt",
+    "ln -s /etc/passwd deps/link",
+    "echo evil > /var/cache/harness/kept.txt",
+    "cat deps/lib.txt",
+  ].join("; ");
+  assert.equal(await inBox(place, poison), "evil\n");
+  assert.equal(
+    await inBox(place, "cat deps/lib.txt /var/cache/harness/kept.txt; ls deps"),
+    "real\nkept\nlib.txt\nsub\n",
+  );
+  const changes = answerOf(
+    await sandboxExec(place, ["--env", "own", "--json", "--", "sh", "-c", "echo x > deps/y; echo z > z"]),
+  );
+  assert.deepEqual(changes["changes"], { added: ["z"], modified: [], deleted: [] });
+  for (const isolation of ["overlay", "copy"]) {
+    const words = [
+      "--env",
+      "own",
+      "--isolation",
+      isolation,
+      "--json",
+      "--",
+      "sh",
+      "-c",
+      "cat deps/lib.txt; echo x > deps/y; echo q > q",
+    ];
+    const told = answerOf(await sandboxExec(place, words));
+    assert.partialDeepStrictEqual(told, {
+      stdout: "real\n",
+      changes: { added: ["q"], modified: [], deleted: [] },
+    });
+  }
+  await removed(place);
+});
+
+test(
+  "a step that fails shows its last lines and keeps the log; mended, the build goes on there",
+  { skip },
+  async () => {
+    await using place = await household();
+    const broken = { run: "echo first-line; test -f ok || { echo it is wrong; exit 3; }" };
+    const recipe = { folders: ["deps"], setup: [{ run: "echo one >> deps/count" }, broken] };
+    await withRecipe(place, recipe);
+    const failed = await build(place);
+    assert.equal(failed.code, 1);
+    assert.match(
+      failed.stderr,
+      /set-up failed: .*\n(?: {4}.*\n)*? {4}it is wrong\n {2}next: harness env show --log/,
+    );
+    const log = await harness(place, ["env", "show", "--env", "own", "--log"]);
+    assert.match(log.stdout, /first-line\nit is wrong/);
+    assert.match((await harness(place, ["env", "list"])).stdout, /unfinished/);
+    await place.write("work/ok", "");
+    assert.equal((await build(place)).code, 0);
+    assert.equal(await inBox(place, "cat deps/count"), "one\n", "the step that was done is not done again");
+    await removed(place);
+  },
+);
+
+test("a build that was killed leaves nothing that counts, and goes on where it was", { skip }, async () => {
+  await using place = await household();
+  const setup = [{ run: "echo one >> deps/count" }, { run: "test -f go || sleep 60" }];
+  await withRecipe(place, { folders: ["deps"], setup });
+  const killed = await harness(place, ["env", "build", "--env", "own"], (text, pid) => {
+    if (text.includes("2/2")) process.kill(pid, "SIGKILL");
+  });
+  assert.equal(killed.code, null);
+  const before = await sandboxExec(place, ["--env", "own", "--", "true"]);
+  assert.match(before.stderr, /is not built/);
+  await writeFile(place.at("work/go"), "");
+  assert.equal((await build(place)).code, 0);
+  assert.equal(await inBox(place, "cat deps/count"), "one\n");
+  await removed(place);
+});
+
+test(
+  "one that is older than the project is used, and said with what renews it; a damaged one is not",
+  { skip },
+  async () => {
+    await using place = await household({ "package.json": "{}" });
+    await withRecipe(place, { folders: ["deps"], setup: SETUP });
+    assert.equal((await build(place)).code, 0);
+    await place.write("work/package-lock.json", "{}");
+    const stale = await sandboxExec(place, ["--env", "own", "--", "cat", "deps/lib.txt"]);
+    assert.equal(stale.stdout.toString(), "real\n");
+    assert.match(stale.stderr, /lock files.*have changed.*Renew it: harness env build --env own/);
+    const folder = place.at(".local/state/harness/environments");
+    const [id = ""] = await readdir(folder);
+    const record = path.join(folder, id, "record");
+    const text = await readFile(record, "utf8");
+    await writeFile(record, text.replaceAll(/harness-env-[\w-]+/g, "harness-env-no-such-volume"));
+    const damaged = await sandboxExec(place, ["--env", "own", "--", "sh", "-c", "ls deps/lib.txt"]);
+    assert.notEqual(damaged.code, 0);
+    assert.match(damaged.stderr, /is not used: the engine has no volume/);
+    await writeFile(record, text);
+    await removed(place);
+  },
+);
+
+test(
+  "a service is there for every command, and gone with the box; one that cannot start says why",
+  { skip },
+  async () => {
+    await using place = await household({ "server.cjs": SERVER });
+    const service = {
+      name: "web",
+      start: "exec node server.cjs",
+      health: "curl -fsS http://127.0.0.1:5099/",
+    };
+    await withRecipe(place, { services: [service] });
+    assert.equal((await build(place)).code, 0);
+    assert.equal(await inBox(place, "curl -fsS http://127.0.0.1:5099/"), "served");
+    await withRecipe(place, { services: [{ ...service, start: "echo no such luck; exit 3" }] });
+    assert.equal((await build(place)).code, 0);
+    const ended = await sandboxExec(place, ["--env", "own", "--", "true"]);
+    assert.equal(ended.code, 125);
+    assert.match(ended.stderr, /the service web could not be used: it ended with 3\n {4}no such luck/);
+    const without = await sandboxExec(place, [
+      "--env",
+      "none",
+      "--",
+      "curl",
+      "-fsS",
+      "http://127.0.0.1:5099/",
+    ]);
+    assert.equal(without.code, 7);
+    await removed(place);
+  },
+);
+
+const SERVER =
+  'require("node:http").createServer((_, answer) => answer.end("served")).listen(5099, "127.0.0.1");';
+
+test("a link in the place of a folder is not followed, and told", { skip }, async () => {
+  await using place = await household();
+  await withRecipe(place, { folders: ["deps"], setup: SETUP });
+  assert.equal((await build(place)).code, 0);
+  await rm(place.at("work/deps"), { recursive: true, force: true });
+  await place.write("outside/kept.txt", "mine");
+  await symlink(place.at("outside"), place.at("work/deps"));
+  const ended = await sandboxExec(place, ["--env", "own", "--", "sh", "-c", "ls deps/lib.txt"]);
+  assert.notEqual(ended.code, 0);
+  assert.match(ended.stderr, /deps is not the environment's: .*is no folder/);
+  assert.equal((await stat(place.at("outside"))).isDirectory(), true);
+  assert.deepEqual(await readdir(place.at("outside")), ["kept.txt"]);
+  await removed(place);
+});

@@ -1,0 +1,135 @@
+/** A small project with dependencies of its own, and how its tests are run. */
+export interface SmallProject {
+  readonly name: string;
+  readonly files: Readonly<Record<string, string>>;
+  readonly tests: readonly string[];
+  /** Programs that the host needs to run the same tests; without them only the box is tried. */
+  readonly host: string | null;
+}
+
+const NODE_TEST =
+  'const _ = require("lodash");\nconst assert = require("node:assert");\nit("chunks", () => assert.deepEqual(_.chunk([1, 2, 3], 2), [[1, 2], [3]]));\n';
+const manifest = (more: object = {}): string =>
+  JSON.stringify({
+    name: "small",
+    version: "1.0.0",
+    scripts: { test: "mocha *.test.js" },
+    dependencies: { lodash: "4.17.21" },
+    devDependencies: { mocha: "10.8.2" },
+    ...more,
+  });
+const PYTHON_TEST =
+  "import idna\n\n\ndef test_idna():\n    assert idna.encode('exämple') == b'xn--exmple-cua'\n";
+const PYPROJECT =
+  '[project]\nname = "small"\nversion = "1"\nrequires-python = ">=3.9"\ndependencies = ["idna==3.7"]\n';
+const GO_TEST = `package small
+
+import (
+	"testing"
+
+	"github.com/google/uuid"
+)
+
+func TestNew(t *testing.T) {
+	if len(uuid.NewString()) != 36 {
+		t.Fatal("no uuid")
+	}
+}
+`;
+const RUST = `#[cfg(test)]
+mod tests {
+    #[test]
+    fn formats() {
+        assert_eq!(itoa::Buffer::new().format(128u64), "128");
+    }
+}
+`;
+const POM = `<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.0.0</modelVersion>
+<groupId>small</groupId><artifactId>small</artifactId><version>1</version>
+<properties><maven.compiler.release>17</maven.compiler.release><project.build.sourceEncoding>UTF-8</project.build.sourceEncoding></properties>
+<dependencies><dependency><groupId>org.junit.jupiter</groupId><artifactId>junit-jupiter</artifactId><version>5.10.2</version><scope>test</scope></dependency></dependencies>
+<build><plugins>
+<plugin><artifactId>maven-compiler-plugin</artifactId><version>3.11.0</version></plugin>
+<plugin><artifactId>maven-surefire-plugin</artifactId><version>3.2.5</version></plugin>
+</plugins></build></project>
+`;
+
+export const SMALL_PROJECTS: readonly SmallProject[] = [
+  {
+    name: "npm",
+    files: { "package.json": manifest(), "a.test.js": NODE_TEST },
+    tests: ["npm", "test"],
+    host: null,
+  },
+  {
+    name: "npm with node 20",
+    files: { "package.json": manifest(), "a.test.js": NODE_TEST, ".nvmrc": "20" },
+    tests: ["sh", "-c", "node --version | grep -q '^v20' && npm test"],
+    host: null,
+  },
+  {
+    name: "pnpm",
+    files: { "package.json": manifest({ packageManager: "pnpm@9.15.0" }), "a.test.js": NODE_TEST },
+    tests: ["pnpm", "test"],
+    host: null,
+  },
+  {
+    name: "pip",
+    files: { "requirements.txt": "idna==3.7\npytest==8.3.4\n", "test_a.py": PYTHON_TEST },
+    tests: ["python", "-m", "pytest", "-q", "-p", "no:cacheprovider"],
+    host: null,
+  },
+  {
+    name: "pyproject",
+    files: {
+      "pyproject.toml": `${PYPROJECT}[project.optional-dependencies]\ntest = ["pytest==8.3.4"]\n[build-system]\nrequires = ["setuptools"]\nbuild-backend = "setuptools.build_meta"\n[tool.setuptools]\npy-modules = []\n`,
+      "test_a.py": PYTHON_TEST,
+    },
+    tests: ["python", "-m", "pytest", "-q", "-p", "no:cacheprovider"],
+    host: null,
+  },
+  {
+    name: "go",
+    files: {
+      "go.mod": "module small\n\ngo 1.22\n\nrequire github.com/google/uuid v1.6.0\n",
+      "go.sum": `github.com/google/uuid v1.6.0 h1:NIvaJDMOsjHA8n1jAhLSgzrAzy1Hgr+hNrb57e+94F0=
+github.com/google/uuid v1.6.0/go.mod h1:TIyPZe4MgqvfeYDBFedMoGGpEw/LqOeaOT+nhxU+yHo=
+`,
+      "a_test.go": GO_TEST,
+    },
+    tests: ["go", "test", "./..."],
+    host: "go",
+  },
+  {
+    name: "cargo",
+    files: {
+      "Cargo.toml":
+        '[package]\nname = "small"\nversion = "0.1.0"\nedition = "2021"\n[dependencies]\nitoa = "=1.0.11"\n',
+      "src/lib.rs": RUST,
+    },
+    tests: ["cargo", "test"],
+    host: "cargo",
+  },
+  {
+    name: "maven",
+    files: {
+      "pom.xml": POM,
+      "src/main/java/small/Two.java":
+        "package small; public class Two { public static int two() { return 2; } }\n",
+      "src/test/java/small/TwoTest.java":
+        "package small; import org.junit.jupiter.api.*; class TwoTest { @Test void two() { Assertions.assertEquals(2, Two.two()); } }\n",
+    },
+    tests: ["mvn", "-B", "-q", "-o", "test"],
+    host: "mvn",
+  },
+  {
+    name: "cmake",
+    files: {
+      "CMakeLists.txt":
+        "cmake_minimum_required(VERSION 3.10)\nproject(small CXX)\nenable_testing()\nadd_executable(a a.cpp)\nadd_test(NAME a COMMAND a)\n",
+      "a.cpp": "#include <vector>\nint main() { return std::vector<int>{1, 2}.size() == 2 ? 0 : 1; }\n",
+    },
+    tests: ["sh", "-c", "cmake -S . -B /tmp/b && cmake --build /tmp/b && ctest --test-dir /tmp/b"],
+    host: null,
+  },
+];
