@@ -244,7 +244,9 @@ async function volumesFor(making: Build, image: string | null): Promise<Building
   const { recipe } = chosen;
   const nonce = Date.now().toString(36);
   const targets =
-    recipe.setup.length === 0 ? [] : [CACHE, ...recipe.folders.map((folder) => `${workspace}/${folder}`)];
+    recipe.setup.length === 0 && image === null
+      ? []
+      : [CACHE, ...recipe.folders.map((folder) => `${workspace}/${folder}`)];
   const volumes = targets.map((target, index) => ({
     volume: `harness-env-${files.id}-${nonce}-${index}`,
     target,
@@ -259,6 +261,7 @@ async function volumesFor(making: Build, image: string | null): Promise<Building
       id: files.id,
       stateDir: host.places.state,
       name: volume,
+      layer: image,
       image: base,
       owner: { uid, gid },
     });

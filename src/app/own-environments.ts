@@ -12,6 +12,7 @@ import {
 } from "../docker/environments/environment-record.ts";
 import { forgetMountPoints } from "../docker/environments/environment-mounts.ts";
 import {
+  isLayerUsed,
   removeSystemImage,
   removeVolume,
   systemImages,
@@ -84,7 +85,7 @@ export async function removeEnvironments(
     for (const files of await environmentFolders(host.places.state)) await forgetEnvironment(files);
     for (const name of await volumesOfState(engine, host.places.state)) await removeVolume(engine, name);
   }
-  await removeUnused(host, engine);
+  await removeUnused(engine, new Set(chosen.map(({ half }) => half.image)));
   return chosen.map(({ files }) => files.id);
 }
 
@@ -112,11 +113,10 @@ async function removeOne(engine: Engine, { files, half }: Known): Promise<void> 
   await forgetEnvironment(files);
 }
 
-/** System layers are shared: one goes with the last environment that is made of it. */
-async function removeUnused(host: Host, engine: Engine): Promise<void> {
-  const used = new Set((await known(host)).map(({ half }) => half.image));
+/** System layers are shared, also by other users of the engine: one goes with the last environment that is made of it. */
+async function removeUnused(engine: Engine, layers: ReadonlySet<string | null>): Promise<void> {
   for (const { id, tag } of await systemImages(engine))
-    if (!used.has(id)) await removeSystemImage(engine, tag);
+    if (layers.has(id) && !(await isLayerUsed(engine, id))) await removeSystemImage(engine, tag);
 }
 
 /** What the last build printed; undefined where none was. */

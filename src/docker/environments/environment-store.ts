@@ -8,6 +8,8 @@ import { ENVIRONMENT_LABEL, ENVIRONMENT_REPOSITORY } from "./system-layer.ts";
 /** What the engine keeps of environments: volumes by the environment's id, system layers by their key. */
 
 const STATE_LABEL = "dev.harness.environment_state";
+/** The system layer that a volume belongs to: it is in use by whoever has such a volume, also of another state folder. */
+const LAYER_LABEL = "dev.harness.environment_layer";
 
 export const imageIsThere = (engine: Engine, image: string): Promise<boolean> =>
   isImageThere(engine.api, image);
@@ -25,6 +27,8 @@ export interface NewVolume {
   readonly id: string;
   readonly stateDir: string;
   readonly name: string;
+  /** The system layer's id; null for the sandbox image. */
+  readonly layer: string | null;
   /** Any that is there; nothing of it is run. */
   readonly image: string;
   readonly owner: { readonly uid: number; readonly gid: number };
@@ -35,9 +39,9 @@ const [ABOVE, TOP] = ["/harness-environment", "tree"];
 /** An empty one that belongs to the user whose commands fill it. */
 export async function makeVolume(
   engine: Engine,
-  { id, stateDir, name, image, owner }: NewVolume,
+  { id, stateDir, name, layer, image, owner }: NewVolume,
 ): Promise<void> {
-  const labels = { [ENVIRONMENT_LABEL]: id, [STATE_LABEL]: stateDir };
+  const labels = { [ENVIRONMENT_LABEL]: id, [STATE_LABEL]: stateDir, [LAYER_LABEL]: layer ?? "" };
   await engine.api.createVolume({ Name: name, Driver: "local", Labels: labels });
   const volume = { name, target: `${ABOVE}/${TOP}` };
   await using filler = await unstartedContainer(engine, { image, labels, volume });
@@ -106,6 +110,11 @@ export async function systemImages({ api }: Engine): Promise<readonly SystemImag
 export async function volumesOfState({ api }: Engine, stateDir: string): Promise<readonly string[]> {
   const { Volumes } = await api.listVolumes({ filters: { label: [`${STATE_LABEL}=${stateDir}`] } });
   return (Volumes ?? []).map(({ Name }) => Name);
+}
+
+export async function isLayerUsed({ api }: Engine, image: string): Promise<boolean> {
+  const { Volumes } = await api.listVolumes({ filters: { label: [`${LAYER_LABEL}=${image}`] } });
+  return (Volumes ?? []).length > 0;
 }
 
 /** In use by a box, it stays. */
