@@ -5,6 +5,7 @@ import type { Effect } from "../policy/effects/effect.ts";
 import { decidePath } from "../policy/paths/decide-path.ts";
 import type { Op, PlaceKind } from "../policy/paths/path-place.ts";
 import { type LinkFacts, readingsOf } from "../policy/paths/path-readings.ts";
+import { wantedGrants } from "../policy/wanted-grants.ts";
 
 export interface Judged extends Decision {
   /** What it acts on, for lists of refusals: the command, or the path. */
@@ -19,6 +20,8 @@ export interface Judged extends Decision {
   readonly command: boolean;
   /** That it would reach, as far as can be told. */
   readonly hosts: readonly string[];
+  /** With which it would be contained, in the form of `allow_domains`; empty where no grant makes it so. */
+  readonly grants: readonly string[];
 }
 
 /** Says of a call what the policy says of all that it will touch. Pure. */
@@ -63,12 +66,22 @@ export function judgeIn(around: Surroundings): Judge {
         target: [...new Set([...commands, ...writes, ...reads])].join(", "),
         command: commands.length > 0,
         hosts: [...new Set([...hosts, ...effects.flatMap(hostsOf)])],
+        grants: grantsIn(
+          judged.map((each, at) => wantedGrants(policy, each, commands[at] ?? "", context)),
+          decisions,
+        ),
         lasting,
         mayWrite: writes.length > 0 || judged.some(mayWrite),
         changes: writes.length > 0 || effects.some(changesSomething),
       };
     },
   };
+}
+
+/** Of several commands, those that all need that are not contained. */
+function grantsIn(wanted: readonly (readonly string[])[], decisions: readonly Decision[]): readonly string[] {
+  const short = decisions.some(({ contained }, at) => !contained && (wanted[at] ?? []).length === 0);
+  return short ? [] : [...new Set(wanted.flat())];
 }
 
 function together(decisions: readonly Decision[]): Decision {

@@ -79,6 +79,7 @@ const UNJUDGED: Judged = {
   lasting: false,
   command: false,
   hosts: [],
+  grants: [],
 };
 
 /** What of a result the model is told, and the user sees. */

@@ -208,11 +208,12 @@ async function run(
 
 const CANCELLED: ToolResult = { kind: "cancelled", cause: "user", text: "Cancelled." };
 
-function refusal({ rules }: Judged, { by, reason }: Settled): ToolResult {
+function refusal({ rules, grants }: Judged, { by, reason }: Settled): ToolResult {
   const [rule] = rules;
   const why = rule === undefined ? "" : `${rule.reason} (rule ${rule.id})`;
   const who = by === "policy" ? "Denied by the policy" : by === "person" ? "The user said no" : "Refused";
-  const hint = rule && hintFor(rule.id);
+  const option = by === "nobody" && grants.length > 0 ? `--allow-domain ${grants.join(",")}` : "";
+  const hint = option === "" ? rule && hintFor(rule.id) : `the user runs it again with ${option}`;
   const text = [
     `${who}: ${[reason, why].filter(Boolean).join(": ")}. It was not run.`,
     hint === undefined ? "" : `What would do: ${hint}.`,
@@ -221,6 +222,6 @@ function refusal({ rules }: Judged, { by, reason }: Settled): ToolResult {
     kind: "denied",
     cause: by === "person" ? "user" : "policy",
     text: text.filter(Boolean).join("\n"),
-    reason: rule?.reason ?? reason,
+    reason: `${rule?.reason ?? reason}${option === "" ? "" : `; granted with ${option}`}`,
   };
 }
