@@ -28,7 +28,20 @@ export const settingFlags = {
     helpGroup: "BOX",
     helpValue: "NAME",
   }),
-  "allow-domain": Flags.string({ multiple: true, description: "a host the box may reach", helpGroup: "BOX" }),
+  "allow-domain": Flags.string({
+    multiple: true,
+    description:
+      "a host that the box may reach (NAME[:PORTS][:METHODS][:private]), or a preset: npm, pip, cargo, go, maven, apt, git",
+    helpGroup: "BOX",
+    helpValue: "NAME",
+  }),
+  secret: Flags.string({
+    multiple: true,
+    description:
+      "a variable of yours whose value is put into requests to these hosts, and never into the box",
+    helpGroup: "BOX",
+    helpValue: "NAME@HOST",
+  }),
   memory: Flags.string({ description: "memory of the box", helpGroup: "BOX", helpValue: "2g" }),
   cpus: Flags.string({ description: "processors of the box", helpGroup: "BOX", helpValue: "N" }),
   pids: Flags.string({ description: "processes in the box", helpGroup: "BOX", helpValue: "N" }),
@@ -51,6 +64,7 @@ export const boxFlags = {
   image: settingFlags.image,
   env: settingFlags.env,
   "allow-domain": settingFlags["allow-domain"],
+  secret: settingFlags.secret,
   memory: settingFlags.memory,
   cpus: settingFlags.cpus,
   pids: settingFlags.pids,
@@ -67,6 +81,7 @@ const KEY_OF_FLAG: Readonly<Record<string, SettingKey>> = {
   image: "image",
   env: "env",
   "allow-domain": "allow_domains",
+  secret: "secrets",
   memory: "memory",
   cpus: "cpus",
   pids: "pids",

@@ -104,6 +104,7 @@ const AS_WRITTEN: ReadonlySet<string> = new Set([
   "memory",
   "park_timeout",
   "timeout",
+  "min_release_age",
   "connect_timeout",
   "first_token_timeout",
   "idle_timeout",
@@ -115,10 +116,15 @@ const AS_WRITTEN: ReadonlySet<string> = new Set([
 export function valueFromText(key: SettingKey | `search.${string}`, text: string): unknown {
   if (AS_WRITTEN.has(key)) return text === "null" ? null : text;
   if (key === "allow_domains" && !text.trim().startsWith("[")) return splitGrants(text);
+  if (key === "install_scripts" && !text.trim().startsWith("[")) return wordsIn(text);
+  if (key === "secrets" && !text.trim().startsWith("{"))
+    return text.split(/\s+/).filter((word) => word !== "");
   const errors: unknown[] = [];
   const value: unknown = parse(text, errors as never[]);
   return errors.length > 0 ? text : value;
 }
+
+const wordsIn = (text: string): readonly string[] => text.split(/[\s,]+/).filter((word) => word !== "");
 
 /** `{search: {store: v}}` for `search.store`, `{mode: v}` for `mode`. */
 export function nested(dotted: string, value: unknown): Record<string, unknown> {

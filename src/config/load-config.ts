@@ -156,7 +156,12 @@ function pathsIn(layer: Layer): readonly string[] {
 }
 
 const mergeLayer = (settings: Settings, layer: Layer): Settings =>
-  ({ ...settings, ...layer, search: { ...settings.search, ...layer.search } }) as Settings;
+  ({
+    ...settings,
+    ...layer,
+    search: { ...settings.search, ...layer.search },
+    secrets: layer.secrets === undefined ? settings.secrets : boundAs(settings, layer.secrets),
+  }) as Settings;
 
 function merge(sources: readonly Source[]): Config {
   let settings: Settings = DEFAULTS;
@@ -167,6 +172,12 @@ function merge(sources: readonly Source[]): Config {
   }
   return { settings, origins };
 }
+
+/** A secret that is only named is for the hosts that were said for it before. */
+const boundAs = ({ secrets }: Settings, named: Settings["secrets"]): Settings["secrets"] =>
+  Object.fromEntries(
+    Object.entries(named).map(([name, hosts]) => [name, hosts.length === 0 ? (secrets[name] ?? []) : hosts]),
+  );
 
 const MAX_CONFIG_BYTES = 2 ** 20;
 

@@ -103,6 +103,52 @@ function objectGrant(value: unknown, context: z.RefinementCtx): string | undefin
 
 const grants = z.array(grantEntry, GRANT_LIST).transform((lists) => [...new Set(lists.flat())]);
 
+const packageName = z
+  .string("expected a package's name")
+  .regex(
+    /^(?:@[a-z0-9][\w.-]{0,100}\/)?[a-z0-9][\w.-]{0,100}$/i,
+    "expected a package's name such as esbuild",
+  );
+
+const SECRET_NAME = /^[A-Za-z_]\w{0,99}$/;
+const SECRETS = "expected names of variables, each with the hosts that it is for";
+
+/** `NAME@HOST,HOST`; without hosts those that the settings name for it. */
+function secretFlag(
+  text: string,
+  context: z.RefinementCtx,
+): readonly (readonly [string, readonly string[]])[] {
+  const [name = "", hosts = "", ...more] = text.split("@");
+  if (SECRET_NAME.test(name) && more.length === 0 && (hosts !== "" || !text.includes("@")))
+    return [[name, hosts.split(",").filter((host) => host !== "")]];
+  context.addIssue({ code: "custom", message: "expected NAME@HOST, such as API_TOKEN@api.example.org" });
+  return [];
+}
+
+const secretHost = z.string("expected a host name").transform((text, context) => {
+  const read = readGrant(text);
+  if (read.kind === "grant" && grantText(read.grant) === read.grant.host && !isPreset(read.grant.origin))
+    return read.grant.host;
+  const message = read.kind === "wrong" ? read.message : "a name alone is wanted, without ports or methods";
+  context.addIssue({ code: "custom", message: `expected ${GRANT_FORM}: ${message}` });
+  return z.NEVER;
+});
+const secretTable = z.record(
+  z.string().regex(SECRET_NAME, "expected a variable's name such as API_TOKEN"),
+  z.array(secretHost, "expected a list of host names"),
+  SECRETS,
+);
+const secrets = z.union(
+  [
+    secretTable,
+    z
+      .array(z.string(), SECRETS)
+      .transform((texts, context) => Object.fromEntries(texts.flatMap((text) => secretFlag(text, context))))
+      .pipe(secretTable),
+  ],
+  SECRETS,
+);
+
 export const PROVIDERS = ["ollama", "openai", "anthropic", "scripted"] as const;
 export const ISOLATIONS = ["bind", "overlay", "copy"] as const;
 export const ON_ASK = ["refuse", "contained", "park"] as const;
@@ -147,6 +193,9 @@ const RULES = {
   attempts: whole(1, 16),
   temperature: z.number(TEMPERATURE).min(0, TEMPERATURE).max(2, TEMPERATURE).nullable(),
   allow_domains: grants,
+  secrets,
+  install_scripts: z.array(packageName, "expected a list of names of packages"),
+  min_release_age: duration(0, 366 * 24 * 60 * MINUTE),
   search: z.strictObject({ store: oneOf(STORES), url: webUrl }).partial(),
   prices: z.array(priceRow, "expected a list of prices"),
   capabilities: z.array(capabilityRow, "expected a list of capabilities"),
@@ -197,6 +246,9 @@ export const DEFAULTS: Settings = {
   attempts: 1,
   temperature: null,
   allow_domains: [],
+  secrets: {},
+  install_scripts: [],
+  min_release_age: 0,
   search: { store: "auto", url: "http://127.0.0.1:6333" },
   prices: [],
   capabilities: [],
@@ -207,7 +259,7 @@ export const ALIASES: Readonly<Record<string, SettingKey>> = { max_steps: "max_t
 
 /** A setting's value as `config set` takes it. */
 export function printable(key: string, value: unknown): string {
-  if (typeof value === "number" && key.endsWith("timeout")) return writtenDuration(value);
+  if (typeof value === "number" && (key.endsWith("timeout") || key === "min_release_age")) return writtenDuration(value);
   if (typeof value === "number" && key === "memory") return writtenSize(value);
   return typeof value === "string" ? value : JSON.stringify(value);
 }

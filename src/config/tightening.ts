@@ -8,6 +8,7 @@ import { type SettingKey, type Settings } from "./settings-schema.ts";
 /** `values`: from the tightest on; those in one list are as tight as each other, and none of them tightens another. */
 type Direction =
   | { readonly by: "less" }
+  | { readonly by: "more" }
   | { readonly by: "fewer" }
   | { readonly by: "values"; readonly order: readonly (readonly string[])[] }
   | { readonly by: "never"; readonly why: string };
@@ -43,6 +44,9 @@ export const DIRECTIONS: Readonly<Record<SettingKey, Direction>> = {
   attempts: LESS,
   temperature: never("it bounds nothing"),
   allow_domains: { by: "fewer" },
+  secrets: never("their values are the user's own"),
+  install_scripts: { by: "fewer" },
+  min_release_age: { by: "more" },
   search: never("the project's text goes to the store"),
   prices: never(SPENDING),
   capabilities: never(SPENDING),
@@ -60,6 +64,8 @@ function isTighter(direction: Direction, from: unknown, to: unknown): boolean {
   switch (direction.by) {
     case "less":
       return bound(to) < bound(from);
+    case "more":
+      return bound(to) > bound(from) && bound(to) !== Number.POSITIVE_INFINITY;
     case "fewer":
       return Array.isArray(from) && Array.isArray(to) && to.every((each) => from.includes(each));
     case "values": {

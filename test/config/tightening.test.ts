@@ -122,6 +122,20 @@ const CHANGES: Readonly<
       [0, 1],
     ],
   },
+  secrets: {
+    loosen: [
+      [{}, { A: ["a.org"] }],
+      [{ A: ["a.org"] }, {}],
+    ],
+  },
+  install_scripts: { tighten: [[["a", "b"], ["a"]]], loosen: [[["a"], ["b"]]] },
+  min_release_age: {
+    tighten: [[0, 10]],
+    loosen: [
+      [10, 0],
+      [0, "of a later version"],
+    ],
+  },
   allow_domains: {
     tighten: [
       [["a.org", "b.org"], ["b.org"]],

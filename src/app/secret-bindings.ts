@@ -1,0 +1,47 @@
+import { createHash } from "node:crypto";
+import type { Settings } from "../config/settings-schema.ts";
+import { EXIT, HarnessError } from "../core/errors.ts";
+import { coversHost, isPreset } from "../core/grant.ts";
+import type { Grant, SecretBinding } from "../core/network.ts";
+import { MIN_SECRET_LENGTH } from "../core/secret-values.ts";
+import type { Host } from "./host.ts";
+
+/**
+ * The secrets that a box's requests carry, each for hosts that the user granted by name: where a preset leads is for its
+ * registry to say. Whatever is missing ends it before anything runs.
+ */
+export function secretBindings(
+  { env }: Pick<Host, "env">,
+  { secrets }: Pick<Settings, "secrets">,
+  grants: readonly Grant[],
+): readonly SecretBinding[] {
+  const named = grants.filter(({ origin }) => !isPreset(origin));
+  return Object.entries(secrets).map(([name, hosts]) => {
+    if (hosts.length === 0)
+      throw refused(`${name} is for no host`, `say whom it is for: --secret ${name}@api.example.org`);
+    const open = hosts.find((host) => !named.some((grant) => grant.host === host || coversHost(grant, host)));
+    if (open !== undefined)
+      throw refused(`${name} is for ${open}, which is not granted by name`, `--allow-domain ${open}`);
+    return { name, hosts, value: valueOf(name, env[name]), placeholder: placeholderOf(name) };
+  });
+}
+
+function valueOf(name: string, value: string | undefined): string {
+  if (value === undefined || value === "")
+    throw refused(`${name} is not set in your environment`, `export ${name}=…`);
+  if (!/^[\u0020-\u007e]+$/.test(value) || value.trim() !== value)
+    throw refused(`${name} holds signs that no request can carry`, `set it again: export ${name}=…`);
+  if (value.length < MIN_SECRET_LENGTH)
+    throw refused(
+      `${name} has fewer than ${MIN_SECRET_LENGTH} characters: it could not be told from other text to be masked`,
+      `leave it out, or set a longer one: export ${name}=…`,
+    );
+  return value;
+}
+
+const refused = (message: string, remedy: string): HarnessError =>
+  new HarnessError(EXIT.usage, message, remedy);
+
+/** The same for every box, as one that was frozen has it in the environment of what runs there. It opens nothing. */
+const placeholderOf = (name: string): string =>
+  `harness-secret-${createHash("sha256").update(`placeholder ${name}`).digest("hex").slice(0, 24)}`;
