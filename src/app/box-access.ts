@@ -2,7 +2,7 @@ import { realpath } from "node:fs/promises";
 import path from "node:path";
 import type { Settings } from "../config/settings-schema.ts";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
-import type { Connection } from "../core/network.ts";
+import type { Connection, SecretBinding } from "../core/network.ts";
 import type { OwnedBox } from "../core/ports.ts";
 import { ROOT_OWNED } from "../docker/box/box-workspace.ts";
 import { startBox } from "../docker/box/start-box.ts";
@@ -78,12 +78,21 @@ export async function openBoxFor(opening: BoxOpening, signal: AbortSignal): Prom
     ...(opening.takesUp === undefined ? {} : { takesUp: opening.takesUp }),
   };
   const services = environment?.services ?? [];
-  if (keep === null || isolation === "bind")
-    return withServices(startBox(maker, request, signal), services, signal);
+  const secrets = network?.secrets ?? [];
+  const open = async (): Promise<OwnedBox> =>
+    hiding(await withServices(startBox(maker, request, signal), services, signal), secrets);
+  if (keep === null || isolation === "bind") return open();
   // Nothing is run before both are done.
   const noted = noteLayerBase({ stateDir: state, workspace, session: keep, isolation, warn });
-  const [box] = await Promise.all([withServices(startBox(maker, request, signal), services, signal), noted]);
+  const [box] = await Promise.all([open(), noted]);
   return box;
+}
+
+/** The box, with the values of secrets masked in what comes out of it. */
+async function hiding(box: OwnedBox, secrets: readonly SecretBinding[]): Promise<OwnedBox> {
+  if (secrets.length === 0) return box;
+  const { maskedBox } = await import("../docker/box/masked-box.ts");
+  return maskedBox(box, secrets);
 }
 
 async function withServices(
@@ -161,7 +170,7 @@ export async function readingBox(
   signal: AbortSignal,
 ): Promise<OwnedBox> {
   const isolation = settings.isolation === "copy" ? ("copy" as const) : ("bind" as const);
-  const shape = { ...settings, mode: "read-only" as const, isolation, allow_domains: [] as string[] };
+  const shape = { ...settings, mode: "read-only" as const, isolation, allow_domains: [], secrets: {} };
   const opening = {
     host,
     settings: shape,

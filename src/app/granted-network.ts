@@ -1,41 +1,81 @@
 import type { Settings } from "../config/settings-schema.ts";
-import { isPreset, parseGrant } from "../core/grant.ts";
+import { isPreset, parseGrant, type Preset } from "../core/grant.ts";
 import type { Connection, Grant } from "../core/network.ts";
 import type { NetworkRequest } from "../docker/network/box-network.ts";
 import type { Host } from "./host.ts";
+import { secretBindings } from "./secret-bindings.ts";
+
+/** What a box is granted, from what the user wrote. Nothing of a network is loaded where that is nothing. */
 
 interface GrantedFor {
   readonly host: Host;
-  readonly settings: Pick<Settings, "allow_domains">;
+  readonly settings: Pick<Settings, "allow_domains" | "secrets" | "install_scripts" | "min_release_age">;
   /** Presets mean the registries that tools are set to there. */
   readonly workspace: string;
+  readonly warn: (text: string) => void;
   readonly onConnection?: ((connection: Connection) => void) | undefined;
 }
 
-/** What boxes of these settings may reach; undefined where that is nothing, and nothing of a network is loaded then. */
+/** What can be told before anything is asked or run: that secrets are there, and bound to what is granted by name. */
+export function checkNetwork(host: Host, settings: Pick<Settings, "allow_domains" | "secrets">): void {
+  secretBindings(host, settings, namedIn(settings.allow_domains));
+}
+
+const namedIn = (allowed: readonly string[]): readonly Grant[] =>
+  allowed.filter((text) => !isPreset(text)).map((text) => parseGrant(text));
+
+/** What boxes of these settings may reach; undefined where that is nothing. */
 export async function networkFor(
   given: GrantedFor,
   signal: AbortSignal,
 ): Promise<NetworkRequest | undefined> {
-  const { host, settings } = given;
-  if (settings.allow_domains.length === 0) return undefined;
+  const { host, settings, onConnection } = given;
+  const { allow_domains } = settings;
+  const named = namedIn(allow_domains);
+  const secrets = secretBindings(host, settings, named);
+  if (allow_domains.length === 0) return undefined;
+  const presets = allow_domains.filter(isPreset);
+  const grants = [...named, ...(await presetGrants(presets, given, signal))];
+  const { env } = host;
+  const [{ upstreamFrom }, variables] = await Promise.all([
+    import("../docker/egress/upstream-proxy.ts"),
+    installRules(grants, given),
+  ]);
   const trust = async (): Promise<string> => {
     const { hostTrust } = await import("../docker/network/host-trust.ts");
-    return hostTrust(host.env);
+    return hostTrust(env);
   };
-  const { onConnection } = given;
-  const told = onConnection === undefined ? {} : { onConnection };
-  return { grants: await grantsFor(given, signal), trust, ...told };
+  const placeholders = secrets.map(({ name, placeholder }) => [name, placeholder] as const);
+  return {
+    grants,
+    secrets,
+    upstream: upstreamFrom(env),
+    variables: { ...variables, ...Object.fromEntries(placeholders) },
+    trust,
+    ...(onConnection === undefined ? {} : { onConnection }),
+  };
 }
 
-async function grantsFor(
-  { host: { env, uid, places }, settings: { allow_domains }, workspace }: GrantedFor,
+async function presetGrants(
+  presets: readonly Preset[],
+  { host: { env, uid, places }, workspace }: GrantedFor,
   signal: AbortSignal,
 ): Promise<readonly Grant[]> {
-  const presets = allow_domains.filter(isPreset);
-  const named = allow_domains.filter((text) => !isPreset(text)).map((text) => parseGrant(text));
-  if (presets.length === 0) return named;
+  if (presets.length === 0) return [];
   const { askRegistries } = await import("../docker/egress/registries.ts");
   const found = await askRegistries({ presets, env, workspace, uid, state: places.state, signal });
-  return [...named, ...found.flatMap(({ grants }) => grants)];
+  return found.flatMap(({ grants }) => grants);
+}
+
+/** What makes installations safer, where there is a registry to install from. */
+async function installRules(
+  grants: readonly Grant[],
+  { settings, warn }: GrantedFor,
+): Promise<Readonly<Record<string, string>>> {
+  const presets = new Set(grants.map(({ origin }) => origin).filter(isPreset));
+  if (presets.size === 0) return {};
+  const { installVariables, withoutAge } = await import("../docker/network/install-variables.ts");
+  const ageless = settings.min_release_age > 0 ? withoutAge([...presets]) : [];
+  if (ageless.length > 0) warn(`min_release_age holds for npm and pip, not for ${ageless.join(", ")}`);
+  return installVariables(presets, settings, Date.now());
 }

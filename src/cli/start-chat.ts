@@ -1,3 +1,4 @@
+import { checkNetwork } from "../app/granted-network.ts";
 import type { Host } from "../app/host.ts";
 import { describeFailure, renderFailure, noteTo } from "../app/stderr-messages.ts";
 import { sessionsWorkspace } from "../app/session-access.ts";
@@ -38,6 +39,7 @@ export async function startChat(host: Host, flags: ChatFlags, earlier?: Earlier)
     const workspace = found === undefined || flags.cwd !== undefined ? given : found.info().workspace;
     await askOfProject(host, workspace, flags.quiet);
     const { settings, origins } = await configFor({ ...flags, cwd: workspace });
+    checkNetwork(host, settings);
     return await converse({ host, settings, origins, flags, workspace, stores, found });
   } finally {
     await stores.close();

@@ -259,7 +259,8 @@ export const ALIASES: Readonly<Record<string, SettingKey>> = { max_steps: "max_t
 
 /** A setting's value as `config set` takes it. */
 export function printable(key: string, value: unknown): string {
-  if (typeof value === "number" && (key.endsWith("timeout") || key === "min_release_age")) return writtenDuration(value);
+  if (typeof value === "number" && (key.endsWith("timeout") || key === "min_release_age"))
+    return writtenDuration(value);
   if (typeof value === "number" && key === "memory") return writtenSize(value);
   return typeof value === "string" ? value : JSON.stringify(value);
 }

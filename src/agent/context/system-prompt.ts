@@ -1,4 +1,5 @@
 import type { Mode } from "../../core/decision.ts";
+import { isPreset } from "../../core/grant.ts";
 import { quoted } from "./untrusted-text.ts";
 
 /** What does not change while a session lasts: no clock, no counters. */
@@ -9,6 +10,8 @@ export interface PromptFacts {
   readonly mode: Mode;
   /** Granted ones; none is no network at all. */
   readonly domains: readonly string[];
+  /** Packages whose own scripts may run where they are installed. */
+  readonly scripts?: readonly string[];
   /** Rendered; empty when there are none. */
   readonly instructions: string;
 }
@@ -21,12 +24,19 @@ const MODES: Readonly<Record<Mode, string>> = {
 };
 
 /** Pinned once for each session. Short, because small models read it, with every request. */
-export const systemPrompt = ({ workspace, top, mode, domains, instructions }: PromptFacts): string =>
+export const systemPrompt = ({
+  workspace,
+  top,
+  mode,
+  domains,
+  scripts = [],
+  instructions,
+}: PromptFacts): string =>
   `You are harness, a coding agent. You do what the user asks in one repository, with your tools. They all run in a locked container.
 
 Workspace: ${quoted(workspace)}${top === undefined ? "" : ` (a folder of the repository ${quoted(top)}, whose other folders can only be read)`}
 Mode: ${MODES[mode]}
-Network: ${networkOf(mode, domains)}
+Network: ${networkOf(mode, domains, scripts)}
 
 How to work
 - Look before you act: find the files that matter and read them. Never guess what a file says.
@@ -43,8 +53,15 @@ Rules
 
 When the task is done, answer without a call: what you changed, how you checked it, what is left. A few sentences; no code that is already in the files.${instructions === "" ? "" : `\n\n${instructions}`}`;
 
-function networkOf(mode: Mode, domains: readonly string[]): string {
+function networkOf(mode: Mode, domains: readonly string[], scripts: readonly string[]): string {
   if (mode === "danger-full-access") return "open.";
   if (domains.length === 0) return "none. Downloads and installs cannot work; use what is there.";
-  return `only ${domains.map(quoted).join(", ")}.`;
+  const hosts = domains.filter((domain) => !isPreset(domain)).map(quoted);
+  const presets = domains.filter(isPreset);
+  const registries = presets.length === 0 ? [] : [`the registries of ${presets.join(", ")}, to read`];
+  const off = presets.includes("npm") ? ` Packages' own install scripts are off${allowedOf(scripts)}.` : "";
+  return `only ${[...hosts, ...registries].join(", ")}.${off}`;
 }
+
+const allowedOf = (scripts: readonly string[]): string =>
+  scripts.length === 0 ? "" : `; those that may run: npm rebuild --ignore-scripts=false ${scripts.join(" ")}`;

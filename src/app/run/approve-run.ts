@@ -1,7 +1,7 @@
 import { userInfo } from "node:os";
 import { Limits } from "../../agent/limits.ts";
 import { addRules } from "../../config/policy-rules-file.ts";
-import { SETTING_KEYS, type Settings } from "../../config/settings-schema.ts";
+import { DEFAULTS, SETTING_KEYS, type Settings } from "../../config/settings-schema.ts";
 import { EXIT, type ExitCode, HarnessError, Interrupted, type Signal, signalOf } from "../../core/errors.ts";
 import type { EventBody } from "../../core/events.ts";
 import type { Question } from "../../core/ports.ts";
@@ -10,6 +10,7 @@ import { type CommandContext, CommandPolicy } from "../../policy/decide.ts";
 import { ruleFor } from "../../policy/remember-rule.ts";
 import type { RuleForm } from "../../policy/rule.ts";
 import type { Finished } from "../../agent/agent-run.ts";
+import { checkNetwork } from "../granted-network.ts";
 import { type Host, runWorkspace } from "../host.ts";
 import { workspacePolicy } from "../policy-context.ts";
 import type { Prompter } from "../prompter.ts";
@@ -39,6 +40,7 @@ export async function approve(request: ApproveRequest): Promise<Finished> {
   const parked = waitingRun(session);
   const { question, given, strict } = parked;
   const settings = settingsOf(parked);
+  checkNetwork(host, settings);
   const workspace = await runWorkspace(session.info().workspace);
   using interrupted = interruption();
   const { signal } = interrupted;
@@ -144,10 +146,11 @@ const nothingWaits = (id: string): HarnessError =>
   );
 
 /** All of them are there, as they were when the run began. */
-const settingsOf = ({ given }: Parked): Settings =>
-  Object.fromEntries(
-    Object.entries(given.settings).map(([key, { value }]) => [key, value]),
-  ) as unknown as Settings;
+/** A setting that a later version has is as it is from the start. */
+const settingsOf = ({ given }: Parked): Settings => {
+  const kept = Object.entries(given.settings).map(([key, { value }]) => [key, value] as const);
+  return Object.assign({}, DEFAULTS, Object.fromEntries(kept));
+};
 
 const originsOf = ({ given }: Parked): Readonly<Record<string, string>> =>
   Object.fromEntries(Object.entries(given.settings).map(([key, { origin }]) => [key, origin]));

@@ -21,10 +21,12 @@ export interface SessionPrompt {
   readonly room: number;
 }
 
+type Prompted = Pick<Settings, "mode" | "allow_domains" | "install_scripts" | "isolation">;
+
 /** The prompt of a new session: what never changes, and the instructions that are there at its start. */
 export async function sessionPrompt(
   host: Host,
-  { mode, allow_domains, isolation }: Pick<Settings, "mode" | "allow_domains" | "isolation">,
+  { mode, allow_domains: domains, install_scripts: scripts, isolation }: Prompted,
   workspace: string,
 ): Promise<SessionPrompt> {
   const above = await repositoryAround(host, workspace);
@@ -34,7 +36,7 @@ export async function sessionPrompt(
   const theirs = renderInstructions(project, { trusted: false, room: bytesLeftBeside(yours) });
   const instructions = [yours, theirs].filter((text) => text !== "").join("\n\n");
   return {
-    text: systemPrompt({ workspace, top, mode, domains: allow_domains, instructions }),
+    text: systemPrompt({ workspace, top, mode, domains, scripts, instructions }),
     shown: new Set(project.map(({ path }) => path)),
     room: bytesLeftBeside(instructions),
   };

@@ -4,6 +4,7 @@ import type { Config } from "../../config/load-config.ts";
 import type { Settings } from "../../config/settings-schema.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import { priceOf } from "../../models/usage.ts";
+import { checkNetwork } from "../granted-network.ts";
 import { type Host, runWorkspace } from "../host.ts";
 import { earlierSession, newSession, openSessions, type SessionChoice } from "../session-access.ts";
 import { untrustedIn } from "../project-trust.ts";
@@ -43,6 +44,7 @@ export async function runUnattended({
   prompt: ask,
   flags,
 }: UnattendedRun): Promise<Finished> {
+  checkNetwork(host, settings);
   refuseUnpriced(budget, settings);
   const limits = new Limits(budget, () => performance.now());
   const goesOn = flags.continue || flags.resume !== undefined;

@@ -14,6 +14,8 @@ import { aptSettings, NETWORK_FILES, networkVariables } from "./network-variable
 export interface NetworkRequest extends Omit<EgressOptions, "folder"> {
   /** PEM of all whom the tools of the host trust; asked for once a box is made. */
   readonly trust: () => Promise<string>;
+  /** For its commands, beside those that point tools at the proxy. */
+  readonly variables?: Readonly<Record<string, string>>;
 }
 
 /** The way out of one box, from this side of its wall. */
@@ -82,7 +84,7 @@ export async function reopenNetwork(
 }
 
 async function openIn(folder: string, request: NetworkRequest): Promise<BoxNetwork> {
-  const { trust: asked, ...options } = request;
+  const { trust: asked, variables = {}, ...options } = request;
   const [{ openEgress }, trust] = await Promise.all([import("../egress/egress-proxy.ts"), asked()]);
   const egress = await openEgress({ ...(trust === "" ? {} : { roots: trust }), ...options, folder });
   const leave = async (): Promise<void> => {
@@ -106,7 +108,7 @@ async function openIn(folder: string, request: NetworkRequest): Promise<BoxNetwo
   const above = path.dirname(folder);
   return {
     folder,
-    env: networkVariables(options.grants),
+    env: { ...networkVariables(options.grants), ...variables },
     connections: () => egress.ledger().connections,
     grant: async (more) => {
       egress.grant(more);

@@ -20,6 +20,15 @@ test("the prompt is small in every mode, and the same for the same facts", () =>
 test("the prompt says what network there is", () => {
   assert.match(systemPrompt(facts), /^Network: none\./m);
   assert.match(systemPrompt({ ...facts, domains: ["pypi.org"] }), /^Network: only "pypi.org"\.$/m);
+  assert.match(
+    systemPrompt({ ...facts, domains: ["npm", "*.example.org", "pip"] }),
+    /^Network: only "\*\.example\.org", the registries of npm, pip, to read\. Packages' own install scripts are off\.$/m,
+  );
+  assert.match(
+    systemPrompt({ ...facts, domains: ["npm"], scripts: ["esbuild"] }),
+    / scripts are off; those that may run: npm rebuild --ignore-scripts=false esbuild\.$/m,
+  );
+  assert.equal(systemPrompt({ ...facts, scripts: ["esbuild"] }), systemPrompt(facts));
   assert.match(systemPrompt({ ...facts, mode: "danger-full-access" }), /^Network: open\.$/m);
 });
 
