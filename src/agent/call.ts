@@ -168,6 +168,7 @@ const questionOf = (agent: AgentContext, { call, facts: { folder }, judged }: Ju
   decision: { decision: judged.decision, contained: judged.contained, rules: judged.rules },
   mode: agent.mode,
   writes: judged.changes,
+  ...(judged.grants.length === 0 ? {} : { grants: judged.grants }),
 });
 
 type Settled = Omit<Answer, "by"> & { readonly by: Answer["by"] | "policy" };

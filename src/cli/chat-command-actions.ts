@@ -1,4 +1,5 @@
 import { isTyped, withoutMode } from "../app/run/mode-note.ts";
+import { readLayer } from "../config/config-layers.ts";
 import { type Mode, MODES } from "../core/decision.ts";
 import { nearest } from "../core/spelling.ts";
 import { visible } from "../core/visible.ts";
@@ -99,6 +100,27 @@ export async function mode(chat: ChatController, name: string): Promise<string> 
   if (name === now) return `The mode is ${now} already.`;
   await chat.change({ mode: name });
   return `The mode is ${name} now. The next request that needs a box gets a new one.`;
+}
+
+/** For this chat, and with `always` for those that come. */
+export async function grant(chat: ChatController, argument: string): Promise<string> {
+  const { allow_domains: now } = chat.settings;
+  if (argument === "")
+    return now.length === 0 ? "Nothing is granted: the box has no network." : now.join(", ");
+  const words = argument.split(/\s+/);
+  const lasts = words[0] === "always";
+  const { allow_domains: more = [] } = readLayer(
+    { allow_domains: lasts ? words.slice(1) : words },
+    () => "/grant",
+  );
+  if (more.length === 0)
+    return "Say what: a host such as example.org:443, or npm, pip, cargo, go, maven, apt, git.";
+  await chat.change({ allow_domains: [...new Set([...now, ...more])] });
+  const file = lasts ? await chat.keep(more) : "";
+  const where = file === "" ? "For this chat" : `From now on (${file})`;
+  return visible(
+    `${where} the box may reach ${more.join(", ")}. The next request that needs a box gets a new one.`,
+  );
 }
 
 export function tools({ conversation }: ChatController, screen: Output): string {

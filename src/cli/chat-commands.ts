@@ -38,6 +38,12 @@ export const COMMANDS: readonly SlashCommand[] = [
     run: async (chat, argument) => (await import("./chat-command-actions.ts")).mode(chat, argument),
   },
   {
+    name: "grant",
+    takes: "NAME",
+    says: "show what the box may reach, or add to it (always NAME: for later, too)",
+    run: async (chat, argument) => (await import("./chat-command-actions.ts")).grant(chat, argument),
+  },
+  {
     name: "tools",
     says: "what the model can call",
     run: async (chat, _, screen) => (await import("./chat-command-actions.ts")).tools(chat, screen),

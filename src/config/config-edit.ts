@@ -30,6 +30,18 @@ export async function setSetting(file: string, dotted: string, text: string): Pr
   await replaceFile(file, edited);
 }
 
+/** The user's file with these in its list of grants, each once. */
+export async function addGrants(file: string, grants: readonly string[]): Promise<void> {
+  const before = (await readConfigText(file)) ?? "{}\n";
+  const document = parseConfigDocument(file, before);
+  const { allow_domains: known = [] } = readLayer(document.value, document.at);
+  const fresh = grants.filter((grant) => !known.includes(grant));
+  if (fresh.length === 0) return;
+  const edited = fresh.reduce((text, grant) => withItem(text, "allow_domains", grant), before);
+  readLayer(parseConfigDocument(file, edited).value, document.at);
+  await replaceFile(file, edited);
+}
+
 const hasKey = (value: unknown, key: string): boolean =>
   typeof value === "object" && value !== null && Object.hasOwn(value, key);
 

@@ -215,6 +215,8 @@ export interface Question {
   readonly mode: Mode;
   /** Whether a file tool would write. */
   readonly writes: boolean;
+  /** With which it would be contained, in the form of `allow_domains`; left out where no grant makes it so. */
+  readonly grants?: readonly string[];
 }
 
 export interface Answer {

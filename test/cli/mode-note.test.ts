@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { isTyped, modeNote, withoutMode } from "../../src/app/run/mode-note.ts";
+import { isTyped, modeNote, networkNote, withoutMode } from "../../src/app/run/mode-note.ts";
 import type { Message } from "../../src/core/messages.ts";
 
 const user = (text: string): Message => ({ role: "user", text });
@@ -22,6 +22,21 @@ test("the note is no part of what a person has typed", () => {
   const note = modeNote([], "workspace-write", "danger-full-access");
   assert.equal(withoutMode(`do it${note}`), "do it");
   assert.equal(withoutMode("do it"), "do it");
+});
+
+test("a network is told when it is another one than the system prompt or an earlier note says", () => {
+  const [none, npm] = ["none. Downloads fail.", "only the registries of npm, to read."];
+  const pinned = `You are harness.\nNetwork: ${none}\n\nHow to work`;
+  assert.equal(networkNote([user("hello")], pinned, none), "");
+  const note = networkNote([user("hello")], pinned, npm);
+  assert.equal(note, `\n\n[harness] The network from now on: ${npm}`);
+  const told = [user(`install${note}`), user("and now?")];
+  assert.equal(networkNote(told, pinned, npm), "");
+  assert.notEqual(networkNote(told, pinned, none), "");
+  const mode = modeNote([], "workspace-write", "read-only");
+  assert.equal(withoutMode(`install${note}${mode}`), "install");
+  assert.equal(modeNote([user(`install${note}${mode}`)], "workspace-write", "read-only"), "");
+  assert.equal(networkNote([user(`install${note}${mode}`)], pinned, npm), "");
 });
 
 test("what the loop says for a person is not typed by them", () => {

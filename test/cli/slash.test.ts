@@ -37,6 +37,7 @@ test("every command of the list has words for its line of help", () => {
     "clear",
     "compact",
     "cost",
+    "grant",
     "help",
     "mode",
     "model",

@@ -3,7 +3,7 @@ import { mkdir, readdir, readlink, stat, symlink } from "node:fs/promises";
 import path from "node:path";
 import test from "node:test";
 import { parseConfigDocument } from "../../src/config/config-document.ts";
-import { setSetting, settingPath } from "../../src/config/config-edit.ts";
+import { addGrants, setSetting, settingPath } from "../../src/config/config-edit.ts";
 import { refusalOf } from "../fixtures/refusal.ts";
 import { scratch } from "../fixtures/scratch.ts";
 
@@ -216,4 +216,14 @@ test("a write that fails leaves the file as it was and nothing beside it", async
   assert.deepEqual([exit, await place.read(FILE)], [2, '{"pids": 64}']);
   assert.match(message, /cannot be written: ENOSPC/);
   assert.deepEqual(await readdir(place.at("harness")), ["config.json"]);
+});
+
+test("grants are added to those that the file has, each once, comments kept", async () => {
+  await using place = await scratch({ [FILE]: '{\n  // mine\n  "allow_domains": ["a.org"]\n}\n' });
+  await addGrants(place.at(FILE), ["npm", "a.org"]);
+  await addGrants(place.at(FILE), ["npm"]);
+  assert.equal(await place.read(FILE), '{\n  // mine\n  "allow_domains": ["a.org", "npm"]\n}\n');
+  await using empty = await scratch();
+  await addGrants(empty.at(FILE), ["npm", "pip"]);
+  assert.deepEqual(JSON.parse(await empty.read(FILE)), { allow_domains: ["npm", "pip"] });
 });

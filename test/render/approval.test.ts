@@ -61,10 +61,20 @@ test("a rule about all of a command needs no mark", () => {
     `bash wants to run  (workspace-write)
   │ make all
 · runs the project's own code (code.project)
-It is contained: no network, and it changes only the
-workspace and temporary files.
+It is contained: no network that was not granted, and it
+changes only the workspace and temporary files.
 run it? [y/N] `,
   );
+});
+
+test("what a network would be granted with is said below", () => {
+  const rule = { id: "install", reason: "npm installs packages", span: [0, 6] } as const;
+  const decision = { decision: "ask", contained: false, rules: [rule] } as const;
+  assert.match(
+    asked("npm ci", [], { decision, grants: ["npm", "example.org"] }),
+    /\/grant npm\s+example\.org\s+in\s+the\s+chat,\s+--allow-domain\s+npm,example\.org\s+for\s+a\s+run/,
+  );
+  assert.doesNotMatch(asked("npm ci", [], { decision }), /grant /, "the twin: no grant would do");
 });
 
 test("a long line is broken inside the gutter, its marks with it: nothing of it can look like a line of ours", () => {

@@ -53,7 +53,8 @@ Rules
 
 When the task is done, answer without a call: what you changed, how you checked it, what is left. A few sentences; no code that is already in the files.${instructions === "" ? "" : `\n\n${instructions}`}`;
 
-function networkOf(mode: Mode, domains: readonly string[], scripts: readonly string[]): string {
+/** What the model is told that it can reach. */
+export function networkOf(mode: Mode, domains: readonly string[], scripts: readonly string[]): string {
   if (mode === "danger-full-access") return "open.";
   if (domains.length === 0) return "none. Downloads and installs cannot work; use what is there.";
   const hosts = domains.filter((domain) => !isPreset(domain)).map(quoted);

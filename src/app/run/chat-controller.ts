@@ -86,14 +86,24 @@ export class ChatController implements AsyncDisposable {
   };
 
   /** For all requests from now on. */
-  async change(settings: Partial<Pick<Settings, "mode" | "chat_model">>): Promise<void> {
-    const other = settings.mode !== undefined && settings.mode !== this.#settings.mode;
+  async change(settings: Partial<Pick<Settings, "mode" | "chat_model" | "allow_domains">>): Promise<void> {
+    const other =
+      (settings.mode !== undefined && settings.mode !== this.#settings.mode) ||
+      settings.allow_domains !== undefined;
     this.#settings = { ...this.#settings, ...settings };
     for (const key of Object.keys(settings)) this.#changed[key] = "the chat";
     if (other) await this.#box.close();
     if (settings.chat_model === undefined) return;
     this.#model = undefined;
     this.#provider = undefined;
+  }
+
+  /** Grants for all that comes, in the user's own settings; the file. */
+  async keep(grants: readonly string[]): Promise<string> {
+    const { addGrants } = await import("../../config/config-edit.ts");
+    const [file] = this.#parts.host.places.configFiles;
+    await addGrants(file, grants);
+    return file;
   }
 
   async model(): Promise<ModelClient> {

@@ -1,6 +1,7 @@
 import type { AgentContext } from "../../agent/agent-context.ts";
 import { type Finished, runRequest } from "../../agent/agent-run.ts";
 import { remembering } from "../../agent/approvers.ts";
+import { networkOf } from "../../agent/context/system-prompt.ts";
 import { PromptSize } from "../../agent/context/prompt-size.ts";
 import { PlainAnswer } from "../../agent/final-answer.ts";
 import { Limits } from "../../agent/limits.ts";
@@ -21,7 +22,7 @@ import type { ModelClient } from "../model-access.ts";
 import { agentContext } from "./agent-assembly.ts";
 import { runSink, type Sink, startedEvent } from "./event-sink.ts";
 import { boxChanges, type LazyBox, lazyBox, readyEvent } from "./lazy-box.ts";
-import { modeNote } from "./mode-note.ts";
+import { modeNote, networkNote } from "./mode-note.ts";
 import { giveUpFrozen } from "./run-task.ts";
 import { briefingFrom, type SessionPrompt, sessionPrompt } from "./session-prompt.ts";
 import { type SessionState, sessionState } from "./session-state.ts";
@@ -169,7 +170,7 @@ export async function chatTurn(input: TurnInput, text: string): Promise<Finished
       agent,
       {
         prompt: text,
-        note: modeNote(memory.history.view(), session.info().mode, settings.mode),
+        note: notesFor(input),
         strict: false,
         session: session.id,
         takesBack: true,
@@ -194,6 +195,15 @@ export async function compactNow(input: TurnInput): Promise<boolean> {
   const shorter = await agent.compactor.now("manual", input.signal);
   input.conversation.spend(agent.spent.usage);
   return shorter;
+}
+
+/** What is other than the system prompt says. */
+function notesFor({ settings, conversation: { memory, session, prompt } }: TurnInput): string {
+  const { mode, allow_domains, install_scripts } = settings;
+  const seen = memory.history.view();
+  const note = modeNote(seen, session.info().mode, mode);
+  if (mode === "danger-full-access" || session.info().mode === "danger-full-access") return note;
+  return networkNote(seen, prompt.text, networkOf(mode, allow_domains, install_scripts)) + note;
 }
 
 const sinkOfTurn = ({ settings, origins, conversation: { session }, show }: TurnInput): Sink =>

@@ -20,8 +20,20 @@ export function modeNote(seen: readonly Message[], atStart: Mode, mode: Mode): s
   return `\n\n[harness] The mode is ${mode} now: ${SAYS[mode]}. The box is a new one: what was outside of the workspace is gone.`;
 }
 
+const NETWORK_NOTE = /\n\n\[harness\] The network from now on: ([^\n]*)$/m;
+
+/** The same of what may be reached: `pinned` is the system prompt, `network` what it would say now. */
+export function networkNote(seen: readonly Message[], pinned: string, network: string): string {
+  const told = seen.findLast(({ role, text }) => role === "user" && NETWORK_NOTE.test(text));
+  const known =
+    told === undefined
+      ? pinned.includes(`\nNetwork: ${network}\n`)
+      : NETWORK_NOTE.exec(told.text)?.[1] === network;
+  return known ? "" : `\n\n[harness] The network from now on: ${network}`;
+}
+
 /** What the person has typed. */
-export const withoutMode = (text: string): string => text.replace(NOTE, "");
+export const withoutMode = (text: string): string => text.replace(NOTE, "").replace(NETWORK_NOTE, "");
 
 /** Whether a person has typed it, or the loop has added it for them. */
 export const isTyped = ({ role, text }: Message): boolean =>

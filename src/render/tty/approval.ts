@@ -10,7 +10,7 @@ const INDENT = "    ";
 /** Most columns of the quoted part beside a rule's reason. */
 const QUOTED = 60;
 
-type Shown = Pick<Question, "tool" | "text" | "mode" | "writes" | "decision">;
+type Shown = Pick<Question, "tool" | "text" | "mode" | "writes" | "decision" | "grants">;
 
 /** A question to a person: everything that would run, why it is asked, and what it can do. */
 export function approvalText(question: Shown, stream: Output): string {
@@ -20,19 +20,27 @@ export function approvalText(question: Shown, stream: Output): string {
 
 /** The same rows without the question. */
 export function questionRows(question: Shown, stream: Output): readonly string[] {
-  const { tool, mode, writes, decision } = question;
+  const { tool, mode, writes, decision, grants = [] } = question;
   const what = writes ? "wants to write" : "wants to run";
   return [
     `${styleText("bold", visibleLine(tool), { stream })} ${what}  (${mode})`,
     ...textRows(question, stream),
     ...decision.rules.flatMap((rule) => ruleRows(rule, question, stream)),
     ...wrapped(decision.contained ? CONTAINED : NOT_CONTAINED, widthOfStream(stream)),
+    ...(grants.length === 0 ? [] : wrapped(grantedWith(grants), widthOfStream(stream))),
   ];
 }
 
-const CONTAINED = "It is contained: no network, and it changes only the workspace and temporary files.";
+const CONTAINED =
+  "It is contained: no network that was not granted, and it changes only the workspace and temporary files.";
 const NOT_CONTAINED =
   "It is not contained: it may read a secret, reach the network, or change what lies elsewhere.";
+
+/** A box cannot reach what it was not granted, whatever is answered. */
+const grantedWith = (grants: readonly string[]): string =>
+  visibleLine(
+    `It cannot work without a network: /grant ${grants.join(" ")} in the chat, --allow-domain ${grants.join(",")} for a run.`,
+  );
 
 function textRows({ text, decision, writes }: Shown, stream: Output): readonly string[] {
   const width = widthOfStream(stream) - GUTTER.length;

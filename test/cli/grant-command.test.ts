@@ -1,0 +1,48 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import type { ChatController } from "../../src/app/run/chat-controller.ts";
+import { grant } from "../../src/cli/chat-command-actions.ts";
+
+/** What a chat was told to change, and to keep. */
+function chatWith(allow_domains: readonly string[]) {
+  const told = { changed: [] as unknown[], kept: [] as unknown[] };
+  const chat = {
+    settings: { allow_domains },
+    change: (settings: unknown) => Promise.resolve(void told.changed.push(settings)),
+    keep: (grants: unknown) => {
+      told.kept.push(grants);
+      return Promise.resolve("/home/me/config.json");
+    },
+  } as unknown as ChatController;
+  return { chat, told };
+}
+
+test("what is granted is shown, and what is said is added to it", async () => {
+  const { chat, told } = chatWith([]);
+  assert.match(await grant(chat, ""), /no network/);
+  assert.match(
+    await grant(chat, "npm Example.org:443"),
+    /^For this chat the box may reach npm, example\.org:443\./,
+  );
+  assert.deepEqual(told, { changed: [{ allow_domains: ["npm", "example.org:443"] }], kept: [] });
+  const more = chatWith(["npm"]);
+  assert.equal(await grant(more.chat, ""), "npm");
+  await grant(more.chat, "npm,pip");
+  assert.deepEqual(more.told.changed, [{ allow_domains: ["npm", "pip"] }]);
+});
+
+test("with always it is kept in the user's settings as well", async () => {
+  const { chat, told } = chatWith(["npm"]);
+  assert.match(
+    await grant(chat, "always pip"),
+    /^From now on \(\/home\/me\/config\.json\) the box may reach pip/,
+  );
+  assert.deepEqual(told, { changed: [{ allow_domains: ["npm", "pip"] }], kept: [["pip"]] });
+});
+
+test("what is no grant changes nothing", async () => {
+  const { chat, told } = chatWith([]);
+  await assert.rejects(grant(chat, "nmp"), { message: /no preset \(npm/ });
+  assert.match(await grant(chat, "always"), /^Say what/);
+  assert.deepEqual(told, { changed: [], kept: [] });
+});
