@@ -41,6 +41,9 @@ const LOOSE: Readonly<Record<SettingKey, unknown>> = {
   attempts: 16,
   temperature: 2,
   allow_domains: ["example.org"],
+  secrets: { API_TOKEN: ["api.example.org"] },
+  install_scripts: ["esbuild"],
+  min_release_age: "72h",
   search: { store: "qdrant", url: "http://127.0.0.1:9" },
   prices: [{ model: "*", input: 0, output: 0 }],
   capabilities: [{ prefix: "qwen", context: 100_000_000 }],
@@ -78,10 +81,14 @@ const standings = async (place: Scratch): Promise<readonly string[]> =>
 test("a project that loosens every setting changes none of them until it is trusted", async () => {
   // With a user's own choice where the default is the loosest already.
   await using place = await household({ [SETTINGS]: JSON.stringify(LOOSE) });
-  await place.write(".config/harness/config.json", '{"isolation": "overlay", "cpus": 1}');
+  await place.write(
+    ".config/harness/config.json",
+    '{"isolation": "overlay", "cpus": 1, "min_release_age": "96h"}',
+  );
   const before = await configOf(place);
   for (const key of SETTING_KEYS) {
-    if (key !== "isolation" && key !== "cpus") assert.deepEqual(before[key]?.value, DEFAULTS[key], key);
+    if (!["isolation", "cpus", "min_release_age"].includes(key))
+      assert.deepEqual(before[key]?.value, DEFAULTS[key], key);
     assert.ok(before[key]?.ignored !== undefined, `${key} is not said to be ignored`);
   }
   const { hash } = await shown(place);
