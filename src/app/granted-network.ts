@@ -37,10 +37,7 @@ export async function networkFor(
   const presets = allow_domains.filter(isPreset);
   const grants = [...named, ...(await presetGrants(presets, given, signal))];
   const { env } = host;
-  const [{ upstreamFrom }, variables] = await Promise.all([
-    import("../docker/egress/upstream-proxy.ts"),
-    installRules(grants, given),
-  ]);
+  const variables = await installRules(grants, given);
   const trust = async (): Promise<string> => {
     const { hostTrust } = await import("../docker/network/host-trust.ts");
     return hostTrust(env);
@@ -49,7 +46,7 @@ export async function networkFor(
   return {
     grants,
     secrets,
-    upstream: upstreamFrom(env),
+    env,
     variables: { ...variables, ...Object.fromEntries(placeholders) },
     trust,
     ...(onConnection === undefined ? {} : { onConnection }),
