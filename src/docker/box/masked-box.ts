@@ -35,13 +35,7 @@ export function maskedBox(box: OwnedBox, secrets: readonly SecretBinding[]): Own
   };
   const kept =
     box.kept && new Map([...box.kept].map(([name, job]) => [name, { ...job, ...maskedJob(job, masks) }]));
-  const ours: object = kept === undefined ? over : { ...over, kept };
-  return new Proxy(box, {
-    get: (target, key) => {
-      const value: unknown = Reflect.get(Object.hasOwn(ours, key) ? ours : target, key);
-      return typeof value === "function" ? (value as () => unknown).bind(target) : value;
-    },
-  });
+  return { ...box, ...over, ...(kept === undefined ? {} : { kept }) };
 }
 
 /** Each stream by itself, in the order in which it came. */
