@@ -36,12 +36,14 @@ import { askRegistries } from "../docker/egress/registries.ts";
 import { isPreset, parseGrant } from "../core/grant.ts";
 import { hostTrust } from "../docker/network/host-trust.ts";
 import type { NetworkRequest } from "../docker/network/box-network.ts";
+import { ageVariables } from "../docker/network/install-variables.ts";
 import { askHost } from "../docker/host-programs.ts";
 import { forgetMountPoints } from "../docker/environments/environment-mounts.ts";
 import { listBoxes } from "../docker/life/box-list.ts";
 import { FileLock } from "../platform/lock.ts";
 import { requireEngine } from "./box-access.ts";
 import { type ChosenRecipe, chooseRecipe } from "./environment-recipe.ts";
+import { registryVariables } from "./granted-network.ts";
 import { type Host, packageRoot } from "./host.ts";
 import { buildCommand, keyOf, lackOf } from "./workspace-environment.ts";
 
@@ -211,8 +213,16 @@ async function networkOf(
     hostTrust(host.env),
   ]);
   const hosts = names.filter((name) => !isPreset(name)).map((name) => parseGrant(name));
+  const presets = new Set<string>(names.filter(isPreset));
   return {
     grants: [...hosts, ...asked.flatMap(({ grants }) => grants)],
+    // Of the host, for the proxies that it names; the box gets none of it.
+    env: host.env,
+    // Install scripts are the recipe's to leave out: what is detected does.
+    variables: {
+      ...registryVariables(asked),
+      ...ageVariables(presets, settings.min_release_age, Date.now()),
+    },
     roots,
     trust: () => Promise.resolve(roots),
   };

@@ -1,6 +1,7 @@
 import type { Settings } from "../config/settings-schema.ts";
 import { isPreset, parseGrant, type Preset } from "../core/grant.ts";
 import type { Connection, Grant } from "../core/network.ts";
+import type { PresetGrants } from "../docker/egress/registries.ts";
 import type { NetworkRequest } from "../docker/network/box-network.ts";
 import type { Host } from "./host.ts";
 import { secretBindings } from "./secret-bindings.ts";
@@ -35,7 +36,8 @@ export async function networkFor(
   const secrets = secretBindings(host, settings, named);
   if (allow_domains.length === 0) return undefined;
   const presets = allow_domains.filter(isPreset);
-  const grants = [...named, ...(await presetGrants(presets, given, signal))];
+  const asked = await askedOf(presets, given, signal);
+  const grants = [...named, ...asked.flatMap((each) => each.grants)];
   const { env } = host;
   const variables = await installRules(grants, given);
   const trust = async (): Promise<string> => {
@@ -47,22 +49,25 @@ export async function networkFor(
     grants,
     secrets,
     env,
-    variables: { ...variables, ...Object.fromEntries(placeholders) },
+    variables: { ...registryVariables(asked), ...variables, ...Object.fromEntries(placeholders) },
     trust,
     ...(onConnection === undefined ? {} : { onConnection }),
   };
 }
 
-async function presetGrants(
+async function askedOf(
   presets: readonly Preset[],
   { host: { env, uid, places }, workspace }: GrantedFor,
   signal: AbortSignal,
-): Promise<readonly Grant[]> {
+): Promise<readonly PresetGrants[]> {
   if (presets.length === 0) return [];
   const { askRegistries } = await import("../docker/egress/registries.ts");
-  const found = await askRegistries({ presets, env, workspace, uid, state: places.state, signal });
-  return found.flatMap(({ grants }) => grants);
+  return askRegistries({ presets, env, workspace, uid, state: places.state, signal });
 }
+
+/** What points the box's tools at the registries that the user's are set to. */
+export const registryVariables = (asked: readonly PresetGrants[]): Readonly<Record<string, string>> =>
+  Object.assign({}, ...asked.map(({ variables }) => variables)) as Readonly<Record<string, string>>;
 
 /** What makes installations safer, where there is a registry to install from. */
 async function installRules(

@@ -1,7 +1,7 @@
 /**
  * Small projects go from their files through `harness env build` to their own tests in the offline box. It needs the
  * registries that the tools of this machine are set to, so it stands beside the suites. `node test/projects/main.ts go pip`
- * tries these alone. One line of Markdown for each.
+ * tries these alone; `published.ts` tries projects of others. One line of Markdown for each.
  */
 import { spawnSync } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";

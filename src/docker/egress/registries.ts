@@ -29,6 +29,8 @@ export interface PresetGrants {
   readonly preset: Preset;
   /** Reading methods only, each for one name with its port. */
   readonly grants: readonly Grant[];
+  /** For commands of the box: what the user's tool is set to, as far as its tool takes that from the environment. */
+  readonly variables: Readonly<Record<string, string>>;
   /** Whose tool was asked. */
   readonly asked: "host" | "box";
 }
@@ -61,13 +63,13 @@ async function grantsOf(preset: Preset, place: Place): Promise<PresetGrants> {
   if (host.urls === null) {
     const box = askBox === undefined ? null : (await ask(boxAsking(place, askBox))).urls;
     if (box === null || box.length === 0) throw unanswered(preset, "there is no tool here that knows");
-    return { preset, grants: grantsFor(preset, box), asked: "box" };
+    return { preset, grants: grantsFor(preset, box), variables: {}, asked: "box" };
   }
-  const { urls, files } = host;
+  const { urls, files, variables = {} } = host;
   const named = files === undefined ? [] : await kept(path.join(folder, `${preset}.json`), urls, files);
   const grants = grantsFor(preset, [...urls, ...named]);
   if (grants.length === 0) throw unanswered(preset, WHY_NONE[preset] ?? "its tool named no registry");
-  return { preset, grants, asked: "host" };
+  return { preset, grants, variables, asked: "host" };
 }
 
 const WHY_NONE: Partial<Record<Preset, string>> = {

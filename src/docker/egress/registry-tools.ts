@@ -33,6 +33,8 @@ export interface Asking {
 export interface Settings {
   /** Addresses as the tools print them; null where there is no tool to be asked. */
   readonly urls: readonly string[] | null;
+  /** What points the same tool in a box at them: there it has none of the user's settings. Without names and passwords. */
+  readonly variables?: Readonly<Record<string, string>>;
   /** Asks the registry through the tool for the hosts of its files; each address of an answer counts. */
   readonly files?: () => Promise<readonly string[]>;
 }
@@ -52,16 +54,38 @@ const NONE: Settings = { urls: null };
 async function npm({ run }: Asking): Promise<Settings> {
   const text = await run(["npm", "config", "ls", "-l", "--json"]);
   if (text === null) return NONE;
-  const urls = Object.entries(objectIn(text)).flatMap(([key, value]) =>
+  const settings = objectIn(text);
+  const urls = Object.entries(settings).flatMap(([key, value]) =>
     (key === "registry" || key.endsWith(":registry")) && typeof value === "string" ? [value] : [],
   );
+  const { registry } = settings;
   return {
     urls,
+    variables: typeof registry === "string" ? named(NPM_VARIABLES, [registry]) : {},
     files: async () => {
       const answer = await run(["npm", "view", "npm", "dist.tarball", "--json"]);
       return answer === null ? [] : urlsIn(answer);
     },
   };
+}
+
+/** pnpm goes by npm's; the second is Berry's. */
+const NPM_VARIABLES = ["npm_config_registry", "YARN_NPM_REGISTRY_SERVER"];
+const PIP_INDEX = ["PIP_INDEX_URL", "UV_DEFAULT_INDEX"];
+const PIP_MORE = ["PIP_EXTRA_INDEX_URL", "UV_INDEX"];
+
+/** Each of the names with these addresses, or none of them. */
+function named(names: readonly string[], urls: readonly string[]): Readonly<Record<string, string>> {
+  const plain = urls.flatMap((url) => withoutUser(url) ?? []);
+  return plain.length === 0 ? {} : Object.fromEntries(names.map((name) => [name, plain.join(" ")]));
+}
+
+function withoutUser(text: string): string | undefined {
+  const url = URL.parse(text);
+  if (url === null) return undefined;
+  url.username = "";
+  url.password = "";
+  return url.href;
 }
 
 async function pip(asking: Asking): Promise<Settings> {
@@ -76,8 +100,10 @@ async function pip(asking: Asking): Promise<Settings> {
       });
     const index = set("index-url").slice(-1);
     const standard = index.length > 0 ? [] : await defaultIndex(tool, asking);
+    const more = set("extra-index-url");
     return {
-      urls: [...index, ...standard, ...set("extra-index-url")],
+      urls: [...index, ...standard, ...more],
+      variables: { ...named(PIP_INDEX, index), ...named(PIP_MORE, more) },
       files: async () => {
         const answer = await run([...tool, ...PIP_REPORT], { env: { PIP_FIND_LINKS: "" } });
         const [first] = answer === null ? [] : listIn(objectIn(answer)["install"]);
@@ -173,12 +199,19 @@ async function go({ run }: Asking): Promise<Settings> {
   const url = rest.find((word) => word.startsWith("http"));
   const plain = name.replace(/\+.*$/, "");
   return {
+    variables: {
+      ...(proxies === "" ? {} : { GOPROXY: proxies.replaceAll(USER, "$1") }),
+      ...(checksums === "" ? {} : { GOSUMDB: checksums.replaceAll(USER, "$1") }),
+    },
     urls: [
       ...proxies.split(/[,|]/).filter((each) => each.startsWith("http")),
       ...(plain === "" || plain === "off" ? [] : [url ?? `https://${plain}/`]),
     ],
   };
 }
+
+/** A name, and a password, before the host of an address. */
+const USER = /(https?:\/\/)[^\s,|/@]*@/g;
 
 /** With an empty repository of its own it says whom it asks first, mirrors and all; then it has said enough. */
 async function maven({ run, env, scratch }: Asking): Promise<Settings> {

@@ -18,27 +18,34 @@ export function installVariables(
   { install_scripts, min_release_age }: InstallRules,
   now: number,
 ): Readonly<Record<string, string>> {
-  const before = new Date(now - min_release_age).toISOString();
-  const minutes = String(Math.ceil(min_release_age / MINUTE));
   return {
     ...(presets.has("npm") ? NPM : {}),
-    ...(presets.has("npm") && min_release_age > 0
-      ? {
-          npm_config_before: before,
-          npm_config_minimum_release_age: minutes,
-          YARN_NPM_MINIMAL_AGE_GATE: minutes,
-        }
-      : {}),
     // A source distribution is built by its own code, and pip takes no names of those that may.
     ...(presets.has("pip")
       ? install_scripts.length === 0
         ? { PIP_ONLY_BINARY: ":all:" }
         : { PIP_PREFER_BINARY: "1" }
       : {}),
-    ...(presets.has("pip") && min_release_age > 0
-      ? { UV_EXCLUDE_NEWER: before, PIP_UPLOADED_PRIOR_TO: before }
-      : {}),
+    ...ageVariables(presets, min_release_age, now),
   };
+}
+
+/** Only releases that are as old as that; those of managers that take no age are taken as ever (`withoutAge`). */
+export function ageVariables(
+  presets: ReadonlySet<string>,
+  age: number,
+  now: number,
+): Readonly<Record<string, string>> {
+  if (age === 0) return {};
+  const before = new Date(now - age).toISOString();
+  const minutes = String(Math.ceil(age / MINUTE));
+  const npm = {
+    npm_config_before: before,
+    npm_config_minimum_release_age: minutes,
+    YARN_NPM_MINIMAL_AGE_GATE: minutes,
+  };
+  const pip = { UV_EXCLUDE_NEWER: before, PIP_UPLOADED_PRIOR_TO: before };
+  return { ...(presets.has("npm") ? npm : {}), ...(presets.has("pip") ? pip : {}) };
 }
 
 /** npm and pnpm, both yarns; scripts that stand before and behind one that is run by its name are off with them. */

@@ -61,6 +61,8 @@ test("npm is asked for its registries, those of scopes, and where their files ar
     assert.deepEqual([grant.private, grant.origin], [true, "npm"]);
   }
   assert.equal(answer.asked, "host");
+  const registry = "https://npm.example.org/team/";
+  assert.deepEqual(answer.variables, { npm_config_registry: registry, YARN_NPM_REGISTRY_SERVER: registry });
 });
 
 test("where the files are is asked once, as long as the registries are the same", async () => {
@@ -81,12 +83,24 @@ test("pip is asked for its indexes, and what it would take its files from", asyn
   install) [ -z "$PIP_FIND_LINKS" ] && echo '{"install":[{"download_info":{"url":"https://files.example.org/x.whl"}}]}';;
 esac`;
   await using place = await withTools({ pip });
-  assert.deepEqual(hostsOf(await ask(place, "pip")), [
+  const answer = await ask(place, "pip");
+  assert.deepEqual(hostsOf(answer), [
     "pip.example.org:443",
     "a.example.org:443",
     "b.example.org:8443",
     "files.example.org:443",
   ]);
+  // In the box: without the name and the password.
+  const [index, more] = [
+    "https://pip.example.org/simple",
+    "https://a.example.org/simple https://b.example.org:8443/",
+  ];
+  assert.deepEqual(answer.variables, {
+    PIP_INDEX_URL: index,
+    UV_DEFAULT_INDEX: index,
+    PIP_EXTRA_INDEX_URL: more,
+    UV_INDEX: more,
+  });
 });
 
 test("pip without an index of its own tells the one it has from the start", async () => {
@@ -96,7 +110,8 @@ test("pip without an index of its own tells the one it has from the start", asyn
   install) exit 1;;
 esac`;
   await using place = await withTools({ pip3: pip });
-  assert.deepEqual(hostsOf(await ask(place, "pip")), ["standard.example.org:443"]);
+  const answer = await ask(place, "pip");
+  assert.deepEqual([hostsOf(answer), answer.variables], [["standard.example.org:443"], {}]);
 });
 
 test("cargo asks in a home of its own, with the user's settings, and its index names the files", async () => {
@@ -126,6 +141,11 @@ test("go tells its proxies and whom it asks for checksums", async () => {
   ]);
   await place.write("bin/go", scriptOf("printf 'https://one.example.org\\noff\\n'"));
   assert.deepEqual(hostsOf(await ask(place, "go")), ["one.example.org:443"]);
+  await place.write("bin/go", scriptOf("printf 'https://me:word@one.example.org/go,direct\\noff\\n'"));
+  assert.deepEqual((await ask(place, "go")).variables, {
+    GOPROXY: "https://one.example.org/go,direct",
+    GOSUMDB: "off",
+  });
 });
 
 test("maven has said enough with its first download; mirrors that block are none", async () => {
