@@ -1,5 +1,6 @@
 import { unlink } from "node:fs/promises";
 import path from "node:path";
+import type Docker from "dockerode";
 import type { ContainerInfo, VolumeInspectInfo } from "dockerode";
 import { reasonOf } from "../../core/errors.ts";
 import { boxFilter, boxOf, type BoxRecord, type Owner, ownerLabels, ownFilter } from "../box-labels.ts";
@@ -61,7 +62,7 @@ export async function reap(engine: Engine, { uid, stateDir }: ReapRequest): Prom
     "container",
     doomed.map(({ id }) => ({
       id,
-      remove: () => removeUnthawed(engine.api.getContainer(id)),
+      remove: () => removedOr(engine.api.getContainer(id)),
     })),
   );
   const stuck = new Set([...going, ...failed.map(({ id }) => id)]);
@@ -107,21 +108,33 @@ export async function reap(engine: Engine, { uid, stateDir }: ReapRequest): Prom
 
 /**
  * Without boxes that are frozen for a person's answer, and those that another process than their creator has resumed.
- * They are frozen and resumed meanwhile: only where nobody says anything else of a box than before it was looked at
- * again, what was seen counts.
+ * They are frozen and resumed while this looks: where what is said of one has changed since before the look, a question
+ * that waits keeps it, however it was seen.
  */
 async function notWaiting(engine: Engine, uid: number, dead: readonly Found[]): Promise<readonly Found[]> {
   if (!dead.some(({ record }) => record.parks !== undefined)) return dead;
   const before = await Promise.all(dead.map(({ record }) => sayingOf(record)));
   const [boxes] = await list(engine, uid);
   const frozen = new Set(boxes.flatMap((box) => (box.frozen === true ? [box.id] : [])));
-  const held = await Promise.all(
-    dead.map(
-      async ({ id, record }, index) =>
-        (await holderOf(record, frozen.has(id))) !== undefined || (await sayingOf(record)) !== before[index],
-    ),
-  );
+  const isHeld = async ({ id, record }: Found, index: number): Promise<boolean> =>
+    (await holderOf(record, frozen.has(id))) !== undefined ||
+    ((await sayingOf(record)) !== before[index] && (await holderOf(record, true)) !== undefined);
+  const held = await Promise.all(dead.map(isHeld));
   return dead.filter((_, index) => held[index] === false);
+}
+
+const GOING_MS = 5000;
+
+/** What another start is removing may still run: it is waited for, a moment, before this one makes a box of its own. */
+async function removedOr(container: Docker.Container): Promise<void> {
+  try {
+    await removeUnthawed(container);
+  } catch (thrown) {
+    if (!isBeingRemoved(thrown)) throw thrown;
+    const abortSignal = AbortSignal.timeout(GOING_MS);
+    await container.wait({ condition: "removed", abortSignal }).catch(() => undefined);
+    throw thrown;
+  }
 }
 
 /** Records of boxes that may no longer be resumed. */

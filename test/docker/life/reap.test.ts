@@ -55,6 +55,11 @@ function fakeEngine(
       const refuses = things.find((thing) => thing.id === id)?.refuses;
       return refuses === undefined ? Promise.resolve() : Promise.reject(refuses);
     },
+    // Of a container that is going: until it is gone.
+    wait: ({ condition }: { readonly condition: string }) => {
+      asked.push(`${id} ${condition}`);
+      return Promise.resolve({ StatusCode: 137 });
+    },
   });
   const api = {
     listContainers: async ({ filters }: { filters: { label: string[] } }) => {
@@ -191,3 +196,19 @@ test(
     assert.deepEqual([containers, failed], [["killed"], []]);
   },
 );
+
+test("what another start is removing is waited for, and nothing else is", { skip }, async () => {
+  await using place = await scratch();
+  const going = {
+    id: "going",
+    labels: labels("1", dead),
+    refuses: refusal(409, "removal is already in progress"),
+  };
+  const { engine, asked } = fakeEngine([going, { id: "free", labels: labels("2", dead) }], []);
+  await reap(engine, { uid: UID, stateDir: place.path });
+  assert.deepEqual(asked.filter((each) => !each.includes("dev.harness") && each !== "volumes").toSorted(), [
+    "free",
+    "going",
+    "going removed",
+  ]);
+});
