@@ -46,7 +46,12 @@ npm install --package-lock-only --ignore-scripts --no-audit --no-fund --silent`,
   };
 }
 
-function pip(name: string, version: string, requirements: string): PublishedProject {
+function pip(
+  name: string,
+  version: string,
+  requirements: string,
+  recipe?: PublishedProject["recipe"],
+): PublishedProject {
   return {
     name,
     ecosystem: "pip",
@@ -56,6 +61,7 @@ ${unpacked(`${name}-${version}.tar.gz`)}`,
     onHost: `python3 -m venv .venv && .venv/bin/pip install -q --disable-pip-version-check -e . ${requirements}`,
     test: ".venv/bin/python -m pytest -q -p no:cacheprovider tests",
     passed: sumOf(/(\d+) passed/g),
+    ...(recipe === undefined ? {} : { recipe }),
   };
 }
 
@@ -151,7 +157,12 @@ export const PUBLISHED_PROJECTS: readonly PublishedProject[] = [
   npm("minimist", "1.2.8", "npx --no-install tape 'test/**/*.js'"),
   npm("object-inspect", "1.13.2", "npx --no-install tape 'test/*.js'"),
   pip("requests", "2.32.3", "-r requirements-dev.txt"),
-  pip("itsdangerous", "2.2.0", "-r requirements/tests.txt"),
+  pip("itsdangerous", "2.2.0", "-r requirements/tests.txt", {
+    registries: ["pip"],
+    toolchains: { python: null },
+    setup: [{ run: "python3 -m venv .venv && .venv/bin/pip install -q -e . -r requirements/tests.txt" }],
+    folders: [".venv"],
+  }),
   crate("semver", "1.0.23"),
   crate("smallvec", "1.13.2"),
   goModule("github.com/google/uuid", "v1.6.0"),

@@ -96,7 +96,7 @@ export const SHAPES: readonly Shape[] = [
     name: "two projects side by side, each with its own lock file",
     files: { "web/package.json": DEPS, "web/package-lock.json": "{}", "api/go.mod": "module a\ngo 1.22" },
     recipe: {
-      toolchains: { node: null, go: "1.22" },
+      toolchains: { node: null, go: null },
       setup: [...GO.map((run) => step(run, "api")), step(CI, "web")],
       folders: ["web/node_modules"],
     },
@@ -200,6 +200,11 @@ export const SHAPES: readonly Shape[] = [
       setup: GO.map((run) => step(run)),
       folders: [],
     },
+  },
+  {
+    name: "go: the least version that it needs is no wish for an old one",
+    files: { "go.mod": "module a\ngo 1.15\n" },
+    recipe: { toolchains: { go: null }, registries: ["go"], setup: GO.map((run) => step(run)) },
   },
   {
     name: "go with its modules in the repository",
