@@ -158,6 +158,7 @@ export const PUBLISHED_PROJECTS: readonly PublishedProject[] = [
   npm("object-inspect", "1.13.2", "npx --no-install tape 'test/*.js'"),
   pip("requests", "2.32.3", "-r requirements-dev.txt"),
   pip("itsdangerous", "2.2.0", "-r requirements/tests.txt", {
+    packages: ["python3-venv"],
     registries: ["pip"],
     toolchains: { python: null },
     setup: [{ run: "python3 -m venv .venv && .venv/bin/pip install -q -e . -r requirements/tests.txt" }],
