@@ -1,4 +1,4 @@
-import { chown, lstat, mkdir, readFile, rmdir, symlink, writeFile } from "node:fs/promises";
+import { chown, lchown, lstat, mkdir, readFile, rmdir, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { errorCode, reasonOf } from "../../core/errors.ts";
 import { boxOf, type Owner } from "../box-labels.ts";
@@ -187,7 +187,8 @@ async function mountPoint(
       if (stats?.isDirectory() === true) continue;
       if (stats !== undefined) return `${at} is no folder`;
       await mkdir(at, { mode: 0o755 });
-      if (process.getuid?.() === 0) await chown(at, uid, gid);
+      // The workspace is its owner's, who may have put a link there by now: it is given what is theirs, and nothing behind it.
+      if (process.getuid?.() === 0) await lchown(at, uid, gid);
       made.push(at);
     }
     return undefined;
