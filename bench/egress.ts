@@ -1,9 +1,12 @@
 import { once } from "node:events";
 import { mkdtemp, rm } from "node:fs/promises";
+import { createServer as createHttpsServer } from "node:https";
 import { type AddressInfo, connect, createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { connect as connectTls } from "node:tls";
 import { Worker } from "node:worker_threads";
+import { makeSessionAuthority } from "../src/docker/egress/session-authority.ts";
 import { openEgress } from "../src/docker/egress/egress-proxy.ts";
 import { clientHello } from "../test/fixtures/egress.ts";
 import type { Ask } from "./egress-load.ts";
@@ -52,11 +55,65 @@ async function withWays(measure: (proxied: Way, plain: Way) => Promise<Pair>): P
 }
 
 const LARGE = 256 * 2 ** 20;
+const PAGE = 32 * 2 ** 20;
+
+/** One download by https: the proxy ends TLS where methods are named, and else passes it on. */
+async function download(methods: readonly string[] | null): Promise<number> {
+  const folder = await mkdtemp(path.join(tmpdir(), "harness-bench-"));
+  const world = makeSessionAuthority();
+  const body = Buffer.alloc(PAGE, 1);
+  const server = createHttpsServer(
+    { SNICallback: (_, give) => give(null, world.contextFor("example.org")) },
+    (_, response) => response.end(body),
+  );
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  await using proxy = await openEgress({
+    folder: path.join(folder, "e"),
+    grants: [{ host: "example.org", ports: [], methods, private: false, origin: "bench" }],
+    roots: world.pem,
+    resolve: () => Promise.resolve(["9.9.9.9"]),
+    dial: () => connect({ port, host: "127.0.0.1", allowHalfOpen: true, noDelay: true }),
+  });
+  try {
+    const start = performance.now();
+    const client = connect(proxy.socket);
+    client.write("CONNECT example.org:443 HTTP/1.1\r\nHost: example.org:443\r\n\r\n");
+    await once(client, "data");
+    const tls = connectTls({
+      socket: client,
+      servername: "example.org",
+      ca: [world.pem, proxy.authority ?? ""],
+    });
+    tls.write("GET / HTTP/1.1\r\nHost: example.org\r\nConnection: close\r\n\r\n");
+    let came = 0;
+    tls.on("data", (chunk: Buffer) => (came += chunk.length));
+    await once(tls, "end");
+    if (came < PAGE) throw new Error(`${came} bytes came`);
+    return performance.now() - start;
+  } finally {
+    server.closeAllConnections();
+    server.close();
+    await rm(folder, { recursive: true, force: true });
+  }
+}
 
 /** What a connection may be later than one that is not judged, in milliseconds. */
 const ADDED_MS = 2;
 
 export const EGRESS: readonly Figure[] = [
+  {
+    name: "egress.tls-ending",
+    unit: "ms for 32 MiB by https, against TLS that is passed on",
+    hold: 4,
+    measure: () =>
+      inTurn(
+        9,
+        () => download(["GET"]),
+        () => download(null),
+      ),
+  },
   {
     name: "egress.throughput",
     unit: "ms for 256 MiB",

@@ -3,6 +3,7 @@ import { parseArgs } from "node:util";
 import { AGENT } from "./agent.ts";
 import { CHECKPOINTS } from "./checkpoints.ts";
 import { EGRESS } from "./egress.ts";
+import { ENVIRONMENTS } from "./environments.ts";
 import { type Figure, measureFigure } from "./figure.ts";
 import { INDEXING } from "./indexing.ts";
 import { MODELS } from "./models.ts";
@@ -13,6 +14,7 @@ import { SESSIONS } from "./sessions.ts";
 import { SEARCH } from "./search/figures.ts";
 import { STARTUP } from "./startup.ts";
 import { VECTORS } from "./vectors.ts";
+import { VET } from "./vet.ts";
 
 const FIGURES: readonly Figure[] = [
   ...STARTUP,
@@ -27,6 +29,8 @@ const FIGURES: readonly Figure[] = [
   ...SEARCH,
   ...VECTORS,
   ...EGRESS,
+  ...ENVIRONMENTS,
+  ...VET,
 ];
 
 function chosen(words: readonly string[]): readonly Figure[] {

@@ -4,15 +4,20 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { type Figure, inTurn } from "./figure.ts";
 
-const LAUNCHER = path.join(import.meta.dirname, "..", "bin", "harness");
+export const LAUNCHER = path.join(import.meta.dirname, "..", "bin", "harness");
 const RUNS = 31;
 
 /** A whole process from spawn to exit, in milliseconds; one that fails is no measurement. */
-function wholeProcess(program: string, args: readonly string[], home: string): Promise<number> {
+export function wholeProcess(
+  program: string,
+  args: readonly string[],
+  home: string,
+  cwd?: string,
+): Promise<number> {
   const env = { PATH: process.env["PATH"], HOME: home };
   return new Promise((resolve, reject) => {
     const start = performance.now();
-    const child = spawn(program, args, { stdio: "ignore", env });
+    const child = spawn(program, args, { stdio: "ignore", env, cwd });
     child.once("error", reject);
     child.once("exit", (code) => {
       if (code === 0) resolve(performance.now() - start);

@@ -1,21 +1,29 @@
 /**
  * Bundles src/cli into dist/ (one entry per command, shared chunks), packs the npm that the image gets, and writes
- * oclif's manifest.
+ * oclif's manifest and the manual page.
  */
 import { createWriteStream, globSync } from "node:fs";
-import { rename, rm, writeFile } from "node:fs/promises";
+import { readFile, rename, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { pipeline } from "node:stream/promises";
 import { createGzip } from "node:zlib";
 import { Plugin } from "@oclif/core";
 import { build } from "rolldown";
 import { pack } from "tar-fs";
+import type { Catalogue } from "../src/cli/completion-wanted.ts";
 import "./programs.ts";
 import { CHUNKS } from "./chunks.ts";
 import { lazyRequires } from "./lazy-requires.ts";
+import { manPage } from "./man-page.ts";
 
 const root = path.join(import.meta.dirname, "..");
 const commandRoot = path.join(root, "src/cli");
+
+interface Package {
+  readonly version: string;
+  readonly description: string;
+  readonly oclif: { readonly topics: Readonly<Record<string, { readonly description: string }>> };
+}
 
 /** Compiled add-ons that dockerode's ssh transport tries and does without. */
 const OPTIONAL_NATIVE = ["cpu-features", /\.node$/];
@@ -23,8 +31,11 @@ const OPTIONAL_NATIVE = ["cpu-features", /\.node$/];
 function entries(): Record<string, string> {
   const commands = globSync("commands/**/*.ts", { cwd: commandRoot }).toSorted();
   const named = commands.map((file) => [file.replace(/\.ts$/, ""), path.join(commandRoot, file)] as const);
-  const thread = ["cut-worker", path.join(root, "src/search/index/cut-worker.ts")] as const;
-  return Object.fromEntries([["main", path.join(commandRoot, "main.ts")], thread, ...named]);
+  const threads = [
+    ["cut-worker", path.join(root, "src/search/index/cut-worker.ts")],
+    ["page-worker", path.join(root, "src/extensions/web/page-worker.ts")],
+  ] as const;
+  return Object.fromEntries([["main", path.join(commandRoot, "main.ts")], ...threads, ...named]);
 }
 
 // The manifest comes last, and at once: where it stands, the bundle is whole.
@@ -77,7 +88,11 @@ await plugin.load();
 const count = Object.keys(plugin.manifest.commands).length;
 if (count === 0) throw new Error("no command was found in dist/commands");
 const whole = path.join(root, "dist/manifest.json");
-await writeFile(whole, JSON.stringify(plugin.manifest));
+const about = JSON.parse(await readFile(path.join(root, "package.json"), "utf8")) as Package;
+const text = JSON.stringify(plugin.manifest);
+const { commands } = JSON.parse(text) as Pick<Catalogue, "commands">;
+await writeFile(path.join(root, "dist/harness.1"), manPage(about, { commands, topics: about.oclif.topics }));
+await writeFile(whole, text);
 await rename(whole, manifest);
 process.stderr.write(`built ${count} commands\n`);
 process.exit(0);

@@ -5,6 +5,7 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { z } from "zod";
+import { POPULAR_NAMES } from "./popular-names-table.ts";
 import {
   casesOf,
   type Compiled,
@@ -370,12 +371,11 @@ const PROGRAM_WORDS = table(
   },
 );
 
-const KIBI = 1024;
 const family = z.string().regex(/^\d+K?(?: tools)?(?: thinking)?$/, "not a context, `tools`, `thinking`");
 
 function familyOf(prefix: string, text: string): object {
   const [context = "", ...marks] = text.split(" ");
-  const tokens = Number.parseInt(context, 10) * (context.endsWith("K") ? KIBI : 1);
+  const tokens = Number.parseInt(context, 10) * (context.endsWith("K") ? 1024 : 1);
   return {
     prefix,
     context: tokens,
@@ -414,6 +414,7 @@ const TABLES: readonly Table[] = [
   REACHING,
   PROGRAM_WORDS,
   FAMILIES,
+  POPULAR_NAMES,
 ];
 
 /** The files there are, from the root. */

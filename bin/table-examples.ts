@@ -11,6 +11,7 @@ import { findPrefix, prefixTable } from "../src/policy/paths/system-paths.ts";
 import { isHarmless } from "../src/policy/programs/git-settings.ts";
 import type { Arg } from "../src/policy/programs/program-model.ts";
 import { parse } from "shell-quote";
+import { nearName } from "../src/vet/locks/near-names.ts";
 import type { TableExample } from "./table-form.ts";
 
 const workspace = "/home/dev/project";
@@ -18,7 +19,7 @@ const workspace = "/home/dev/project";
 const argsOf = (line: string): readonly Arg[] =>
   parse(line).map((word) => ({ kind: "literal", value: typeof word === "string" ? word : "", span: [0, 0] }));
 
-/** What the policy answers, by the name of the table. */
+/** What those who load a table answer, by its name. */
 const ANSWERS: Readonly<Record<string, (given: string, row: string) => boolean>> = {
   SECRETS: (path, why) => secretAt(path) === why,
   HOME_STARTUP: (path, why) => startupInHome(path) === why,
@@ -47,6 +48,10 @@ const ANSWERS: Readonly<Record<string, (given: string, row: string) => boolean>>
       facts: () => ({ secret: null, trap: null, ignored: false }),
     }),
   PROGRAM_WORDS: (setting) => isHarmless(setting),
+  POPULAR: (given) => {
+    const [ecosystem = "", name = ""] = given.split(" ");
+    return nearName(name, ecosystem as Parameters<typeof nearName>[1]) !== undefined;
+  },
   FAMILIES: (model, family) => (rowOf(model)?.prefix ?? "none") === family,
 };
 

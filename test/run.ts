@@ -82,8 +82,8 @@ function memoryFolder(): string | undefined {
 
 const paths = (files: readonly TestFile[]): readonly string[] => files.map(({ file }) => file);
 
-async function runSuite(suite: Suite, files: readonly TestFile[], tally: Tally): Promise<void> {
-  if (files.length === 0) return;
+/** Those that may run beside others, as processes, longest first. */
+function unitsOf(files: readonly TestFile[]): readonly string[] {
   const beside = files.filter((each) => !each.alone);
   const own = paths(beside.filter((each) => each.ownProcess)).map((file) => ({
     module: file,
@@ -91,16 +91,32 @@ async function runSuite(suite: Suite, files: readonly TestFile[], tally: Tally):
   }));
   const shared = groupModules(paths(beside.filter((each) => !each.ownProcess)), known);
   const units = longestFirst<Unit>([...own, ...shared], known, (unit) => unit.files);
-  const temporary = process.env["TMPDIR"];
-  const memory = suite === "unit" && temporary === undefined ? memoryFolder() : undefined;
-  if (memory !== undefined) process.env["TMPDIR"] = memory;
-  await runFiles(
-    units.map(({ module }) => module),
-    suite === "engine" ? ENGINE_BESIDE : CORES,
-    tally,
-  );
-  if (memory !== undefined) delete process.env["TMPDIR"];
-  await runFiles(paths(files.filter((each) => each.alone)), 1, tally);
+  return units.map(({ module }) => module);
+}
+
+async function runSuite(suite: Suite, workers: number, tally: Tally): Promise<void> {
+  const own = files.filter((each) => each.suite === suite);
+  if (own.length === 0) return;
+  const memory = suite === "unit" && process.env["TMPDIR"] === undefined ? memoryFolder() : undefined;
+  const env = memory === undefined ? {} : { env: { TMPDIR: memory } };
+  await runFiles(unitsOf(own), { beside: workers, ...env }, tally);
+  if (suite !== "engine") await runAlone(own, tally);
+}
+
+const runAlone = (all: readonly TestFile[], tally: Tally): Promise<void> =>
+  runFiles(paths(all.filter((each) => each.alone)), { beside: 1 }, tally);
+
+/**
+ * What is alone is so among tests that use the engine. It waits for clocks more than it computes, and no test of the other
+ * suites asks the engine for anything, so those are run meanwhile.
+ */
+async function runAll(tally: Tally): Promise<void> {
+  const alone = files.filter((each) => each.alone && each.suite === "engine");
+  const others = async (): Promise<void> => {
+    for (const suite of SUITES) if (suite !== "engine") await runSuite(suite, CORES, tally);
+  };
+  await Promise.all([others(), runAlone(alone, tally)]);
+  await runSuite("engine", ENGINE_BESIDE, tally);
 }
 
 const { values, positionals } = parseArgs({
@@ -147,12 +163,7 @@ function timesOf(file: string): Times {
 const known = timesOf(TIMES);
 const tally = new Tally();
 const files = wanted();
-for (const suite of SUITES)
-  await runSuite(
-    suite,
-    files.filter((each) => each.suite === suite),
-    tally,
-  );
+await runAll(tally);
 writeFileSync(TIMES, JSON.stringify([...known, ...tally.times]));
 tally.print();
 // A change that touches no test is no red.

@@ -51,6 +51,7 @@ void begin_command(struct call *c, const struct frame *f) {
     else if (field.name == 'l') tail = field_number(&field);
     else if (field.name == 'f') flags = field_number(&field);
     else if (field.name == 'k' && c->kept == NULL) c->kept = field_text(&field);
+    else if (field.name == 'w' || field.name == 'c') observer_take(&c->observer, &field);
     else if (field.name == 'n') c->kept_most = field_number(&field);
   }
   keep_start(&c->keep_out, head, tail);
@@ -59,13 +60,15 @@ void begin_command(struct call *c, const struct frame *f) {
   c->tty = (flags & EXEC_TTY) != 0;
   if (ms > 0) c->deadline = now_ms() + (int64_t)ms;
   char **env = environment(given, given_count);
-  struct command command = {words, env, folder == NULL ? "/" : folder, c->tty, (flags & EXEC_EXACT) != 0};
-  struct started s = {0, -1, -1, -1, -1};
+  struct command command = {words, env, folder == NULL ? "/" : folder, c->tty, (flags & EXEC_EXACT) != 0, c->observer != NULL};
+  struct started s = {0, -1, -1, -1, -1, -1};
+  if (c->observer != NULL) observer_begin(c->observer, words, c->started);
   if (word_count == 0) c->spawn_errno = EINVAL, c->spawn_where = START_PROGRAM;
   else if (guard_lost()) c->spawn_errno = ESTALE, c->spawn_where = START_PIPES;
   else c->spawn_errno = spawn(&command, (flags & EXEC_STDIN) != 0, &s, &c->spawn_where);
   if (c->spawn_errno == 0) {
     c->supervisor = s.supervisor;
+    if (c->observer != NULL) c->observer->fd = s.eye, c->observer->supervisor = s.supervisor;
     c->in = s.in, c->out = s.out, c->err = s.err, c->status = s.status;
   } else c->ended = 1;
   free(env);

@@ -5,6 +5,7 @@
 #include "files.h"
 #include "keep.h"
 #include "link.h"
+#include "observe.h"
 #include "usage.h"
 #include <stdint.h>
 #include <sys/types.h>
@@ -31,12 +32,14 @@ struct call {
   struct usage before;
   uint64_t peak_memory, peak_pids;
   struct file_call file;
+  /* NULL where it is not asked for. */
+  struct observer *observer;
 };
 
 int64_t now_us(void);
 int64_t now_ms(void);
 void shut(int *fd);
-void observe(struct call *c, uint64_t memory, uint64_t pids);
+void note_usage(struct call *c, uint64_t memory, uint64_t pids);
 
 /* begin.c */
 void begin_command(struct call *c, const struct frame *f);

@@ -63,7 +63,7 @@ static int running(void) {
   return count;
 }
 
-void observe(struct call *c, uint64_t memory, uint64_t pids) {
+void note_usage(struct call *c, uint64_t memory, uint64_t pids) {
   /* The bridge is no process of a call. */
   if (pids > 0 && network_pid() > 0) pids--;
   if (memory > c->peak_memory) c->peak_memory = memory;
@@ -145,8 +145,9 @@ int calls_watch(struct pollfd *fds, int *due) {
     if (c->out >= 0 && !(full && c->keep_out.total < c->keep_out.head)) watch(&next, c->out, POLLIN);
     if (c->err >= 0 && !(full && c->keep_err.total < c->keep_err.head)) watch(&next, c->err, POLLIN);
     if (c->status >= 0) watch(&next, c->status, POLLIN);
-    int64_t times[4] = {c->ended ? -1 : c->deadline, c->polite_until, c->due, c->stage == COMMAND ? sampled + SAMPLE_MS : -1};
-    for (int t = 0; t < 4; t++)
+    next += observer_watch(c->observer, next);
+    int64_t times[5] = {c->ended ? -1 : c->deadline, c->polite_until, c->due, c->stage == COMMAND ? sampled + SAMPLE_MS : -1, observer_due(c->observer)};
+    for (int t = 0; t < 5; t++)
       if (times[t] >= 0 && (soonest < 0 || times[t] < soonest)) soonest = times[t];
   }
   *due = soonest < 0 ? -1 : soonest <= now ? 0 : (int)(soonest - now);
@@ -160,7 +161,7 @@ static void sample(int64_t now) {
   usage_sample(&memory, &pids);
   guard_lost();
   for (int i = 0; i < MAX_CALLS; i++)
-    if (calls[i].supervisor > 0) observe(&calls[i], memory, pids);
+    if (calls[i].supervisor > 0) note_usage(&calls[i], memory, pids);
 }
 
 void calls_step(void) {
@@ -177,6 +178,7 @@ void calls_step(void) {
     if (c->status >= 0) read_status(c);
     if (c->out >= 0) read_stream(c, &c->out, &c->keep_out, REP_OUT);
     if (c->err >= 0) read_stream(c, &c->err, &c->keep_err, REP_ERR);
+    if (observer_step(c->observer)) begin_killing(c, now);
     step_command(c, now, running() == 1);
   }
 }

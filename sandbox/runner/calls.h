@@ -2,12 +2,13 @@
 #ifndef CALLS_H
 #define CALLS_H
 #include "link.h"
+#include "observe.h"
 #include <poll.h>
 #include <sys/types.h>
 
 #define MAX_CALLS 256
 /* The descriptors of one call, in the order of calls_watch. */
-#define CALL_FDS 4
+#define CALL_FDS (4 + OBSERVER_FDS)
 
 void calls_open(void);
 /* Takes one request; every kind that begins a call is answered in the end by one EXIT or END. */

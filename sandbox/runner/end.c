@@ -43,10 +43,10 @@ static void finish_command(struct call *c) {
   /* No result of a command whose walls had gone: the box is over. */
   if (guard_lost()) return;
   usage_now(&after);
-  observe(c, after.memory, after.pids);
-  if (after.memory_peak > c->before.memory_peak) observe(c, after.memory_peak, 0);
+  note_usage(c, after.memory, after.pids);
+  if (after.memory_peak > c->before.memory_peak) note_usage(c, after.memory_peak, 0);
   /* Who was killed at the limit was at it, however short. */
-  if (after.memory_kills > c->before.memory_kills) observe(c, after.memory_limit, 0);
+  if (after.memory_kills > c->before.memory_kills) note_usage(c, after.memory_limit, 0);
   send_tail(REP_OUT_TAIL, c, &c->keep_out);
   send_tail(REP_ERR_TAIL, c, &c->keep_err);
   if (c->spawn_errno != 0) {
@@ -67,6 +67,8 @@ static void finish_command(struct call *c) {
   put_field_number(&b, 'u', (uint64_t)(now_us() - c->started));
   put_field_number(&b, 'z', (uint64_t)c->stuck);
   if (c->kept != NULL && c->spawn_errno == 0 && !c->timed_out && !WIFSIGNALED(c->wait_status)) put_kept(&b, c);
+  if (c->observer != NULL) observer_send(c->observer, c->id);
+  observer_end(&c->observer);
   link_send(REP_EXIT, c->id, buffer_at(&b), buffer_used(&b));
   buffer_free(&b);
   shut(&c->in), shut(&c->out), shut(&c->err), shut(&c->status);

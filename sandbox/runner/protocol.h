@@ -17,7 +17,7 @@
 #ifndef PROTOCOL_H
 #define PROTOCOL_H
 
-#define MAGIC "HRN2"
+#define MAGIC "HRN3"
 #define MAGIC_BYTES 4
 #define KEY_BYTES 32
 #define TAG_BYTES 16
@@ -27,7 +27,8 @@
 enum request {
   REQ_HELLO = 0x01,     /* fields: p path to stat (repeated), g when commands may ask (ask.h), w path to guard (guard.h, repeated) */
   REQ_EXEC = 0x02,      /* fields: a word, d folder, e NAME=value (repeated), t ms, h head bytes, l tail bytes, f flags,
-                         k file to read at its end, n most bytes of it */
+                         k file to read at its end, n most bytes of it; to be observed (observe.h): w tree whose files
+                         count by themselves, c canary: f file, s socket (made where nothing stands) or a address, then where (both repeated) */
   REQ_STDIN = 0x03,     /* raw: bytes for the call's stdin, or content for WRITE */
   REQ_STDIN_END = 0x04, /* no payload */
   REQ_KILL = 0x05,      /* fields: s signal; KILL ends the call with its whole tree */
@@ -58,6 +59,11 @@ enum reply {
   REP_ASK = 0x8a,     /* a command asks: `call` is the asker's own number; fields as it wrote them */
   REP_PONG = 0x8c,    /* no payload: the runner is there, also unasked in the middle of long work */
   REP_UNGUARDED = 0x8d, /* fields: p guarded path that was replaced (repeated). All commands are killed, and this is the last frame */
+  REP_SEEN = 0x8e,    /* before the EXIT of an observed command, in pieces; fields: p process (u32 pid, u32 parent, u64 µs,
+                         words with NULs between), a act (u8 kind, u32 pid, u32 times, u64 µs, then of a file its path,
+                         of a socket u8 family, u32 port, address, of a call name NUL detail, of a question to DNS its name), t touch (u32 canary,
+                         u32 pid, u64 µs, path), P and A processes and acts beyond the bounds, b how it was observed
+                         (enum seeing), h whether a process hid */
   REP_HELD = 0x8b,    /* no payload: the last frame before RESUME */
 };
 

@@ -1,5 +1,6 @@
 #define _GNU_SOURCE
 #include "spawn.h"
+#include "observe.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -8,6 +9,7 @@
 #include <string.h>
 #include <sys/ioctl.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -44,27 +46,37 @@ static int stands_in(const char *folder) {
 }
 
 /* Every descriptor of the runner closes itself on exec; 0 to 2 are always open, so the ends lie above them. */
-static void become(const struct command *c, int in, int out, int err, int status) {
+static void become(const struct command *c, const int ends[5][2]) {
+  int in = ends[0][1], status = ends[3][1];
   sigset_t none;
   sigemptyset(&none);
   setsid();
   if (c->tty && ioctl(in, TIOCSCTTY, 0) < 0) fail(status, START_TTY);
-  if (dup2(in, 0) < 0 || dup2(out, 1) < 0 || dup2(err, 2) < 0) fail(status, START_PIPES);
+  if (dup2(in, 0) < 0 || dup2(ends[1][1], 1) < 0 || dup2(ends[2][1], 2) < 0) fail(status, START_PIPES);
   if (chdir(c->folder) < 0) fail(status, START_FOLDER);
   if (c->exact && !stands_in(c->folder)) errno = ENOTDIR, fail(status, START_FOLDER);
   umask(022);
   for (int s = 1; s < NSIG; s++) signal(s, SIG_DFL);
   sigprocmask(SIG_SETMASK, &none, NULL);
   environ = c->env;
+  if (c->observed) observer_join(ends[4][1]);
   execvp(c->words[0], c->words);
   fail(status, START_PROGRAM);
+}
+
+/* An open end of another command's would keep that one waiting for this one. */
+static void close_others(int kept) {
+  if (close_range(0, (unsigned)kept - 1, 0) == 0 && close_range((unsigned)kept + 1, ~0u, 0) == 0) return;
+  for (int fd = 0; fd <= kept + 16; fd++)
+    if (fd != kept) close(fd);
 }
 
 /*
  * The supervisor is the reaper of all that the command starts, setsid or not: nothing escapes from below it, and
  * once it ends nothing of the call is left.
  */
-static void supervise(const struct command *c, int in, int out, int err, int status) {
+static void supervise(const struct command *c, const int ends[5][2]) {
+  int status = ends[3][1];
   sigset_t all;
   int result, ending = 0;
   sigfillset(&all);
@@ -72,9 +84,8 @@ static void supervise(const struct command *c, int in, int out, int err, int sta
   prctl(PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0);
   pid_t main = fork();
   if (main < 0) fail(status, START_FORK);
-  if (main == 0) become(c, in, out, err, status);
-  for (int fd = 0; fd <= status + 8; fd++)
-    if (fd != status) close(fd);
+  if (main == 0) become(c, ends);
+  close_others(status);
   for (pid_t pid = 0; pid != main;) {
     pid = waitpid(-1, &result, 0);
     if (pid == main) ending = result;
@@ -96,7 +107,7 @@ static int terminal(int *near, int *far) {
 }
 
 /* Pairs of ends: ours first. */
-static int open_ends(const struct command *c, int with_stdin, int ends[4][2]) {
+static int open_ends(const struct command *c, int with_stdin, int ends[5][2]) {
   int pipe_ends[2];
   if (c->tty) {
     if (terminal(&ends[0][0], &ends[0][1]) < 0) return -1;
@@ -110,26 +121,27 @@ static int open_ends(const struct command *c, int with_stdin, int ends[4][2]) {
     for (int i = 1; i < 3; i++)
       if (pipe2(ends[i], O_CLOEXEC) < 0) return -1;
   }
+  if (c->observed && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends[4]) < 0) return -1;
   return pipe2(ends[3], O_CLOEXEC);
 }
 
 int spawn(const struct command *c, int with_stdin, struct started *s, int *where) {
-  int ends[4][2] = {{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}};
+  int ends[5][2] = {{-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}, {-1, -1}};
   int failed = 0;
   *where = START_PIPES;
   if (open_ends(c, with_stdin, ends) < 0) failed = errno;
   if (failed == 0) {
     stand("1000");
     s->supervisor = fork();
-    if (s->supervisor == 0) supervise(c, ends[0][1], ends[1][1], ends[2][1], ends[3][1]);
+    if (s->supervisor == 0) supervise(c, ends);
     if (s->supervisor < 0) failed = errno, *where = START_FORK;
     stand(usual);
   }
-  for (int i = 0; i < 4; i++) {
+  for (int i = 0; i < 5; i++) {
     if (ends[i][1] >= 0) close(ends[i][1]);
     if (failed && ends[i][0] >= 0) close(ends[i][0]);
     if (!failed && ends[i][0] >= 0) fcntl(ends[i][0], F_SETFL, O_NONBLOCK);
   }
-  s->in = ends[0][0], s->out = ends[1][0], s->err = ends[2][0], s->status = ends[3][0];
+  s->in = ends[0][0], s->out = ends[1][0], s->err = ends[2][0], s->status = ends[3][0], s->eye = ends[4][0];
   return failed;
 }

@@ -8,7 +8,7 @@ struct command {
   char **words;
   char **env;
   const char *folder;
-  int tty, exact;
+  int tty, exact, observed;
 };
 
 /* What the supervisor writes into the status pipe: first why a start failed, or else how the command ended. */
@@ -25,7 +25,7 @@ enum { START_FORK = 1, START_FOLDER = 2, START_PROGRAM = 3, START_TTY = 4, START
 
 struct started {
   pid_t supervisor;
-  int in, out, err, status; /* -1 where there is none; with a terminal, in and out are its one end */
+  int in, out, err, status, eye; /* -1 where there is none; with a terminal, in and out are its one end */
 };
 
 /* Before the runner closes itself to others. */

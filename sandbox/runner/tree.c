@@ -92,3 +92,13 @@ int kill_strays(const pid_t *kept, int count) {
   free(all);
   return killed;
 }
+
+int tree_below(pid_t root, pid_t *pids, int most) {
+  int processes, count = 0;
+  struct process *all = list(&processes);
+  mark_below(all, processes, root);
+  for (int i = 0; i < processes && count < most; i++)
+    if (all[i].marked) pids[count++] = all[i].pid;
+  free(all);
+  return count;
+}

@@ -7,4 +7,6 @@
 int signal_below(pid_t root, int signal);
 /* Kills what lost its supervisor and fell to the runner; `kept` are the supervisors and the bridge. */
 int kill_strays(const pid_t *kept, int count);
+/* Processes below this one, at most so many. */
+int tree_below(pid_t root, pid_t *pids, int most);
 #endif

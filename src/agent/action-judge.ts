@@ -1,7 +1,9 @@
-import { type Decision, type MatchedRule, strictest } from "../core/decision.ts";
+import { type Decision, type MatchedRule, type ProgramPlace, strictest } from "../core/decision.ts";
 import type { Facts } from "../core/tool.ts";
 import { type CommandContext, CommandPolicy, type Judgement } from "../policy/decide.ts";
+import { effectText } from "../policy/effects/described-effects.ts";
 import type { Effect } from "../policy/effects/effect.ts";
+import { decideTool } from "../policy/decide-tool.ts";
 import { decidePath } from "../policy/paths/decide-path.ts";
 import type { Op, PlaceKind } from "../policy/paths/path-place.ts";
 import { type LinkFacts, readingsOf } from "../policy/paths/path-readings.ts";
@@ -22,16 +24,24 @@ export interface Judged extends Decision {
   readonly hosts: readonly string[];
   /** With which it would be contained, in the form of `allow_domains`; empty where no grant makes it so. */
   readonly grants: readonly string[];
+  /** What it would do, in words, where that is asked; empty otherwise. */
+  readonly effects: readonly string[];
 }
 
 /** Says of a call what the policy says of all that it will touch. Pure. */
 export interface Judge {
-  judge(facts: Facts): Judged;
+  /** `tool`: by which a rule of the user may name it. */
+  judge(facts: Facts, tool?: string): Judged;
 }
 
 export interface Surroundings extends Omit<CommandContext, "folder"> {
   readonly links: LinkFacts;
 }
+
+const PROGRAMS: Readonly<Record<ProgramPlace, string>> = {
+  box: "runs a program that was added, in the box",
+  host: "runs a program that was added, on this machine and outside of the box",
+};
 
 /** File tools work here only, whatever a shell may read. */
 const OWN_GROUND: ReadonlySet<PlaceKind> = new Set(["workspace", "temp", "null-device"]);
@@ -52,26 +62,46 @@ export function judgeIn(around: Surroundings): Judge {
     return { decision: "deny", contained: false, rules: [outside(file)] };
   };
   return {
-    judge: ({ commands, folder, reads, writes, hosts, lasting = false }) => {
+    judge: (
+      { commands, folder, reads, writes, hosts, services = [], lasting = false, program },
+      tool = "",
+    ) => {
       const context = { ...around, ...(folder === undefined ? {} : { folder }) };
       const judged = commands.map((text) => policy.judge(text, context));
       const effects = judged.flatMap(({ decision }) => decision.effects);
+      const running = program === undefined ? {} : { program };
+      const byTool = decideTool({ tool, hosts, services, ...running }, around);
       const decisions: readonly Decision[] = [
+        ...(byTool === undefined ? [] : [byTool]),
         ...judged.map(({ decision: { decision, contained, rules } }) => ({ decision, contained, rules })),
         ...writes.map((file) => path(file, "write")),
         ...reads.map((file) => path(file, "read")),
       ];
+      const whole = together(decisions);
+      const told = [
+        ...effects.map(effectText),
+        ...writes.map((file) => `writes ${file}`),
+        ...reads.map((file) => `reads ${file}`),
+        ...[...hosts, ...services].map((host) => `reaches ${host}`),
+        ...(program === undefined ? [] : [PROGRAMS[program]]),
+      ];
       return {
-        ...together(decisions),
-        target: [...new Set([...commands, ...writes, ...reads])].join(", "),
+        ...whole,
+        effects: whole.decision === "ask" ? [...new Set(told)] : [],
+        target:
+          [...new Set([...commands, ...writes, ...reads, ...hosts, ...services])].join(", ") ||
+          (byTool === undefined ? "" : tool),
         command: commands.length > 0,
-        hosts: [...new Set([...hosts, ...effects.flatMap(hostsOf)])],
+        hosts: [...new Set([...hosts, ...services, ...effects.flatMap(hostsOf)])],
         grants: grantsIn(
-          judged.map((each, at) => wantedGrants(policy, each, commands[at] ?? "", context)),
+          [
+            ...(byTool === undefined ? [] : [byTool.grants]),
+            ...judged.map((each, at) => wantedGrants(policy, each, commands[at] ?? "", context)),
+          ],
           decisions,
         ),
         lasting,
-        mayWrite: writes.length > 0 || judged.some(mayWrite),
+        mayWrite: writes.length > 0 || program !== undefined || judged.some(mayWrite),
         changes: writes.length > 0 || effects.some(changesSomething),
       };
     },

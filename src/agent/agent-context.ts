@@ -1,11 +1,14 @@
 import type { Checkpoints } from "../core/checkpoint-port.ts";
 import type { Mode } from "../core/decision.ts";
 import type { Emit } from "../core/events.ts";
+import type { Hooks } from "../core/hooks.ts";
 import type { Provider } from "../core/model-provider.ts";
+import type { GrantSaid } from "../core/network.ts";
 import type { Approver, Box } from "../core/ports.ts";
 import type { EndedCall, Outputs } from "../core/session.ts";
 import type { AnyTool } from "../core/tool.ts";
 import type { Judge } from "./action-judge.ts";
+import type { BackgroundTasks, WriteOrder } from "./background-tasks.ts";
 import type { Compactor } from "./context/compaction.ts";
 import type { History } from "./context/history.ts";
 import type { PromptSize } from "./context/prompt-size.ts";
@@ -27,6 +30,11 @@ interface SharedContext {
   /** Loaded with its tables when it is first asked for. */
   readonly judge: () => Promise<Judge>;
   readonly approver: Approver;
+  /**
+   * Has the box reach what a person granted, and later calls judged by it; what it gives takes that back. It rejects with a
+   * HarnessError where it cannot be.
+   */
+  readonly grant: (said: GrantSaid, signal: AbortSignal) => Promise<() => void>;
   readonly outputs: Outputs;
   /** Verified, and the same each time; rejects when there can be none. */
   readonly box: () => Promise<Box>;
@@ -36,18 +44,21 @@ interface SharedContext {
   readonly boxNote?: string;
   /** Fires when there can be no box, or no more; its reason is a HarnessError. */
   readonly walls: AbortSignal;
+  readonly writes: WriteOrder;
   /** What became of every call, in order. */
   readonly ended: EndedCall[];
   readonly deeds: Deeds;
   readonly now: () => number;
   readonly intent: RunIntent;
+  /** Of the user and of the project; subagents have the same. */
+  readonly hooks: Hooks;
   /** Takes secrets out of what leaves for a model that is not local. */
   readonly clean: (text: string) => string;
 }
 
 /** What the loop works with. A subagent sits on another agent: its own memory, the ground shared. */
 export interface AgentContext extends SharedContext {
-  /** The same in every request of a session: a change has servers read the whole prompt anew. */
+  /** The same list in every request, unless what users added changes: that has servers read the whole prompt anew. */
   readonly tools: readonly AnyTool[];
   readonly history: History;
   /** Takes the history, and what goes with it, back to a count. */
@@ -63,4 +74,8 @@ export interface AgentContext extends SharedContext {
   /** Said to the model with the next results, once: what the box knows of the workspace. */
   readonly briefing: () => Promise<string | undefined>;
   readonly emit: Emit;
+  /** Its tasks in the background; a subagent has none. */
+  readonly tasks?: BackgroundTasks;
+  /** Has its loop stop between two turns, as if it was cancelled there. */
+  readonly pause?: AbortSignal;
 }

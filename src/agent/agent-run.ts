@@ -37,7 +37,9 @@ export interface Request {
   /** Somebody goes on from where they were: nothing stays of a request that was cancelled, or that nothing answered. */
   readonly takesBack?: boolean;
   /** What the workspace is like afterwards; null when nobody can tell. `last`: nothing goes on in its box. */
-  readonly changes: (last: boolean) => Promise<ToldHandoff & { readonly changes: RunChanges | null }>;
+  readonly changes: (
+    last: boolean,
+  ) => Promise<ToldHandoff & Pick<Finished, "installed"> & { readonly changes: RunChanges | null }>;
   readonly record: (record: SessionRecord) => void;
   /** For a run that may be parked: how it was started. */
   readonly given?: RunGiven;
@@ -45,6 +47,8 @@ export interface Request {
   readonly park?: () => Promise<number | null>;
   /** What was done in the workspace beside the calls; nothing more is done when it resolves, where the run ends here. */
   readonly leave?: (parked: boolean) => Promise<BoxLog>;
+  /** What is told with the end beside all that, when nothing more is done. */
+  readonly recorded?: () => Promise<Pick<Finished, "recorded">>;
   /** Absolute and resolved. */
   readonly workspace: string;
 }
@@ -63,8 +67,11 @@ export async function runRequest(
   agent.deeds.shownBefore = request.workedBefore === true;
   if (request.goesOn === true) agent.deeds.goOn();
   const opening = await openingOf(agent, request, either);
-  agent.history.add({ role: "user", text: `${request.prompt}${request.note ?? ""}${opening}` });
-  const ending = endingOf(await work(agent, either), { signal, agent });
+  const news = agent.tasks?.news();
+  const lost = (news?.lines ?? []).map((line) => `\n\n${NOTICE}${line}`).join("");
+  agent.history.add({ role: "user", text: `${request.prompt}${lost}${request.note ?? ""}${opening}` });
+  news?.told();
+  const ending = endingOf(await workWithTasks(agent, either), { signal, agent });
   const unanswered = agent.history.count === before + 1;
   if (request.takesBack === true && (ending.how === "cancelled" || unanswered)) agent.rollBack(before);
   return finish(agent, request, ending);
@@ -84,7 +91,8 @@ async function openingOf(agent: AgentContext, request: Request, signal: AbortSig
     const clue = `${request.prompt}\n${checked?.text ?? ""}`;
     const seen = asks ? await preflight(agent, clue, signal) : undefined;
     agent.next.files(seen?.paths);
-    return [note, seen?.text ?? ""].map((text) => (text === "" ? "" : `\n\n${NOTICE}${text}`)).join("");
+    const told = await agent.hooks.begin({ emit: agent.emit, signal });
+    return [note, seen?.text ?? "", told].map((text) => (text === "" ? "" : `\n\n${NOTICE}${text}`)).join("");
   } catch (thrown) {
     // Cancelled, it is the loop that says how this ends.
     if (signal.aborted) return "";
@@ -104,11 +112,29 @@ export async function goOn(
   const either = agent.limits.deadline(signal);
   agent.intent.begin(parked.intent);
   if (parked.intent === "change") agent.checkpoints.prepare();
-  const end = await work(agent, either, { malformed: parked.malformed, note: agent.boxNote ?? NEW_BOX });
+  agent.tasks?.resume(either);
+  const left = { malformed: parked.malformed, note: agent.boxNote ?? NEW_BOX };
+  const end = await workWithTasks(agent, either, left);
   return finish(agent, request, endingOf(end, { signal, agent }));
 }
 
-async function finish(agent: AgentContext, request: Request, ending: Ended): Promise<Finished> {
+/** Whatever ends the loop, no task goes on behind it: they are kept where it is parked, and ended otherwise. */
+async function workWithTasks(agent: AgentContext, ...given: WorkGiven): Promise<LoopEnd> {
+  const { tasks } = agent;
+  try {
+    const end = await work(agent, ...given);
+    if (end.how !== "parked" || tasks === undefined) return end;
+    const children = [...end.waiting.children, ...(await tasks.pause())];
+    return { ...end, waiting: { ...end.waiting, children } };
+  } finally {
+    await tasks?.endAll();
+  }
+}
+
+type WorkGiven = Parameters<typeof work> extends [unknown, ...infer Given] ? Given : never;
+
+/** Tells the end of what was worked on, with what it came to. */
+export async function finish(agent: AgentContext, request: Request, ending: Ended): Promise<Finished> {
   // The box is asked while it can be. Once the question is known somebody may answer it, and look for the box.
   const changed = ending.how === "parked" ? await request.changes(false) : undefined;
   if (ending.how === "parked") {
@@ -135,6 +161,7 @@ async function finish(agent: AgentContext, request: Request, ending: Ended): Pro
     ...seenWith(seen, left.log, request.workspace),
     session: request.session,
     ...shown,
+    ...(await request.recorded?.()),
     answer: ending.how === "answered" ? ending.text : null,
   };
   request.record({ kind: "turn", result: resultOf(agent, finished) });
@@ -183,16 +210,20 @@ async function leftBehind(
 
 const keptIn = (kept: number | null): Pick<Parked, "kept"> => (kept === null ? {} : { kept });
 
+const NO_WEB = `this asks for the web, and its tools are off; to turn them on: harness config set web '{"fetch": true}', and --allow-domain HOST for each host`;
+
 /** Has what the request is likely to need begin at once. */
 function prepare(agent: AgentContext, { prompt, intent: given }: Request): void {
   const intent = given ?? guessIntent(prompt, agent.mode);
   agent.emit({ type: "intent", intent, by: given === undefined ? "words" : "flag" });
+  if (intent === "web" && !agent.tools.some(({ name }) => name.startsWith("web_")))
+    agent.emit({ type: "notice", text: NO_WEB });
   agent.intent.begin(intent);
   if (intent !== "direct") agent.warm();
   if (intent === "change") agent.checkpoints.prepare();
 }
 
-type Ended =
+export type Ended =
   | Exclude<Ending, { readonly how: "answered" | "parked" }>
   | Extract<LoopEnd, { readonly how: "answered" | "parked" }>;
 

@@ -1,5 +1,6 @@
 import { type Mode, type OnAsk, runsUnattended } from "../core/decision.ts";
 import { isSameQuestion } from "../core/session.ts";
+import type { GrantSaid } from "../core/network.ts";
 import type { Answer, Approver, Question } from "../core/ports.ts";
 import { NO_FACTS } from "../core/tool.ts";
 import { judgedText } from "../tools/shell/command-words.ts";
@@ -31,8 +32,22 @@ export interface SaidBefore {
   /** Yes, however often it is asked. */
   readonly always: readonly Question[];
   /** To the question that waited: for that one call. */
-  readonly once?: { readonly question: Question; readonly runs: boolean };
+  readonly once?: {
+    readonly question: Question;
+    readonly runs: boolean;
+    /** To the model, with a no. */
+    readonly told?: string;
+    readonly grant?: GrantSaid;
+  };
 }
+
+/** A person's no, with what they say to the model. */
+const noWith = (word?: string): Answer => ({
+  runs: false,
+  by: "person",
+  reason: "",
+  ...(word === undefined ? {} : { word }),
+});
 
 export function remembering({ always, once }: SaidBefore, approver: Approver): Approver {
   const open = { once };
@@ -41,12 +56,16 @@ export function remembering({ always, once }: SaidBefore, approver: Approver): A
       once?.runs === false &&
       once.question.call === call &&
       once.question.tool === tool &&
-      once.question.text === text,
+      once.question.text === text
+        ? noWith(once.told)
+        : undefined,
     ask: (question, signal) => {
       const waited = open.once;
-      if (waited?.question.call === question.call && isSameQuestion(waited.question, question)) {
+      if (waited !== undefined && isThatCall(waited.question, question)) {
         open.once = undefined;
-        return Promise.resolve({ runs: waited.runs, by: "person", reason: "" });
+        const { runs, grant, told } = waited;
+        if (!runs) return Promise.resolve(noWith(told));
+        return Promise.resolve({ runs, by: "person", reason: "", ...(grant === undefined ? {} : { grant }) });
       }
       return always.some((each) => isSameQuestion(each, question))
         ? Promise.resolve({ runs: true, by: "person", reason: "" })
@@ -54,6 +73,12 @@ export function remembering({ always, once }: SaidBefore, approver: Approver): A
     },
   };
 }
+
+/** Not every argument is told by the text: a yes to a call is for no others. */
+const isThatCall = (waited: Question, question: Question): boolean =>
+  waited.call === question.call &&
+  isSameQuestion(waited, question) &&
+  JSON.stringify(waited.args) === JSON.stringify(question.args);
 
 /**
  * A variable with which even `true` is refused where nobody is asked would have every later command refused. Several

@@ -5,6 +5,7 @@ import type { ToolResult } from "../core/tool.ts";
 import { visible, visibleLine } from "../core/visible.ts";
 import type { Judged } from "./action-judge.ts";
 import type { AgentContext } from "./agent-context.ts";
+import { isIdle } from "./earned-end.ts";
 
 interface Ending {
   readonly call: ToolCall;
@@ -59,6 +60,7 @@ function accountOf(call: ToolCall, judged: Judged, { kind, text }: ToolResult): 
     rule: denied ? (rule?.id ?? "none") : "walls",
     reason: denied ? (rule?.reason ?? "") : firstLine(text),
     changes: kind === "ok" && changes,
+    ...(isIdle(call.name, call.args) ? { idle: true } : {}),
   };
 }
 
@@ -80,6 +82,7 @@ const UNJUDGED: Judged = {
   command: false,
   hosts: [],
   grants: [],
+  effects: [],
 };
 
 /** What of a result the model is told, and the user sees. */

@@ -8,22 +8,23 @@ import type { Facts, InvalidCall, PreparedCall, ToolResult } from "../core/tool.
 import { hintFor } from "../policy/ruling.ts";
 import type { Judged } from "./action-judge.ts";
 import type { AgentContext } from "./agent-context.ts";
-import { bounded, ended, endUnrun } from "./call-result.ts";
+import { afterCall, beforeCall, type HookedCall, judgedByHook, type Veto } from "./call-hooks.ts";
+import { ended, endUnrun } from "./call-result.ts";
 import { Stopped } from "./outcome.ts";
 
 /** A call with its input, read once: before the first of the reply runs, so that readers can run together. */
-interface ReadCall {
+export interface ReadCall {
   readonly call: ToolCall;
   readonly prepared: PreparedCall | InvalidCall;
   readonly beside: boolean;
 }
 
-export function readCall(agent: AgentContext, call: ToolCall): ReadCall {
+export function readCall(agent: Pick<AgentContext, "tools">, call: ToolCall): ReadCall {
   const prepared = prepare(agent, call);
   return { call, prepared, beside: prepared.kind === "prepared" && prepared.beside };
 }
 
-function prepare(agent: AgentContext, { name, args }: ToolCall): PreparedCall | InvalidCall {
+function prepare(agent: Pick<AgentContext, "tools">, { name, args }: ToolCall): PreparedCall | InvalidCall {
   const tool = agent.tools.find((each) => each.name === name);
   if (tool !== undefined) return tool.prepare(args);
   const names = agent.tools.map((each) => each.name);
@@ -61,7 +62,7 @@ async function attempted(
     return endUnrun(agent, call, { kind: "failed", cause: "policy", text: `Not run. ${spent.text}` });
   agent.limits.call();
   try {
-    return await judgedCall(agent, call, prepared, signal);
+    return await judgedCall(agent, { call, prepared }, signal);
   } catch (thrown) {
     if (!(thrown instanceof Stopped)) throw thrown;
     agent.limits.uncall();
@@ -82,32 +83,50 @@ const invalid = ({ name }: ToolCall, issues: readonly string[]): ToolResult => (
 });
 
 /**
- * A valid call: judged, then run, then bounded and told. Rejects only when the box is lost, and with `Stopped` when it
- * has to wait for a person.
+ * A valid call: shown to the hooks, judged as they left it, then run, shown to them again, bounded and told. Rejects only
+ * when the box is lost, and with `Stopped` when it has to wait for a person; one that waited is shown to the hooks anew.
  */
 async function judgedCall(
   agent: AgentContext,
-  call: ToolCall,
-  prepared: PreparedCall,
+  given: Omit<HookedCall, "veto">,
   signal: AbortSignal,
 ): Promise<ToolResult> {
   const judge = await agent.judge();
-  const { facts, run: work } = prepared.state();
-  const judged = judge.judge(facts);
+  const hooked = await beforeCall(agent, given, (changed) => prepare(agent, changed), signal);
+  const { call, veto } = hooked;
+  if (veto !== undefined && signal.aborted) return endUnrun(agent, call, CANCELLED);
+  const { facts, run: work, shown } = hooked.prepared.state();
+  const byPolicy = judge.judge(facts, call.name);
+  const judged = veto === undefined ? byPolicy : judgedByHook(byPolicy, veto);
   if (isQuestioned(agent, judged)) return endUnrun(agent, call, QUESTIONED);
-  const answer = await settle(agent, { call, facts, judged }, signal);
+  const answer = veto === undefined ? await settle(agent, { call, facts, judged, shown }, signal) : VETOED;
+  if (answer.edited !== undefined) return editedCall(agent, call, answer.edited, signal);
   agent.emit({ ...decided(call, judged, answer), judged: { ...facts, hosts: judged.hosts } });
   // The time that a person takes to answer is not the call's.
   const began = agent.now();
   const result = answer.runs
-    ? await checkpointed(agent, call, judged, () => run(agent, call, work, signal))
-    : refusal(judged, answer);
-  return ended(agent, {
-    call,
-    judged,
-    result: prepared.bounded ? result : bounded(agent, result),
-    ms: agent.now() - began,
-  });
+    ? await checkpointed(agent, call, judged, () =>
+        granted(agent, answer, signal, () =>
+          agent.writes.inOrder(facts.writes, () => run(agent, call, work, signal)),
+        ),
+      )
+    : refusal(judged, answer, veto);
+  const ms = agent.now() - began;
+  return ended(agent, { call, judged, result: await afterCall(agent, hooked, result, signal), ms });
+}
+
+/** What a person wants in its place goes the whole way of a call: hooks, policy, and a question where that asks. */
+function editedCall(
+  agent: AgentContext,
+  proposed: ToolCall,
+  command: string,
+  signal: AbortSignal,
+): Promise<ToolResult> | ToolResult {
+  const call = { ...proposed, args: { ...proposed.args, command } };
+  const prepared = prepare(agent, call);
+  if (prepared.kind === "invalid") return endUnrun(agent, call, invalid(call, prepared.issues));
+  agent.emit({ type: "call.edited", call: call.id, args: call.args });
+  return judgedCall(agent, { call, prepared, by: "the user" }, signal);
 }
 
 /** Nothing was asked for but an answer: whoever writes then is told so, once. What a verdict or a mode refuses says why itself. */
@@ -142,41 +161,55 @@ interface JudgedCall {
   readonly call: ToolCall;
   readonly facts: Facts;
   readonly judged: Judged;
+  readonly shown?: (() => string) | undefined;
 }
 
 async function settle(agent: AgentContext, asked: JudgedCall, signal: AbortSignal): Promise<Settled> {
   const { decision } = asked.judged;
   if (decision === "deny") return { runs: false, by: "policy", reason: "" };
   const question = questionOf(agent, asked);
-  if (agent.approver.refuses?.(question) === true) return { runs: false, by: "person", reason: "" };
+  const refused = agent.approver.refuses?.(question);
+  if (refused !== undefined) return refused;
   if (decision === "allow") return { runs: true, by: "policy", reason: "" };
   const answer = await agent.approver.ask(question, signal);
   if (answer !== "waits") return answer;
-  const { call, tool, text, folder, mode } = question;
+  const { call, tool, text, folder, mode, grants } = question;
   const { contained, rules } = asked.judged;
   const where = folder === undefined ? {} : { folder };
-  agent.emit({ type: "call.parked", call, tool, text, ...where, mode, contained, rules });
+  const needs = grants === undefined ? {} : { grants };
+  agent.emit({ type: "call.parked", call, tool, text, ...where, mode, contained, rules, ...needs });
   throw new Stopped(question);
 }
 
-const questionOf = (agent: AgentContext, { call, facts: { folder }, judged }: JudgedCall): Question => ({
-  call: call.id,
-  tool: call.name,
-  args: call.args,
-  text: judged.target,
-  ...(folder === undefined ? {} : { folder }),
-  decision: { decision: judged.decision, contained: judged.contained, rules: judged.rules },
-  mode: agent.mode,
-  writes: judged.changes,
-  ...(judged.grants.length === 0 ? {} : { grants: judged.grants }),
-});
+function questionOf(agent: AgentContext, { call, facts, judged, shown }: JudgedCall): Question {
+  const { folder, hosts, services = [], program } = facts;
+  // A host or a name of a tool says nothing of what is sent there.
+  const isOpaque = program !== undefined || hosts.length + services.length > 0;
+  const whole =
+    judged.decision !== "ask" ? undefined : isOpaque ? JSON.stringify(call.args, null, 2) : shown?.();
+  return {
+    call: call.id,
+    tool: call.name,
+    args: call.args,
+    text: judged.target,
+    ...(whole === undefined ? {} : { shown: whole }),
+    ...(judged.effects.length === 0 ? {} : { effects: judged.effects }),
+    ...(folder === undefined ? {} : { folder }),
+    decision: { decision: judged.decision, contained: judged.contained, rules: judged.rules },
+    mode: agent.mode,
+    writes: judged.changes,
+    ...(judged.grants.length === 0 ? {} : { grants: judged.grants }),
+  };
+}
 
-type Settled = Omit<Answer, "by"> & { readonly by: Answer["by"] | "policy" };
+type Settled = Omit<Answer, "by"> & { readonly by: Answer["by"] | "policy" | "hook" };
+
+const VETOED: Settled = { runs: false, by: "hook", reason: "" };
 
 const decided = (
   { id }: ToolCall,
   { decision, contained, rules }: Decision,
-  { runs, by }: Settled,
+  { runs, by, grant }: Settled,
 ): Extract<EventBody, { readonly type: "call.decided" }> => ({
   type: "call.decided",
   call: id,
@@ -185,7 +218,28 @@ const decided = (
   rules,
   runs,
   by,
+  ...(grant === undefined ? {} : { grant }),
 });
+
+/** What is granted for this call ends with it. */
+async function granted(
+  agent: AgentContext,
+  { grant }: Settled,
+  signal: AbortSignal,
+  work: () => Promise<ToolResult>,
+): Promise<ToolResult> {
+  if (grant === undefined) return work();
+  const withdraw = await agent.grant(grant, signal).catch((thrown: unknown) => thrown);
+  if (typeof withdraw !== "function") {
+    const why = `${grant.domains.join(", ")} could not be granted: ${reasonOf(withdraw)}`;
+    return { kind: "failed", cause: "network", text: `It was not run: ${why}`, reason: why };
+  }
+  try {
+    return await work();
+  } finally {
+    if (grant.for === "call") (withdraw as () => void)();
+  }
+}
 
 type Work = ReturnType<PreparedCall["state"]>["run"];
 
@@ -209,19 +263,32 @@ async function run(
 
 const CANCELLED: ToolResult = { kind: "cancelled", cause: "user", text: "Cancelled." };
 
-function refusal({ rules, grants }: Judged, { by, reason }: Settled): ToolResult {
+const REFUSED_BY: Readonly<Record<Settled["by"], string>> = {
+  policy: "Denied by the policy",
+  person: "The user said no",
+  hook: "Refused by a hook",
+  mode: "Refused",
+  contained: "Refused",
+  nobody: "Refused",
+};
+
+function refusal(
+  { rules, grants }: Judged,
+  { by, reason, word }: Settled,
+  veto: Veto | undefined,
+): ToolResult {
   const [rule] = rules;
-  const why = rule === undefined ? "" : `${rule.reason} (rule ${rule.id})`;
-  const who = by === "policy" ? "Denied by the policy" : by === "person" ? "The user said no" : "Refused";
+  const why = rule === undefined ? "" : `${rule.reason}${by === "hook" ? "" : ` (rule ${rule.id})`}`;
   const option = by === "nobody" && grants.length > 0 ? `--allow-domain ${grants.join(",")}` : "";
   const hint = option === "" ? rule && hintFor(rule.id) : `the user runs it again with ${option}`;
   const text = [
-    `${who}: ${[reason, why].filter(Boolean).join(": ")}. It was not run.`,
+    `${REFUSED_BY[by]}: ${[reason, why].filter(Boolean).join(": ")}. It was not run.`,
+    word === undefined ? "" : `The user's reason: ${word}`,
     hint === undefined ? "" : `What would do: ${hint}.`,
   ];
   return {
     kind: "denied",
-    cause: by === "person" ? "user" : "policy",
+    cause: veto === undefined ? (by === "person" ? "user" : "policy") : veto.byUser ? "user" : "program",
     text: text.filter(Boolean).join("\n"),
     reason: `${rule?.reason ?? reason}${option === "" ? "" : `; granted with ${option}`}`,
   };

@@ -20,6 +20,12 @@ export const ACT_NOW =
 export const ACT_SOON =
   "You have looked at much and changed nothing yet. A change was asked for: make it now, or say in your final answer why none is needed.";
 
+/** Nothing is done for a request by a plan, by reading how a thing is done, nor by a task in the background: the calls of that count by themselves. */
+export const isIdle = (tool: string, { background, task }: Readonly<Record<string, unknown>>): boolean =>
+  tool === "plan" ||
+  tool === "skill" ||
+  (tool === "task" && (background !== undefined || task !== undefined));
+
 /** What was done for one request, its subagents' calls with it. */
 export class Deeds {
   #worked: boolean;
@@ -32,7 +38,7 @@ export class Deeds {
 
   /** `before`: what was done until the run was parked. */
   constructor(before: readonly EndedCall[] = []) {
-    this.#worked = before.some(({ kind }) => kind === "ok");
+    this.#worked = before.some(({ kind, idle }) => kind === "ok" && idle !== true);
   }
 
   /** Something of the workspace was shown to the model before this request: an answer from it is grounded. */
@@ -43,7 +49,8 @@ export class Deeds {
     this.#worked ||= this.shownBefore;
   }
 
-  take({ tool, target, kind, changes }: EndedCall, exitCode: number | undefined, text: string): void {
+  take({ tool, target, kind, changes, idle }: EndedCall, exitCode: number | undefined, text: string): void {
+    if (idle === true) return;
     const ran = exitCode !== undefined && RAN.has(kind) && !NOT_STARTED.has(exitCode);
     if (kind !== "ok" && !ran) return;
     this.#worked = true;

@@ -1,4 +1,4 @@
-import { EXIT, HarnessError } from "../core/errors.ts";
+import { CanaryTouched, EXIT, HarnessError } from "../core/errors.ts";
 import type { ToolCall } from "../core/messages.ts";
 import type { ToolResult } from "../core/tool.ts";
 import type { AgentContext } from "./agent-context.ts";
@@ -20,6 +20,7 @@ export async function work(agent: AgentContext, signal: AbortSignal, left?: Left
   const either = AbortSignal.any([signal, agent.walls]);
   let next = left === undefined ? undefined : resumedTurn(agent, left, either);
   for (;;) {
+    if (agent.pause?.aborted === true) return { how: "cancelled" };
     const { mark, run } = next ?? newTurn(agent, either);
     next = undefined;
     const end = await run().catch((thrown: unknown) => {
@@ -41,16 +42,24 @@ interface Step {
 
 function newTurn(agent: AgentContext, signal: AbortSignal): Step {
   const spent = agent.limits.reached("turn");
-  const end = spent && ({ how: "limit", ...spent } as const);
+  const end = spent === undefined ? taskWaits(agent) : ({ how: "limit", ...spent } as const);
   return {
     mark: agent.history.count,
     run: () => (end === undefined ? turn(agent, signal) : Promise.resolve(end)),
   };
 }
 
+/** A question of a task in the background parks the run as one of its own does. */
+function taskWaits({ tasks }: AgentContext): LoopEnd | undefined {
+  const stopped = tasks?.waiting;
+  return stopped && parkedAt(stopped, [], []);
+}
+
 /** The parked turn; undefined, so that a new one begins, where all its calls have results. */
 function resumedTurn(agent: AgentContext, left: Left, signal: AbortSignal): Step | undefined {
   const open = agent.history.openReply;
+  if (open === undefined && left.note !== undefined)
+    agent.history.add({ role: "user", text: `${NOTICE}${left.note}` });
   return open && { mark: open.at, run: () => runRound(agent, { ...left, calls: open.calls }, signal) };
 }
 
@@ -58,26 +67,69 @@ function resumedTurn(agent: AgentContext, left: Left, signal: AbortSignal): Step
 async function turn(agent: AgentContext, signal: AbortSignal): Promise<LoopEnd | undefined> {
   const { history, limits, compactor } = agent;
   limits.turn();
-  const tokens = agent.size.tokens(history.view());
-  agent.emit({ type: "turn.started", turn: limits.turns, record_count: history.count, tokens });
-  const fitted = await compactor.fit(signal);
+  const building = agent.now() - compactor.askedMs;
+  const shown = history.view();
+  const sizes = { tokens: agent.size.tokens(shown), prompt: agent.size.parts(shown) };
+  agent.emit({ type: "turn.started", turn: limits.turns, record_count: history.count, ...sizes });
+  // A request is given up by a pause, and nothing is lost; calls come to their end.
+  const either = agent.pause === undefined ? signal : AbortSignal.any([signal, agent.pause]);
+  const fitted = await compactor.fit(either);
+  if (either.aborted) return { how: "cancelled" };
   if (fitted.kind === "too_long") return { how: "too_long", reason: tooLong(fitted) };
-  const reply = await ask(agent, signal, agent.answer.format());
+  const format = agent.answer.format();
+  const reply = await ask(agent, { building: building + compactor.askedMs, format }, either);
   if (reply.kind === "failed") return failed(agent, reply, signal);
   const { message, malformed, stop } = reply;
   history.add(message);
   if (message.calls.length + malformed.length > 0)
     return runRound(agent, { calls: message.calls, malformed, unrun: holdsUnrun(reply) }, signal);
   const taken = agent.answer.take(message.text, stop === "length");
-  if ("how" in taken) return taken.how === "answered" ? answered(agent, taken, signal) : taken;
+  if ("how" in taken) return taken.how === "answered" ? ending(agent, taken, signal) : taken;
   history.add(taken);
   return undefined;
+}
+
+/** The model is told once what its tasks in the background come to; what runs behind that is ended with its answer. */
+async function answeredBeside(
+  agent: AgentContext,
+  answer: Extract<LoopEnd, { readonly how: "answered" }>,
+  signal: AbortSignal,
+): Promise<LoopEnd | undefined> {
+  const waits = taskWaits(agent);
+  if (waits !== undefined) return waits;
+  const open = isLastTurn(agent) ? undefined : agent.tasks?.beforeAnswer();
+  if (open !== undefined) return told(agent, open);
+  // What a check proves is not changed behind it.
+  await agent.tasks?.endAll();
+  return answered(agent, answer, signal);
+}
+
+type Answered = Extract<LoopEnd, { readonly how: "answered" }>;
+
+/** What has earned its end is shown to the hooks: they may put it off, or say the answer in other words. */
+async function ending(
+  agent: AgentContext,
+  answer: Answered,
+  signal: AbortSignal,
+): Promise<LoopEnd | undefined> {
+  const end = await answeredBeside(agent, answer, signal);
+  if (end?.how !== "answered" || signal.aborted) return end;
+  const said = await agent.hooks.stop(end.text, { emit: agent.emit, signal });
+  if (said.kind === "continues") return isLastTurn(agent) ? end : told(agent, said.text);
+  if (said.text === end.text) return end;
+  const fitted = agent.answer.take(said.text, false);
+  if ("how" in fitted && fitted.how === "answered") return fitted;
+  agent.emit({
+    type: "notice",
+    text: "What a hook made of the answer does not fit the output schema: it stays.",
+  });
+  return end;
 }
 
 /** An answer is the end where it is earned: by what was done for what was asked, and by the check where there is one. */
 async function answered(
   agent: AgentContext,
-  answer: Extract<LoopEnd, { readonly how: "answered" }>,
+  answer: Answered,
   signal: AbortSignal,
 ): Promise<LoopEnd | undefined> {
   const { ends } = agent;
@@ -126,7 +178,8 @@ const tooLong = ({ tokens, window }: { readonly tokens: number; readonly window:
   `the conversation does not fit the model's window: about ${tokens} of ${window} tokens`;
 
 /** The loss of the box ends the loop. Anything else that a call throws (a full disk under the session) is thrown on. */
-function boxLost(thrown: unknown): LoopEnd {
+export function boxLost(thrown: unknown): Extract<LoopEnd, { readonly how: "touched" | "sandbox_lost" }> {
+  if (thrown instanceof CanaryTouched) return { how: "touched", reason: thrown.message };
   if (!(thrown instanceof HarnessError) || thrown.exit !== EXIT.sandbox) throw thrown;
   return { how: "sandbox_lost", reason: `${thrown.message}${thrown.remedy && `; next: ${thrown.remedy}`}` };
 }
@@ -227,6 +280,9 @@ async function notices(agent: AgentContext, { malformed, note, unrun }: Round): 
     agent.emit({ type: "notice", text: limit });
     lines.push(limit);
   }
+  const news = agent.tasks?.news();
+  lines.push(...(news?.lines ?? []));
+  news?.told();
   const act = agent.deeds.note(agent.intent.intent);
   if (act !== undefined) lines.push(act);
   const briefing = await agent.briefing();

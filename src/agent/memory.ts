@@ -1,4 +1,5 @@
-import type { ParkedChild, SessionRecord } from "../core/session.ts";
+import type { Plan } from "../core/work-plan.ts";
+import type { OpenTask, ParkedChild, SessionRecord } from "../core/session.ts";
 import type { SeenFiles, ShellState } from "../tools/tool-context.ts";
 import { History } from "./context/history.ts";
 
@@ -18,6 +19,9 @@ export class Memory {
   readonly history: History;
   readonly seen: SeenState;
   readonly shell: ShellMemory;
+  readonly tasks: TaskMemory;
+  readonly #plan: Placed<Plan>;
+  readonly #record: (record: SessionRecord) => void;
   /** Tells its jobs from those of other agents in the same box; it goes on with what was parked. */
   readonly name: string;
 
@@ -32,6 +36,19 @@ export class Memory {
     const count = (): number => this.history.count;
     this.seen = SeenState.from(records, count, record);
     this.shell = new ShellMemory(workspace, records, record);
+    this.#plan = Placed.from(records, [], (each) => (each.kind === "plan" ? each.plan : undefined));
+    this.tasks = new TaskMemory(records, count, record);
+    this.#record = record;
+  }
+
+  /** Empty where there is none. */
+  get plan(): Plan {
+    return this.#plan.now;
+  }
+
+  planned(plan: Plan): void {
+    this.#record({ kind: "plan", plan });
+    this.#plan.put(this.history.count, plan);
   }
 
   /**
@@ -49,11 +66,115 @@ export class Memory {
   rollBack(to: number): void {
     this.history.rollBack(to);
     this.seen.rollBack(to);
+    this.#plan.rollBack(to);
+    this.tasks.rollBack(to);
   }
 
   clear(): void {
     this.history.clear();
     this.seen.clear();
+    this.#plan.rollBack(-1);
+    this.tasks.rollBack(-1);
+  }
+}
+
+/** Tasks in the background of whose end the model was not told. What is begun in vain is forgotten with its call. */
+export class TaskMemory {
+  readonly #open: Placed<readonly OpenTask[]>;
+  readonly #count: () => number;
+  readonly #record: (record: SessionRecord) => void;
+  #last: number;
+
+  constructor(
+    records: readonly SessionRecord[],
+    count: () => number,
+    record: (record: SessionRecord) => void,
+  ) {
+    this.#open = Placed.from(records, [], (each) => (each.kind === "tasks" ? each.open : undefined));
+    this.#count = count;
+    this.#record = record;
+    const all = records.flatMap((each) => (each.kind === "tasks" ? each.open : []));
+    this.#last = Math.max(0, ...all.map(({ id }) => Number(id.slice(1))));
+  }
+
+  get open(): readonly OpenTask[] {
+    return this.#open.now;
+  }
+
+  /** Its id, which no other task of the session has or had. */
+  begin(prompt: string): string {
+    this.#last += 1;
+    const id = `t${this.#last}`;
+    this.#put([...this.open, { id, prompt }]);
+    return id;
+  }
+
+  told(ids: readonly string[]): void {
+    const open = this.open.filter(({ id }) => !ids.includes(id));
+    if (open.length < this.open.length) this.#put(open);
+  }
+
+  rollBack(to: number): void {
+    this.#open.rollBack(to);
+  }
+
+  #put(open: readonly OpenTask[]): void {
+    this.#record({ kind: "tasks", open });
+    this.#open.put(this.#count(), open);
+  }
+}
+
+interface Walker {
+  readonly take: (record: SessionRecord, at: number) => void;
+  readonly rollBack: (to: number) => void;
+}
+
+/** Records in their order, each with the record count at which it was written. */
+function walk(records: readonly SessionRecord[], { take, rollBack }: Walker): void {
+  let at = 0;
+  for (const each of records) {
+    if (each.kind === "message") at += 1;
+    else if (each.kind === "rolled_back") rollBack((at = Math.min(at, each.to)));
+    else if (each.kind === "cleared") rollBack((at = 0) - 1);
+    else take(each, at);
+  }
+}
+
+/** A value that goes back with the history to what it was then. */
+class Placed<T> {
+  readonly #first: T;
+  #values: readonly { readonly at: number; readonly value: T }[] = [];
+
+  constructor(first: T) {
+    this.#first = first;
+  }
+
+  static from<T>(
+    records: readonly SessionRecord[],
+    first: T,
+    valueOf: (record: SessionRecord) => T | undefined,
+  ): Placed<T> {
+    const placed = new Placed(first);
+    walk(records, {
+      take: (record, at) => {
+        const value = valueOf(record);
+        if (value !== undefined) placed.put(at, value);
+      },
+      rollBack: (to) => placed.rollBack(to),
+    });
+    return placed;
+  }
+
+  get now(): T {
+    return this.#values.at(-1)?.value ?? this.#first;
+  }
+
+  put(at: number, value: T): void {
+    this.#values = [...this.#values, { at, value }];
+  }
+
+  rollBack(to: number): void {
+    this.#values = this.#values.filter(({ at }) => at <= to);
   }
 }
 
@@ -82,13 +203,12 @@ class SeenState implements SeenFiles {
     record: (record: SessionRecord) => void,
   ): SeenState {
     const state = new SeenState(count, record);
-    let at = 0;
-    for (const each of records) {
-      if (each.kind === "message") at += 1;
-      else if (each.kind === "seen") state.#take({ at, path: each.path, hash: each.hash });
-      else if (each.kind === "rolled_back") state.rollBack((at = Math.min(at, each.to)));
-      else if (each.kind === "cleared") state.rollBack((at = 0) - 1);
-    }
+    walk(records, {
+      take: (each, at) => {
+        if (each.kind === "seen") state.#take({ at, path: each.path, hash: each.hash });
+      },
+      rollBack: (to) => state.rollBack(to),
+    });
     return state;
   }
 

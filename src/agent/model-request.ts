@@ -1,3 +1,4 @@
+import type { EventBody, PromptParts } from "../core/events.ts";
 import type { Usage } from "../core/messages.ts";
 import type {
   AssistantMessage,
@@ -5,6 +6,7 @@ import type {
   MalformedCall,
   ModelFailure,
   ModelRequest,
+  ProviderEvent,
   Stop,
 } from "../core/model-provider.ts";
 import { pause, realClock } from "../models/timeouts.ts";
@@ -20,12 +22,17 @@ export type Reply =
   | { readonly kind: "failed"; readonly failure: ModelFailure };
 
 /** One request of the main loop: what the model sees now, told as it streams. A server that breaks off is asked again. */
-export async function ask(agent: AgentContext, signal: AbortSignal, format?: JsonSchema): Promise<Reply> {
+export async function ask(
+  agent: AgentContext,
+  { building, format }: { readonly building: number; readonly format: JsonSchema | undefined },
+  signal: AbortSignal,
+): Promise<Reply> {
   const names = agent.tools.map(({ name }) => name);
   const request = { ...requestOf(agent, format), ...agent.next.take(names) };
+  const build_ms = Math.max(0, agent.now() - building);
   const patience = new Patience(agent.limits.turns > 1);
   for (let attempt = 2; ; attempt += 1) {
-    const { reply, shown } = await attempted(agent, request, signal);
+    const { reply, shown } = await attempted(agent, { request, build_ms }, signal);
     if (reply.kind === "replied" || reply.failure.kind === "cancelled") return reply;
     const ms = patience.after(reply.failure, shown);
     if (ms === undefined) {
@@ -45,12 +52,14 @@ interface Attempted {
 
 async function attempted(
   agent: AgentContext,
-  request: ModelRequest,
+  { request, build_ms }: { readonly request: ModelRequest; readonly build_ms: number },
   signal: AbortSignal,
 ): Promise<Attempted> {
   const began = agent.now();
+  const first = new FirstPiece(agent.now);
   let shown = false;
   for await (const event of agent.provider.stream(request, signal)) {
+    first.take(event);
     switch (event.type) {
       case "text":
       case "thinking":
@@ -71,7 +80,9 @@ async function attempted(
         spend(agent, request, usage);
         for (const text of notes) agent.emit({ type: "notice", text });
         const calls = message.calls.length + malformed.length;
-        agent.emit({ type: "model.finished", text: message.text, calls, usage, ms: agent.now() - began });
+        const told = { calls, usage, ms: agent.now() - began, build_ms, ...first.ms };
+        const prompt = partsOf(agent, request, usage);
+        agent.emit({ type: "model.finished", text: message.text, ...told, prompt });
         for (const { id, name, missed, nearest = [] } of malformed)
           if (missed !== undefined)
             agent.emit({ type: "call.missed", call: id, tool: name, kind: missed, nearest });
@@ -82,19 +93,31 @@ async function attempted(
   throw new Error("a provider's stream ended without an ending");
 }
 
-/** A request beside the loop over the same prefix; nothing of it is shown, and calls in its reply are not run. */
-export const askAside = (
-  agent: AgentContext,
-  messages: ModelRequest["messages"],
-  signal: AbortSignal,
-  format?: JsonSchema,
-): Promise<Reply> => askFor(agent, { ...requestOf(agent, format), messages }, signal);
+interface Aside {
+  readonly messages: ModelRequest["messages"];
+  readonly format: JsonSchema;
+  readonly purpose: Extract<EventBody, { readonly type: "model.aside" }>["purpose"];
+}
 
-/** Any request, to its end; it counts as the others do. */
-async function askFor(agent: AgentContext, request: ModelRequest, signal: AbortSignal): Promise<Reply> {
+/**
+ * A request beside the loop over the same prefix, to its end; it counts as the others do. Of its reply nothing is shown, and
+ * calls in it are not run.
+ */
+export async function askAside(
+  agent: AgentContext,
+  { messages, format, purpose }: Aside,
+  signal: AbortSignal,
+): Promise<Reply> {
+  const request = { ...requestOf(agent, format), messages };
+  const began = agent.now();
+  const first = new FirstPiece(agent.now);
   for await (const event of agent.provider.stream(request, signal)) {
+    first.take(event);
     if (event.type !== "finished" && event.type !== "failed") continue;
     spend(agent, request, event.usage);
+    const { usage, type: outcome } = event;
+    const told = { purpose, outcome, usage, ms: agent.now() - began, ...first.ms };
+    agent.emit({ type: "model.aside", ...told, prompt: partsOf(agent, request, usage) });
     if (event.type === "failed") return { kind: "failed", failure: event.failure };
     const { message, malformed, stop } = event;
     return { kind: "replied", message, malformed, stop };
@@ -109,6 +132,33 @@ const requestOf = (agent: AgentContext, format: JsonSchema | undefined): ModelRe
   temperature: agent.next.temperature,
   ...(format === undefined ? {} : { format }),
 });
+
+/** What several attempts were counted for together says nothing of one request. */
+const partsOf = ({ size }: AgentContext, { messages }: ModelRequest, usage: Usage): PromptParts =>
+  size.parts(messages, usage.requests === 1 ? usage.prompt_tokens : null);
+
+/** When the first piece of a reply came, after the last time that the model was asked. */
+class FirstPiece {
+  readonly #now: () => number;
+  #asked: number;
+  #came: number | undefined;
+
+  constructor(now: () => number) {
+    this.#now = now;
+    this.#asked = now();
+  }
+
+  take({ type, ...event }: ProviderEvent): void {
+    if (type === "text" || type === "thinking" || type === "call") this.#came ??= this.#now();
+    if (!("ms" in event)) return;
+    this.#came = undefined;
+    this.#asked = this.#now() + event.ms;
+  }
+
+  get ms(): { readonly first_token_ms?: number } {
+    return this.#came === undefined ? {} : { first_token_ms: Math.max(0, this.#came - this.#asked) };
+  }
+}
 
 function spend(agent: AgentContext, request: ModelRequest, usage: Usage): void {
   agent.spent.add(usage);

@@ -9,6 +9,8 @@ import { visibleLine } from "../core/visible.ts";
 /** How the loop came to its end. */
 export type Ending =
   | { readonly how: "answered" }
+  /** Its calls came from outside, and whoever made them has left: there was no task to be done. */
+  | { readonly how: "served" }
   | { readonly how: "limit"; readonly which: string; readonly text: string }
   /** The guard gave up on calls that the model went on repeating. */
   | { readonly how: "repeated" }
@@ -20,6 +22,8 @@ export type Ending =
   /** Too many replies in a row of which no call could be read. */
   | { readonly how: "model_broken"; readonly reason: string }
   | { readonly how: "sandbox_lost"; readonly reason: string }
+  /** A command touched a canary. */
+  | { readonly how: "touched"; readonly reason: string }
   /** The conversation does not fit the window, compacted or not. */
   | { readonly how: "too_long"; readonly reason: string }
   | { readonly how: "cancelled"; readonly signal: Signal }
@@ -60,7 +64,7 @@ const SIGNALS: Readonly<Record<Signal, readonly [ExitCode, string]>> = {
 /**
  * Which ending counts when several hold, the first that does:
  *  1. cancelled: whoever sent the signal expects its code;
- *  2. the model or the box failed, or the run is parked: it did not come to its end, and what it would have made of its
+ *  2. the model or the box failed, a canary was touched, the run is parked, or it had no task at all: it did not come to its end, and what it would have made of its
  *     refusals is not known;
  *  3. any refusal with `strict`: that is what was asked for;
  *  4. a limit, or a window that is full: cut short, as in 2. Of the guard too, but where what was repeated is what was
@@ -133,8 +137,12 @@ function brokenOff(ending: Ending): Outcome | undefined {
       return { status: "model", exit_code: EXIT.model, reason: ending.reason };
     case "sandbox_lost":
       return { status: "sandbox", exit_code: EXIT.sandbox, reason: ending.reason };
+    case "touched":
+      return { status: "failed", exit_code: EXIT.failed, reason: ending.reason };
     case "parked":
       return { status: "parked", exit_code: EXIT.parked, reason: ending.reason };
+    case "served":
+      return { status: "done", exit_code: EXIT.done, reason: "The client has left." };
     default:
       return undefined;
   }
@@ -186,7 +194,7 @@ export type LoopEnd =
   | { readonly how: "answered"; readonly text: string }
   | { readonly how: "cancelled" }
   | { readonly how: "parked"; readonly reason: string; readonly waiting: Waiting }
-  | Exclude<Ending, { readonly how: "answered" | "cancelled" | "parked" }>;
+  | Exclude<Ending, { readonly how: "answered" | "cancelled" | "parked" | "served" }>;
 
 /** What waits when a loop stops at a call that needs a person. */
 export type Waiting = Pick<Parked, "question" | "malformed" | "children">;

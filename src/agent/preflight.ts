@@ -103,7 +103,7 @@ async function look(
   if (prepared?.kind !== "prepared" || signal.aborted) return undefined;
   const { facts, run } = prepared.state();
   const [path] = facts.reads;
-  const { decision } = (await agent.judge()).judge(facts);
+  const { decision } = (await agent.judge()).judge(facts, name);
   if (decision !== "allow" || path === undefined) return undefined;
   if (Number.isFinite(most)) {
     const stat = await (await agent.box()).stat(path);

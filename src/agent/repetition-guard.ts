@@ -85,12 +85,14 @@ function isSame(each: Entry, before: Entry | undefined, results: boolean, last: 
   return each.result !== null && each.result === before.result;
 }
 
-/** A look at a background job, which may say something else each time. */
+/** A look at a job or a task in the background, which may say something else each time. */
 function isPoll({ name, args }: Repeating): boolean {
-  return name === "bash" && args["job"] !== undefined;
+  return (name === "bash" && args["job"] !== undefined) || (name === "task" && args["task"] !== undefined);
 }
 
 function brokenText(call: Repeating, period: number): string {
+  if (call.name === "task" && isPoll(call))
+    return "Not run: the task shows the same as the last times. Wait for it with a timeout, do something else meanwhile, or cancel it.";
   if (isPoll(call))
     return "Not run: the job shows the same as the last times. Wait for it in one command (sleep 30), do something else meanwhile, or end it.";
   const what =

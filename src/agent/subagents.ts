@@ -1,7 +1,8 @@
 import type { EventBody } from "../core/events.ts";
+import { NO_HOOKS } from "../core/hooks.ts";
 import type { ParkedChild } from "../core/session.ts";
 import type { AnyTool, ToolResult } from "../core/tool.ts";
-import type { Spawn } from "../tools/tool-context.ts";
+import type { Part, Subagents } from "../tools/tool-context.ts";
 import { PlainAnswer } from "./final-answer.ts";
 import type { Compactor } from "./context/compaction.ts";
 import type { History } from "./context/history.ts";
@@ -10,14 +11,13 @@ import { work } from "./loop.ts";
 import { type LoopEnd, NEW_BOX, Stopped } from "./outcome.ts";
 import type { ChildMemory, Memory } from "./memory.ts";
 import type { AgentContext } from "./agent-context.ts";
+import { type Beginning, headOf, type Subagent } from "./background-tasks.ts";
 
 export interface SubagentOptions {
   readonly parent: AgentContext;
   /** The tools of a child over its memory: the same without `task`. */
   readonly tools: (memory: Memory) => readonly AnyTool[];
   readonly memory: (parked?: ParkedChild) => ChildMemory;
-  /** Subagents that were parked and go on when their calls do. */
-  readonly parked: readonly ParkedChild[];
   /** Tells the events of one more child as its own. */
   readonly emit: () => (event: EventBody) => void;
   readonly prompt: string;
@@ -28,41 +28,73 @@ export interface SubagentOptions {
  * A part of the task by an agent of its own: its memory begins empty and is not kept; policy, budget and box are those of
  * its parent. It has no `task`, so there is one generation only.
  */
-export function spawnFrom(options: SubagentOptions): Spawn {
-  const waiting = [...options.parked];
-  return async ({ prompt, maxTurns }, signal) => {
-    const { parent } = options;
-    const at = waiting.findIndex((each) => each.prompt === prompt && each.maxTurns === maxTurns);
-    const [parked] = at === -1 ? [] : waiting.splice(at, 1);
-    const { memory, records } = options.memory(parked);
-    const { history } = memory;
-    history.pin(options.prompt);
-    if (parked === undefined) history.add({ role: "user", text: prompt });
-    const tools = options.tools(memory);
-    const agent: AgentContext = {
-      ...parent,
-      tools,
-      history,
-      compactor: options.compactor(() => agent, history),
-      rollBack: (to) => memory.rollBack(to),
-      limits: parent.limits.part(maxTurns, parked?.turns),
-      guard: new Guard(),
-      malformed: new Malformed(),
-      answer: new PlainAnswer(),
-      ends: null,
-      next: parent.next.another(),
-      briefing: () => Promise.resolve(undefined),
-      emit: options.emit(),
-    };
-    const end = await work(
-      agent,
-      signal,
-      parked && { malformed: parked.malformed, note: parent.boxNote ?? NEW_BOX },
-    );
-    if (end.how !== "parked") return resultOf(end);
-    const { question, malformed } = end.waiting;
+export function subagent(options: SubagentOptions, part: Part, { parked, background }: Beginning): Subagent {
+  const { parent } = options;
+  const { prompt, maxTurns } = part;
+  const { memory, records } = options.memory(parked);
+  const { history } = memory;
+  history.pin(options.prompt);
+  if (parked === undefined) history.add({ role: "user", text: prompt });
+  const { tasks: _, ...shared } = parent;
+  const agent: AgentContext = {
+    ...shared,
+    tools: options.tools(memory),
+    history,
+    compactor: options.compactor(() => agent, history),
+    rollBack: (to) => memory.rollBack(to),
+    limits: parent.limits.part(maxTurns, parked?.turns),
+    guard: new Guard(),
+    malformed: new Malformed(),
+    answer: new PlainAnswer(),
+    ends: null,
+    next: parent.next.another(),
+    briefing: () => Promise.resolve(undefined),
+    // Its answer goes to its parent, whose own end is the end.
+    hooks: { ...parent.hooks, stop: NO_HOOKS.stop },
+    emit: options.emit(),
+    ...(background === undefined ? {} : { pause: background.pause }),
+  };
+  const named = background === undefined ? {} : { task: background.task };
+  const tell = (status: Extract<EventBody, { type: "task" }>["status"], text: string): void =>
+    agent.emit({ type: "task", ...named, status, text });
+  const kept = (): ParkedChild => {
     const { turns } = agent.limits;
-    throw new Stopped(question, { prompt, maxTurns, turns, malformed, records, name: memory.name });
+    return { prompt, maxTurns, turns, malformed: [], records, name: memory.name, ...named };
+  };
+  const run: Subagent["run"] = async (signal) => {
+    tell("begun", headOf(prompt));
+    const left = parked && { malformed: parked.malformed, note: parent.boxNote ?? NEW_BOX };
+    const end = await work(agent, signal, left);
+    if (end.how === "parked") {
+      tell("parked", end.reason);
+      const { question, malformed } = end.waiting;
+      throw new Stopped(question, { ...kept(), malformed });
+    }
+    if (end.how === "cancelled" && background?.pause.aborted === true) {
+      tell("parked", "");
+      return "paused";
+    }
+    const result = resultOf(end);
+    if (result.kind === "ok") tell("done", "");
+    else tell(result.kind === "cancelled" ? "cancelled" : "failed", result.text);
+    return result;
+  };
+  return { prompt, maxTurns, run, turns: () => agent.limits.turns, kept };
+}
+
+/** Those that somebody waits for; one that was parked goes on when its call does. */
+export function foreground(
+  begin: (part: Part, how: Beginning) => Subagent,
+  parked: readonly ParkedChild[],
+): Subagents["run"] {
+  const waiting = parked.filter(({ task }) => task === undefined);
+  return async (part, signal) => {
+    const at = waiting.findIndex(
+      ({ prompt, maxTurns }) => prompt === part.prompt && maxTurns === part.maxTurns,
+    );
+    const [own] = at === -1 ? [] : waiting.splice(at, 1);
+    const result = await begin(part, { parked: own }).run(signal);
+    return result === "paused" ? resultOf({ how: "cancelled" }) : result;
   };
 }
 

@@ -2,8 +2,9 @@ import { formatDuration } from "../core/bounds.ts";
 import type { Checkpoints } from "../core/checkpoint-port.ts";
 import type { Mode } from "../core/decision.ts";
 import type { Emit, EventBody } from "../core/events.ts";
+import type { Hooks } from "../core/hooks.ts";
 import type { Approver, Box } from "../core/ports.ts";
-import { NO_FACTS } from "../core/tool.ts";
+import { NO_FACTS, type ToolResult } from "../core/tool.ts";
 import { visible } from "../core/visible.ts";
 import { endingOf } from "../tools/shell/command-ending.ts";
 import { plain } from "../tools/shell/shell-state.ts";
@@ -28,15 +29,18 @@ export interface CheckContext {
   readonly checkpoints: Checkpoints;
   readonly box: () => Promise<Box>;
   readonly clean: (text: string) => string;
+  readonly hooks: Pick<Hooks, "after">;
   readonly emit: Emit;
 }
 
 export interface CheckRun {
   readonly exit_code: number;
-  /** All that it said, with how it ended behind it. */
+  /** All that it said, with how it ended behind it, as the hooks left it. */
   readonly text: string;
   /** How it ended, in a few words. */
   readonly ending: string;
+  /** Why it cannot be run here, where nobody but the project named it: by its own words, whatever a hook made of them. */
+  readonly cannot?: string | undefined;
 }
 
 export type Verified = NonNullable<Extract<EventBody, { readonly type: "run.finished" }>["verified"]>;
@@ -88,14 +92,17 @@ export class Verification {
   async #mayRun(agent: CheckContext, signal: AbortSignal): Promise<boolean> {
     const { command } = this;
     if (this.#check.by === "user") return true;
-    const { decision, contained, rules, changes } = (await agent.judge()).judge({
-      ...NO_FACTS,
-      commands: [command],
-    });
+    const facts = { ...NO_FACTS, commands: [command] };
+    const { decision, contained, rules, changes } = (await agent.judge()).judge(facts, "bash");
     if (decision === "deny") return false;
     const asked = { call: "check", tool: "bash", args: { command }, text: command, mode: agent.mode };
-    const question = { ...asked, decision: { decision, contained, rules }, writes: changes };
-    if (agent.approver.refuses?.(question) === true) return false;
+    const question = {
+      ...asked,
+      decision: { decision, contained, rules },
+      writes: changes,
+      fixed: true,
+    } as const;
+    if (agent.approver.refuses?.(question) !== undefined) return false;
     if (decision === "allow") return true;
     const answer = await agent.approver.ask(question, signal);
     return answer !== "waits" && answer.runs;
@@ -113,7 +120,7 @@ export class Verification {
   async before(agent: CheckContext, signal: AbortSignal): Promise<CheckRun | undefined> {
     if (!(await this.#mayRun(agent, signal))) return this.#none(agent, NOT_ASKED);
     const run = await this.#run(agent, "before", signal);
-    const cannot = this.#check.by === "project" ? cannotRun(run) : undefined;
+    const cannot = this.#check.by === "project" ? run.cannot : undefined;
     if (cannot === undefined) {
       this.#before = run;
       return run;
@@ -139,7 +146,7 @@ export class Verification {
     const isFirst = this.#runs === 0 && this.#check.by === "project";
     if (isFirst && !(await this.#mayRun(agent, signal))) return this.#leftOut(agent, NOT_ASKED);
     const run = await this.#run(agent, "after", signal);
-    const cannot = isFirst ? cannotRun(run) : undefined;
+    const cannot = isFirst ? run.cannot : undefined;
     if (cannot !== undefined) return this.#leftOut(agent, cannot);
     const { exit_code } = run;
     if (signal.aborted) return { kind: "green" };
@@ -164,10 +171,31 @@ export class Verification {
     const { lines } = endingOf(result, said);
     const text = visible(agent.clean([said, ...lines].filter((part) => part !== "").join("\n")));
     const { exit_code, timed_out, duration_ms: ms } = result;
-    const shown = excerpt(text, MAX_SHOWN);
-    agent.emit({ type: "check.ended", ...about, exit_code, ms, text: shown });
     const ending = timed_out ? `timed out after ${formatDuration(ms)}` : `exit ${exit_code}`;
-    return { exit_code, text: shown, ending };
+    const cannot = cannotRun({ exit_code, text: excerpt(text, MAX_SHOWN), ending });
+    const shown = excerpt(
+      await this.#hooked(agent, { id: writing.call, text, exit_code }, signal),
+      MAX_SHOWN,
+    );
+    agent.emit({ type: "check.ended", ...about, exit_code, ms, text: shown });
+    return { exit_code, text: shown, ending, cannot };
+  }
+
+  /** The hooks behind a call see it as the command that it is: whatever they take out is told to nobody. */
+  async #hooked(
+    { hooks, emit }: CheckContext,
+    { id, text, exit_code }: { readonly id: string; readonly text: string; readonly exit_code: number },
+    signal: AbortSignal,
+  ): Promise<string> {
+    if (signal.aborted) return text;
+    const call = { id, name: "bash", args: { command: this.command } };
+    const kind = exit_code === 0 ? "ok" : "failed";
+    const result: ToolResult =
+      kind === "ok"
+        ? { kind, text, exitCode: exit_code }
+        : { kind, cause: "program", text, exitCode: exit_code };
+    const replaced = await hooks.after(call, result, { emit, signal });
+    return replaced === undefined ? text : visible(replaced);
   }
 
   /** No longer than the run may still take. */

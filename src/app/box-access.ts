@@ -5,6 +5,7 @@ import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import type { Connection, SecretBinding } from "../core/network.ts";
 import type { OwnedBox } from "../core/ports.ts";
 import { ROOT_OWNED } from "../docker/box/box-workspace.ts";
+import type { BoxRequest } from "../docker/box/prepare-box.ts";
 import { startBox } from "../docker/box/start-box.ts";
 import { engineRemedy } from "../docker/engine-remedy.ts";
 import { type Engine, findEngine, isEngine, type NoEngine } from "../docker/engine.ts";
@@ -14,6 +15,8 @@ import { discardParked, holds, standingsOf } from "../docker/isolation/parked-fi
 import { checkpointStores } from "./checkpoint-access.ts";
 import { startServices } from "./box-services.ts";
 import { environmentFor } from "./workspace-environment.ts";
+import { isOfThisMachine, type NetworkRequest } from "../docker/network/box-network.ts";
+import { knownSecrets } from "./secret-bindings.ts";
 import { networkFor } from "./granted-network.ts";
 import { type Host, packageRoot } from "./host.ts";
 /** Finds the container engine and opens boxes on it. */
@@ -44,6 +47,10 @@ export interface BoxOpening {
   readonly ownOnly?: boolean;
   /** It goes on in the box that waits frozen for the session, and was to be kept until then. */
   readonly takesUp?: number | undefined;
+  /** A person may grant it something while it runs. */
+  readonly mayGrant?: boolean;
+  /** Of disk space; the usual one when left out. */
+  readonly budget?: BoxRequest["budget"];
   readonly warn: (text: string) => void;
   /** What its commands reached, and were refused. */
   readonly onConnection?: (connection: Connection) => void;
@@ -52,9 +59,10 @@ export interface BoxOpening {
 /** A verified box over a workspace, as the settings want it. */
 export async function openBoxFor(opening: BoxOpening, signal: AbortSignal): Promise<OwnedBox> {
   const { host, settings, workspace, runtime, watchChanges, keep, warn } = opening;
-  const network = await networkFor({ ...opening, onConnection: opening.onConnection }, signal);
+  const wanted = await networkFor({ ...opening, onConnection: opening.onConnection }, signal);
   const { home, state } = host.places;
   const engine = await requireEngine(host, signal);
+  const network = networkOn(engine, settings, wanted);
   const maker = { engine, root: packageRoot, uid: host.uid, home, stateDir: state, onWarning: warn };
   const { mode, image, isolation, memory, cpus, pids, on_ask, park_timeout } = settings;
   const limits = { memory, cpus, pids };
@@ -76,17 +84,25 @@ export async function openBoxFor(opening: BoxOpening, signal: AbortSignal): Prom
     ...(environment === undefined ? {} : { environment }),
     ...(parks ? { parks: park_timeout } : {}),
     ...(opening.takesUp === undefined ? {} : { takesUp: opening.takesUp }),
+    ...(opening.budget === undefined ? {} : { budget: opening.budget }),
   };
   const services = environment?.services ?? [];
   const secrets = network?.secrets ?? [];
   const open = async (): Promise<OwnedBox> =>
-    hiding(await withServices(startBox(maker, request, signal), services, signal), secrets);
+    withServices(hiding(await startBox(maker, request, signal), secrets), services, signal);
   if (keep === null || isolation === "bind") return open();
   // Nothing is run before both are done.
   const noted = noteLayerBase({ stateDir: state, workspace, session: keep, isolation, warn });
   const [box] = await Promise.all([open(), noted]);
   return box;
 }
+
+/** What is only there to be granted more is left out where that cannot be: what was asked for is refused in words. */
+const networkOn = (
+  engine: Engine,
+  { allow_domains }: Settings,
+  wanted: NetworkRequest | undefined,
+): NetworkRequest | undefined => (allow_domains.length > 0 || isOfThisMachine(engine) ? wanted : undefined);
 
 /** The box, with the values of secrets masked in what comes out of it. */
 async function hiding(box: OwnedBox, secrets: readonly SecretBinding[]): Promise<OwnedBox> {
@@ -182,5 +198,6 @@ export async function readingBox(
     ownOnly: true,
   };
   const told = (text: string): void => (text === ROOT_OWNED ? undefined : warn(text));
-  return openBoxFor({ ...opening, warn: told }, signal);
+  // What is read for an index outlasts this, and a file may hold a value.
+  return hiding(await openBoxFor({ ...opening, warn: told }, signal), knownSecrets(host, settings));
 }

@@ -32,18 +32,17 @@ import {
   versionsGot,
 } from "../docker/environments/system-steps.ts";
 import { CACHE, toolVariables } from "../docker/environments/tool-variables.ts";
-import { askRegistries } from "../docker/egress/registries.ts";
-import { isPreset, parseGrant } from "../core/grant.ts";
-import { hostTrust } from "../docker/network/host-trust.ts";
-import type { NetworkRequest } from "../docker/network/box-network.ts";
-import { ageVariables } from "../docker/network/install-variables.ts";
-import { askHost } from "../docker/host-programs.ts";
+import {
+  installedSince,
+  type ListedPackages,
+  listPackages,
+} from "../docker/environments/installed-packages.ts";
 import { forgetMountPoints } from "../docker/environments/environment-mounts.ts";
 import { listBoxes } from "../docker/life/box-list.ts";
 import { FileLock } from "../platform/lock.ts";
 import { requireEngine } from "./box-access.ts";
+import { askerIn, goProxyOf, networkOf, tellAgeless } from "./environment-network.ts";
 import { type ChosenRecipe, chooseRecipe } from "./environment-recipe.ts";
-import { registryVariables } from "./granted-network.ts";
 import { type Host, packageRoot } from "./host.ts";
 import { buildCommand, keyOf, lackOf } from "./workspace-environment.ts";
 
@@ -128,9 +127,10 @@ async function build(
 ): Promise<Pick<BuiltEnvironment, "record" | "lost">> {
   const { engine, chosen, files, key, workspace, settings } = making;
   const began = Date.now();
+  tellAgeless(chosen.recipe, making);
   const image = await systemLayer(making);
   const building = await volumesFor(making, image);
-  const { versions, lost } = await dependencies(making, building);
+  const { versions, lost, installed } = await dependencies(making, building);
   const record: EnvironmentRecord = {
     form: 1,
     id: files.id,
@@ -142,6 +142,7 @@ async function build(
     recipe: chosen.recipe,
     file: chosen.file,
     versions: [...versions],
+    installed: installed === undefined ? null : sinceRecord(before, installed),
     made: new Date().toISOString(),
     seconds: Math.round((Date.now() - began) / 1000),
   };
@@ -154,6 +155,17 @@ async function build(
       );
   return { record, lost };
 }
+
+/** All of them are kept, so that the next build can tell what is new; new is what the one before did not have. */
+function sinceRecord(
+  before: EnvironmentRecord | undefined,
+  listed: ListedPackages,
+): EnvironmentRecord["installed"] {
+  const since = installedSince(before?.installed?.packages ?? [], listed);
+  return { ...since, packages: listed.packages.slice(0, MOST_PACKAGES) };
+}
+
+const MOST_PACKAGES = 20_000;
 
 const LAYER_MEMORY = 2 * 2 ** 30;
 
@@ -187,45 +199,6 @@ async function systemLayer(making: Build): Promise<string | null> {
     });
   }
   return (await engine.api.getImage(tag).inspect()).Id;
-}
-
-/** What the user's own tool is set to; empty where there is none. */
-async function goProxyOf({ host, workspace, signal }: Build): Promise<string> {
-  const answer = await askHost(["go", "env", "GOPROXY"], {
-    env: host.env,
-    cwd: "/",
-    apart: workspace,
-    signal,
-  });
-  return answer?.code === 0 ? answer.stdout.trim() : "";
-}
-
-/** Exactly the registries of the recipe, and what the user granted beside them. */
-async function networkOf(
-  { host, settings, workspace, signal }: Build,
-  registries: readonly string[],
-): Promise<NetworkRequest | undefined> {
-  const names = [...new Set([...registries, ...settings.allow_domains])];
-  if (names.length === 0) return undefined;
-  const question = { env: host.env, workspace, uid: host.uid, state: host.places.state, signal };
-  const [asked, roots] = await Promise.all([
-    askRegistries({ ...question, presets: names.filter(isPreset) }),
-    hostTrust(host.env),
-  ]);
-  const hosts = names.filter((name) => !isPreset(name)).map((name) => parseGrant(name));
-  const presets = new Set<string>(names.filter(isPreset));
-  return {
-    grants: [...hosts, ...asked.flatMap(({ grants }) => grants)],
-    // Of the host, for the proxies that it names; the box gets none of it.
-    env: host.env,
-    // Install scripts are the recipe's to leave out: what is detected does.
-    variables: {
-      ...registryVariables(asked),
-      ...ageVariables(presets, settings.min_release_age, Date.now()),
-    },
-    roots,
-    trust: () => Promise.resolve(roots),
-  };
 }
 
 function tell({ onStep, log }: Build, step: Parameters<EnvironmentWanted["onStep"]>[0]): void {
@@ -282,11 +255,16 @@ async function volumesFor(making: Build, image: string | null): Promise<Building
 async function dependencies(
   making: Build,
   building: BuildingRecord,
-): Promise<{ readonly versions: readonly string[]; readonly lost: readonly string[] }> {
+): Promise<{
+  readonly versions: readonly string[];
+  readonly lost: readonly string[];
+  readonly installed?: ListedPackages | undefined;
+}> {
   const { chosen, signal } = making;
   const { recipe } = chosen;
-  if (recipe.setup.length === 0 && Object.keys(recipe.toolchains).length === 0)
-    return { versions: [], lost: [] };
+  const needsBox = recipe.setup.length > 0 || Object.keys(recipe.toolchains).length > 0;
+  // Of a system layer alone, too, it is told what is in it.
+  if (!needsBox && building.image === null) return { versions: [], lost: [] };
   const box = await setupBox(making, building);
   try {
     for (const [index, step] of recipe.setup.entries()) {
@@ -300,7 +278,8 @@ async function dependencies(
     const lost = [...all]
       .map(({ path }) => path)
       .filter((path) => !recipe.folders.some((folder) => `${path}/`.startsWith(`${folder}/`)));
-    return { versions, lost };
+    const folders = recipe.folders.map((folder) => `${making.workspace}/${folder}`);
+    return { versions, lost, installed: await listPackages(box, folders, signal) };
   } finally {
     await box[Symbol.asyncDispose]();
     // Only where no other box can have something mounted on them.
@@ -316,7 +295,9 @@ const titleOf = ({ run, folder }: Recipe["setup"][number]): string =>
 async function setupBox(making: Build, { image, volumes }: BuildingRecord): Promise<OwnedBox> {
   const { engine, host, settings, workspace, chosen, files, signal, warn } = making;
   const { recipe } = chosen;
-  const network = await networkOf(making, recipe.registries);
+  // Yarn comes with the system layer, and with it a registry of its own.
+  const askBox = recipe.managers.yarn === undefined || image === null ? undefined : askerIn(engine, image);
+  const network = await networkOf(making, recipe.registries, askBox);
   const variables = toolVariables(recipe, { workspace, granted: true });
   const { home, state } = host.places;
   return startBox(

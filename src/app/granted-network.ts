@@ -4,17 +4,21 @@ import type { Connection, Grant } from "../core/network.ts";
 import type { PresetGrants } from "../docker/egress/registries.ts";
 import type { NetworkRequest } from "../docker/network/box-network.ts";
 import type { Host } from "./host.ts";
+import { repositoryAround } from "./repository-around.ts";
 import { secretBindings } from "./secret-bindings.ts";
 
 /** What a box is granted, from what the user wrote. Nothing of a network is loaded where that is nothing. */
 
 interface GrantedFor {
   readonly host: Host;
-  readonly settings: Pick<Settings, "allow_domains" | "secrets" | "install_scripts" | "min_release_age">;
+  readonly settings: Pick<Settings, "allow_domains" | "secrets" | "install_scripts" | "min_release_age"> &
+    Parameters<typeof boundsOf>[0];
   /** Presets mean the registries that tools are set to there. */
   readonly workspace: string;
   readonly warn: (text: string) => void;
   readonly onConnection?: ((connection: Connection) => void) | undefined;
+  /** A person may grant more while the box runs. */
+  readonly mayGrant?: boolean | undefined;
 }
 
 /** What can be told before anything is asked or run: that secrets are there, and bound to what is granted by name. */
@@ -25,35 +29,64 @@ export function checkNetwork(host: Host, settings: Pick<Settings, "allow_domains
 const namedIn = (allowed: readonly string[]): readonly Grant[] =>
   allowed.filter((text) => !isPreset(text)).map((text) => parseGrant(text));
 
-/** What boxes of these settings may reach; undefined where that is nothing. */
+/** What boxes of these settings may reach; undefined where that is nothing, and will be. */
 export async function networkFor(
   given: GrantedFor,
   signal: AbortSignal,
 ): Promise<NetworkRequest | undefined> {
   const { host, settings, onConnection } = given;
   const { allow_domains } = settings;
-  const named = namedIn(allow_domains);
-  const secrets = secretBindings(host, settings, named);
-  if (allow_domains.length === 0) return undefined;
-  const presets = allow_domains.filter(isPreset);
-  const asked = await askedOf(presets, given, signal);
-  const grants = [...named, ...asked.flatMap((each) => each.grants)];
+  const secrets = secretBindings(host, settings, namedIn(allow_domains));
+  if (allow_domains.length === 0 && given.mayGrant !== true) return undefined;
+  const { grants, variables, files } = await grantsOf(allow_domains, given, signal);
   const { env } = host;
-  const variables = await installRules(grants, given);
   const trust = async (): Promise<string> => {
     const { hostTrust } = await import("../docker/network/host-trust.ts");
-    return hostTrust(env);
+    return hostTrust(env, given.warn);
   };
   const placeholders = secrets.map(({ name, placeholder }) => [name, placeholder] as const);
   return {
     grants,
+    ...boundsOf(settings),
     secrets,
     env,
-    variables: { ...registryVariables(asked), ...variables, ...Object.fromEntries(placeholders) },
+    variables: { ...variables, ...Object.fromEntries(placeholders) },
+    files,
     trust,
     ...(onConnection === undefined ? {} : { onConnection }),
   };
 }
+
+/** What no grant opens, and how much may pass. */
+export const boundsOf = ({
+  deny_domains: denied,
+  network_upload: bytesUp,
+  network_download: bytesDown,
+  network_idle_timeout: idleMs,
+}: Pick<Settings, "deny_domains" | "network_upload" | "network_download" | "network_idle_timeout">): Pick<
+  NetworkRequest,
+  "denied" | "limits"
+> => ({ denied, limits: { bytesUp, bytesDown, idleMs } });
+
+/** What these words mean here, and what the box's commands are told for it. */
+export async function grantsOf(
+  domains: readonly string[],
+  given: GrantedFor,
+  signal: AbortSignal,
+): Promise<Required<Pick<NetworkRequest, "grants" | "variables" | "files">>> {
+  const asked = await askedOf(domains.filter(isPreset), given, signal);
+  for (const { preset, grants } of asked)
+    given.warn(`granted by ${preset}: ${grants.map(placeOf).join(", ")}`);
+  const grants = [...namedIn(domains), ...asked.flatMap((each) => each.grants)];
+  return {
+    grants,
+    variables: { ...registryVariables(asked), ...(await installRules(grants, given)) },
+    files: registryFiles(asked),
+  };
+}
+
+const placeOf = ({ host, ports }: Grant): string =>
+  `${host.includes(":") ? `[${host}]` : host}${ports.map((port) => `:${port}`).join("")}`;
 
 async function askedOf(
   presets: readonly Preset[],
@@ -62,12 +95,16 @@ async function askedOf(
 ): Promise<readonly PresetGrants[]> {
   if (presets.length === 0) return [];
   const { askRegistries } = await import("../docker/egress/registries.ts");
-  return askRegistries({ presets, env, workspace, uid, state: places.state, signal });
+  const top = presets.includes("git") ? (await repositoryAround({ places }, workspace))?.top : undefined;
+  return askRegistries({ presets, env, workspace, top, uid, state: places.state, signal });
 }
 
 /** What points the box's tools at the registries that the user's are set to. */
 export const registryVariables = (asked: readonly PresetGrants[]): Readonly<Record<string, string>> =>
   Object.assign({}, ...asked.map(({ variables }) => variables)) as Readonly<Record<string, string>>;
+
+export const registryFiles = (asked: readonly PresetGrants[]): Readonly<Record<string, string>> =>
+  Object.assign({}, ...asked.map(({ settings }) => settings)) as Readonly<Record<string, string>>;
 
 /** What makes installations safer, where there is a registry to install from. */
 async function installRules(

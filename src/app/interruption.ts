@@ -1,7 +1,7 @@
 import { EXIT, type ExitCode, HarnessError, Interrupted, type Signal } from "../core/errors.ts";
 import { stdout } from "../render/tty/output.ts";
 
-const CODES = { SIGINT: EXIT.interrupted, SIGTERM: EXIT.terminated, SIGHUP: EXIT.hangup } as const;
+export const CODES = { SIGINT: EXIT.interrupted, SIGTERM: EXIT.terminated, SIGHUP: EXIT.hangup } as const;
 
 const LINGER_MS = 2000;
 

@@ -55,6 +55,9 @@ export async function ownEnvironments(host: Host): Promise<readonly ListedEnviro
   });
 }
 
+/** Half-made ones too; the engine is not asked. */
+export const environmentCount = async (host: Host): Promise<number> => (await known(host)).length;
+
 interface Known {
   readonly files: EnvironmentFiles;
   readonly record: EnvironmentRecord | undefined;

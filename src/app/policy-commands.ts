@@ -1,19 +1,19 @@
 import { open } from "node:fs/promises";
 import { z } from "zod";
-import type { Settings } from "../config/settings-schema.ts";
+
 import { type Mode, MODES, runsUnattended, type Verdict, VERDICTS } from "../core/decision.ts";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { linesIn } from "../core/line-diff.ts";
 import { visible, visibleLine } from "../core/visible.ts";
 import { type CommandContext, type CommandDecision, CommandPolicy } from "../policy/decide.ts";
 import { effectText } from "../policy/effects/described-effects.ts";
-import type { RuleForm } from "../policy/rule.ts";
+import type { RuleForm, UserRule, UserRules } from "../policy/rule.ts";
 import { hintFor } from "../policy/ruling.ts";
 import { shellText } from "../policy/shell/quote.ts";
 import type { ChangedVerdict } from "../render/tty/replay-lines.ts";
 import type { Counts, JudgedThen } from "../sessions/audit-decisions.ts";
 import type { Host } from "./host.ts";
-import { workspacePolicy } from "./policy-context.ts";
+import { type Reach, workspacePolicy } from "./policy-context.ts";
 
 interface GivenCommand {
   /** What stands before `--`. */
@@ -152,6 +152,46 @@ export class Score {
   }
 }
 
+/** Rules of a file that is named, instead of the user's, with the commands that stand in it as their examples. */
+interface RulesTried {
+  readonly rules: UserRules;
+  readonly examples: readonly JudgedCommand[];
+}
+
+/** Whether a file holds rules: one in TOML, or in JSON one that begins with them. */
+export async function holdsRules(file: string): Promise<boolean> {
+  if (file.endsWith(".toml")) return true;
+  if (!file.endsWith(".json")) return false;
+  const { readConfigText } = await import("../config/load-config.ts");
+  return /^(?:\s|\/\/[^\n]*\n|\{)*"rules"/.test((await readConfigText(file)) ?? "");
+}
+
+/** A mistake in them, or an example that fails with its rule alone, ends the command. */
+export async function rulesIn({ places }: Host, file: string): Promise<RulesTried> {
+  const [{ readConfigText }, { triedRules }] = await Promise.all([
+    import("../config/load-config.ts"),
+    import("../config/policy-rules-file.ts"),
+  ]);
+  const text = await readConfigText(file);
+  if (text === undefined) throw new HarnessError(EXIT.usage, `${file}: there is no such file`, "ls");
+  const tried = await triedRules({ file, text, origin: "user" }, places.home);
+  return {
+    rules: tried.map(({ rule }) => rule),
+    examples: tried.flatMap(({ rule, match }) => match.map((cmd) => exampleOf(rule, cmd))),
+  };
+}
+
+const exampleOf = ({ id, decision, reason }: UserRule, cmd: string): JudgedCommand => ({
+  cmd,
+  want: decision === "ask" ? "not-allow" : decision,
+  class: id,
+  why: reason,
+  debatable: false,
+});
+
+/** Examples of rules are tried where no workspace is. */
+export const NOWHERE = "/workspace";
+
 /** The lines of a file, or of stdin for `-`. */
 export async function* linesOf(file: string): AsyncGenerator<string> {
   if (file === "-") {
@@ -226,10 +266,10 @@ const misread = (reason: string): CommandDecision => ({
 export async function refuseUnlessAllowed(
   host: Host,
   words: readonly string[],
-  { mode, allow_domains: granted }: Pick<Settings, "mode" | "allow_domains">,
+  { mode, allow_domains: granted, deny_domains: denied = [] }: Reach,
   { workspace, cwd }: { readonly workspace: string; readonly cwd: string | undefined },
 ): Promise<void> {
-  const context = { ...(await workspacePolicy(host, workspace)), mode, granted };
+  const context = { ...(await workspacePolicy(host, workspace)), mode, granted, denied };
   const text = shellText(words);
   const { decision, standings } = new CommandPolicy().explain(text, context);
   if (runsUnattended(decision, mode)) return;

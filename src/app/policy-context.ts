@@ -28,25 +28,29 @@ export async function workspacePolicy(host: Host, workspace: string): ReturnType
   return { ...policy, ...(ignore === undefined ? {} : { ignore }) };
 }
 
-/** The policy with its tables, loaded when the first call is to be judged. */
-export function lazyJudge(host: Host, settings: JudgedBy, workspace: string): () => Promise<Judge> {
-  const loaded: { judge?: Promise<Judge> } = {};
-  return () => (loaded.judge ??= judgeFor(host, settings, workspace));
-}
+/** What of the settings commands are judged by. */
+export type Reach = Pick<Settings, "mode" | "allow_domains"> & Partial<Pick<Settings, "deny_domains">>;
 
-type JudgedBy = Pick<Settings, "mode" | "allow_domains">;
-
-async function judgeFor(
+/** The policy with its tables, loaded when the first call is to be judged. `granted` may grow. */
+export function lazyJudge(
   host: Host,
-  { mode, allow_domains: granted }: JudgedBy,
+  { mode, allow_domains, deny_domains: denied = [] }: Reach,
   workspace: string,
-): Promise<Judge> {
-  const [{ judgeIn }, policy] = await Promise.all([
-    import("../agent/action-judge.ts"),
-    workspacePolicy(host, workspace),
-  ]);
-  return judgeIn({ ...policy, mode, granted, links: linkFacts });
+  granted: () => readonly string[] = () => allow_domains,
+): () => Promise<Judge> {
+  const loaded: { parts?: ReturnType<typeof judgeParts>; judge?: Judge; by?: readonly string[] } = {};
+  return async () => {
+    const [{ judgeIn }, policy] = await (loaded.parts ??= judgeParts(host, workspace));
+    const by = granted();
+    if (loaded.judge === undefined || loaded.by !== by)
+      loaded.judge = judgeIn({ ...policy, mode, granted: by, denied, links: linkFacts });
+    loaded.by = by;
+    return loaded.judge;
+  };
 }
+
+const judgeParts = (host: Host, workspace: string) =>
+  Promise.all([import("../agent/action-judge.ts"), workspacePolicy(host, workspace)]);
 
 /** A path of the workspace, as the file tools would be judged. */
 export async function judgedPath(

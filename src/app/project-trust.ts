@@ -1,9 +1,9 @@
 import type { ProjectText } from "../config/load-config.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
 import { ailing, type Health, healthy } from "../core/health.ts";
-import { hunksOf, splitLines } from "../core/line-diff.ts";
+import { hunksOf } from "../core/line-diff.ts";
 import { visibleLine } from "../core/visible.ts";
-import { type Kind, rowOf } from "../extensions/brought.ts";
+import { type Kind, linesOf, lookAlikesIn, rowOf } from "../extensions/brought.ts";
 import {
   forgetTrust,
   type Item,
@@ -17,6 +17,7 @@ import {
   trustOf,
 } from "../extensions/trust.ts";
 import type { Host } from "./host.ts";
+import { noteTo } from "./stderr-messages.ts";
 import type { Doing } from "./project-effects.ts";
 
 const ownerOf = ({ places, uid }: Host): TrustOwner => ({
@@ -65,6 +66,8 @@ export interface ToldTrust {
   readonly hash: string;
   readonly damage: string | null;
   readonly gone: readonly Kind[];
+  /** Names that look like one that counts. */
+  readonly look_alikes: readonly string[];
   readonly items: readonly ToldItem[];
 }
 
@@ -74,19 +77,39 @@ interface Seen {
 }
 
 /** Read once: what is told is what would be recorded. */
-export const seenTrust = (host: Host, workspace: string): Promise<Seen> => seen(host, workspace, () => true);
+export async function seenTrust(host: Host, workspace: string): Promise<Seen> {
+  const { trust, told } = await seen(host, workspace);
+  const look_alikes = trust.place === undefined ? [] : await lookAlikesIn(trust.place);
+  return { trust, told: { ...told, look_alikes } };
+}
 
-/** The same of what chats and runs tell by themselves, as far as it is not trusted: they start without reading the rest. */
+/**
+ * The same of what chats and runs tell by themselves, as far as it is not trusted: they start without reading the rest,
+ * so that its hash is not that of all.
+ */
 export const seenUntrusted = (host: Host, workspace: string): Promise<Seen> =>
-  seen(host, workspace, ({ brought, standing }) => standing !== "trusted" && rowOf(brought.kind).told);
+  seen(host, workspace, {
+    kinds: ({ told }) => told,
+    items: ({ standing }) => standing !== "trusted",
+  });
 
-async function seen(host: Host, workspace: string, wanted: (item: Item) => boolean): Promise<Seen> {
-  const trust = await trustOf(ownerOf(host), workspace);
+interface Wanted {
+  readonly kinds?: Parameters<typeof trustOf>[2];
+  readonly items: (item: Item) => boolean;
+}
+
+async function seen(
+  host: Host,
+  workspace: string,
+  { kinds, items: wanted }: Wanted = { items: () => true },
+): Promise<Seen> {
+  const trust = await trustOf(ownerOf(host), workspace, kinds);
   const { place, hash, damage, gone } = trust;
   const items = await Promise.all(
     trust.items.filter(wanted).map((item) => toldItem(host, place?.top ?? "", item)),
   );
-  return { trust, told: { project: place?.top ?? null, hash, damage: damage ?? null, gone, items } };
+  const told = { project: place?.top ?? null, hash, damage: damage ?? null, gone, look_alikes: [], items };
+  return { trust, told };
 }
 
 async function toldItem(
@@ -119,14 +142,14 @@ async function toldItem(
 const MAX_CHANGED = 2000;
 const AROUND = 2;
 
-const linesOf = (files: Item["before"], name: string): readonly string[] =>
-  splitLines(files.find((file) => file.path === name)?.text ?? "");
+const linesIn = (files: Item["before"], name: string): readonly string[] =>
+  files.filter((file) => file.path === name).flatMap(linesOf);
 
 async function diffOf(before: Item["before"], after: Item["before"]): Promise<readonly string[]> {
   const { lineChanges } = await import("../sessions/checkpoints/merge-lines.ts");
   const paths = [...new Set([...before, ...after].map((file) => file.path))];
   return paths.flatMap((name) => {
-    const sides = { before: linesOf(before, name), after: linesOf(after, name) };
+    const sides = { before: linesIn(before, name), after: linesIn(after, name) };
     const changes = lineChanges(sides.before, sides.after, MAX_CHANGED);
     if (changes.length === 0) return [];
     const hunks = hunksOf(changes, sides, AROUND).flatMap(({ from, to, lines }) => [
@@ -203,6 +226,12 @@ export interface Untrusted {
 /** Undefined where nothing of the project is left out. */
 export async function untrustedIn(host: Host, workspace: string): Promise<Untrusted | undefined> {
   return untrustedOf((await seenUntrusted(host, workspace)).told);
+}
+
+/** For commands without events: one line on stderr. */
+export async function noteUntrusted(host: Host, workspace: string, quiet: boolean): Promise<void> {
+  const untrusted = await untrustedIn(host, workspace);
+  if (untrusted !== undefined) noteTo(quiet)(untrusted.text);
 }
 
 export function untrustedOf({ items, damage }: ToldTrust): Untrusted | undefined {

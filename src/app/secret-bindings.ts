@@ -26,6 +26,16 @@ export function secretBindings(
   });
 }
 
+/** Those of the settings that are set, wherever they may go: what holds one of them is masked. */
+export const knownSecrets = (
+  { env }: Pick<Host, "env">,
+  { secrets }: Pick<Settings, "secrets">,
+): readonly SecretBinding[] =>
+  Object.entries(secrets).flatMap(([name, hosts]) => {
+    const value = env[name] ?? "";
+    return value.length < MIN_SECRET_LENGTH ? [] : [{ name, hosts, value, placeholder: placeholderOf(name) }];
+  });
+
 function valueOf(name: string, value: string | undefined): string {
   if (value === undefined || value === "")
     throw refused(`${name} is not set in your environment`, `export ${name}=…`);

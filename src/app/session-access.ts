@@ -67,12 +67,12 @@ export function earlierSession(
 
 export function newSession(
   store: SessionStore,
-  { mode, provider, chat_model }: Settings,
-  { workspace, prompt }: { readonly workspace: string; readonly prompt: string },
+  { mode, provider, chat_model }: Pick<Settings, "mode" | "chat_model"> & { readonly provider: string },
+  { workspace, prompt, id }: { readonly workspace: string; readonly prompt: string; readonly id?: string },
 ): Session {
   const [line = ""] = prompt.trimStart().split("\n", 1);
   const title = line.length <= MAX_TITLE ? line : `${line.slice(0, MAX_TITLE - 1).toWellFormed()}…`;
-  return store.create({ workspace, mode, provider, model: chat_model, title });
+  return store.create({ workspace, mode, provider, model: chat_model, title }, id);
 }
 
 const MAX_TITLE = 80;

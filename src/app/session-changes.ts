@@ -170,6 +170,8 @@ export async function removeSession(host: Host, sessions: SessionStore, id: stri
   const { workspace } = session.info();
   await removeLayer(host, session);
   const { forgetSession } = await import("../sessions/checkpoints/checkpoint-quota.ts");
+  const { removeProposal } = await import("./policy-proposal.ts");
+  await removeProposal(host, id);
   // The session itself goes last: when this is killed, the same can be typed again.
   forgetSession({ stateDir: host.places.state, workspace }, id);
   sessions.remove(id);

@@ -67,6 +67,7 @@ interface Advice {
 }
 
 const UNKNOWN = /^command (\S+) not found$/;
+const NO_FLAG = /^Nonexistent flag: --([^=\s]+)/;
 const SPARE = /^Unexpected arguments?: (.*)$/;
 /** Commands about a command: its words stand behind dashes. */
 const BEHIND_DASHES: ReadonlySet<string> = new Set(["policy check", "policy allow", "sandbox exec"]);
@@ -74,11 +75,15 @@ const BEHIND_DASHES: ReadonlySet<string> = new Set(["policy check", "policy allo
 /** A usage error with the help to read: of the command, of its topic, or of the one that was probably meant. */
 function adviceFor(message: string, words: readonly string[]): Advice {
   const given = leading(words);
-  const ids = commandIds();
+  const commands = knownCommands();
+  const ids = Object.keys(commands);
   const topics = ids.flatMap((id) => id.split(" ").slice(0, -1));
   const asked = UNKNOWN.exec(message)?.[1]?.replaceAll(":", " ");
   if (asked === undefined) {
     const known = longestKnown(given, ids);
+    const flag = NO_FLAG.exec(message)?.[1];
+    const meant = flag === undefined ? undefined : nearest(flag, Object.keys(commands[known]?.flags ?? {}));
+    if (meant !== undefined) return { message: `${message}; did you mean --${meant}?`, remedy: help(known) };
     return { message, remedy: usage(known, SPARE.exec(message)?.[1]?.replaceAll(", ", " ")) };
   }
   const known = longestKnown(asked.split(" "), ids);
@@ -115,14 +120,18 @@ function longestKnown(words: readonly string[], known: readonly string[]): strin
   return rows.findLast((row) => known.includes(row)) ?? "";
 }
 
+type Commands = Readonly<Record<string, { readonly flags?: Readonly<Record<string, unknown>> }>>;
+
 /** Every command, its words apart by blanks. A build that lost its manifest still reports its errors. */
-function commandIds(): readonly string[] {
+function knownCommands(): Commands {
   try {
     const text = readFileSync(path.join(packageRoot, "oclif.manifest.json"), "utf8");
-    const { commands } = JSON.parse(text) as { commands: Record<string, unknown> };
-    return Object.keys(commands).map((id) => id.replaceAll(":", " "));
+    const { commands } = JSON.parse(text) as { commands: Commands };
+    return Object.fromEntries(
+      Object.entries(commands).map(([id, command]) => [id.replaceAll(":", " "), command]),
+    );
   } catch {
-    return [];
+    return {};
   }
 }
 

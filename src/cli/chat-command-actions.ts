@@ -123,6 +123,25 @@ export async function grant(chat: ChatController, argument: string): Promise<str
   );
 }
 
+/** What is on; it is changed in the user's settings, and counts for chats that begin then. */
+export function web({
+  settings: { web: on, allow_domains: granted },
+}: Pick<ChatController, "settings">): string {
+  const place = on.search?.url === undefined ? "" : ` at ${on.search.url}`;
+  const hosts = granted.length === 0 ? "no host is granted yet" : `granted: ${granted.join(", ")}`;
+  return visible(
+    [
+      `web_fetch: ${on.fetch ? `on; ${hosts}` : "off"}`,
+      `web_search: ${on.search === null ? "off" : `${on.search.provider}${place}`}`,
+      ...(on.fetch && on.search !== null
+        ? []
+        : [
+            `To turn them on: harness config set web '{"fetch": true, "search": {"provider": "exa"}}' (docs/web.md)`,
+          ]),
+    ].join("\n"),
+  );
+}
+
 export function tools({ conversation }: ChatController, screen: Output): string {
   const offered = conversation?.state.tools ?? [];
   if (offered.length === 0) return "None is offered yet: they are there with the first request.";

@@ -1,4 +1,6 @@
 import { nearest } from "../core/spelling.ts";
+import { visibleLine } from "../core/visible.ts";
+import type { SlashCommands } from "../app/extensions/slash-commands.ts";
 import type { Output } from "../render/tty/output.ts";
 import type { ChatController } from "../app/run/chat-controller.ts";
 
@@ -9,7 +11,7 @@ interface SlashCommand extends SlashName {
 
 /** Those that need more than a few lines are loaded when they are typed. */
 export const COMMANDS: readonly SlashCommand[] = [
-  { name: "help", says: "this list", run: () => help() },
+  { name: "help", says: "this list", run: async (chat) => help(await chat.commands()) },
   {
     name: "clear",
     says: "forget the conversation",
@@ -44,6 +46,11 @@ export const COMMANDS: readonly SlashCommand[] = [
     run: async (chat, argument) => (await import("./chat-command-actions.ts")).grant(chat, argument),
   },
   {
+    name: "web",
+    says: "whether pages are read and searched for, and where",
+    run: async (chat) => (await import("./chat-command-actions.ts")).web(chat),
+  },
+  {
     name: "tools",
     says: "what the model can call",
     run: async (chat, _, screen) => (await import("./chat-command-actions.ts")).tools(chat, screen),
@@ -69,20 +76,39 @@ export const COMMANDS: readonly SlashCommand[] = [
 
 const COLUMN = 16;
 
-function help(): string {
+function help({ all, untrusted }: SlashCommands): string {
   const rows = [
     ...COMMANDS.map(({ name, takes = "", says }) => [`/${name} ${takes}`.trim(), says] as const),
     ["/quit", "leave (also: exit, Ctrl-D)"] as const,
   ];
+  const added = all.map(({ name, hint, description, origin }) => {
+    const typed = visibleLine(`/${name} ${hint}`.trim());
+    const whose = isOwn(name) ? "never: the chat has one of this name" : WHOSE[origin];
+    return [typed, `${clip(visibleLine(description))} (${whose})`] as const;
+  });
+  const waiting = [...new Set(untrusted.map(({ kind }) => kind))].join(" and ");
   return [
     ...rows.map(([name, says]) => `${name.padEnd(COLUMN)}${says}`),
+    ...(added.length === 0 ? [] : ["", "Added, and said to the model in your place:"]),
+    ...added.map(([name, says]) => `${name.padEnd(COLUMN - 2)}  ${says}`),
+    ...(waiting === "" ? [] : ["", `The project has ${waiting} that are not trusted: harness trust`]),
     "",
     "A backslash at the end goes on in the next line.",
     "Ctrl-C cancels what is going on.",
   ].join("\n");
 }
 
-interface SlashName {
+const WHOSE = { user: "yours", project: "the project's" };
+const MAX_SAYS = 160;
+const clip = (text: string): string => (text.length <= MAX_SAYS ? text : `${text.slice(0, MAX_SAYS)}…`);
+const isOwn = (name: string): boolean =>
+  LEAVING.test(name) || COMMANDS.some((each) => each.name === name.toLowerCase());
+
+/** Those that a line can reach: the chat's own come first. */
+export const namesOf = (added: SlashCommands["all"]): readonly SlashName[] =>
+  added.filter(({ name }) => !isOwn(name)).map(({ name, description }) => ({ name, says: description }));
+
+export interface SlashName {
   readonly name: string;
   /** Of its argument; none when left out. */
   readonly takes?: string;

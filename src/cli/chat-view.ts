@@ -3,6 +3,7 @@ import { isTyped, withoutMode } from "../app/run/mode-note.ts";
 import type { AgentEvent } from "../core/events.ts";
 import type { Handoff } from "../core/handoff.ts";
 import type { Message } from "../core/messages.ts";
+import { ReplacedAnswer } from "../core/replaced-answer.ts";
 import { visibleLine } from "../core/visible.ts";
 import { type AnswerStream, answerStream } from "../render/tty/answer-text.ts";
 import { fitted, widthOfStream, wrapped } from "../render/tty/columns.ts";
@@ -19,7 +20,12 @@ export class ChatView {
   /** While a reply is on its way its line is nobody else's. */
   #release: (() => void) | undefined;
   #shown = "";
+  readonly #replaced = new ReplacedAnswer();
   #closed = false;
+  /** Questions that are open on the terminal: a task in the background may ask while the model answers. */
+  #asking = 0;
+  /** Of the reply, what came meanwhile. */
+  #later: AgentEvent[] = [];
 
   constructor(output: Output, errors: Output, quiet: boolean) {
     this.#output = output;
@@ -29,20 +35,29 @@ export class ChatView {
 
   take(event: AgentEvent): void {
     if (this.#closed) return;
-    if (event.type !== "text" || event.agent !== undefined) {
-      if (ENDS_REPLY.has(event.type)) this.#endReply();
-      this.#lines.take(event);
+    const isOfReply = event.agent === undefined && (event.type === "text" || ENDS_REPLY.has(event.type));
+    if (isOfReply && this.#asking > 0) {
+      this.#later.push(event);
       return;
     }
+    const said = event.type === "text" && event.agent === undefined ? event.text : this.#replaced.take(event);
+    if (isOfReply && event.type !== "text") this.#endReply();
     this.#lines.take(event);
+    if (said === undefined) return;
     this.#release ??= this.#lines.pause();
-    this.#write(this.#answer.push(event.text));
+    this.#write(this.#answer.push(said));
   }
 
   /** The terminal is somebody else's until what it gives is called. */
   pause(): () => void {
     this.#endReply();
-    return this.#lines.pause();
+    this.#asking += 1;
+    const resume = this.#lines.pause();
+    return () => {
+      resume();
+      this.#asking -= 1;
+      if (this.#asking === 0) for (const event of this.#later.splice(0)) this.take(event);
+    };
   }
 
   /** Between requests. */

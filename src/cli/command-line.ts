@@ -10,7 +10,7 @@ export async function runCli(given: readonly string[]): Promise<void> {
   if (options.includes("--no-color")) withoutColor();
   process.once("uncaughtException", (thrown) => {
     renderFailure(describeFailure(thrown, options), options.includes("--json"));
-    process.exit(EXIT.failed);
+    void recorded(thrown, EXIT.failed).finally(() => process.exit(EXIT.failed));
   });
   try {
     await run([...words], { root: packageRoot });
@@ -19,6 +19,17 @@ export async function runCli(given: readonly string[]): Promise<void> {
     const failure = describeFailure(thrown, options);
     if (failure.message !== "") renderFailure(failure, options.includes("--json"));
     process.exitCode = failure.exit;
+    if (failure.message !== "") await recorded(thrown, failure.exit);
+  }
+}
+
+/** For who has to find out why; a failure to do so changes nothing. */
+async function recorded(thrown: unknown, exit: number): Promise<void> {
+  try {
+    const { recordFailure } = await import("../app/diagnostics.ts");
+    recordFailure(thrown, exit);
+  } catch {
+    // It has been said, and the exit code stands.
   }
 }
 

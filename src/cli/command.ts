@@ -1,8 +1,8 @@
 import { Command, Flags } from "@oclif/core";
 import { hostFrom } from "../app/host.ts";
 import type { Verdict } from "../core/decision.ts";
-import { EXIT } from "../core/errors.ts";
-import { inertJson } from "../core/visible.ts";
+import { EXIT, HarnessError } from "../core/errors.ts";
+import { inertJson, visibleLine } from "../core/visible.ts";
 import { stdout } from "../render/tty/output.ts";
 
 /** What every command shares: its output flags, and leaving failures to command-line.ts. */
@@ -16,6 +16,22 @@ export abstract class HarnessCommand extends Command {
 
   /** Read once; what is called gets it handed down. */
   protected readonly host = hostFrom(process.env);
+
+  /** A switch takes no value: it would be an argument, and of `run` a word of the task. */
+  protected override async init(): Promise<void> {
+    await super.init();
+    const end = this.argv.indexOf("--");
+    const switches = Object.entries({ ...this.ctor.baseFlags, ...this.ctor.flags });
+    for (const word of this.argv.slice(0, end === -1 ? undefined : end)) {
+      const [, name = "", value = ""] = /^--([^=]+)=(.*)$/s.exec(word) ?? [];
+      if (switches.some(([each, { type }]) => each === name && type === "boolean"))
+        throw new HarnessError(
+          EXIT.usage,
+          `--${name} takes no value, found ${visibleLine(value)}`,
+          `--${name}`,
+        );
+    }
+  }
 
   /** command-line.ts reports; oclif would print the error a second time. */
   protected override catch(error: Error): Promise<never> {

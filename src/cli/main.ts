@@ -1,4 +1,4 @@
-/** First file to load: it answers --version at once and loads the rest through the compile cache. */
+/** First file to load: it answers --version at once and loads the rest, of a command or for a shell's tab, through the compile cache. */
 import { enableCompileCache } from "node:module";
 import path from "node:path";
 import manifest from "../../package.json" with { type: "json" };
@@ -14,8 +14,9 @@ if (words.length === 1 && words[0] === "--version") {
   stdout.write(`harness ${manifest.version}\n`);
 } else {
   enableCompileCache(path.join(placesFrom(process.env).cache, "compile"));
-  const { runCli } = await import("./command-line.ts");
-  await runCli(words);
+  if (words[0] === "__complete")
+    await (await import("./completion-answer.ts")).answerCompletion(words.slice(1));
+  else await (await import("./command-line.ts")).runCli(words);
 }
 
 /** A reader that left (`harness … | head`) is no failure of ours, and what stderr cannot take changes no exit code. */

@@ -30,6 +30,8 @@ export const settingFlags = {
   }),
   "allow-domain": Flags.string({
     multiple: true,
+    // What follows the value is the command's own argument again.
+    multipleNonGreedy: true,
     description:
       "a host that the box may reach (NAME[:PORTS][:METHODS][:private]), or a preset: npm, pip, cargo, go, maven, apt, git",
     helpGroup: "BOX",
@@ -37,10 +39,15 @@ export const settingFlags = {
   }),
   secret: Flags.string({
     multiple: true,
+    multipleNonGreedy: true,
     description:
       "a variable of yours whose value is put into requests to these hosts, and never into the box",
     helpGroup: "BOX",
     helpValue: "NAME@HOST",
+  }),
+  canaries: Flags.boolean({
+    description: "false keys and sockets in the box: a command that touches one ends the run",
+    helpGroup: "BOX",
   }),
   memory: Flags.string({ description: "memory of the box", helpGroup: "BOX", helpValue: "2g" }),
   cpus: Flags.string({ description: "processors of the box", helpGroup: "BOX", helpValue: "N" }),
@@ -80,6 +87,7 @@ const KEY_OF_FLAG: Readonly<Record<string, SettingKey>> = {
   isolation: "isolation",
   image: "image",
   env: "env",
+  canaries: "canaries",
   "allow-domain": "allow_domains",
   secret: "secrets",
   memory: "memory",
@@ -95,12 +103,23 @@ const KEY_OF_FLAG: Readonly<Record<string, SettingKey>> = {
 
 /** The settings in force for a command, each with its origin. */
 export async function configFor(flags: Readonly<Record<string, unknown>>): Promise<Config> {
+  const project = await projectText(hostFrom(process.env), workspaceOf(flags), "settings");
+  return configWith(flags, project);
+}
+
+/** The same, whatever the current folder brings. */
+export const ownConfigFor = (flags: Readonly<Record<string, unknown>>): Promise<Config> =>
+  configWith(flags, undefined);
+
+function configWith(
+  flags: Readonly<Record<string, unknown>>,
+  project: Awaited<ReturnType<typeof projectText>>,
+): Promise<Config> {
   const given = Object.entries(KEY_OF_FLAG)
     .filter(([flag]) => flags[flag] !== undefined)
     .map(([flag, key]) => [`--${flag}`, { key, value: flags[flag] }] as const);
   const store = flags["store"];
   const search = store === undefined ? [] : [["--store", { key: "search", value: { store } }] as const];
-  const project = await projectText(hostFrom(process.env), workspaceOf(flags), "settings");
   return loadConfig({ env: process.env, project, flags: new Map([...given, ...search]) });
 }
 
@@ -186,6 +205,11 @@ export const runFlags = {
     min: 1,
     max: 16,
   }),
+  record: Flags.boolean({
+    description:
+      "write down the smallest policy and grants that would have sufficed; nothing is changed by it",
+    helpGroup: "TASK",
+  }),
   preflight: Flags.boolean({
     description: "begin with the names of the files, those that the task names, and what the check says",
     helpGroup: "TASK",
@@ -243,7 +267,7 @@ export async function judgingFor(
   host: Host,
   flags: Readonly<Record<string, unknown>>,
 ): Promise<CommandContext & { readonly rules: NonNullable<CommandContext["rules"]> }> {
-  const { mode, allow_domains: granted } = (await configFor(flags)).settings;
+  const { mode, allow_domains: granted, deny_domains: denied } = (await configFor(flags)).settings;
   const { userPolicy } = await import("../app/policy-context.ts");
-  return { ...(await userPolicy(host, workspaceOf(flags))), mode, granted };
+  return { ...(await userPolicy(host, workspaceOf(flags))), mode, granted, denied };
 }

@@ -8,17 +8,21 @@ import type { Settings } from "../config/settings-schema.ts";
 import { MODES } from "../core/decision.ts";
 import { EXIT, type ExitCode, HarnessError, type Signal } from "../core/errors.ts";
 import type { Answer, Approver, Question } from "../core/ports.ts";
-import type { SessionStore } from "../core/session.ts";
+import { isSameQuestion, type Session, type SessionStore, settledIn } from "../core/session.ts";
 import { visible } from "../core/visible.ts";
 import { fitted, widthOfStream, wrapped } from "../render/tty/columns.ts";
 import { isStyled, type Output, stderr, stdout, styleText } from "../render/tty/output.ts";
 import { itemText } from "../render/tty/trust-lines.ts";
+import { inTurn, personOn } from "./asked-person.ts";
 import { configFor, workspaceOf } from "./settings.ts";
-import { COMMANDS, completed, slashOf } from "./chat-commands.ts";
+import { COMMANDS, completed, namesOf, slashOf, type SlashName } from "./chat-commands.ts";
+import { LastingRules } from "../app/run/lasting-rules.ts";
 import { ChatController } from "../app/run/chat-controller.ts";
 import { besides, closing, ChatView, HandoffNotes, recalled, requestsIn } from "./chat-view.ts";
 import { confirm } from "./terminal.ts";
-import { Keyboard, Prompt, questionsOn, type Reply } from "./terminal-input.ts";
+import { questionsOn } from "./approval-question.ts";
+import { Keyboard, Prompt } from "./terminal-input.ts";
+import { type Reply, settledByMode } from "../app/prompter.ts";
 
 export interface ChatFlags {
   readonly quiet: boolean;
@@ -89,7 +93,12 @@ async function converse(start: ChatStart): Promise<number> {
     },
     suspend: () => process.kill(process.pid, "SIGTSTP"),
   });
-  const ask = questionsOn({ keyboard, output, pause: () => view.pause() });
+  const terminal = { keyboard, output, pause: () => view.pause() };
+  const turns = inTurn();
+  const lasting = new LastingRules(host, workspace);
+  const question = questionsOn({ ...terminal, rulesFor: lasting.shown, edits: true });
+  const ask: Asking["ask"] = (asked, signal) => turns(() => question(asked, signal));
+  const words = personOn({ ...terminal, cancel });
   await using chat = new ChatController({
     host,
     settings,
@@ -98,7 +107,12 @@ async function converse(start: ChatStart): Promise<number> {
     runtime: flags.runtime ?? null,
     store: stores.open,
     view,
-    approver: person({ ask, cancel }),
+    approver: person({
+      ask,
+      cancel,
+      ...sessionYes(() => chat.conversation?.session, lasting, flags.quiet),
+    }),
+    person: (asked, signal) => turns(() => words(asked, signal)),
     warn: noteTo(flags.quiet),
   });
   using leaving = leavingBy((signal) => {
@@ -106,7 +120,10 @@ async function converse(start: ChatStart): Promise<number> {
     chat.cancel(signal);
     keyboard.end();
   });
-  const prompt = new Prompt(keyboard, output, (line) => completed(line, COMMANDS, { mode: MODES }));
+  const added: SlashName[] = [];
+  const prompt = new Prompt(keyboard, output, (line) =>
+    completed(line, [...COMMANDS, ...added], { mode: MODES }),
+  );
   using _ = onSignals({
     SIGINT: () => keyboard.interrupt(),
     SIGCONT: () => {
@@ -120,6 +137,9 @@ async function converse(start: ChatStart): Promise<number> {
     errors.write(recalled(messages, errors));
     prompt.remember(requestsIn(messages));
   }
+  const { all, note } = await chat.commands();
+  added.push(...namesOf(all));
+  if (note !== "") noteTo(flags.quiet)(visible(note));
   setImmediate(() => void chat.ahead());
   const over = (): boolean => leaving.code() !== undefined;
   await new Chat({ chat, prompt, output, errors, over }).run();
@@ -219,13 +239,31 @@ class Chat {
     if (text.trim() === "") return undefined;
     const slash = slashOf(text, COMMANDS);
     if (slash.kind === "leave") return "leave";
-    if (slash.kind === "unknown")
+    if (slash.kind === "command") await this.#command(slash.name, slash.argument);
+    else if (text.trimStart().startsWith("/") && (await this.#added(text))) return undefined;
+    else if (slash.kind === "unknown")
       this.#tell(
         `there is no /${visible(slash.name)}${slash.near === undefined ? "; /help lists what there is" : `; did you mean /${slash.near}?`}`,
       );
-    else if (slash.kind === "command") await this.#command(slash.name, slash.argument);
     else await this.#request(text);
     return undefined;
+  }
+
+  /** What users added goes the way of every request; false where the line names nothing of it. */
+  async #added(text: string): Promise<boolean> {
+    const held: { found?: Awaited<ReturnType<ChatController["expansion"]>> } = {};
+    await this.#orSay(async () => {
+      held.found = await this.#parts.chat.expansion(text);
+    });
+    const { found } = held;
+    if (found === undefined) return true;
+    if (typeof found === "string") {
+      if (found !== "") this.#tell(visible(found));
+      return false;
+    }
+    this.#tell(visible(found.note));
+    await this.#request(found.said, text);
+    return true;
   }
 
   async #command(name: string, argument: string): Promise<void> {
@@ -240,7 +278,7 @@ class Chat {
       prompt.remember(requestsIn(chat.conversation.memory.history.messages));
   }
 
-  async #request(text: string): Promise<void> {
+  async #request(text: string, typed = text): Promise<void> {
     const { chat, errors, over } = this.#parts;
     const count = (): number => chat.conversation?.memory.history.count ?? 0;
     const before = count();
@@ -251,7 +289,7 @@ class Chat {
       if (!over()) errors.write(closing(finished, errors) + this.#handed.lines(finished.handoff, errors));
     });
     if (!over()) errors.write("\n");
-    if (count() <= before) this.#initial = text;
+    if (count() <= before) this.#initial = typed;
   }
 
   /** Nothing that goes wrong with one line ends the chat. */
@@ -273,26 +311,64 @@ export interface Asking {
   readonly ask: (question: Question, signal: AbortSignal) => Promise<Reply>;
   /** A person who interrupts the question ends the request. */
   readonly cancel: () => void;
+  /** What was said yes to for this session. */
+  readonly settled: () => readonly Question[];
+  /** Writes a yes down that holds for longer than a call. */
+  readonly keep: (question: Question, term: "session" | "always") => Promise<void>;
+}
+
+/** What a yes that holds for longer than a call is written into. */
+function sessionYes(
+  session: () => Session | undefined,
+  lasting: LastingRules,
+  quiet: boolean,
+): Pick<Asking, "settled" | "keep"> {
+  return {
+    settled: () => settledIn(session()?.records() ?? []),
+    keep: async (question, term) => {
+      session()?.append({ kind: "answered", question, word: term });
+      if (term === "session") return;
+      const written = await lasting.write(question);
+      if (written.kind === "written") noteTo(quiet)(`allowed from now on by ${written.file}`);
+      else noteTo(false)(`no rule was written: ${written.reason}; it is a yes for this session`);
+    },
+  };
 }
 
 export interface Person extends Approver {
   ask(question: Question, signal: AbortSignal): Promise<Answer>;
 }
 
-/** A person at the terminal, who is asked one thing at a time. */
-export function person({ ask, cancel }: Asking): Person {
+/** A person at the terminal, who is asked one thing at a time, and the same thing once where they said so. */
+export function person({ ask, cancel, settled, keep }: Asking): Person {
   let last: Promise<unknown> = Promise.resolve();
-  const behind = async (earlier: Promise<unknown>, question: Question, signal: AbortSignal) => {
+  const answered = async (question: Question, reply: Reply): Promise<Answer> => {
+    if (typeof reply === "object")
+      return "no" in reply ? { ...NO, word: reply.no } : { ...NO, edited: reply.edited };
+    if (reply === "interrupt") cancel();
+    if (reply === "yes") return YES;
+    if (reply === "no" || reply === "interrupt") return NO;
+    const domains = question.grants ?? [];
+    if (domains.length > 0) return { ...YES, grant: { domains, for: reply } };
+    // What was asked named nothing that could be granted.
+    if (reply === "call") return YES;
+    await keep(question, reply);
+    return YES;
+  };
+  const behind = async (
+    earlier: Promise<unknown>,
+    question: Question,
+    signal: AbortSignal,
+  ): Promise<Answer> => {
     await earlier.catch(() => undefined);
     if (signal.aborted) return NO;
-    const reply = await ask(question, signal);
-    if (reply === "interrupt") cancel();
-    return reply === "yes" ? YES : NO;
+    if (settled().some((each) => isSameQuestion(each, question))) return YES;
+    return answered(question, await ask(question, signal));
   };
   return {
     ask: (question, signal) => {
-      const settled = byMode(question);
-      if (settled !== undefined) return Promise.resolve(settled);
+      const known = settledByMode(question);
+      if (known !== undefined) return Promise.resolve(known);
       const answer = behind(last, question, signal);
       last = answer;
       return answer;
@@ -302,14 +378,6 @@ export function person({ ask, cancel }: Asking): Person {
 
 const YES: Answer = { runs: true, by: "person", reason: "" };
 const NO: Answer = { runs: false, by: "person", reason: "" };
-
-/** What needs no person: by DESIGN's table of modes. */
-function byMode({ mode, writes }: Question): Answer | undefined {
-  // The policy has made an allow of it already; a rule of the user that says ask is all that is left.
-  if (mode === "danger-full-access") return { runs: true, by: "mode", reason: "" };
-  if (mode === "read-only" && writes) return { runs: false, by: "mode", reason: "the mode is read-only" };
-  return undefined;
-}
 
 const CODES = { SIGTERM: EXIT.terminated, SIGHUP: EXIT.hangup } as const;
 

@@ -1,10 +1,8 @@
 import { createInterface, type Interface } from "node:readline";
 import { Readable } from "node:stream";
 import { EXIT, HarnessError } from "../core/errors.ts";
-import type { Question } from "../core/ports.ts";
 import { visible } from "../core/visible.ts";
-import { approvalText } from "../render/tty/approval.ts";
-import { move, type Output, stderr, stdout } from "../render/tty/output.ts";
+import { move, type Output, stdout } from "../render/tty/output.ts";
 
 /** A piece for the reader; undefined when no more will come. */
 export type Reader = (piece: Piece | undefined) => void;
@@ -209,15 +207,17 @@ export class Prompt {
   readonly #keyboard: Keyboard;
   readonly #output: Output;
   readonly #complete: Complete;
+  readonly #words: string;
   readonly #pastes = new Pastes();
   #reader: Interface | undefined;
   /** Newest first. */
   #history: string[] = [];
 
-  constructor(keyboard: Keyboard, output: Output, complete: Complete) {
+  constructor(keyboard: Keyboard, output: Output, complete: Complete, words = PROMPT) {
     this.#keyboard = keyboard;
     this.#output = output;
     this.#complete = complete;
+    this.#words = words;
   }
 
   /** What the arrow keys bring back, oldest first. */
@@ -230,12 +230,17 @@ export class Prompt {
     this.#reader?.prompt(true);
   }
 
-  /** `initial` stands there to be sent or edited; whoever types something else types over it. */
-  async ask(initial = ""): Promise<Line> {
+  /** Nobody waits for a line any more. */
+  leave(): void {
+    this.#reader?.close();
+  }
+
+  /** `initial` stands there to be sent or edited; whoever types something else types over it, unless it is kept. */
+  async ask(initial = "", kept = false): Promise<Line> {
     const lines: string[] = [];
-    let fill = this.#pastes.folded(initial);
+    let fill = kept ? initial : this.#pastes.folded(initial);
     for (;;) {
-      const line = await this.#line(lines.length === 0 ? PROMPT : MORE, fill);
+      const line = await this.#line(lines.length === 0 ? this.#words : MORE, fill, kept);
       fill = "";
       if (line.kind === "interrupt") return { ...line, empty: line.empty && lines.length === 0 };
       if (line.kind === "end") return line;
@@ -245,7 +250,7 @@ export class Prompt {
     }
   }
 
-  #line(prompt: string, fill: string): Promise<Line> {
+  #line(prompt: string, fill: string, kept: boolean): Promise<Line> {
     const input = new Readable({ read: () => undefined });
     const reader = createInterface({
       input,
@@ -268,7 +273,7 @@ export class Prompt {
     this.#reader = reader;
     reader.prompt();
     if (fill !== "") reader.write(fill);
-    let offered = fill !== "";
+    let offered = fill !== "" && !kept;
     const take = (piece: Piece | undefined): void => {
       if (piece === undefined) return reader.close();
       if (offered && isTyped(piece)) reader.write("", { ctrl: true, name: "u" });
@@ -320,117 +325,8 @@ export class Pastes {
   }
 }
 
-export type Reply = "yes" | "no" | "interrupt";
-
-/** What is to be shown of a key, and the reply once it is given. */
-interface Step {
-  readonly echo: string;
-  readonly reply?: Reply;
-}
-
-/** Longer than any yes. */
-const MAX_SUGGESTED = 40;
-
-/** The keys after a question: only y or yes and Enter mean yes. What is pasted was not meant for it. */
-export class YesNo {
-  #typed = "";
-
-  take(piece: Piece | undefined): Step {
-    if (piece === undefined) return { echo: "\n", reply: "no" };
-    if (piece.kind === "interrupt") return { echo: "^C\n", reply: "interrupt" };
-    if (piece.kind !== "keys") return { echo: "" };
-    // Arrows and the like are no part of an answer.
-    let echo = "";
-    for (const key of piece.text.replaceAll(/\u001B(?:\[[0-9;]*[A-Za-z~]|O[A-Za-z]|.)?/g, "")) {
-      if (key === "\r") return { echo: `${echo}\n`, reply: this.#reply() };
-      if (key === "\u0004") return { echo: `${echo}\n`, reply: "no" };
-      echo += this.#edit(key);
-    }
-    return { echo };
-  }
-
-  #edit(key: string): string {
-    if (key === "\u007F" || key === "\b") {
-      if (this.#typed === "") return "";
-      this.#typed = this.#typed.slice(0, -1);
-      return move("rubout");
-    }
-    if (!/^[ -~]$/.test(key) || this.#typed.length >= MAX_SUGGESTED) return "";
-    this.#typed += key;
-    return key;
-  }
-
-  #reply(): Reply {
-    return /^\s*y(?:es)?\s*$/i.test(this.#typed) ? "yes" : "no";
-  }
-}
-
 /** A chat is for a person: what is typed comes from a terminal, and answers go to one. */
 export function requireTerminal(hint: string): void {
   if (process.stdin.isTTY && stdout.isTTY) return;
   throw new HarnessError(EXIT.usage, "the chat needs a terminal to read from and to write to", hint);
-}
-
-interface QuestionParts {
-  readonly keyboard: Keyboard;
-  readonly output: Output;
-  /** Nothing else is written until what it gives is called. */
-  readonly pause: () => () => void;
-}
-
-/** Questions on the terminal. Only keys that are pressed after one is on the screen answer it. */
-export function questionsOn({ keyboard, output, pause }: QuestionParts) {
-  return async (question: Question, signal: AbortSignal): Promise<Reply> => {
-    const resume = pause();
-    try {
-      // What was typed before may still be on its way here; what comes behind the question is never dropped.
-      for (let turn = 0; turn < 2; turn += 1) await new Promise((resolve) => setImmediate(resolve));
-      keyboard.drop();
-      if (signal.aborted) return "no";
-      output.write(approvalText(question, output));
-      return await answered(keyboard, output, signal);
-    } finally {
-      resume();
-    }
-  };
-}
-
-function answered(keyboard: Keyboard, output: Output, signal: AbortSignal): Promise<Reply> {
-  const { promise, resolve } = Promise.withResolvers<Reply>();
-  const answer = new YesNo();
-  const end = (reply: Reply): void => {
-    keyboard.done(take);
-    signal.removeEventListener("abort", cancelled);
-    resolve(reply);
-  };
-  const take: Parameters<Keyboard["read"]>[0] = (piece) => {
-    const { echo, reply } = answer.take(piece);
-    output.write(echo);
-    if (reply !== undefined) end(reply);
-  };
-  const cancelled = (): void => {
-    output.write("\n");
-    end("no");
-  };
-  signal.addEventListener("abort", cancelled, { once: true });
-  keyboard.read(take);
-  return promise;
-}
-
-/** One question on this terminal, outside of a chat. */
-export async function askOnce(question: Question, signal: AbortSignal): Promise<Reply> {
-  using keyboard = new Keyboard({
-    input: process.stdin,
-    write: (text) => stderr.write(text),
-    onInterrupt: () => false,
-    suspend: () => process.kill(process.pid, "SIGTSTP"),
-  });
-  const resume = (): void => keyboard.resume();
-  process.on("SIGCONT", resume);
-  const ask = questionsOn({ keyboard, output: stderr, pause: () => () => undefined });
-  try {
-    return await ask(question, signal);
-  } finally {
-    process.removeListener("SIGCONT", resume);
-  }
 }

@@ -13,9 +13,9 @@ export function prompter(): Prompter | undefined {
   return {
     confirm: (question) => confirm(question, false),
     pickPart: askForPart,
-    approve: async (question, signal) => {
-      const { askOnce } = await import("./terminal-input.ts");
-      return askOnce(question, signal);
+    approve: async (question, signal, rulesFor) => {
+      const { askOnce } = await import("./approval-question.ts");
+      return askOnce(question, signal, rulesFor);
     },
   };
 }

@@ -102,6 +102,9 @@ const AS_WRITTEN: ReadonlySet<string> = new Set([
   "env",
   "check",
   "memory",
+  "network_upload",
+  "network_download",
+  "network_idle_timeout",
   "park_timeout",
   "timeout",
   "min_release_age",
@@ -116,7 +119,8 @@ const AS_WRITTEN: ReadonlySet<string> = new Set([
 export function valueFromText(key: SettingKey | `search.${string}`, text: string): unknown {
   if (AS_WRITTEN.has(key)) return text === "null" ? null : text;
   if (key === "allow_domains" && !text.trim().startsWith("[")) return splitGrants(text);
-  if (key === "install_scripts" && !text.trim().startsWith("[")) return wordsIn(text);
+  if ((key === "install_scripts" || key === "deny_domains") && !text.trim().startsWith("["))
+    return wordsIn(text);
   if (key === "secrets" && !text.trim().startsWith("{"))
     return text.split(/\s+/).filter((word) => word !== "");
   const errors: unknown[] = [];

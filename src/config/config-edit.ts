@@ -42,6 +42,28 @@ export async function addGrants(file: string, grants: readonly string[]): Promis
   await replaceFile(file, edited);
 }
 
+/** The user's file with this MCP server, in place of one of that name. */
+export async function addServer(file: string, name: string, server: unknown): Promise<void> {
+  readLayer({ mcp: { [name]: server } }, () => name);
+  const before = (await readConfigText(file)) ?? "{}\n";
+  const document = parseConfigDocument(file, before);
+  const edited = withValue(before, ["mcp", name], server);
+  readLayer(parseConfigDocument(file, edited).value, document.at);
+  await replaceFile(file, edited);
+}
+
+/** The same without it; false where there is none. */
+export async function removeServer(file: string, name: string): Promise<boolean> {
+  const before = await readConfigText(file);
+  if (before === undefined) return false;
+  const { value } = parseConfigDocument(file, before);
+  const servers: unknown =
+    typeof value === "object" && value !== null ? Reflect.get(value, "mcp") : undefined;
+  if (!hasKey(servers, name)) return false;
+  await replaceFile(file, applyEdits(before, modify(before, ["mcp", name], undefined, FORMAT)));
+  return true;
+}
+
 const hasKey = (value: unknown, key: string): boolean =>
   typeof value === "object" && value !== null && Object.hasOwn(value, key);
 

@@ -5,7 +5,14 @@ import { nested, parseConfigDocument, valueFromText } from "./config-document.ts
 import { readLayer } from "./config-layers.ts";
 import { type Env, placesFrom } from "./places.ts";
 import { type Change, changeOf } from "./tightening.ts";
-import { DEFAULTS, type Layer, SETTING_KEYS, type SettingKey, type Settings } from "./settings-schema.ts";
+import {
+  DEFAULTS,
+  type Layer,
+  SETTING_KEYS,
+  type SettingKey,
+  type Settings,
+  USERS_OWN,
+} from "./settings-schema.ts";
 
 /** What a project brings of one kind, as `harness trust` answers it. */
 export interface ProjectText {
@@ -34,7 +41,7 @@ interface IgnoredSetting {
 interface ProjectSettings {
   readonly file: string;
   readonly trusted: boolean;
-  /** Of a trusted file nothing is. */
+  /** Of a trusted file only what is the user's own to say. */
   readonly ignored: readonly IgnoredSetting[];
   /** Why nothing of a file that is not trusted counts. */
   readonly problem?: string;
@@ -80,7 +87,13 @@ interface ProjectSource extends ProjectSettings {
 
 /** `under`: what is in force without the project. */
 function projectSource({ file, text, trusted }: ProjectText, under: Settings): ProjectSource {
-  if (trusted) return { file, trusted, ignored: [], source: [{ origin: file, layer: layerOf(file, text) }] };
+  if (trusted) {
+    const layer = layerOf(file, text);
+    const ignored = changesBy(layer, under)
+      .filter(({ key }) => USERS_OWN.has(key))
+      .map(withoutChange);
+    return { file, trusted, ignored, source: [{ origin: file, layer: withoutUsersOwn(layer) }] };
+  }
   try {
     const layer = layerOf(file, text);
     const { counted, ignored } = countedOf(layer, under);
@@ -101,6 +114,9 @@ function countedOf(
   const counted = Object.fromEntries(Object.entries(layer).filter(([key]) => keys.has(key as SettingKey)));
   return { counted, ignored: changes.filter(({ change }) => change === "loosens").map(withoutChange) };
 }
+
+const withoutUsersOwn = (layer: Layer): Layer =>
+  Object.fromEntries(Object.entries(layer).filter(([key]) => !USERS_OWN.has(key as SettingKey)));
 
 const withoutChange = ({ key, from, to }: SettingChange): IgnoredSetting => ({ key, from, to });
 
@@ -160,6 +176,7 @@ const mergeLayer = (settings: Settings, layer: Layer): Settings =>
     ...settings,
     ...layer,
     search: { ...settings.search, ...layer.search },
+    deny_domains: [...new Set([...settings.deny_domains, ...(layer.deny_domains ?? [])])],
     secrets: layer.secrets === undefined ? settings.secrets : boundAs(settings, layer.secrets),
   }) as Settings;
 

@@ -3,7 +3,7 @@ import { visibleLine } from "../core/visible.ts";
 import { CommandPolicy } from "../policy/decide.ts";
 import { failedExamples } from "../policy/rule-examples.ts";
 import { type Origin, readRules } from "../policy/rule-reader.ts";
-import { type RuleForm, ruleForm, type UserRules, withRules } from "../policy/rule.ts";
+import { type Examples, type RuleForm, ruleForm, type UserRules, withRules } from "../policy/rule.ts";
 import { type ConfigDocument, parseConfigDocument } from "./config-document.ts";
 import { replaceFile, withItem } from "./config-edit.ts";
 import { type Env, placesFrom } from "./places.ts";
@@ -11,14 +11,22 @@ import { type PolicyText, presentFile, userPolicyFiles } from "./policy-file.ts"
 
 /** The rules of one text, or why they cannot be had, with file and line. */
 export async function rulesOf(
-  { file, text, origin }: PolicyText & { readonly origin: Origin },
+  file: PolicyText & { readonly origin: Origin },
   home: string,
 ): Promise<UserRules> {
+  return (await triedRules(file, home)).map(({ rule }) => rule);
+}
+
+/** The same with the examples, which all pass. */
+export async function triedRules(
+  { file, text, origin }: PolicyText & { readonly origin: Origin },
+  home: string,
+): Promise<readonly Examples[]> {
   const { list, key, at } = await written(file, text);
   const { examples, problems } = readRules(list, origin);
   const wrong = problems.length > 0 ? problems : failedExamples(examples, new CommandPolicy(), home);
   const [first, ...more] = wrong;
-  if (first === undefined) return examples.map(({ rule }) => rule);
+  if (first === undefined) return examples;
   const others = more.length === 0 ? "" : ` (and ${more.length} more)`;
   throw ruleError(`${at([key, ...first.keys])}: ${first.message}${others}`);
 }
@@ -80,6 +88,12 @@ async function document(file: string, text: string, key: string): Promise<Config
 
 const ruleError = (message: string): HarnessError =>
   new HarnessError(EXIT.usage, message, "mend it there; harness policy check -- ls tells when all is well");
+
+/** The file that `addRules` adds to. */
+export async function ruleFile(env: Env): Promise<string> {
+  const files = userPolicyFiles(env);
+  return (await presentFile(files))?.file ?? files[0] ?? "";
+}
 
 /** Adds rules to the user's file and answers which one that is. All or nothing: what would not be read again is not written. */
 export async function addRules(env: Env, rules: readonly RuleForm[]): Promise<string> {

@@ -8,8 +8,11 @@ import {
   writtenSize,
 } from "../core/bounds.ts";
 import { MODES } from "../core/decision.ts";
+import { toolsForm } from "../core/custom-tools.ts";
 import { grantText, isPreset, readGrant, splitGrants } from "../core/grant.ts";
+import { hooksForm } from "../core/hook-form.ts";
 import { CALL_FORMS } from "../core/model-provider.ts";
+import { MCP_KEYS, mcpServers } from "./mcp-settings.ts";
 
 /** Every setting, its bounds and its default. Unknown keys are errors everywhere. */
 
@@ -125,7 +128,7 @@ function secretFlag(
   return [];
 }
 
-const secretHost = z.string("expected a host name").transform((text, context) => {
+const hostName = z.string("expected a host name").transform((text, context) => {
   const read = readGrant(text);
   if (read.kind === "grant" && grantText(read.grant) === read.grant.host && !isPreset(read.grant.origin))
     return read.grant.host;
@@ -135,7 +138,7 @@ const secretHost = z.string("expected a host name").transform((text, context) =>
 });
 const secretTable = z.record(
   z.string().regex(SECRET_NAME, "expected a variable's name such as API_TOKEN"),
-  z.array(secretHost, "expected a list of host names"),
+  z.array(hostName, GRANT_LIST),
   SECRETS,
 );
 const secrets = z.union(
@@ -153,8 +156,18 @@ export const PROVIDERS = ["ollama", "openai", "anthropic", "scripted"] as const;
 export const ISOLATIONS = ["bind", "overlay", "copy"] as const;
 export const ON_ASK = ["refuse", "contained", "park"] as const;
 export const STORES = ["auto", "qdrant", "embedded"] as const;
+const SEARCH_SERVICES = ["searxng", "tavily", "exa", "brave"] as const;
 
 const priceRow = z.strictObject({ model: name, input: price, output: price, cached: price.optional() });
+
+const webSearch = z
+  .strictObject({ provider: oneOf(SEARCH_SERVICES), url: webUrl.optional() })
+  .refine(({ provider, url }) => provider !== "searxng" || url !== undefined, {
+    path: ["url"],
+    message: "expected the address of your SearXNG",
+  });
+/** All of it is off where it is not said. */
+const web = z.strictObject({ fetch: yesNo.default(false), search: webSearch.nullable().default(null) });
 
 const capabilityRow = z.strictObject({
   prefix: name,
@@ -181,6 +194,7 @@ const RULES = {
   isolation: oneOf(ISOLATIONS),
   image: imageName.nullable(),
   env: name.nullable(),
+  canaries: yesNo,
   memory: size(64 * MiB, 4 * TiB),
   cpus: processors.nullable(),
   pids: whole(16, 4_000_000),
@@ -193,10 +207,18 @@ const RULES = {
   attempts: whole(1, 16),
   temperature: z.number(TEMPERATURE).min(0, TEMPERATURE).max(2, TEMPERATURE).nullable(),
   allow_domains: grants,
+  deny_domains: z.array(hostName, GRANT_LIST).transform((names) => [...new Set(names)]),
+  network_upload: size(MiB, 4 * TiB),
+  network_download: size(MiB, 4 * TiB),
+  network_idle_timeout: duration(1000, 60 * MINUTE),
   secrets,
   install_scripts: z.array(packageName, "expected a list of names of packages"),
   min_release_age: duration(0, 366 * 24 * 60 * MINUTE),
+  hooks: hooksForm,
+  tools: toolsForm,
   search: z.strictObject({ store: oneOf(STORES), url: webUrl }).partial(),
+  web,
+  mcp: mcpServers,
   prices: z.array(priceRow, "expected a list of prices"),
   capabilities: z.array(capabilityRow, "expected a list of capabilities"),
 };
@@ -215,6 +237,8 @@ export type SettingKey = keyof Settings;
 /** The keys inside a setting that has keys of its own. */
 export const ROW_KEYS: Readonly<Record<string, readonly string[]>> = {
   search: Object.keys(RULES.search.shape),
+  web: Object.keys(web.shape),
+  mcp: MCP_KEYS,
   prices: Object.keys(priceRow.shape),
   capabilities: Object.keys(capabilityRow.shape),
 };
@@ -234,6 +258,7 @@ export const DEFAULTS: Settings = {
   isolation: "bind",
   image: null,
   env: null,
+  canaries: false,
   memory: 2048 * MiB,
   cpus: null,
   pids: 512,
@@ -246,21 +271,34 @@ export const DEFAULTS: Settings = {
   attempts: 1,
   temperature: null,
   allow_domains: [],
+  deny_domains: [],
+  network_upload: 50 * MiB,
+  network_download: 2048 * MiB,
+  network_idle_timeout: 2 * MINUTE,
   secrets: {},
   install_scripts: [],
   min_release_age: 0,
+  hooks: [],
+  tools: {},
   search: { store: "auto", url: "http://127.0.0.1:6333" },
+  web: { fetch: false, search: null },
+  mcp: {},
   prices: [],
   capabilities: [],
 };
 
+/** What only the user can say, whoever trusts a project: it starts programs on the host, or watches over what others do. */
+export const USERS_OWN: ReadonlySet<SettingKey> = new Set(["hooks", "tools"]);
+
 /** Other names of a setting. */
 export const ALIASES: Readonly<Record<string, SettingKey>> = { max_steps: "max_turns" };
+
+const SIZES: ReadonlySet<string> = new Set(["memory", "network_upload", "network_download"]);
 
 /** A setting's value as `config set` takes it. */
 export function printable(key: string, value: unknown): string {
   if (typeof value === "number" && (key.endsWith("timeout") || key === "min_release_age"))
     return writtenDuration(value);
-  if (typeof value === "number" && key === "memory") return writtenSize(value);
+  if (typeof value === "number" && SIZES.has(key)) return writtenSize(value);
   return typeof value === "string" ? value : JSON.stringify(value);
 }

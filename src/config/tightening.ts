@@ -10,6 +10,7 @@ type Direction =
   | { readonly by: "less" }
   | { readonly by: "more" }
   | { readonly by: "fewer" }
+  | { readonly by: "further" }
   | { readonly by: "values"; readonly order: readonly (readonly string[])[] }
   | { readonly by: "never"; readonly why: string };
 
@@ -32,6 +33,7 @@ export const DIRECTIONS: Readonly<Record<SettingKey, Direction>> = {
   isolation: { by: "values", order: [["overlay", "copy"], ["bind"]] },
   image: never("everything in the box is run from it"),
   env: never("everything in the box starts from it"),
+  canaries: { by: "values", order: [["true"], ["false"]] },
   memory: LESS,
   cpus: LESS,
   pids: LESS,
@@ -44,10 +46,19 @@ export const DIRECTIONS: Readonly<Record<SettingKey, Direction>> = {
   attempts: LESS,
   temperature: never("it bounds nothing"),
   allow_domains: { by: "fewer" },
+  // What several say is denied together: none takes anything out.
+  deny_domains: { by: "further" },
+  network_upload: LESS,
+  network_download: LESS,
+  network_idle_timeout: LESS,
   secrets: never("their values are the user's own"),
   install_scripts: { by: "fewer" },
   min_release_age: { by: "more" },
+  hooks: never("they run on the host; a project has its own file for its own"),
+  tools: never("a project has its own file for its own"),
   search: never("the project's text goes to the store"),
+  web: never("what is asked for is told to whoever answers"),
+  mcp: never("its servers are started, and their words go to the model"),
   prices: never(SPENDING),
   capabilities: never(SPENDING),
 };
@@ -68,6 +79,8 @@ function isTighter(direction: Direction, from: unknown, to: unknown): boolean {
       return bound(to) > bound(from) && bound(to) !== Number.POSITIVE_INFINITY;
     case "fewer":
       return Array.isArray(from) && Array.isArray(to) && to.every((each) => from.includes(each));
+    case "further":
+      return Array.isArray(from) && Array.isArray(to) && from.every((each) => to.includes(each));
     case "values": {
       const rank = (value: unknown): number =>
         direction.order.findIndex((each) => each.includes(String(value)));

@@ -31,13 +31,15 @@ export interface Step {
   /** Tree ids. `after` is null while the work runs, and stays null when it was killed. */
   readonly before: string | null;
   readonly after: string | null;
+  /** Rises from end to end: of steps beside each other it tells which ended first. Null while the work runs. */
+  readonly ended: number | null;
   /** The step that an undo returned to. */
   readonly target: number | null;
 }
 
 /** The steps of one session. Durable when a call returns. */
 export interface Steps {
-  begin(step: Omit<Step, "step" | "at" | "after">): number;
+  begin(step: Omit<Step, "step" | "at" | "after" | "ended">): number;
   end(step: number, trees: { readonly before: string; readonly after: string }): void;
   all(): readonly Step[];
 }

@@ -39,3 +39,7 @@ export function strictest(verdicts: readonly Verdict[]): Verdict {
   const ranks = verdicts.map((verdict) => VERDICTS.indexOf(verdict));
   return ranks.includes(-1) ? "deny" : (VERDICTS[Math.max(...ranks)] ?? "deny");
 }
+
+/** Where a program that somebody added does its work. `host`: outside the box, which only the user's own settings can say. */
+export const PROGRAM_PLACES = ["box", "host"] as const;
+export type ProgramPlace = (typeof PROGRAM_PLACES)[number];

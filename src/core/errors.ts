@@ -33,6 +33,9 @@ export class HarnessError extends Error {
   }
 }
 
+/** Something false was touched that nobody has a reason to touch: what runs in the box is not to be trusted further. */
+export class CanaryTouched extends HarnessError {}
+
 /** One line of reason from any thrown value; socket errors often carry only a code. */
 export function reasonOf(thrown: unknown): string {
   if (!(thrown instanceof Error)) return asText(thrown);
@@ -68,6 +71,7 @@ export const CAUSES = [
   "disk",
   "timeout",
   "user",
+  "canary",
 ] as const;
 export type Cause = (typeof CAUSES)[number];
 

@@ -1,8 +1,12 @@
 import * as z from "zod";
 import { commitForm, quarantinedForm } from "./box-log.ts";
-import { VERDICTS, MODES } from "./decision.ts";
+import { MODES, PROGRAM_PLACES, VERDICTS } from "./decision.ts";
 import { handoffForm } from "./handoff.ts";
+import { HOOK_TOLD } from "./hook-form.ts";
 import { CAUSES } from "./errors.ts";
+import { installedForm } from "./installed.ts";
+import { GRANT_TERMS } from "./network.ts";
+import { planStepForm } from "./work-plan.ts";
 
 /**
  * Everything observable of a run. Screen, JSON lines, session log and tests only subscribe. The forms are the contract of
@@ -14,6 +18,7 @@ const text = z.string();
 const count = z.int().min(0);
 const nullableCount = count.nullable();
 const ms = z.number().min(0);
+const argsForm = z.record(z.string(), z.unknown());
 
 export const usageForm = z.strictObject({
   requests: count,
@@ -22,6 +27,30 @@ export const usageForm = z.strictObject({
   cached_tokens: nullableCount,
   cost: z.number().nullable(),
 });
+
+/** Each count is of the whole request; together they are its tokens. */
+export const promptForm = z.strictObject({
+  system: count,
+  instructions: count.describe("Those of the user and of the project that stand in the system prompt."),
+  tools: count.describe("What the model is told of the tools."),
+  summary: count.describe("What stands for messages that are no longer shown."),
+  requests: count.describe("What the user said, and what we told the model in that role."),
+  replies: count.describe("Earlier replies, with the arguments of their calls."),
+  results: count.describe("Of calls."),
+});
+export type PromptParts = z.infer<typeof promptForm>;
+
+/** How one request to a model went, beside what came of it. */
+const REQUEST = {
+  first_token_ms: ms
+    .describe("From the request to the first piece of the reply. Left out where the reply came as a whole.")
+    .exactOptional(),
+  prompt: promptForm
+    .describe(
+      "Tokens of the request by what they are for: estimated, and scaled to `prompt_tokens` where those are known.",
+    )
+    .exactOptional(),
+} as const;
 
 const ruleForm = z.strictObject({
   id: text,
@@ -36,6 +65,11 @@ const judgedForm = z.strictObject({
   reads: z.array(text).readonly(),
   writes: z.array(text).readonly(),
   hosts: z.array(text).readonly(),
+  lasting: z.literal(true).exactOptional().describe("What it starts goes on when the call has ended."),
+  program: z
+    .enum(PROGRAM_PLACES)
+    .exactOptional()
+    .describe("Where a program runs that somebody added, and that does the work. Left out where none does."),
 });
 
 export const INTENTS = ["direct", "repo", "change", "web"] as const;
@@ -95,7 +129,9 @@ export type RunStatus = (typeof STATUSES)[number];
 const STAMP = {
   run: text,
   seq: count.describe("Rises by one from event to event of a run."),
-  agent: text.describe("Of a subagent: the `task` call that it works for.").exactOptional(),
+  agent: text
+    .describe("Of a subagent: its name in this run; its first event is a `task` that says what it was asked.")
+    .exactOptional(),
   candidate: count.describe("Of one of several candidates (`--attempts`): which, from 1 on.").exactOptional(),
 } as const;
 type Stamp = z.infer<z.ZodObject<typeof STAMP>>;
@@ -108,6 +144,11 @@ const checkAbout = {
   round: count.describe("Rounds of repair so far."),
 };
 
+const grantForm = z.strictObject({
+  domains: z.array(text).readonly().describe("In the form of `allow_domains`."),
+  for: z.enum(GRANT_TERMS).describe("For that call, for what is left of the session, or always."),
+});
+
 const asked = { call: text, tool: text, text: text.describe("The whole command, or the path.") };
 
 /** One type of event: its stamp, then what it has of its own. */
@@ -117,6 +158,16 @@ const event = <const T extends string, F extends z.core.$ZodShape>(type: T, says
 const verifiedForm = z
   .strictObject({ command: text, exit_code: count, rounds: count.describe("Rounds of repair.") })
   .nullable();
+
+const recordedForm = z.strictObject({
+  policy: text.describe("The file with the rules."),
+  examples: text.describe("The file with commands, for `harness policy test`."),
+  rules: count,
+  allow_domains: z.array(text).readonly(),
+  left: count.describe("What ran and no rule of the proposal allows: listed in the file, with why."),
+  refused: count.describe("What was refused, and so is not proposed: listed there, too."),
+});
+export type Recorded = z.infer<typeof recordedForm>;
 
 /** How a run ended, or one of its candidates. */
 const ENDED = {
@@ -151,6 +202,11 @@ const ENDED = {
     .readonly()
     .describe("Paths that the host would obey by itself, staged by commands of the box and not committed.")
     .exactOptional(),
+  installed: installedForm
+    .describe(
+      "Packages that are in the box, where a preset was granted and it could be told; new since the box began.",
+    )
+    .exactOptional(),
   handoff_left_out: z
     .strictObject({ dangerous: count, look: count })
     .exactOptional()
@@ -169,6 +225,9 @@ const ENDED = {
     )
     .exactOptional(),
   answer: text.nullable().describe("The final answer; null when there is none."),
+  recorded: recordedForm
+    .describe("The policy and the grants that would have sufficed. Left out where they were not asked for.")
+    .exactOptional(),
 } as const;
 
 /** What is told of a candidate at the end of the whole run. */
@@ -191,6 +250,11 @@ export const eventForm = z.discriminatedUnion("type", [
     mode: z.enum(MODES),
     provider: text,
     model: text,
+    granted: z
+      .array(text)
+      .readonly()
+      .exactOptional()
+      .describe("What its box may reach, as the user wrote it. Left out where that is nothing."),
   }),
   event("intent", "What the task was taken for; it decides whether the box starts at once.", {
     intent: z.enum(INTENTS),
@@ -206,6 +270,7 @@ export const eventForm = z.discriminatedUnion("type", [
     turn: count,
     record_count: count,
     tokens: count.describe("Estimated tokens of the request.").exactOptional(),
+    prompt: promptForm.describe("The same by what they are for.").exactOptional(),
   }),
   event("text", "A piece of the reply, as it comes.", { text }),
   event("thinking", "A piece of what the model thinks, as it comes.", { text }),
@@ -214,17 +279,29 @@ export const eventForm = z.discriminatedUnion("type", [
     ms,
     attempt: count,
   }),
-  event("model.finished", "A reply is whole.", { text, calls: count, usage: usageForm, ms }),
+  event("model.finished", "A reply is whole.", {
+    text,
+    calls: count,
+    usage: usageForm,
+    ms,
+    build_ms: ms
+      .describe("What it took to make the request, without what was asked for a compaction.")
+      .exactOptional(),
+    ...REQUEST,
+  }),
+  event("model.aside", "A request beside the turns is over: its reply is a part of no conversation.", {
+    purpose: z.enum(["compaction"]),
+    outcome: z.enum(["finished", "failed"]),
+    usage: usageForm,
+    ms,
+    ...REQUEST,
+  }),
   event("model.failed", "The model gave no reply, and is not asked again.", {
     kind: text,
     reason: text,
     remedy: text,
   }),
-  event("call.proposed", "The model wants to call a tool.", {
-    call: text,
-    tool: text,
-    args: z.record(z.string(), z.unknown()),
-  }),
+  event("call.proposed", "The model wants to call a tool.", { call: text, tool: text, args: argsForm }),
   event("call.decided", "The verdict on a call.", {
     call: text,
     decision: z.enum(VERDICTS),
@@ -233,21 +310,34 @@ export const eventForm = z.discriminatedUnion("type", [
     judged: judgedForm.exactOptional().describe("What was judged: the spans are of it."),
     runs: z.boolean().describe("Whether it is run."),
     by: z
-      .enum(["policy", "mode", "contained", "person", "nobody"])
-      .describe("Who or what said so where the verdict was ask."),
+      .enum(["policy", "mode", "contained", "person", "nobody", "hook"])
+      .describe("Who or what said so where the verdict was ask; hook: whatever the verdict."),
+    grant: grantForm
+      .exactOptional()
+      .describe("What a person granted with that. Left out where they granted nothing."),
   }),
+  event("call.edited", "A person wants it with other arguments.", { call: text, args: argsForm }),
   event("call.parked", "A call waits for a person's word, and the run stops at it.", {
     ...asked,
     folder: text.describe("Where it starts; the workspace when left out.").exactOptional(),
     mode: z.enum(MODES),
     contained: z.boolean(),
     rules: z.array(ruleForm).readonly(),
+    grants: z
+      .array(text)
+      .readonly()
+      .exactOptional()
+      .describe("With which it would be contained (`--allow-domain`); left out where no grant makes it so."),
   }),
   event("approval", "What a person said to a call that waited.", {
     ...asked,
     said: z.enum(["once", "session", "always", "deny"]),
     by: text.describe("The name of the user."),
     from: z.enum(["terminal", "flag"]),
+    told: text.describe("What they say to the model with a no.").exactOptional(),
+    grant: grantForm
+      .exactOptional()
+      .describe("What they granted with it. Left out where they granted nothing."),
   }),
   event("call.ended", "How a call ended, with what the model is told.", {
     call: text,
@@ -260,6 +350,11 @@ export const eventForm = z.discriminatedUnion("type", [
     reason: text
       .exactOptional()
       .describe("Why, in one line. Left out where it went well, or the exit code is all that is known."),
+  }),
+  event("hook", "A hook of the user or of the project was asked.", {
+    ...HOOK_TOLD,
+    rules: z.array(ruleForm).readonly().exactOptional(),
+    ms,
   }),
   event("check.started", "The command that proves the change is run in the box.", checkAbout),
   event("check.ended", "What came of it.", {
@@ -286,7 +381,15 @@ export const eventForm = z.discriminatedUnion("type", [
       .exactOptional()
       .describe("What the project brings that is not trusted, and so counts only where it tightens."),
   }),
-  event("connection", "A connection of the box was refused, or has ended.", {
+  event("plan", "What the model has set out to do, the whole of it, in place of the one before.", {
+    steps: z.array(planStepForm).readonly(),
+  }),
+  event("task", "A subagent begins, or it has ended; where its run was parked, it begins again with it.", {
+    task: text.exactOptional().describe("Its id, where it runs in the background."),
+    status: z.enum(["begun", "done", "failed", "cancelled", "parked"]),
+    text: text.describe("The head of what it was asked; how it ended, where that was not well."),
+  }),
+  event("connection", "A connection of the box, or of the harness for a tool, was refused, or has ended.", {
     host: text.describe("As it was asked for; empty where it could not be read."),
     port: count,
     method: text.nullable().describe("Null where it was passed on as it was."),
@@ -295,6 +398,13 @@ export const eventForm = z.discriminatedUnion("type", [
     reason: text.describe("With what would grant it, where it was refused."),
     up: count.describe("Bytes towards the host."),
     down: count.describe("Bytes back."),
+    by: z.literal("harness").exactOptional().describe("Left out where it was the box."),
+  }),
+  event("canary", "A command touched something false that nobody has a reason to touch; the run ends.", {
+    canary: text.describe("What it was to look like: an SSH key."),
+    path: text.describe("A path or an address; `output` where what it holds was printed."),
+    command: text.describe("As it was given to the box."),
+    by: z.array(text).readonly().describe("The programs that led there, the outermost first."),
   }),
   event("compaction", "The conversation is made shorter, because it fills the model's window.", {
     status: z.enum(["pruned", "started", "succeeded", "failed"]),

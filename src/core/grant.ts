@@ -11,6 +11,12 @@ import { type Grant, READING } from "./network.ts";
 export const PRESETS = ["npm", "pip", "cargo", "go", "maven", "apt", "git"] as const;
 export type Preset = (typeof PRESETS)[number];
 
+/** Whether packages come from what this entry grants: a preset, or one that is said by hand (`npm=HOST`). */
+export const installs = (text: string): boolean => {
+  const [name = ""] = text.split("=", 1);
+  return isPreset(name) && name !== "git";
+};
+
 export const isPreset = (text: string): text is Preset => PRESETS.some((preset) => preset === text);
 
 /** `read` in a grant. */

@@ -17,6 +17,15 @@ export interface Grant {
   readonly origin: string;
 }
 
+/** How long a person's grant holds: for that call, for what is left of the session, or by the user's own settings too. */
+export const GRANT_TERMS = ["call", "session", "always"] as const;
+
+/** What a person grants with an answer: what the box may reach from then on, in the form of `allow_domains`. */
+export interface GrantSaid {
+  readonly domains: readonly string[];
+  readonly for: (typeof GRANT_TERMS)[number];
+}
+
 /** A value of the user's that a box never sees: its commands have the placeholder, the proxy puts the value in. */
 export interface SecretBinding {
   /** The variable's name, in the box too. */
@@ -52,4 +61,34 @@ export const READING: readonly string[] = ["GET", "HEAD", "OPTIONS", "POST …/g
 /** What a command was refused on its way out. */
 export interface BlockedConnection extends Pick<Connection, "host" | "port" | "method" | "rule" | "reason"> {
   readonly times: number;
+}
+
+/** A request that the harness makes itself, for a tool or a server that somebody added. */
+export interface OwnRequest {
+  readonly url: string;
+  readonly method: string;
+  /** None of them comes from anywhere else: no cookie, no credential, no Referer. */
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string | Uint8Array;
+}
+
+/** Every way it can end; nothing throws. */
+export type OwnAnswer =
+  | {
+      readonly kind: "answered";
+      readonly status: number;
+      /** In lower case, as they came. */
+      readonly headers: readonly (readonly [name: string, value: string])[];
+      /** As it came, not unpacked. It rejects when it breaks off, and leaving it ends the connection. */
+      readonly body: AsyncIterable<Uint8Array>;
+    }
+  | { readonly kind: "refused"; readonly rule: string; readonly reason: string }
+  | { readonly kind: "unreachable"; readonly reason: string };
+
+/**
+ * The way out of the harness itself: what is granted, judged as a box's requests are. It follows no redirect: whoever does
+ * asks again.
+ */
+export interface OwnRequests {
+  readonly send: (request: OwnRequest, signal: AbortSignal) => Promise<OwnAnswer>;
 }

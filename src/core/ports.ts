@@ -1,8 +1,9 @@
+import type { Canary, Observed } from "./behaviour.ts";
 import type { BoxLog, MovedAway } from "./box-log.ts";
 import type { Change } from "./changes.ts";
 import type { Decision, Mode } from "./decision.ts";
 import type { Cause } from "./errors.ts";
-import type { BlockedConnection, Connection, Grant } from "./network.ts";
+import type { BlockedConnection, Connection, Grant, GrantSaid } from "./network.ts";
 
 /** What the outside must offer. Each port has one contract suite in test/contract. */
 
@@ -24,7 +25,7 @@ export type OwnedBox = Box &
     readonly settle?: () => Promise<void>;
     /** What was done here beside its commands since this was last asked, after a search of the whole workspace. */
     readonly log?: () => Promise<BoxLog>;
-    /** What it may reach, and did; where it was granted anything. */
+    /** What it may reach, and did; where it was granted anything, or can be. */
     readonly network?: GrantedNetwork;
     /** Ends it as disposing of it does, and tells what nobody was told of yet; that is said as warnings otherwise. */
     readonly close?: () => Promise<BoxLog>;
@@ -33,8 +34,15 @@ export type OwnedBox = Box &
 export interface GrantedNetwork {
   /** So far, by their time; of very many the first and the last. */
   readonly connections: () => readonly Connection[];
-  /** From now on these count, too. */
-  readonly grant: (more: readonly Grant[]) => Promise<void>;
+  /**
+   * From now on these count, too, with these variables for commands that start then, and these settings of their tools;
+   * until what it gives is called, which ends what they alone let through.
+   */
+  readonly grant: (
+    more: readonly Grant[],
+    variables?: Readonly<Record<string, string>>,
+    files?: Readonly<Record<string, string>>,
+  ) => Promise<() => void>;
 }
 
 export interface ParkedHandle {
@@ -66,6 +74,8 @@ export interface Box {
   changes(): Promise<Changes>;
   /** Below the workspace: protected paths that something outside has replaced since, so that they were unprotected. */
   replaced?(): Promise<readonly string[]>;
+  /** Variables that its commands have for the sake of its network; others where something is granted meanwhile. */
+  readonly networkEnv?: () => Readonly<Record<string, string>>;
   /** Resolves, with the reason, when the box is no more. */
   readonly gone: Promise<string>;
   /** Set where it was parked by another process and goes on as it was: these jobs were named in it, by their names. */
@@ -95,6 +105,11 @@ export interface ExecRequest {
   readonly keepFile?: { readonly path: string; readonly limit: number };
   /** A terminal of the box's own instead of pipes. */
   readonly terminal?: { readonly columns: number; readonly rows: number };
+  /**
+   * What it does is written down; at the first touch of one of these it is ended with all that it started. Where the
+   * box cannot see, the result says so.
+   */
+  readonly observe?: { readonly canaries: readonly Canary[] };
   /** By which a job is found again in a box that was parked; only a job has one, and no other of its box the same. */
   readonly name?: string;
 }
@@ -129,6 +144,8 @@ export interface ExecResult {
   /** Protected paths that it made and that were moved out of the workspace. */
   readonly quarantined: readonly MovedAway[];
   readonly peak: { readonly memory_bytes: number; readonly pids: number };
+  /** Left out where it was not asked for. */
+  readonly observed?: Observed;
   /** `keepFile`, or why it cannot be given; left out where none was asked for, or the command came to no end of its own. */
   readonly keptFile?: FileResult<Uint8Array>;
   /** Nothing was run, as its folder could not be entered; left out otherwise. */
@@ -209,12 +226,18 @@ export interface Question {
   readonly args: Readonly<Record<string, unknown>>;
   /** The whole command, or what is to be written where. */
   readonly text: string;
+  /** What the text does not tell: lines of a diff of what would be written, or the arguments of a tool. Whole. */
+  readonly shown?: string;
+  /** What it would do, in words. */
+  readonly effects?: readonly string[];
   /** Where it starts; the workspace when left out. */
   readonly folder?: string;
   readonly decision: Decision;
   readonly mode: Mode;
   /** Whether a file tool would write. */
   readonly writes: boolean;
+  /** It can be run or not, and no other command in its place. */
+  readonly fixed?: true;
   /** With which it would be contained, in the form of `allow_domains`; left out where no grant makes it so. */
   readonly grants?: readonly string[];
 }
@@ -224,13 +247,19 @@ export interface Answer {
   readonly by: "mode" | "contained" | "person" | "nobody";
   /** Why it is not run, for the model; empty when it is. */
   readonly reason: string;
+  /** A person's own words to the model, with their no. */
+  readonly word?: string;
+  /** The command that a person wants in its place: judged as if it had been called, and what is run. */
+  readonly edited?: string;
+  /** What it is run with. */
+  readonly grant?: GrantSaid;
 }
 
 /** Decides what the policy leaves open: a person, a script, or nobody. `waits`: the run stops until somebody does. */
 export interface Approver {
   ask(question: Question, signal: AbortSignal): Promise<Answer | "waits">;
-  /** Whether a person has said no to this call already, whatever the policy says of it by now. */
-  refuses?(question: Question): boolean;
+  /** The no that a person has said to this call already, whatever the policy says of it by now. */
+  refuses?(question: Question): Answer | undefined;
 }
 
 /** Code found by its meaning. */

@@ -3,6 +3,8 @@ import type { Steps } from "./checkpoint-port.ts";
 import type { Mode, Verdict } from "./decision.ts";
 import type { AgentEvent, Denial, Intent, RunStatus } from "./events.ts";
 import type { Message, Usage } from "./messages.ts";
+import type { GrantSaid } from "./network.ts";
+import type { Plan } from "./work-plan.ts";
 import type { Question } from "./ports.ts";
 import type { ToolResult } from "./tool.ts";
 
@@ -18,11 +20,21 @@ export type SessionRecord =
   /** The content of a file as the model last saw it; null when it must be read again. */
   | { readonly kind: "seen"; readonly path: string; readonly hash: string | null }
   | { readonly kind: "shell"; readonly folder: string; readonly env: Readonly<Record<string, string>> }
+  /** In place of the one before. */
+  | { readonly kind: "plan"; readonly plan: Plan }
+  /** Tasks in the background of whose end the model does not know yet. */
+  | { readonly kind: "tasks"; readonly open: readonly OpenTask[] }
   | { readonly kind: "turn"; readonly result: TurnResult }
   /** The run stopped here: the calls of its last reply that have no result wait for a person. */
   | { readonly kind: "parked"; readonly parked: Parked }
   /** The answer to it. Only the process that wrote this record resumes the run. */
-  | { readonly kind: "answered"; readonly question: Question; readonly word: Word };
+  | {
+      readonly kind: "answered";
+      readonly question: Question;
+      readonly word: Word;
+      /** What was granted with it. */
+      readonly grant?: GrantSaid;
+    };
 
 /**
  * How the messages are shown to the model from now on. Nothing is deleted, so that returning to an earlier count
@@ -36,6 +48,15 @@ export interface Compaction {
   /** Messages before this one are shown as the first request and the summary. 0: all are shown. */
   readonly keepFrom: number;
   readonly artifact: string;
+  /** What is told word for word beside it: the plan, and which tasks ran. */
+  readonly kept?: string;
+}
+
+export interface OpenTask {
+  /** t1, t2 and so on; a number stands once in a session. */
+  readonly id: string;
+  /** The head of what it was asked. */
+  readonly prompt: string;
 }
 
 /** How one request of the user ended. */
@@ -100,7 +121,10 @@ export interface Notes {
 
 /** The store of sessions. Every call is durable when it returns, so that nothing is acted on before it is recorded. */
 export interface SessionStore extends Disposable {
-  create(about: SessionAbout): Session;
+  /** `id`: one that was promised by `reserve`. */
+  create(about: SessionAbout, id?: string): Session;
+  /** For a session that may come: nothing is kept of it. */
+  reserve(): string;
   /** A beginning of an id will do when only one session has it. Rejects an unknown one with exit 2. */
   open(id: string): Session;
   /** A copy of this session, outputs included, that continues on its own. */
@@ -140,7 +164,7 @@ export interface Session {
 /** A run that waits for a person, with everything needed to resume where it stopped. */
 
 /** Version of the record; another version is not resumed. */
-export const PARKED_FORM = 1;
+export const PARKED_FORM = 2;
 
 export interface Parked {
   readonly form: number;
@@ -169,6 +193,10 @@ export interface ParkedChild {
   readonly records: readonly SessionRecord[];
   /** Prefix of its job names, unlike that of any other subagent. */
   readonly name?: string;
+  /** It ran in the background, under this id. */
+  readonly task?: string;
+  /** It had ended by then, and the model was not told how. */
+  readonly report?: ToolResult;
 }
 
 /** What a run had used before it was parked; waiting for the person does not count. */
@@ -209,6 +237,8 @@ export interface EndedCall extends Pick<Denial, "call" | "tool" | "target" | "ru
   readonly decision: Verdict;
   /** It succeeded and changed something. */
   readonly changes: boolean;
+  /** Nothing is done by such a call, however it ends. */
+  readonly idle?: true;
 }
 
 /** `never`: the session was continued without an answer. */
@@ -235,12 +265,20 @@ export function settledIn(records: readonly SessionRecord[]): readonly Question[
   );
 }
 
+/** What a person granted for the rest of the session, or for longer. */
+export const grantedIn = (records: readonly SessionRecord[]): readonly string[] =>
+  records.flatMap((each) =>
+    each.kind === "answered" && each.grant !== undefined && each.grant.for !== "call"
+      ? each.grant.domains
+      : [],
+  );
+
 /** The same text may mean another thing in another folder, in another mode, or by what the policy sees in it now. */
 export function isSameQuestion(one: Question, other: Question): boolean {
   return keyOf(one) === keyOf(other);
 }
 
-const keyOf = ({ tool, text, folder, mode, decision: { contained, rules } }: Question): string =>
+const keyOf = ({ tool, text, shown, folder, mode, decision: { contained, rules } }: Question): string =>
   JSON.stringify([
     tool,
     text,
@@ -248,4 +286,5 @@ const keyOf = ({ tool, text, folder, mode, decision: { contained, rules } }: Que
     mode,
     contained,
     rules.map(({ id, reason, span: [from, to] }) => [id, reason, from, to]),
+    ...(shown === undefined ? [] : [shown]),
   ]);

@@ -1,3 +1,4 @@
+import type { ProgramPlace } from "./decision.ts";
 import { type Cause } from "./errors.ts";
 import * as z from "zod";
 import type { Box } from "./ports.ts";
@@ -33,9 +34,14 @@ export interface Facts {
   readonly folder?: string;
   readonly reads: readonly string[];
   readonly writes: readonly string[];
+  /** Names, with a port where it is another than those of the web. */
   readonly hosts: readonly string[];
+  /** Those that the user's own settings name for this very tool: granted to it, and to nothing else. */
+  readonly services?: readonly string[];
   /** What it starts goes on when the call has ended. */
   readonly lasting?: true;
+  /** A program that somebody added does the work, in a way that no list here tells: where it runs. */
+  readonly program?: ProgramPlace;
 }
 
 export const NO_FACTS: Facts = { commands: [], reads: [], writes: [], hosts: [] };
@@ -50,6 +56,8 @@ interface ToolWords<I> {
   readonly bounded?: true;
   /** What to do instead, for arguments that models know from other tools. */
   readonly instead?: Readonly<Record<string, string>>;
+  /** What it writes, whole, as lines of a diff: for a person who is asked. */
+  readonly shown?: (input: I) => string;
 }
 
 /**
@@ -76,6 +84,8 @@ export type Tool<I> = ToolWords<I> &
 export interface StatedCall<B> {
   readonly facts: Facts;
   readonly run: (box: B, signal: AbortSignal) => Promise<ToolResult>;
+  /** What it writes, whole, as lines of a diff: for a person who is asked. */
+  readonly shown?: () => string;
 }
 
 /** A call whose input has been read, with nothing done yet. Made once for each call, and carried to its end. */
@@ -123,6 +133,12 @@ export function anyTool<I>(tool: Tool<I>): AnyTool {
 
 /** The box is asked for only by a tool that works in one. */
 function stated<I>(tool: Tool<I>, given: I): StatedCall<() => Promise<Box>> {
+  const { shown } = tool;
+  const work = workOf(tool, given);
+  return shown === undefined ? work : { ...work, shown: () => shown(given) };
+}
+
+function workOf<I>(tool: Tool<I>, given: I): StatedCall<() => Promise<Box>> {
   switch (tool.where) {
     case "box":
       return {
@@ -138,9 +154,28 @@ function stated<I>(tool: Tool<I>, given: I): StatedCall<() => Promise<Box>> {
   }
 }
 
+/** Bounds are said to whoever breaks them. */
+const UNSAID: ReadonlySet<string> = new Set([
+  "minimum",
+  "maximum",
+  "minLength",
+  "maxLength",
+  "minItems",
+  "maxItems",
+]);
+
 /** Short: each word of it is in every request. That nothing else may be given is said to whoever does. */
 function schemaOf(input: z.ZodType): JsonSchema {
-  const { $schema: _, additionalProperties: __, ...schema } = z.toJSONSchema(input, { io: "input" });
+  const {
+    $schema: _,
+    additionalProperties: __,
+    ...schema
+  } = z.toJSONSchema(input, {
+    io: "input",
+    override: ({ jsonSchema }) => {
+      for (const key of Object.keys(jsonSchema)) if (UNSAID.has(key)) Reflect.deleteProperty(jsonSchema, key);
+    },
+  });
   return schema;
 }
 

@@ -96,6 +96,17 @@ const isWithin = (folder: string, file: string): boolean => {
   return way === "" || !(way === ".." || way.startsWith("../") || path.isAbsolute(way));
 };
 
+/** The same for a program that the user named, perhaps by a whole path. */
+export async function programOfHost(
+  name: string,
+  env: HostQuestion["env"],
+  apart: string,
+): Promise<string | null> {
+  if (!name.includes("/")) return hostProgram(name, env, apart);
+  if (!path.isAbsolute(name)) return null;
+  return hostProgram(path.basename(name), { PATH: path.dirname(name) }, apart);
+}
+
 /** The file of the program, with no link on its way that leads into `apart`. */
 async function hostProgram(name: string, env: HostQuestion["env"], apart: string): Promise<string | null> {
   const fenced = await realpath(apart).catch(() => apart);

@@ -1,9 +1,12 @@
 import { createHash } from "node:crypto";
-import { lstat, realpath, stat } from "node:fs/promises";
+import type { Dirent } from "node:fs";
+import { lstat, readdir, realpath, stat } from "node:fs/promises";
 import path from "node:path";
 import { parse } from "jsonc-parser";
 import { errorCode, reasonOf } from "../core/errors.ts";
 import { formatSize } from "../core/bounds.ts";
+import { splitLines } from "../core/line-diff.ts";
+import { skeletonOf } from "../core/look-alikes.ts";
 import { NotRegularError, readRegular, TooLargeError } from "../platform/safe-files.ts";
 
 /** What a repository brings that would count once it is trusted, read so that nothing of it can harm its reader. */
@@ -12,13 +15,20 @@ interface BroughtKind {
   /** As scripts name it. */
   readonly kind: string;
   readonly what: string;
-  /** Where it may stand, from the project's top; two of them at once are a mistake. */
+  /** Where it may stand, from the project's top; two of them at once are a mistake, but for folders. */
   readonly files: readonly string[];
+  /** They are folders: all that is below them, in the order of the paths. Of one name, the folder that is first here counts. */
+  readonly folder?: true;
+  /** What is no text among them counts by its hash alone, and is never read as anything else. */
+  readonly binaries?: true;
   /** Further files that it names, from its own folder: they are a part of it, shown and recorded with it. */
   readonly names?: (text: string) => readonly string[];
   /** Chats and runs tell by themselves that it is not trusted; else only whoever looks for it does. */
   readonly told: boolean;
 }
+
+/** Ours, and those that other agents read, too. */
+const LAYOUTS = [".harness", ".agents", ".claude"];
 
 /** The table: a further kind is one row here, and one in `src/app/project-effects.ts` that says what it would do. */
 const BROUGHT = [
@@ -37,6 +47,25 @@ const BROUGHT = [
     names: dockerfileOf,
     told: false,
   },
+  {
+    kind: "skills",
+    what: "skills",
+    files: LAYOUTS.map((top) => `${top}/skills`),
+    folder: true,
+    binaries: true,
+    told: false,
+  },
+  {
+    kind: "commands",
+    what: "commands",
+    files: LAYOUTS.map((top) => `${top}/commands`),
+    folder: true,
+    told: false,
+  },
+  { kind: "mcp", what: "MCP servers", files: [".harness/mcp.json"], told: true },
+  { kind: "shared-mcp", what: "MCP servers of any agent", files: [".mcp.json"], told: false },
+  { kind: "hooks", what: "hooks", files: [".harness/hooks.json"], names: filesNamedIn, told: true },
+  { kind: "tools", what: "tools", files: [".harness/tools.json"], names: filesNamedIn, told: true },
 ] as const satisfies readonly BroughtKind[];
 
 export type Kind = (typeof BROUGHT)[number]["kind"];
@@ -45,10 +74,17 @@ export const rowOf = (kind: Kind): BroughtKind => BROUGHT.find((row) => row.kind
 export interface BroughtFile {
   /** From the project's top. */
   readonly path: string;
+  /** Empty for what is no text. */
   readonly text: string;
   /** Of the bytes that `text` was read from, in hexadecimal digits. */
   readonly sha256: string;
+  /** How many there are of what is no text; left out of texts. */
+  readonly bytes?: number | undefined;
 }
+
+/** As a person is shown it. */
+export const linesOf = ({ text, bytes, sha256 }: BroughtFile): readonly string[] =>
+  bytes === undefined ? splitLines(text) : [`binary, ${bytes} bytes, sha256 ${sha256}, which is not shown\n`];
 
 /** One kind that is there: whole, or why nothing of it can count. */
 export type Brought = { readonly kind: Kind } & (
@@ -70,7 +106,7 @@ export interface ProjectPlace {
  */
 export async function projectOf(workspace: string, home: string): Promise<ProjectPlace | undefined> {
   const folders = await foldersUp(workspace, await realpath(home).catch(() => home));
-  for (const name of [".harness", ".devcontainer", ".devcontainer.json"])
+  for (const name of [".harness", ".devcontainer", ".devcontainer.json", ".agents", ".claude"])
     for (const folder of folders) if (await isThere(path.join(folder, name))) return placeOf(folder);
   const top = folders.at(-1);
   return top === undefined ? undefined : placeOf(top);
@@ -102,10 +138,13 @@ const isThere = (file: string): Promise<boolean> =>
     () => false,
   );
 
-/** Everything of the table that is in a project. */
-export async function broughtBy(place: ProjectPlace | undefined): Promise<readonly Brought[]> {
+/** Everything of the table that is in a project, or what is `wanted` of it. */
+export async function broughtBy(
+  place: ProjectPlace | undefined,
+  wanted: (row: BroughtKind) => boolean = () => true,
+): Promise<readonly Brought[]> {
   if (place === undefined) return [];
-  const each = await Promise.all(BROUGHT.map(({ kind }) => broughtOf(place, kind)));
+  const each = await Promise.all(BROUGHT.filter(wanted).map(({ kind }) => broughtOf(place, kind)));
   return each.flatMap((brought) => brought ?? []);
 }
 
@@ -117,8 +156,10 @@ export async function broughtOf({ top }: ProjectPlace, kind: Kind): Promise<Brou
   const [main, second] = present;
   if (main === undefined) return undefined;
   const unusable = (file: string, why: string): Brought => ({ kind, usable: false, path: file, why });
-  if (second !== undefined) return unusable(main, `there is ${second}, too, and only one can count`);
+  if (second !== undefined && row.folder !== true)
+    return unusable(main, `there is ${second}, too, and only one can count`);
   try {
+    if (row.folder === true) return await foldersOf(top, present, kind);
     const file = await readInside(top, main);
     const others = [...new Set(row.names?.(file.text))].map((name) =>
       path.relative(top, path.resolve(top, path.dirname(main), name)),
@@ -130,6 +171,84 @@ export async function broughtOf({ top }: ProjectPlace, kind: Kind): Promise<Brou
     if (thrown instanceof Unusable) return unusable(thrown.file, thrown.message);
     throw thrown;
   }
+}
+
+const MOST_FILES = 200;
+const DEEPEST = 8;
+/** Of all that is no text, as much as a box is given of one skill. */
+const MAX_BINARIES = 4 * 2 ** 20;
+
+/** Folders as one thing: a file that is added, taken away or renamed changes it. Empty they are as if they were not there. */
+async function foldersOf(top: string, folders: readonly string[], kind: Kind): Promise<Brought | undefined> {
+  const main = folders[0] ?? "";
+  const files: BroughtFile[] = [];
+  const held = { texts: 0, binaries: 0 };
+  for (const file of await pathsBelow(top, folders)) {
+    const read = await readInside(top, file, rowOf(kind).binaries);
+    held.texts += Buffer.byteLength(read.text);
+    held.binaries += read.bytes ?? 0;
+    if (held.texts > MAX_BYTES) throw new Unusable(main, `it has more than ${formatSize(MAX_BYTES)}`);
+    if (held.binaries > MAX_BINARIES)
+      throw new Unusable(main, `what is no text in it has more than ${formatSize(MAX_BINARIES)}`);
+    files.push(read);
+  }
+  const [first, ...others] = files;
+  return first === undefined ? undefined : { kind, usable: true, files: [first, ...others] };
+}
+
+async function pathsBelow(top: string, folders: readonly string[]): Promise<readonly string[]> {
+  const paths: string[] = [];
+  const waiting: string[] = [];
+  for (const folder of folders) if (!(await isTwin(top, folder, folders))) waiting.push(folder);
+  for (let at = waiting.shift(); at !== undefined; at = waiting.shift()) {
+    for (const entry of await entriesOf(top, at)) {
+      const file = `${at}/${entry.name}`;
+      if (entry.isDirectory()) waiting.push(file);
+      else if (!entry.isSymbolicLink() || !(await isTwin(top, file, folders))) paths.push(file);
+      if (paths.length + waiting.length > MOST_FILES)
+        throw new Unusable(folders[0] ?? "", `it has more than ${MOST_FILES} files`);
+      if (file.split("/").length > DEEPEST) throw new Unusable(file, "it lies too deep");
+    }
+  }
+  return paths.toSorted();
+}
+
+/** A link into one of these folders: there it counts by its own name. Layouts are often linked so. */
+async function isTwin(top: string, file: string, folders: readonly string[]): Promise<boolean> {
+  const real = await realpath(path.join(top, file)).catch(() => "");
+  if (real === path.join(top, file)) return false;
+  return folders.some((folder) => `${real}/`.startsWith(`${path.join(top, folder)}/`));
+}
+
+/** Of a folder that no link leads to; names that are no UTF-8 could not be told apart. */
+async function entriesOf(top: string, folder: string): Promise<readonly Dirent[]> {
+  const at = path.join(top, folder);
+  try {
+    if ((await realpath(at)) !== at)
+      throw new Unusable(folder, "it is a link, or a folder on the way to it is");
+    const entries = await readdir(at, { withFileTypes: true });
+    const odd = entries.find(({ name }) => name.includes("\uFFFD"));
+    if (odd !== undefined) throw new Unusable(`${folder}/${odd.name}`, "its name is not UTF-8");
+    return entries;
+  } catch (thrown) {
+    if (thrown instanceof Unusable) throw thrown;
+    throw new Unusable(folder, errorCode(thrown) === "ENOTDIR" ? "it is no folder" : whyUnread(thrown));
+  }
+}
+
+/** Names beside what counts that look like one that does, each with what is odd about it. */
+export async function lookAlikesIn({ top }: ProjectPlace): Promise<readonly string[]> {
+  const known = new Set(BROUGHT.flatMap(({ files }) => files).flatMap((file) => [file, path.dirname(file)]));
+  const found: string[] = [];
+  for (const folder of [".", ".devcontainer", ...LAYOUTS]) {
+    const names = await readdir(path.join(top, folder)).catch(() => []);
+    for (const name of names) {
+      const file = path.join(folder, name);
+      const meant = [...known].find((each) => each !== "." && each !== file && each === skeletonOf(file));
+      if (meant !== undefined) found.push(`${file} is not ${meant}, and counts for nothing`);
+    }
+  }
+  return found.toSorted();
 }
 
 class Unusable extends Error {
@@ -144,19 +263,52 @@ class Unusable extends Error {
 const MAX_BYTES = 2 ** 20;
 
 /** A file of the project itself: no link leads to it, and nothing else than a file is opened. */
-async function readInside(top: string, file: string): Promise<BroughtFile> {
-  if (file === "" || file.startsWith("..") || path.isAbsolute(file))
-    throw new Unusable(file, "it is outside of the project");
-  const at = path.join(top, file);
+async function readInside(top: string, file: string, binaries = false): Promise<BroughtFile> {
   try {
-    const real = await realpath(path.dirname(at));
-    if (real !== path.dirname(at)) throw new Unusable(file, "a folder on the way to it is a link");
-    const bytes = await readRegular(at, { links: "refuse", max: MAX_BYTES });
-    const text = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
-    return { path: file, text, sha256: createHash("sha256").update(bytes).digest("hex") };
+    const bytes = await bytesInside(top, file);
+    const sha256 = hashOf(bytes);
+    const text = binaries ? textOr(bytes) : decoded(bytes);
+    return text === undefined
+      ? { path: file, text: "", sha256, bytes: bytes.length }
+      : { path: file, text, sha256 };
   } catch (thrown) {
     throw thrown instanceof Unusable ? thrown : new Unusable(file, whyUnread(thrown));
   }
+}
+
+const hashOf = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex");
+
+const decoded = (bytes: Uint8Array): string =>
+  new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+
+/** Undefined for what is no text. A script that is none would be run without that anybody has read it. */
+function textOr(bytes: Uint8Array): string | undefined {
+  try {
+    return decoded(bytes);
+  } catch (thrown) {
+    if (bytes[0] === HASH && bytes[1] === BANG) throw thrown;
+    return undefined;
+  }
+}
+
+const HASH = 0x23;
+const BANG = 0x21;
+
+async function bytesInside(top: string, file: string): Promise<Uint8Array> {
+  if (file === "" || file.startsWith("..") || path.isAbsolute(file))
+    throw new Unusable(file, "it is outside of the project");
+  const at = path.join(top, file);
+  const real = await realpath(path.dirname(at));
+  if (real !== path.dirname(at)) throw new Unusable(file, "a folder on the way to it is a link");
+  return readRegular(at, { links: "refuse", max: MAX_BYTES });
+}
+
+/** What was trusted, as bytes: rejects where what is no text has other ones by now. */
+export async function bytesOf(top: string, file: BroughtFile): Promise<Uint8Array> {
+  if (file.bytes === undefined) return Buffer.from(file.text);
+  const bytes = await bytesInside(top, file.path);
+  if (hashOf(bytes) !== file.sha256) throw new Unusable(file.path, "it has changed since it was trusted");
+  return bytes;
 }
 
 function whyUnread(thrown: unknown): string {
@@ -179,6 +331,19 @@ function dockerfileOf(text: string): readonly string[] {
   return [build["dockerfile"], build["dockerFile"], value["dockerFile"], value["dockerfile"]].filter(
     (name) => typeof name === "string",
   );
+}
+
+/** Files beside it that its commands start: words, or parts of a text for the shell. Those elsewhere in the project are not its own. */
+const OWN_FILE = /(?:^|[\s"'=:;&|(<>])(?:\.\/)?\.harness\/([\w./+@-]*\w)/g;
+
+function filesNamedIn(text: string): readonly string[] {
+  const value = parsed(text);
+  const entries: readonly unknown[] = Array.isArray(value) ? value : Object.values(value);
+  const words = entries.flatMap((entry) => {
+    const { command } = recordOf(entry);
+    return [command].flat().filter((word) => typeof word === "string");
+  });
+  return words.flatMap((word) => [...word.matchAll(OWN_FILE)].map(([, name = ""]) => name));
 }
 
 /** What is nested deeper than the parser goes names nothing: nor will anybody be able to use it. */

@@ -13,6 +13,7 @@ import {
   type Kind,
   projectOf,
   type ProjectPlace,
+  rowOf,
 } from "./brought.ts";
 
 /**
@@ -53,14 +54,20 @@ export interface ProjectTrust {
   readonly damage: string | undefined;
 }
 
-/** Everything that the project of a workspace brings. */
-export async function trustOf(owner: TrustOwner, workspace: string): Promise<ProjectTrust> {
+/** Everything that the project of a workspace brings, or what is `wanted` of it. */
+export async function trustOf(
+  owner: TrustOwner,
+  workspace: string,
+  wanted?: Parameters<typeof broughtBy>[1],
+): Promise<ProjectTrust> {
   const place = await projectOf(workspace, owner.home);
-  const all = await broughtBy(place);
+  const all = await broughtBy(place, wanted);
   const { record, damage } = place === undefined ? NOTHING : readRecord(owner, place);
   const items = all.map((brought) => itemOf(brought, record));
   const there = new Set<string>(all.map(({ kind }) => kind));
-  const gone = (record?.trusted ?? []).flatMap(({ kind }) => (there.has(kind) ? [] : [kind as Kind]));
+  const gone = (record?.trusted ?? [])
+    .map(({ kind }) => kind as Kind)
+    .filter((kind) => !there.has(kind) && (wanted?.(rowOf(kind)) ?? true));
   const usable = all.filter((brought) => brought.usable);
   const hash = usable.length === 0 ? "" : sha256(usable.map(digestOf).join("\n"));
   return { place, items, gone, hash, damage };
@@ -75,6 +82,8 @@ export type TrustedFile =
       readonly sha256: string;
       /** What it names, by its path from the project's top: nothing else of the project that it names is trusted. */
       readonly named: ReadonlyMap<string, BroughtFile>;
+      /** The file itself, and what it names. */
+      readonly files: readonly BroughtFile[];
       readonly top: string;
     }
   | {
@@ -100,7 +109,8 @@ export async function trustedFile(owner: TrustOwner, workspace: string, kind: Ki
   const { standing } = itemOf(brought, record);
   if (standing !== "trusted") return { state: "untrusted", file, why: damage ?? WHY[standing], text };
   const byPath = new Map(named.map((each) => [each.path, each]));
-  return { state: "trusted", file, text, sha256: hash, named: byPath, top: place.top };
+  const { files } = brought;
+  return { state: "trusted", file, text, sha256: hash, named: byPath, files, top: place.top };
 }
 
 const WHY = {
@@ -125,7 +135,12 @@ const sha256 = (text: string): string => createHash("sha256").update(text).diges
 const digestOf = ({ kind, files }: { readonly kind: Kind; readonly files: readonly BroughtFile[] }): string =>
   sha256(JSON.stringify([kind, ...files.map((file) => [file.path, file.sha256])]));
 
-const fileForm = z.strictObject({ path: z.string(), text: z.string(), sha256: z.string() });
+const fileForm = z.strictObject({
+  path: z.string(),
+  text: z.string(),
+  sha256: z.string(),
+  bytes: z.int().optional(),
+});
 const recordForm = z.strictObject({
   form: z.literal(1),
   top: z.string(),
@@ -155,7 +170,7 @@ function readRecord(owner: TrustOwner, place: ProjectPlace): RecordRead {
     const record = recordForm.parse(JSON.parse(ownText(file, owner.uid)));
     const wrong = record.trusted
       .flatMap(({ files }) => files)
-      .find((each) => sha256(each.text) !== each.sha256);
+      .find((each) => each.bytes === undefined && sha256(each.text) !== each.sha256);
     if (record.top !== place.top || wrong !== undefined) throw new Error("it is damaged");
     return record.dev === place.dev && record.ino === place.ino ? { record, damage: undefined } : NOTHING;
   } catch (thrown) {

@@ -30,6 +30,7 @@ export function applyRules(rules: UserRules, judged: Judged): readonly Ruling[] 
   const rulings = [...judged.rulings];
   const extra: Ruling[] = [];
   for (const rule of rules) {
+    if (rule.tool !== null) continue;
     if (asksForCommand(rule) && !judged.calls.some((called) => fitsCommand(rule, called))) continue;
     if (rule.decision === "allow") extra.push(...allowed(rule, judged, rulings));
     else extra.push(...tightened(rule, judged));

@@ -29,9 +29,20 @@ interface Around {
 export const isOwnHost = (host: string): boolean =>
   /^(?:localhost|127(?:\.\d{1,3}){3}|0\.0\.0\.0|\[::1\])$/.test(host);
 
-/** All hosts are granted: by name, or below a name given with `*.` in front. */
-export const areGranted = (hosts: readonly string[], granted: readonly Grant[]): boolean =>
-  hosts.length > 0 && hosts.every((host) => granted.some((grant) => coversHost(grant, plainHost(host))));
+/** All hosts are granted, and none denied: by name, or below a name given with `*.` in front. */
+export const areGranted = (
+  hosts: readonly string[],
+  granted: readonly Grant[],
+  denied: readonly string[],
+): boolean =>
+  hosts.length > 0 &&
+  hosts
+    .map(plainHost)
+    .every(
+      (name) =>
+        granted.some((grant) => coversHost(grant, name)) &&
+        !denied.some((host) => coversHost({ host }, name)),
+    );
 
 const plainHost = (host: string): string => host.toLowerCase().replace(/^\[(.*)\]$/, "$1");
 

@@ -38,6 +38,8 @@ export interface CommandContext {
    * contained.
    */
   readonly granted?: readonly string[];
+  /** Hosts that it may not, whatever is granted. */
+  readonly denied?: readonly string[];
 }
 
 export interface CommandDecision extends Decision {

@@ -70,7 +70,7 @@ const rule = (id: string, reason: string, worth: Worth): Rule => ({ id, reason, 
 
 type NetworkEffect = Extract<Effect, { readonly kind: "network" }>;
 
-function networkRule({ by, hosts, inside }: NetworkEffect, { granted }: Places): Rule {
+function networkRule({ by, hosts, inside }: NetworkEffect, { granted, denied }: Places): Rule {
   if (inside === true)
     return rule("network", `${by} listens, or tells of the network of its own machine`, CONTAINED);
   const own = hosts.length > 0 && hosts.every(isOwnHost);
@@ -79,7 +79,7 @@ function networkRule({ by, hosts, inside }: NetworkEffect, { granted }: Places):
     : rule(
         "network",
         `${by} reaches the network${toHosts(hosts)}`,
-        areGranted(hosts, granted) ? CONTAINED : ASKED,
+        areGranted(hosts, granted, denied) ? CONTAINED : ASKED,
       );
 }
 
@@ -93,6 +93,8 @@ export interface Places {
   readonly home: string;
   /** Hosts that the box may reach. */
   readonly granted: readonly Grant[];
+  /** Hosts that it may not reach, whatever is granted. */
+  readonly denied: readonly string[];
   /** Presets whose registries it may reach. */
   readonly presets: ReadonlySet<string>;
   /** A folder or file whose code counts as the project's own. */
@@ -338,6 +340,7 @@ interface Context {
   readonly home: string;
   readonly ignore?: IgnoreRules;
   readonly granted?: readonly string[];
+  readonly denied?: readonly string[];
 }
 
 const KINDS: Readonly<Record<PlaceKind, PathFacts["kind"]>> = {
@@ -356,13 +359,14 @@ const KINDS: Readonly<Record<PlaceKind, PathFacts["kind"]>> = {
 const FOREIGN = /\/(?:node_modules|\.git|vendor|site-packages)(?:\/|$)/i;
 
 export function placesFor(context: Context): Places {
-  const { workspace, home, granted = [] } = context;
+  const { workspace, home, granted = [], denied = [] } = context;
   const isProject = (path: Place): boolean =>
     path !== null && isInside(workspace, path) && !FOREIGN.test(path.slice(workspace.length));
   return {
     workspace,
     home,
-    granted: granted.flatMap(hostGrant),
+    granted: hostGrants(granted),
+    denied,
     presets: new Set(granted.map(presetIn).filter(isPreset)),
     isProject,
     facts: (path, op) => factsOf(path, op, context),
@@ -373,10 +377,11 @@ export function placesFor(context: Context): Places {
 const presetIn = (text: string): string => text.split("=", 1)[0] ?? "";
 
 /** A preset names no host. */
-function hostGrant(text: string): readonly Grant[] {
-  const read = readGrant(text);
-  return read.kind === "grant" ? [read.grant] : [];
-}
+export const hostGrants = (granted: readonly string[]): readonly Grant[] =>
+  granted.flatMap((text) => {
+    const read = readGrant(text);
+    return read.kind === "grant" ? [read.grant] : [];
+  });
 
 const PATTERN = /[*?[]/;
 

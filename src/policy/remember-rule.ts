@@ -164,7 +164,7 @@ interface Naming {
 }
 
 /** Paths as a rule writes them, without those that would be patterns. */
-const pathTexts = (paths: readonly string[], { workspace, home, relative }: Naming): string[] =>
+export const pathTexts = (paths: readonly string[], { workspace, home, relative }: Naming): string[] =>
   [...new Set(paths)]
     .filter((path) => !/[*?[\]\\]/.test(path))
     .map((path) => {

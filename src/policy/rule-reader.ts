@@ -92,9 +92,23 @@ interface Mistake {
 }
 
 function mistakeIn(form: RuleForm): Mistake | undefined {
-  const { prefix, arg, effect, path, host, decision, exact, match = [] } = form;
+  const { prefix, arg, effect, path, host, decision, exact, match = [], tool } = form;
+  const others = Object.entries({
+    prefix,
+    arg,
+    effect,
+    path,
+    host,
+    exact,
+    match: form.match,
+    notMatch: form.notMatch,
+  });
+  if (tool !== undefined) {
+    const second = others.find(([, value]) => value !== undefined);
+    return second && { key: second[0], message: "a rule for tools has the condition tool alone" };
+  }
   if ([prefix, arg, effect, path, host].every((each) => each === undefined))
-    return { key: "", message: "the rule has no condition: give a prefix, arg, effect, path or host" };
+    return { key: "", message: "the rule has no condition: give a prefix, arg, effect, path, host or tool" };
   if (exact === true && prefix === undefined)
     return { key: "exact", message: "belongs to a prefix, and there is none" };
   if (decision === "allow" && match.length === 0)
@@ -141,6 +155,7 @@ function ruleFrom(form: RuleForm, id: string): UserRule | string {
     effect: optional(listOf(form.effect)),
     path: optional(path.flatMap(({ pattern }) => pattern ?? [])),
     host: optional(listOf(form.host).map((each) => readWildcard(each.toLowerCase()))),
+    tool: optional(listOf(form.tool).map(readWildcard)),
   };
 }
 
@@ -152,6 +167,7 @@ interface TooBroad {
 
 function whyTooBroad(rule: UserRule): TooBroad | undefined {
   if (rule.decision !== "allow") return undefined;
+  if (rule.tool !== null) return broadTool(rule);
   return broadPrefix(rule) ?? broadEffect(rule) ?? broadPath(rule) ?? broadHost(rule);
 }
 
@@ -232,3 +248,9 @@ function broadHost({ host }: UserRule): TooBroad | undefined {
     ? blame("host", 'takes in too many hosts: a name, or "*.example.com"')
     : undefined;
 }
+
+/** Of a server's tools all may be allowed, of all tools not: a name begins with what the user gave it. */
+const broadTool = ({ tool }: UserRule): TooBroad | undefined =>
+  tool?.some(([first = ""]) => first === "") === true
+    ? blame("tool", 'takes in every tool: a name, or "server__*"')
+    : undefined;

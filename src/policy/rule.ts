@@ -19,6 +19,8 @@ export interface UserRule {
   readonly effect: readonly string[] | null;
   readonly path: readonly PathPattern[] | null;
   readonly host: readonly Wildcard[] | null;
+  /** Names of tools, with `*` for any text. Such a rule has no other condition, and concerns no command and no path. */
+  readonly tool: readonly Wildcard[] | null;
 }
 
 /** In the order of the files; the order has no effect on decisions. */
@@ -180,6 +182,7 @@ export const ruleForm = z.strictObject(
     effect: oneOrMore("the name of an effect").optional(),
     path: oneOrMore('a path, such as "src/**", "~/notes/**" or "/etc/hosts"').optional(),
     host: oneOrMore('a host, such as "example.com" or "*.example.com"').optional(),
+    tool: oneOrMore('the name of a tool, such as "web_fetch" or "tracker__*"').optional(),
     decision: z.enum(VERDICTS, `expected one of ${VERDICTS.join(", ")}`),
     reason: z
       .string("expected why the rule is there, in words")

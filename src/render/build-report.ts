@@ -1,7 +1,12 @@
+import { canaryWords } from "../core/behaviour.ts";
 import type { AuditVerdict } from "../core/audit.ts";
 import { formatDuration } from "../core/bounds.ts";
 import type { AgentEvent, Denial } from "../core/events.ts";
+import { hookWords } from "../core/hook-form.ts";
+import type { Plan } from "../core/work-plan.ts";
 import type { SessionInfo } from "../core/session.ts";
+import { inertJson } from "../core/visible.ts";
+import { type RequestReport, requestOf } from "./request-figures.ts";
 import { targetOf } from "./tty/call-lines.ts";
 import type {
   CallReport,
@@ -47,8 +52,12 @@ class RunBuilder {
   readonly #calls = new Map<string, Mutable<CallReport>>();
   readonly #all: CallReport[] = [];
   readonly #network = new Map<string, Reached>();
+  readonly #requests: RequestReport[] = [];
+  /** Of each agent; a subagent counts its own. */
+  readonly #turnOf = new Map<string | null, number>();
   #last: number;
   #intent: string | null = null;
+  #plan: Plan = [];
   #end: Of<"run.finished"> | undefined;
 
   constructor(at: number, started: Of<"run.started">) {
@@ -63,12 +72,20 @@ class RunBuilder {
     const { agent = null } = event;
     switch (event.type) {
       case "turn.started":
+        this.#turnOf.set(agent, event.turn);
         if (agent === null) this.#turns.push({ turn: event.turn, at, steps: [] });
         return;
       case "intent":
         this.#intent = event.intent;
         break;
+      case "model.aside":
+        this.#requests.push(requestOf(event, this.#turnOf.get(agent) ?? 0));
+        return;
+      case "plan":
+        this.#plan = event.steps;
+        return;
       case "model.finished":
+        this.#requests.push(requestOf(event, this.#turnOf.get(agent) ?? 0));
         this.#push({ kind: "said", at, agent, text: event.text, usage: event.usage, ms: event.ms });
         return;
       case "run.finished":
@@ -98,6 +115,7 @@ class RunBuilder {
       model,
       resumed,
       intent: this.#intent,
+      plan: this.#plan,
       started: this.#at,
       last: this.#last,
       end: this.#end === undefined ? null : endOf(this.#end),
@@ -105,6 +123,7 @@ class RunBuilder {
       refusals: this.#end?.denials ?? this.#all.flatMap(deniedIn),
       limits: this.#limits(),
       hosts: this.#all.flatMap(hostsIn),
+      requests: this.#requests,
       network: [...this.#network.values()],
     };
   }
@@ -154,10 +173,11 @@ const LIMITS = ["timeout", "memory", "pids", "disk"] as const;
 
 function endOf(event: Of<"run.finished">): RunEnd {
   const { status, exit_code, reason, answer, turns, tool_calls, usage, changes } = event;
-  const { handoff, quarantined = [], commits = [], staged = [] } = event;
+  const { handoff, quarantined = [], commits = [], staged = [], installed = null } = event;
+  const recorded = event.recorded === undefined ? {} : { recorded: event.recorded };
   const { quarantined_total = quarantined.length, commits_total = commits.length } = event;
-  const beside = { handoff, quarantined, quarantined_total, commits, commits_total, staged };
-  return { status, exit_code, reason, answer, turns, tool_calls, usage, changes, ...beside };
+  const beside = { handoff, quarantined, quarantined_total, commits, commits_total, staged, installed };
+  return { status, exit_code, reason, answer, turns, tool_calls, usage, changes, ...beside, ...recorded };
 }
 
 function verdictOf(event: Of<"call.decided">): NonNullable<CallReport["verdict"]> {
@@ -195,13 +215,23 @@ function remarkOf(event: AgentEvent): Pick<Remark, "tone" | "text"> | undefined 
       };
     case "call.parked":
       return { tone: "warning", text: `waits for a word: ${event.tool} ${event.text}` };
+    case "call.edited":
+      return { tone: "warning", text: `the user had it run with: ${inertJson(event.args)}` };
     case "approval":
       return {
         tone: "warning",
         text: `${event.by} said ${event.said === "deny" ? "no" : `yes (${event.said})`} to: ${event.text}`,
       };
+    case "canary":
+      return { tone: "error", text: canaryWords(event) };
+    case "task":
+      return taskOf(event);
     case "notice":
       return { tone: "warning", text: event.text };
+    case "hook":
+      return hookWords(event) === ""
+        ? undefined
+        : { tone: event.did === "failed" ? "warning" : "quiet", text: hookWords(event) };
     case "compaction":
       return compactionOf(event);
     case "rolled_back":
@@ -209,6 +239,17 @@ function remarkOf(event: AgentEvent): Pick<Remark, "tone" | "text"> | undefined 
     default:
       return undefined;
   }
+}
+
+/** Of one that somebody waits for its call tells the end. */
+function taskOf({
+  task,
+  status,
+  text,
+}: Extract<AgentEvent, { readonly type: "task" }>): Pick<Remark, "tone" | "text"> | undefined {
+  if (task === undefined && status !== "begun") return undefined;
+  const how = `${task ?? "task"} ${status}${text === "" ? "" : `: ${text}`}`;
+  return { tone: status === "begun" || status === "done" ? "quiet" : "warning", text: how };
 }
 
 function compactionOf({

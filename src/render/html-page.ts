@@ -1,6 +1,7 @@
 import { formatDuration } from "../core/bounds.ts";
 import { cutText, type Html, markup } from "./html-escape.ts";
 import { pill, runCards } from "./html-run.ts";
+import { REQUEST_STYLE } from "./request-figures.ts";
 import {
   auditWords,
   callsOf,
@@ -93,7 +94,7 @@ ${SAFE}
 ${REPORT_MARK}
 <meta name="referrer" content="no-referrer">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<style>${STYLE}</style>
+<style>${STYLE}${REQUEST_STYLE}</style>
 `;
 
 /** A report as a self-contained file. */

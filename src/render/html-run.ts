@@ -3,6 +3,7 @@ import { countsOf, UNSEEN } from "../core/changes.ts";
 import type { RunChanges } from "../core/events.ts";
 import { targetOf } from "./tty/call-lines.ts";
 import { cutText, type Html, markup } from "./html-escape.ts";
+import { requestsCard } from "./request-figures.ts";
 import {
   besideWords,
   type CallReport,
@@ -10,6 +11,8 @@ import {
   counted,
   endWords,
   momentWords,
+  packageWords,
+  planWords,
   type RunEnd,
   type RunReport,
   statusWords,
@@ -46,12 +49,26 @@ export function runCards(run: RunReport, place: Place): Html {
       ${end === null || end.answer === null ? undefined : markup`<p class="said">${cutText(end.answer)}</p>`}
       ${costs(run)}
     </section>
+    ${requestsCard(run.requests)} ${planCard(run)}
     ${end === null ? undefined : changesCard(end.changes, end.tool_calls)}
-    ${end === null ? undefined : besideCard(end)}
+    ${end === null ? undefined : besideCard(end)} ${end === null ? undefined : installedCard(end)}
     <section class="card">
       <h2>What happened</h2>
       ${timeBar(run)} ${run.turns.map((turn) => turnSection(turn, run.started))}
     </section>`;
+}
+
+/** What the model had set out to do. */
+function planCard({ plan }: RunReport): Html | undefined {
+  if (plan.length === 0) return undefined;
+  const { counts, steps } = planWords(plan);
+  return markup`<section class="card">
+    <h2>Plan</h2>
+    <p class="soft">${counts}</p>
+    <ul>
+      ${steps.map(({ text, word }) => markup`<li>${pill(word)} ${text}</li>`)}
+    </ul>
+  </section>`;
 }
 
 function costs({ started, last, end, turns }: RunReport): Html {
@@ -112,11 +129,12 @@ function changesCard(changes: RunChanges | null, calls: number): Html | undefine
 
 /** Changes in the workspace beside the calls, and the paths to check. */
 function besideCard(end: RunEnd): Html | undefined {
-  const { moved, commits, looks } = besideWords(end);
+  const { moved, commits, looks, recorded } = besideWords(end);
   const lists = [
     ["Made in the box and moved out of the workspace", moved],
     ["Committed for commands of the box", commits],
     ["To look at before anything is run there", looks],
+    ["Recorded: rules and hosts that would have sufficed", recorded],
   ] as const;
   const told = lists.filter(([, lines]) => lines.length > 0);
   if (told.length === 0) return undefined;
@@ -129,6 +147,18 @@ function besideCard(end: RunEnd): Html | undefined {
           </ul>
           ${lines.length > MAX_PATHS ? markup`<p class="soft">and ${lines.length - MAX_PATHS} more: harness report --json</p>` : undefined}`,
     )}
+  </section>`;
+}
+
+function installedCard(end: RunEnd): Html | undefined {
+  const [counts, ...packages] = packageWords(end);
+  if (counts === undefined) return undefined;
+  return markup`<section class="card">
+    <h2>Installed</h2>
+    <p class="soft">${counts}</p>
+    <ul class="paths">
+      ${packages.map((line) => markup`<li>${line}</li>`)}
+    </ul>
   </section>`;
 }
 

@@ -1,9 +1,12 @@
 import type { AuditVerdict } from "../core/audit.ts";
 import { formatSize } from "../core/bounds.ts";
 import type { Mode } from "../core/decision.ts";
-import type { AgentEvent, Denial, RunStatus } from "../core/events.ts";
+import type { AgentEvent, Denial, Recorded, RunStatus } from "../core/events.ts";
+import { type Installed, installedWords } from "../core/installed.ts";
 import type { Usage } from "../core/messages.ts";
+import { type Plan, planCounts, type PlanStep } from "../core/work-plan.ts";
 import type { SessionInfo } from "../core/session.ts";
+import type { RequestReport } from "./request-figures.ts";
 
 type Of<T extends AgentEvent["type"]> = Extract<AgentEvent, { readonly type: T }>;
 type Own<T extends AgentEvent["type"], K extends keyof Of<T>> = Pick<Of<T>, K>;
@@ -27,12 +30,16 @@ export interface RunReport {
   readonly model: string;
   readonly resumed: boolean;
   readonly intent: string | null;
+  /** As it stood at the end; empty where there was none. */
+  readonly plan: Plan;
   readonly started: number;
   /** Time of the last event. */
   readonly last: number;
   /** Null when there is no end: the run was killed, or is still going on. */
   readonly end: RunEnd | null;
   readonly turns: readonly TurnReport[];
+  /** What the model was asked, those requests included that are no turn. */
+  readonly requests: readonly RequestReport[];
   readonly refusals: readonly Denial[];
   readonly limits: readonly string[];
   readonly hosts: readonly HostTried[];
@@ -44,7 +51,13 @@ export type RunEnd = Own<
   "run.finished",
   "status" | "exit_code" | "reason" | "answer" | "turns" | "tool_calls" | "usage" | "changes" | "handoff"
 > &
-  Required<Own<"run.finished", "quarantined" | "quarantined_total" | "commits" | "commits_total" | "staged">>;
+  Partial<Own<"run.finished", "recorded">> &
+  Required<
+    Own<"run.finished", "quarantined" | "quarantined_total" | "commits" | "commits_total" | "staged">
+  > & {
+    /** Null where no registry was granted, or the box could not tell. */
+    readonly installed: Installed | null;
+  };
 
 /** All connections to one host with one outcome. */
 export interface Reached extends Own<
@@ -120,6 +133,7 @@ const BY: Readonly<Record<NonNullable<CallReport["verdict"]>["by"], string>> = {
   contained: "contained",
   person: "by a person",
   nobody: "nobody there to ask",
+  hook: "by a hook",
 };
 
 /** The decision about a call, and who made it. */
@@ -171,8 +185,9 @@ export function besideWords(end: RunEnd): {
   readonly moved: readonly string[];
   readonly commits: readonly string[];
   readonly looks: readonly string[];
+  readonly recorded: readonly string[];
 } {
-  const { quarantined, quarantined_total, commits, commits_total, staged, handoff } = end;
+  const { quarantined, quarantined_total, commits, commits_total, staged, handoff, recorded } = end;
   const moved = quarantined.map(({ from, to }) => (to === null ? `${from}: removed` : `${from} -> ${to}`));
   const made = commits.map(({ hash, subject, files, protected: held }) => {
     const holds = held.length === 0 ? "" : `; the host obeys ${held.join(", ")}`;
@@ -186,7 +201,29 @@ export function besideWords(end: RunEnd): {
       ...(staged.length === 0 ? [] : [`staged, and the host obeys it: ${staged.join(", ")}`]),
     ],
     looks: handoff.map(({ path, tier, reason }) => `${tier === "dangerous" ? "!" : "?"} ${path}: ${reason}`),
+    recorded: recorded === undefined ? [] : recordedWords(recorded),
   };
+}
+
+/** The proposal of `--record`. */
+export function recordedWords(recorded: Recorded): readonly string[] {
+  const { policy, rules, allow_domains, left, refused } = recorded;
+  const aside = [
+    ...(left === 0 ? [] : [`${left} that no rule allows`]),
+    ...(refused === 0 ? [] : [`${refused} refused`]),
+  ];
+  return [
+    `${[counted(rules, "rule"), ...aside].join(", ")}: ${policy}`,
+    ...(allow_domains.length === 0 ? [] : [`hosts: ${allow_domains.join(",")}`]),
+  ];
+}
+
+/** How many packages there are, and the new ones. */
+export function packageWords({ installed }: Pick<RunEnd, "installed">): readonly string[] {
+  if (installed === null) return [];
+  const { new: fresh, packages } = installed;
+  const named = packages.map(({ ecosystem, name, version }) => `${ecosystem} ${name} ${version}`);
+  return [installedWords(installed), ...named, ...moreOf(fresh - named.length)];
 }
 
 /** One line for each host that was reached, and for each that was refused. */
@@ -206,6 +243,21 @@ export function networkWords(network: readonly Reached[]): {
     refused: of("denied").map((each) => `${place(each)}: ${counted(each.times, "time")}: ${each.reason}`),
   };
 }
+
+const STEP_WORDS: Readonly<Record<PlanStep["status"], Worded>> = {
+  done: { tone: "good", text: "done" },
+  doing: { tone: "held", text: "begun" },
+  pending: { tone: "plain", text: "to come" },
+  dropped: { tone: "plain", text: "dropped" },
+};
+
+/** What the model had set out to do, and how far it came. */
+export const planWords = (
+  plan: Plan,
+): { readonly counts: string; readonly steps: readonly (PlanStep & { readonly word: Worded })[] } => ({
+  counts: planCounts(plan),
+  steps: plan.map((step) => ({ ...step, word: STEP_WORDS[step.status] })),
+});
 
 const moreOf = (count: number): readonly string[] => (count > 0 ? [`and ${count} more`] : []);
 

@@ -12,6 +12,7 @@ type Of<T extends AgentEvent["type"]> = Extract<AgentEvent, { readonly type: T }
 
 interface Call {
   readonly tool: string;
+  readonly args: Of<"call.proposed">["args"];
   readonly decided: Of<"call.decided"> | undefined;
 }
 
@@ -38,18 +39,25 @@ export class AuditTrail {
       case "run.started":
         return [this.#started(event)];
       case "call.proposed":
-        this.#calls.set(keyOf(event), { tool: event.tool, decided: undefined });
+        this.#calls.set(keyOf(event), { tool: event.tool, args: event.args, decided: undefined });
         return [];
       case "call.decided":
         return this.#decided(event);
       case "call.ended":
         return this.#ended(event);
+      case "call.edited":
+        return [{ ...plain(event), proposed: this.#calls.get(keyOf(event))?.args }];
+      case "hook":
+        return [this.#hooked(event)];
       case "box.ready":
       case "call.parked":
       case "approval":
       case "check.started":
       case "connection":
+      case "canary":
       case "notice":
+      case "plan":
+      case "task":
       case "compaction":
       case "rolled_back":
         return [plain(event)];
@@ -67,6 +75,7 @@ export class AuditTrail {
       case "thinking":
       case "model.waiting":
       case "model.finished":
+      case "model.aside":
       case "call.missed":
       case "candidate.finished":
         return [];
@@ -82,8 +91,8 @@ export class AuditTrail {
   /** A command is a line that `policy replay` judges again: the text is the one that was judged. */
   #decided(event: Of<"call.decided">): readonly AuditEntry[] {
     const { call, decision, contained, rules, runs, by, judged } = event;
-    const tool = this.#calls.get(keyOf(event))?.tool ?? "";
-    this.#calls.set(keyOf(event), { tool, decided: event });
+    const { tool, args } = this.#calls.get(keyOf(event)) ?? { tool: "", args: {} };
+    this.#calls.set(keyOf(event), { tool, args, decided: event });
     const said = { call, tool, decision, contained, rules, runs, by, ...this.#place };
     const { commands = [], folder, ...touched } = judged ?? {};
     const where = folder === undefined ? {} : { folder };
@@ -92,6 +101,19 @@ export class AuditTrail {
         ? [{ kind: "decision", ...said, ...touched }]
         : commands.map((command) => ({ kind: "decision", command, ...where, ...said, ...touched }));
     return runs ? [...lines, { kind: "call.started", call, tool }] : lines;
+  }
+
+  /** Where arguments were replaced both are there: the line of the decision is about the later ones. */
+  #hooked(event: Of<"hook">): AuditEntry {
+    const { event: on, ...own } = event;
+    const proposed = event.args === undefined ? undefined : this.#argsOf(event);
+    return { ...plain(own), on, ...(proposed === undefined ? {} : { proposed }) };
+  }
+
+  #argsOf({ call, agent }: Of<"hook">): unknown {
+    return call === undefined
+      ? undefined
+      : this.#calls.get(keyOf({ call, ...(agent === undefined ? {} : { agent }) }))?.args;
   }
 
   /** The text itself stands with the session; its hash ties it to this line. */

@@ -56,14 +56,19 @@ class Store implements SessionStore {
     this.#quota = quota;
   }
 
-  create({ workspace, mode, provider, model, title }: SessionAbout): Session {
+  create({ workspace, mode, provider, model, title }: SessionAbout, reserved?: string): Session {
     const about = { workspace, mode, provider, model, title };
-    for (;;) {
-      const id = newId(this.#clock.now());
+    for (let tried = 0; ; tried += 1) {
+      if (tried > 0 && reserved !== undefined) throw new Error(`session ${reserved} is there already`);
+      const id = reserved ?? newId(this.#clock.now());
       const started = this.#clock.stamp(id);
       const row = { id, ...about, started, changed: started, messages: 0 };
       if (this.#db.insert("sessions", row, "OR IGNORE") === 1) return this.#session(id);
     }
+  }
+
+  reserve(): string {
+    return newId(this.#clock.now());
   }
 
   open(id: string): Session {

@@ -138,7 +138,7 @@ class StoredSteps implements Steps {
     this.#clock = clock;
   }
 
-  begin({ kind, call, turn, before, target }: Omit<Step, "step" | "at" | "after">): number {
+  begin({ kind, call, turn, before, target }: Omit<Step, "step" | "at" | "after" | "ended">): number {
     return this.#db.atomically(() => {
       const sql = "SELECT coalesce(max(step), 0) + 1 AS next FROM checkpoints WHERE session = ?";
       const step = (this.#db.get(sql, this.#session) as { next: number } | undefined)?.next ?? 1;
@@ -150,10 +150,13 @@ class StoredSteps implements Steps {
 
   end(step: number, { before, after }: { readonly before: string; readonly after: string }): void {
     this.#db.run(
-      "UPDATE checkpoints SET before_tree = ?, after_tree = ?, ended = ? WHERE session = ? AND step = ?",
+      `UPDATE checkpoints SET before_tree = ?, after_tree = ?,
+         ended = max(?, (SELECT coalesce(max(ended), 0) + 1 FROM checkpoints WHERE session = ?))
+       WHERE session = ? AND step = ?`,
       before,
       after,
       this.#clock.now(),
+      this.#session,
       this.#session,
       step,
     );
@@ -161,7 +164,7 @@ class StoredSteps implements Steps {
 
   all(): readonly Step[] {
     return this.#db.all(
-      `SELECT step, kind, call, turn, at, before_tree AS before, after_tree AS after, target
+      `SELECT step, kind, call, turn, at, before_tree AS before, after_tree AS after, ended, target
        FROM checkpoints WHERE session = ? ORDER BY step`,
       this.#session,
     ) as readonly Step[];
@@ -221,6 +224,8 @@ function projectRecord(db: Database, row: Row, record: SessionRecord, before: nu
     case "pinned":
     case "seen":
     case "shell":
+    case "plan":
+    case "tasks":
     case "parked":
     case "answered":
   }

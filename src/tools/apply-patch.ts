@@ -20,6 +20,7 @@ export const applyPatchTool = (context: ToolContext): AnyTool =>
       "Change several files you have read, all or none: a unified diff, or *** Begin Patch / *** Add|Update|Delete File: path / *** Move to: path / @@ / *** End Patch.",
     input,
     beside: false,
+    shown: ({ patch }) => patch,
     where: "stated",
     state: ({ patch }) => {
       const read = readPatch(patch);

@@ -2,7 +2,7 @@ import * as z from "zod";
 import type { Box } from "../core/ports.ts";
 import { type AnyTool, anyTool, type Facts, NO_FACTS, type ToolResult } from "../core/tool.ts";
 import type { ToolContext, ShellState } from "./tool-context.ts";
-import { count, flag, forgiving } from "./forgiving-input.ts";
+import { count, flag, forgiving, isGiven } from "./forgiving-input.ts";
 import { type Advise, adviseOnce, asResult, endingOf } from "./shell/command-ending.ts";
 import { jobBook, type Jobs } from "./shell/shell-jobs.ts";
 import { judgedText, KEEP, wordsOf } from "./shell/command-words.ts";
@@ -24,10 +24,6 @@ const input = forgiving(
       { error: 'give one of "command", "job" and "restart"' },
     ),
 );
-
-/** Some models send an empty text for a field that they leave out. */
-const isGiven = (value: string | true | undefined): value is string | true =>
-  value !== undefined && value !== "";
 
 type Input = z.infer<typeof input>;
 

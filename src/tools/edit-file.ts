@@ -6,7 +6,7 @@ import { type ToolContext, absolute, shown } from "./tool-context.ts";
 import { failed, ok, refusal } from "./tool-results.ts";
 import { flag, forgiving, listOf } from "./forgiving-input.ts";
 import { knownContent, readsUnseen, wrote } from "./seen-content.ts";
-import { boundedDiff, compactDiff, type Edit, replaced } from "./edits/text-edit.ts";
+import { boundedDiff, compactDiff, type Edit, linesOf, replaced } from "./edits/text-edit.ts";
 const one = forgiving(z.strictObject({ old: z.string(), new: z.string(), all: flag.optional() }));
 
 const input = forgiving(
@@ -39,6 +39,7 @@ export const editFileTool = (context: ToolContext): AnyTool =>
       const writes = [absolute(context.workspace, path)];
       return { ...NO_FACTS, reads: readsUnseen(context, writes), writes };
     },
+    shown: (given) => editsOf(given).map(editLines).join("\n"),
     run: ({ path, ...given }, box) =>
       edit({ context, box }, absolute(context.workspace, path), editsOf(given)),
   });
@@ -54,6 +55,9 @@ function editsOf({ old, new: young, all = false, edits = [] }: Given): readonly 
     all,
   }));
 }
+
+const editLines = ({ old, new: young, all }: Edit): string =>
+  `@@ ${all ? "every occurrence" : "one place"} @@\n${linesOf(old, young)}`;
 
 interface At {
   readonly context: ToolContext;

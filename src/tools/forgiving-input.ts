@@ -54,6 +54,10 @@ function tidied(value: unknown, known: ReadonlySet<string>): unknown {
 const isComment = (name: string, value: unknown, known: ReadonlySet<string>): boolean =>
   value === undefined || (typeof value === "string" && COMMENTARY.has(name) && !known.has(name));
 
+/** Some models send an empty text for a field that they leave out. */
+export const isGiven = (value: string | true | undefined): value is string | true =>
+  value !== undefined && value !== "";
+
 export const flag = z.preprocess(
   (value) => (value === "true" ? true : value === "false" ? false : value),
   z.boolean(),

@@ -1,5 +1,6 @@
 import type { AnyTool } from "../core/tool.ts";
 import { applyPatchTool } from "./apply-patch.ts";
+import { askUserTool } from "./ask-user.ts";
 import { bashTool } from "./bash.ts";
 import type { ToolContext } from "./tool-context.ts";
 import { editFileTool } from "./edit-file.ts";
@@ -8,11 +9,34 @@ import { grepTool } from "./grep.ts";
 import { listDirTool } from "./list-dir.ts";
 import { noteTool } from "./note.ts";
 import { notesTool } from "./notes.ts";
+import { planTool } from "./plan.ts";
 import { readFileTool } from "./read-file.ts";
 import { semanticSearchTool } from "./semantic-search.ts";
 import { showFullTool } from "./show-full.ts";
 import { taskTool } from "./task.ts";
 import { writeFileTool } from "./write-file.ts";
+
+/** Names that nothing else may have, whether they are offered or not. */
+export const BUILT_IN: ReadonlySet<string> = new Set([
+  "read_file",
+  "list_dir",
+  "glob",
+  "grep",
+  "edit_file",
+  "write_file",
+  "apply_patch",
+  "bash",
+  "show_full",
+  "note",
+  "notes",
+  "semantic_search",
+  "task",
+  "plan",
+  "ask_user",
+  "skill",
+  "web_search",
+  "web_fetch",
+]);
 
 /** The order is fixed: the list is part of the prompt prefix that servers cache. */
 export function toolsFor(context: ToolContext): readonly AnyTool[] {
@@ -29,6 +53,8 @@ export function toolsFor(context: ToolContext): readonly AnyTool[] {
     noteTool(context),
     notesTool(context),
     ...(context.index === undefined ? [] : [semanticSearchTool(context.index)]),
-    ...(context.spawn === undefined ? [] : [taskTool(context.spawn)]),
+    ...(context.plan === undefined ? [] : [planTool(context.plan)]),
+    ...(context.subagents === undefined ? [] : [taskTool(context.subagents)]),
+    ...(context.person === undefined ? [] : [askUserTool(context.person)]),
   ];
 }

@@ -1,3 +1,4 @@
+import type { Plan } from "../core/work-plan.ts";
 import type { Index } from "../core/ports.ts";
 import type { Notes, Outputs } from "../core/session.ts";
 import type { ToolResult } from "../core/tool.ts";
@@ -22,11 +23,32 @@ export interface ShellState {
   move(folder: string, env: Readonly<Record<string, string>>): void;
 }
 
-/** Runs a part of the task with separate messages; only the last answer comes back. */
-export type Spawn = (
-  part: { readonly prompt: string; readonly maxTurns: number },
+/** A part of the task, for an agent with separate messages. */
+export interface Part {
+  readonly prompt: string;
+  readonly maxTurns: number;
+}
+
+export interface TaskLook {
+  readonly id: string;
+  /** How long to wait for its end. */
+  readonly waitMs: number;
+  readonly cancel: boolean;
+}
+
+export interface Subagents {
+  /** Only the last answer comes back. */
+  run(part: Part, signal: AbortSignal): Promise<ToolResult>;
+  /** It runs beside whoever began it, and ends with the run at the latest. */
+  begin(part: Part, signal: AbortSignal): ToolResult;
+  look(look: TaskLook, signal: AbortSignal): Promise<ToolResult>;
+}
+
+/** A person's own words, or one of the choices; undefined where they gave none. */
+export type AskPerson = (
+  asked: { readonly question: string; readonly choices: readonly string[] },
   signal: AbortSignal,
-) => Promise<ToolResult>;
+) => Promise<string | undefined>;
 
 /** State that the tools of one agent share. The box is not part of it: it comes with each call. */
 export interface ToolContext {
@@ -43,8 +65,12 @@ export interface ToolContext {
   /** Time limit of a command that names none. */
   readonly timeoutMs: number;
   readonly index?: Index;
+  /** Only the parent has one: what a person is shown is what the whole run is about. */
+  readonly plan?: (plan: Plan) => void;
   /** Only the parent has it: a subagent starts no other. */
-  readonly spawn?: Spawn;
+  readonly subagents?: Subagents;
+  /** Only where one is there, and only the main agent has it. */
+  readonly person?: AskPerson;
 }
 
 /** Absolute, without `.` or `..`: the judged path is the path that is used. */

@@ -6,7 +6,7 @@ import { type ToolContext, absolute, shown } from "./tool-context.ts";
 import { ok, refusal } from "./tool-results.ts";
 import { forgiving } from "./forgiving-input.ts";
 import { knownContent, wrote } from "./seen-content.ts";
-import { boundedDiff, compactDiff } from "./edits/text-edit.ts";
+import { boundedDiff, compactDiff, linesOf } from "./edits/text-edit.ts";
 
 const input = forgiving(z.strictObject({ path: z.string(), content: z.string() }));
 
@@ -18,6 +18,7 @@ export const writeFileTool = (context: ToolContext): AnyTool =>
     beside: false,
     where: "box",
     facts: ({ path }) => ({ ...NO_FACTS, writes: [absolute(context.workspace, path)] }),
+    shown: ({ content }) => `@@ all of the file @@\n${linesOf("", content)}`,
     run: ({ path, content }, box) => write({ context, box }, absolute(context.workspace, path), content),
   });
 

@@ -69,8 +69,20 @@ test("a yes for the session is for every call of the same", async () => {
 test("a no holds for its call, whatever the policy says of it by then", () => {
   const refusing = remembering({ always: [], once: { question: question(), runs: false } }, parking);
   const other: Question = { ...question(), decision: { decision: "allow", contained: true, rules: [] } };
-  assert.equal(refusing.refuses?.(other), true);
-  assert.equal(refusing.refuses?.({ ...other, call: "c2" }), false);
+  assert.deepEqual(refusing.refuses?.(other), { runs: false, by: "person", reason: "" });
+  assert.equal(refusing.refuses?.({ ...other, call: "c2" }), undefined);
   const allowing = remembering({ always: [], once: { question: question(), runs: true } }, parking);
-  assert.equal(allowing.refuses?.(other), false);
+  assert.equal(allowing.refuses?.(other), undefined);
+});
+
+test("a yes to a call is for its arguments, where its text does not tell them too", async () => {
+  const tool = { tool: "tracker__close", text: "tracker__close" };
+  const asked = question({ ...tool, args: { id: 7, why: { a: 1, b: 2 } } });
+  const answer = (args: Question["args"]) =>
+    remembering({ always: [], once: { question: asked, runs: true } }, parking).ask(
+      question({ ...tool, args }),
+      NEVER,
+    );
+  assert.equal(await answer({ id: 8, why: { a: 1, b: 2 } }), "waits");
+  assert.deepEqual(await answer({ id: 7, why: { a: 1, b: 2 } }), { runs: true, by: "person", reason: "" });
 });

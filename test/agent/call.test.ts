@@ -1,17 +1,19 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import * as z from "zod";
+import type { AgentContext } from "../../src/agent/agent-context.ts";
 import { unattended } from "../../src/agent/approvers.ts";
 import { work } from "../../src/agent/loop.ts";
-import type { Checkpoints } from "../../src/core/checkpoint-port.ts";
-import type { Approver } from "../../src/core/ports.ts";
+import { type Checkpoints, NO_CHECKPOINTS } from "../../src/core/checkpoint-port.ts";
+import type { GrantSaid } from "../../src/core/network.ts";
+import type { Answer, Approver, Question } from "../../src/core/ports.ts";
 import { anyTool, NO_FACTS, type ToolResult } from "../../src/core/tool.ts";
 import { fakeAgent } from "../fakes/agent.ts";
 
 /** What became of commands that one reply calls: those that ran, and how each ended. */
 async function played(
   commands: readonly string[],
-  over: { readonly approver?: Approver; readonly checkpoints?: Checkpoints } = {},
+  over: Partial<Pick<AgentContext, "approver" | "checkpoints" | "grant">> = {},
 ) {
   const ran: string[] = [];
   const shell = anyTool({
@@ -33,6 +35,8 @@ async function played(
     ran,
     kinds: agent.ended.map(({ kind }) => kind),
     refused: agent.ended.filter((each) => each.refused),
+    results: agent.history.messages.flatMap((each) => (each.role === "tool" ? [each.text] : [])),
+    events: agent.events,
   };
 }
 
@@ -74,6 +78,39 @@ test("a person's word counts for what is asked", async () => {
       ["ok", "ok", "denied"],
     ],
   );
+});
+
+test("what is granted with a yes is there before the call, and ends with it where it is for that call", async () => {
+  const command = "curl http://x.example";
+  const playing = async (term: GrantSaid["for"], fails = false) => {
+    const steps: string[] = [];
+    const grant: GrantSaid = { domains: ["x.example"], for: term };
+    const { ran, kinds } = await played([command], {
+      approver: {
+        ask: (question) => {
+          steps.push(`asked: ${question.grants?.join() ?? ""}`);
+          return Promise.resolve({ runs: true, by: "person", reason: "", grant });
+        },
+      },
+      grant: ({ domains }) => {
+        if (fails) return Promise.reject(new Error("no such registry"));
+        steps.push(`granted ${domains.join()}`);
+        return Promise.resolve(() => void steps.push("taken back"));
+      },
+      checkpoints: { ...NO_CHECKPOINTS, around: (_, work) => work().finally(() => steps.push("ran")) },
+    });
+    return { ran, kinds, steps };
+  };
+  const before = ["asked: x.example", "granted x.example"];
+  assert.deepEqual(await playing("call"), {
+    ran: [command],
+    kinds: ["ok"],
+    steps: [...before, "taken back"],
+  });
+  for (const term of ["session", "always"] as const)
+    assert.deepEqual(await playing(term), { ran: [command], kinds: ["ok"], steps: before });
+  const failed = { ran: [], kinds: ["failed"], steps: ["asked: x.example"] };
+  assert.deepEqual(await playing("call", true), failed, "it is not run without");
 });
 
 test("the workspace is kept around what may write, and around nothing else", async () => {
@@ -174,4 +211,59 @@ test("the end of a refused call says the reason of the rule", async () => {
   const [decided] = agent.events.flatMap((event) => (event.type === "call.decided" ? [event] : []));
   const [ended] = agent.events.flatMap((event) => (event.type === "call.ended" ? [event] : []));
   assert.equal(ended?.reason, decided?.rules[0]?.reason);
+});
+
+/** What a person says to each command that is asked about. */
+const saying = (
+  answers: Readonly<Record<string, Partial<Answer>>>,
+): Approver & { readonly asked: string[] } => {
+  const asked: string[] = [];
+  return {
+    asked,
+    ask: ({ text }) => {
+      asked.push(text);
+      return Promise.resolve({ runs: false, by: "person", reason: "", ...answers[text] });
+    },
+  };
+};
+
+test("the model is told a person's reason with their no", async () => {
+  const approver = saying({ make: { word: "use npm test instead" } });
+  const { ran, results } = await played(["make"], { approver });
+  assert.deepEqual(ran, []);
+  assert.match(results[0] ?? "", /^The user said no.*\nThe user's reason: use npm test instead$/m);
+});
+
+test("a command that a person edits is judged anew, and is what is run, recorded and told", async () => {
+  const approver = saying({ "make all": { edited: "make check" }, "make check": { runs: true } });
+  const { ran, results, events } = await played(["make all"], { approver });
+  assert.deepEqual([approver.asked, ran], [["make all", "make check"], ["make check"]]);
+  assert.match(results[0] ?? "", /\[the user replaced the arguments: \{"command":"make check"\}\]$/);
+  const decided = events.filter(({ type }) => type === "call.edited" || type === "call.decided");
+  assert.deepEqual(
+    decided.map((event) => (event.type === "call.decided" ? event.judged?.commands : event.type)),
+    ["call.edited", ["make check"]],
+  );
+});
+
+test("an edit is not let through: what the policy denies stays denied, and what it allows needs no second word", async () => {
+  const approver = saying({ "make a": { edited: "rm -rf /" }, "make b": { edited: "ls" } });
+  const { ran, results } = await played(["make a", "make b"], { approver });
+  assert.deepEqual([approver.asked, ran], [["make a", "make b"], ["ls"]]);
+  assert.match(results[0] ?? "", /^Denied by the policy/);
+});
+
+test("a person is asked with the effects in words", async () => {
+  const questions: Question[] = [];
+  const approver: Approver = {
+    ask: (question) => {
+      questions.push(question);
+      return Promise.resolve({ runs: false, by: "person", reason: "" });
+    },
+  };
+  await played(["rm -r build; make"], { approver });
+  assert.deepEqual(
+    questions.map(({ effects = [] }) => effects.some((each) => each.startsWith("rm: deletes"))),
+    [true],
+  );
 });

@@ -214,3 +214,33 @@ test("a small model that only looked is asked once more, a large one is believed
   const large = agentFor("change", [looks("a"), { text: "It is fine." }]);
   assert.deepEqual(await work(large, NEVER), { how: "answered", text: "It is fine." });
 });
+
+const idle = (name: string) =>
+  anyTool({
+    name,
+    description: "",
+    input: z.object({}),
+    beside: false,
+    where: "session",
+    facts: () => NO_FACTS,
+    run: (): Promise<ToolResult> => Promise.resolve({ kind: "ok", text: "noted" }),
+  });
+
+test("a plan, a skill and a task in the background are no work: an answer behind them alone is not earned", async () => {
+  assert.equal(after([{ tool: "plan", target: "", idle: true }, undefined]).worked, false);
+  assert.equal(new Deeds([call({ tool: "plan", idle: true })]).worked, false);
+  const table = [
+    ["plan", {}, "nothing_done"],
+    ["skill", { name: "x" }, "nothing_done"],
+    ["task", { prompt: "x", background: true }, "nothing_done"],
+    ["task", { task: "t1" }, "nothing_done"],
+    ["task", { prompt: "x" }, "answered"],
+  ] as const;
+  for (const [tool, args, how] of table) {
+    const lines = [{ calls: [[tool, args]] }, { text: "done" }, { text: "done" }] as const;
+    const agent = fakeAgent({ lines, tools: [idle(tool)], over: { ends: new EndRules(null) } });
+    agent.intent.begin("change");
+    agent.history.add({ role: "user", text: "mend it" });
+    assert.equal((await work(agent, NEVER)).how, how, JSON.stringify(args));
+  }
+});

@@ -144,3 +144,22 @@ test("five replies in a row without a valid call are too many, a valid one start
   );
   assert.match(reasons.at(-1) ?? "", /5 replies in a row/);
 });
+
+test("a look at a task in the background is one at a job: what moves on is no circle, what does not is told how to wait", () => {
+  const look = call("task", { task: "t1" });
+  assert.equal(
+    play(new Guard(), [look, look, look, look], (at) => `turn ${at}`),
+    "run run run run",
+  );
+  const guard = new Guard();
+  assert.equal(play(guard, [look, look]), "run run");
+  const verdict = guard.check(look, 3);
+  assert.match(typeof verdict === "string" ? verdict : verdict.broken, /the task shows the same.*timeout/);
+  assert.equal(
+    play(
+      new Guard(),
+      Array.from({ length: 8 }, (_, at) => (at % 2 === 0 ? look : A)),
+    ),
+    Array.from({ length: 8 }, () => "run").join(" "),
+  );
+});

@@ -56,3 +56,19 @@ test("what touches nothing is allowed", () => {
   const { decision, command, changes } = judged({});
   assert.deepEqual([decision, command, changes], ["allow", false, false]);
 });
+test("a tool is judged by what it says that does its work, and by its name", () => {
+  const judge = judgeIn({
+    mode: "workspace-write",
+    workspace: "/repo",
+    home: "/home/user",
+    links: (path) => path,
+  });
+  const { decision, contained, target, mayWrite } = judge.judge(
+    { ...NO_FACTS, program: "box" },
+    "their__tool",
+  );
+  assert.deepEqual([decision, contained, target, mayWrite], ["ask", true, "their__tool", true]);
+  const { grants, hosts } = judge.judge({ ...NO_FACTS, hosts: ["a.example"] }, "web_fetch");
+  assert.deepEqual([grants, hosts], [["a.example"], ["a.example"]]);
+  assert.equal(judge.judge({ ...NO_FACTS, program: "box", reads: ["/etc/passwd"] }, "t").decision, "deny");
+});

@@ -69,3 +69,18 @@ test("the shell is where it was left", () => {
   const { folder, env } = again(records).shell;
   assert.deepEqual([folder, env], ["/repo/src", { A: "1" }]);
 });
+
+const plan = (text: string) => [{ text, status: "doing" }] as const;
+
+test("the plan goes back with the history, comes back with the session, and is gone with the conversation", () => {
+  const { memory, records } = remembered();
+  memory.history.add({ role: "user", text: "one" });
+  memory.planned(plan("first"));
+  memory.history.add({ role: "user", text: "two" });
+  memory.planned(plan("second"));
+  assert.deepEqual([memory.plan, again(records).plan], [plan("second"), plan("second")]);
+  memory.rollBack(1);
+  assert.deepEqual([memory.plan, again(records).plan], [plan("first"), plan("first")]);
+  memory.clear();
+  assert.deepEqual([memory.plan, again(records).plan], [[], []]);
+});

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { isSmallModel, namedIn, preflight, type Preflight } from "../../src/agent/preflight.ts";
+import type { Facts } from "../../src/core/tool.ts";
 import { toolsFor } from "../../src/tools/index.ts";
 import { fakeAgent } from "../fakes/agent.ts";
 import { fakeBox } from "../fakes/box.ts";
@@ -55,6 +56,25 @@ test("what is too long, secret or no text is not shown; a file is shown whole or
   assert.doesNotMatch(text, /TOKEN=|\tx\n/);
   assert.match(text, /let y;/);
   assert.deepEqual([...desk.known.keys()], ["/repo/short.ts"]);
+});
+
+test("a tool that a rule denies is not looked with", async () => {
+  const box = fakeBox({ files: { "a.py": "x = 1\n" } });
+  const { judge, ...agent } = fakeAgent({ lines: [], tools: toolsFor(fakeDesk()), box });
+  const denies = async () => {
+    const policy = await judge();
+    return {
+      judge: (facts: Facts, tool?: string) => {
+        const judged = policy.judge(facts, tool);
+        return tool === "read_file" ? { ...judged, decision: "deny" as const } : judged;
+      },
+    };
+  };
+  const never = new AbortController().signal;
+  assert.match((await preflight({ ...agent, judge }, "look at a.py", never)).text, /x = 1/);
+  const { text } = await preflight({ ...agent, judge: denies }, "look at a.py", never);
+  assert.match(text, /a\.py/);
+  assert.doesNotMatch(text, /x = 1/);
 });
 
 test("it stays small: names are cut, and so many that nobody can choose are no list of paths", async () => {

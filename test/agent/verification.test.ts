@@ -7,7 +7,8 @@ import { EndRules } from "../../src/agent/earned-end.ts";
 import { Limits } from "../../src/agent/limits.ts";
 import { cannotRun, type Check, Verification } from "../../src/agent/verification.ts";
 import type { OnAsk } from "../../src/core/decision.ts";
-import { anyTool, NO_FACTS } from "../../src/core/tool.ts";
+import { type Hooks, NO_HOOKS } from "../../src/core/hooks.ts";
+import { anyTool, type Facts, NO_FACTS } from "../../src/core/tool.ts";
 import { fakeAgent, type FakeAgent, type Line } from "../fakes/agent.ts";
 import { fakeBox } from "../fakes/box.ts";
 
@@ -45,6 +46,7 @@ interface Given {
   readonly onAsk?: OnAsk;
   readonly turns?: number;
   readonly says?: string;
+  readonly after?: Hooks["after"];
 }
 
 const MINE: Check = { command: "run the checks", by: "user" };
@@ -56,6 +58,7 @@ function agentWith({
   onAsk = "contained",
   turns = 40,
   says,
+  after = NO_HOOKS.after,
 }: Given): FakeAgent {
   return fakeAgent({
     lines,
@@ -65,6 +68,7 @@ function agentWith({
       ends: new EndRules(new Verification(check, 1000)),
       approver: unattended(onAsk),
       limits: new Limits({ turns }, () => 0),
+      hooks: { ...NO_HOOKS, after },
     },
   });
 }
@@ -108,6 +112,42 @@ test("red before, green after: the end is verified, and the model was shown what
     agent.asked[0]?.messages.at(-1)?.text ?? "",
     /^mend it\n\n\[harness\] `run the checks` will be run.*\n1 test failed/s,
   );
+});
+
+test("what a hook takes out of a check is told to nobody, and the hook sees it as the command that it is", async () => {
+  const seen: unknown[] = [];
+  const agent = agentWith({
+    codes: [1, 1, 0],
+    lines: [ACTS, SAYS, SAYS],
+    says: "the key is AKIA123",
+    after: ({ id, name, args }, { kind, text, exitCode }) => {
+      if (name === "bash") seen.push([id, args, kind, exitCode]);
+      return Promise.resolve(text.replace("AKIA123", "[masked]"));
+    },
+  });
+  const { verified } = await run(agent);
+  const args = { command: "run the checks" };
+  assert.deepEqual(seen, [
+    ["check-1", args, "failed", 1],
+    ["check-2", args, "failed", 1],
+    ["check-3", args, "ok", 0],
+  ]);
+  assert.equal(verified?.exit_code, 0);
+  assert.ok(!JSON.stringify([agent.events, agent.records, agent.asked]).includes("AKIA"));
+  assert.match(agent.asked.at(-1)?.messages.at(-1)?.text ?? "", /fails \(exit 1\).*the key is \[masked\]/s);
+});
+
+test("what a hook makes of a check changes nothing of whether it could be run", async () => {
+  const project: Check = { command: "run the checks", by: "project" };
+  const here = { codes: [1], check: project, turns: 2 };
+  const hidden = await run(
+    agentWith({ ...here, says: "sh: 1: pytest: not found", after: () => Promise.resolve("all is well") }),
+  );
+  assert.deepEqual([hidden.exit_code, hidden.verified], [0, null]);
+  const made = await run(
+    agentWith({ ...here, says: "1 failed", after: () => Promise.resolve("sh: 1: pytest: not found") }),
+  );
+  assert.equal(made.verified?.exit_code, 1);
 });
 
 test("red after is repaired at most twice, and then the run has failed with the last lines", async () => {
@@ -154,6 +194,17 @@ test("the project's own check is asked for as any command is", async () => {
   assert.deepEqual([(await run(refused)).verified, checks(refused)], [null, []]);
   const denied = agentWith({ codes: [0], check: { command: "rm -rf /", by: "project" } });
   assert.deepEqual([(await run(denied)).verified, checks(denied)], [null, []]);
+  const { judge, ...agent } = agentWith({ codes: [0], check });
+  const byRule = async () => {
+    const policy = await judge();
+    return {
+      judge: (facts: Facts, tool?: string) =>
+        tool === "bash"
+          ? { ...policy.judge(facts, tool), decision: "deny" as const }
+          : policy.judge(facts, tool),
+    };
+  };
+  assert.equal((await run({ ...agent, judge: byRule })).verified, null, "a rule that denies bash denies it");
   const contained = agentWith({ codes: [0], check });
   assert.equal((await run(contained)).verified?.exit_code, 0);
 });

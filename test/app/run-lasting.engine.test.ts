@@ -7,6 +7,7 @@ import type { Mode } from "../../src/core/decision.ts";
 import { memoryStore } from "../fakes/store.ts";
 import { called, prepared } from "../fixtures/call.ts";
 import { skip } from "../fixtures/engine.ts";
+import { NO_EXTENSIONS } from "../../src/core/extensions.ts";
 import { realBox } from "../fixtures/real-box.ts";
 
 const NOTE = "[http_proxy is not kept for later calls: set it in the command that needs it]";
@@ -21,7 +22,8 @@ async function after(mode: Mode): Promise<readonly unknown[]> {
   const store = memoryStore();
   const session = store.create({ workspace, mode, provider: "ollama", model: "m", title: "t" });
   const index = { search: () => Promise.resolve({ hits: [], caveat: "" }) };
-  const lasting = sessionState({ session, store, workspace, timeoutMs: 10_000, prompt: "", index });
+  const parts = { session, store, workspace, timeoutMs: 10_000, prompt: "", index };
+  const lasting = sessionState({ ...parts, extensions: NO_EXTENSIONS });
   const judge = lazyJudge(hostFrom(process.env), { mode, allow_domains: [] }, workspace);
   lasting.judgedBy(judge, mode);
   const bash = lasting.tools.find(({ name }) => name === "bash") ?? assert.fail();

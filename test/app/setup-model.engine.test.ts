@@ -1,4 +1,3 @@
-// alone: it starts and stops services of this machine
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
 import { createServer, type AddressInfo } from "node:net";

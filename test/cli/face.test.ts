@@ -58,12 +58,59 @@ test("what is said before a call is above the call's line", () => {
   assert.equal(screen, "I look.\n✓ bash ls  5 ms\n");
 });
 
+test("an answer that a hook replaced is shown as it is now", () => {
+  const screen = shown(
+    said("It is AKIA1."),
+    finished("It is AKIA1.", 0),
+    { type: "hook", event: "Stop", hook: "mask", owner: "user", did: "replaced", ms: 1 },
+    {
+      type: "run.finished",
+      session: "s",
+      status: "done",
+      exit_code: 0,
+      reason: "why",
+      turns: 1,
+      tool_calls: 0,
+      usage: USAGE,
+      denials: [],
+      changes: null,
+      handoff: [],
+      quarantined: [],
+      verified: null,
+      answer: "It is [masked].",
+    },
+  );
+  assert.match(screen, /^It is AKIA1\.\n[^\n]*mask[^\n]*replaced[^\n]*\nIt is \[masked\]\.\n$/);
+});
+
 test("what a subagent says is not the answer", () => {
   const { stream, written } = fakeTerminal(80);
   const face = new ChatView(stream, stream, false);
   face.take({ ...said("secret thoughts"), run: "r", seq: 1, agent: "a1" });
   face.end();
   assert.doesNotMatch(written(), /secret/);
+});
+
+test("a task in the background that works or asks does not part the answer", () => {
+  const { stream, written } = fakeTerminal(80);
+  const face = new ChatView(stream, stream, false);
+  const child = { run: "r", seq: 2, agent: "a1" } as const;
+  face.take({ ...said("Hello "), run: "r", seq: 1 });
+  face.take({ type: "task", task: "t1", status: "begun", text: "look", ...child });
+  face.take({ type: "turn.started", turn: 1, record_count: 1, tokens: 1, ...child });
+  face.take({ ...finished("", 0), ...child });
+  face.take({ type: "task", task: "t1", status: "done", text: "", ...child });
+  face.take({ ...said("there"), run: "r", seq: 3 });
+  const resume = face.pause();
+  stream.write("may it run? ");
+  face.take({ ...said(", you."), run: "r", seq: 4 });
+  face.take({ ...finished("", 0), run: "r", seq: 5 });
+  face.take({ ...said("Next."), run: "r", seq: 6 });
+  stream.write("y\n");
+  resume();
+  face.end();
+  const screen = written().replaceAll(/\r?\u001B\[[0-9;?]*[A-Za-z]/g, "");
+  assert.equal(screen, "Hello there\n▸ t1 look\n    ✓ t1 done\nmay it run? y\n, you.\nNext.\n");
 });
 
 test("a terminal that is gone is written to no more", () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { person } from "../../src/cli/start-chat.ts";
-import type { Reply } from "../../src/cli/terminal-input.ts";
+import type { Reply } from "../../src/app/prompter.ts";
 import type { Question } from "../../src/core/ports.ts";
 
 const question = (text: string, more: Partial<Question> = {}): Question => ({
@@ -21,11 +21,14 @@ const going = new AbortController().signal;
 function asked() {
   const open: { readonly text: string; readonly answer: (reply: Reply) => void }[] = [];
   const cancelled: string[] = [];
+  const kept: [Question, string][] = [];
   const approver = person({
     ask: ({ text }) => new Promise((answer) => open.push({ text, answer })),
     cancel: () => cancelled.push("cancelled"),
+    settled: () => kept.map(([each]) => each),
+    keep: async (asked, term) => void kept.push([asked, term]),
   });
-  return { approver, open, cancelled };
+  return { approver, open, cancelled, kept };
 }
 
 const soon = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
@@ -40,6 +43,17 @@ test("yes lets it run once, no does not", async () => {
   await soon();
   open[1]?.answer("no");
   assert.deepEqual(await second, { runs: false, by: "person", reason: "" });
+});
+
+test("with a grant it is run with what the question names, for as long as was said", async () => {
+  const { approver, open } = asked();
+  for (const [at, term] of (["call", "session", "always"] as const).entries()) {
+    const answer = approver.ask(question("npm ci", { grants: ["npm"] }), going);
+    await soon();
+    open[at]?.answer(term);
+    const grant = { domains: ["npm"], for: term };
+    assert.deepEqual(await answer, { runs: true, by: "person", reason: "", grant });
+  }
 });
 
 test("one thing is asked at a time, in order", async () => {
@@ -68,6 +82,8 @@ test("an interrupt is a no that ends the request, and what waits behind it is no
       cancelled.push("cancelled");
       ending.abort();
     },
+    settled: () => [],
+    keep: async () => undefined,
   });
   const answers = [approver.ask(question("a"), ending.signal), approver.ask(question("b"), ending.signal)];
   await soon();
@@ -89,4 +105,38 @@ test("in read-only nobody is asked about a write, and about the rest as ever", a
     open.map(({ text }) => text),
     ["make"],
   );
+});
+
+test("a no carries the person's words, and another command comes back in place of the one asked", async () => {
+  const { approver, open } = asked();
+  const first = approver.ask(question("make"), going);
+  await soon();
+  open[0]?.answer({ no: "use npm" });
+  assert.deepEqual(await first, { runs: false, by: "person", reason: "", word: "use npm" });
+  const second = approver.ask(question("make"), going);
+  await soon();
+  open[1]?.answer({ edited: "make -n" });
+  assert.deepEqual(await second, { runs: false, by: "person", reason: "", edited: "make -n" });
+});
+
+test("what is said for the session is kept, and asked once: the very same, and nothing near it", async () => {
+  const { approver, open, kept } = asked();
+  const write = question("/w/a.txt", { tool: "write_file", shown: "+one" });
+  const first = approver.ask(write, going);
+  await soon();
+  open[0]?.answer("session");
+  assert.equal((await first).runs, true);
+  assert.equal((await approver.ask(write, going)).runs, true);
+  assert.deepEqual([open.length, kept], [1, [[write, "session"]]]);
+  for (const other of [
+    { ...write, shown: "+two" },
+    { ...write, text: "/w/b.txt" },
+    { ...write, folder: "/w/sub" },
+  ]) {
+    const answer = approver.ask(other, going);
+    await soon();
+    open.at(-1)?.answer("no");
+    assert.equal((await answer).runs, false);
+  }
+  assert.equal(open.length, 4);
 });

@@ -45,6 +45,7 @@ test("every command of the list has words for its line of help", () => {
     "sessions",
     "tools",
     "undo",
+    "web",
   ]);
   for (const { says } of COMMANDS) assert.notEqual(says, "");
 });

@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { type Piece, type Reply, YesNo } from "../../src/cli/terminal-input.ts";
+import { choicesOf, TypedChoice } from "../../src/cli/approval-question.ts";
+import type { Piece } from "../../src/cli/terminal-input.ts";
 
-function replied(...pieces: readonly (Piece | string | undefined)[]): Reply | undefined {
-  const answer = new YesNo();
-  let reply: Reply | undefined;
+function replied(...pieces: readonly (Piece | string | undefined)[]): unknown {
+  const answer = new TypedChoice();
+  let reply: unknown;
   for (const piece of pieces)
-    reply ??= answer.take(typeof piece === "string" ? { kind: "keys", text: piece } : piece).reply;
+    reply ??= answer.take(typeof piece === "string" ? { kind: "keys", text: piece } : piece).choice;
   return reply;
 }
 
@@ -20,6 +21,34 @@ test("everything else means no", () => {
   for (const no of ["\r", "n\r", "yy\r", "ye\r", "yes please\r", "j\r", "\u0004"])
     assert.equal(replied(no), "no", JSON.stringify(no));
   assert.equal(replied(undefined), "no");
+});
+
+const chosen = (text: string, offers: Parameters<typeof choicesOf>[0]): unknown =>
+  new TypedChoice(choicesOf(offers)).take({ kind: "keys", text }).choice;
+
+test("each letter says what is offered, and no where it is not", () => {
+  const all = { grants: true, edits: true, whole: true };
+  for (const [key, choice] of [
+    ["y", "yes"],
+    ["g", "call"],
+    ["s", "session"],
+    ["A", "always"],
+    ["t", "tell"],
+    ["e", "edit"],
+    ["gs", "no"],
+    ["constructor", "no"],
+    ["", "no"],
+  ] as const) {
+    assert.equal(chosen(`${key}\r`, all), choice, key);
+    const plain = choice === "call" || choice === "edit" ? "no" : choice;
+    assert.equal(chosen(`${key}\r`, { grants: false, edits: false, whole: true }), plain, key);
+  }
+});
+
+test("nothing says yes to what was not shown whole", () => {
+  const cut = { grants: true, edits: true, whole: false };
+  for (const key of ["y", "yes", "g", "s", "a", "e"]) assert.equal(chosen(`${key}\r`, cut), "no", key);
+  assert.equal(chosen("t\r", cut), "tell");
 });
 
 test("what is pasted answers nothing", () => {

@@ -3,7 +3,7 @@ import { mkdir, readdir, readlink, stat, symlink } from "node:fs/promises";
 import path from "node:path";
 import test from "node:test";
 import { parseConfigDocument } from "../../src/config/config-document.ts";
-import { addGrants, setSetting, settingPath } from "../../src/config/config-edit.ts";
+import { addGrants, addServer, removeServer, setSetting, settingPath } from "../../src/config/config-edit.ts";
 import { refusalOf } from "../fixtures/refusal.ts";
 import { scratch } from "../fixtures/scratch.ts";
 
@@ -226,4 +226,35 @@ test("grants are added to those that the file has, each once, comments kept", as
   await using empty = await scratch();
   await addGrants(empty.at(FILE), ["npm", "pip"]);
   assert.deepEqual(JSON.parse(await empty.read(FILE)), { allow_domains: ["npm", "pip"] });
+});
+
+const valueOf = (file: string, text: string): unknown =>
+  JSON.parse(JSON.stringify(parseConfigDocument(file, text).value));
+
+test("a server of MCP is written beside what is there, replaced by its name, and taken out again", async () => {
+  await using place = await scratch({ [FILE]: '{\n  // mine\n  "pids": 64\n}\n' });
+  const file = place.at(FILE);
+  await addServer(file, "a", { command: ["one"] });
+  await addServer(file, "b", { url: "https://b.org" });
+  await addServer(file, "a", { command: ["two"] });
+  const text = await place.read(FILE);
+  assert.match(text, /\/\/ mine/);
+  assert.deepEqual(valueOf(file, text), {
+    pids: 64,
+    mcp: { b: { url: "https://b.org" }, a: { command: ["two"] } },
+  });
+  assert.deepEqual([await removeServer(file, "a"), await removeServer(file, "a")], [true, false]);
+  assert.equal(await removeServer(place.at("none.json"), "a"), false);
+  const left = await place.read(FILE);
+  assert.match(left, /\/\/ mine/);
+  assert.deepEqual(valueOf(file, left), { pids: 64, mcp: { b: { url: "https://b.org" } } });
+});
+
+test("what is no server of MCP is not written", async () => {
+  await using place = await scratch({ [FILE]: '{"pids": 64}' });
+  const [exit, message] = await refusalOf(() =>
+    addServer(place.at(FILE), "a", { command: "x", url: "https://a.org" }),
+  );
+  assert.deepEqual([exit, await place.read(FILE)], [2, '{"pids": 64}']);
+  assert.match(message, /either a command, or the url/);
 });

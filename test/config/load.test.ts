@@ -120,6 +120,18 @@ test("lists are replaced as a whole, never joined", async () => {
   assert.deepEqual(settings.allow_domains, ["c.org", "d.org"]);
 });
 
+test("what several files deny is denied together: no project takes anything out, trusted or not", async () => {
+  for (const trusted of [true, false]) {
+    await using place = await scratch({
+      [USER]: '{"deny_domains": ["A.org"], "network_upload": "10m"}',
+      [PROJECT]: '{"deny_domains": ["*.b.org"], "network_upload": "20m"}',
+    });
+    const { settings } = await load(place, { trusted, env: { HARNESS_DENY_DOMAINS: "c.org, d.org" } });
+    assert.deepEqual(settings.deny_domains, ["a.org", "*.b.org", "c.org", "d.org"]);
+    assert.equal(settings.network_upload, (trusted ? 20 : 10) * 2 ** 20, "the twin: a bound is replaced");
+  }
+});
+
 test("grants are kept in one form, each once, however they were written", async () => {
   const written = [
     "npm",

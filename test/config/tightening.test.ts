@@ -101,6 +101,7 @@ const CHANGES: Readonly<
       [1, 2],
     ],
   },
+  canaries: { tighten: [[false, true]], loosen: [[true, false]] },
   pids: { tighten: [[2, 1]], loosen: [[1, 2]] },
   timeout: { tighten: [[2, 1]], loosen: [[1, 2]] },
   connect_timeout: { tighten: [[2, 1]], loosen: [[1, 2]] },
@@ -128,6 +129,18 @@ const CHANGES: Readonly<
       [{ A: ["a.org"] }, {}],
     ],
   },
+  hooks: {
+    loosen: [
+      [[], [{ event: "Stop", command: "true" }]],
+      [[{ event: "Stop", command: "true" }], []],
+    ],
+  },
+  tools: {
+    loosen: [
+      [{}, { lookup: { description: "looks up", command: "true" } }],
+      [{ lookup: { description: "looks up", command: "true" } }, {}],
+    ],
+  },
   install_scripts: { tighten: [[["a", "b"], ["a"]]], loosen: [[["a"], ["b"]]] },
   min_release_age: {
     tighten: [[0, 10]],
@@ -148,7 +161,37 @@ const CHANGES: Readonly<
       [["a.org"], ["a.org", "b.org"]],
     ],
   },
+  deny_domains: {
+    tighten: [
+      [[], ["a.org"]],
+      [["a.org"], ["b.org", "a.org"]],
+    ],
+    loosen: [
+      [["a.org"], []],
+      [["a.org"], ["b.org"]],
+    ],
+  },
+  network_upload: { tighten: [[2, 1]], loosen: [[1, 2]] },
+  network_download: { tighten: [[2, 1]], loosen: [[1, 2]] },
+  network_idle_timeout: { tighten: [[2, 1]], loosen: [[1, 2]] },
   search: { loosen: [[DEFAULTS.search, { ...DEFAULTS.search, url: "http://127.0.0.1:1" }]] },
+  web: {
+    loosen: [
+      [
+        { fetch: false, search: null },
+        { fetch: true, search: null },
+      ],
+      [
+        { fetch: true, search: null },
+        { fetch: false, search: null },
+      ],
+      [
+        { fetch: false, search: null },
+        { fetch: false, search: { provider: "exa" } },
+      ],
+    ],
+  },
+  mcp: { loosen: [[{}, { files: { command: ["server"] } }]] },
   prices: { loosen: [[[], [{ model: "m", input: 0, output: 0 }]]] },
   capabilities: { loosen: [[[], [{ prefix: "m", context: 512 }]]] },
 };

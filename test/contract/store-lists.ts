@@ -41,6 +41,20 @@ function idCases(add: Add): void {
     assert.equal(new Set(ids).size, 300);
   });
 
+  add(
+    "an id that was promised is that of the session that comes, once; until then it names nothing",
+    ({ store }) => {
+      const id = store.reserve();
+      assert.throws(() => store.open(id), isUsage);
+      assert.deepEqual(store.list({}), []);
+      assert.notEqual(store.create(ABOUT).id, id);
+      assert.equal(store.create(ABOUT, id).id, id);
+      assert.equal(store.open(id).info().title, ABOUT.title);
+      assert.throws(() => store.create(ABOUT, id));
+      assert.equal(store.list({}).length, 2);
+    },
+  );
+
   add("a removed session is gone, and what writes into it is told", ({ store }) => {
     const [session, other] = [store.create(ABOUT), store.create(ABOUT)];
     session.append(message("a"));

@@ -32,4 +32,13 @@ export function stepCases(add: Add): void {
       ],
     );
   });
+
+  add("of steps beside each other it is told which ended first, at the same moment too", ({ store }) => {
+    const { steps } = store.create(ABOUT);
+    const [one, two, three] = [steps.begin(CALL), steps.begin(CALL), steps.begin(CALL)];
+    for (const step of [two, one]) steps.end(step, { before: "s.1", after: "s.2" });
+    const [first, second, third] = steps.all();
+    assert.ok((second?.ended ?? 0) < (first?.ended ?? 0));
+    assert.deepEqual([third?.step, third?.ended], [three, null]);
+  });
 }

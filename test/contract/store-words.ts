@@ -85,6 +85,8 @@ export const RECORDS: readonly SessionRecord[] = [
   { kind: "message", message: { role: "tool", call: "c1", text: "a - b" } },
   { kind: "seen", path: "/home/dev/project/sum.js", hash: "ab".repeat(32) },
   { kind: "shell", folder: "/home/dev/project", env: { CI: "1" } },
+  { kind: "plan", plan: [{ text: "find the sum", status: "doing" }] },
+  { kind: "tasks", open: [{ id: "t1", prompt: "look at the tests" }] },
   { kind: "compacted", compaction: { at: 3, pruneBefore: 2, keepFrom: 0, artifact: "" } },
   parked("curl x"),
   answered("curl x", "once"),

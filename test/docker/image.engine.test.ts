@@ -1,4 +1,3 @@
-// alone: it builds images
 import assert from "node:assert/strict";
 import { mkdtemp, readdir, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";

@@ -1,4 +1,3 @@
-// alone: it starts and stops services of this machine
 import assert from "node:assert/strict";
 import { once } from "node:events";
 import { type AddressInfo, createServer, type Socket } from "node:net";

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
+import { createServer } from "node:http";
 import path from "node:path";
 import test from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -29,10 +31,14 @@ const obeys: Replies = (chat): Said => {
   return { text: `You said: ${content.split("\n")[0]}` };
 };
 
-async function chatting(files: Readonly<Record<string, string>> = {}, replies: Replies = obeys) {
+async function chatting(
+  files: Readonly<Record<string, string>> = {},
+  replies: Replies = obeys,
+  env: Readonly<Record<string, string>> = {},
+) {
   const place = await household(files);
   const model = await startModel(replies);
-  const terminal = onTerminal(place, model.flags);
+  const terminal = onTerminal(place, model.flags, env);
   await terminal.until(PROMPT);
   const ask = async (text: string): Promise<string> => {
     terminal.type(`${text}\r`);
@@ -76,6 +82,41 @@ test("y runs a command once, Enter refuses it, and the files show it", { skip },
   assert.equal(existsSync(chat.place.at("work/refused.txt")), false);
   assert.match(last(chat.model.asked().at(-1) ?? { messages: [] }), /The user said no/);
 });
+
+test(
+  "a question that needs a host is answered with a grant of it, in the box that runs",
+  { skip },
+  async () => {
+    // The host's own way out is a stub on loopback: no name leads anywhere else.
+    const server = createServer(({ url }, response) => response.end(`had ${url}\n`)).listen(0, "127.0.0.1");
+    await once(server, "listening");
+    const address = server.address();
+    const port = typeof address === "object" && address !== null ? address.port : 0;
+    const env = { HTTP_PROXY: `http://127.0.0.1:${port}`, NO_PROXY: "127.0.0.1" };
+    server.unref();
+    await using chat = await chatting({}, obeys, env);
+    const said = async (name: string, key: string): Promise<string> => {
+      chat.terminal.type(`run: cat /tmp/seen; date >> /tmp/seen; curl -sS -m 5 http://files.test/${name}\r`);
+      const question = await chat.terminal.until(/run it\? \[y\/N\] $/);
+      chat.terminal.type(`${key}\r`);
+      await chat.terminal.until(AGAIN);
+      const lines = last(chat.model.asked().at(-1) ?? { messages: [] }).split("\n");
+      const dates = lines.filter((line) => /\d\d:\d\d:\d\d/.test(line)).length;
+      const had = lines.includes(`had http://files.test/${name}`);
+      return `${question.includes("--allow-domain")} ${dates} ${had}`;
+    };
+    assert.equal(await said("1", "y"), "true 0 false");
+    assert.equal(await said("2", "g"), "true 1 true", "the same box: what it had in /tmp is there");
+    assert.equal(await said("3", "y"), "true 2 false", "it was for that call");
+    assert.equal(await said("4", "a"), "true 3 true");
+    assert.equal(await said("5", "y"), "false 4 true", "it is granted by now");
+    assert.match(chat.terminal.screen(), /granted from now on by /);
+    const settings = JSON.parse(await chat.place.read(".config/harness/config.json")) as object;
+    assert.deepEqual(settings, { allow_domains: ["files.test"] });
+    server.closeAllConnections();
+    server.close();
+  },
+);
 
 test("what is typed before a question does not answer it", { skip }, async () => {
   await using chat = await chatting();

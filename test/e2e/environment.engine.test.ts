@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
@@ -8,6 +9,9 @@ import { skip } from "../fixtures/engine.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { answerOf, household, sandboxExec } from "./box-command.ts";
 import { ROOT } from "./package.ts";
+import { approve, bash, endOf, FAR, FINE, park, PARKED, sessionOf } from "./parked.ts";
+import { startModel } from "./run-command.ts";
+import { resultsIn } from "./run-requests.ts";
 
 assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
 
@@ -39,6 +43,7 @@ const inBox = async (place: Scratch, line: string): Promise<string> => {
   return ended.stdout.toString();
 };
 
+const LOCK = '{"packages":{"node_modules/left-pad":{"version":"1.3.0"}}}';
 const SETUP = [
   {
     run: "echo real > deps/lib.txt; mkdir deps/sub; echo kept > /var/cache/harness/kept.txt; echo stray > stray.txt",
@@ -51,10 +56,16 @@ test(
   { skip },
   async () => {
     await using place = await household({ "deps/mine.txt": "the host's" });
-    await withRecipe(place, { folders: ["deps", "made/here"], setup: SETUP, env: { FLAVOUR: "x" } });
+    const setup = [...SETUP, { run: `printf '%s' '${LOCK}' > node_modules/.package-lock.json` }];
+    const folders = ["deps", "made/here", "node_modules"];
+    await withRecipe(place, { folders, setup, env: { FLAVOUR: "x" } });
     const { code, stdout, stderr } = await build(place, "--json");
     assert.equal(code, 0, stderr);
-    assert.partialDeepStrictEqual(JSON.parse(stdout), { how: "built", lost: 1 });
+    const packages = [{ ecosystem: "npm", name: "left-pad", version: "1.3.0" }];
+    const installed = { total: 1, new: 1, packages };
+    assert.partialDeepStrictEqual(JSON.parse(stdout), { how: "built", lost: 1, installed });
+    const shown = await harness(place, ["env", "show", "--env", "own"]);
+    assert.match(shown.stdout, /1 package, of them 1 new\n {2}npm left-pad 1\.3\.0\n/);
     assert.equal((await build(place, "--json")).stdout.includes('"how":"kept"'), true);
     const line =
       'cat deps/lib.txt /var/cache/harness/kept.txt; ls deps stray.txt 2>&1; echo "$FLAVOUR"; echo new > out.txt';
@@ -132,7 +143,8 @@ test(
     );
     const log = await harness(place, ["env", "show", "--env", "own", "--log"]);
     assert.match(log.stdout, /first-line\nit is wrong/);
-    assert.match((await harness(place, ["env", "list"])).stdout, /unfinished/);
+    const listed = await harness(place, ["env", "list"]);
+    assert.match(listed.stdout, /unfinished/, listed.stderr);
     await place.write("work/ok", "");
     assert.equal((await build(place)).code, 0);
     assert.equal(await inBox(place, "cat deps/count"), "one\n", "the step that was done is not done again");
@@ -151,7 +163,8 @@ test("a build that was killed leaves nothing that counts, and goes on where it w
   const before = await sandboxExec(place, ["--env", "own", "--", "true"]);
   assert.match(before.stderr, /is not built/);
   await writeFile(place.at("work/go"), "");
-  assert.equal((await build(place)).code, 0);
+  const ended = await build(place);
+  assert.equal(ended.code, 0, ended.stderr);
   assert.equal(await inBox(place, "cat deps/count"), "one\n");
   await removed(place);
 });
@@ -210,6 +223,69 @@ test(
     await removed(place);
   },
 );
+
+const ROOM = "-o size=3m";
+/** The engine has to see it, so it is no file system of a namespace of our own. */
+const mounted = (words: string, folder: string): boolean =>
+  spawnSync("mount", [...words.split(" "), folder]).status === 0;
+
+test("a full disk is said, and with room again the build goes on where it was", { skip }, async (context) => {
+  await using place = await household();
+  await place.write(".local/state/x", "");
+  const state = place.at(".local/state");
+  if (!mounted(`-t tmpfs ${ROOM} none`, state))
+    return context.skip("no file system may be mounted here, so none can be full");
+  try {
+    const large = "head -c 8000000 /dev/zero > stray.bin && echo two >> deps/count";
+    await withRecipe(place, {
+      folders: ["deps"],
+      setup: [{ run: "echo one >> deps/count" }, { run: large }],
+    });
+    const full = await build(place);
+    assert.equal(full.code, 1);
+    assert.match(full.stderr, /No space left on device\n {2}next: free space .* goes on where it stopped/);
+    assert.ok(mounted("-o remount,size=64m", state));
+    const mended = await build(place);
+    assert.equal(mended.code, 0, mended.stderr);
+    assert.equal(await inBox(place, "cat deps/count"), "one\ntwo\n");
+    await removed(place);
+  } finally {
+    spawnSync("umount", [state]);
+  }
+});
+
+test("a run that was parked goes on with its environment as it had it", { skip }, async () => {
+  await using place = await household();
+  await withRecipe(place, { folders: ["deps"], setup: SETUP });
+  assert.equal((await build(place)).code, 0);
+  await using model = await startModel([
+    bash("echo mine >> deps/lib.txt"),
+    bash(FAR),
+    bash("cat deps/lib.txt"),
+    FINE,
+  ]);
+  const ran = await park(place, model, ["--env", "own"]);
+  assert.deepEqual(endOf(ran), PARKED, ran.stderr);
+  const ended = await approve(place, sessionOf(ran), ["--once", "--json"]);
+  assert.equal(ended.code, 0, ended.stderr);
+  assert.match(resultsIn(model.asked().at(-1)).at(-1) ?? "", /^real\nmine$/);
+  assert.equal(await inBox(place, "cat deps/lib.txt"), "real\n");
+  const left = await sandboxRm(place);
+  assert.match(left.stderr, /environments stay: 1 \(harness env list, harness env rm --all\)/);
+  await removed(place);
+  assert.doesNotMatch((await sandboxRm(place)).stderr, /environments stay/);
+});
+
+/** As a user who has no boxes: those of the tests beside this one stay. */
+async function sandboxRm(place: Scratch): Promise<Ended> {
+  const preload = await place.write("as-user.mjs", "process.getuid = () => 64_342;");
+  const env = { NODE_OPTIONS: `--import=${preload}` };
+  return runProgram("bin/harness", ["sandbox", "rm", "--all"], {
+    home: place.path,
+    cwd: place.at("work"),
+    env,
+  });
+}
 
 const SERVER =
   'require("node:http").createServer((_, answer) => answer.end("served")).listen(5099, "127.0.0.1");';

@@ -9,7 +9,7 @@ import type { Scratch } from "../fixtures/scratch.ts";
 
 /** Counts in /tmp and, for the host to see, in the workspace for as long as it runs, and says each tenth. */
 export const COUNTING =
-  "n=0; while :; do n=$((n+1)); echo $n > /tmp/n.new; mv /tmp/n.new /tmp/n; echo $n > n; [ $((n % 10)) = 0 ] && echo at $n; sleep 0.05; done";
+  "n=0; while :; do n=$((n+1)); echo $n > /tmp/n.new; mv /tmp/n.new /tmp/n; echo $n > n.new; mv n.new n; [ $((n % 10)) = 0 ] && echo at $n; sleep 0.05; done";
 
 /** The containers over the place's workspace. */
 export const boxesFor = (place: Scratch): Promise<readonly ContainerInfo[]> =>

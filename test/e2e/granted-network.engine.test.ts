@@ -5,10 +5,14 @@ import test, { after, before } from "node:test";
 import { skip } from "../fixtures/engine.ts";
 import { answerOf, household, sandboxExec } from "./box-command.ts";
 import { eventsOf, finishedOf, harness, startModel } from "./run-command.ts";
+import { bash } from "./parked.ts";
 import { resultsIn } from "./run-requests.ts";
 
 /** On the host's loopback, and granted as such: nothing here leaves the machine. */
 const server = createServer(({ url }, response) => {
+  // Asked as a proxy it is whoever was wanted: names of nobody lead here.
+  if (url?.startsWith("http://") === true) return void response.end(`${url}\n`);
+  if (url === "/much") return void response.end(Buffer.alloc(3 * 2 ** 20));
   if (url === "/away") response.writeHead(302, { Location: "http://elsewhere.test/" });
   response.end("HOST\n");
 });
@@ -31,7 +35,7 @@ const sh = (line: string): readonly string[] => ["--", "bash", "-c", line];
 const get = (url: string): string => `curl -sSL --noproxy '' http://${url}`;
 
 test("sandbox exec --allow-domain reaches that host and says what else was asked for", { skip }, async () => {
-  await using place = await household();
+  await using place = await household({ ".harness/config.json": '{"max_turns": 99}' });
   const line = `${get(`${at()}/x`)}; ${get("elsewhere.test/")} >/dev/null; ${get("elsewhere.test/")} >/dev/null`;
   const ended = await sandboxExec(place, ["--json", "--allow-domain", at(), ...sh(line)]);
   const { stdout, blocked_connections: blocked } = answerOf(ended);
@@ -46,22 +50,45 @@ test("sandbox exec --allow-domain reaches that host and says what else was asked
       times: 2,
     },
   ]);
+  // What the project brings and what cannot be trusted is said; a denied host stays so, and budgets are settings.
+  const config = { deny_domains: ["127.0.0.1"], network_download: "1m" };
+  await place.write(".config/harness/config.json", JSON.stringify(config));
+  const words = ["--json", "--allow-domain", at(), ...sh(get(`${at()}/x`))];
+  const denied = await sandboxExec(place, words, { env: { SSL_CERT_FILE: place.at("none.pem") } });
+  const { blocked_connections: denials } = answerOf(denied);
+  assert.match(JSON.stringify(denials), /"rule":"denied-host"/);
+  assert.match(
+    denied.stderr,
+    /not among those whom the box trusts: SSL_CERT_FILE: \S+none\.pem is not there/,
+  );
+  assert.match(denied.stderr, /counts only where it tightens: \.harness\/config\.json/);
+  await place.write(".config/harness/config.json", '{"network_download": "1m"}');
+  const much = ["--json", "--allow-domain", at(), ...sh(`${get(`${at()}/much`)} | wc -c`)];
+  assert.match(JSON.stringify(answerOf(await sandboxExec(place, much))), /more than the 1048576 bytes/);
   const without = await sandboxExec(place, ["--json", ...sh(get(`${at()}/x`))]);
   assert.deepEqual([answerOf(without)["blocked_connections"], answerOf(without)["stdout"]], [[], ""]);
 });
+
+const lock = (...names: readonly string[]): string =>
+  JSON.stringify({
+    packages: Object.fromEntries(names.map((name) => [`node_modules/${name}`, { version: "1.3.0" }])),
+  });
+/** As `npm install` leaves it: what is installed is told from there. */
+const INSTALL = `printf '%s' '${lock("first", "left-pad")}' > node_modules/.package-lock.json`;
 
 test(
   "a run tells what was reached and refused: the model, its events, its report; it is no refusal",
   { skip },
   async () => {
-    await using place = await household();
+    await using place = await household({ "node_modules/.package-lock.json": lock("first") });
     await using model = await startModel([
       { calls: [["bash", { command: get(`${at()}/away`) }]] },
+      { calls: [["bash", { command: INSTALL }]] },
       { text: "It could not be had." },
     ]);
-    const words = ["run", "--json", "--allow-domain", at(), ...model.flags, "get the file"];
-    const ran = await harness(place, words);
-    const [told = ""] = resultsIn(model.asked().at(-1));
+    const granted = ["--allow-domain", at(), "--allow-domain", `npm=${at()}:private`];
+    const ran = await harness(place, ["run", "--json", ...granted, ...model.flags, "get the file"]);
+    const told = resultsIn(model.asked().at(-1)).join("\n");
     assert.match(told, /the host elsewhere\.test is not granted/);
     const connections = eventsOf(ran).filter((event) => event.type === "connection");
     assert.deepEqual(
@@ -70,10 +97,72 @@ test(
         .toSorted((one, other) => one.localeCompare(other)),
       ["127.0.0.1 allowed granted", "elsewhere.test denied not-granted"],
     );
-    const { denials, session, status } = finishedOf(ran);
+    const { denials, session, status, installed } = finishedOf(ran);
     assert.deepEqual([denials, status], [[], "done"]);
+    // With a registry it is told what is new; the one that was there before is only counted.
+    const packages = [{ ecosystem: "npm", name: "left-pad", version: "1.3.0" }];
+    assert.deepEqual(installed, { total: 2, new: 1, packages });
     const report = await harness(place, ["report", session]);
     assert.match(report.stdout, /network: reached\n {2}127\.0\.0\.1:\d+: 1 connection/);
+    assert.match(report.stdout, /installed\n {2}2 packages, of them 1 new\n {2}npm left-pad 1\.3\.0\n/);
     assert.match(report.stdout, /network: refused\n {2}elsewhere\.test:80: 1 time: the host elsewhere\.test/);
+  },
+);
+
+/** The host's own way out is a stub on loopback, so that a name that is granted leads nowhere else. */
+const upstream = (): Readonly<Record<string, string>> => ({
+  HTTP_PROXY: `http://${at()}`,
+  NO_PROXY: "127.0.0.1,localhost",
+});
+
+const file = (name: string): string => `curl -sS -m 5 http://files.test/${name} >> got; echo $?`;
+
+test(
+  "approve grants for the call, for the session, and always, in the box that waited",
+  { skip },
+  async () => {
+    await using place = await household();
+    await using model = await startModel([
+      bash(file("1"), file("2"), file("3")),
+      { text: "Everything is done." },
+    ]);
+    const start = { env: upstream() };
+    const first = await harness(place, ["run", "--json", "--on-ask", "park", ...model.flags, "do it"], start);
+    const asked = eventsOf(first).find(({ type }) => type === "call.parked");
+    assert.deepEqual(asked?.type === "call.parked" && asked.grants, ["files.test"], first.stderr);
+    const id = finishedOf(first).session;
+    const wrong = await harness(place, ["approve", id, "--allow-domain", "files.test:x"], start);
+    assert.deepEqual([wrong.code, /--allow-domain/.test(wrong.stderr)], [2, true], wrong.stderr);
+    const once = await harness(place, ["approve", id, "--json", "--allow-domain", "files.test"], start);
+    assert.deepEqual(
+      [finishedOf(once).status, await place.read("work/got")],
+      ["parked", "http://files.test/1\n"],
+    );
+    const said = eventsOf(once).find(({ type }) => type === "approval");
+    assert.deepEqual(said?.type === "approval" && [said.said, said.grant], [
+      "once",
+      { domains: ["files.test"], for: "call" },
+    ]);
+    const rest = ["approve", id, "--json", "--session", "--allow-domain", "files.test"];
+    const session = await harness(place, rest, start);
+    assert.equal(finishedOf(session).status, "done", session.stderr);
+    assert.equal(
+      await place.read("work/got"),
+      "http://files.test/1\nhttp://files.test/2\nhttp://files.test/3\n",
+    );
+    assert.doesNotMatch(once.stderr + session.stderr, /A new one goes on/, "the frozen box took the grants");
+    const done = { text: "Everything is done." };
+    await using again = await startModel([bash(file("4")), done, bash(file("5")), done]);
+    const more = await harness(place, ["run", "--json", "--resume", id, ...again.flags, "go on"], start);
+    assert.equal(finishedOf(more).status, "done", "the rest of the session has the grant");
+    const parked = ["run", "--json", "--on-ask", "park", ...again.flags, "do it"];
+    const other = await harness(place, parked, start);
+    await harness(
+      place,
+      ["approve", finishedOf(other).session, "--always", "--allow-domain", "files.test"],
+      start,
+    );
+    const settings = JSON.parse(await place.read(".config/harness/config.json")) as Record<string, unknown>;
+    assert.deepEqual(settings["allow_domains"], ["files.test"]);
   },
 );

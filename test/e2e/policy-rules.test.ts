@@ -63,6 +63,36 @@ describe("rules of a user", { concurrency: 3 }, () => {
     );
   });
 
+  test("of a file that is named are tried with their own examples, or judge a file of commands", async () => {
+    const json = '{"rules": [{"prefix": ["frob"], "decision": "deny", "reason": "no", "match": ["frob x"]}]}';
+    const both = `${RULES}\n[[rule]]\nprefix = ["frob"]\ndecision = "ask"\nreason = "not sure"\n`;
+    await using place = await workspace({
+      "w/p.toml": RULES,
+      "w/p.json": json,
+      "w/both.toml": both,
+      "w/bad.toml": RULES.replace('"frob build"', '"frob deploy"'),
+      "w/c.jsonl": '{"cmd":"frob build","want":"allow"}\n{"cmd":"frob x","want":"not-allow"}\n',
+    });
+    const ended = await Promise.all(
+      [
+        ["p.toml"],
+        ["p.json"],
+        ["both.toml"],
+        ["bad.toml"],
+        ["gone.toml"],
+        ["c.jsonl"],
+        ["--rules", "p.toml", "c.jsonl"],
+        ["--rules", "p.json", "c.jsonl"],
+      ].map((words) => policy(place, ["test", ...words])),
+    );
+    // An example that passes alone and not beside another rule is one that is wrong.
+    assert.deepEqual(
+      ended.map(({ code }) => code),
+      [0, 0, 1, 2, 2, 1, 0, 1],
+      ended.map(({ stdout, stderr }) => stdout + stderr).join("\n"),
+    );
+  });
+
   test("count in sandbox exec --policy, before there is a box", async () => {
     const rule = '[[rule]]\nprefix = ["ls"]\ndecision = "deny"\nreason = "no lists"\n';
     await using place = await workspace({ [FILE]: rule });

@@ -15,7 +15,7 @@ import { assertValid } from "./run-requests.ts";
 
 assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
 
-const KILLS = 40;
+const KILLS = 16;
 test("a run that is killed at any moment loses nothing and leaves nothing half", { skip }, async () => {
   await using place = await household();
   await using model = await startModel((_chat, nth) => writer(nth));

@@ -29,7 +29,7 @@ test("a subagent has no task and its parent's prompt; only its summary comes bac
   assert.deepEqual([toolsIn(parent).includes("task"), toolsIn(child).includes("task")], [true, false]);
   assert.deepEqual(
     toolsIn(child),
-    toolsIn(parent).filter((name) => name !== "task"),
+    toolsIn(parent).filter((name) => name !== "task" && name !== "plan"),
   );
   const last = JSON.stringify(others.at(-1)?.messages);
   assert.ok(

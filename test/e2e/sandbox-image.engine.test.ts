@@ -1,4 +1,3 @@
-// alone: it builds images
 import assert from "node:assert/strict";
 import test from "node:test";
 import { skip } from "../fixtures/engine.ts";

@@ -11,7 +11,7 @@ import { hasIndex, indexed, indexOf } from "./index-of.ts";
 import { startOf } from "../kills/engine-lives.ts";
 import { harness } from "./run-command.ts";
 
-const KILLS = 16;
+const KILLS = 8;
 const FILES = 1200;
 const STATE = ".local/state/harness/search";
 

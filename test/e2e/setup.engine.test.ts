@@ -1,4 +1,4 @@
-// alone: it builds images
+// alone: stop.sh removes all boxes of its user
 import assert from "node:assert/strict";
 import { createServer } from "node:net";
 import test from "node:test";

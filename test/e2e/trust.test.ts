@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import path from "node:path";
 import test from "node:test";
-import { DEFAULTS, SETTING_KEYS, type SettingKey } from "../../src/config/settings-schema.ts";
+import { DEFAULTS, SETTING_KEYS, type SettingKey, USERS_OWN } from "../../src/config/settings-schema.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { killingItself } from "../kills/killed.ts";
 import { household } from "./box-command.ts";
@@ -29,6 +29,7 @@ const LOOSE: Readonly<Record<SettingKey, unknown>> = {
   isolation: "bind",
   image: "theirs",
   env: "theirs",
+  canaries: false,
   memory: "64g",
   cpus: 64,
   pids: 4_000_000,
@@ -41,10 +42,18 @@ const LOOSE: Readonly<Record<SettingKey, unknown>> = {
   attempts: 16,
   temperature: 2,
   allow_domains: ["example.org"],
+  deny_domains: ["example.org"],
+  network_upload: "1g",
+  network_download: "8g",
+  network_idle_timeout: "59m",
   secrets: { API_TOKEN: ["api.example.org"] },
   install_scripts: ["esbuild"],
   min_release_age: "72h",
+  hooks: [{ event: "Stop", command: "touch /tmp/theirs" }],
+  tools: { theirs: { description: "theirs", command: "true" } },
   search: { store: "qdrant", url: "http://127.0.0.1:9" },
+  web: { fetch: true, search: { provider: "searxng", url: "http://127.0.0.1:9/" } },
+  mcp: { files: { command: ["server"] } },
   prices: [{ model: "*", input: 0, output: 0 }],
   capabilities: [{ prefix: "qwen", context: 100_000_000 }],
 };
@@ -83,11 +92,13 @@ test("a project that loosens every setting changes none of them until it is trus
   await using place = await household({ [SETTINGS]: JSON.stringify(LOOSE) });
   await place.write(
     ".config/harness/config.json",
-    '{"isolation": "overlay", "cpus": 1, "min_release_age": "96h"}',
+    '{"isolation": "overlay", "cpus": 1, "canaries": true, "min_release_age": "96h"}',
   );
   const before = await configOf(place);
   for (const key of SETTING_KEYS) {
-    if (!["isolation", "cpus", "min_release_age"].includes(key))
+    // Nothing that a project denies loosens.
+    if (key === "deny_domains") continue;
+    if (!["isolation", "cpus", "canaries", "min_release_age"].includes(key))
       assert.deepEqual(before[key]?.value, DEFAULTS[key], key);
     assert.ok(before[key]?.ignored !== undefined, `${key} is not said to be ignored`);
   }
@@ -95,6 +106,11 @@ test("a project that loosens every setting changes none of them until it is trus
   assert.equal((await harness(place, ["trust", "--yes", hash])).code, 0);
   const after = await configOf(place);
   for (const key of SETTING_KEYS) {
+    if (USERS_OWN.has(key)) {
+      assert.deepEqual([after[key]?.value, after[key]?.origin], [DEFAULTS[key], "default"], key);
+      assert.ok(after[key]?.ignored !== undefined, `${key} is not said to be ignored`);
+      continue;
+    }
     assert.equal(after[key]?.origin, place.at("work", SETTINGS), key);
     assert.equal(after[key]?.ignored, undefined);
   }
@@ -144,7 +160,7 @@ test("it is shown with what it would do, and nothing in it acts on the terminal"
     '  ! runs while it is set up: {"run":"make","folder":"."}',
     '  ! runs while it is set up: {"run":"make all","folder":"."}',
     "  ! .devcontainer/Dockerfile: RUN make",
-    "    not taken: build: a Dockerfile is built by nobody here: docker build it, and name the image",
+    "    not taken: build: a Dockerfile is not built: its RUN lines would run in the engine, outside of a box's walls; docker build it yourself, and name the image",
   ])
     assert.ok(stdout.split("\n").includes(line), `${line}\n${stdout}`);
 });

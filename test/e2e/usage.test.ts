@@ -42,6 +42,16 @@ const MISTAKES: Readonly<Record<string, Mistake>> = {
     message: "Nonexistent flag: --bogus",
     remedy: "harness config get --help",
   },
+  "a misspelt flag": {
+    args: ["config", "get", "mode", "--jsn"],
+    message: "Nonexistent flag: --jsn; did you mean --json?",
+    remedy: "harness config get --help",
+  },
+  "a misspelt flag of the chat": {
+    args: ["--provder=ollama"],
+    message: "Nonexistent flag: --provder=ollama; did you mean --provider?",
+    remedy: "harness chat --help",
+  },
   "an unknown command": { args: ["bogus"], message: "command bogus not found" },
   "a command to run without the dashes before it": {
     args: ["sandbox", "exec", "ls"],
@@ -52,6 +62,11 @@ const MISTAKES: Readonly<Record<string, Mistake>> = {
     args: ["policy", "check", "--explain", "git", "status"],
     message: "Unexpected arguments: git, status",
     remedy: "harness policy check -- git status",
+  },
+  "a value for a switch, which would be a word of the task": {
+    args: ["run", "--record=proposed.toml", "do it"],
+    message: "--record takes no value, found proposed.toml",
+    remedy: "--record",
   },
   "a flag that must be there": {
     args: ["policy", "path", "a"],

@@ -46,41 +46,44 @@ describe("a command", { concurrency: 4 }, () => {
     });
 });
 
-test(
-  "a harness that lives keeps its box for longer than a lease, whatever the commands do",
-  { skip },
-  async () => {
-    await using place = await household({ "spin.sh": `${SPIN}; wait\n` });
-    await using model = await startModel([
-      { calls: [["bash", { command: "bash ./spin.sh", background: true }]] },
-      bash(`sleep ${LEASE_MS / 1000 + 6}; echo still > still`),
-      FINE,
-    ]);
-    assert.deepEqual(endOf(await park(place, model)), DONE);
-    assert.equal(await place.read("work/still"), "still\n");
-  },
-);
+/** Side by side, too: each has a box of its own. */
+describe("a harness", { concurrency: 2 }, () => {
+  test(
+    "a harness that lives keeps its box for longer than a lease, whatever the commands do",
+    { skip },
+    async () => {
+      await using place = await household({ "spin.sh": `${SPIN}; wait\n` });
+      await using model = await startModel([
+        { calls: [["bash", { command: "bash ./spin.sh", background: true }]] },
+        bash(`sleep ${LEASE_MS / 1000 + 6}; echo still > still`),
+        FINE,
+      ]);
+      assert.deepEqual(endOf(await park(place, model)), DONE);
+      assert.equal(await place.read("work/still"), "still\n");
+    },
+  );
 
-test("a run that cannot be parked ends its box with its input, without a lease", { skip }, async () => {
-  await using place = await household();
-  await using model = await startModel([bash("touch begun; sleep 100"), FINE]);
-  await harness(place, ["run", ...model.flags, "do it"], {
-    whenMade: [place.at("work/begun"), (child) => child.kill("SIGKILL")],
+  test("a run that cannot be parked ends its box with its input, without a lease", { skip }, async () => {
+    await using place = await household();
+    await using model = await startModel([bash("touch begun; sleep 100"), FINE]);
+    await harness(place, ["run", ...model.flags, "do it"], {
+      whenMade: [place.at("work/begun"), (child) => child.kill("SIGKILL")],
+    });
+    await goneWithin(place, 3000);
   });
-  await goneWithin(place, 3000);
-});
 
-test("a harness that is stopped for less than a lease goes on with its box", { skip }, async () => {
-  await using place = await household();
-  await using model = await startModel([bash("touch begun; sleep 12; echo still > still"), FINE]);
-  const ran = await harness(place, ["run", "--json", "--on-ask", "park", ...model.flags, "do it"], {
-    whenMade: [
-      place.at("work/begun"),
-      (child) => {
-        child.kill("SIGSTOP");
-        void sleep(8000).then(() => child.kill("SIGCONT"));
-      },
-    ],
+  test("a harness that is stopped for less than a lease goes on with its box", { skip }, async () => {
+    await using place = await household();
+    await using model = await startModel([bash("touch begun; sleep 12; echo still > still"), FINE]);
+    const ran = await harness(place, ["run", "--json", "--on-ask", "park", ...model.flags, "do it"], {
+      whenMade: [
+        place.at("work/begun"),
+        (child) => {
+          child.kill("SIGSTOP");
+          void sleep(8000).then(() => child.kill("SIGCONT"));
+        },
+      ],
+    });
+    assert.deepEqual(endOf(ran), DONE, ran.stderr);
   });
-  assert.deepEqual(endOf(ran), DONE, ran.stderr);
 });

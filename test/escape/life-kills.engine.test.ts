@@ -9,7 +9,7 @@ import { skip } from "../fixtures/engine.ts";
 import { Room } from "../fixtures/escape.ts";
 import { goneWithin, leftOn, startRun } from "./life-run.ts";
 
-const KILLS = Number(process.env["HARNESS_KILLS"] ?? 40);
+const KILLS = Number(process.env["HARNESS_KILLS"] ?? 24);
 /** A start takes about this long; most kills hit it, some a call. */
 const MAX_MS = 420;
 

@@ -6,7 +6,7 @@ import { approvingLife, parkingLife } from "../kills/engine-lives.ts";
 import { Dice, type Life, type Tally } from "../kills/killed.ts";
 
 /** Of each kind. */
-const KILLS = Number(process.env["HARNESS_KILLS"] ?? 24);
+const KILLS = Number(process.env["HARNESS_KILLS"] ?? 12);
 const LANES = 3;
 
 /** In lanes, each kill over a workspace of its own; which ones they were is told. */

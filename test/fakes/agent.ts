@@ -7,11 +7,13 @@ import { judgeIn } from "../../src/agent/action-judge.ts";
 import { Deeds } from "../../src/agent/earned-end.ts";
 import { NextReply } from "../../src/agent/next-reply.ts";
 import { RunIntent } from "../../src/agent/intent.ts";
+import { WriteOrder } from "../../src/agent/background-tasks.ts";
 import { Limits, Spent } from "../../src/agent/limits.ts";
 import { Memory } from "../../src/agent/memory.ts";
 import type { AgentContext } from "../../src/agent/agent-context.ts";
 import { NO_CHECKPOINTS } from "../../src/core/checkpoint-port.ts";
 import type { EventBody } from "../../src/core/events.ts";
+import { NO_HOOKS } from "../../src/core/hooks.ts";
 import type { ToolCall } from "../../src/core/messages.ts";
 import type { Box } from "../../src/core/ports.ts";
 import type {
@@ -36,7 +38,7 @@ export interface Line {
   readonly stop?: Stop;
   readonly fails?: FailureKind;
   /** Runs before it is given: a person cancels, a box is lost. */
-  readonly before?: () => void;
+  readonly before?: () => void | Promise<unknown>;
 }
 
 const USAGE = { requests: 1, prompt_tokens: 100, completion_tokens: 10, cached_tokens: null, cost: null };
@@ -49,10 +51,16 @@ const CAPABILITIES: Capabilities = {
   origin: { context: "server", tools: "server", calls: "server", thinking: "server", cache: "server" },
 };
 
-/** Says its lines one after the other, then only "done". */
-function linesProvider(lines: readonly Line[]): Provider & { readonly asked: readonly ModelRequest[] } {
+/** Says the lines of whoever asks one after the other, then only "done"; there is one model for all agents. */
+export function linesProvider(
+  lines: readonly Line[] | ((request: ModelRequest) => readonly Line[]),
+): Provider & { readonly asked: readonly ModelRequest[] } {
   const asked: ModelRequest[] = [];
+  const counts = new Map<readonly Line[], number>();
   async function* stream(request: ModelRequest, signal: AbortSignal): AsyncGenerator<ProviderEvent> {
+    const own = typeof lines === "function" ? lines(request) : lines;
+    const nth = counts.get(own) ?? 0;
+    counts.set(own, nth + 1);
     const {
       text = "",
       calls = [],
@@ -60,19 +68,22 @@ function linesProvider(lines: readonly Line[]): Provider & { readonly asked: rea
       stop = "end",
       fails,
       before,
-    } = lines[asked.length] ?? {
+    } = own[nth] ?? {
       text: "done",
     };
     asked.push(request);
-    before?.();
-    await Promise.resolve();
+    const number = asked.length;
+    const waits = before?.();
+    const { promise: aborted, resolve } = Promise.withResolvers<void>();
+    signal.addEventListener("abort", () => resolve(), { once: true });
+    await (signal.aborted ? undefined : Promise.race([waits, aborted]));
     const failed = signal.aborted ? "cancelled" : fails;
     if (failed !== undefined) {
       yield { type: "failed", failure: { kind: failed, reason: failed, remedy: "" }, usage: USAGE };
       return;
     }
     if (text !== "") yield { type: "text", text };
-    const made = calls.map(([name, args], at): ToolCall => ({ id: `c${asked.length}.${at}`, name, args }));
+    const made = calls.map(([name, args], at): ToolCall => ({ id: `c${number}.${at}`, name, args }));
     const message = { role: "assistant" as const, text, calls: made };
     yield { type: "finished", message, malformed, usage: USAGE, stop, notes: [] };
   }
@@ -84,6 +95,7 @@ export interface FakeAgent extends AgentContext {
   readonly records: readonly SessionRecord[];
   readonly asked: readonly ModelRequest[];
   readonly loseBox: (reason: Error) => void;
+  readonly memory: Memory;
 }
 
 interface SeatOptions {
@@ -92,17 +104,27 @@ interface SeatOptions {
   readonly over?: Partial<AgentContext>;
   readonly box?: Box;
   readonly window?: Partial<Means>;
+  /** What an earlier process has recorded. */
+  readonly earlier?: readonly SessionRecord[];
 }
 
 /** A agent over a box in memory, with all its tools. */
-export function fakeAgent({ lines, tools, over = {}, box = fakeBox(), window = {} }: SeatOptions): FakeAgent {
+export function fakeAgent({
+  lines,
+  tools,
+  over = {},
+  box = fakeBox(),
+  window = {},
+  earlier = [],
+}: SeatOptions): FakeAgent {
   const events: EventBody[] = [];
   const records: SessionRecord[] = [];
   const provider = linesProvider(lines);
-  const memory = new Memory(box.workspace, [], (record) => void records.push(record));
+  records.push(...earlier);
+  const memory = new Memory(box.workspace, earlier, (record) => void records.push(record), { open: "come" });
   memory.history.pin("the system prompt");
   const walls = new AbortController();
-  const size = new PromptSize("fake", tools);
+  const size = new PromptSize("fake", () => tools);
   const emit = (event: EventBody): void => void events.push(event);
   const judge = judgeIn({
     mode: "workspace-write",
@@ -115,6 +137,7 @@ export function fakeAgent({ lines, tools, over = {}, box = fakeBox(), window = {
     records,
     asked: provider.asked,
     loseBox: (reason) => walls.abort(reason),
+    memory,
     model: "fake",
     provider,
     mode: "workspace-write",
@@ -123,13 +146,16 @@ export function fakeAgent({ lines, tools, over = {}, box = fakeBox(), window = {
     judge: () => Promise.resolve(judge),
     checkpoints: NO_CHECKPOINTS,
     approver: unattended("contained"),
+    grant: () => Promise.reject(new Error("nothing can be granted here")),
     outputs: memoryOutputs(),
     box: () => Promise.resolve(box),
     warm: () => undefined,
     walls: walls.signal,
+    writes: new WriteOrder(),
     ended: [],
     now: () => 0,
     clean: (text) => text,
+    hooks: NO_HOOKS,
     tools,
     intent: new RunIntent(),
     history: memory.history,
@@ -139,6 +165,7 @@ export function fakeAgent({ lines, tools, over = {}, box = fakeBox(), window = {
       window: 32_768,
       known: true,
       tokens: size.tokens,
+      now: () => 0,
       summarise: () => Promise.resolve("a summary"),
       emit,
       ...window,

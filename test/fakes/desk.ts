@@ -1,5 +1,6 @@
 import type { Note, Notes, OutputPage, Outputs } from "../../src/core/session.ts";
-import type { ToolContext, ShellState } from "../../src/tools/tool-context.ts";
+import type { ToolResult } from "../../src/core/tool.ts";
+import type { Part, ToolContext, ShellState, Subagents } from "../../src/tools/tool-context.ts";
 
 export interface MemoryOutputs extends Outputs {
   readonly kept: readonly string[];
@@ -50,6 +51,13 @@ function memoryShell(start: string): ShellState {
     move: (folder, env) => void Object.assign(state, { folder, env }),
   };
 }
+
+/** Subagents that all do the same; none runs in the background. */
+export const fakeSubagents = (run: (part: Part) => Promise<ToolResult>): Subagents => ({
+  run,
+  begin: ({ prompt }) => ({ kind: "ok", text: `begun: ${prompt}` }),
+  look: (look) => Promise.resolve({ kind: "ok", text: JSON.stringify(look) }),
+});
 
 export interface FakeDesk extends ToolContext {
   /** What the model knows, by absolute path. */

@@ -40,9 +40,11 @@ export function memoryStore(now: () => number = Date.now): SessionStore {
     return value();
   };
   return {
-    create: (about) =>
+    reserve: () => usable(freeId),
+    create: (about, id) =>
       usable(() => {
-        const session = new MemorySession(freeId(), about, clock, (id) => sessions.has(id));
+        assert.ok(id === undefined || !sessions.has(id));
+        const session = new MemorySession(id ?? freeId(), about, clock, (id) => sessions.has(id));
         sessions.set(session.id, session);
         return session;
       }),

@@ -17,6 +17,8 @@ export const LEVELS = {
   sessions: 1,
   extensions: 1,
   render: 1,
+  telemetry: 1,
+  vet: 1,
   agent: 2,
   config: 2,
   app: 3,
@@ -30,21 +32,47 @@ const PACKAGES = {
   ajv: ["app"],
   dockerode: ["docker"],
   diff: ["tools", "sessions"],
+  htmlparser2: ["extensions"],
   "tar-fs": ["docker"],
-  "jsonc-parser": ["config", "extensions", "docker"],
-  "smol-toml": ["config", "docker"],
+  "jsonc-parser": ["config", "extensions", "docker", "vet"],
+  "smol-toml": ["config", "docker", "vet"],
   unbash: ["policy"],
   ollama: ["models"],
   "shell-quote": ["policy", "tools", "models", "docker"],
   "web-tree-sitter": ["search"],
   "@vscode/tree-sitter-wasm": ["search"],
   "@qdrant/js-client-rest": ["search"],
+  "@modelcontextprotocol/client": ["extensions"],
+  "@modelcontextprotocol/server": ["extensions"],
+  "@agentclientprotocol/sdk": ["extensions"],
 };
 
 /** Built-in modules that reach files, processes or sockets; every other built-in is free to all but PURE. */
 const BUILTINS = {
-  fs: ["platform", "models", "docker", "search", "sessions", "extensions", "config", "app", "cli"],
-  "fs/promises": ["platform", "models", "docker", "search", "sessions", "extensions", "config", "app", "cli"],
+  fs: [
+    "platform",
+    "models",
+    "docker",
+    "search",
+    "sessions",
+    "extensions",
+    "telemetry",
+    "config",
+    "app",
+    "cli",
+  ],
+  "fs/promises": [
+    "platform",
+    "models",
+    "docker",
+    "search",
+    "sessions",
+    "extensions",
+    "telemetry",
+    "config",
+    "app",
+    "cli",
+  ],
   child_process: ["docker", "models", "extensions", "app", "cli"],
   net: ["docker"],
   http: ["models", "docker", "search"],
@@ -52,7 +80,7 @@ const BUILTINS = {
   tls: ["docker"],
   sqlite: ["platform", "sessions", "search"],
   module: ["docker", "search", "app", "cli"],
-  worker_threads: ["search"],
+  worker_threads: ["search", "extensions"],
   cluster: [],
   console: [],
   process: [],
@@ -69,7 +97,9 @@ const BUILTINS = {
 };
 
 /** Folders that reach files for others, and the only ones that may import them. */
-const OWNERS = { platform: ["docker", "models", "search", "sessions", "extensions", "config", "app"] };
+const OWNERS = {
+  platform: ["docker", "models", "search", "sessions", "extensions", "telemetry", "vet", "config", "app"],
+};
 
 /**
  * Of these folders everybody may use the types; values come from the folders named here alone, so that what reaches the

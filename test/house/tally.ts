@@ -66,10 +66,24 @@ function failureText({ name, file, details }: Extract<TestEvent, { type: "test:f
   return `${name}\n  ${path.relative(ROOT, file ?? "")}\n${text.slice(0, MOST_OF_ONE)}`;
 }
 
+interface Beside {
+  readonly beside: number;
+  /** Of its processes, over that of this one. */
+  readonly env?: Readonly<Record<string, string>>;
+}
+
 /** One run of these files, `beside` of them at once. */
-export async function runFiles(files: readonly string[], beside: number, tally: Tally): Promise<void> {
+export async function runFiles(
+  files: readonly string[],
+  { beside, env = {} }: Beside,
+  tally: Tally,
+): Promise<void> {
   if (files.length === 0) return;
-  const events = run({ files: files.map((file) => path.resolve(ROOT, file)), concurrency: beside });
+  const events = run({
+    files: files.map((file) => path.resolve(ROOT, file)),
+    concurrency: beside,
+    env: { ...process.env, ...env },
+  });
   events.on("data", tally.note);
   events.on("data", tally.time);
   const shown = events.pipe(new spec());

@@ -53,6 +53,20 @@ test("at least 97 of 100 commands that stay in the box are contained", () => {
   assert.ok(refused.length <= staying.length * 0.03, `${refused.length}:\n${refused.join("\n")}`);
 });
 
+const isReached = (denied: readonly string[]): boolean =>
+  policy.decide("curl https://api.granted.example/x", {
+    mode: "workspace-write",
+    workspace: WORKSPACE,
+    home: HOME,
+    granted: ["*.granted.example"],
+    denied,
+  }).contained;
+
+test("a host that is denied is not contained, whatever is granted", () => {
+  for (const others of [[], ["other.example"]]) assert.equal(isReached(others), true);
+  for (const name of ["api.granted.example", "*.granted.example"]) assert.equal(isReached([name]), false);
+});
+
 test("no command that nobody can follow is contained where a host is granted", () => {
   const unknown = everyday.filter(({ offline, contained }) => offline === true || !contained);
   assert.ok(unknown.length > 180);

@@ -8,16 +8,21 @@ import { RULE_KEYS } from "../../src/policy/rule.ts";
 import { readRules } from "../../src/policy/rule-reader.ts";
 import { AROUND, policy } from "./judged.ts";
 
-const DOCS = readFileSync(path.join(import.meta.dirname, "../../docs/policy-rules.md"), "utf8");
-const [, example = ""] = /```toml\n([^]*?)```/.exec(DOCS) ?? [];
+const page = (name: string) => readFileSync(path.join(import.meta.dirname, "../../docs", name), "utf8");
+const DOCS = page("policy-rules.md");
 
-test("the rules shown in the documentation are good ones", () => {
-  const { value } = parseTomlDocument("docs", example, "rule");
-  const { rule } = value as { readonly rule: readonly unknown[] };
-  const { examples, problems } = readRules(rule, "user");
-  assert.deepEqual([examples.length, problems], [5, []]);
-  assert.deepEqual(failedExamples(examples, policy, AROUND.home), []);
-});
+for (const [name, count] of [
+  ["policy-rules.md", 5],
+  ["cookbook.md", 3],
+] as const)
+  test(`the rules shown in ${name} are good ones`, () => {
+    const blocks = [...page(name).matchAll(/```toml\n([^]*?)```/g)].map(([, block = ""]) => block);
+    const { value } = parseTomlDocument("docs", blocks.join("\n"), "rule");
+    const { rule } = value as { readonly rule: readonly unknown[] };
+    const { examples, problems } = readRules(rule, "user");
+    assert.deepEqual([examples.length, problems], [count, []]);
+    assert.deepEqual(failedExamples(examples, policy, AROUND.home), []);
+  });
 
 test("the documentation names every key", () => {
   assert.deepEqual(

@@ -25,7 +25,7 @@ test("a mistake in a rule is told with its key", () => {
     [
       { ...DENY, colour: "a" },
       "0.colour",
-      "colour: unknown key; known keys: id, prefix, exact, arg, effect, path, host, decision, reason, match, notMatch",
+      "colour: unknown key; known keys: id, prefix, exact, arg, effect, path, host, tool, decision, reason, match, notMatch",
     ],
     [{ ...DENY, prefix: ["a"], notmatch: [] }, "0.notmatch", "notmatch: unknown key; did you mean notMatch?"],
     [{ ...WHY, prefix: ["a"] }, "0.decision", "decision: missing; expected one of allow, ask, deny"],
@@ -44,7 +44,7 @@ test("a mistake in a rule is told with its key", () => {
       "0.id",
       "id: expected a name of letters, digits, dots and dashes",
     ],
-    [DENY, "0", "the rule has no condition: give a prefix, arg, effect, path or host"],
+    [DENY, "0", "the rule has no condition: give a prefix, arg, effect, path, host or tool"],
     [{ ...DENY, effect: "netwerk" }, "0.effect", "effect: netwerk is no effect; did you mean network?"],
     [{ ...DENY, effect: "install", path: "a" }, "0.path", "path: install has no path"],
     [{ ...DENY, effect: "read", host: "a" }, "0.host", "host: read has no host; network has"],

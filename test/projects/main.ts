@@ -35,6 +35,13 @@ function made(project: SmallProject): string {
     mkdirSync(path.join(folder, path.dirname(name)), { recursive: true });
     writeFileSync(path.join(folder, name), text);
   }
+  if (project.lock === undefined) return folder;
+  const tools = `${folder}-tools`;
+  mkdirSync(tools);
+  const line = `TOOLS=${tools}; ${project.lock}`;
+  const locked = run("sh", ["-euc", line], folder, SETUP_MS);
+  rmSync(tools, { recursive: true, force: true });
+  if (!locked.ok) process.stderr.write(`${project.name}: no lock file: ${locked.said.slice(-1000)}\n`);
   return folder;
 }
 

@@ -2,6 +2,8 @@
 export interface SmallProject {
   readonly name: string;
   readonly files: Readonly<Record<string, string>>;
+  /** A shell line of the host that makes the lock file, by the registries that its tools are set to; `TOOLS` is an empty folder. */
+  readonly lock?: string;
   readonly tests: readonly string[];
   /** Programs that the host needs to run the same tests; without them only the box is tried. */
   readonly host: string | null;
@@ -54,6 +56,25 @@ const POM = `<project xmlns="http://maven.apache.org/POM/4.0.0"><modelVersion>4.
 </plugins></build></project>
 `;
 
+const PY_TESTS = ["python", "-m", "pytest", "-q", "-p", "no:cacheprovider"];
+const venv = (tool: string): string =>
+  `python3 -m venv "$TOOLS" && "$TOOLS/bin/pip" install -q ${tool} && "$TOOLS/bin/${tool}"`;
+const PHP_TEST = `<?php
+require __DIR__ . "/vendor/autoload.php";
+if (Own\\two() !== 2) { fwrite(STDERR, "wrong\\n"); exit(1); }
+echo "ok\\n";
+`;
+const RUBY_TEST = `require "bundler/setup"
+require "own"
+abort("wrong") unless Own::TWO == 2
+puts "ok"
+`;
+const GRADLE = `plugins { id "java" }
+repositories { mavenCentral() }
+dependencies { testImplementation "junit:junit:4.13.2" }
+test { testLogging { events "passed" } }
+`;
+
 export const SMALL_PROJECTS: readonly SmallProject[] = [
   {
     name: "npm",
@@ -76,7 +97,7 @@ export const SMALL_PROJECTS: readonly SmallProject[] = [
   {
     name: "pip",
     files: { "requirements.txt": "idna==3.7\npytest==8.3.4\n", "test_a.py": PYTHON_TEST },
-    tests: ["python", "-m", "pytest", "-q", "-p", "no:cacheprovider"],
+    tests: PY_TESTS,
     host: null,
   },
   {
@@ -85,7 +106,7 @@ export const SMALL_PROJECTS: readonly SmallProject[] = [
       "pyproject.toml": `${PYPROJECT}[project.optional-dependencies]\ntest = ["pytest==8.3.4"]\n[build-system]\nrequires = ["setuptools"]\nbuild-backend = "setuptools.build_meta"\n[tool.setuptools]\npy-modules = []\n`,
       "test_a.py": PYTHON_TEST,
     },
-    tests: ["python", "-m", "pytest", "-q", "-p", "no:cacheprovider"],
+    tests: PY_TESTS,
     host: null,
   },
   {
@@ -121,6 +142,95 @@ github.com/google/uuid v1.6.0/go.mod h1:TIyPZe4MgqvfeYDBFedMoGGpEw/LqOeaOT+nhxU+
     },
     tests: ["mvn", "-B", "-q", "-o", "test"],
     host: "mvn",
+  },
+  {
+    name: "yarn",
+    files: { "package.json": manifest(), "a.test.js": NODE_TEST },
+    lock: "npx -y yarn@1.22.22 install --ignore-scripts --silent && rm -rf node_modules",
+    tests: ["yarn", "test"],
+    host: null,
+  },
+  {
+    name: "yarn 4",
+    files: { "package.json": manifest({ packageManager: "yarn@4.5.3" }), "a.test.js": NODE_TEST },
+    lock: "npx -y @yarnpkg/cli-dist@4.5.3 install --mode=update-lockfile >/dev/null && rm -rf .yarn",
+    tests: ["yarn", "test"],
+    host: null,
+  },
+  {
+    name: "requirements with hashes",
+    files: { "a.in": "idna==3.7\npytest==8.3.4\n", "test_a.py": PYTHON_TEST },
+    lock: `${venv("uv")} pip compile -q --generate-hashes a.in -o requirements.txt`,
+    tests: PY_TESTS,
+    host: null,
+  },
+  {
+    name: "uv",
+    files: {
+      "pyproject.toml": `${PYPROJECT}[dependency-groups]\ndev = ["pytest==8.3.4"]\n`,
+      "test_a.py": PYTHON_TEST,
+    },
+    lock: `${venv("uv")} lock -q`,
+    tests: PY_TESTS,
+    host: null,
+  },
+  {
+    name: "poetry",
+    files: {
+      "pyproject.toml": `${PYPROJECT}[tool.poetry]\npackage-mode = false\n[tool.poetry.group.dev.dependencies]\npytest = "8.3.4"\n`,
+      "test_a.py": PYTHON_TEST,
+    },
+    // By the index that pip is set to, as a company's project names its own.
+    lock: `index=$(python3 -m pip config get global.index-url 2>/dev/null || COLUMNS=400 python3 -m pip help install | grep -o 'default:* *https[^)]*' | grep -o 'https.*')
+printf '[[tool.poetry.source]]\\nname = "own"\\nurl = "%s"\\npriority = "primary"\\n' "$index" >>pyproject.toml
+${venv("poetry")} lock -q`,
+    tests: PY_TESTS,
+    host: null,
+  },
+  {
+    name: "gradle",
+    files: {
+      "build.gradle": GRADLE,
+      "src/main/java/small/Two.java":
+        "package small; public class Two { public static int two() { return 2; } }\n",
+      "src/test/java/small/TwoTest.java":
+        "package small; import org.junit.*; public class TwoTest { @Test public void two() { Assert.assertEquals(2, Two.two()); } }\n",
+    },
+    tests: ["gradle", "--no-daemon", "--offline", "test"],
+    host: null,
+  },
+  {
+    // Its dependency is a folder beside it: what is tried is composer, not its registry.
+    name: "composer",
+    files: {
+      "composer.json": JSON.stringify({
+        name: "small/small",
+        repositories: [{ type: "path", url: "own" }, { "packagist.org": false }],
+        require: { "own/own": "*" },
+        "minimum-stability": "dev",
+      }),
+      "own/composer.json": JSON.stringify({
+        name: "own/own",
+        version: "1.0.0",
+        autoload: { files: ["two.php"] },
+      }),
+      "own/two.php": "<?php\nnamespace Own;\nfunction two(): int { return 2; }\n",
+      "test.php": PHP_TEST,
+    },
+    tests: ["php", "test.php"],
+    host: null,
+  },
+  {
+    name: "bundler",
+    files: {
+      Gemfile: 'gem "own", path: "own"\n',
+      "own/own.gemspec":
+        'Gem::Specification.new { |s| s.name = "own"; s.version = "1.0.0"; s.summary = "own"; s.authors = ["own"]; s.files = ["lib/own.rb"] }\n',
+      "own/lib/own.rb": "module Own; TWO = 2; end\n",
+      "test.rb": RUBY_TEST,
+    },
+    tests: ["ruby", "test.rb"],
+    host: null,
   },
   {
     name: "cmake",

@@ -74,7 +74,7 @@ const tally = new Tally();
   process.env["HARNESS_REAL_URL"] = real.url;
   process.env[OLLAMA_MODEL] = real.model;
   const all = globSync("test/real/*.real.test.ts", { cwd: ROOT }).toSorted();
-  await runFiles(wanted.length > 0 ? wanted : [...stores, ...all], 1, tally);
+  await runFiles(wanted.length > 0 ? wanted : [...stores, ...all], { beside: 1 }, tally);
 }
 tally.print();
 process.exitCode = tally.green ? 0 : 1;

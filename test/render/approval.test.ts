@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Question } from "../../src/core/ports.ts";
-import { approvalText } from "../../src/render/tty/approval.ts";
-import { fakeTerminal, sent } from "../fakes/terminal.ts";
+import { answersText, approvalPages, questionRows } from "../../src/render/tty/approval.ts";
+import { type FakeTerminal, fakeTerminal, sent } from "../fakes/terminal.ts";
+
+const approvalText = (question: Parameters<typeof questionRows>[0], stream: FakeTerminal["stream"]): string =>
+  [...questionRows(question, stream), "run it? [y/N] "].join("\n");
 
 const asked = (
   text: string,
@@ -74,6 +77,11 @@ test("what a network would be granted with is said below", () => {
     asked("npm ci", [], { decision, grants: ["npm", "example.org"] }),
     /\/grant npm\s+example\.org\s+in\s+the\s+chat,\s+--allow-domain\s+npm,example\.org\s+for\s+a\s+run/,
   );
+  const { stream } = fakeTerminal(60);
+  assert.match(
+    answersText({ grants: true, edits: true, whole: true }, stream),
+    /g\s+grants\s+that[^]*\[y\/N\] $/,
+  );
   assert.doesNotMatch(asked("npm ci", [], { decision }), /grant /, "the twin: no grant would do");
 });
 
@@ -111,7 +119,8 @@ test("a write is shown as what it would write", () => {
   const text = approvalText(
     {
       tool: "edit_file",
-      text: "src/a.ts\n-old\n+new",
+      text: "src/a.ts",
+      shown: "-old\n+new",
       decision: { decision: "ask", contained: true, rules: [] },
       mode: "read-only",
       writes: true,
@@ -122,4 +131,26 @@ test("a write is shown as what it would write", () => {
     sent(text.split("\n").slice(0, 4).join("\n")),
     "\u001B[1medit_file\u001B[22m wants to write  (read-only)\n  │ src/a.ts\n  │ \u001B[31m-old\u001B[39m\n  │ \u001B[32m+new\u001B[39m",
   );
+});
+
+test("what it would do is told in words, and where", () => {
+  const effects = Array.from({ length: 14 }, (_, at) => `rm: deletes /w/${at}`);
+  const text = asked("rm x", [], { effects, folder: "/w/sub" });
+  assert.match(text, /^bash wants to run.*\nin \/w\/sub\n {2}│ rm x\nIt would:\n {4}rm: deletes \/w\/0\n/);
+  assert.match(text, /\n {4}rm: deletes \/w\/11\n {4}… and 2 more\nIt is not contained/);
+});
+
+test("pages have every row once, each ending in a line end", () => {
+  const text = Array.from({ length: 100 }, (_, at) => `echo ${at}`).join("\n");
+  const decision = { decision: "ask", contained: true, rules: [] } as const;
+  const { stream } = fakeTerminal(60);
+  const shown = { tool: "bash", text, decision, mode: "workspace-write", writes: false } as const;
+  const { pages, whole } = approvalPages(shown, stream);
+  assert.equal(
+    pages.join(""),
+    questionRows(shown, stream)
+      .map((row) => `${row}\n`)
+      .join(""),
+  );
+  assert.ok(whole && pages.length > 3);
 });

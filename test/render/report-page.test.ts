@@ -15,6 +15,7 @@ function saying(bad: string): Report {
     { ...started(bad), workspace: bad, provider: bad, model: bad },
     { type: "turn.started", turn: 1, record_count: 1 },
     { type: "notice", text: bad },
+    { type: "plan", steps: [{ text: bad, status: "doing" }] },
     { type: "model.waiting", reason: bad, ms: 1, attempt: 1 },
     { type: "model.failed", kind: "unreachable", reason: bad, remedy: bad },
     said(bad),

@@ -84,12 +84,15 @@ test("no event that says something is left out of the value", () => {
   assert.deepEqual(kinds, [
     "quiet",
     "quiet",
+    "quiet",
     "warning",
     "said",
     "error",
     "call",
     "warning",
     "warning",
+    "warning",
+    "error",
     "warning",
     "quiet",
     "warning",
@@ -224,4 +227,47 @@ test("what the box reached and was refused is told by host, and summed up", () =
   assert.match(page, /<h2>Network<\/h2>[^]*Reached \(1\)[^]*registry\.test:443[^]*Refused \(2\)[^]*a\.test/);
   assert.doesNotMatch(reportPage(reportFrom(USUAL)), /<h2>Network/);
   assert.doesNotMatch(textOf(reportFrom(USUAL)), /network: /);
+});
+
+test("what was installed stands in the report, as text and as a page, and what does not fit is counted", () => {
+  const packages = [{ ecosystem: "npm", name: "left-pad", version: "1.3.0" }];
+  const report = reportFrom([started("install it"), finished({ installed: { total: 9, new: 3, packages } })]);
+  assert.match(
+    textOf(report),
+    /\ninstalled\n {2}9 packages, of them 3 new\n {2}npm left-pad 1\.3\.0\n {2}and 2 more\n/,
+  );
+  assert.match(reportPage(report), /Installed<[^]*9 packages, of them 3 new[^]*npm left-pad 1\.3\.0/);
+  assert.doesNotMatch(textOf(reportFrom([started("none"), finished({})])), /\ninstalled\n/);
+});
+
+test("a report has the plan as it stood at the end", () => {
+  const doing = { text: "mend it", status: "doing" } as const;
+  const done = { text: "mend it", status: "done" } as const;
+  const report = reportFrom([
+    started("mend"),
+    { type: "plan", steps: [doing, doing] },
+    { type: "plan", steps: [done] },
+    finished(),
+  ]);
+  assert.deepEqual(report.runs[0]?.plan, [done]);
+  assert.match(textOf(report), /\nplan\n  done: mend it\n/);
+  assert.match(reportPage(report), /<h2>Plan<\/h2>[^]*1 done[^]*mend it/);
+  assert.doesNotMatch(reportPage(reportFrom(USUAL)), /<h2>Plan<\/h2>/);
+});
+
+test("a report says what subagents were asked, and how those in the background ended", () => {
+  const report = reportFrom([
+    started("mend"),
+    { type: "task", task: "t1", status: "begun", text: "look at x" },
+    { type: "task", status: "begun", text: "look at y" },
+    { type: "task", status: "done", text: "" },
+    { type: "task", task: "t1", status: "failed", text: "it did not finish" },
+    finished(),
+  ]);
+  const told = report.runs[0]?.turns.flatMap(({ steps }) => steps) ?? [];
+  assert.deepEqual(
+    told.map((step) => step.kind === "remark" && `${step.tone} ${step.text}`),
+    ["quiet t1 begun: look at x", "quiet task begun: look at y", "warning t1 failed: it did not finish"],
+  );
+  assert.match(reportPage(report), /t1 failed: it did not finish/);
 });

@@ -217,6 +217,11 @@ test("other events have lines where a person should know of them", () => {
     told(Object.values(EVERY_EVENT)),
     [
       "qwen3:8b (ollama) · workspace-write · /code/shop · s1",
+      "plan: 1 done, 1 doing, 1 to come, 1 dropped",
+      "  ✓ find the sum",
+      "  ▸ mend it",
+      "  · test it",
+      "  ✗ rewrite it",
       "box ready  311 ms",
       "~ rate limited; asking again in 2.0 s (attempt 2)",
       "I look.",
@@ -233,6 +238,8 @@ test("other events have lines where a person should know of them", () => {
       "  1 test failed",
       "  [exit 1, 1.2 s]",
       "! not run: there is no tool fix_file; nearest: edit_file, read_file",
+      "! a canary was touched: an SSH key (/home/box/.ssh/id_ed25519) by bash -c make > cat /home/box/.ssh/id_ed25519; the run",
+      "ends",
       "! 5 turns are left",
       "≡ older turns summarised: about 12,000 -> 4,000 tokens",
       "rolled back",
@@ -301,4 +308,75 @@ test("calls of a subagent stand below the call that it works for, also when two 
       "",
     ].join("\n"),
   );
+});
+
+test("a plan is shown whole, then what is new of it; the call that made it adds nothing", () => {
+  const steps = [
+    { text: "find it", status: "doing" },
+    { text: "mend it", status: "pending" },
+  ] as const;
+  const next = [
+    { text: "find it", status: "done" },
+    { text: "mend it", status: "doing" },
+  ] as const;
+  const other = [{ text: "\u001b[31mrewrite it", status: "dropped" }] as const;
+  const call = callOf({ tool: "plan", args: { steps: ["[>] find it"] } });
+  const shown = told([
+    ...call,
+    { type: "plan", steps },
+    { type: "plan", steps },
+    { type: "plan", steps: next },
+    { type: "plan", steps: other },
+    { type: "plan", steps: [] },
+  ]);
+  assert.equal(
+    shown,
+    `plan: 1 doing, 1 to come
+  ▸ find it
+  · mend it
+plan: 1 done, 1 doing
+  ✓ find it
+  ▸ mend it
+plan: 1 dropped
+  ✗ ␛[31mrewrite it
+plan: no steps
+`,
+  );
+});
+
+const taskEvent = (status: "begun" | "done" | "failed", text: string, task?: string): EventBody => ({
+  type: "task",
+  ...(task === undefined ? {} : { task }),
+  status,
+  text,
+});
+
+test("a task in the background has a heading with what it was asked, and a line for its end", () => {
+  const inside = callOf({ tool: "grep", args: { pattern: "x" } });
+  const events = [
+    ...stamped([taskEvent("begun", "find x", "t1")], "a1"),
+    ...stamped([taskEvent("begun", "find y")], "a2"),
+    ...stamped(inside, "a1"),
+    ...stamped(inside, "a2"),
+    ...stamped([taskEvent("done", "")], "a2"),
+    ...stamped([taskEvent("failed", "it did not finish", "t1")], "a1"),
+  ];
+  const terminal = fakeTerminal();
+  play(events, terminal);
+  assert.equal(
+    terminal.written(),
+    `▸ t1 find x
+    ✓ grep x  3 ms
+▸ task find y
+    ✓ grep x  3 ms
+▸ t1 find x
+    ✗ t1 failed: it did not finish
+`,
+  );
+});
+
+test("a command that a person edited is listed as it was run", () => {
+  const [proposed, ...rest] = callOf({ args: { command: "make all" } });
+  const edited = { type: "call.edited", call: "c1", args: { command: "make check" } } as const;
+  assert.equal(told(proposed === undefined ? [] : [proposed, edited, ...rest]), "✓ bash make check  3 ms\n");
 });

@@ -12,7 +12,7 @@ import { scratch } from "../fixtures/scratch.ts";
 import { killed } from "../kills/killed.ts";
 
 const WRITER = path.join(import.meta.dirname, "../fixtures/audit-writer.ts");
-const KILLS = 32;
+const KILLS = 16;
 
 test(
   `${KILLS} kills at any moment leave a chain that holds, with every line that was told`,

@@ -1,8 +1,5 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { once } from "node:events";
 import { cpSync, mkdirSync } from "node:fs";
-import path from "node:path";
 import test from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { hasJournal, finishUndo } from "../../src/sessions/checkpoints/undo-changes.ts";
@@ -15,22 +12,9 @@ import { layerOf } from "../fixtures/layer-of.ts";
 import { scratch } from "../fixtures/scratch.ts";
 import { pictureOf } from "../fixtures/tree-picture.ts";
 import { edit, fill } from "../kills/checkpoint-lives.ts";
+import { killed } from "../kills/killed.ts";
 
-const WRITER = path.join(import.meta.dirname, "..", "fixtures", "apply-writer.ts");
-const KILLS = 80;
-
-/** Killed so long after it said that it begins. */
-async function killedAfter(ms: number, words: readonly string[]): Promise<string> {
-  const child = spawn(process.execPath, [WRITER, ...words], { stdio: ["ignore", "pipe", "inherit"] });
-  let text = "";
-  child.stdout.on("data", (chunk: Buffer) => (text += chunk.toString()));
-  const closed = once(child, "close");
-  await Promise.race([once(child.stdout, "data"), closed]);
-  await sleep(ms);
-  child.kill("SIGKILL");
-  await closed;
-  return text;
-}
+const KILLS = 28;
 
 const FILES = 60;
 
@@ -48,7 +32,10 @@ test(`an apply that is killed is finished, ${KILLS} times`, { timeout: 300_000 }
     await noteBase(store, id, undefined);
     edit(seen, FILES);
     await sleep(25);
-    const said = await killedAfter(Math.random() * 220, [stateDir, workspace, seen, id]);
+    // Every second one by number, which comes in the middle however slow the machine is.
+    const byNumber = { kind: "step", at: 5 + kill * 5, half: kill % 4 === 0 } as const;
+    const moment = kill % 2 === 0 ? byNumber : ({ kind: "time", ms: Math.random() * 220 } as const);
+    const { lines: said } = await killed("fixtures/apply-writer.ts", [stateDir, workspace, seen, id], moment);
     if (hasJournal(store.folder)) cut += 1;
     if (said.includes("applied")) ended += 1;
     using after = new CheckpointStore({ stateDir, workspace });

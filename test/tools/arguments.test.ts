@@ -3,7 +3,7 @@ import test from "node:test";
 import type { AnyTool } from "../../src/core/tool.ts";
 import { taskTool } from "../../src/tools/task.ts";
 import { toolsFor } from "../../src/tools/index.ts";
-import { fakeDesk } from "../fakes/desk.ts";
+import { fakeDesk, fakeSubagents } from "../fakes/desk.ts";
 
 /** A call of each tool that it takes, and the names of all that it may be given. */
 const TAKEN: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
@@ -19,12 +19,13 @@ const TAKEN: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   note: { title: "a", body: "b" },
   notes: {},
   semantic_search: { query: "a" },
+  plan: { steps: ["a"] },
   task: { prompt: "a" },
 };
 
 const TOOLS: readonly AnyTool[] = [
-  ...toolsFor(fakeDesk()),
-  taskTool(() => Promise.resolve({ kind: "ok", text: "" })),
+  ...toolsFor(fakeDesk({ plan: () => undefined })),
+  taskTool(fakeSubagents(() => Promise.resolve({ kind: "ok", text: "" }))),
 ];
 
 const toolOf = (name: string): AnyTool => {

@@ -215,3 +215,20 @@ test("an empty file that is written over must have been read too", async () => {
   const { says } = calling(fakeBox({ files: { empty: "" } }));
   assert.match(await says("write_file", { path: "empty", content: "x" }), /read it with read_file first/);
 });
+
+test("a person is shown every line that goes and comes, of just the input that is run", () => {
+  const { shown } = calling(fakeBox({ files: { f: "a\n" } }));
+  assert.equal(shown("write_file", { path: "f", content: "x\n\ny\n" }), "@@ all of the file @@\n+x\n+\n+y");
+  assert.equal(
+    shown("edit_file", {
+      path: "f",
+      edits: [
+        { old: "a\nb", new: "c" },
+        { old: "d", new: "", all: true },
+      ],
+    }),
+    "@@ one place @@\n-a\n-b\n+c\n@@ every occurrence @@\n-d",
+  );
+  const patch = "*** Begin Patch\n*** Add File: n\n+one\n*** End Patch";
+  assert.equal(shown("apply_patch", { patch }), patch);
+});

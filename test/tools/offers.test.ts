@@ -1,11 +1,14 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { systemPrompt } from "../../src/agent/context/system-prompt.ts";
+import { toolsFor } from "../../src/tools/index.ts";
 import { bashTool } from "../../src/tools/bash.ts";
 import { noteTool } from "../../src/tools/note.ts";
 import { notesTool } from "../../src/tools/notes.ts";
+import { planTool } from "../../src/tools/plan.ts";
 import { showFullTool } from "../../src/tools/show-full.ts";
 import { taskTool } from "../../src/tools/task.ts";
-import { fakeDesk } from "../fakes/desk.ts";
+import { fakeDesk, fakeSubagents } from "../fakes/desk.ts";
 
 test("what a model reads of these tools with every request stays small", () => {
   const desk = fakeDesk();
@@ -14,9 +17,27 @@ test("what a model reads of these tools with every request stays small", () => {
     showFullTool(desk),
     noteTool(desk),
     notesTool(desk),
-    taskTool(() => Promise.resolve({ kind: "ok", text: "" })),
+    planTool(() => undefined),
+    taskTool(fakeSubagents(() => Promise.resolve({ kind: "ok", text: "" }))),
   ];
   const offers = tools.map(({ name, description, schema }) => ({ name, description, schema }));
   const bytes = Buffer.byteLength(JSON.stringify(offers));
-  assert.ok(bytes <= 1700, `${bytes} bytes`);
+  assert.ok(bytes <= 1900, `${bytes} bytes`);
+});
+
+test("the first request of a plain run, the prompt and all built-in tools, is 1,600 tokens at most", () => {
+  const desk = fakeDesk({
+    plan: () => undefined,
+    subagents: fakeSubagents(() => Promise.resolve({ kind: "ok", text: "" })),
+    index: { search: () => Promise.reject(new Error("not asked")) },
+  });
+  const tools = toolsFor(desk).map(({ name, description, schema }) => ({
+    type: "function",
+    function: { name, description, parameters: schema },
+  }));
+  assert.equal(tools.length, 14);
+  const facts = { workspace: "/home/developer/project", domains: [], instructions: "" };
+  const content = systemPrompt({ ...facts, mode: "workspace-write" });
+  const bytes = Buffer.byteLength(JSON.stringify([{ role: "system", content }, tools]));
+  assert.ok(bytes / 4 <= 1600, `${bytes / 4} tokens`);
 });

@@ -5,7 +5,7 @@ import type { Compaction } from "../../core/session.ts";
 import { ARTIFACT_REQUEST, mergeArtifacts, readArtifact, renderArtifact } from "./compaction-artifact.ts";
 import type { History } from "./history.ts";
 import { isLong, viewOf } from "./model-view.ts";
-import { excerpt } from "./untrusted-text.ts";
+import { excerpt, untagged } from "./untrusted-text.ts";
 
 /** Parts of the window. */
 const TRIGGER = 0.8;
@@ -26,6 +26,11 @@ export interface Means {
   /** The reply to these messages. It is asked for with the same tools as ever; calls in it are not run. */
   summarise(messages: readonly Message[], signal: AbortSignal): Promise<string | ModelFailure>;
   readonly emit: Emit;
+  readonly now: () => number;
+  /** What goes on being told word for word beside a summary; empty where nothing does. */
+  readonly kept?: () => string;
+  /** What is told word for word beside the next summary; empty where nothing is. */
+  readonly keep?: (trigger: string, signal: AbortSignal) => Promise<string>;
 }
 
 type Fitted =
@@ -49,6 +54,8 @@ export class Compactor {
   readonly #means: Means;
   /** Tokens of the request at the last failure. */
   #failedAt: number | undefined;
+  /** What it waited for summaries in all. */
+  askedMs = 0;
 
   constructor(history: History, means: Means) {
     this.#history = history;
@@ -121,8 +128,11 @@ export class Compactor {
     const part = olderPart(this.#history, this.#means, aim);
     if (part === undefined) return "nothing";
     this.#emit("started", aim, before);
+    const keep = (await this.#means.keep?.(aim.trigger, signal)) ?? "";
+    const asked = this.#means.now();
     const reply = await this.#means.summarise(part.messages, signal);
-    const made = typeof reply === "string" ? this.#made(reply, part.keepFrom, before) : reply.reason;
+    this.askedMs += this.#means.now() - asked;
+    const made = typeof reply === "string" ? this.#made(reply, keep, part.keepFrom, before) : reply.reason;
     if (typeof made === "string" || signal.aborted) {
       if (!signal.aborted) this.#failedAt = before;
       this.#emit("failed", aim, before, { reason: typeof made === "string" ? made : "cancelled" });
@@ -135,18 +145,20 @@ export class Compactor {
   }
 
   /** The compaction, or why there is none. */
-  #made(reply: string, keepFrom: number, before: number): Compaction | string {
+  #made(reply: string, keep: string, keepFrom: number, before: number): Compaction | string {
     const read = readArtifact(reply);
     if (read === undefined) return "the summary is empty";
-    const artifact = renderArtifact(mergeArtifacts(this.#next().artifact, read));
+    const summary = renderArtifact(mergeArtifacts(this.#next().artifact, read));
+    const artifact = keep === "" ? summary : `${summary}\n${cited(keep)}`;
     const made = { ...this.#next(), keepFrom, artifact };
     return this.#tokens(made) < before ? made : "the summary is no shorter than what it would replace";
   }
 
   /** What is in force, as it would be made again here. */
   #next(): Compaction {
-    const now = this.#history.compaction ?? { pruneBefore: 0, keepFrom: 0, artifact: "" };
-    return { ...now, at: this.#history.count };
+    const { kept: _, ...now } = this.#history.compaction ?? { pruneBefore: 0, keepFrom: 0, artifact: "" };
+    const kept = this.#means.kept?.() ?? "";
+    return { ...now, at: this.#history.count, ...(kept === "" ? {} : { kept }) };
   }
 
   #tokens(under?: Compaction): number {
@@ -162,6 +174,13 @@ export class Compactor {
     this.#means.emit({ type: "compaction", status, trigger, before, after, reason });
   }
 }
+
+/** In lines that the next summary does not take for entries of its own. */
+const cited = (text: string): string =>
+  untagged(text)
+    .split("\n")
+    .map((line) => `> ${line}`)
+    .join("\n");
 
 /** Part of the window whose newest results are never dropped for being old. */
 const PROTECTED = 0.25;

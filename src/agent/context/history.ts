@@ -148,6 +148,8 @@ export class History {
         break;
       case "seen":
       case "shell":
+      case "plan":
+      case "tasks":
       case "turn":
         break;
     }

@@ -4,6 +4,7 @@ import { excerpt } from "./untrusted-text.ts";
 
 /** Characters of a request of the user that are shown once its message no longer is. */
 const REQUEST = 4000;
+const SUMMARY = "[Summary of the earlier work on this. Its messages are no longer shown.]";
 /** Results below it cost about what their mark would. */
 const PRUNED_FROM = 300;
 /** The marker of a cut output names the id under which all of it is kept. */
@@ -30,6 +31,10 @@ function shownBehind(messages: readonly Message[], compaction: Compaction | unde
   return [...shown, ...messages.slice(Math.max(keepFrom, compaction.pruneBefore))];
 }
 
+/** What stands for messages that are no longer shown. */
+export const isSummary = ({ role, text }: Message): boolean =>
+  role === "user" && (text.startsWith(SUMMARY) || text.includes(`\n\n${SUMMARY}\n`));
+
 /** Whether a mark in its place would save anything. */
 export const isLong = (message: Message): message is Extract<Message, { role: "tool" }> =>
   message.role === "tool" && message.text.length >= PRUNED_FROM;
@@ -47,7 +52,10 @@ const isRequest = ({ role }: Message): boolean => role === "user";
  * What stands for the messages that are no longer shown. Beside the first request, the one that was being worked on
  * when the compaction was made: without it the model would go on with something else.
  */
-function summaryText(messages: readonly Message[], { at, keepFrom, artifact }: Compaction): string {
+function summaryText(
+  messages: readonly Message[],
+  { at, keepFrom, artifact, kept = "" }: Compaction,
+): string {
   const first = messages.findIndex(isRequest);
   const last = messages.slice(0, at).findLastIndex(isRequest);
   const hidden = [first, last].filter(
@@ -58,7 +66,8 @@ function summaryText(messages: readonly Message[], { at, keepFrom, artifact }: C
   return [
     ...(goal === undefined ? [] : [goal]),
     ...(current === undefined ? [] : [`[The latest request, word for word]\n${current}`]),
-    `[Summary of the earlier work on this. Its messages are no longer shown.]\n${artifact}\n[End of the summary]`,
+    `${SUMMARY}\n${artifact}\n[End of the summary]`,
+    ...(kept === "" ? [] : [kept]),
   ].join("\n\n");
 }
 

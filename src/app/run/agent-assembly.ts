@@ -1,6 +1,8 @@
 import type { AgentContext } from "../../agent/agent-context.ts";
+import { BackgroundTasks, type Beginning, type Subagent, WriteOrder } from "../../agent/background-tasks.ts";
+import { bounded } from "../../agent/call-result.ts";
 import { ARTIFACT_SCHEMA } from "../../agent/context/compaction-artifact.ts";
-import { Compactor } from "../../agent/context/compaction.ts";
+import { Compactor, type Means } from "../../agent/context/compaction.ts";
 import type { History } from "../../agent/context/history.ts";
 import type { PromptSize } from "../../agent/context/prompt-size.ts";
 import type { AnswerGate } from "../../agent/final-answer.ts";
@@ -10,19 +12,22 @@ import { type Limits, Spent } from "../../agent/limits.ts";
 import { askAside } from "../../agent/model-request.ts";
 import { NextReply } from "../../agent/next-reply.ts";
 import { Guard, Malformed } from "../../agent/repetition-guard.ts";
-import { spawnFrom } from "../../agent/subagents.ts";
+import { foreground, subagent } from "../../agent/subagents.ts";
 import type { Settings } from "../../config/settings-schema.ts";
 import type { Checkpoints } from "../../core/checkpoint-port.ts";
 import type { Capabilities, Provider } from "../../core/model-provider.ts";
-import type { Approver, Box } from "../../core/ports.ts";
+import { type Plan, planKept } from "../../core/work-plan.ts";
+import type { Approver } from "../../core/ports.ts";
 import { maskSecrets } from "../../core/secrets.ts";
 import type { Outputs, Parked } from "../../core/session.ts";
 import { isLoopback, ollamaAddress } from "../../models/providers/ollama-address.ts";
 import { cleaned } from "../../render/event-json.ts";
+import type { Part } from "../../tools/tool-context.ts";
 import type { Host } from "../host.ts";
 import { lazyJudge } from "../policy-context.ts";
 import type { Sink } from "./event-sink.ts";
 import type { LazyBox } from "./lazy-box.ts";
+import type { SessionGrants } from "./session-grants.ts";
 import type { SessionState } from "./session-state.ts";
 
 export interface AgentParts {
@@ -42,6 +47,7 @@ export interface AgentParts {
   readonly briefing: AgentContext["briefing"];
   readonly limits: Limits;
   readonly approver: Approver;
+  readonly grants: Pick<SessionGrants, "domains" | "grant">;
   readonly answer: AnswerGate;
   /** Null where a person reads every answer. */
   readonly ends: EndRules | null;
@@ -54,11 +60,15 @@ export interface AgentParts {
 /** What one request is worked on with; what is heavy is loaded when it is first used. */
 export async function agentContext(parts: AgentParts): Promise<AgentContext> {
   const { settings, workspace, state, box, sink, parked, signal } = parts;
-  const judge = lazyJudge(parts.host, settings, workspace);
-  const { memory, tools } = state;
+  const judge = lazyJudge(parts.host, settings, workspace, parts.grants.domains);
+  const { memory } = state;
   const { history } = memory;
   const capabilities = await parts.capabilities;
   const local = isLocalModel(parts.host, settings);
+  const showPlan = (plan: Plan): void => sink.emit({ type: "plan", steps: plan });
+  state.planTo(showPlan);
+  const { begin, tasks } = childrenOf(parts, () => context, capabilities);
+  const kept = (): string => [planKept(memory.plan), tasks.kept()].filter((text) => text !== "").join("\n\n");
   const context: AgentContext = {
     model: settings.chat_model,
     provider: local ? parts.provider : withoutSecrets(parts.provider),
@@ -68,6 +78,7 @@ export async function agentContext(parts: AgentParts): Promise<AgentContext> {
     checkpoints: parts.checkpoints,
     judge,
     approver: parts.approver,
+    grant: parts.grants.grant,
     outputs: parts.outputs,
     box: () => unlessAborted(box.box(), signal),
     warm: () => {
@@ -76,18 +87,25 @@ export async function agentContext(parts: AgentParts): Promise<AgentContext> {
     },
     walls: box.walls,
     ...(parts.boxNote === undefined ? {} : { boxNote: parts.boxNote }),
+    tasks,
+    writes: new WriteOrder(),
     ended: [...(parked?.ended ?? [])],
     now: () => performance.now(),
+    hooks: state.hooks,
     clean: local ? (text) => text : maskSecrets,
-    tools,
+    get tools() {
+      return state.tools;
+    },
     intent: new RunIntent(),
     history,
     rollBack: (to) => {
+      const { plan } = memory;
       memory.rollBack(to);
       sink.emit({ type: "rolled_back", record_count: history.count });
+      if (memory.plan !== plan) showPlan(memory.plan);
     },
     size: parts.size,
-    compactor: compactorFor(() => context, history, capabilities),
+    compactor: compactorFor(() => context, history, { ...capabilities, kept }),
     guard: new Guard(),
     malformed: new Malformed(),
     answer: parts.answer,
@@ -98,31 +116,56 @@ export async function agentContext(parts: AgentParts): Promise<AgentContext> {
     emit: sink.emit,
   };
   state.judgedBy(judge, settings.mode);
-  state.spawnBy(
-    spawnFrom({
-      parent: context,
-      prompt: history.pinned ?? "",
-      emit: sink.forChild,
-      compactor: (child, own) => compactorFor(child, own, capabilities),
-      memory: (child) => memory.child(workspace, child),
-      parked: parked?.children ?? [],
-      tools: state.childTools,
-    }),
-  );
+  state.subagentsBy({
+    run: foreground(begin, parked?.children ?? []),
+    begin: (part, signal) => tasks.begin(part, signal),
+    look: (look, signal) => tasks.look(look, signal),
+  });
   return context;
+}
+
+/** How subagents begin, and those that run in the background. */
+function childrenOf(
+  { state, sink, workspace, parked }: AgentParts,
+  context: () => AgentContext,
+  capabilities: Capabilities,
+): { readonly begin: (part: Part, how: Beginning) => Subagent; readonly tasks: BackgroundTasks } {
+  const { memory } = state;
+  const begin = (part: Part, how: Beginning): Subagent =>
+    subagent(
+      {
+        parent: context(),
+        prompt: memory.history.pinned ?? "",
+        emit: sink.forChild,
+        compactor: (child, own) => compactorFor(child, own, capabilities),
+        memory: (child) => memory.child(workspace, child),
+        tools: state.childTools,
+      },
+      part,
+      how,
+    );
+  const tasks = new BackgroundTasks({
+    begin,
+    parked: parked?.children ?? [],
+    memory: memory.tasks,
+    bounded: (result) => bounded(context(), result),
+    notice: (text) => sink.emit({ type: "notice", text }),
+    now: () => performance.now(),
+  });
+  return { begin, tasks };
 }
 
 /** By then the engine has been asked for a box, and there is time to load the policy. */
 const ENGINE_AT_WORK_MS = 40;
 
 /** The box, or the rejection of a request that is cancelled while the box still starts. */
-export async function unlessAborted(box: Promise<Box>, signal: AbortSignal): Promise<Box> {
+export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const cancelled = Promise.withResolvers<never>();
   const cancel = (): void => cancelled.reject(signal.reason as Error);
   if (signal.aborted) cancel();
   signal.addEventListener("abort", cancel, { once: true });
   try {
-    return await Promise.race([box, cancelled.promise]);
+    return await Promise.race([work, cancelled.promise]);
   } finally {
     signal.removeEventListener("abort", cancel);
   }
@@ -148,18 +191,25 @@ const CUT = { kind: "cut", reason: "the summary was cut at its length limit", re
 function compactorFor(
   agent: () => AgentContext,
   history: History,
-  { context, origin }: Capabilities,
+  { context, origin, kept }: Pick<Capabilities, "context" | "origin"> & Pick<Means, "kept">,
 ): Compactor {
   return new Compactor(history, {
     window: context - Math.min(MAX_REPLY_TOKENS, Math.floor(context / 4)),
     known: origin.context !== "guess",
     tokens: (messages) => agent().size.tokens(messages),
     summarise: async (messages, signal) => {
-      const reply = await askAside(agent(), messages, signal, ARTIFACT_SCHEMA);
+      const reply = await askAside(
+        agent(),
+        { messages, format: ARTIFACT_SCHEMA, purpose: "compaction" },
+        signal,
+      );
       if (reply.kind === "failed") return reply.failure;
       return reply.stop === "length" ? CUT : reply.message.text;
     },
     emit: (event) => agent().emit(event),
+    now: () => agent().now(),
+    ...(kept === undefined ? {} : { kept }),
+    keep: (trigger, signal) => agent().hooks.compacting(trigger, { emit: agent().emit, signal }),
   });
 }
 

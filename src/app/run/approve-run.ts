@@ -1,22 +1,36 @@
 import { userInfo } from "node:os";
 import { Limits } from "../../agent/limits.ts";
-import { addRules } from "../../config/policy-rules-file.ts";
+import { addGrants } from "../../config/config-edit.ts";
 import { DEFAULTS, SETTING_KEYS, type Settings } from "../../config/settings-schema.ts";
-import { EXIT, type ExitCode, HarnessError, Interrupted, type Signal, signalOf } from "../../core/errors.ts";
+import {
+  EXIT,
+  type ExitCode,
+  HarnessError,
+  Interrupted,
+  reasonOf,
+  type Signal,
+  signalOf,
+} from "../../core/errors.ts";
 import type { EventBody } from "../../core/events.ts";
 import type { Question } from "../../core/ports.ts";
-import { isSameParking, type Parked, PARKED_FORM, parkedIn, type Session } from "../../core/session.ts";
-import { type CommandContext, CommandPolicy } from "../../policy/decide.ts";
-import { ruleFor } from "../../policy/remember-rule.ts";
-import type { RuleForm } from "../../policy/rule.ts";
+import type { GrantSaid } from "../../core/network.ts";
+import {
+  grantedIn,
+  isSameParking,
+  type Parked,
+  PARKED_FORM,
+  parkedIn,
+  type Session,
+  type SessionRecord,
+} from "../../core/session.ts";
 import type { Finished } from "../../agent/agent-run.ts";
 import { checkNetwork } from "../granted-network.ts";
 import { type Host, runWorkspace } from "../host.ts";
-import { workspacePolicy } from "../policy-context.ts";
 import type { Prompter } from "../prompter.ts";
 import { openSessions } from "../session-access.ts";
 import { noteTo } from "../stderr-messages.ts";
 import { interruption } from "../interruption.ts";
+import { LastingRules } from "./lasting-rules.ts";
 import { type ParkedRun, runTask } from "./run-task.ts";
 
 export interface ApproveRequest {
@@ -25,6 +39,8 @@ export interface ApproveRequest {
   readonly id: string;
   /** What was said by a flag; undefined: the question is asked. */
   readonly said: Said | undefined;
+  /** What is granted with a yes. */
+  readonly domains: readonly string[];
   /** Undefined where nobody is there to be asked. */
   readonly prompter: Prompter | undefined;
   readonly json: boolean;
@@ -39,12 +55,13 @@ export async function approve(request: ApproveRequest): Promise<Finished> {
   const session = store.open(id);
   const parked = waitingRun(session);
   const { question, given, strict } = parked;
-  const settings = settingsOf(parked);
+  const settings = settingsOf(parked, session.records());
   checkNetwork(host, settings);
   const workspace = await runWorkspace(session.info().workspace);
   using interrupted = interruption();
   const { signal } = interrupted;
-  const word = await wordOn(question, { ...request, id: session.id }, signal);
+  const rules = new LastingRules(host, workspace);
+  const word = await wordOn(question, { ...request, id: session.id, rules }, signal);
   const limits = new Limits(given.limits, () => performance.now());
   limits.resume(parked.spent);
   const { runtime, schema, unverified } = given;
@@ -67,7 +84,7 @@ export async function approve(request: ApproveRequest): Promise<Finished> {
     workspace,
     prompt: given.task,
     signal,
-    parkedRun: { parked, claim: () => claimed({ host, session, parked, word, workspace, note }) },
+    parkedRun: { parked, claim: () => claimed({ host, session, parked, word, rules, note }) },
   });
   return await running.catch((thrown: unknown) => {
     throw thrown instanceof Interrupted ? unsaid(session.id, thrown.signal) : thrown;
@@ -79,37 +96,61 @@ interface Claim {
   readonly session: Session;
   readonly parked: Parked;
   readonly word: Word;
-  readonly workspace: string;
+  readonly rules: LastingRules;
   readonly note: (text: string) => void;
 }
 
 /** Of several that answer at the same time one goes on. A rule that cannot be had makes a yes for the session of it. */
-async function claimed({
-  host,
-  session,
-  parked,
-  word,
-  workspace,
-  note,
-}: Claim): ReturnType<ParkedRun["claim"]> {
+async function claimed({ host, session, parked, word, rules, note }: Claim): ReturnType<ParkedRun["claim"]> {
   const { question } = parked;
   const { call, tool, text } = question;
-  const judging = await workspacePolicy(host, workspace);
-  const rule = word.said === "always" ? lastingRule(question, judging) : undefined;
+  // Rules that cannot be read end it here, with the answer not used up.
+  await rules.readable();
+  // What is granted is contained from then on, and needs no rule.
+  const rule = word.said === "always" && word.domains.length === 0 ? await rules.shown(question) : undefined;
   const said = rule?.kind === "none" ? "session" : word.said;
-  const first = session.appendIf({ kind: "answered", question, word: said }, (records) => {
+  const grant = grantOf(word);
+  const granting = grant === undefined ? {} : { grant };
+  const telling = word.told === undefined ? {} : { told: word.told };
+  const first = session.appendIf({ kind: "answered", question, word: said, ...granting }, (records) => {
     const waiting = parkedIn(records);
     return waiting !== undefined && isSameParking(waiting, parked);
   });
   if (!first) throw nothingWaits(session.id);
   if (rule?.kind === "none") noRule(rule.reason);
   if (rule?.kind === "rules") {
-    const written = await writeRules(host, rule.rules);
-    if ("reason" in written) noRule(written.reason);
+    const written = await rules.write(question);
+    if (written.kind === "none") noRule(written.reason);
     else note(`allowed from now on by ${written.file}`);
   }
-  const event = { type: "approval", call, tool, text, said, by: userName(), from: word.from } as const;
-  return { event, runs: said !== "deny" };
+  if (grant?.for === "always") await kept(host, grant.domains, note);
+  const by = { said, by: userName(), from: word.from };
+  return {
+    event: { type: "approval", call, tool, text, ...by, ...telling, ...granting },
+    runs: said !== "deny",
+    ...telling,
+    ...granting,
+  };
+}
+
+function grantOf({ said, domains }: Word): GrantSaid | undefined {
+  if (said === "deny" || domains.length === 0) return undefined;
+  return { domains, for: said === "once" ? "call" : said };
+}
+
+/** In the user's own settings; where they cannot be written it holds for the session. */
+async function kept(
+  { places }: Host,
+  domains: readonly string[],
+  note: (text: string) => void,
+): Promise<void> {
+  const [file] = places.configFiles;
+  try {
+    await addGrants(file, domains);
+    note(`granted from now on by ${file}`);
+  } catch (thrown) {
+    noteTo(false)(`it is granted for this session only: ${reasonOf(thrown)}`);
+  }
 }
 
 const noRule = (reason: string): void =>
@@ -145,64 +186,49 @@ const nothingWaits = (id: string): HarnessError =>
     `harness sessions show ${id}`,
   );
 
-/** All of them are there, as they were when the run began. */
-/** A setting that a later version has is as it is from the start. */
-const settingsOf = ({ given }: Parked): Settings => {
+/**
+ * All of them are there, as they were when the run began, with what was granted since. A setting that a later version has
+ * is as it is from the start.
+ */
+const settingsOf = ({ given }: Parked, records: readonly SessionRecord[]): Settings => {
   const kept = Object.entries(given.settings).map(([key, { value }]) => [key, value] as const);
-  return Object.assign({}, DEFAULTS, Object.fromEntries(kept));
+  const settings: Settings = Object.assign({}, DEFAULTS, Object.fromEntries(kept));
+  return { ...settings, allow_domains: [...new Set([...settings.allow_domains, ...grantedIn(records)])] };
 };
 
 const originsOf = ({ given }: Parked): Readonly<Record<string, string>> =>
   Object.fromEntries(Object.entries(given.settings).map(([key, { origin }]) => [key, origin]));
 
-type Judging = Omit<CommandContext, "mode" | "folder">;
-
-type LastingRule =
-  | { readonly kind: "rules"; readonly rules: readonly RuleForm[] }
-  | { readonly kind: "none"; readonly reason: string };
-
-/** The rules of the user that would allow this from now on; or why there can be none. */
-function lastingRule({ tool, text, folder }: Question, judging: Judging): LastingRule {
-  if (tool !== "bash") return { kind: "none", reason: `rules are about commands, and this is ${tool}` };
-  const context = { ...judging, ...(folder === undefined ? {} : { folder }) };
-  const made = ruleFor(text, context, new CommandPolicy());
-  return made.kind === "rules" ? made : { kind: "none", reason: made.reason };
-}
-
-/** The file that they went into, or why they could not. */
-async function writeRules(
-  { env }: Host,
-  rules: readonly RuleForm[],
-): Promise<{ readonly file: string } | { readonly reason: string }> {
-  try {
-    return { file: await addRules(env, rules) };
-  } catch (thrown) {
-    if (!(thrown instanceof HarnessError)) throw thrown;
-    return { reason: thrown.message };
-  }
-}
-
 type Said = Extract<EventBody, { readonly type: "approval" }>["said"];
 
 interface Word {
   readonly said: Said;
+  /** To the model, with a no. */
+  readonly told?: string;
+  readonly domains: readonly string[];
   readonly from: "terminal" | "flag";
 }
 
 /** What a person says: by a flag, or to the question on the terminal. Nothing is said where it is interrupted. */
 async function wordOn(
   question: Question,
-  { id, said, prompter }: Pick<ApproveRequest, "id" | "said" | "prompter">,
+  {
+    id,
+    said,
+    domains,
+    prompter,
+    rules,
+  }: Pick<ApproveRequest, "id" | "said" | "domains" | "prompter"> & { readonly rules: LastingRules },
   signal: AbortSignal,
 ): Promise<Word> {
-  if (said !== undefined) return { said, from: "flag" };
+  if (said !== undefined) return { said, domains, from: "flag" };
   if (prompter === undefined)
     throw new HarnessError(
       EXIT.usage,
       "there is no terminal to ask you on: say it with a flag",
       `harness approve ${id} --once (or --session, --always, --deny)`,
     );
-  return { said: await typed(question, { id, prompter }, signal), from: "terminal" };
+  return { ...(await typed(question, { id, prompter, rules }, signal)), from: "terminal" };
 }
 
 const CODES = {
@@ -218,11 +244,16 @@ const unsaid = (id: string, signal: Signal): HarnessError =>
 
 async function typed(
   question: Question,
-  { id, prompter }: { readonly id: string; readonly prompter: Prompter },
+  { id, prompter, rules }: { readonly id: string; readonly prompter: Prompter; readonly rules: LastingRules },
   signal: AbortSignal,
-): Promise<Said> {
-  const reply = await prompter.approve(question, signal);
+): Promise<Omit<Word, "from">> {
+  const reply = await prompter.approve(question, signal, rules.shown);
   if (reply === "interrupt") throw unsaid(id, "SIGINT");
   if (signal.aborted) throw unsaid(id, signalOf(signal));
-  return reply === "yes" ? "once" : "deny";
+  const { grants = [] } = question;
+  // Nothing is edited where a call has waited: what its turn goes on with is the call that was asked about.
+  if (typeof reply === "object")
+    return { said: "deny", domains: [], ...("no" in reply ? { told: reply.no } : {}) };
+  if (reply === "yes" || reply === "no") return { said: reply === "yes" ? "once" : "deny", domains: [] };
+  return { said: reply === "call" ? "once" : reply, domains: grants };
 }

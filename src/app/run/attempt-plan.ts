@@ -160,17 +160,19 @@ export function wholeOf(tried: Tried): Finished {
     ...(first === undefined ? NOTHING_DONE : doneBy(first)),
     session: shown.session,
     grounded: null,
+    ...(shown.recorded === undefined ? {} : { recorded: shown.recorded }),
     attempts: candidates.map((each) => toldOf(each, isApplied && each.nth === first.nth)),
   };
 }
 
-type Done = Pick<Finished, "changes" | "handoff" | "handoff_left_out" | "verified" | "answer">;
+type Done = Pick<Finished, "changes" | "handoff" | "handoff_left_out" | "installed" | "verified" | "answer">;
 
 function doneBy({ finished, applied }: NonNullable<Tried["first"]>): Done {
-  const { handoff, handoff_left_out, verified = null, answer } = finished;
+  const { handoff, handoff_left_out, installed, verified = null, answer } = finished;
   return {
     handoff,
     ...(handoff_left_out === undefined ? {} : { handoff_left_out }),
+    ...(installed === undefined ? {} : { installed }),
     verified,
     ...(applied.how === "applied"
       ? { changes: applied.changes, answer }

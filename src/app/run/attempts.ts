@@ -17,7 +17,8 @@ import {
   wholeOf,
 } from "./attempt-plan.ts";
 import { type AttemptsView, attemptsView } from "./attempts-view.ts";
-import { outcomeAfter, type RunInput, runTask } from "./run-task.ts";
+import { outcomeAfter } from "./failed-run.ts";
+import { type RunInput, runTask } from "./run-task.ts";
 
 /** A run of several candidates, beside what each of them is run with. */
 export interface AttemptsInput extends Omit<RunInput, "session" | "resumed" | "parkedRun" | "show"> {

@@ -2,12 +2,19 @@ import type { Finished } from "../../agent/agent-run.ts";
 import type { Config } from "../../config/load-config.ts";
 import type { Settings } from "../../config/settings-schema.ts";
 import { Interrupted, type Signal } from "../../core/errors.ts";
+import type { Extensions } from "../../core/extensions.ts";
 import type { AgentEvent } from "../../core/events.ts";
+import type { Connection, GrantSaid } from "../../core/network.ts";
 import type { Provider } from "../../core/model-provider.ts";
 import type { Approver } from "../../core/ports.ts";
 import type { Session, SessionStore } from "../../core/session.ts";
+import type { AskPerson } from "../../tools/tool-context.ts";
+import { offeredSkills, openExtensions } from "../extensions/open-extensions.ts";
+import type { Expansion, SlashCommands } from "../extensions/slash-commands.ts";
+import { HarnessRequests } from "../harness-requests.ts";
 import type { Host } from "../host.ts";
 import type { ModelClient } from "../model-access.ts";
+import { withCanaries } from "./canary-watch.ts";
 import { type RunIndex, runIndex } from "../search/run-index.ts";
 import {
   ChatBox,
@@ -17,6 +24,7 @@ import {
   openConversation,
   type TurnInput,
 } from "./chat-session.ts";
+import { type Observers, observersFor } from "./run-observers.ts";
 
 interface ChatControllerParts {
   readonly host: Host;
@@ -29,8 +37,15 @@ interface ChatControllerParts {
   readonly view: { readonly take: (event: AgentEvent) => void; readonly end: () => void };
   readonly origins: Config["origins"];
   readonly approver: Approver;
+  /** Whom the model can ask; left out where nobody could answer in words. */
+  readonly person?: AskPerson;
   readonly warn: (text: string) => void;
+  /** Promised to its session, which the first request begins. */
+  readonly id?: string;
 }
+
+/** Of skills that are new. */
+const MAX_NAMED = 5;
 
 /** What a chat works with from request to request. */
 export class ChatController implements AsyncDisposable {
@@ -42,19 +57,37 @@ export class ChatController implements AsyncDisposable {
   readonly #changed: Record<string, string> = {};
   #conversation: Conversation | undefined;
   #index: RunIndex | undefined;
+  #extensions: Extensions | undefined;
+  /** Skills that the model, or the person, was told of. */
+  #skills: ReadonlySet<string> = new Set();
+  readonly #requests: HarnessRequests;
+  readonly #ending = new AbortController();
   #model: ModelClient | undefined;
   #provider: Provider | undefined;
   #working: AbortController | undefined;
+  /** Of all requests: what they send is waited for at the end of the chat alone. */
+  #observers: Observers | undefined;
 
   constructor(parts: ChatControllerParts) {
     this.#parts = parts;
     this.workspace = parts.workspace;
     this.store = parts.store;
     this.#settings = parts.settings;
+    this.#requests = new HarnessRequests({
+      ...parts,
+      domains: () => this.#settings.allow_domains,
+      emit: (event) => this.#box.emit(event),
+    });
+    const told = new Set<string>();
+    // A chat may have many boxes, of which each would say the same.
+    const warn = (text: string): void => {
+      if (!told.has(text)) parts.warn(text);
+      told.add(text);
+    };
     this.#box = new ChatBox(
-      async (signal, keep) => {
+      async (signal, keep, told) => {
         const { openBoxFor } = await import("../box-access.ts");
-        const { host, workspace, runtime, warn } = parts;
+        const { host, workspace, runtime } = parts;
         const opening = {
           host,
           settings: this.#settings,
@@ -63,8 +96,11 @@ export class ChatController implements AsyncDisposable {
           watchChanges: true,
           keep,
           warn,
+          mayGrant: true,
+          onConnection: (connection: Connection) => this.#box.onConnection(connection),
         };
-        return openBoxFor(opening, signal);
+        const box = await openBoxFor(opening, signal);
+        return this.#settings.canaries ? withCanaries(box, told) : box;
       },
       // What is changed outside of the workspace belongs to one session.
       parts.settings.isolation === "bind",
@@ -85,6 +121,19 @@ export class ChatController implements AsyncDisposable {
     await this.model().catch(() => undefined);
   };
 
+  /** What can be typed behind a slash beside the chat's own commands, as it is now. */
+  async commands(): Promise<SlashCommands> {
+    const { slashCommands } = await import("../extensions/slash-commands.ts");
+    return slashCommands(this.#parts.host, this.workspace);
+  }
+
+  /** What such a line says in the person's place; where it names none that counts, what is left out. */
+  async expansion(line: string): Promise<Expansion | string> {
+    const { expansionOf } = await import("../extensions/slash-commands.ts");
+    const commands = await this.commands();
+    return expansionOf(line, commands) ?? commands.note;
+  }
+
   /** For all requests from now on. */
   async change(settings: Partial<Pick<Settings, "mode" | "chat_model" | "allow_domains">>): Promise<void> {
     const other =
@@ -96,6 +145,16 @@ export class ChatController implements AsyncDisposable {
     if (settings.chat_model === undefined) return;
     this.#model = undefined;
     this.#provider = undefined;
+  }
+
+  /** What the running box was granted already: later ones have it, too, and the model is told. */
+  async #keepGrant({ domains, for: term }: GrantSaid): Promise<void> {
+    const { allow_domains: known } = this.#settings;
+    this.#settings = { ...this.#settings, allow_domains: [...new Set([...known, ...domains])] };
+    this.#changed["allow_domains"] = "the chat";
+    if (term !== "always") return;
+    const file = await this.keep(domains);
+    this.#parts.warn(`granted from now on by ${file}`);
   }
 
   /** Grants for all that comes, in the user's own settings; the file. */
@@ -120,10 +179,25 @@ export class ChatController implements AsyncDisposable {
 
   /** One request to its end; the first begins a session. */
   async request(text: string): Promise<Finished> {
+    if (this.#conversation !== undefined) await this.#tellNewSkills();
     const { newSession } = await import("../session-access.ts");
-    const about = { workspace: this.workspace, prompt: text };
+    const { id } = this.#parts;
+    const about = { workspace: this.workspace, prompt: text, ...(id === undefined ? {} : { id }) };
     this.#conversation ??= await this.#over(newSession(await this.store(), this.#settings, about), false);
     return this.#work(this.#conversation, (input) => chatTurn(input, text));
+  }
+
+  /** The prompt of a session stays as it is: servers would read all of it anew. */
+  async #tellNewSkills(): Promise<void> {
+    const names = await offeredSkills(this.#parts.host, this.workspace);
+    const fresh = names.filter((name) => !this.#skills.has(name));
+    const [first] = fresh;
+    if (first === undefined) return;
+    this.#skills = new Set([...this.#skills, ...names]);
+    const [they, it] = fresh.length === 1 ? ["skill", "it"] : ["skills", "them"];
+    this.#parts.warn(
+      `since this session began there is more of use, the ${they} ${fresh.slice(0, MAX_NAMED).join(", ")}: the model is told of ${it} in a new session (leave, then: harness); here /${first} says it`,
+    );
   }
 
   /** Whether the conversation is shorter now. */
@@ -142,9 +216,18 @@ export class ChatController implements AsyncDisposable {
     return this.#working !== undefined;
   }
 
+  /** Lets others work in the folder while nothing is worked on here; the next request has another box. */
+  async release(): Promise<void> {
+    if (!this.busy) await this.#box.close();
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#ending.abort(new Error("the chat has ended"));
+    await this.#extensions?.[Symbol.asyncDispose]();
+    await this.#requests[Symbol.asyncDispose]();
     await this.#index?.[Symbol.asyncDispose]();
     await this.#box[Symbol.asyncDispose]();
+    await this.#observers?.[Symbol.asyncDispose]();
   }
 
   async #over(session: Session, resumed: boolean): Promise<Conversation> {
@@ -160,6 +243,20 @@ export class ChatController implements AsyncDisposable {
     });
     this.#index = index;
     const { host } = this.#parts;
+    await this.#extensions?.[Symbol.asyncDispose]();
+    this.#skills = new Set(await offeredSkills(host, workspace));
+    this.#extensions = await openExtensions({
+      host,
+      settings,
+      origins: this.#parts.origins,
+      workspace,
+      session: session.id,
+      box: this.#box.now,
+      requests: this.#requests,
+      emit: (event) => this.#box.emit(event),
+      warn: this.#parts.warn,
+      signal: this.#ending.signal,
+    });
     return openConversation({
       host,
       store: await this.store(),
@@ -168,6 +265,8 @@ export class ChatController implements AsyncDisposable {
       settings,
       workspace,
       index,
+      extensions: this.#extensions,
+      person: this.#parts.person,
     });
   }
 
@@ -175,6 +274,11 @@ export class ChatController implements AsyncDisposable {
     const working = new AbortController();
     this.#working = working;
     const { view, approver } = this.#parts;
+    const observers = (this.#observers ??= await observersFor({
+      host: this.#parts.host,
+      settings: this.#settings,
+      origins: this.#parts.origins,
+    }));
     try {
       const model = await this.model();
       return await work({
@@ -185,12 +289,21 @@ export class ChatController implements AsyncDisposable {
         store: await this.store(),
         conversation,
         box: this.#box,
+        requests: this.#requests,
         model,
         provider: (this.#provider ??= model.provider()),
         approver,
-        show: (event) => view.take(event),
+        keepGrant: (said) => this.#keepGrant(said),
+        warn: this.#parts.warn,
+        show: (event) => {
+          view.take(event);
+          observers.take(event);
+        },
         signal: working.signal,
       });
+    } catch (thrown) {
+      observers.failed(thrown);
+      throw thrown;
     } finally {
       this.#working = undefined;
       view.end();

@@ -10,21 +10,27 @@ import type { Config } from "../../config/load-config.ts";
 import type { Settings } from "../../config/settings-schema.ts";
 import { type Checkpoints, NO_CHECKPOINTS } from "../../core/checkpoint-port.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import type { AgentEvent } from "../../core/events.ts";
+import type { AgentEvent, Emit } from "../../core/events.ts";
+import type { Extensions } from "../../core/extensions.ts";
+import type { Connection, GrantSaid } from "../../core/network.ts";
 import type { Usage } from "../../core/messages.ts";
 import type { Provider } from "../../core/model-provider.ts";
 import type { Approver, Box, Index, OwnedBox } from "../../core/ports.ts";
 import { type Session, type SessionStore, settledIn } from "../../core/session.ts";
 import { NO_USAGE, sumUsage } from "../../models/usage.ts";
+import type { AskPerson } from "../../tools/tool-context.ts";
 import { checkpointsFor } from "../checkpoint-access.ts";
+import type { HarnessRequests } from "../harness-requests.ts";
 import type { Host } from "../host.ts";
 import type { ModelClient } from "../model-access.ts";
-import { agentContext } from "./agent-assembly.ts";
+import { agentContext, unlessAborted } from "./agent-assembly.ts";
 import { runSink, type Sink, startedEvent } from "./event-sink.ts";
-import { boxChanges, type LazyBox, lazyBox, readyEvent } from "./lazy-box.ts";
+import type { withCanaries } from "./canary-watch.ts";
+import { boxChanges, connectionEvent, type LazyBox, lazyBox, readyEvent } from "./lazy-box.ts";
 import { modeNote, networkNote } from "./mode-note.ts";
 import { giveUpFrozen } from "./run-task.ts";
 import { briefingFrom, type SessionPrompt, sessionPrompt } from "./session-prompt.ts";
+import { SessionGrants } from "./session-grants.ts";
 import { type SessionState, sessionState } from "./session-state.ts";
 
 /** One session that a chat goes on with. */
@@ -33,15 +39,17 @@ export class Conversation {
   readonly state: SessionState;
   readonly prompt: SessionPrompt;
   readonly resumed: boolean;
+  readonly extensions: Pick<Extensions, "ready">;
   /** Of all its requests, earlier ones too. */
   usage: Usage;
   #size: { readonly model: string; readonly size: PromptSize } | undefined;
 
-  constructor(given: Pick<Conversation, "session" | "state" | "prompt" | "resumed">) {
+  constructor(given: Pick<Conversation, "session" | "state" | "prompt" | "resumed" | "extensions">) {
     this.session = given.session;
     this.state = given.state;
     this.prompt = given.prompt;
     this.resumed = given.resumed;
+    this.extensions = given.extensions;
     const turns = given.session.records().flatMap((each) => (each.kind === "turn" ? [each.result] : []));
     this.usage = turns.reduce((sum, { usage }) => sumUsage(sum, usage), NO_USAGE);
   }
@@ -56,7 +64,8 @@ export class Conversation {
 
   /** What is learnt of how a model counts stays as long as it is asked. */
   sizeFor(model: string): PromptSize {
-    if (this.#size?.model !== model) this.#size = { model, size: new PromptSize(model, this.state.tools) };
+    if (this.#size?.model !== model)
+      this.#size = { model, size: new PromptSize(model, () => this.state.tools) };
     return this.#size.size;
   }
 }
@@ -70,15 +79,26 @@ export interface ConversationParts {
   readonly workspace: string;
   /** What finds code, when it is asked. */
   readonly index: Index;
+  readonly extensions: Extensions;
+  readonly person?: AskPerson | undefined;
 }
 
 export async function openConversation(parts: ConversationParts): Promise<Conversation> {
-  const { host, store, session, resumed, settings, workspace, index } = parts;
-  const prompt = await sessionPrompt(host, settings, workspace);
+  const { host, store, session, resumed, settings, workspace, index, extensions, person } = parts;
+  const prompt = await sessionPrompt(host, settings, workspace, extensions.prompt);
   const timeoutMs = settings.timeout;
   if (resumed) await giveUpFrozen(host, session);
-  const state = sessionState({ session, store, workspace, timeoutMs, prompt: prompt.text, index });
-  return new Conversation({ session, state, prompt, resumed });
+  const state = sessionState({
+    session,
+    store,
+    workspace,
+    timeoutMs,
+    prompt: prompt.text,
+    index,
+    extensions,
+    person,
+  });
+  return new Conversation({ session, state, prompt, resumed, extensions });
 }
 
 const REMEDY = "send the message again; a new box will start";
@@ -89,7 +109,11 @@ interface OpenBox {
   readonly briefing: AgentContext["briefing"];
 }
 
-type BoxStart = (signal: AbortSignal, session: string) => Promise<OwnedBox>;
+type BoxStart = (
+  signal: AbortSignal,
+  session: string,
+  told: Parameters<typeof withCanaries>[1],
+) => Promise<OwnedBox>;
 
 /** The box of a chat: one for all its requests, until it is lost or must be another one. */
 export class ChatBox implements AsyncDisposable {
@@ -99,6 +123,10 @@ export class ChatBox implements AsyncDisposable {
   #held: OpenBox | undefined;
   /** Who is told that it is ready. */
   onReady: Parameters<typeof lazyBox>[1] = () => undefined;
+  /** Who is told what it reached, and was refused: whoever is worked for then. */
+  onConnection: (connection: Connection) => void = () => undefined;
+  /** Who is told of a canary that was touched. */
+  emit: Emit = () => undefined;
 
   /** `shared`: one box serves any session. */
   constructor(start: BoxStart, shared: boolean) {
@@ -111,7 +139,8 @@ export class ChatBox implements AsyncDisposable {
     if (this.#held?.box.walls.aborted === true) await this.close();
     if (this.#held?.conversation === conversation) return this.#held;
     if (!this.#shared) await this.close();
-    const start = (signal: AbortSignal): Promise<OwnedBox> => this.#start(signal, conversation.session.id);
+    const start: Parameters<typeof lazyBox>[0] = (signal, end) =>
+      this.#start(signal, conversation.session.id, { emit: (event) => this.emit(event), end });
     const box = this.#held?.box ?? lazyBox(start, (ms, ready) => this.onReady(ms, ready), { remedy: REMEDY });
     const { history } = conversation.memory;
     const briefing = briefingFrom(box, conversation.prompt, { history, signal: this.#ending.signal });
@@ -145,9 +174,13 @@ export interface TurnInput {
   readonly store: SessionStore;
   readonly conversation: Conversation;
   readonly box: ChatBox;
+  readonly requests: HarnessRequests;
   readonly model: ModelClient;
   readonly provider: Provider;
   readonly approver: Approver;
+  /** Has what a person granted hold for what is left of the chat, or longer. */
+  readonly keepGrant: (said: GrantSaid) => Promise<void>;
+  readonly warn: (text: string) => void;
   readonly show: (event: AgentEvent) => void;
   readonly signal: AbortSignal;
 }
@@ -166,6 +199,7 @@ export async function chatTurn(input: TurnInput, text: string): Promise<Finished
   sink.emit(startedEvent({ settings, session, resumed, workspace, task: text }));
   const held = await box.for(conversation);
   try {
+    await unlessAborted(Promise.resolve(conversation.extensions.ready?.()), signal);
     const finished = await runRequest(
       agent,
       {
@@ -212,11 +246,14 @@ const sinkOfTurn = ({ settings, origins, conversation: { session }, show }: Turn
 async function turnContext(input: TurnInput, sink: Sink, checkpoints: Checkpoints): Promise<AgentContext> {
   const { settings, conversation, signal } = input;
   const { box, briefing } = await input.box.for(conversation);
+  input.box.emit = sink.emit;
   input.box.onReady = (ms, box) => sink.emit(readyEvent(ms, box));
+  input.box.onConnection = (connection) => sink.emit(connectionEvent(connection));
+  const { host, workspace, requests, keepGrant: keep, warn } = input;
   return agentContext({
-    host: input.host,
+    host,
     settings,
-    workspace: input.workspace,
+    workspace,
     outputs: conversation.session.outputs,
     checkpoints,
     state: conversation.state,
@@ -227,6 +264,7 @@ async function turnContext(input: TurnInput, sink: Sink, checkpoints: Checkpoint
     box,
     briefing,
     limits: new Limits({ turns: settings.max_turns }, () => performance.now()),
+    grants: new SessionGrants({ host, settings, workspace, box, requests, warn, keep }),
     approver: remembering({ always: settledIn(conversation.session.records()) }, input.approver),
     answer: new PlainAnswer(),
     ends: null,

@@ -1,5 +1,6 @@
 import manifest from "../../../package.json" with { type: "json" };
 import type { Config } from "../../config/load-config.ts";
+import { withoutValues } from "../../config/mcp-settings.ts";
 import type { Settings } from "../../config/settings-schema.ts";
 import type { AgentEvent, EventBody } from "../../core/events.ts";
 import { maskSecrets } from "../../core/secrets.ts";
@@ -78,7 +79,10 @@ interface RunAudited {
 
 /** The events of one run: into the audit, into the session, onto the screen. */
 export function runSink({ settings, origins, session }: RunAudited, show: Take): Sink {
-  const trail = new AuditTrail(session.audit, aboutRun(settings, origins));
+  const trail = new AuditTrail(
+    session.audit,
+    aboutRun({ ...settings, mcp: withoutValues(settings.mcp) }, origins),
+  );
   return sinkOf(session, runId(session), (event) => trail.take(event), show);
 }
 
@@ -100,6 +104,7 @@ export const startedEvent = ({ settings, session, resumed, workspace, task }: St
   mode: settings.mode,
   provider: settings.provider,
   model: settings.chat_model,
+  ...(settings.allow_domains.length === 0 ? {} : { granted: settings.allow_domains }),
 });
 
 /** What the audit says of a run beside its events. The settings are those in force, whatever their origins gave. */

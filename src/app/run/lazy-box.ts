@@ -1,10 +1,12 @@
 import type { Request } from "../../agent/agent-run.ts";
 import { changesIn, handoffIn, NO_CHANGES } from "../../agent/run-changes.ts";
 import { type BoxLog, EMPTY_LOG } from "../../core/box-log.ts";
-import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import { CanaryTouched, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { EventBody } from "../../core/events.ts";
 import type { Connection } from "../../core/network.ts";
-import type { Box, OwnedBox, ParkedHandle } from "../../core/ports.ts";
+import type { ListedPackages } from "../../docker/environments/installed-packages.ts";
+import type { Installed } from "../../core/installed.ts";
+import type { Box, GrantedNetwork, OwnedBox, ParkedHandle } from "../../core/ports.ts";
 
 /** A box that starts when it is first wanted, and is the same from then on. */
 export interface LazyBox extends AsyncDisposable {
@@ -15,6 +17,8 @@ export interface LazyBox extends AsyncDisposable {
   readonly walls: AbortSignal;
   /** Resolves when there is one; never, where nobody wants one or it cannot be. */
   readonly opened: Promise<Box>;
+  /** Of the box, which is started for it; undefined where it can be granted nothing. */
+  readonly network: () => Promise<GrantedNetwork | undefined>;
   /** Undefined as long as no call has asked for it. */
   readonly used: () => Promise<Box> | undefined;
   /** Has the box stop, to be frozen at its end; until when it is kept, or null where there is none. */
@@ -23,6 +27,8 @@ export interface LazyBox extends AsyncDisposable {
   readonly settle: () => Promise<void>;
   /** What it did beside its commands since this was last asked. */
   readonly log: () => Promise<BoxLog>;
+  /** What was there when it began, where it reaches registries. */
+  readonly packages: () => ListedPackages | undefined;
   /** Ends it, frozen where it was parked and `stays`; what it did beside its commands. Disposing of it ends it, too. */
   readonly finish: (stays: boolean) => Promise<BoxLog>;
 }
@@ -32,6 +38,7 @@ interface StartedBox {
   used?: true;
   ended?: true;
   parked?: ParkedHandle;
+  packages?: ListedPackages | undefined;
 }
 
 /** What cannot be parked is removed as ever. */
@@ -50,15 +57,19 @@ async function parked(started: StartedBox, warn: (text: string) => void): Promis
 }
 
 export function lazyBox(
-  start: (signal: AbortSignal) => Promise<OwnedBox>,
+  /** `end`: there is no more of it, for this reason. */
+  start: (signal: AbortSignal, end: (why: HarnessError) => void) => Promise<OwnedBox>,
   onReady: (ms: number, box: OwnedBox) => void,
   {
     remedy = "harness run --continue",
     warn = () => undefined,
+    installs = false,
   }: {
     /** What to do when it is lost. */
     readonly remedy?: string;
     readonly warn?: (text: string) => void;
+    /** It reaches registries: what its packages are is looked at before anything is run in it. */
+    readonly installs?: boolean;
   } = {},
 ): LazyBox {
   const walls = new AbortController();
@@ -68,7 +79,8 @@ export function lazyBox(
   const open = async (): Promise<OwnedBox> => {
     const began = performance.now();
     try {
-      const box = await start(ending.signal);
+      const box = await start(ending.signal, (why) => walls.abort(why));
+      if (installs) started.packages = await packagesOf(box, ending.signal);
       onReady(performance.now() - began, box);
       opened.resolve(box);
       void box.gone.then((reason) => (started.ended ? undefined : walls.abort(lostBox(reason, remedy))));
@@ -92,8 +104,10 @@ export function lazyBox(
     warm: () => void setTimeout(() => void box().catch(() => undefined), 1),
     walls: walls.signal,
     opened: opened.promise,
+    network: async () => (await box()).network,
     used: () => (started.used ? started.box : undefined),
     park: () => parked(started, warn),
+    packages: () => started.packages,
     settle: async () => (await started.box?.catch(() => undefined))?.settle?.(),
     log: async () => {
       const ready = started.used === true ? await started.box?.catch(() => undefined) : undefined;
@@ -115,7 +129,9 @@ const lostBox = (reason: string, remedy: string): HarnessError =>
   new HarnessError(EXIT.sandbox, `the box was lost: ${reason}`, remedy);
 
 /** A line of the proxy's ledger; when it was is with the event. */
-export const connectionEvent = (connection: Connection): EventBody => {
+export const connectionEvent = (
+  connection: Connection,
+): Extract<EventBody, { readonly type: "connection" }> => {
   const { host, port, method, verdict, rule, reason, up, down } = connection;
   return { type: "connection", host, port, method, verdict, rule, reason, up, down };
 };
@@ -130,7 +146,7 @@ type Told = Awaited<ReturnType<Request["changes"]>>;
 
 /** `last`: no command of it counts any more, so nothing is committed for one from here on. What a box that is lost had changed nobody can tell; one that no call has used has changed nothing. */
 export async function boxChanges(
-  { used, walls, settle }: LazyBox,
+  { used, walls, settle, packages }: LazyBox,
   signal: AbortSignal,
   last = false,
 ): Promise<Told> {
@@ -139,10 +155,35 @@ export async function boxChanges(
   if (last) await settle();
   const unknown = { changes: null, handoff: [] };
   const fresh = signal.aborted ? new AbortController().signal : signal;
-  const seen = walls.aborted ? unknown : await box.then((ready) => told(ready, fresh)).catch(() => unknown);
+  const isLost = walls.aborted && !(walls.reason instanceof CanaryTouched);
+  const seen = isLost ? unknown : await box.then((ready) => told(ready, fresh)).catch(() => unknown);
   const outside = await box.then(replacedIn).catch(() => []);
   const others = seen.handoff.filter(({ path }) => !outside.some((one) => one.path === path));
-  return { ...seen, handoff: [...outside, ...others] };
+  const before = packages();
+  const installed =
+    before === undefined || isLost
+      ? undefined
+      : await box.then((ready) => installedIn(ready, before, fresh)).catch(() => undefined);
+  return {
+    ...seen,
+    handoff: [...outside, ...others],
+    ...(installed === undefined ? {} : { installed }),
+  };
+}
+
+async function packagesOf(box: Box, signal: AbortSignal): Promise<ListedPackages | undefined> {
+  const { listPackages } = await import("../../docker/environments/installed-packages.ts");
+  return listPackages(box, [box.workspace], signal);
+}
+
+async function installedIn(
+  box: Box,
+  { packages }: ListedPackages,
+  signal: AbortSignal,
+): Promise<Installed | undefined> {
+  const { installedSince } = await import("../../docker/environments/installed-packages.ts");
+  const now = await packagesOf(box, signal);
+  return now === undefined ? undefined : installedSince(packages, now);
 }
 
 /** What lost its protection may hold anything. */

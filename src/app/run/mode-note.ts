@@ -32,8 +32,12 @@ export function networkNote(seen: readonly Message[], pinned: string, network: s
   return known ? "" : `\n\n[harness] The network from now on: ${network}`;
 }
 
+/** Of a task in the background. */
+const LOST_NOTE = /\n\n\[harness\] t\d+ \([^\n]*\) is lost: [^\n]*/g;
+
 /** What the person has typed. */
-export const withoutMode = (text: string): string => text.replace(NOTE, "").replace(NETWORK_NOTE, "");
+export const withoutMode = (text: string): string =>
+  text.replace(NOTE, "").replace(NETWORK_NOTE, "").replace(LOST_NOTE, "");
 
 /** Whether a person has typed it, or the loop has added it for them. */
 export const isTyped = ({ role, text }: Message): boolean =>

@@ -3,19 +3,20 @@ import path from "node:path";
 import type { AgentContext } from "../../agent/agent-context.ts";
 import { type Finished, goOn, runRequest } from "../../agent/agent-run.ts";
 import { remembering, unattended } from "../../agent/approvers.ts";
-import { EndRules } from "../../agent/earned-end.ts";
+import { EndRules, isIdle } from "../../agent/earned-end.ts";
 import { isSmallModel } from "../../agent/preflight.ts";
 import { type Check, Verification } from "../../agent/verification.ts";
 import { PromptSize } from "../../agent/context/prompt-size.ts";
 import { type AnswerGate, FittedAnswer, PlainAnswer } from "../../agent/final-answer.ts";
 import { guessIntent } from "../../agent/intent.ts";
 import type { Limits } from "../../agent/limits.ts";
-import { denialsOf, NEW_BOX, type Outcome, outcomeOf, SAME_BOX } from "../../agent/outcome.ts";
+import { NEW_BOX, SAME_BOX } from "../../agent/outcome.ts";
 import type { Config } from "../../config/load-config.ts";
 import type { Settings } from "../../config/settings-schema.ts";
-import { EXIT, type ExitCode, Interrupted } from "../../core/errors.ts";
-import type { Emit, EventBody, Intent, RunStatus } from "../../core/events.ts";
-import type { Connection } from "../../core/network.ts";
+import { reasonOf } from "../../core/errors.ts";
+import type { AgentEvent, Emit, EventBody, Intent } from "../../core/events.ts";
+import type { Extensions } from "../../core/extensions.ts";
+import type { Connection, GrantSaid } from "../../core/network.ts";
 import type { Index } from "../../core/ports.ts";
 import {
   type Parked,
@@ -25,15 +26,15 @@ import {
   type SessionStore,
   settledIn,
 } from "../../core/session.ts";
-import { visible } from "../../core/visible.ts";
-import { NO_USAGE } from "../../models/usage.ts";
-import { stderr } from "../../render/tty/output.ts";
+import { installs } from "../../core/grant.ts";
 import { checkpointsFor } from "../checkpoint-access.ts";
+import { openExtensions } from "../extensions/open-extensions.ts";
+import { HarnessRequests } from "../harness-requests.ts";
 import type { Host } from "../host.ts";
 import { modelClient } from "../model-access.ts";
 import type { Untrusted } from "../project-trust.ts";
 import { type RunIndex, runIndex } from "../search/run-index.ts";
-import { describeFailure, noteTo } from "../stderr-messages.ts";
+import { noteTo } from "../stderr-messages.ts";
 import { agentContext, type AgentParts, unlessAborted } from "./agent-assembly.ts";
 import {
   aboutRun,
@@ -44,8 +45,12 @@ import {
   type WaitingSink,
   waitingSink,
 } from "./event-sink.ts";
+import { failedRun, type RunProgress } from "./failed-run.ts";
+import { withCanaries } from "./canary-watch.ts";
 import { boxChanges, connectionEvent, type LazyBox, lazyBox, readyEvent } from "./lazy-box.ts";
 import { briefingFrom, sessionPrompt } from "./session-prompt.ts";
+import { type Observers, observersFor } from "./run-observers.ts";
+import { SessionGrants } from "./session-grants.ts";
 import { sessionState } from "./session-state.ts";
 
 /** What a run is asked that goes on without a task of its own. */
@@ -56,11 +61,20 @@ export async function runTask(given: RunInput): Promise<Finished> {
   const { flags } = given;
   const waits = given.settings.isolation === "bind" ? "here" : "waiting";
   const show = given.show ?? runRenderer({ ...flags, changes: flags.passing === true ? "gone" : waits });
-  const sink = waitingSink(runSink(given, (event) => show.take(event)));
-  const progress: RunProgress = { sink };
+  await using own = given.observers === undefined ? await observersFor(given) : undefined;
+  const observers = given.observers ?? own;
+  const failed = (thrown: unknown): void => observers?.failed(thrown);
+  const sink = waitingSink(
+    runSink(given, (event) => {
+      show.take(event);
+      observers?.take(event);
+    }),
+  );
+  const progress: RunProgress = { sink, failed };
   try {
     return await runSteps(given, progress);
   } catch (thrown) {
+    if (sink.begun()) failed(thrown);
     return failedRun(thrown, given, progress);
   } finally {
     show.end();
@@ -69,18 +83,31 @@ export async function runTask(given: RunInput): Promise<Finished> {
 
 async function runSteps(given: RunInput, progress: RunProgress): Promise<Finished> {
   const { flags, session, signal, parkedRun } = given;
-  const { sink } = progress;
+  const { sink, failed } = progress;
   if (parkedRun === undefined) await begin(given, sink);
   // Until the box is gone: what it was told to do may write to the last.
   await using checkpoints = await checkpointsFor({ ...given, emit: sink.emit });
   await using box = boxFor(given, sink.emit);
+  box.walls.addEventListener("abort", () => failed?.(box.walls.reason), { once: true });
   const { gate, note } = await answerFor(flags["output-schema"]);
   const said = await claimed(parkedRun, box, signal);
   if (said !== undefined) sink.begin([startedEvent({ ...given, task: given.prompt }), said.event]);
   await using index = indexFor(given, box);
+  await using requests = requestsFor(given, sink.emit);
+  await using extensions = await extensionsFor(given, { box, requests, emit: sink.emit });
   const ends = new EndRules(await verificationFor(given));
-  const parts = { sink, box, checkpoints, answer: gate, ends, boxNote: said?.note, index };
-  const { agent, isSmall } = await contextFor(given, parts, said?.runs);
+  const parts = {
+    sink,
+    box,
+    checkpoints,
+    answer: gate,
+    ends,
+    boxNote: said?.note,
+    index,
+    extensions,
+    requests,
+  };
+  const { agent, isSmall } = await contextFor(given, parts, said);
   progress.agent = agent;
   ends.isSmall = isSmall;
   const request = {
@@ -95,15 +122,32 @@ async function runSteps(given: RunInput, progress: RunProgress): Promise<Finishe
     changes: (last: boolean) => boxChanges(box, signal, last),
     record: (each: SessionRecord) => session.append(each),
     given: runGiven(given),
-    park: () => box.park(),
+    park: async () => {
+      await extensions.rest?.();
+      return box.park();
+    },
     leave: (parked: boolean) => box.finish(parked),
+    ...(flags.record === true ? { recorded: () => recordedBy(given, sink.emit) } : {}),
     workspace: given.workspace,
   };
+  // What servers have to offer is in the first request, however long they may take to say so.
+  await unlessAborted(Promise.resolve(extensions.ready?.()), signal);
   const finished = await (parkedRun === undefined
     ? runRequest(agent, request, signal)
     : goOn(agent, request, parkedRun.parked, signal));
   progress.finished = finished;
   return finished;
+}
+
+/** A proposal that cannot be written ends no run. */
+async function recordedBy({ host, session }: RunInput, emit: Emit): Promise<Pick<Finished, "recorded">> {
+  try {
+    const { writeProposal } = await import("../policy-proposal.ts");
+    return { recorded: await writeProposal(host, session) };
+  } catch (thrown) {
+    emit({ type: "notice", text: `--record: there is no proposal: ${reasonOf(thrown)}` });
+    return {};
+  }
 }
 
 async function begin(given: RunInput, sink: WaitingSink): Promise<void> {
@@ -140,18 +184,30 @@ async function contextFor(
   { host, settings, flags, store, session, workspace, prompt, limits, signal, parkedRun }: RunInput,
   parts: Pick<AgentParts, "sink" | "box" | "checkpoints" | "answer" | "ends" | "boxNote"> & {
     readonly index: Index;
+    readonly extensions: Extensions;
+    readonly requests: HarnessRequests;
   },
-  said: boolean | undefined,
+  said: Pick<Claimed, "runs" | "grant" | "told"> | undefined,
 ): Promise<{ readonly agent: AgentContext; readonly isSmall: boolean }> {
-  const { box, index, ...others } = parts;
+  const { box, index, extensions, requests, ...others } = parts;
   const model = modelClient(host, settings);
   const capabilities = model.capabilities(settings.chat_model, signal);
   // Beside all that follows, so that it is there when the first call comes; a greeting needs none.
   if ((flags.intent ?? guessIntent(prompt, settings.mode)) !== "direct") box.warm();
-  const pinned = await sessionPrompt(host, settings, workspace);
+  const pinned = await sessionPrompt(host, settings, workspace, extensions.prompt);
   const timeoutMs = settings.timeout;
   const waits = parkedRun !== undefined;
-  const state = sessionState({ session, store, workspace, timeoutMs, prompt: pinned.text, index, waits });
+  const text = pinned.text;
+  const state = sessionState({
+    session,
+    store,
+    workspace,
+    timeoutMs,
+    prompt: text,
+    index,
+    extensions,
+    waits,
+  });
   const agent = await agentContext({
     ...others,
     host,
@@ -162,7 +218,7 @@ async function contextFor(
     state,
     provider: model.provider(),
     capabilities,
-    size: new PromptSize(settings.chat_model, state.tools),
+    size: new PromptSize(settings.chat_model, () => state.tools),
     briefing: briefingFrom(box, pinned, { history: state.memory.history, signal }),
     limits,
     approver: remembering(
@@ -170,10 +226,20 @@ async function contextFor(
         always: settledIn(session.records()),
         ...(parkedRun === undefined || said === undefined
           ? {}
-          : { once: { question: parkedRun.parked.question, runs: said } }),
+          : { once: { ...said, question: parkedRun.parked.question } }),
       },
       unattended(settings.on_ask),
     ),
+    // What holds for longer than a call is in the session by then.
+    grants: new SessionGrants({
+      host,
+      settings,
+      workspace,
+      box,
+      requests,
+      warn: noteTo(flags.quiet),
+      keep: noRecord,
+    }),
     ...(parkedRun === undefined ? {} : { parked: parkedRun.parked }),
     signal,
   });
@@ -185,19 +251,28 @@ async function contextFor(
   };
 }
 
-const isResult = (record: SessionRecord): boolean =>
-  record.kind === "message" && record.message.role === "tool";
+const noRecord = (): Promise<void> => Promise.resolve();
+
+const isDeed = (record: SessionRecord): boolean =>
+  record.kind === "message" &&
+  record.message.role === "assistant" &&
+  record.message.calls.some(({ name, args }) => !isIdle(name, args));
 
 /** The log tells how each call ended, the history does not; a fork has no log of what was before it. */
 function hasWorked(session: Session): boolean {
   let ended = 0;
+  const idle = new Set<string>();
   for (const event of session.events()) {
+    if (event.type === "call.proposed" && isIdle(event.tool, event.args)) idle.add(keyOf(event));
     if (event.type !== "call.ended") continue;
-    if (event.kind === "ok") return true;
+    if (event.kind === "ok" && !idle.has(keyOf(event))) return true;
     ended += 1;
   }
-  return ended === 0 && session.records().some(isResult);
+  return ended === 0 && session.records().some(isDeed);
 }
+
+const keyOf = ({ run, agent, call }: Pick<AgentEvent, "run" | "agent"> & { readonly call: string }): string =>
+  JSON.stringify([run, agent, call]);
 
 const GOES_ON = /^\s*(?:please )?(?:go on|continue|carry on|keep going|proceed)(?: with the task)?\W*$/i;
 
@@ -235,6 +310,33 @@ async function ownCheck(workspace: string): Promise<Check | undefined> {
   return command === undefined ? undefined : { command, by: "project" };
 }
 
+const requestsFor = ({ host, settings, workspace, flags }: RunInput, emit: Emit): HarnessRequests =>
+  new HarnessRequests({
+    host,
+    settings,
+    workspace,
+    domains: () => settings.allow_domains,
+    emit,
+    warn: noteTo(flags.quiet),
+  });
+
+const extensionsFor = (
+  { host, settings, origins, flags, workspace, session, signal }: RunInput,
+  { box, requests, emit }: { readonly box: LazyBox; readonly requests: HarnessRequests; readonly emit: Emit },
+): Promise<Extensions> =>
+  openExtensions({
+    host,
+    settings,
+    origins,
+    workspace,
+    session: session.id,
+    box: () => unlessAborted(box.box(), signal),
+    requests,
+    emit,
+    warn: noteTo(flags.quiet),
+    signal,
+  });
+
 /** What finds code for a run. */
 const indexFor = (
   { host, settings, origins, workspace, session, signal }: RunInput,
@@ -253,7 +355,7 @@ const indexFor = (
 function boxFor({ host, settings, session, workspace, flags, parkedRun }: RunInput, emit: Emit): LazyBox {
   const warn = noteTo(flags.quiet);
   return lazyBox(
-    async (signal) => {
+    async (signal, end) => {
       const { openBoxFor } = await import("../box-access.ts");
       const opening = {
         host,
@@ -264,12 +366,14 @@ function boxFor({ host, settings, session, workspace, flags, parkedRun }: RunInp
         keep: session.id,
         parks: true,
         takesUp: parkedRun?.parked.kept,
+        mayGrant: settings.on_ask === "park",
         onConnection: (connection: Connection) => emit(connectionEvent(connection)),
       };
-      return openBoxFor({ ...opening, warn }, signal);
+      const box = await openBoxFor({ ...opening, warn }, signal);
+      return settings.canaries ? withCanaries(box, { emit, end }) : box;
     },
     (ms, ready) => emit(readyEvent(ms, ready)),
-    { warn },
+    { warn, installs: settings.allow_domains.some(installs) },
   );
 }
 
@@ -298,6 +402,7 @@ export interface TaskFlags {
   readonly strict: boolean;
   readonly "no-verify"?: boolean | undefined;
   readonly preflight?: boolean | undefined;
+  readonly record?: boolean | undefined;
   readonly json: boolean;
   readonly quiet: boolean;
   readonly passing?: boolean;
@@ -317,6 +422,8 @@ export interface RunInput {
   readonly workspace: string;
   readonly prompt: string;
   readonly signal: AbortSignal;
+  /** Who watches it beside others; left out, it has its own. */
+  readonly observers?: Observers;
   /** Who shows it where it is a part of something else. */
   readonly show?: Renderer;
   /** What its project brings and does not count: told at its start. */
@@ -328,65 +435,16 @@ export interface RunInput {
 export interface ParkedRun {
   readonly parked: Parked;
   /** Writes down what a person said, once there is a box to go on in; throws where somebody else was first. */
-  readonly claim: () => Promise<{ readonly event: Approval; readonly runs: boolean }>;
+  readonly claim: () => Promise<Claimed>;
+}
+
+interface Claimed {
+  readonly event: Approval;
+  readonly runs: boolean;
+  /** To the model, with a no. */
+  readonly told?: string;
+  /** What it is run with. */
+  readonly grant?: GrantSaid;
 }
 
 type Approval = Extract<EventBody, { readonly type: "approval" }>;
-
-/** How far a run has come. */
-export interface RunProgress {
-  readonly sink: WaitingSink;
-  agent?: AgentContext;
-  finished?: Finished;
-}
-
-/**
- * What a failure makes of a run that has begun: its last event is told all the same, and only once. What fails behind
- * that, as a box that cannot be put away, is said on stderr and by the exit code. A run that has not begun throws on.
- */
-export function failedRun(
-  thrown: unknown,
-  { limits, session }: Pick<RunInput, "limits" | "session">,
-  { sink, agent, finished }: RunProgress,
-): Finished {
-  if (!sink.begun()) throw thrown;
-  const outcome = outcomeAfter(thrown);
-  if (finished !== undefined) {
-    stderr.write(`error: ${visible(outcome.reason)}\n`);
-    return { ...finished, exit_code: outcome.exit_code };
-  }
-  const failed: Finished = {
-    type: "run.finished",
-    ...outcome,
-    turns: limits.turns,
-    tool_calls: limits.calls,
-    usage: agent?.spent.whole ?? NO_USAGE,
-    denials: denialsOf(agent?.ended ?? []),
-    changes: null,
-    handoff: [],
-    session: session.id,
-    answer: null,
-  };
-  sink.emit(failed);
-  return failed;
-}
-
-/** What a failure comes to, for the last event of a run. */
-export function outcomeAfter(thrown: unknown): Outcome {
-  // Of a failure and another one while things were put away behind it, the first counts.
-  if (thrown instanceof SuppressedError) return outcomeAfter(thrown.suppressed);
-  if (thrown instanceof Interrupted)
-    return outcomeOf({ how: "cancelled", signal: thrown.signal }, [], { strict: false });
-  const { exit, message, remedy } = describeFailure(thrown, []);
-  const exit_code = exit as ExitCode;
-  const reason = `${message}${remedy === "" ? "" : `; next: ${remedy}`}`;
-  return { status: STATUS_OF.get(exit_code) ?? "failed", exit_code, reason };
-}
-
-const STATUS_OF: ReadonlyMap<ExitCode, RunStatus> = new Map([
-  [EXIT.model, "model"],
-  [EXIT.sandbox, "sandbox"],
-  [EXIT.interrupted, "interrupted"],
-  [EXIT.terminated, "interrupted"],
-  [EXIT.hangup, "interrupted"],
-]);

@@ -23,18 +23,19 @@ export interface SessionPrompt {
 
 type Prompted = Pick<Settings, "mode" | "allow_domains" | "install_scripts" | "isolation">;
 
-/** The prompt of a new session: what never changes, and the instructions that are there at its start. */
+/** The prompt of a new session: what never changes, the instructions that are there at its start, and what users `added`. */
 export async function sessionPrompt(
   host: Host,
   { mode, allow_domains: domains, install_scripts: scripts, isolation }: Prompted,
   workspace: string,
+  added = "",
 ): Promise<SessionPrompt> {
   const above = await repositoryAround(host, workspace);
   const [own, project] = await Promise.all([ownInstructions(host), projectInstructions(workspace, above)]);
   const top = isolation === "copy" ? undefined : above?.top;
   const yours = renderInstructions(own, { trusted: true });
   const theirs = renderInstructions(project, { trusted: false, room: bytesLeftBeside(yours) });
-  const instructions = [yours, theirs].filter((text) => text !== "").join("\n\n");
+  const instructions = [yours, theirs, added].filter((text) => text !== "").join("\n\n");
   return {
     text: systemPrompt({ workspace, top, mode, domains, scripts, instructions }),
     shown: new Set(project.map(({ path }) => path)),

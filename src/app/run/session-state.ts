@@ -3,19 +3,26 @@ import { refusedBy } from "../../agent/approvers.ts";
 import { Memory } from "../../agent/memory.ts";
 import type { Mode } from "../../core/decision.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
+import type { Extensions } from "../../core/extensions.ts";
+import { type Hooks, NO_HOOKS } from "../../core/hooks.ts";
+import type { Plan } from "../../core/work-plan.ts";
 import type { Index } from "../../core/ports.ts";
 import { parkedIn, type Session, type SessionRecord, type SessionStore } from "../../core/session.ts";
 import type { AnyTool } from "../../core/tool.ts";
 import { toolsFor } from "../../tools/index.ts";
-import type { ToolContext, Spawn } from "../../tools/tool-context.ts";
+import type { AskPerson, Subagents, ToolContext } from "../../tools/tool-context.ts";
 
 /** What goes on from request to request of one session: what the model knows, and the tools it knows it with. */
 export interface SessionState {
   readonly memory: Memory;
+  /** As they are now: the built-in ones, then what users added. */
   readonly tools: readonly AnyTool[];
+  readonly hooks: Hooks;
   readonly childTools: (child: Memory) => readonly AnyTool[];
   /** Who does the work of `task`, until somebody else does. */
-  readonly spawnBy: (spawn: Spawn) => void;
+  readonly subagentsBy: (subagents: Subagents) => void;
+  /** Who is told of a new plan, until somebody else is. */
+  readonly planTo: (show: (plan: Plan) => void) => void;
   /** Who says which exported variables go on, until somebody else does. */
   readonly judgedBy: (judge: () => Promise<Judge>, mode: Mode) => void;
 }
@@ -30,6 +37,9 @@ export interface SessionStateParts {
   readonly prompt: string;
   /** What finds code, when it is asked. */
   readonly index: Index;
+  readonly extensions: Pick<Extensions, "tools" | "hooks">;
+  /** Whom the model can ask, where somebody is there. */
+  readonly person?: AskPerson | undefined;
   /** Calls that wait for a person are gone on with; else they are given up. */
   readonly waits?: boolean;
 }
@@ -41,6 +51,8 @@ export function sessionState({
   timeoutMs,
   prompt,
   index,
+  extensions,
+  person,
   waits = false,
 }: SessionStateParts): SessionState {
   if (!waits) giveUp(session);
@@ -48,7 +60,10 @@ export function sessionState({
   const record = (each: SessionRecord): void => session.append(each);
   const memory = new Memory(workspace, records, record, { open: waits ? "come" : "closed" });
   memory.history.pin(prompt);
-  const toolsOver = ({ seen, shell, name: agent }: Memory, spawn?: Spawn): readonly AnyTool[] =>
+  const builtIn = (
+    { seen, shell, name: agent }: Memory,
+    own: Pick<ToolContext, "subagents" | "plan" | "person"> = {},
+  ): readonly AnyTool[] =>
     toolsFor({
       agent,
       workspace,
@@ -59,23 +74,52 @@ export function sessionState({
       timeoutMs,
       index,
       refused: (variables) => late.refused(variables),
-      ...(spawn === undefined ? {} : { spawn }),
+      ...own,
     });
   const late: LateTools = {
-    spawn: () => Promise.resolve(NOBODY),
+    subagents: NOBODY,
     refused: (variables) => Promise.resolve(new Set(variables.keys())),
+    planned: () => undefined,
   };
-  const tools = toolsOver(memory, (part, signal) => late.spawn(part, signal));
+  const main = builtIn(memory, {
+    subagents: {
+      run: (part, signal) => late.subagents.run(part, signal),
+      begin: (part, signal) => late.subagents.begin(part, signal),
+      look: (look, signal) => late.subagents.look(look, signal),
+    },
+    plan: (plan) => {
+      memory.planned(plan);
+      late.planned(plan);
+    },
+    ...(person === undefined ? {} : { person }),
+  });
+  const tools = withAdded(main, extensions.tools);
   return {
     memory,
-    tools,
-    childTools: (child) => toolsOver(child),
-    spawnBy: (spawn) => {
-      late.spawn = spawn;
+    hooks: extensions.hooks ?? NO_HOOKS,
+    get tools() {
+      return tools();
+    },
+    childTools: (child) => withAdded(builtIn(child), extensions.tools)(),
+    subagentsBy: (subagents) => {
+      late.subagents = subagents;
+    },
+    planTo: (show) => {
+      late.planned = show;
     },
     judgedBy: (judge, mode) => {
       late.refused = refusedBy(judge, mode);
     },
+  };
+}
+
+/** The same list as long as nothing was added or taken away. */
+function withAdded(builtIn: readonly AnyTool[], added: () => readonly AnyTool[]): () => readonly AnyTool[] {
+  const last: { added: readonly AnyTool[]; all: readonly AnyTool[] } = { added: [], all: builtIn };
+  return () => {
+    const now = added();
+    if (now !== last.added) Object.assign(last, { added: now, all: [...builtIn, ...now] });
+    return last.all;
   };
 }
 
@@ -93,8 +137,14 @@ function giveUp(session: Session): void {
 }
 
 interface LateTools {
-  spawn: Spawn;
+  subagents: Subagents;
   refused: NonNullable<ToolContext["refused"]>;
+  planned: (plan: Plan) => void;
 }
 
-const NOBODY = { kind: "failed", cause: "program", text: "No subagent can be started now." } as const;
+const NONE = { kind: "failed", cause: "program", text: "No subagent can be started now." } as const;
+const NOBODY: Subagents = {
+  run: () => Promise.resolve(NONE),
+  begin: () => NONE,
+  look: () => Promise.resolve(NONE),
+};

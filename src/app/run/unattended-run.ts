@@ -9,8 +9,10 @@ import { type Host, runWorkspace } from "../host.ts";
 import { earlierSession, newSession, openSessions, type SessionChoice } from "../session-access.ts";
 import { untrustedIn } from "../project-trust.ts";
 import { noteTo } from "../stderr-messages.ts";
+import { grantedIn } from "../../core/session.ts";
 import { interruption } from "../interruption.ts";
 import { type AttemptFlags, attemptsFor } from "./attempt-plan.ts";
+import { observersFor } from "./run-observers.ts";
 import { answerFor, GO_ON, runTask, type TaskFlags } from "./run-task.ts";
 
 /** What a run without a person is started with. */
@@ -62,7 +64,9 @@ export async function runUnattended({
     using stopped = interruption();
     const { signal } = stopped;
     const untrusted = await untrustedIn(host, given);
+    await using observers = await observersFor({ host, settings, origins });
     const shared = {
+      observers,
       host,
       settings,
       origins,
@@ -80,10 +84,11 @@ export async function runUnattended({
   const elsewhere = earlier !== undefined && !named;
   const workspace = elsewhere ? await runWorkspace(earlier.info().workspace) : given;
   const session = earlier ?? newSession(store, settings, { workspace, prompt });
+  const said = grantedIn(session.records());
   using interrupted = interruption();
   return await runTask({
     host,
-    settings,
+    settings: { ...settings, allow_domains: [...new Set([...settings.allow_domains, ...said])] },
     origins,
     flags,
     limits,

@@ -1,4 +1,5 @@
 import { Args, Flags } from "@oclif/core";
+import { readLayer } from "../../config/config-layers.ts";
 import { answer, HarnessCommand } from "../command.ts";
 import { prompter } from "../terminal.ts";
 
@@ -19,19 +20,30 @@ export class Approve extends HarnessCommand {
     session: flag("session", "yes, whenever the same is asked in this session"),
     always: flag("always", "yes, and a rule in your policy file allows it from now on"),
     deny: flag("deny", "no; the model is told so"),
+    "allow-domain": Flags.string({
+      multiple: true,
+      description:
+        "with the yes: a host or preset that the box may reach, for as long as the answer holds; with --always in your own settings, and no rule",
+      helpGroup: "ANSWER",
+      helpValue: "NAME",
+      exclusive: ["deny"],
+    }),
   };
   static override examples = [
     "harness approve 1ng41dkw23pc",
     "harness approve 1ng41 --once",
+    "harness approve 1ng41 --session --allow-domain registry.example.org:443:read",
     "harness approve 1ng41 --deny --json",
   ];
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Approve);
     const { json, quiet } = flags;
-    const said = ANSWERS.find((each) => flags[each]);
+    const { "allow-domain": named = [] } = flags;
+    const { allow_domains: domains = [] } = readLayer({ allow_domains: named }, () => "--allow-domain");
+    const said = ANSWERS.find((each) => flags[each]) ?? (domains.length > 0 ? "once" : undefined);
     const { approve } = await import("../../app/run/approve-run.ts");
-    const request = { host: this.host, id: args.id, said, prompter: prompter(), json, quiet };
+    const request = { host: this.host, id: args.id, said, domains, prompter: prompter(), json, quiet };
     const finished = await approve(request);
     if (!json && finished.answer !== null) answer(finished.answer);
     process.exitCode = finished.exit_code;

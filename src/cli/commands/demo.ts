@@ -13,6 +13,7 @@ export class Demo extends HarnessCommand {
     memory: settingFlags.memory,
     pids: settingFlags.pids,
   };
+  static override examples = ["harness demo", "harness demo --model qwen3:8b"];
 
   async run(): Promise<void> {
     const { flags } = await this.parse(Demo);

@@ -6,7 +6,7 @@ import { promptFrom } from "../terminal.ts";
 export class Run extends HarnessCommand {
   static override summary = "Do a task unattended, in a box over the current folder.";
   static override description =
-    "Nobody is asked: what is allowed runs, and so does what asks but stays inside the workspace; the rest is refused, told to the model, and listed at the end; --on-ask park has the run wait for `harness approve` instead. stdout has the answer alone, or with --json one event a line. Ends with 0 done, 1 failed, 2 usage, 3 budget spent, 4 refused, 5 no model, 6 no box, 7 parked, 130 interrupted. PROMPT - reads the task from a pipe.";
+    "Nobody is asked: what is allowed runs, and so does what asks but stays inside the workspace; the rest is refused, told to the model, and listed at the end; --on-ask park has the run wait for `harness approve` instead. stdout has the answer alone, or with --json one event a line. Ends with 0 done, 1 failed, 2 usage, 3 budget spent, 4 refused, 5 no model, 6 no box, 7 parked, 130 interrupted. PROMPT - reads the task from a pipe; /NAME ARGUMENTS is a command that you or the project added (harness skills lists them).";
   static override usage = "run [FLAGS] [PROMPT | -]";
   static override strict = false;
   static override args = { prompt: Args.string({ description: "the task; - reads it from a pipe" }) };
@@ -20,7 +20,8 @@ export class Run extends HarnessCommand {
 
   async run(): Promise<void> {
     const { argv, flags } = await this.parse(Run);
-    const config = await configFor({ ...flags, cwd: await this.#folder(flags) });
+    const folder = await this.#folder(flags);
+    const config = await configFor({ ...flags, cwd: folder });
     const limits = limitsFrom(flags, config.settings.max_turns);
     const { runUnattended } = await import("../../app/run/unattended-run.ts");
     const finished = await runUnattended({
@@ -29,11 +30,23 @@ export class Run extends HarnessCommand {
       limits,
       folder: workspaceOf(flags),
       named: flags.cwd !== undefined,
-      prompt: (otherwise) => promptFrom(argv.map(String), otherwise),
+      prompt: async (otherwise) =>
+        this.#said(await promptFrom(argv.map(String), otherwise), folder, flags.quiet),
       flags,
     });
     if (!flags.json && finished.answer !== null) answer(finished.answer);
     process.exitCode = finished.exit_code;
+  }
+
+  /** A slash command that somebody added stands for its text; any other text for itself. */
+  async #said(prompt: string, folder: string, quiet: boolean): Promise<string> {
+    if (!prompt.startsWith("/")) return prompt;
+    const [{ expandedPrompt }, { runWorkspace }, { noteTo }] = await Promise.all([
+      import("../../app/extensions/slash-commands.ts"),
+      import("../../app/host.ts"),
+      import("../../app/stderr-messages.ts"),
+    ]);
+    return expandedPrompt(this.host, await runWorkspace(folder), prompt, noteTo(quiet));
   }
 
   /** Whose project's settings count. */

@@ -28,6 +28,7 @@ export class Setup extends HarnessCommand {
     "no-model": Flags.boolean({ description: "look for no model, as the command that follows needs none" }),
     brief: Flags.boolean({ description: "no closing table, as another command follows" }),
   };
+  static override examples = ["harness setup", "harness setup --yes --no-sidecars"];
 
   async run(): Promise<void> {
     const { flags } = await this.parse(Setup);

@@ -14,6 +14,7 @@ export class Teardown extends HarnessCommand {
     }),
     yes: Flags.boolean({ description: "do not ask" }),
   };
+  static override examples = ["harness teardown", "harness teardown --purge"];
 
   async run(): Promise<void> {
     const { flags } = await this.parse(Teardown);

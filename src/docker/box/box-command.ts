@@ -9,6 +9,7 @@ import {
   type Verdict,
   verdictOf,
 } from "../runner/runner-exit.ts";
+import { readSeen } from "../runner/runner-seen.ts";
 import { FileRefused, refusedFile } from "../runner/runner-files.ts";
 
 /** Why a command was ended from this side. */
@@ -67,6 +68,7 @@ export function startCommand(
     terminal: request.terminal !== undefined,
     exact: request.exactFolder === true,
     keepFile: request.keepFile,
+    observe: request.observe && { ...request.observe, trees: [workspace] },
     input: request.input === undefined ? undefined : watched(request.input, () => end("input")),
   };
   const state: { why: Ending | undefined } = { why: past?.why };
@@ -81,6 +83,7 @@ export function startCommand(
   return {
     ended: running.ended.then((exit) => ({
       ...resultOf(exit, state.why),
+      ...observedOf(exit, request),
       ...keptOf(exit, request),
       stdout: stdout.kept(exit.stdout),
       stderr: stderr.kept(exit.stderr),
@@ -125,6 +128,23 @@ function keptOf({ kept }: RunnerExit, { keepFile }: ExecRequest): Pick<Ended, "k
   if (kept === undefined || keepFile === undefined) return {};
   if ("content" in kept) return { keptFile: { kind: "ok", value: kept.content } };
   return { keptFile: refusedFile(new FileRefused(nameOfErrno(kept.errno), keepFile.path, "read")) };
+}
+
+/** The first touch of a canary has ended the command, whatever it made of it. */
+function observedOf(
+  { seen = [] }: RunnerExit,
+  { observe }: ExecRequest,
+): Partial<Pick<Ended, "observed" | "cause" | "reason">> {
+  // A command that was begun before the box was parked is observed still, and nobody knows of it any more with what.
+  if (observe === undefined && seen.length === 0) return {};
+  const observed = readSeen(seen, observe?.canaries ?? []);
+  const { touched } = observed;
+  return {
+    observed,
+    ...(touched === null
+      ? {}
+      : { cause: "canary", reason: `it touched a canary: ${touched.canary} (${touched.path})` }),
+  };
 }
 
 const FORCED: Readonly<Record<"disk" | "input", Verdict>> = {

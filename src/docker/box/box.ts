@@ -54,7 +54,7 @@ export interface BoxParts {
   /** Records what resuming needs, once the runner is held. */
   readonly parking?: (runner: PausedRunner, jobs: readonly KeptJob[]) => Promise<ParkedHandle>;
   /** Its way to what was granted. */
-  readonly network?: Pick<BoxNetwork, "connections" | "grant">;
+  readonly network?: Pick<BoxNetwork, "connections" | "grant" | "env">;
   /** Default for its commands. */
   readonly env: Readonly<Record<string, string>>;
   /** Work in this process beside its commands. */
@@ -87,7 +87,7 @@ export async function openBox(given: Omit<BoxParts, "moved" | "searches">): Prom
   const watch = stack.move();
   const start = (request: ExecRequest, past?: Past): Begun & { readonly started: Started } => {
     const folder = folderOf(workspace, request);
-    const env = { ...walls.env, ...request.env };
+    const env = { ...walls.network?.env(), ...walls.env, ...request.env };
     const since = Date.now();
     const started = startCommand(client, { ...request, folder, env }, { workspace, past });
     running.add(started);
@@ -101,7 +101,7 @@ export async function openBox(given: Omit<BoxParts, "moved" | "searches">): Prom
   return {
     ...(old === undefined ? {} : { kept: new Map(old) }),
     ...(walls.parking === undefined ? {} : { park: () => park(walls, shelf, { watch, ending }) }),
-    ...(walls.network === undefined ? {} : { network: walls.network }),
+    ...(walls.network === undefined ? {} : { network: walls.network, networkEnv: walls.network.env }),
     workspace,
     gone: client.gone,
     exec: async (request, signal) => {

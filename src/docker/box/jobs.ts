@@ -81,7 +81,7 @@ export class FinishedJobs {
         stdout: textsOf(stdout),
         stderr: textsOf(stderr),
         result: result && {
-          ...result,
+          ...unobserved(result),
           blocked: [...result.blocked],
           quarantined: [...result.quarantined],
           stdout: countOf(result.stdout),
@@ -90,6 +90,12 @@ export class FinishedJobs {
       };
     });
   }
+}
+
+/** What a job that has ended was seen doing was told; it is not kept over parking. */
+function unobserved(given: ExecResult): Omit<ExecResult, "observed"> {
+  const { observed: _, ...result } = given;
+  return result;
 }
 
 export function pastOf({ call, ms, why, stdout, stderr, errors }: KeptJob): Past {

@@ -8,6 +8,7 @@ import { deadRecords, recordProtected } from "../life/protected-record.ts";
 import { reap, type Reaped } from "../life/reap.ts";
 import { lockWorkspace } from "../life/workspace-lock.ts";
 import { refuseTaken, type Standing, standingsOf } from "../isolation/parked-files.ts";
+import { CARGO_FILE } from "../egress/registry-mirrors.ts";
 import { commitIdentity } from "../protect/repository.ts";
 import { NOTHING_TRACKED, trackedIn } from "../protect/tracked.ts";
 import { writeFileIn } from "../runner/runner-files.ts";
@@ -101,6 +102,7 @@ async function openedIn(
   signal.throwIfAborted();
   const env = { ...(await identityIn(making, made)), ...lookingAbove(made) };
   const { path } = workspace;
+  const network = await cargoTold(making, made);
   const guarded = request.mode === "read-only" ? { ...protection, readOnly: [path] } : protection;
   const box = await openBox({
     workspace: path,
@@ -108,7 +110,7 @@ async function openedIn(
     files: made.container.files,
     exposed: door !== undefined,
     log,
-    env: { ...made.network?.env, ...request.environment?.env, ...env },
+    env: { ...request.environment?.env, ...env },
     searched,
     settle: door?.shut ?? (() => Promise.resolve()),
     remove: () => things.disposeAsync(),
@@ -119,7 +121,7 @@ async function openedIn(
     place: made.place,
     tracked,
     ...(made.jobs === undefined ? {} : { kept: made.jobs }),
-    ...(made.network === undefined ? {} : { network: made.network }),
+    ...(network === undefined ? {} : { network }),
     ...(plan.lease === true ? { parking: parkingOf(making, made) } : {}),
     ...(request.budget === undefined ? {} : { budget: request.budget }),
   });
@@ -146,6 +148,34 @@ async function identityIn(
   const text = `[user]\n\tname = ${configText(name)}\n\temail = ${configText(email)}\n`;
   await writeFileIn(container.client, OWN_CONFIG, Buffer.from(text));
   return env;
+}
+
+/**
+ * The box's way out, with which cargo's own folder gets the sources that the user replaces: cargo looks nowhere else for
+ * them that is the same in every image. In an environment they stay with what was fetched from there.
+ */
+async function cargoTold(
+  { maker, request }: NewBoxOptions,
+  { container, network, jobs }: Made,
+): Promise<Made["network"]> {
+  if (network === undefined) return undefined;
+  const home = request.environment?.env["CARGO_HOME"] ?? "/home/box/.cargo";
+  const tell = async ({ [CARGO_FILE]: text }: Readonly<Record<string, string>> = {}): Promise<void> => {
+    if (text === undefined) return;
+    // A cache that cannot be written to keeps nothing else from working.
+    await writeFileIn(container.client, `${home}/config.toml`, Buffer.from(text)).catch((thrown: unknown) =>
+      maker.onWarning(`cargo in the box asks none of your own sources: ${reasonOf(thrown)}`),
+    );
+  };
+  // A resumed box has its home already.
+  if (jobs === undefined) await tell(request.network?.files);
+  return {
+    ...network,
+    grant: async (grants, variables, files) => {
+      await tell(files);
+      return network.grant(grants, variables, files);
+    },
+  };
 }
 
 /** Git does not look beyond a file system: an overlay is one of its own, and for gVisor each mount is. */

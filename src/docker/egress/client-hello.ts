@@ -119,6 +119,56 @@ function readNames(bytes: Buffer, encrypted: boolean): HelloRead {
   return { kind: "hello", serverName: name.toLowerCase().replace(/\.$/, ""), encrypted };
 }
 
+/** The random of a server hello that asks for another client hello (RFC 8446, 4.1.3). */
+const RETRY = Buffer.from("cf21ad74e59a6111be1d8c021e65b891c2a211167abb8c5e079e09e2c8a8339c", "hex");
+const HANDSHAKE = 22;
+/** Up to the random of a server hello: its record's head, the message's, the version. */
+const BEFORE_RANDOM = 5 + 4 + 2;
+
+/** A server may ask for a second hello, which comes in the clear, too: it names whom the first one named, or nothing follows. */
+export class SecondHello {
+  readonly #judge: (hello: ClientHello) => Denial | undefined;
+  #server: Buffer | null = Buffer.alloc(0);
+  #client: Buffer | null = null;
+
+  constructor(judge: (hello: ClientHello) => Denial | undefined) {
+    this.#judge = judge;
+  }
+
+  /** What comes from the server, before it is passed on. */
+  fromServer(chunk: Buffer): void {
+    if (this.#server === null) return;
+    const came = Buffer.concat([this.#server, chunk.subarray(0, LONGEST_HELLO)]);
+    const hello = came.subarray(besides(came));
+    const random = hello.subarray(BEFORE_RANDOM, BEFORE_RANDOM + RETRY.length);
+    const isOther = hello.length > 0 && (hello[0] !== HANDSHAKE || (hello[5] ?? 2) !== 2);
+    this.#server = isOther || random.length === RETRY.length || came.length > LONGEST_HELLO ? null : came;
+    if (!isOther && random.equals(RETRY)) this.#client = Buffer.alloc(0);
+  }
+
+  /** What of it may be passed on now. */
+  fromClient(chunk: Buffer): Buffer | Denial {
+    if (this.#client === null) return chunk;
+    const came = Buffer.concat([this.#client, chunk]);
+    const read = readClientHello(came.subarray(besides(came)));
+    if (read.kind === "more" && came.length <= 4 * LONGEST_HELLO) {
+      this.#client = came;
+      return Buffer.alloc(0);
+    }
+    this.#client = null;
+    if (read.kind === "hello") return this.#judge(read) ?? came;
+    return read.kind === "denied" ? read.denial : { rule: "sni", reason: "no second TLS client hello came" };
+  }
+}
+
+/** Bytes of records that may stand before the next message: alerts, changes of the cipher, early data. */
+function besides(bytes: Buffer): number {
+  let at = 0;
+  while (bytes.length >= at + 5 && [20, 21, 23].includes(bytes[at] ?? 0))
+    at += 5 + bytes.readUInt16BE(at + 3);
+  return at;
+}
+
 /** Exactly the name that the tunnel was asked for; none where that is an address. */
 export function judgeHello(hello: ClientHello, host: string, literal: boolean): Denial | undefined {
   const { serverName, encrypted } = hello;

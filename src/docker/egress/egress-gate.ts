@@ -1,4 +1,6 @@
 import type { IncomingMessage } from "node:http";
+import type { Duplex } from "node:stream";
+import { isDeepStrictEqual } from "node:util";
 import type { Connection, Grant, SecretBinding } from "../../core/network.ts";
 import { type Authority, isUnreadable, parseAuthority, shown } from "./authority.ts";
 import { type Asked, EgressLedger } from "./egress-ledger.ts";
@@ -21,6 +23,16 @@ export interface EgressLimits {
   /** For the head of a request. */
   readonly headMs: number;
 }
+
+export const EGRESS_LIMITS: EgressLimits = {
+  connections: 1024,
+  bytesUp: 50 * 2 ** 20,
+  bytesDown: 2 * 2 ** 30,
+  idleMs: 120_000,
+  connectMs: 15_000,
+  helloMs: 10_000,
+  headMs: 10_000,
+};
 
 export interface GateOptions {
   readonly grants: readonly Grant[];
@@ -52,11 +64,12 @@ export class EgressGate {
   readonly meter: ByteMeter;
   readonly limits: EgressLimits;
   readonly #options: GateOptions;
-  #grants: readonly Grant[];
+  readonly #grants = new Set<readonly Grant[]>();
+  readonly #open = new Map<Duplex, Judged>();
 
   constructor(options: GateOptions) {
     this.#options = options;
-    this.#grants = options.grants;
+    this.#grants.add(options.grants);
     this.limits = options.limits;
     this.meter = new ByteMeter({ up: options.limits.bytesUp, down: options.limits.bytesDown });
     this.ledger = new EgressLedger(options.tell);
@@ -66,8 +79,29 @@ export class EgressGate {
     return this.#options.reaching.roots;
   }
 
-  grant(more: readonly Grant[]): void {
-    this.#grants = [...this.#grants, ...more];
+  /** Until what it gives is called: what is open then and would not be let through any more is ended. */
+  grant(more: readonly Grant[]): () => void {
+    const added = [...more];
+    this.#grants.add(added);
+    return () => {
+      if (!this.#grants.delete(added)) return;
+      for (const [stream, { authority, allowance }] of this.#open) {
+        const verdict = this.#verdict(authority);
+        if (isDenial(verdict) || !isDeepStrictEqual(verdict, allowance)) stream.destroy();
+      }
+    };
+  }
+
+  /** What is open by this judgement, until it closes. */
+  hold(stream: Duplex, judged: Judged): void {
+    if (stream.destroyed) return;
+    if (!this.#open.has(stream)) stream.once("close", () => this.#open.delete(stream));
+    this.#open.set(stream, judged);
+  }
+
+  #verdict(authority: Authority): Allowance | Denial {
+    const { denied, secrets } = this.#options;
+    return judgeHost(authority, { grants: [...this.#grants].flat(), denied, secrets });
   }
 
   deny(asked: Asked, denial: Denial): Denial {
@@ -89,8 +123,7 @@ export class EgressGate {
     const asked = { host: read.host, port: read.port, method };
     const over = this.meter.denial;
     if (over !== undefined) return this.deny(asked, over);
-    const { denied, secrets } = this.#options;
-    const verdict = judgeHost(read, { grants: this.#grants, denied, secrets });
+    const verdict = this.#verdict(read);
     return isDenial(verdict) ? this.deny(asked, verdict) : { authority: read, asked, allowance: verdict };
   }
 
@@ -107,7 +140,18 @@ export class EgressGate {
       hosts.length > 1 || !read.every((host) => !isUnreadable(host) && shown(host) === shown(authority));
     const denial = isOther
       ? { rule: "host", reason: `the Host header is not the host that is asked for, ${authority.host}` }
-      : (judgeFraming(request) ?? judgeMethod(request, authority, allowance, target));
+      : (judgeFraming(request) ??
+        judgeMethod(
+          { method: request.method ?? "", carries: hasBody(request), target },
+          authority,
+          allowance,
+        ));
+    return denial === undefined ? undefined : this.deny(asked, denial);
+  }
+
+  /** One that this side makes: its method has to be granted. */
+  judgeOwn(asking: Asking, { authority, allowance, asked }: Judged): Denial | undefined {
+    const denial = judgeMethod(asking, authority, allowance);
     return denial === undefined ? undefined : this.deny(asked, denial);
   }
 
@@ -123,20 +167,25 @@ export class EgressGate {
   }
 }
 
+interface Asking {
+  readonly method: string;
+  readonly carries: boolean;
+  /** Path and query. */
+  readonly target: string;
+}
+
 /** Of a host of which only some methods are granted, those that read carry nothing. */
 function judgeMethod(
-  request: IncomingMessage,
+  { method, carries, target }: Asking,
   { host }: Authority,
   { methods }: Allowance,
-  target: string,
 ): Denial | undefined {
-  const { method = "" } = request;
   if (!isMethodAllowed(methods, method, target.replace(/\?.*$/s, "")))
     return {
       rule: "method",
       reason: `${method} is not granted for ${host}, only ${methods?.join(", ")}; --allow-domain ${host}:${method} would grant it`,
     };
-  return methods !== null && /^(?:GET|HEAD|OPTIONS)$/.test(method) && hasBody(request)
+  return methods !== null && /^(?:GET|HEAD|OPTIONS)$/.test(method) && carries
     ? {
         rule: "method",
         reason: `a ${method} with a body is not granted for ${host}, of which only some methods are`,

@@ -5,8 +5,8 @@ import type { Socket } from "node:net";
 import path from "node:path";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { Connection, Grant, SecretBinding } from "../../core/network.ts";
-import { judgeHello } from "./client-hello.ts";
-import { EgressGate, type EgressLimits, isAnswered, type Judged } from "./egress-gate.ts";
+import { judgeHello, SecondHello } from "./client-hello.ts";
+import { EGRESS_LIMITS, EgressGate, type EgressLimits, isAnswered, type Judged } from "./egress-gate.ts";
 import type { Ledger } from "./egress-ledger.ts";
 import { isMalformed, LONGEST_HEAD, Turns } from "./forward-request.ts";
 import { isDenial, mustSeeInto } from "./judge-host.ts";
@@ -16,16 +16,6 @@ import { makeSessionAuthority, type SessionAuthority } from "./session-authority
 import { TlsEnding } from "./tls-ending.ts";
 import { ACCESS_DENIED, awaitHello, splice } from "./tunnel.ts";
 import { upstreamFrom } from "./upstream-proxy.ts";
-
-const EGRESS_LIMITS: EgressLimits = {
-  connections: 1024,
-  bytesUp: 50 * 2 ** 20,
-  bytesDown: 2 * 2 ** 30,
-  idleMs: 120_000,
-  connectMs: 15_000,
-  helloMs: 10_000,
-  headMs: 10_000,
-};
 
 export interface EgressOptions {
   /** Made where it is not there; everybody may pass through it to the socket and nobody may list it. */
@@ -51,8 +41,11 @@ export interface EgressProxy extends AsyncDisposable {
   readonly socket: string;
   /** PEM that the box has to trust where the proxy ends TLS; null while no grant has methods and there is no secret. */
   readonly authority: string | null;
-  /** From now on these count, too: for connections that begin later. */
-  readonly grant: (more: readonly Grant[]) => void;
+  /**
+   * From now on these count, too, for connections that begin later; until what it gives is called, which ends those that
+   * nothing else lets through.
+   */
+  readonly grant: (more: readonly Grant[]) => () => void;
   readonly ledger: () => Ledger;
 }
 
@@ -188,9 +181,9 @@ class Proxy {
     this.gate.ledger.endAll();
   }
 
-  grant(more: readonly Grant[]): void {
-    this.gate.grant(more);
+  grant(more: readonly Grant[]): () => void {
     if (more.some(({ methods }) => methods !== null)) this.#end();
+    return this.gate.grant(more);
   }
 
   #keep(socket: Socket): void {
@@ -209,21 +202,23 @@ class Proxy {
     client.pause();
     const judged = this.gate.judge(url, null, null);
     if (isDenial(judged)) return refuse(client, 403, judged.reason);
+    this.gate.hold(client, judged);
     if (mustSeeInto(judged.allowance)) return this.#seen(client, head, judged);
     const reached = await this.gate.reach(judged, "https");
     if (isAnswered(reached)) return refuse(client, reached.status, reached.words);
     const hello = await this.#hello(client, head, judged);
     if (hello === null) return void reached.socket.destroy();
+    const { host, literal } = judged.authority;
+    const second = new SecondHello((again) => judgeHello(again, host, literal));
     const line = this.gate.ledger.allowed(judged.asked);
     this.gate.meter.take("up", hello.length, line);
     reached.socket.write(hello);
-    const why = await splice(
-      { client, server: reached.socket },
-      this.gate.meter,
-      line,
-      this.gate.limits.idleMs,
-    );
+    const why = await splice({ client, server: reached.socket }, this.gate.meter, line, {
+      idleMs: this.gate.limits.idleMs,
+      second,
+    });
     line.end(why?.rule, why?.reason);
+    if (why?.rule === "sni" || why?.rule === "not-tls") this.gate.deny(judged.asked, why);
   }
 
   async #seen(client: Socket, head: Buffer, judged: Judged): Promise<void> {

@@ -21,6 +21,7 @@ export async function servePlain(
   const target = rest.startsWith("/") ? rest : `/${rest}`;
   const denial = gate.judgeRequest(request, target, judged, 80) ?? judgeOpenly(gate, request, judged);
   if (denial !== undefined) return answerInWords(response, 403, denial.reason);
+  gate.hold(request.socket, judged);
   const reached = await gate.reach(judged, "http");
   if (isAnswered(reached)) return answerInWords(response, reached.status, reached.words);
   await passOn(gate, { request, response, target, judged, reached });

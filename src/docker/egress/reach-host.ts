@@ -1,6 +1,7 @@
 import { lookup } from "node:dns/promises";
 import { once } from "node:events";
-import { connect, type Socket } from "node:net";
+import { connect, isIP, type Socket } from "node:net";
+import { connect as connectTls, type TLSSocket } from "node:tls";
 import { reasonOf } from "../../core/errors.ts";
 import { ownAddresses } from "./address-class.ts";
 import type { Authority } from "./authority.ts";
@@ -107,4 +108,32 @@ async function dialFirst(
     }
   }
   return { unreachable: `${asked.host} port ${asked.port} cannot be reached: ${failures.join("; ")}` };
+}
+
+/** TLS to the host over a connection to it; rejects where the host is not who it says, or says nothing. */
+export function verified(
+  socket: Socket,
+  host: string,
+  { roots, connectMs }: Pick<Reaching, "roots" | "connectMs">,
+): Promise<TLSSocket> {
+  const { promise, resolve, reject } = Promise.withResolvers<TLSSocket>();
+  const tls = connectTls({
+    socket,
+    host,
+    ...(isIP(host) === 0 ? { servername: host } : {}),
+    ALPNProtocols: ["http/1.1"],
+    rejectUnauthorized: true,
+    ...(roots === undefined ? {} : { ca: roots }),
+  });
+  const timer = setTimeout(() => tls.destroy(new Error(`${host} does not answer by TLS`)), connectMs);
+  tls.once("close", () => {
+    clearTimeout(timer);
+    reject(new Error(`${host} left before TLS was agreed on`));
+  });
+  tls.once("error", (thrown) => reject(new Error(`${host} cannot be verified: ${reasonOf(thrown)}`)));
+  tls.once("secureConnect", () => {
+    clearTimeout(timer);
+    resolve(tls);
+  });
+  return promise;
 }

@@ -6,7 +6,7 @@ import { type Preset, readGrant } from "../../core/grant.ts";
 import type { Grant } from "../../core/network.ts";
 import { readRegular, replaceFile } from "../../platform/safe-files.ts";
 import { askHost } from "../host-programs.ts";
-import { type Asking, REGISTRY_TOOLS } from "./registry-tools.ts";
+import { type Asking, REGISTRY_TOOLS, yarnRegistry } from "./registry-tools.ts";
 
 /*
  * The hosts behind presets. What a registry says of where its files are is kept for a week, as long as the tools are set to
@@ -17,6 +17,8 @@ export interface RegistryQuestion {
   readonly presets: readonly Preset[];
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly workspace: string;
+  /** Of the repository that the workspace is a folder of; left out where it is the top itself. */
+  readonly top?: string | undefined;
   readonly uid: number;
   /** The folder of the harness's own state. */
   readonly state: string;
@@ -31,6 +33,8 @@ export interface PresetGrants {
   readonly grants: readonly Grant[];
   /** For commands of the box: what the user's tool is set to, as far as its tool takes that from the environment. */
   readonly variables: Readonly<Record<string, string>>;
+  /** And from files, by their names in the folder of the box's network. */
+  readonly settings: Readonly<Record<string, string>>;
   /** Whose tool was asked. */
   readonly asked: "host" | "box";
 }
@@ -63,13 +67,16 @@ async function grantsOf(preset: Preset, place: Place): Promise<PresetGrants> {
   if (host.urls === null) {
     const box = askBox === undefined ? null : (await ask(boxAsking(place, askBox))).urls;
     if (box === null || box.length === 0) throw unanswered(preset, "there is no tool here that knows");
-    return { preset, grants: grantsFor(preset, box), variables: {}, asked: "box" };
+    return { preset, grants: grantsFor(preset, box), variables: {}, settings: {}, asked: "box" };
   }
-  const { urls, files, variables = {} } = host;
+  const { urls, files, variables = {}, settings = {} } = host;
   const named = files === undefined ? [] : await kept(path.join(folder, `${preset}.json`), urls, files);
-  const grants = grantsFor(preset, [...urls, ...named]);
+  // The box may have a yarn where the host has none.
+  const yarn =
+    preset === "npm" && askBox !== undefined ? await yarnRegistry(boxAsking(place, askBox).run) : [];
+  const grants = grantsFor(preset, [...urls, ...named, ...yarn]);
   if (grants.length === 0) throw unanswered(preset, WHY_NONE[preset] ?? "its tool named no registry");
-  return { preset, grants, variables, asked: "host" };
+  return { preset, grants, variables, settings, asked: "host" };
 }
 
 const WHY_NONE: Partial<Record<Preset, string>> = {
@@ -85,13 +92,13 @@ const unanswered = (preset: Preset, why: string): HarnessError =>
     `name it by hand: --allow-domain ${preset}=registry.example.org:443`,
   );
 
-const hostAsking = ({ env, scratch, workspace, uid, signal }: Place): Asking => ({
+const hostAsking = ({ env, scratch, workspace, top, uid, signal }: Place): Asking => ({
   env,
   scratch,
-  workspace,
+  workspace: top ?? workspace,
   uid,
   run: async (argv, { env: more = {}, cwd = scratch, enough } = {}) => {
-    const question = { env: { ...env, ...more }, cwd, apart: workspace, signal };
+    const question = { env: { ...env, ...more }, cwd, apart: top ?? workspace, signal };
     const said = await askHost(argv, enough === undefined ? question : { ...question, enough });
     if (said === null) return null;
     return said.code === 0 || (enough !== undefined && said.code === null) ? said.stdout : null;

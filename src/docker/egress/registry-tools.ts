@@ -5,6 +5,8 @@ import type { Preset } from "../../core/grant.ts";
 import { readRegular } from "../../platform/safe-files.ts";
 import { findRepository } from "../protect/repository.ts";
 import { parseGitConfig } from "../protect/git-config.ts";
+import { MAVEN_JAVA } from "../network/network-variables.ts";
+import { cargoSettings, mavenSettings } from "./registry-mirrors.ts";
 
 /*
  * Where the user's own tools fetch from, asked of the tools: what they are set to, and for the hosts that hold the files,
@@ -35,6 +37,8 @@ export interface Settings {
   readonly urls: readonly string[] | null;
   /** What points the same tool in a box at them: there it has none of the user's settings. Without names and passwords. */
   readonly variables?: Readonly<Record<string, string>>;
+  /** The same for tools that take it from files alone; by their names in the folder of the box's network. */
+  readonly settings?: Readonly<Record<string, string>>;
   /** Asks the registry through the tool for the hosts of its files; each address of an answer counts. */
   readonly files?: () => Promise<readonly string[]>;
 }
@@ -59,9 +63,13 @@ async function npm({ run }: Asking): Promise<Settings> {
     (key === "registry" || key.endsWith(":registry")) && typeof value === "string" ? [value] : [],
   );
   const { registry } = settings;
+  const yarn = await yarnRegistry(run);
   return {
-    urls,
-    variables: typeof registry === "string" ? named(NPM_VARIABLES, [registry]) : {},
+    urls: [...urls, ...yarn],
+    variables: {
+      ...(typeof registry === "string" ? named(NPM_VARIABLES, [registry]) : {}),
+      ...named(YARN_VARIABLES, yarn),
+    },
     files: async () => {
       const answer = await run(["npm", "view", "npm", "dist.tarball", "--json"]);
       return answer === null ? [] : urlsIn(answer);
@@ -69,8 +77,20 @@ async function npm({ run }: Asking): Promise<Settings> {
   };
 }
 
+/** Yarn has one of its own from the start, which its lock files name. It answers to one of its settings' two names. */
+export async function yarnRegistry(run: Asking["run"]): Promise<readonly string[]> {
+  for (const key of ["npmRegistryServer", "registry"]) {
+    // Nothing is fetched to answer that, where yarn is a word that stands for whatever a project names.
+    const said = await run(["yarn", "config", "get", key], { env: { COREPACK_ENABLE_NETWORK: "0" } });
+    const [url] = urlsIn(said ?? "");
+    if (url !== undefined) return [url];
+  }
+  return [];
+}
+
 /** pnpm goes by npm's; the second is Berry's. */
 const NPM_VARIABLES = ["npm_config_registry", "YARN_NPM_REGISTRY_SERVER"];
+const YARN_VARIABLES = ["YARN_REGISTRY", "YARN_NPM_REGISTRY_SERVER"];
 const PIP_INDEX = ["PIP_INDEX_URL", "UV_DEFAULT_INDEX"];
 const PIP_MORE = ["PIP_EXTRA_INDEX_URL", "UV_INDEX"];
 
@@ -147,8 +167,11 @@ async function cargo({ run, env, scratch }: Asking): Promise<Settings> {
       /^CARGO_(?:REGISTRIES_\w+|REGISTRY)_INDEX$/.test(name) ? urlsIn(value ?? "") : [],
     ),
   ];
+  const { files: box, variables } = cargoSettings(settings);
   return {
     urls,
+    variables,
+    settings: box,
     files: async () => {
       const home = path.join(scratch, "cargo-home");
       const project = path.join(scratch, "cargo-project");
@@ -222,12 +245,15 @@ async function maven({ run, env, scratch }: Asking): Promise<Settings> {
     path.join(env["HOME"] ?? homedir(), ".m2/settings.xml"),
     ...(home === undefined ? [] : [path.join(home, "conf/settings.xml")]),
   ];
-  const texts = await Promise.all(places.map((place) => textOf(place)));
+  const texts = (await Promise.all(places.map((place) => textOf(place)))).map(plainXml);
+  const { files: box, variables } = mavenSettings(texts, MAVEN_JAVA);
   const urls = texts.flatMap((text) =>
-    [...plainXml(text).matchAll(/<url>\s*(https?:\/\/[^<\s]+)\s*<\/url>/g)].map(([, url = ""]) => url),
+    [...text.matchAll(/<url>\s*(https?:\/\/[^<\s]+)\s*<\/url>/g)].map(([, url = ""]) => url),
   );
   return {
     urls,
+    variables,
+    settings: box,
     files: async () => {
       const repository = path.join(scratch, "maven");
       const argv = ["mvn", "-B", `-Dmaven.repo.local=${repository}`, "help:effective-settings"] as const;
@@ -249,7 +275,7 @@ async function apt({ run }: Asking): Promise<Settings> {
   return text === null ? NONE : { urls: urlsIn(text) };
 }
 
-/** The workspace's own remotes, as its repository has them; git is not run for it. */
+/** The remotes of the repository that the workspace is a folder of; git is not run for it. */
 async function git({ workspace, uid }: Asking): Promise<Settings> {
   const found = await findRepository({ workspace, top: workspace, uid }, workspace);
   const entries = found?.config.flatMap((text) => parseGitConfig(text) ?? []) ?? [];

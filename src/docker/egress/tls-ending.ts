@@ -1,13 +1,13 @@
 import { Agent, createServer, type IncomingMessage, type Server, type ServerResponse } from "node:http";
-import { isIP, type Socket } from "node:net";
+import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { connect, TLSSocket } from "node:tls";
-import { reasonOf } from "../../core/errors.ts";
+import { TLSSocket } from "node:tls";
 import { shown } from "./authority.ts";
 import { type EgressGate, isAnswered, type Judged } from "./egress-gate.ts";
 import { answerInWords, forwardRequest, isMalformed, LONGEST_HEAD, Turns } from "./forward-request.ts";
 import { isDenial } from "./judge-host.ts";
 import { secretSwap } from "./secret-swap.ts";
+import { verified } from "./reach-host.ts";
 import type { SessionAuthority } from "./session-authority.ts";
 
 /** One tunnel whose TLS ends here, and the connection to the host that its requests share. */
@@ -143,25 +143,8 @@ class HostAgent extends Agent {
       this.status = reached.status;
       return reject(new Error(reached.words));
     }
-    const { host } = this.#judged.authority;
     const { roots, limits } = this.#gate;
-    const tls = connect({
-      socket: reached.socket,
-      host,
-      ...(isIP(host) === 0 ? { servername: host } : {}),
-      ALPNProtocols: ["http/1.1"],
-      rejectUnauthorized: true,
-      ...(roots === undefined ? {} : { ca: roots }),
-    });
-    const timer = setTimeout(
-      () => tls.destroy(new Error(`${host} does not answer by TLS`)),
-      limits.connectMs,
-    );
-    tls.once("close", () => clearTimeout(timer));
-    tls.once("error", (thrown) => reject(new Error(`${host} cannot be verified: ${reasonOf(thrown)}`)));
-    tls.once("secureConnect", () => {
-      clearTimeout(timer);
-      resolve(tls);
-    });
+    const { host } = this.#judged.authority;
+    resolve(await verified(reached.socket, host, { roots, connectMs: limits.connectMs }));
   }
 }

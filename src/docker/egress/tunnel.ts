@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import type { OpenLine } from "./egress-ledger.ts";
-import { type ClientHello, LONGEST_HELLO, readClientHello } from "./client-hello.ts";
+import { type ClientHello, LONGEST_HELLO, readClientHello, type SecondHello } from "./client-hello.ts";
 import type { Denial } from "./judge-host.ts";
 
 /** Bytes that all connections of a run may carry. */
@@ -95,7 +95,7 @@ export function splice(
   { client, server }: Ends,
   meter: ByteMeter,
   line: OpenLine,
-  idleMs: number,
+  { idleMs, second }: { readonly idleMs: number; readonly second: SecondHello },
 ): Promise<Denial | null> {
   const { promise, resolve } = Promise.withResolvers<Denial | null>();
   const finish = (why: Denial | null): void => {
@@ -106,7 +106,14 @@ export function splice(
   const pump = (from: Socket, to: Socket, way: "up" | "down"): void => {
     from.on("data", (chunk: Buffer) => {
       if (!meter.take(way, chunk.length, line)) return finish(meter.denial ?? null);
-      if (!to.write(chunk)) from.pause();
+      const passes = way === "up" ? second.fromClient(chunk) : chunk;
+      if (way === "down") second.fromServer(chunk);
+      if (!Buffer.isBuffer(passes)) {
+        from.pause();
+        server.destroy();
+        return void client.end(ACCESS_DENIED, () => finish(passes));
+      }
+      if (!to.write(passes)) from.pause();
     });
     to.on("drain", () => from.resume());
     from.on("end", () => to.end());

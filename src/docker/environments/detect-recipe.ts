@@ -142,6 +142,10 @@ class Finding {
     this.#list("registries", needs.registries ?? [], from);
     this.#folders(folder, needs.folders ?? [], from);
     for (const [name, version] of Object.entries(needs.managers ?? {})) this.#manager(name, version, from);
+    for (const [name, value] of Object.entries(needs.env ?? {})) {
+      this.#recipe = { ...this.#recipe, env: { ...this.#recipe.env, [name]: value } };
+      this.#take(`variable: ${name}=${value}`, from);
+    }
     for (const run of needs.steps ?? []) {
       this.#recipe = { ...this.#recipe, setup: [...this.#recipe.setup, { run, folder }] };
       this.#take(`set-up: ${run}${folder === "." ? "" : ` (in ${folder})`}`, from);

@@ -46,12 +46,16 @@ type CommandKey = (typeof COMMANDS)[number];
 /** Names for people, and editors' own: nothing that a box would have. */
 const SILENT = new Set(["name", "$schema", "customizations", "extensions", "settings"]);
 
+/** An engine builds with a network of its own, as its own root, and with none of the bounds of a box. */
+const UNBUILT =
+  "a Dockerfile is not built: its RUN lines would run in the engine, outside of a box's walls; docker build it yourself, and name the image";
+
 const REASONS: Readonly<Record<string, string>> = {
   initializeCommand: "it runs on the host",
   postStartCommand: "it runs at every start; name services in .harness/env.json",
   postAttachCommand: "it runs when an editor attaches",
-  build: "a Dockerfile is built by nobody here: docker build it, and name the image",
-  dockerFile: "a Dockerfile is built by nobody here: docker build it, and name the image",
+  build: UNBUILT,
+  dockerFile: UNBUILT,
   dockerComposeFile: "services of a compose file are not started; name them in .harness/env.json",
   service: "services of a compose file are not started; name them in .harness/env.json",
   runServices: "services of a compose file are not started; name them in .harness/env.json",

@@ -69,13 +69,19 @@ const pnpm: Install = (version, lock) => ({
 });
 
 const yarn: Install = (version, lock) => ({
-  managers: { yarn: version },
+  managers: { yarn: version ?? berryOf(lock) },
   steps: [
     lock?.includes("__metadata:") === true
-      ? "YARN_ENABLE_SCRIPTS=0 YARN_NODE_LINKER=node-modules yarn install --immutable"
+      ? "YARN_ENABLE_SCRIPTS=0 yarn install --immutable"
       : `yarn install${lock === undefined ? "" : " --frozen-lockfile"} --ignore-scripts --non-interactive`,
   ],
 });
+
+/** Berry's releases write lock files of their own versions; null: none of theirs. */
+function berryOf(lock: string | undefined): string | null {
+  const form = Number(/^__metadata:\s+version: (\d+)/m.exec(lock ?? "")?.[1] ?? 0);
+  return form === 0 ? null : form < 5 ? "2" : form < 8 ? "3" : "4";
+}
 
 /** By the lock file, or where there is none by the manager that is named. */
 const INSTALLS: Readonly<Record<string, Install>> = {
@@ -128,7 +134,6 @@ const python: Reader = (folder) => {
           notTaken: ["pipenv is not known here: write a recipe, .harness/env.json"],
         }
       : undefined;
-  const files = lists.map((name) => `-r ${name}`).join(" ");
   const from = lists[0] ?? (folder.has("pyproject.toml") ? "pyproject.toml" : "setup.py");
   return {
     ...base,
@@ -136,11 +141,23 @@ const python: Reader = (folder) => {
     steps: [
       VENV,
       `${PIP} --upgrade pip`,
-      ...(files === "" ? [] : [`${PIP} ${files}`]),
+      ...installOfLists(folder, lists),
       ...(own === undefined ? [] : [`${PIP} ${own}`]),
     ],
   };
 };
+
+/** Those with hashes apart: pip would want hashes of all that it is given beside them. */
+function installOfLists(folder: Folder, lists: readonly string[]): readonly string[] {
+  const hashed = (name: string): boolean => /(?:^|\s)--hash=/.test(folder.get(name) ?? "");
+  return [
+    ...installOf(lists.filter(hashed), " --require-hashes"),
+    ...installOf(lists.filter((name) => !hashed(name))),
+  ];
+}
+
+const installOf = (names: readonly string[], flag = ""): readonly string[] =>
+  names.length === 0 ? [] : [`${PIP}${flag} ${names.map((name) => `-r ${name}`).join(" ")}`];
 
 const TEST_NAMES = ["test", "tests", "testing", "dev", "develop"];
 
@@ -174,9 +191,10 @@ const go: Reader = (folder) => {
   const base = { from: "go.mod", toolchain: "go" } as const;
   // Compiled, looked through by vet and linked as the tests are, so that their first run in a box finds all of it.
   const compiled = "go test -run '^$' ./... > /dev/null 2>&1 || true";
-  return folder.has("vendor/modules.txt")
-    ? { ...base, from: "vendor/modules.txt", steps: [compiled] }
-    : { ...base, registries: ["go"], steps: ["go mod download", compiled] };
+  if (folder.has("vendor/modules.txt")) return { ...base, from: "vendor/modules.txt", steps: [compiled] };
+  const fetched = { ...base, registries: ["go"], steps: ["go mod download", compiled] };
+  // Without go.sum nothing is checked anyway, and what set-up would write there is not kept.
+  return folder.has("go.sum") || !folder.has(TOP) ? fetched : { ...fetched, env: { GOFLAGS: "-mod=mod" } };
 };
 
 const rust: Reader = (folder) => {
@@ -241,7 +259,7 @@ const ruby: Reader = (folder) =>
         from: folder.has("Gemfile.lock") ? "Gemfile.lock" : "Gemfile",
         toolchain: "ruby",
         packages: ["bundler"],
-        steps: ["bundle install"],
+        steps: [`${folder.has("Gemfile.lock") ? "BUNDLE_FROZEN=true " : ""}bundle install`],
         folders: ["vendor/bundle"],
         notTaken: ["bundler's registry is in no preset: --allow-domain HOST"],
       }

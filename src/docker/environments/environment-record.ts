@@ -3,6 +3,7 @@ import { mkdir, readdir, readFile, rm } from "node:fs/promises";
 import path from "node:path";
 import * as z from "zod";
 import { replaceFile } from "../../platform/safe-files.ts";
+import { packageForm } from "../../core/installed.ts";
 import { recipeSchema } from "./recipe.ts";
 
 /**
@@ -30,6 +31,16 @@ const recordForm = z.strictObject({
   /** The file that the recipe stands in, as it was called then; empty where it was detected. */
   file: z.string(),
   versions: z.array(z.string()),
+  /** What was installed; of very many the first ones, beside their count. Null where nobody could tell. */
+  installed: z
+    .strictObject({
+      total: z.int(),
+      new: z.int(),
+      packages: z.array(packageForm),
+      incomplete: z.literal(true).exactOptional(),
+    })
+    .nullable()
+    .default(null),
   made: z.string(),
   seconds: z.number(),
 });

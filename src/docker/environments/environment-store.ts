@@ -79,13 +79,18 @@ export async function removeVolume({ api }: Engine, name: string): Promise<void>
     });
 }
 
-/** By name, in bytes; those that the engine does not measure are left out. */
+interface MeasuredVolumes {
+  readonly Volumes:
+    | readonly { readonly Name: string; readonly UsageData?: { readonly Size: number } | null }[]
+    | null;
+}
+
+/**
+ * By name, in bytes; those that the engine does not measure are left out. All of them where it fails, as it does when
+ * somebody removes a volume meanwhile.
+ */
 export async function volumeSizes({ api }: Engine): Promise<ReadonlyMap<string, number>> {
-  const { Volumes } = (await api.df()) as {
-    readonly Volumes:
-      | readonly { readonly Name: string; readonly UsageData?: { readonly Size: number } | null }[]
-      | null;
-  };
+  const { Volumes } = await (api.df() as Promise<MeasuredVolumes>).catch(() => ({ Volumes: null }));
   const known = (Volumes ?? []).filter(({ UsageData }) => (UsageData?.Size ?? -1) >= 0);
   return new Map(known.map(({ Name, UsageData }) => [Name, UsageData?.Size ?? 0]));
 }

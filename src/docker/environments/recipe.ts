@@ -143,7 +143,7 @@ export const environmentKey = ({ base, recipe, files }: KeyParts): string =>
   ]);
 
 /** What is made of the same recipe in another way has another number. */
-const FORM = 1;
+const FORM = 2;
 
 const sorted = <T>(record: Readonly<Record<string, T>>): readonly (readonly [string, T])[] =>
   Object.entries(record).toSorted(([a], [b]) => (a < b ? -1 : 1));

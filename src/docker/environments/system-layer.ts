@@ -55,7 +55,7 @@ export async function makeSystemLayer(request: LayerRequest): Promise<void> {
   for (const step of steps) {
     signal.throwIfAborted();
     onStep(step.title);
-    await runStep(container.client, step, { env: network?.env ?? {}, request });
+    await runStep(container.client, step, { env: network?.env() ?? {}, request });
   }
   signal.throwIfAborted();
   onStep("keeping the system layer");

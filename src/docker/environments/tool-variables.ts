@@ -46,10 +46,15 @@ const TOOLS: Readonly<Record<string, Tool>> = {
       GOCACHE: `${CACHE}/go/build`,
       GOTOOLCHAIN: "local",
     },
-    offline: { GOPROXY: "off", GOFLAGS: "-mod=mod" },
+    // Nothing of -mod: a project's go.sum is kept to, and its vendor folder used, as they are on the host.
+    offline: { GOPROXY: "off" },
   },
   maven: {
-    always: { MAVEN_OPTS: `-Dmaven.repo.local=${CACHE}/m2`, GRADLE_USER_HOME: `${CACHE}/gradle` },
+    always: {
+      // What a mirror gave counts as well where its name is not known: in a box without a network.
+      MAVEN_OPTS: `-Dmaven.repo.local=${CACHE}/m2 -Dmaven.legacyLocalRepo=true`,
+      GRADLE_USER_HOME: `${CACHE}/gradle`,
+    },
     // Versions before 3.9 do not read it; without a route they end at once all the same.
     offline: { MAVEN_ARGS: "-o" },
   },
@@ -72,6 +77,12 @@ const TOOLCHAIN_TOOLS: Readonly<Record<string, string>> = {
 
 const KNOWN = new Set(["npm", "pip", "cargo", "go", "maven"]);
 
+/** What Berry installed, and how, is what it asks for before it runs anything. */
+const YARN: Variables = {
+  YARN_NODE_LINKER: "node-modules",
+  YARN_INSTALL_STATE_PATH: `${CACHE}/yarn-install-state.gz`,
+};
+
 /** For the commands of a box with this recipe. In `folders` a `.venv` at the top is the Python that is found first. */
 export function toolVariables(
   recipe: Recipe,
@@ -88,6 +99,7 @@ export function toolVariables(
       {},
       ...tools.map(({ always, offline }) => ({ ...always, ...(granted ? {} : offline) })),
     ) as Variables),
+    ...(recipe.managers.yarn === undefined ? {} : YARN),
     ...(recipe.managers.pnpm === undefined ? {} : { npm_config_store_dir: `${CACHE}/pnpm` }),
     ...(venv === undefined ? {} : { VIRTUAL_ENV: venv, PATH: `${venv}/bin:${BASE_PATH}` }),
     ...recipe.env,

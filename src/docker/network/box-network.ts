@@ -1,7 +1,8 @@
 import { lstat, mkdir, rename, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
-import type { BlockedConnection, Connection, Grant } from "../../core/network.ts";
+import type { BlockedConnection, Connection } from "../../core/network.ts";
+import type { GrantedNetwork } from "../../core/ports.ts";
 import type { Owner } from "../box-labels.ts";
 import type { EgressOptions } from "../egress/egress-proxy.ts";
 import type { Engine } from "../engine.ts";
@@ -10,22 +11,24 @@ import { NETWORK_FOLDER } from "../container-spec.ts";
 import { javaTrustStore } from "./java-trust-store.ts";
 import { aptSettings, NETWORK_FILES, networkVariables } from "./network-variables.ts";
 
-/** What a box may reach, and what its tools need for it. */
+/** What a box may reach, and what its tools need for it. Without a grant there is no proxy until one is added. */
 export interface NetworkRequest extends Omit<EgressOptions, "folder"> {
   /** PEM of all whom the tools of the host trust; asked for once a box is made. */
   readonly trust: () => Promise<string>;
   /** For its commands, beside those that point tools at the proxy. */
   readonly variables?: Readonly<Record<string, string>>;
+  /** Settings of tools that take them from files alone, by their names in the network's folder. */
+  readonly files?: Readonly<Record<string, string>>;
 }
 
 /** The way out of one box, from this side of its wall. */
 export interface BoxNetwork {
   /** Mounted into the box: the proxy's socket, certificates and settings. */
   readonly folder: string;
-  /** For its commands. */
-  readonly env: Readonly<Record<string, string>>;
+  /** For commands that start now. */
+  readonly env: () => Readonly<Record<string, string>>;
   readonly connections: () => readonly Connection[];
-  readonly grant: (more: readonly Grant[]) => Promise<void>;
+  readonly grant: GrantedNetwork["grant"];
   /** Closes the proxy; whoever goes on with the box opens another one in the same folder. */
   readonly leave: () => Promise<void>;
   /** Closes it and removes the folder. */
@@ -39,8 +42,11 @@ export const networkFolder = (mounts: string, session: string): string =>
   path.join(networksIn(mounts), "boxes", session, "box");
 
 /** The proxy's socket is a file of this machine: an engine elsewhere cannot mount it. */
-export function refuseRemote({ endpoint }: Engine): void {
-  if (endpoint.host.startsWith("unix:")) return;
+export const isOfThisMachine = ({ endpoint }: Engine): boolean => endpoint.host.startsWith("unix:");
+
+export function refuseRemote(engine: Engine): void {
+  if (isOfThisMachine(engine)) return;
+  const { endpoint } = engine;
   throw new HarnessError(
     EXIT.sandbox,
     `what was granted is reached through a socket of this machine, and the engine at ${endpoint.host} may be on another one`,
@@ -83,8 +89,59 @@ export async function reopenNetwork(
   return openIn(folder, request);
 }
 
+/** Beside what is granted, until it is taken back. */
+type Variables = NonNullable<NetworkRequest["variables"]>;
+
 async function openIn(folder: string, request: NetworkRequest): Promise<BoxNetwork> {
-  const { trust: asked, variables = {}, ...options } = request;
+  const opening: { way?: Promise<OpenWay> } = {};
+  const way = (): Promise<OpenWay> => {
+    opening.way ??= openWay(folder, request).catch((thrown: unknown) => {
+      delete opening.way;
+      throw thrown;
+    });
+    return opening.way;
+  };
+  const held: { way?: OpenWay } = request.grants.length > 0 ? { way: await way() } : {};
+  const added = new Set<{ readonly grants: NetworkRequest["grants"]; readonly variables: Variables }>();
+  const leave = async (): Promise<void> => {
+    await (await opening.way?.catch(() => undefined))?.leave();
+  };
+  const above = path.dirname(folder);
+  return {
+    folder,
+    env: () => {
+      const grants = [...request.grants, ...[...added].flatMap((each) => each.grants)];
+      if (grants.length === 0) return {};
+      const more = [...added].map(({ variables }) => variables);
+      return Object.assign({}, networkVariables(grants), request.variables, ...more) as Variables;
+    },
+    connections: () => held.way?.connections() ?? [],
+    grant: async (grants, variables = {}, files = {}) => {
+      held.way = await way();
+      await putAll(folder, files);
+      const withdraw = await held.way.grant(grants);
+      const one = { grants, variables };
+      added.add(one);
+      return () => {
+        added.delete(one);
+        withdraw();
+      };
+    },
+    leave,
+    remove: async () => {
+      await leave();
+      await removeBoxFolder({ path: above, id: path.basename(above) });
+    },
+  };
+}
+
+/** The proxy, and the files beside its socket. */
+interface OpenWay extends Pick<BoxNetwork, "connections" | "leave"> {
+  readonly grant: (more: NetworkRequest["grants"]) => Promise<() => void>;
+}
+
+async function openWay(folder: string, request: NetworkRequest): Promise<OpenWay> {
+  const { trust: asked, variables: _, files = {}, ...options } = request;
   const [{ openEgress }, trust] = await Promise.all([import("../egress/egress-proxy.ts"), asked()]);
   const egress = await openEgress({ ...(trust === "" ? {} : { roots: trust }), ...options, folder });
   const leave = async (): Promise<void> => {
@@ -100,30 +157,33 @@ async function openIn(folder: string, request: NetworkRequest): Promise<BoxNetwo
     ]).catch(unwritten(folder));
   };
   try {
-    await Promise.all([write(), put(folder, NETWORK_FILES.apt, aptSettings()).catch(unwritten(folder))]);
+    const apt = put(folder, NETWORK_FILES.apt, aptSettings()).catch(unwritten(folder));
+    await Promise.all([write(), apt, putAll(folder, files)]);
   } catch (thrown) {
     await leave();
     throw thrown;
   }
-  const above = path.dirname(folder);
   return {
-    folder,
-    env: { ...networkVariables(options.grants), ...variables },
     connections: () => egress.ledger().connections,
     grant: async (more) => {
-      egress.grant(more);
+      const withdraw = egress.grant(more);
       // Where something of it has to be looked into, the proxy has an authority from then on.
-      if (egress.authority === written.authority) return;
+      if (egress.authority === written.authority) return withdraw;
       written.authority = egress.authority;
       await write();
+      return withdraw;
     },
     leave,
-    remove: async () => {
-      await leave();
-      await removeBoxFolder({ path: above, id: path.basename(above) });
-    },
   };
 }
+
+const putAll = async (folder: string, files: Readonly<Record<string, string>>): Promise<void> => {
+  const written = Object.entries(files).map(async ([name, text]) => {
+    await mkdir(path.dirname(path.join(folder, name)), { recursive: true, mode: 0o755 });
+    await put(folder, path.join(NETWORK_FOLDER, name), text);
+  });
+  await Promise.all(written).catch(unwritten(folder));
+};
 
 const unwritten =
   (folder: string) =>

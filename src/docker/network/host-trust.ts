@@ -47,8 +47,12 @@ const MOST_BYTES = 16 * 2 ** 20;
 const MOST_FILES = 2000;
 const MOST_CERTIFICATES = 5000;
 
-/** The bundle alone. */
-export const hostTrust = async (env: Env): Promise<string> => (await readHostTrust(env)).pem;
+/** The bundle alone; what of it cannot be used is told. */
+export async function hostTrust(env: Env, warn: (text: string) => void): Promise<string> {
+  const { pem, troubles } = await readHostTrust(env);
+  for (const trouble of troubles) warn(`not among those whom the box trusts: ${trouble}`);
+  return pem;
+}
 
 /** `systemFiles` for tests. Nothing is asked of the network, and no key that stands beside a certificate is taken along. */
 export async function readHostTrust(

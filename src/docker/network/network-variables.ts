@@ -1,5 +1,6 @@
 import type { Grant } from "../../core/network.ts";
 import { NETWORK_FOLDER } from "../container-spec.ts";
+import { MAVEN_CONF } from "../egress/registry-mirrors.ts";
 
 /** The bridge in the box: sandbox/runner/network.c opens it. */
 const [HOST, PORT] = ["127.0.0.1", "3128"];
@@ -27,6 +28,9 @@ const JAVA = [
   `-Djavax.net.ssl.trustStore=${trustStore} -Djavax.net.ssl.trustStoreType=JKS`,
   "-Daether.connector.http.useSystemProperties=true -Daether.transport.apache.useSystemProperties=true",
 ].join(" ");
+
+/** Where Maven finds the user's mirrors instead of settings of its own. */
+export const MAVEN_JAVA = `${JAVA} -Dmaven.conf=${NETWORK_FOLDER}/${MAVEN_CONF}`;
 
 /** By the tool that reads them first; most of the general ones are read by many more. */
 export const TOOL_VARIABLES = {

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { constants } from "node:os";
 import type { Duplex } from "node:stream";
 import { textOfBytes } from "../../core/bytes.ts";
@@ -20,6 +21,7 @@ import {
   REPLY,
   REQUEST,
 } from "./runner-frames.ts";
+import { observeFields, type Observing } from "./runner-seen.ts";
 import { greeting, openWire, type Wire } from "./runner-wire.ts";
 
 export interface Listener {
@@ -59,6 +61,8 @@ export class RunnerClient {
   readonly #asks: Asks;
   readonly #pulse: Pulse;
   #given: HarnessError | undefined;
+  /** The runner was told to hold: any frame but one that resumes it would end it, and the box with it. */
+  #silent = false;
   /** What the box found to have lost its mount, as far as it could still say so. */
   unguarded: readonly string[] = [];
   /** Resolves, never rejects, when the box is gone, with the reason. */
@@ -124,18 +128,20 @@ export class RunnerClient {
   }
 
   /**
-   * Has the runner do nothing and say nothing until somebody comes with this key; nothing can be asked any more. It is
-   * refused while other calls than the `lasting` ones are under way.
+   * Has the runner do nothing and say nothing until somebody comes with this key; nothing can be asked any more. Other calls
+   * than the `lasting` ones are waited for, as what the harness looks at itself is over soon; then it is refused.
    */
-  async hold(key: Buffer, lasting: ReadonlySet<number>): Promise<Held> {
+  async hold(key: Buffer, lasting: ReadonlySet<number>, patienceMs = HOLD_PATIENCE_MS): Promise<Held> {
+    const others = (): boolean => [...this.#calls.numbers].some((call) => !lasting.has(call));
+    for (let waited = 0; others() && waited < patienceMs; waited += HOLD_LOOK_MS) await sleep(HOLD_LOOK_MS);
     await this.#asks.idle();
-    const others = [...this.#calls.numbers].filter((call) => !lasting.has(call));
-    if (others.length > 0 || this.#asks.held)
+    if (others() || this.#asks.held)
       throw new HarnessError(EXIT.sandbox, "the box is at work and cannot be held", "");
     const asks = this.#asks.hold();
     const call = this.#calls.number();
     const held = this.#open<void>(call, (frame, done) => frame.type === REPLY.held && done());
     this.#send(REQUEST.hold, call, key);
+    this.#silent = true;
     await held;
     this.#pulse.stop();
     return { next: this.#calls.next, asks, going: this.#calls.numbers };
@@ -170,11 +176,13 @@ export class RunnerClient {
   }
 
   #follow(call: number, onOutput: Listener["onOutput"], credit: CreditWindow): Running {
+    const seen: Buffer[] = [];
     const ended = this.#open<RunnerExit>(call, (frame, done) => {
       const output = OUTPUTS.get(frame.type as never);
       if (output !== undefined) this.#holdBack(() => onOutput(output[0], output[1], frame.payload));
       else if (frame.type === REPLY.credit) credit.give(frame.payload);
-      else if (frame.type === REPLY.exit) done(readExit(frame.payload));
+      else if (frame.type === REPLY.seen) seen.push(frame.payload);
+      else if (frame.type === REPLY.exit) done({ ...readExit(frame.payload), seen });
       else if (frame.type === REPLY.end) done(exitUnstarted(numberIn(decodeFields(frame.payload), "e")));
     });
     void ended.then(credit.stop, credit.stop);
@@ -241,7 +249,7 @@ export class RunnerClient {
   }
 
   #send(type: number, call: number, payload: Buffer): void {
-    this.#wire.send({ type, call, payload });
+    if (!this.#silent) this.#wire.send({ type, call, payload });
   }
 
   #feed(call: number, input: Input, credit: CreditWindow): void {
@@ -292,13 +300,14 @@ export interface Command {
   readonly exact?: boolean;
   /** Read at its end. */
   readonly keepFile?: { readonly path: string; readonly limit: number } | undefined;
+  readonly observe?: Observing | undefined;
   /** undefined for none at all. */
   readonly input: AsyncIterable<Uint8Array> | undefined;
 }
 
 /** The payload of the request that starts it. */
 function execPayload(command: Command): Buffer {
-  const { input, terminal, exact = false, keepFile } = command;
+  const { input, terminal, exact = false, keepFile, observe } = command;
   const flags = (input === undefined ? 0 : EXEC_STDIN) + (terminal ? EXEC_TTY : 0) + (exact ? EXEC_EXACT : 0);
   const kept =
     keepFile === undefined
@@ -316,13 +325,16 @@ function execPayload(command: Command): Buffer {
     ["l", command.tail],
     ["f", flags],
     ...kept,
+    ...(observe === undefined ? [] : observeFields(observe)),
   ]);
 }
 
 /** The system's number for why no runner can be asked this, or undefined: to it, words end at a NUL. */
-function unsendable({ words, folder, env, keepFile }: Command, payload: Buffer): number | undefined {
+function unsendable({ words, folder, env, keepFile, observe }: Command, payload: Buffer): number | undefined {
   if (payload.length > MAX_PAYLOAD) return constants.errno.E2BIG;
-  const texts = [...words, folder, ...Object.entries(env).flat(), keepFile?.path ?? ""];
+  const texts = [...words, folder, ...Object.entries(env).flat(), keepFile?.path ?? ""].concat(
+    observe?.canaries.map(({ at }) => at) ?? [],
+  );
   return texts.some((text) => text.includes("\0")) ? constants.errno.EINVAL : undefined;
 }
 
@@ -330,6 +342,9 @@ interface Pending {
   readonly onFrame: (frame: Frame) => void;
   readonly onLost: (lost: HarnessError) => void;
 }
+
+const HOLD_PATIENCE_MS = 8000;
+const HOLD_LOOK_MS = 20;
 
 /** The calls to a box that have not ended, by their numbers. */
 class OpenCalls {

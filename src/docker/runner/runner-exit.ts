@@ -21,6 +21,8 @@ export interface RunnerExit {
   readonly stuck: boolean;
   /** What was to be read at its end; undefined where nothing was, or the command came to no end of its own. */
   readonly kept?: KeptFile;
+  /** The pieces of what it was seen doing; empty where it was not observed. */
+  readonly seen?: readonly Buffer[];
 }
 
 /** The file, or why it cannot be given. */

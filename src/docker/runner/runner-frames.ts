@@ -2,7 +2,7 @@ import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "no
 import { bytesOfText } from "../../core/bytes.ts";
 
 /** The wire of sandbox/runner/protocol.h, where each type and its payload is described. */
-export const MAGIC = "HRN2";
+export const MAGIC = "HRN3";
 export const KEY_BYTES = 32;
 export const MAX_PAYLOAD = 2 ** 20;
 
@@ -43,6 +43,7 @@ export const REPLY = {
   held: 0x8b,
   pong: 0x8c,
   unguarded: 0x8d,
+  seen: 0x8e,
 } as const;
 
 export const EXEC_STDIN = 1;

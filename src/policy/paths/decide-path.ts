@@ -152,10 +152,10 @@ function ruledFindings(findings: readonly Finding[], rules: UserRules, asked: Pa
 const findingOf = ({ id, reason, decision }: UserRule): Finding => ({ id, reason, verdict: decision });
 
 function concerns(
-  { prefix, arg, host, effect, path, decision }: UserRule,
+  { prefix, arg, host, tool, effect, path, decision }: UserRule,
   { path: at, op, around, mode }: PathAsked,
 ): boolean {
-  if (prefix !== null || arg !== null || host !== null) return false;
+  if (prefix !== null || arg !== null || host !== null || tool !== null) return false;
   if (effect?.includes(op) === false) return false;
   if (decision !== "allow")
     return path === null || path.some((each) => mayFit(each, at, { whole: false, around }));

@@ -10,25 +10,98 @@ const INDENT = "    ";
 /** Most columns of the quoted part beside a rule's reason. */
 const QUOTED = 60;
 
-type Shown = Pick<Question, "tool" | "text" | "mode" | "writes" | "decision" | "grants">;
+type Shown = Pick<
+  Question,
+  "tool" | "text" | "shown" | "effects" | "folder" | "mode" | "writes" | "decision" | "grants"
+>;
 
-/** A question to a person: everything that would run, why it is asked, and what it can do. */
-export function approvalText(question: Shown, stream: Output): string {
-  const prompt = `${styleText("bold", "run it?", { stream })} [y/N] `;
-  return [...questionRows(question, stream), prompt].join("\n");
+/** Most rows that a person is led through; what is longer cannot be approved. */
+const MAX_ROWS = 1000;
+/** Used where the terminal does not say how high it is. */
+const HEIGHT = 24;
+/** Fewer rows are no page. */
+const MIN_PAGE = 5;
+/** Rows of a page's own question, and of what was above it. */
+const BESIDE = 4;
+
+interface ApprovalPages {
+  /** One after the other is on the screen before the question is asked. */
+  readonly pages: readonly string[];
+  /** All of it is in the pages. */
+  readonly whole: boolean;
 }
 
-/** The same rows without the question. */
+/** A question to a person: everything that would run, why it is asked, and what it can do, a screen at a time. */
+export function approvalPages(question: Shown, stream: Output): ApprovalPages {
+  const rows = questionRows(question, stream);
+  const height = Math.max(MIN_PAGE, (stream.rows || HEIGHT) - BESIDE);
+  const whole = rows.length <= MAX_ROWS;
+  const kept = whole ? rows : [...rows.slice(0, height - 1), tooLong(rows.length, stream)];
+  const pages = Array.from({ length: Math.ceil(kept.length / height) }, (_, at) =>
+    kept
+      .slice(at * height, (at + 1) * height)
+      .map((row) => `${row}\n`)
+      .join(""),
+  );
+  return { pages, whole };
+}
+
+const tooLong = (count: number, stream: Output): string =>
+  styleText("bold", `It has ${count} lines: too many to be looked at here, so it cannot be approved.`, {
+    stream,
+  });
+
+/** Below a page that is not the last one. */
+export const moreQuestion = (page: number, count: number, stream: Output): string =>
+  `${styleText("bold", `page ${page} of ${count}`, { stream })}: Enter shows the next, n refuses `;
+
+export interface Offered {
+  readonly grants: boolean;
+  readonly edits: boolean;
+  /** All of it was on the screen. */
+  readonly whole: boolean;
+}
+
+/** The answers that there are, and the question. */
+export function answersText({ grants, edits, whole }: Offered, stream: Output): string {
+  const yes = grants
+    ? [
+        "y runs it as it is",
+        "g grants that for this call and runs it, s for the session, a always, in your settings",
+      ]
+    : ["y once", "s whenever this is asked in this session", "a always (the rule is shown first)"];
+  const others = ["n no", "t no, and tells the model why"];
+  const all = [...(whole ? yes : []), ...others, ...(edits && whole ? ["e edits the command"] : [])];
+  const prompt = `${styleText("bold", whole ? "run it?" : "refuse it?", { stream })} ${whole ? "[y/N]" : "[n/t]"} `;
+  return [...wrapped(`${all.join("; ")}.`, widthOfStream(stream)), prompt].join("\n");
+}
+
+/** Everything a person is told before the answers. */
 export function questionRows(question: Shown, stream: Output): readonly string[] {
-  const { tool, mode, writes, decision, grants = [] } = question;
-  const what = writes ? "wants to write" : "wants to run";
+  const { tool, mode, writes, decision, folder, shown, effects = [], grants = [] } = question;
+  const what = writes && shown !== undefined ? "wants to write" : "wants to run";
+  const width = widthOfStream(stream);
+  const where = folder === undefined ? [] : wrapped(`in ${visibleLine(folder)}`, width);
   return [
     `${styleText("bold", visibleLine(tool), { stream })} ${what}  (${mode})`,
+    ...where,
     ...textRows(question, stream),
+    ...shownRows(question, stream),
     ...decision.rules.flatMap((rule) => ruleRows(rule, question, stream)),
-    ...wrapped(decision.contained ? CONTAINED : NOT_CONTAINED, widthOfStream(stream)),
-    ...(grants.length === 0 ? [] : wrapped(grantedWith(grants), widthOfStream(stream))),
+    ...effectRows(effects, width),
+    ...wrapped(decision.contained ? CONTAINED : NOT_CONTAINED, width),
+    ...(grants.length === 0 ? [] : wrapped(grantedWith(grants), width)),
   ];
+}
+
+/** Most effects that are told one by one; the text has them all. */
+const MAX_EFFECTS = 12;
+
+function effectRows(effects: readonly string[], width: number): readonly string[] {
+  if (effects.length === 0) return [];
+  const more = effects.length - MAX_EFFECTS;
+  const told = effects.slice(0, MAX_EFFECTS).map((each) => `${INDENT}${fitted(each, width - INDENT.length)}`);
+  return ["It would:", ...told, ...(more > 0 ? [`${INDENT}… and ${more} more`] : [])];
 }
 
 const CONTAINED =
@@ -42,7 +115,7 @@ const grantedWith = (grants: readonly string[]): string =>
     `It cannot work without a network: /grant ${grants.join(" ")} in the chat, --allow-domain ${grants.join(",")} for a run.`,
   );
 
-function textRows({ text, decision, writes }: Shown, stream: Output): readonly string[] {
+function textRows({ text, decision }: Shown, stream: Output): readonly string[] {
   const width = widthOfStream(stream) - GUTTER.length;
   const inside = insideOf(text, decision.rules);
   const rows: string[] = [];
@@ -54,7 +127,7 @@ function textRows({ text, decision, writes }: Shown, stream: Output): readonly s
     for (const row of rowsOf(cells, width)) {
       const marks = marksBelow(row, (index) => inside(from + at + index));
       const shown = row.map((cell) => cell.shown).join("");
-      rows.push(`${GUTTER}${writes ? diffLine(shown, line, stream) : shown}`);
+      rows.push(`${GUTTER}${shown}`);
       if (marks !== "") rows.push(`${GUTTER}${styleText("yellow", marks, { stream })}`);
       at += row.length;
     }
@@ -62,6 +135,25 @@ function textRows({ text, decision, writes }: Shown, stream: Output): readonly s
   }
   return rows;
 }
+
+/** What would be written, or what a tool is given. */
+function shownRows({ shown = "", writes }: Shown, stream: Output): readonly string[] {
+  if (shown === "") return [];
+  const width = widthOfStream(stream);
+  return shown
+    .split("\n")
+    .flatMap((line) => quotedRows(line, width, (row) => (writes ? diffLine(row, line, stream) : row)));
+}
+
+/** A line inside of the gutter, whole. */
+export const quotedRows = (
+  line: string,
+  width: number,
+  paint = (row: string): string => row,
+): readonly string[] =>
+  rowsOf(cellsOf(line), width - GUTTER.length).map(
+    (row) => GUTTER + paint(row.map((cell) => cell.shown).join("")),
+  );
 
 function marksBelow(row: readonly Cell[], inside: (index: number) => boolean): string {
   return row

@@ -74,7 +74,7 @@ function besideOf({ decided }: ShownCall, { kind, ms }: Ended): string {
   return [by, time].map((word) => (word === "" ? "" : `  ${word}`)).join("");
 }
 
-const BY = { policy: "", mode: "let by the mode", contained: "contained", person: "approved" };
+const BY = { policy: "", mode: "let by the mode", contained: "contained", person: "approved", hook: "" };
 
 function endingOf({ decided }: ShownCall, ended: Ended): string {
   const { kind, cause, exit_code } = ended;
@@ -112,7 +112,7 @@ function denialOf(decided: Decided | undefined): string | undefined {
 }
 
 /** Arguments that describe a call, the most telling first. */
-const TELLING = ["command", "job", "pattern", "query", "prompt", "title", "path", "id"];
+const TELLING = ["command", "job", "task", "pattern", "query", "prompt", "title", "path", "id"];
 const PATCHED = /^(?:\*\*\* (?:Add|Update|Delete) File: |\+\+\+ (?:b\/)?)(\S.*)$/gm;
 
 /** The target of a call, raw and uncut, so it must not be written to a terminal as it is. */

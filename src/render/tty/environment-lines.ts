@@ -1,4 +1,5 @@
 import { formatSize } from "../../core/bounds.ts";
+import { byEcosystem, type Installed, installedWords } from "../../core/installed.ts";
 import { visible } from "../../core/visible.ts";
 import { ageOf } from "./boxes-lines.ts";
 import { type Output, styleText } from "./output.ts";
@@ -59,6 +60,7 @@ interface Built {
   readonly versions: readonly string[];
   readonly seconds: number;
   readonly volumes: readonly { readonly target: string }[];
+  readonly installed: Installed | null;
 }
 
 const NAMED = 5;
@@ -68,6 +70,7 @@ export function builtLines(record: Built, how: "kept" | "built", lost: readonly 
   return [
     how === "kept" ? `${record.id}  all of it is in place` : `${record.id}  built in ${record.seconds} s`,
     ...record.versions.map((line) => `  ${visible(line)}`),
+    ...countLines(record),
     ...(lost.length === 0
       ? []
       : [
@@ -80,8 +83,32 @@ export function builtLines(record: Built, how: "kept" | "built", lost: readonly 
   ].join("\n");
 }
 
-export const standingLine = (record: { readonly made: string } | undefined): string =>
-  record === undefined ? "not built yet: harness env build\n" : `built ${record.made}\n`;
+const countLines = ({ installed }: Pick<Built, "installed">): readonly string[] =>
+  installed === null || installed.total === 0
+    ? []
+    : [
+        `  ${installedWords(installed)}: ${visible(byEcosystem(installed.packages))}; harness env show lists them`,
+      ];
+
+const LISTED = 100;
+
+/** When it was built, and what is in it. */
+export function standingLines(
+  record: { readonly made: string; readonly installed: Installed | null } | undefined,
+): string {
+  if (record === undefined) return "not built yet: harness env build\n";
+  const { made, installed } = record;
+  const packages = installed?.packages ?? [];
+  return [
+    `built ${made}`,
+    ...(installed === null ? [] : [installedWords(installed)]),
+    ...packages
+      .slice(0, LISTED)
+      .map(({ ecosystem, name, version }) => `  ${visible(`${ecosystem} ${name} ${version}`)}`),
+    ...(packages.length > LISTED ? [`  and ${packages.length - LISTED} more: --json`] : []),
+    "",
+  ].join("\n");
+}
 
 interface Listed {
   readonly id: string;

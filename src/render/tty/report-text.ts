@@ -11,6 +11,8 @@ import {
   endWords,
   momentWords,
   networkWords,
+  packageWords,
+  planWords,
   type Report,
   type RunReport,
   statusWords,
@@ -20,6 +22,7 @@ import {
   verdictWords,
   type Worded,
 } from "../report-form.ts";
+import { requestRows } from "../request-figures.ts";
 import { targetOf } from "./call-lines.ts";
 import { fitted, widthOfStream, wrapped } from "./columns.ts";
 import { type Output, styleText } from "./output.ts";
@@ -47,8 +50,15 @@ function runText(run: RunReport, name: string, page: Page): void {
   page.wrapped(run.task.slice(0, 4000));
   page.line(page.dim(`  ${momentWords(run.started)} · ${run.mode} · ${visibleLine(run.model)}`));
   refusalsText(run, page);
+  const { steps } = planWords(run.plan);
+  listText(
+    "plan",
+    steps.map(({ text, word }) => `${word.text}: ${text}`),
+    page,
+  );
   page.heading("what happened");
   stepsText(run, page);
+  listText("requests", requestRows(run.requests), page);
   changesText(run, page);
   besideText(run, page);
   listText("limits hit", run.limits, page);
@@ -60,6 +70,7 @@ function runText(run: RunReport, name: string, page: Page): void {
   const { reached, refused } = networkWords(run.network);
   listText("network: reached", firstOf(reached), page);
   listText("network: refused", firstOf(refused), page);
+  if (run.end !== null) listText("installed", firstOf(packageWords(run.end)), page);
   endText(run, page);
 }
 
@@ -106,10 +117,11 @@ const firstOf = (lines: readonly string[]): readonly string[] =>
 /** Changes beside the calls, and the paths to check. */
 function besideText({ end }: RunReport, page: Page): void {
   if (end === null) return;
-  const { moved, commits, looks } = besideWords(end);
+  const { moved, commits, looks, recorded } = besideWords(end);
   listText("made in the box and moved out of the workspace", firstOf(moved), page);
   listText("committed for commands of the box", firstOf(commits), page);
   listText("to look at before anything is run there", firstOf(looks), page);
+  listText("recorded: rules and hosts that would have sufficed", recorded, page);
 }
 
 function listText(name: string, items: readonly string[], page: Page): void {

@@ -1,6 +1,9 @@
+import { canaryWords } from "../../core/behaviour.ts";
 import { formatDuration } from "../../core/bounds.ts";
 import type { AgentEvent } from "../../core/events.ts";
+import { hookWords } from "../../core/hook-form.ts";
 import { visibleLine } from "../../core/visible.ts";
+import { type Plan, planCounts, type PlanStep } from "../../core/work-plan.ts";
 import { questionRows } from "./approval.ts";
 import { callLine, type ShownCall, targetOf } from "./call-lines.ts";
 import { fitted, widthOfStream, wrapped } from "./columns.ts";
@@ -25,6 +28,10 @@ export class RunLines {
   readonly #activities: Activities;
   readonly #live: LiveStatus | undefined;
   readonly #calls = new Map<string, ShownCall>();
+  /** What each subagent was asked. */
+  readonly #names = new Map<string, string>();
+  /** As it was shown last: only what is new of the next is shown. */
+  #plan: Plan = [];
   /** The agent whose lines were written last. */
   #agent: string | undefined;
   #paused = 0;
@@ -68,11 +75,14 @@ export class RunLines {
   }
 
   #remember(event: AgentEvent): void {
+    if (event.type === "task" && event.status === "begun")
+      this.#names.set(event.agent ?? "", `${event.task ?? "task"} ${event.text}`);
     if (event.type === "call.proposed")
       this.#calls.set(callKey(event), { tool: event.tool, target: targetOf(event.args), decided: undefined });
-    if (event.type === "call.decided") {
+    if (event.type === "call.edited" || event.type === "call.decided") {
       const call = this.#calls.get(callKey(event));
-      if (call !== undefined) this.#calls.set(callKey(event), { ...call, decided: event });
+      const news = event.type === "call.edited" ? { target: targetOf(event.args) } : { decided: event };
+      if (call !== undefined) this.#calls.set(callKey(event), { ...call, ...news });
     }
   }
 
@@ -82,9 +92,16 @@ export class RunLines {
       return event.type === "model.failed" ? eventLine(event, this.#stream, indent) : "";
     if (event.type === "call.ended") {
       const call = this.#calls.get(callKey(event)) ?? { tool: "?", target: "", decided: undefined };
+      // Its event has shown it.
+      if (call.tool === "plan" && event.kind === "ok") return "";
       return callLine(call, event, this.#stream, indent);
     }
     if (this.#isSeen(event)) return "";
+    if (event.type === "plan") {
+      const before = this.#plan;
+      this.#plan = event.steps;
+      return planLines(event.steps, before, this.#stream);
+    }
     if (event.type === "model.finished")
       return event.calls === 0 ? "" : saidLines(event.text, this.#stream, indent);
     return eventLine(event, this.#stream, indent);
@@ -105,7 +122,8 @@ export class RunLines {
     if (agent === undefined) return "";
     const call = this.#calls.get(callKey({ call: agent }));
     const width = widthOfStream(this.#stream);
-    const words = fitted(`${call?.tool ?? "task"} ${call?.target ?? agent}`, width - 2);
+    const name = this.#names.get(agent) ?? `${call?.tool ?? "task"} ${call?.target ?? agent}`;
+    const words = fitted(name, width - 2);
     return `${styleText("dim", `▸ ${words}`, { stream: this.#stream })}\n`;
   }
 
@@ -117,7 +135,7 @@ export class RunLines {
 
   #follow(event: AgentEvent): void {
     if (this.#live === undefined) return;
-    const call = "call" in event ? this.#calls.get(callKey(event)) : undefined;
+    const call = "call" in event && event.type !== "hook" ? this.#calls.get(callKey(event)) : undefined;
     const callWords = call === undefined ? "" : wordsOf(call);
     this.#activities.take(event, { now: this.#showing.clock.now(), callWords });
     if (event.type === "run.finished") return this.#live.stop();
@@ -299,12 +317,19 @@ function eventLine(event: AgentEvent, stream: Output, indent = ""): string {
         .join("\n");
     case "approval":
       return dim(`${indent}${saidWords(event)}`);
+    case "task":
+      return taskLine(event, stream, indent);
     case "check.ended":
       return checkLine(event, stream, indent);
     case "call.missed":
       return told("!", missedWords(event));
+    case "canary":
+      return told("!", canaryWords(event));
     case "notice":
       return told("!", event.text);
+    case "hook":
+      if (event.did === "failed") return told("!", hookWords(event));
+      return hookWords(event) && dim(`${indent}${visibleLine(hookWords(event))}`);
     case "compaction":
       return compactionLine(event, dim, told);
     case "rolled_back":
@@ -312,6 +337,34 @@ function eventLine(event: AgentEvent, stream: Output, indent = ""): string {
     default:
       return "";
   }
+}
+
+/** Of one that somebody waits for its call tells the end. */
+function taskLine({ task, status, text }: Of<"task">, stream: Output, indent: string): string {
+  if (task === undefined || status === "begun") return "";
+  const row = `${indent}${status === "done" ? "✓" : "✗"} ${task} ${status}${text === "" ? "" : `: ${text}`}`;
+  const colour = status === "done" ? "green" : status === "failed" ? "red" : "yellow";
+  return styleText(colour, fitted(row, widthOfStream(stream)), { stream });
+}
+
+const STEP_MARKS: Readonly<Record<PlanStep["status"], readonly [string, Parameters<typeof styleText>[0]]>> = {
+  done: ["✓", "green"],
+  doing: ["▸", "bold"],
+  pending: ["·", "dim"],
+  dropped: ["✗", "dim"],
+};
+
+/** The whole of a new plan; of one that goes on the steps that stand otherwise now. */
+function planLines(plan: Plan, before: Plan, stream: Output): string {
+  const isSame = plan.length === before.length && plan.every(({ text }, at) => text === before[at]?.text);
+  const shown = isSame ? plan.filter(({ status }, at) => status !== before[at]?.status) : plan;
+  if (shown.length === 0 && plan.length > 0) return "";
+  const rows = shown.map(({ text, status }) => {
+    const [mark, style] = STEP_MARKS[status];
+    const row = `  ${mark} ${fitted(text, widthOfStream(stream) - 4)}`;
+    return styleText(style, row, { stream });
+  });
+  return [styleText("dim", `plan: ${planCounts(plan)}`, { stream }), ...rows].join("\n");
 }
 
 /** A check that fails says why; before the first turn that is what the task is about. */

@@ -1,7 +1,9 @@
 import { formatDuration } from "../../core/bounds.ts";
 import { countsOf, UNSEEN } from "../../core/changes.ts";
 import type { AgentEvent, Denial, RunStatus } from "../../core/events.ts";
+import { installedWords } from "../../core/installed.ts";
 import { visibleLine, visibleWhole } from "../../core/visible.ts";
+import { recordedWords } from "../report-form.ts";
 import { candidateRows } from "./attempt-lines.ts";
 import { fitted, widthOfStream, wrapped } from "./columns.ts";
 import { type Output, styleText } from "./output.ts";
@@ -45,9 +47,11 @@ export function runSummary(event: Finished, { ms, quiet, changes }: About, strea
         ["changed", changedRows(event, width)],
         ["moved out", moved],
         ["commits", commits],
+        ["installed", installedRows(event, width)],
         ["look at", looks],
         ["refused", refused],
         ["tried", tried],
+        ["recorded", recordedRows(event)],
         ["cost", costRows(event, ms).flatMap((row) => wrapped(row, width))],
         ["status", status],
         ["next", nextRows(event, changes).flatMap((next) => wrapped(next, width))],
@@ -109,6 +113,20 @@ function handoffRows(
   ];
 }
 
+/** Only where something is new. */
+function installedRows({ installed }: Finished, width: number): readonly string[] {
+  if (installed === undefined || installed.new === 0) return [];
+  const { packages, new: fresh } = installed;
+  const more = fresh - Math.min(packages.length, MAX_PATHS);
+  return [
+    ...wrapped(installedWords(installed), width),
+    ...packages
+      .slice(0, MAX_PATHS)
+      .map(({ ecosystem, name, version }) => fitted(visibleLine(`${ecosystem} ${name} ${version}`), width)),
+    ...(more > 0 ? [`${more} more: harness report`] : []),
+  ];
+}
+
 const MAX_MOVED = 50;
 
 /** Paths moved out because the host would act on them, each with the command that restores it; never cut, so it can be typed. */
@@ -143,6 +161,12 @@ export function commitRows(
     ...(staged.length > 0 ? [`staged: ${counted(staged.length, "path")} that the host obeys`] : []),
   ];
 }
+
+/** The proposal of `--record`, and what tries it; never cut, so it can be typed. */
+const recordedRows = ({ recorded }: Finished): readonly string[] =>
+  recorded === undefined
+    ? []
+    : [...recordedWords(recorded), `harness policy test ${recorded.policy}`].map((row) => visibleWhole(row));
 
 function refusedRows({ tool, target, decision, rule, reason }: Denial, width: number): readonly string[] {
   const who = decision === "deny" ? "denied" : "nobody let it run";

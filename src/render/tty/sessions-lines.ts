@@ -1,4 +1,5 @@
 import type { Message } from "../../core/messages.ts";
+import { planCounts } from "../../core/work-plan.ts";
 import { parkedIn, type SessionInfo, type SessionRecord } from "../../core/session.ts";
 import { visible, visibleLine } from "../../core/visible.ts";
 import { questionRows } from "./approval.ts";
@@ -94,6 +95,12 @@ function remark(record: Exclude<SessionRecord, { kind: "message" | "parked" }>):
     }
     case "answered":
       return record.word === "never" ? "gone on without an answer" : `answered: ${record.word}`;
+    case "plan":
+      return `the plan: ${planCounts(record.plan)}`;
+    case "tasks":
+      return record.open.length === 0
+        ? undefined
+        : `in the background: ${record.open.map(({ id }) => id).join(", ")}`;
     case "seen":
     case "shell":
       return undefined;

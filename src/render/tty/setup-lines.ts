@@ -1,4 +1,6 @@
+import { formatSize } from "../../core/bounds.ts";
 import type { Health } from "../../core/health.ts";
+import { visibleLine } from "../../core/visible.ts";
 import { type Output, styleText } from "./output.ts";
 import type { StepLine } from "./search-lines.ts";
 
@@ -35,3 +37,22 @@ export function healthTable(checks: readonly Health[], stream: Output): string {
     })
     .join("");
 }
+
+/** Where a bug report is, and what is in it. */
+export const bundledLines = ({
+  file,
+  bytes,
+  holds,
+  left_out,
+}: {
+  readonly file: string;
+  readonly bytes: number;
+  readonly holds: readonly string[];
+  readonly left_out: string;
+}): string =>
+  [
+    `${visibleLine(file)}  (${formatSize(bytes)})`,
+    ...holds.map((line) => `  holds ${line}`),
+    `  left out: ${left_out}`,
+    "Read it before you hand it on.",
+  ].join("\n");

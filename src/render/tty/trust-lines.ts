@@ -24,16 +24,21 @@ interface ShownTrust {
   readonly hash: string;
   readonly damage: string | null;
   readonly gone: readonly string[];
+  readonly look_alikes: readonly string[];
   readonly items: readonly ShownItem[];
 }
 
-export function trustText({ project, hash, damage, gone, items }: ShownTrust, stream: Output): string {
+export function trustText(
+  { project, hash, damage, gone, look_alikes, items }: ShownTrust,
+  stream: Output,
+): string {
   const lines = [
     ...(damage === null ? [] : [styleText("yellow", visibleWhole(damage), { stream })]),
     ...(items.length === 0
       ? [`nothing that ${visibleWhole(project ?? "this folder")} brings would count`]
       : []),
     ...gone.map((kind) => `${kind}: trusted, and no longer there`),
+    ...look_alikes.map((said) => styleText("yellow", visibleWhole(said), { stream })),
   ].map((line) => `${line}\n`);
   const hint = items.some(({ waits }) => waits)
     ? `${styleText("bold", "next:", { stream })} harness trust, or without a terminal: harness trust --yes ${hash}\n`

@@ -12,9 +12,8 @@ import { type Entry, type FileEntry, sameContent, sameEntry } from "./entry.ts";
 import { textOf } from "./file-content.ts";
 import { lineChanges } from "./merge-lines.ts";
 import type { Packs } from "./packs.ts";
-import { spansOf, standingOf } from "./spans.ts";
+import { spansOf, standingOf, wholeSteps } from "./spans.ts";
 import type { EntryChange } from "./tree-merge.ts";
-import { wholeSteps } from "./undo-changes.ts";
 
 export interface SessionDiff {
   readonly files: readonly FileDiff[];

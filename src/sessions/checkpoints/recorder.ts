@@ -1,6 +1,7 @@
 import type { Checkpoints, Steps, Writing } from "../../core/checkpoint-port.ts";
 import { reasonOf } from "../../core/errors.ts";
 import type { CheckpointStore } from "./checkpoint-store.ts";
+import { wholeSteps } from "./spans.ts";
 
 export interface Recording {
   /** Its id, and its steps. */
@@ -70,13 +71,15 @@ export class RunCheckpoints implements Checkpoints, AsyncDisposable {
     return step;
   }
 
-  /** A step that another process left under way ends where this one begins. */
+  /** Steps that another process left under way end where this one begins. */
   async #first(): Promise<void> {
     const { steps, notice } = this.#with;
-    const killed = steps.all().findLast(({ kind }) => kind === "call");
+    const calls = steps.all().filter(({ kind }) => kind === "call");
     const after = await this.#take();
-    if (killed === undefined || killed.after !== null || killed.before === null) return;
-    steps.end(killed.step, { before: killed.before, after });
+    const open = new Set(calls.flatMap((call) => (call.after === null ? [call.step] : [])));
+    const killed = wholeSteps(calls, after).whole.filter(({ step }) => open.has(step));
+    if (killed.length === 0) return;
+    for (const { step, ...trees } of killed) steps.end(step, trees);
     notice("An earlier run of this session was killed: what changed since then counts as its work.");
   }
 

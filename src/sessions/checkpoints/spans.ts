@@ -18,6 +18,28 @@ export interface WholeStep {
   readonly after: string;
 }
 
+/**
+ * In the order of their ends: of steps that ran beside each other each holds what has changed since the end before it. Those
+ * that were killed come last, and the last of them ends now.
+ */
+export function wholeSteps(
+  steps: readonly Step[],
+  now: string,
+): { readonly whole: readonly WholeStep[]; readonly cut: boolean } {
+  const order = steps
+    .filter(({ before }) => before !== null)
+    .toSorted((a, b) => (a.ended ?? Infinity) - (b.ended ?? Infinity) || a.step - b.step);
+  const whole: WholeStep[] = [];
+  let lastEnd = -Infinity;
+  for (const [at, { step, before, after, ended, at: begun }] of order.entries()) {
+    const beside = ended === null && begun <= lastEnd;
+    const from = (beside ? whole.at(-1)?.after : before) ?? now;
+    whole.push({ step, before: from, after: after ?? (at === order.length - 1 ? now : from) });
+    lastEnd = ended ?? lastEnd;
+  }
+  return { whole, cut: order.at(-1)?.after === null };
+}
+
 export function spansOf(steps: readonly WholeStep[], files: TreeFiles): Spans {
   const walk = new TreeWalk(files);
   const spans = new Map<string, Span[]>();

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { existsSync, lstatSync, readFileSync, rmSync, unlinkSync, writeFileSync } from "node:fs";
 import path from "node:path";
-import type { Step, Steps } from "../../core/checkpoint-port.ts";
+import type { Steps } from "../../core/checkpoint-port.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { replaceFileSync } from "../../platform/safe-files.ts";
 import type { CheckpointStore } from "./checkpoint-store.ts";
@@ -10,7 +10,7 @@ import { ContentReader } from "./file-content.ts";
 import type { Packs } from "./packs.ts";
 import { goesFirst, Ground, restore } from "./restore.ts";
 import { withPassedOver } from "./sight.ts";
-import { type Spans, spansOf, standingOf, type WholeStep } from "./spans.ts";
+import { type Spans, spansOf, standingOf, wholeSteps } from "./spans.ts";
 import { type Op, type Plan, planOf } from "./undo-plan.ts";
 
 export interface UndoRequest {
@@ -90,20 +90,6 @@ function wantedSpans(
       : [`Nothing could be kept from step ${lost.step} on: what came then is not undone.`]),
   ];
   return { spans: spansOf(whole, store.trees), notes };
-}
-
-/** A step that was killed ends where the next one begins, or now. */
-export function wholeSteps(
-  steps: readonly Step[],
-  now: string,
-): { readonly whole: readonly WholeStep[]; readonly cut: boolean } {
-  const known = steps.filter(({ before }) => before !== null);
-  const whole = known.map(({ step, before, after }, at) => ({
-    step,
-    before: before ?? now,
-    after: after ?? known[at + 1]?.before ?? now,
-  }));
-  return { whole, cut: known.at(-1)?.after === null };
 }
 
 export function carryOut(store: CheckpointStore, { aside, what }: Journal, ops: readonly Op[]): void {

@@ -12,6 +12,18 @@ type Replaced =
   | { readonly kind: "replaced"; readonly text: string; readonly places: number }
   | { readonly kind: "not"; readonly why: string };
 
+/** What goes and what comes in its place, every line of both. */
+export const linesOf = (before: string, after: string): string =>
+  [...marked("-", before), ...marked("+", after)].join("\n");
+
+const marked = (mark: string, text: string): readonly string[] =>
+  text === ""
+    ? []
+    : text
+        .replace(/\n$/, "")
+        .split("\n")
+        .map((line) => mark + line);
+
 /** Makes all edits, each on the result of the ones before it, or none. */
 export function replaced(text: string, edits: readonly Edit[]): Replaced {
   let now = text;

@@ -28,6 +28,7 @@ const ADVICE: Readonly<Record<Advice, string>> = {
   pids: "start fewer processes: make -j2, one worker",
   disk: "delete what is not needed; /tmp and $HOME are small and count as memory, the workspace is not",
   timeout: 'give a longer "timeout" (at most 600), "background": true for servers, or do it in parts',
+  canary: "it touched a trap that nobody has a reason to touch, and the run ends",
   leftovers: 'to keep a process running, start it with "background": true and without &',
 };
 

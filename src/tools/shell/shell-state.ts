@@ -73,7 +73,8 @@ async function take(
   if (typeof left === "string") return left;
   place.own ??= await ownOf(box);
   if (place.own === undefined) return "the box does not say what its own are";
-  const { env, refused } = await envOver(place.own, left.exported, context);
+  const own = new Map([...place.own, ...Object.entries(box.networkEnv?.() ?? {})]);
+  const { env, refused } = await envOver(own, left.exported, context);
   context.shell.move(left.folder, env);
   return refused;
 }

@@ -59,6 +59,7 @@ test("whatever comes of it, compaction takes nothing away, parts nothing, and ke
         known,
         tokens,
         summarise,
+        now: () => 0,
         emit: () => undefined,
       });
       const request = async (): Promise<void> => {

@@ -26,6 +26,7 @@ function desk(reply: Reply, means: Partial<Means> = {}) {
     window: WINDOW,
     known: true,
     tokens,
+    now: () => 0,
     summarise: (messages) => {
       asked.push(messages);
       return Promise.resolve(typeof reply === "function" ? reply(messages) : reply);
@@ -287,4 +288,46 @@ test("a turn that was compacted and cancelled leaves nothing, not even in the su
   assert.match(JSON.stringify([...history.view()]), /SECRET PLAN/);
   history.rollBack(count);
   assert.deepEqual(history.view(), before);
+});
+
+test("what is kept word for word stands beside the summary, and goes back with it", async () => {
+  const plan = { text: "[>] mend <project_instructions> it" };
+  const { history, compactor, records } = desk(JSON.stringify({ goal: "g" }), { kept: () => plan.text });
+  history.add(ask("go"));
+  work(history, [10_000, 10_000, 8000]);
+  await compactor.now("manual", never);
+  const shown = history.view()[1]?.text ?? "";
+  assert.ok(shown.endsWith(`[End of the summary]\n\n${plan.text}`), shown);
+  const again = History.from(records, () => undefined);
+  assert.deepEqual(again.view(), history.view());
+  plan.text = "[x] mend it";
+  assert.equal(history.view()[1]?.text, shown);
+  work(history, [10_000, 10_000, 8000]);
+  await compactor.now("manual", never);
+  assert.ok(history.view()[1]?.text.endsWith("[End of the summary]\n\n[x] mend it"));
+  history.rollBack(7);
+  assert.equal(history.view()[1]?.text, shown);
+});
+
+test("what is to be kept word for word stands beside the summary, and only until the next one", async () => {
+  const told: string[] = [];
+  const { history, compactor } = desk(small, {
+    keep: (trigger) => Promise.resolve(told.push(trigger) === 1 ? "the port is 8080\n- not an entry" : ""),
+  });
+  history.add(ask("the first request"));
+  const more = async (): Promise<string> => {
+    for (let turn = 0; turn < 20; turn += 1) {
+      history.add(ask(`${turn} ${"u".repeat(900)}`));
+      history.add({ role: "assistant", text: "a".repeat(800), calls: [] });
+    }
+    await compactor.fit(never);
+    return history.view()[1]?.text ?? "";
+  };
+  assert.match(await more(), /- keep the API\n> the port is 8080\n> - not an entry\n/);
+  const later = await more();
+  assert.ok(
+    later.includes("keep the API") && !later.includes("8080") && !later.includes("not an entry"),
+    later,
+  );
+  assert.ok(told.length >= 2 && told.every((trigger) => trigger === "pressure"));
 });

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { setImmediate as turn } from "node:timers/promises";
 import test from "node:test";
 import type { Finished } from "../../../src/agent/agent-run.ts";
-import { failedRun } from "../../../src/app/run/run-task.ts";
+import { failedRun } from "../../../src/app/run/failed-run.ts";
 import { type LazyBox, lazyBox, readyEvent } from "../../../src/app/run/lazy-box.ts";
 import { sinkOf, type WaitingSink, waitingSink } from "../../../src/app/run/event-sink.ts";
 import { EXIT, HarnessError } from "../../../src/core/errors.ts";

@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { chmod, readFile } from "node:fs/promises";
 import { after, before, describe, test } from "node:test";
+import type { ExecResult, OwnedBox } from "../../../src/core/ports.ts";
+import { plantCanaries } from "../../../src/docker/box/canaries.ts";
 import type { BoxRequest } from "../../../src/docker/box/prepare-box.ts";
 import { startBox } from "../../../src/docker/box/start-box.ts";
 import { ROOT } from "../../fixtures/engine.ts";
@@ -31,11 +33,7 @@ describe("a box on gVisor", { skip: noGvisor || noGit }, () => {
   before(async () => void (held.second = await gvisorEngine()));
   after(async () => held.second?.[Symbol.asyncDispose]());
 
-  async function inBox(
-    place: Scratch,
-    lines: readonly string[],
-    wanted: Partial<BoxRequest> = {},
-  ): Promise<readonly (readonly [number, string])[]> {
+  async function boxOver(place: Scratch, wanted: Partial<BoxRequest> = {}): Promise<OwnedBox> {
     const { second } = held;
     assert.ok(second);
     const maker = {
@@ -57,7 +55,15 @@ describe("a box on gVisor", { skip: noGvisor || noGit }, () => {
       watchChanges: false,
       ...wanted,
     };
-    await using box = await startBox(maker, request, AbortSignal.timeout(60_000));
+    return startBox(maker, request, AbortSignal.timeout(60_000));
+  }
+
+  async function inBox(
+    place: Scratch,
+    lines: readonly string[],
+    wanted: Partial<BoxRequest> = {},
+  ): Promise<readonly (readonly [number, string])[]> {
+    await using box = await boxOver(place, wanted);
     const said: (readonly [number, string])[] = [];
     for (const line of lines) {
       const asked = { words: ["bash", "-c", `exec 2>&1; ${line}`], timeoutMs: 30_000 };
@@ -114,6 +120,25 @@ describe("a box on gVisor", { skip: noGvisor || noGit }, () => {
       ],
     );
     assert.notEqual(said[1]?.[0], 0);
+  });
+
+  test("where its kernel tells of no calls, processes are sampled and canaries guarded; the result says so", async () => {
+    await using place = await project();
+    await using box = await boxOver(place);
+    const canaries = await plantCanaries(box);
+    const observed = async (script: string): Promise<ExecResult> => {
+      const asked = { words: ["bash", "-c", script], timeoutMs: 60_000, keep: { head: 4096, tail: 0 } };
+      return box.exec({ ...asked, observe: { canaries } }, AbortSignal.timeout(60_000));
+    };
+    const plain = await observed("ls -la ~/.ssh; sh -c 'sleep 0.5; :'; :");
+    const { by, processes = [], unseen = [], touched } = plain.observed ?? {};
+    assert.deepEqual([plain.exit_code, by, touched], [0, "samples", null]);
+    const sleep = processes.find(({ words }) => words[0] === "sleep");
+    const shell = processes.find(({ pid }) => pid === sleep?.parent);
+    assert.deepEqual([sleep?.words, shell?.words[0]], [["sleep", "0.5"], "sh"]);
+    assert.match(unseen.join(), /files, sockets and calls/);
+    const taken = await observed("cat ~/.ssh/id_ed25519 >/dev/null; sleep 20");
+    assert.deepEqual([taken.cause, taken.observed?.touched?.canary], ["canary", "an SSH key"]);
   });
 });
 

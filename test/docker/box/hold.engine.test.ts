@@ -12,7 +12,8 @@ import {
   MAGIC,
   REQUEST,
 } from "../../../src/docker/runner/runner-frames.ts";
-import { statIn } from "../../../src/docker/runner/runner-files.ts";
+import { statIn, writeFileIn } from "../../../src/docker/runner/runner-files.ts";
+import { readSeen } from "../../../src/docker/runner/runner-seen.ts";
 import { boxImage, RUNNER } from "../../../src/docker/box/box-image.ts";
 import { hostFacts, readSeccomp } from "../../../src/docker/engine.ts";
 import { containerSpec } from "../../../src/docker/container-spec.ts";
@@ -121,6 +122,35 @@ test(
       count,
       count.map((_, index) => index + 1),
     );
+    two.close();
+  },
+);
+
+test(
+  "what is observed waits with a held runner, and a canary is touched when it goes on",
+  { skip },
+  async () => {
+    await using box = await leased();
+    const one = await started(box);
+    await writeFileIn(one, "/home/box/key", Buffer.from("false"));
+    const canaries = [{ name: "a key", kind: "file", at: "/home/box/key" }] as const;
+    const script = "echo begun; sleep 0.5; cat /etc/hostname; cat /home/box/key; sleep 60";
+    const observed = { ...endless, words: ["sh", "-c", script], observe: { canaries, trees: ["/home/box"] } };
+    const begun = Promise.withResolvers<void>();
+    const running = one.run(observed, { onOutput: () => begun.resolve() });
+    running.ended.catch(() => undefined);
+    await begun.promise;
+    const key = randomBytes(KEY_BYTES);
+    const { next, asks } = await one.hold(key, new Set([running.call]));
+    one.close();
+    await sleep(1000);
+    await box.container.pause();
+    await box.container.unpause();
+    const two = new RunnerClient(await box.attach(), randomBytes(KEY_BYTES), { held: { key, next, asks } });
+    const { seen = [] } = await two.follow(running.call, { onOutput: () => undefined }).ended;
+    const { by, touched, acts } = readSeen(seen, canaries);
+    assert.deepEqual([by, touched?.canary, touched?.path], ["calls", "a key", "/home/box/key"]);
+    assert.ok(acts.some((act) => act.kind === "read" && act.path === "/etc/hostname"));
     two.close();
   },
 );

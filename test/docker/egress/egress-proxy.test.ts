@@ -70,6 +70,30 @@ test("a host that is not granted is not even resolved, and the answer says what 
   assert.match(await exchange(way.proxy.socket, get("other.example.org")), /^HTTP\/1\.1 200 /);
 });
 
+test("a grant that is taken back counts no more, and ends the tunnels that only it let through", async () => {
+  await using server = await stub((socket) => socket.on("data", () => socket.write("pong")));
+  await using way = await egress(server.port, { grants: GRANTS });
+  const hello = async (host: string) => {
+    const { client } = await connected(way.proxy.socket, `${host}:443`);
+    client.write(await clientHello({ servername: host }));
+    await once(client, "data");
+    return client;
+  };
+  const withdraw = way.proxy.grant([granted("other.example.org"), granted("example.org")]);
+  const [stays, goes] = [await hello("example.org"), await hello("other.example.org")];
+  const closed = once(goes.resume(), "end");
+  withdraw();
+  withdraw();
+  await closed;
+  stays.write("ping");
+  assert.equal(String((await once(stays, "data"))[0]), "pong", "the twin: another grant lets it through");
+  const again = "CONNECT other.example.org:443 HTTP/1.1\r\n\r\n";
+  assert.match(await exchange(way.proxy.socket, again), /^HTTP\/1\.1 403 /);
+  way.proxy.grant([granted("other.example.org")]);
+  (await hello("other.example.org")).destroy();
+  stays.destroy();
+});
+
 test("no grants are no network", async () => {
   await using server = await stub(answering(httpAnswer("hello")));
   await using way = await egress(server.port, {});

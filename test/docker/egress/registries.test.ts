@@ -52,6 +52,24 @@ case "$1" in
   view) echo '"https://files.example.org/npm-1.0.0.tgz"';;
 esac`;
 
+const askBerry: RegistryQuestion["askBox"] = ([program, , , key]) =>
+  Promise.resolve(program === "yarn" && key === "npmRegistryServer" ? "https://berry.example.org\n" : null);
+
+test("yarn's own registry counts with npm's, asked of the host's yarn or else of the box's", async () => {
+  const classic = `[ "$3" = registry ] && echo "https://yarn.example.org" || echo undefined`;
+  await using place = await withTools({ npm: NPM, yarn: classic });
+  const answer = await ask(place, "npm");
+  assert.ok(hostsOf(answer).includes("yarn.example.org:443"));
+  assert.partialDeepStrictEqual(answer.variables, {
+    npm_config_registry: "https://npm.example.org/team/",
+    YARN_REGISTRY: "https://yarn.example.org/",
+    YARN_NPM_REGISTRY_SERVER: "https://yarn.example.org/",
+  });
+  await using without = await withTools({ npm: NPM });
+  assert.equal(hostsOf(await ask(without, "npm")).includes("yarn.example.org:443"), false);
+  assert.ok(hostsOf(await ask(without, "npm", { askBox: askBerry })).includes("berry.example.org:443"));
+});
+
 test("npm is asked for its registries, those of scopes, and where their files are", async () => {
   await using place = await withTools({ npm: NPM });
   const answer = await ask(place, "npm");
@@ -120,13 +138,12 @@ test("cargo asks in a home of its own, with the user's settings, and its index n
     echo '{"dl":"https://dl.example.org/{crate}/{version}/download","api":"https://api.example.org"}' > "$CARGO_HOME/registry/index/index.example.org-0123456789abcdef/config.json";;
 esac`;
   const config =
-    '[registries.own-index]\nindex = "sparse+https://own.example.org:8443/"\n[http]\nproxy = "http://proxy.example.org"\n';
+    '[source.crates-io]\nreplace-with = "near"\n[source.near]\nregistry = "sparse+https://own.example.org:8443/"\n[registries.own-index]\nindex = "sparse+https://own.example.org:8443/"\n[http]\nproxy = "http://proxy.example.org"\n';
   await using place = await withTools({ cargo }, { "home/.cargo/config.toml": config });
-  assert.deepEqual(hostsOf(await ask(place, "cargo")), [
-    "own.example.org:8443",
-    "index.example.org:443",
-    "dl.example.org:443",
-  ]);
+  const answer = await ask(place, "cargo");
+  assert.match(answer.settings["cargo.toml"] ?? "", /replace-with = "near"/);
+  assert.equal(answer.variables["CARGO_REGISTRIES_OWN_INDEX_INDEX"], "sparse+https://own.example.org:8443/");
+  assert.deepEqual(hostsOf(answer), ["own.example.org:8443", "index.example.org:443", "dl.example.org:443"]);
   assert.deepEqual(await readdir(place.at("home/.cargo")), ["config.toml"]);
 });
 
@@ -155,9 +172,16 @@ test("maven has said enough with its first download; mirrors that block are none
      exec sleep 600;;
 esac`;
   const settings =
-    "<mirror><url>http://0.0.0.0/</url><blocked>true</blocked></mirror><!-- <url>https://not.example.org</url> --><mirror><url>https://mirror.example.org:8443/m</url></mirror>";
+    "<mirror><url>http://0.0.0.0/</url><blocked>true</blocked></mirror><!-- <url>https://not.example.org</url> --><mirror><url>https://mirror.example.org:8443/m</url><mirrorOf>*</mirrorOf></mirror>";
   await using place = await withTools({ mvn }, { "home/.m2/settings.xml": settings });
-  assert.deepEqual(hostsOf(await ask(place, "maven")), ["mirror.example.org:8443", "maven.example.org:443"]);
+  const answer = await ask(place, "maven");
+  assert.deepEqual(hostsOf(answer), ["mirror.example.org:8443", "maven.example.org:443"]);
+  const text = answer.settings["maven/settings.xml"] ?? "";
+  assert.deepEqual(
+    [...text.matchAll(/<url>(.*)<\/url>/g)].map(([, url]) => url),
+    ["https://mirror.example.org:8443/m", "http://0.0.0.0/"],
+  );
+  assert.match(answer.variables["JAVA_TOOL_OPTIONS"] ?? "", /-Dmaven\.conf=\/run\/harness\/maven$/);
 });
 
 test("apt tells the addresses of its sources", async () => {
@@ -171,6 +195,7 @@ test("git's hosts are those of the workspace's own remotes over https, and git i
   await using place = await withTools(
     { git: 'touch "$HOME/ran"' },
     {
+      "work/a/b/x": "",
       "work/.git/HEAD": "ref: refs/heads/main\n",
       "work/.git/config":
         '[remote "origin"]\n\turl = https://git.example.org/a/b.git\n[remote "ssh"]\n\turl = git@ssh.example.org:a/b\n[remote "old"]\n\turl = http://plain.example.org/a\n',
@@ -178,6 +203,13 @@ test("git's hosts are those of the workspace's own remotes over https, and git i
   );
   const answer = await ask(place, "git");
   assert.deepEqual(hostsOf(answer), ["git.example.org:443"]);
+  const below = { workspace: place.at("work/a/b"), top: place.at("work") };
+  assert.deepEqual(
+    hostsOf(await ask(place, "git", below)),
+    ["git.example.org:443"],
+    "of a folder below it, too",
+  );
+  await assert.rejects(ask(place, "git", { workspace: below.workspace }), /no remote/, "the twin");
   assert.deepEqual(answer.grants[0]?.methods, READING);
   assert.deepEqual(await readdir(place.at("home")), ["x"]);
 });
@@ -221,7 +253,7 @@ test("where the host has no such tool the box's is asked, and else the way to na
   const env = { PATH: place.at("bin"), HOME: place.at("home") };
   const answer = await ask(place, "npm", { env, askBox });
   assert.deepEqual([hostsOf(answer), answer.asked], [["box.example.org:443"], "box"]);
-  assert.deepEqual(asked, ["npm config ls -l --json"]);
+  assert.deepEqual(asked, ["npm config ls -l --json", "yarn config get npmRegistryServer"]);
   for (const preset of ["npm", "pip", "cargo", "go", "maven", "apt", "git"] as const) {
     await assert.rejects(ask(place, preset, { env }), {
       exit: 2,

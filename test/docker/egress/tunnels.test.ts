@@ -3,6 +3,8 @@ import { once } from "node:events";
 import type { Socket } from "node:net";
 import test from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { connect, createServer, type TLSSocket } from "node:tls";
+import { makeSessionAuthority } from "../../../src/docker/egress/session-authority.ts";
 import { clientHello, connected, egress, exchange, granted, stub } from "../../fixtures/egress.ts";
 
 const GRANTS = [granted("example.org")];
@@ -69,6 +71,71 @@ test("what the client ends, the host may still answer, and the other way round",
   assert.deepEqual([way.told[0]?.up, way.told[0]?.down, way.told[0]?.rule], [HELLO.length, 8, "granted"]);
 });
 
+test("a server that asks for a second hello gets it", async () => {
+  const world = makeSessionAuthority();
+  const server = createServer({
+    ecdhCurve: "prime256v1",
+    SNICallback: (_, give) => give(null, world.contextFor("example.org")),
+  });
+  server.on("secureConnection", (socket: TLSSocket) => void socket.end("agreed"));
+  await using there = await stub(() => undefined, server);
+  await using way = await egress(there.port, { grants: GRANTS });
+  const { client } = await connected(way.proxy.socket, "example.org:443");
+  const ways = { servername: "example.org", ca: world.pem, minVersion: "TLSv1.3" as const };
+  const tls = connect({ ...ways, socket: client, ecdhCurve: "secp521r1:prime256v1" });
+  assert.equal(String((await once(tls, "data"))[0]), "agreed");
+  assert.deepEqual(
+    tls.getEphemeralKeyInfo(),
+    { type: "ECDH", name: "prime256v1", size: 256 },
+    "not the first",
+  );
+  tls.destroy();
+});
+
+const RETRY = Buffer.from(
+  `160303002e0200002a0303cf21ad74e59a6111be1d8c021e65b891c2a211167abb8c5e079e09e2c8a8339c00130100`,
+  "hex",
+);
+
+for (const [what, retry, servername, passes] of [
+  ["the same name", RETRY, "example.org", true],
+  ["another name", RETRY, "other.example.org", false],
+  ["no name", RETRY, undefined, false],
+  [
+    "another name, unasked",
+    Buffer.concat([RETRY.subarray(0, 20), Buffer.alloc(31)]),
+    "other.example.org",
+    true,
+  ],
+] as const)
+  test(`a second hello with ${what} ${passes ? "goes through" : "is the end of the tunnel"}`, async () => {
+    await using server = await stub((socket) =>
+      socket.once("data", () => {
+        socket.write(retry.subarray(0, 12));
+        socket.write(retry.subarray(12));
+      }),
+    );
+    await using way = await egress(server.port, { grants: GRANTS });
+    const { client } = await connected(way.proxy.socket, "example.org:443");
+    client.write(HELLO);
+    let came = Buffer.alloc(0);
+    client.on("data", (chunk: Buffer) => (came = Buffer.concat([came, chunk])));
+    for (; came.length < retry.length;) await sleep(5);
+    const second = await clientHello(servername === undefined ? {} : { servername });
+    const changed = Buffer.from("140303000101", "hex");
+    client.write(Buffer.concat([changed, second.subarray(0, 40)]));
+    await sleep(10);
+    client.write(second.subarray(40));
+    const whole = HELLO.toString("latin1") + changed.toString("latin1") + second.toString("latin1");
+    if (passes) for (; server.came().length < whole.length;) await sleep(5);
+    else await once(client, "end");
+    assert.equal(server.came() === whole, passes);
+    if (!passes) assert.equal(server.came(), HELLO.toString("latin1"), "nothing of it is passed on");
+    const rules = way.proxy.ledger().connections.map(({ verdict, rule }) => `${verdict} ${rule}`);
+    assert.equal(rules.includes("denied sni"), !passes, rules.join());
+    client.destroy();
+  });
+
 test("a client that is cut off ends the host's connection", async () => {
   const { promise: left, resolve: leave } = Promise.withResolvers<void>();
   await using server = await stub((socket) => {
@@ -85,11 +152,12 @@ test("a client that is cut off ends the host's connection", async () => {
 
 test("a tunnel in which nothing moves is closed, one in which something does is not", async () => {
   await using server = await stub(echo);
-  await using way = await egress(server.port, { grants: GRANTS, limits: { idleMs: 60 } });
+  await using way = await egress(server.port, { grants: GRANTS, limits: { idleMs: 600 } });
   const { client } = await connected(way.proxy.socket, "example.org:443");
   client.on("data", () => undefined).write(HELLO);
-  for (let round = 0; round < 8; round += 1) {
-    await sleep(15);
+  // Longer in all than it may stand still; each pause is a small part of that, also on a busy machine.
+  for (let round = 0; round < 14; round += 1) {
+    await sleep(50);
     client.write("still here");
   }
   assert.equal(way.told.length, 0);

@@ -70,8 +70,13 @@ export const SHAPES: readonly Shape[] = [
     },
     recipe: {
       managers: { yarn: "4.5.0" },
-      setup: [step("YARN_ENABLE_SCRIPTS=0 YARN_NODE_LINKER=node-modules yarn install --immutable")],
+      setup: [step("YARN_ENABLE_SCRIPTS=0 yarn install --immutable")],
     },
+  },
+  {
+    name: "a lock file of Berry's alone: the release that wrote it",
+    files: { "package.json": DEPS, "yarn.lock": "# by yarn\n\n__metadata:\n  version: 6\n" },
+    recipe: { managers: { yarn: "3" } },
   },
   {
     name: "bun",
@@ -148,6 +153,16 @@ export const SHAPES: readonly Shape[] = [
     },
   },
   {
+    name: "requirements with hashes, which are kept to, beside others without",
+    files: { "requirements.txt": "a==1 \\\n    --hash=sha256:00", "requirements-dev.txt": "b" },
+    recipe: {
+      setup: [
+        ...venv("--require-hashes -r requirements.txt"),
+        step(".venv/bin/python -m pip install --quiet -r requirements-dev.txt"),
+      ],
+    },
+  },
+  {
     name: "pyproject.toml with extras for tests",
     files: {
       "pyproject.toml":
@@ -199,17 +214,23 @@ export const SHAPES: readonly Shape[] = [
       registries: ["go"],
       setup: GO.map((run) => step(run)),
       folders: [],
+      env: {},
     },
   },
   {
     name: "go: the least version that it needs is no wish for an old one",
     files: { "go.mod": "module a\ngo 1.15\n" },
-    recipe: { toolchains: { go: null }, registries: ["go"], setup: GO.map((run) => step(run)) },
+    recipe: {
+      toolchains: { go: null },
+      registries: ["go"],
+      setup: GO.map((run) => step(run)),
+      env: { GOFLAGS: "-mod=mod" },
+    },
   },
   {
     name: "go with its modules in the repository",
     files: { "go.mod": "module a\ngo 1.22", "vendor/modules.txt": "# b" },
-    recipe: { registries: [], setup: [step(GO[1] ?? "")] },
+    recipe: { registries: [], setup: [step(GO[1] ?? "")], env: {} },
   },
   {
     name: "cargo with a lock file and a channel",
@@ -286,7 +307,11 @@ export const SHAPES: readonly Shape[] = [
   {
     name: "bundler",
     files: { Gemfile: "", "Gemfile.lock": "", ".ruby-version": "ruby-3.1.2" },
-    recipe: { toolchains: { ruby: "3.1.2" }, setup: [step("bundle install")], folders: ["vendor/bundle"] },
+    recipe: {
+      toolchains: { ruby: "3.1.2" },
+      setup: [step("BUNDLE_FROZEN=true bundle install")],
+      folders: ["vendor/bundle"],
+    },
     notTaken: ["registry is in no preset"],
   },
   {

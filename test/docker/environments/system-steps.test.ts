@@ -1,9 +1,16 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
+import { chmod } from "node:fs/promises";
 import test from "node:test";
 import { recipeSchema } from "../../../src/docker/environments/recipe.ts";
-import { systemRegistries, systemSteps, versionsGot } from "../../../src/docker/environments/system-steps.ts";
+import {
+  systemRegistries,
+  systemSteps,
+  VERSIONS_SCRIPT,
+  versionsGot,
+} from "../../../src/docker/environments/system-steps.ts";
 import { toolVariables } from "../../../src/docker/environments/tool-variables.ts";
+import { scratch } from "../../fixtures/scratch.ts";
 
 const wishes = (recipe: object) => ({
   recipe: recipeSchema.parse(recipe),
@@ -32,9 +39,9 @@ test("each toolchain comes from where it can be had, and only those registries a
   const titles = steps.map(({ title }) => title).join("\n");
   assert.match(
     titles,
-    /libpq-dev redis-server rustc-web\|rustc cargo-web\|cargo openjdk-17-jdk-headless\|default-jdk-headless/,
+    /libpq-dev redis-server rustc-web\|rustc cargo-web\|cargo lld openjdk-17-jdk-headless\|default-jdk-headless/,
   );
-  assert.match(titles, /node 20\ngo 1\.22\npnpm@9\.1\.0\nuv/);
+  assert.match(titles, /rust's linker\nnode 20\ngo 1\.22\npnpm@9\.1\.0\nuv/);
   assert.deepEqual(systemRegistries(all).toSorted(), ["apt", "go", "npm", "pip"]);
   for (const { script } of steps) assert.equal(spawnSync("sh", ["-n", "-c", script]).status, 0, script);
 });
@@ -74,4 +81,15 @@ test("tools are told to stay offline only where nothing is granted", () => {
   for (const name of Object.keys(wanted).slice(0, -1)) assert.equal(granted[name], undefined, name);
   assert.equal(granted["CARGO_HOME"], offline["CARGO_HOME"]);
   assert.deepEqual(toolVariables(recipeSchema.parse({}), { workspace: "/w", granted: false }), {});
+});
+
+test("what java says of its environment is not taken for its version", async () => {
+  await using place = await scratch({
+    "bin/java":
+      '#!/bin/sh\n[ -z "$JAVA_TOOL_OPTIONS" ] || echo "Picked up: 127.0.0.1" >&2\necho \'openjdk version "17.0.9"\' >&2\n',
+  });
+  await chmod(place.at("bin/java"), 0o755);
+  const env = { PATH: `${place.at("bin")}:/usr/bin:/bin`, JAVA_TOOL_OPTIONS: "-Dhttp.proxyHost=127.0.0.1" };
+  const { stdout } = spawnSync("sh", ["-c", VERSIONS_SCRIPT], { env, encoding: "utf8" });
+  assert.match(stdout, /^java: openjdk version "17\.0\.9"$/m);
 });

@@ -43,7 +43,7 @@ test("its folder has the socket and what tools need, for others to pass through 
     ["711", "644", "644"],
   );
   assert.equal(modeOf(path.dirname(folder)), "700", "no other user of the host comes that far");
-  assert.equal(network.env["HTTPS_PROXY"], "http://127.0.0.1:3128");
+  assert.equal(network.env()["HTTPS_PROXY"], "http://127.0.0.1:3128");
   await network.leave();
   assert.equal(existsSync(path.join(folder, "egress.sock")), false);
   const again = await reopenNetwork(folder, REQUEST);
@@ -51,6 +51,22 @@ test("its folder has the socket and what tools need, for others to pass through 
   await again?.remove();
   assert.equal(existsSync(path.dirname(folder)), false);
   assert.equal(await reopenNetwork(folder, REQUEST), undefined);
+});
+
+test("without a grant there is no proxy, until one is added; it goes with what brought it", async () => {
+  await using place = await scratch();
+  const folder = networkFolder(place.path, "0123456789abcdef");
+  const { opened } = await openNetwork({ ...REQUEST, grants: [] }, { folder, owner: OWNER });
+  const network = await opened;
+  assert.deepEqual([readdirSync(folder), network.env(), network.connections()], [[], {}, []]);
+  const withdraw = await network.grant([parseGrant("registry.test")], { REGISTRY: "there" });
+  assert.ok(existsSync(path.join(folder, "egress.sock")));
+  const { HTTPS_PROXY, REGISTRY } = network.env();
+  assert.deepEqual([HTTPS_PROXY, REGISTRY], ["http://127.0.0.1:3128", "there"]);
+  withdraw();
+  assert.deepEqual(network.env(), {});
+  await network.remove();
+  assert.equal(existsSync(path.dirname(folder)), false);
 });
 
 test("trust that cannot be had leaves nothing behind", async () => {
@@ -83,4 +99,22 @@ test("of a flood each host stands once, and no more than fifty of them", () => {
   assert.deepEqual(blockedSince({ connections: () => [{ ...LINE, at: 99 }, LINE, LINE] }, 100), [
     { host: "a.test", port: 443, method: null, rule: LINE.rule, reason: LINE.reason, times: 2 },
   ]);
+});
+
+test("settings of tools stand in its folder, those of a later grant too", async () => {
+  await using place = await scratch();
+  const folder = networkFolder(place.path, "0123456789abcdef");
+  const files = { "maven/logging/x.properties": "a" };
+  const { opened } = await openNetwork({ ...REQUEST, files }, { folder, owner: OWNER });
+  const network = await opened;
+  await network.grant([parseGrant("index.test")], {}, { "cargo.toml": "b" });
+  const texts = ["maven/logging/x.properties", "cargo.toml"].map((name) =>
+    readFileSync(path.join(folder, name), "utf8"),
+  );
+  assert.deepEqual(texts, ["a", "b"]);
+  assert.deepEqual(
+    ["maven", "maven/logging", "cargo.toml"].map((name) => modeOf(path.join(folder, name))),
+    ["755", "755", "644"],
+  );
+  await network.remove();
 });

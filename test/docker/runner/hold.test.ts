@@ -39,7 +39,7 @@ test("a hold names the next number, what goes on, and what was asked too late", 
   );
 });
 
-test("what is asked is answered before a hold, and calls under way refuse it", async () => {
+test("what is asked is answered before a hold, and calls under way are waited for, or refuse it", async () => {
   const runner = scriptedRunner();
   const gate = Promise.withResolvers<Buffer>();
   const client = new RunnerClient(runner.stream, KEY, { onAsk: () => gate.promise });
@@ -59,9 +59,13 @@ test("what is asked is answered before a hold, and calls under way refuse it", a
   const busy = scriptedRunner();
   const other = new RunnerClient(busy.stream, KEY);
   const asked = other.ask(REQUEST.stat, [["p", "/x"]]);
-  await assert.rejects(other.hold(KEY_TOO, new Set()), /at work/);
+  await assert.rejects(other.hold(KEY_TOO, new Set(), 40), /at work/);
+  const patient = other.hold(KEY_TOO, new Set());
   busy.reply(REPLY.end, 1, encodeFields([["e", 0]]));
   await asked;
+  const { call: later } = await busy.request(REQUEST.hold);
+  busy.reply(REPLY.held, later);
+  assert.deepEqual([...(await patient).going], []);
 });
 
 test("a word that it lives is a frame of its own", async () => {

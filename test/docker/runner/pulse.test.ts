@@ -96,3 +96,27 @@ test("what the box found unprotected ends it, and is named", async () => {
   await assert.rejects(ended, /replaced from outside[^]*: \/w\/\.git\./);
   assert.deepEqual(client.unguarded, ["/w/.git"]);
 });
+
+test("a runner that is slow to hold hears nothing behind that, and is waited for as long as any", async (t) => {
+  const { runner, client } = opened(t);
+  const job = client.run(COMMAND, DEAF);
+  job.ended.catch(() => undefined);
+  const { call: begun } = await runner.request(REQUEST.exec);
+  const holding = client.hold(Buffer.alloc(32, 9), new Set([begun]));
+  const { call } = await runner.request(REQUEST.hold);
+  await looks(t, 20);
+  job.signal(9);
+  client.alive();
+  await looks(t, 1);
+  assert.equal(runner.received.at(-1)?.type, REQUEST.hold);
+  runner.reply(REPLY.held, call);
+  assert.deepEqual([...(await holding).going], [begun]);
+});
+
+test("one that is told to hold and says nothing is given up", async (t) => {
+  const { runner, client } = opened(t);
+  const lost = assert.rejects(client.hold(Buffer.alloc(32, 9), new Set()), /has not answered for 30 seconds/);
+  await runner.request(REQUEST.hold);
+  await looks(t, 32);
+  await lost;
+});

@@ -55,6 +55,48 @@ test("calls side by side are one chain of states", async () => {
   await assert.rejects(kept.place.read("work/three"));
 });
 
+test("calls side by side that end in another order than they began are undone whole", async () => {
+  await using kept = await keptRun({ "a.txt": "a" });
+  const { steps, open } = kept;
+  {
+    await using run = new RunCheckpoints({ session: "s", steps, open, notice: assert.fail });
+    const first = Promise.withResolvers<void>();
+    const long = run.around(WRITE, async () => {
+      writeFileSync(kept.place.at("work/long"), "");
+      await first.promise;
+      writeFileSync(kept.place.at("work/long"), "whole");
+    });
+    await run.around(WRITE, () => Promise.resolve(writeFileSync(kept.place.at("work/short"), "short")));
+    first.resolve();
+    await long;
+  }
+  await kept.undo();
+  assert.equal(await kept.place.read("work/a.txt"), "a");
+  for (const name of ["long", "short"]) await assert.rejects(kept.place.read(`work/${name}`), name);
+});
+
+test("calls side by side that a kill cut off count as the work of that run, all of them", async () => {
+  await using kept = await keptRun({ "a.txt": "a" });
+  const { steps, open } = kept;
+  const write = (name: string, text: string): void => writeFileSync(kept.place.at(`work/${name}`), text);
+  const never = new Promise<void>(() => undefined);
+  const killed = new RunCheckpoints({ session: "s", steps, open, notice: assert.fail });
+  void killed.around(WRITE, () => (write("long", ""), never));
+  await killed.around(WRITE, () => Promise.resolve(write("short", "short")));
+  void killed.around(WRITE, () => (write("other", "other"), never));
+  await sleep(WHILE_MS);
+  write("long", "whole");
+  {
+    const told: string[] = [];
+    await using run = new RunCheckpoints({ session: "s", steps, open, notice: (text) => told.push(text) });
+    await run.around(WRITE, () => Promise.resolve());
+    assert.match(told.join(), /was killed/);
+  }
+  assert.ok(steps.all().every(({ after }) => after !== null));
+  await kept.undo();
+  for (const name of ["long", "short", "other"]) await assert.rejects(kept.place.read(`work/${name}`), name);
+});
+
 test("what a job writes after its call has ended is the run's", async () => {
   await using kept = await keptRun({ "a.txt": "a" });
   const { steps, open } = kept;

@@ -50,7 +50,7 @@ export class EnvBuild extends HarnessCommand {
     );
     const { record, how, chosen, lost } = built;
     if (flags.json) {
-      const { id, key, versions, seconds, volumes } = record;
+      const { id, key, versions, installed, seconds, volumes } = record;
       answerJson({
         id,
         workspace,
@@ -58,6 +58,7 @@ export class EnvBuild extends HarnessCommand {
         how,
         seconds,
         versions,
+        installed,
         folders: volumes.map(({ target }) => target),
         lost: lost.length,
       });

@@ -4,7 +4,7 @@ import { runWorkspace } from "../../../app/host.ts";
 import { environmentLog, environmentOf } from "../../../app/own-environments.ts";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
 import { visibleWhole } from "../../../core/visible.ts";
-import { recipeLines, standingLine } from "../../../render/tty/environment-lines.ts";
+import { recipeLines, standingLines } from "../../../render/tty/environment-lines.ts";
 import { stdout } from "../../../render/tty/output.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { configFor, settingFlags, workspaceOf } from "../../settings.ts";
@@ -46,8 +46,9 @@ export class EnvShow extends HarnessCommand {
         ...told,
         files: files.map(({ path, hash }) => ({ path, hash })),
         built: record?.made ?? null,
+        installed: record?.installed ?? null,
       });
-    else answer(`${recipeLines(chosen, stdout)}${standingLine(record)}`);
+    else answer(`${recipeLines(chosen, stdout)}${standingLines(record)}`);
     return undefined;
   }
 }

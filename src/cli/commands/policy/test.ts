@@ -1,28 +1,41 @@
-import { Args } from "@oclif/core";
+import { Args, Flags } from "@oclif/core";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
 import { scoreTable, wrongVerdict } from "../../../render/tty/policy-lines.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
-import { commandPolicy, linesOf, readJudged, Score } from "../../../app/policy-commands.ts";
+import {
+  commandPolicy,
+  holdsRules,
+  linesOf,
+  NOWHERE,
+  readJudged,
+  rulesIn,
+  Score,
+} from "../../../app/policy-commands.ts";
 import { judgingFor, settingFlags } from "../../settings.ts";
 import { stdout } from "../../../render/tty/output.ts";
 
 export class PolicyTest extends HarnessCommand {
   static override summary = "Judge a file of commands whose verdicts are known.";
   static override description =
-    'Each line is a JSON object {"cmd", "want", "mode"?, "class"?, "why"?, "debatable"?}; want is allow, ask, deny or not-allow. Wrong verdicts are listed, then right ones counted by class; debatable ones are counted apart. Ends with 0 when all are right, 1 when some are wrong, 2 when the file cannot be read.';
+    'Each line is a JSON object {"cmd", "want", "mode"?, "class"?, "why"?, "debatable"?}; want is allow, ask, deny or not-allow. Wrong verdicts are listed, then right ones counted by class; debatable ones are counted apart. Ends with 0 when all are right, 1 when some are wrong, 2 when the file cannot be read. A file of rules (.toml, or .json with "rules") is tried with its own examples.';
   static override args = {
     file: Args.string({ required: true, description: "the file, or - for stdin", ignoreStdin: true }),
   };
-  static override flags = { mode: settingFlags.mode, cwd: settingFlags.cwd };
+  static override flags = {
+    mode: settingFlags.mode,
+    cwd: settingFlags.cwd,
+    rules: Flags.string({ description: "a file of rules to judge by instead of yours", helpValue: "FILE" }),
+  };
   static override examples = [
     "harness policy test commands.jsonl",
     "harness policy test --json - < commands.jsonl",
+    "harness policy test proposed.toml",
+    "harness policy test --rules proposed.toml commands.jsonl",
   ];
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(PolicyTest);
-    const score = new Score(commandPolicy(), await judgingFor(this.host, flags));
-    await judgeAll(args.file, score);
+    const score = await this.#score(args.file, flags);
     const { wrong, classes, sure, debatable } = score;
     if (flags.json) {
       for (const each of wrong) answerJson(each);
@@ -32,6 +45,23 @@ export class PolicyTest extends HarnessCommand {
       answer([...told, scoreTable(classes, score)].join("\n"));
     }
     process.exitCode = sure.right === sure.total ? EXIT.done : EXIT.failed;
+  }
+
+  async #score(file: string, flags: { readonly rules?: string | undefined }): Promise<Score> {
+    const { host } = this;
+    const context = await judgingFor(host, flags);
+    if (await holdsRules(file)) {
+      const { rules, examples } = await rulesIn(host, file);
+      const { ignore: _, ...others } = context;
+      const at = { ...others, workspace: NOWHERE, mode: "workspace-write", rules } as const;
+      const score = new Score(commandPolicy(), at);
+      for (const [index, each] of examples.entries()) score.judge(each, index + 1);
+      return score;
+    }
+    const by = flags.rules === undefined ? {} : { rules: (await rulesIn(host, flags.rules)).rules };
+    const score = new Score(commandPolicy(), { ...context, ...by });
+    await judgeAll(file, score);
+    return score;
   }
 }
 

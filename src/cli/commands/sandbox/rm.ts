@@ -1,5 +1,6 @@
 import { Args, Flags } from "@oclif/core";
 import { type RemovedBoxes, removeOwnBoxes, shortId } from "../../../app/own-boxes.ts";
+import { environmentCount } from "../../../app/own-environments.ts";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
 import { stderr } from "../../../render/tty/output.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
@@ -38,6 +39,9 @@ export class SandboxRm extends HarnessCommand {
     const { kept, failed } = await sweep();
     for (const { kind, id, reason } of [...failed, ...(flags.quiet ? [] : kept)])
       stderr.write(`${kind} ${id} is left: ${reason}\n`);
+    const environments = flags.all && !flags.quiet ? await environmentCount(this.host) : 0;
+    if (environments > 0)
+      stderr.write(`environments stay: ${environments} (harness env list, harness env rm --all)\n`);
   }
 }
 

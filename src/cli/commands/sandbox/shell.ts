@@ -4,6 +4,7 @@ import { HarnessCommand } from "../../command.ts";
 import { untilInterrupted } from "../../../app/interruption.ts";
 import { pipedInput } from "../../terminal.ts";
 import { boxFlags, configFor, workspaceOf } from "../../settings.ts";
+import { noteUntrusted } from "../../../app/project-trust.ts";
 import { noteTo } from "../../../app/stderr-messages.ts";
 import { openBoxFor } from "../../../app/box-access.ts";
 import { asNoBox } from "../../../app/own-boxes.ts";
@@ -23,10 +24,12 @@ export class SandboxShell extends HarnessCommand {
   async run(): Promise<void> {
     const { flags } = await this.parse(SandboxShell);
     const { settings } = await configFor(flags);
+    const workspace = workspaceOf(flags);
+    await noteUntrusted(this.host, workspace, flags.quiet);
     const opening = {
       host: this.host,
       settings,
-      workspace: workspaceOf(flags),
+      workspace,
       runtime: flags.runtime ?? null,
     };
     await untilInterrupted(async (signal) => {

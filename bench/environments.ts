@@ -1,0 +1,68 @@
+import { execFileSync } from "node:child_process";
+import { chown, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import { type Figure, inTurn, type Pair } from "./figure.ts";
+import { LAUNCHER, wholeProcess } from "./startup.ts";
+
+const RECIPE = { folders: ["deps"], setup: [{ run: "seq 1 2000 | xargs -I{} touch deps/{}" }] };
+
+/** An environment of 2,000 files for a workspace of its own; all of it is gone at the end. */
+async function withEnvironment(measure: (home: string, work: string) => Promise<Pair>): Promise<Pair> {
+  const home = await mkdtemp(path.join(tmpdir(), "harness-bench-"));
+  const work = path.join(home, "work");
+  const env = { PATH: process.env["PATH"], HOME: home };
+  const harness = (...words: readonly string[]): unknown =>
+    execFileSync(LAUNCHER, words, { env, cwd: work, stdio: "ignore" });
+  try {
+    const recipes = path.join(home, ".config/harness/environments");
+    await mkdir(recipes, { recursive: true });
+    await writeFile(path.join(recipes, "own.json"), JSON.stringify(RECIPE));
+    await mkdir(work);
+    if (process.getuid?.() === 0) await chown(work, 1000, 1000);
+    harness("env", "build", "--env", "own");
+    return await measure(home, work);
+  } finally {
+    harness("env", "rm", "--all");
+    await rm(home, { recursive: true, force: true });
+  }
+}
+
+const inBox = (name: string, home: string, work: string): Promise<number> =>
+  wholeProcess(LAUNCHER, ["sandbox", "exec", "--env", name, "--cwd", work, "--", "true"], home);
+
+export const ENVIRONMENTS: readonly Figure[] = [
+  {
+    // From the command's start to its end: one command in a box from an environment, against one in a plain box.
+    name: "environment.box",
+    unit: "ms",
+    hold: 1.1,
+    measure: () =>
+      withEnvironment((home, work) =>
+        inTurn(
+          15,
+          () => inBox("own", home, work),
+          () => inBox("none", home, work),
+          // The calmer quarter: other work on the machine hits one of two long commands or the other.
+          0.25,
+        ),
+      ),
+  },
+  {
+    // All is in place. What is held to is half a second, where an empty program takes about 40 ms.
+    name: "environment.kept",
+    unit: "ms",
+    hold: 12.5,
+    measure: () =>
+      withEnvironment(async (home, work) => {
+        const empty = path.join(home, "empty.mjs");
+        await writeFile(empty, "");
+        const build = ["env", "build", "--quiet", "--env", "own", "--cwd", work];
+        return inTurn(
+          15,
+          () => wholeProcess(LAUNCHER, build, home),
+          () => wholeProcess(process.execPath, [empty], home),
+        );
+      }),
+  },
+];

@@ -1,0 +1,100 @@
+import type { Catalogue, KnownCommand, KnownFlag } from "../src/cli/completion-wanted.ts";
+
+interface About {
+  readonly version: string;
+  readonly description: string;
+}
+
+/** The manual page of `harness`, made of what the commands say of themselves. */
+export function manPage({ version, description }: About, { commands, topics }: Catalogue): string {
+  const shown = Object.entries(commands)
+    .filter(([, { hidden }]) => hidden !== true)
+    .toSorted(([a], [b]) => (a < b ? -1 : 1));
+  const lines = [
+    `.TH HARNESS 1 "" ${quoted(`harness ${version}`)} "User Commands"`,
+    ".SH NAME",
+    `harness \\- ${plain(description.charAt(0).toLowerCase() + description.slice(1))}`,
+    ".SH SYNOPSIS",
+    ".B harness",
+    "[\\fICOMMAND\\fR] [\\fIOPTIONS\\fR]",
+    ".SH DESCRIPTION",
+    plain(
+      `Without a command, harness is a chat. harness COMMAND --help says the same of one command as this page.`,
+    ),
+    ...Object.entries(topics).flatMap(([name, topic]) => item(`harness ${name}`, topic.description)),
+    ".SH COMMANDS",
+    ...shown.flatMap(([id, command]) => section(id.replaceAll(":", " "), command)),
+    ".SH EXIT STATUS",
+    ...EXITS.flatMap(([code, meaning]) => item(code, meaning)),
+    ".SH FILES",
+    ...FILES.flatMap(([file, meaning]) => item(file, meaning)),
+    ".SH ENVIRONMENT",
+    ...VARIABLES.flatMap(([name, meaning]) => item(name, meaning)),
+  ];
+  return `${lines.join("\n")}\n`;
+}
+
+function section(
+  name: string,
+  { summary = "", description, usage, args, flags, examples = [] }: KnownCommand,
+) {
+  const shown = Object.entries(flags).filter(([, { hidden }]) => hidden !== true);
+  const words = Object.entries(args).map(([arg, { required }]) =>
+    required === true ? arg.toUpperCase() : `[${arg.toUpperCase()}]`,
+  );
+  return [
+    `.SS ${quoted(`harness ${usage ?? [name, ...words, "[OPTIONS]"].join(" ")}`)}`,
+    plain(summary),
+    ...(description === undefined ? [] : [".PP", plain(description)]),
+    ...Object.entries(args).flatMap(([arg, about]) => item(arg.toUpperCase(), about.description ?? "")),
+    ...shown.flatMap(([flag, about]) => item(typedFlag(flag, about), flagText(about))),
+    ".PP",
+    "Examples:",
+    ".nf",
+    ...examples.map((example) => `  ${escaped(example)}`),
+    ".fi",
+  ];
+}
+
+const typedFlag = (name: string, { char, type, helpValue }: KnownFlag): string =>
+  `${char === undefined ? "" : `-${char}, `}--${name}${type === "option" ? ` ${helpValue ?? "VALUE"}` : ""}`;
+
+const flagText = ({ description = "", options }: KnownFlag): string =>
+  options === undefined ? description : `${description}: ${options.join(", ")}`;
+
+const item = (head: string, text: string): readonly string[] => [".TP", `.B ${quoted(head)}`, plain(text)];
+
+/** A backslash is a letter of the text, a dash the one that is typed. */
+const escaped = (text: string): string => text.replaceAll("\\", "\\e").replaceAll("-", "\\-");
+
+/** Text on one line, which no beginning makes a request of. */
+const plain = (text: string): string => `\\&${escaped(text.replaceAll(/\s+/g, " "))}`;
+
+const quoted = (text: string): string => `"${escaped(text).replaceAll('"', "\\(dq")}"`;
+
+const EXITS = [
+  ["0", "done"],
+  ["1", "failed"],
+  ["2", "usage or settings"],
+  ["3", "budget spent"],
+  ["4", "refused"],
+  ["5", "model unreachable or broken"],
+  ["6", "sandbox unavailable"],
+  ["7", "parked for approval"],
+  ["10, 20", "ask and deny, of harness policy"],
+  ["129, 130, 143", "ended by SIGHUP, Ctrl-C, SIGTERM"],
+] as const;
+
+const FILES = [
+  ["~/.config/harness", "your settings"],
+  ["~/.local/state/harness", "sessions, audits and logs"],
+  ["~/.cache/harness", "what can be thrown away"],
+  [".harness", "what a project brings; it counts once you have said yes to harness trust"],
+] as const;
+
+const VARIABLES = [
+  ["HARNESS_<KEY>", "a setting of harness config list, in capitals"],
+  ["OLLAMA_HOST, OPENAI_API_KEY, ANTHROPIC_API_KEY", "where models are, and the keys to them"],
+  ["DOCKER_HOST", "the engine of the boxes"],
+  ["NO_COLOR", "no colours"],
+] as const;

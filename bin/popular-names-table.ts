@@ -1,0 +1,12 @@
+/** The table of widely used packages: a list for each ecosystem, and names that are near to one of a list. */
+import { z } from "zod";
+import { casesOf, examples, table, words } from "./table-form.ts";
+
+export const POPULAR_NAMES = table(
+  "src/vet/locks/popular-names.yaml",
+  z.strictObject({ npm: words, pip: words, cargo: words, composer: words, gem: words, go: words, examples }),
+  ({ examples: given, ...form }, file) => ({
+    exports: { POPULAR: ["Readonly<Record<string, readonly string[]>>", form] },
+    examples: casesOf("POPULAR", file, "", given),
+  }),
+);

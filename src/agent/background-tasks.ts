@@ -1,0 +1,315 @@
+import { headWithin } from "../core/bytes.ts";
+import { formatDuration } from "../core/bounds.ts";
+import { reasonOf } from "../core/errors.ts";
+import type { ParkedChild } from "../core/session.ts";
+import type { ToolResult } from "../core/tool.ts";
+import { reported } from "../tools/task.ts";
+import type { Part, Subagents, TaskLook } from "../tools/tool-context.ts";
+import type { TaskMemory } from "./memory.ts";
+import { Stopped } from "./outcome.ts";
+
+const MAX_RUNNING = 3;
+
+export interface Beginning {
+  /** It goes on from there. */
+  readonly parked?: ParkedChild | undefined;
+  /** Its id in the background, and what has it stop between two turns without an end. */
+  readonly background?: { readonly task: string; readonly pause: AbortSignal };
+}
+
+export interface Subagent extends Part {
+  /** Rejects with `Stopped` where it waits for a person. "paused": it stopped between two turns because it was told to. */
+  readonly run: (signal: AbortSignal) => Promise<ToolResult | "paused">;
+  readonly turns: () => number;
+  /** What a later process goes on from; only when it runs no more. */
+  readonly kept: () => ParkedChild;
+}
+
+interface Parts {
+  readonly begin: (part: Part, how: Beginning) => Subagent;
+  /** Of an earlier process, as its run was parked. */
+  readonly parked: readonly ParkedChild[];
+  readonly memory: TaskMemory;
+  /** What of a report the model is told. */
+  readonly bounded: (result: ToolResult) => ToolResult;
+  readonly notice: (text: string) => void;
+  /** Milliseconds. */
+  readonly now: () => number;
+}
+
+interface Task extends Part {
+  readonly id: string;
+  readonly begun: number;
+  readonly stop: AbortController;
+  /** Undefined for one whose report was kept while its run was parked. */
+  readonly subagent?: Subagent;
+  /** Never rejects. */
+  over: Promise<void>;
+  state: "running" | "paused" | Stopped | ToolResult;
+  /** The model knows how it ended. */
+  told: boolean;
+}
+
+/** What is told to the model with its next results; `told` when it is, so that it is told once. */
+interface News {
+  readonly lines: readonly string[];
+  readonly told: () => void;
+}
+
+/**
+ * Subagents that run beside the one that began them, a few at once. They end with its run at the latest: what they report
+ * is told with the next results, a question that has to wait for a person parks the run with all of them.
+ */
+export class BackgroundTasks implements Omit<Subagents, "run"> {
+  readonly #with: Parts;
+  readonly #tasks = new Map<string, Task>();
+  readonly #pause = new AbortController();
+  #changed = Promise.withResolvers<void>();
+  /** The model was told that these run, as it gave its answer. */
+  readonly #reminded = new Set<string>();
+
+  constructor(parts: Parts) {
+    this.#with = parts;
+  }
+
+  begin(part: Part, signal: AbortSignal): ToolResult {
+    const running = this.#all("running");
+    if (running.length >= MAX_RUNNING) return tooMany(running);
+    const id = this.#with.memory.begin(headOf(part.prompt));
+    this.#start(part, { id, signal });
+    const text = `[${id} runs. Its report is told to you when it has ended; {"task":"${id}","timeout":60} waits for it, {"task":"${id}","cancel":true} ends it]`;
+    return { kind: "ok", text };
+  }
+
+  async look({ id, waitMs, cancel }: TaskLook, signal: AbortSignal): Promise<ToolResult> {
+    const task = this.#tasks.get(id);
+    if (task === undefined) return this.#unknown(id);
+    const runs = task.state === "running";
+    if (cancel && runs) {
+      task.stop.abort(new Error("it was cancelled"));
+      await task.over;
+    } else await this.#waited(task, waitMs, signal);
+    const { state } = task;
+    if (typeof state === "string") return { kind: "ok", text: `[${this.#progress(task)}]` };
+    if (state instanceof Stopped)
+      return { kind: "ok", text: `[${id} waits for a person, and the run with it]` };
+    task.told = true;
+    this.#with.memory.told([id]);
+    if (state.kind === "cancelled" && cancel)
+      return { kind: "ok", text: `[${id} was cancelled. What it has changed in files stays]` };
+    return reported({ ...state, text: `[${id} has ended, ${this.#age(task)}]\n${state.text}` });
+  }
+
+  /** The question for which the run has to be parked. */
+  get waiting(): Stopped | undefined {
+    for (const { state } of this.#tasks.values()) if (state instanceof Stopped) return state;
+    return undefined;
+  }
+
+  /** How those ended of which the model does not know it, those of an earlier run too. */
+  news(): News {
+    const ended = [...this.#tasks.values()].filter((task) => !task.told && isEnded(task));
+    const lost = this.#with.memory.open.filter(({ id }) => !this.#tasks.has(id) && !this.#isKept(id));
+    const lines = [
+      ...lost.map(({ id, prompt }) => lostText(id, prompt)),
+      ...ended.map((task) => `${task.id} has ended. Its report:\n${this.#report(task)}`),
+    ];
+    return {
+      lines,
+      told: () => {
+        for (const task of ended) task.told = true;
+        this.#with.memory.told([...ended, ...lost].map(({ id }) => id));
+      },
+    };
+  }
+
+  /** What an answer has to wait for; each task that runs is named once. */
+  beforeAnswer(): string | undefined {
+    const news = this.news();
+    const running = this.#all("running").filter(({ id }) => !this.#reminded.has(id));
+    for (const { id } of running) this.#reminded.add(id);
+    const named = running.map((task) => `${task.id} (${headOf(task.prompt)})`).join(", ");
+    const still =
+      named === ""
+        ? []
+        : [
+            `Still running in the background: ${named}. Wait for what you need of it with task and a timeout, or cancel it; then give your answer. What still runs then is ended.`,
+          ];
+    news.told();
+    const lines = [...still, ...news.lines];
+    return lines.length === 0 ? undefined : lines.join("\n\n");
+  }
+
+  /** For the model beside a summary of its conversation. */
+  kept(): string {
+    const open = [...this.#tasks.values()].filter(({ told }) => !told);
+    if (open.length === 0) return "";
+    return `[Your tasks in the background at that time]\n${open.map(({ id, prompt }) => `${id}: ${headOf(prompt)}`).join("\n")}`;
+  }
+
+  /** Ends all that run, and says so; none does when it resolves. */
+  async endAll(): Promise<void> {
+    const left = [...this.#tasks.values()].filter((task) => !isEnded(task) && task.state !== "paused");
+    for (const { stop } of left) stop.abort(new Error("the run has ended"));
+    await Promise.all(left.map(({ over }) => over));
+    if (left.length === 0) return;
+    for (const task of left) if (task.state instanceof Stopped) task.state = "paused";
+    const named = left.map(({ id, prompt }) => `${id} (${headOf(prompt)})`).join(", ");
+    this.#with.notice(`Ended in the background, before it was done: ${named}`);
+  }
+
+  /** Stops all of them where a later process can go on: a call that runs comes to its end first. */
+  async pause(): Promise<readonly ParkedChild[]> {
+    this.#pause.abort();
+    const tasks = [...this.#tasks.values()];
+    await Promise.all(tasks.map(({ over }) => over));
+    return tasks.filter(({ told }) => !told).map(keptOf);
+  }
+
+  /** Those that were parked with the run go on. */
+  resume(signal: AbortSignal): void {
+    for (const parked of this.#with.parked) {
+      const { task: id, report, prompt, maxTurns } = parked;
+      if (id === undefined) continue;
+      if (report === undefined) this.#start({ prompt, maxTurns }, { id, signal, parked });
+      else this.#put({ ...this.#fresh({ prompt, maxTurns }, id), state: report });
+    }
+  }
+
+  #start(
+    part: Part,
+    {
+      id,
+      signal,
+      parked,
+    }: { readonly id: string; readonly signal: AbortSignal; readonly parked?: ParkedChild },
+  ): void {
+    const background = { task: id, pause: this.#pause.signal };
+    const subagent = this.#with.begin(part, { parked, background });
+    const task: Task = { ...this.#fresh(part, id), subagent };
+    this.#put(task);
+    const end = (state: Task["state"]): void => {
+      task.state = state;
+      this.#changed.resolve();
+      this.#changed = Promise.withResolvers();
+    };
+    task.over = subagent
+      .run(AbortSignal.any([signal, task.stop.signal]))
+      .then(end, (thrown: unknown) => end(thrown instanceof Stopped ? thrown : broken(thrown)));
+  }
+
+  #fresh(part: Part, id: string): Omit<Task, "subagent"> {
+    const stop = new AbortController();
+    const [begun, over] = [this.#with.now(), Promise.resolve()];
+    return { ...part, id, begun, stop, over, state: "running", told: false };
+  }
+
+  #put(task: Task): void {
+    this.#tasks.set(task.id, task);
+  }
+
+  #all(state: Task["state"]): readonly Task[] {
+    return [...this.#tasks.values()].filter((task) => task.state === state);
+  }
+
+  #isKept(id: string): boolean {
+    return this.#with.parked.some(({ task }) => task === id);
+  }
+
+  /** Until it has ended, the time is up, or another one stops the run. */
+  async #waited(task: Task, ms: number, signal: AbortSignal): Promise<void> {
+    if (ms <= 0 || signal.aborted) return;
+    const { promise, resolve } = Promise.withResolvers<"over">();
+    const over = (): void => resolve("over");
+    const timer = setTimeout(over, ms);
+    signal.addEventListener("abort", over, { once: true });
+    let next: "over" | void = undefined;
+    while (next === undefined && task.state === "running" && this.waiting === undefined)
+      next = await Promise.race([promise, this.#changed.promise]);
+    clearTimeout(timer);
+    signal.removeEventListener("abort", over);
+  }
+
+  #progress(task: Task): string {
+    const { id, subagent, maxTurns } = task;
+    return `${id} runs, ${this.#age(task)}, in turn ${subagent?.turns() ?? 0} of ${maxTurns}`;
+  }
+
+  #age({ begun }: Task): string {
+    return formatDuration(this.#with.now() - begun);
+  }
+
+  #report({ state }: Task): string {
+    return typeof state === "string" || state instanceof Stopped
+      ? ""
+      : this.#with.bounded(reported(state)).text;
+  }
+
+  #unknown(id: string): ToolResult {
+    const lost = this.#with.memory.open.find((each) => each.id === id);
+    if (lost !== undefined) {
+      this.#with.memory.told([id]);
+      return { kind: "failed", cause: "program", text: lostText(id, lost.prompt) };
+    }
+    const list = [...this.#tasks.values()].map((task) => `${task.id} (${stateOf(task)})`).join(", ");
+    const issue = `no task ${JSON.stringify(id)}; ${list === "" ? "none was begun" : `there are ${list}`}`;
+    return { kind: "invalid", issues: [issue], text: issue };
+  }
+}
+
+const isEnded = ({ state }: Task): boolean => typeof state !== "string" && !(state instanceof Stopped);
+
+const stateOf = (task: Task): string => (isEnded(task) ? "ended" : "running");
+
+const lostText = (id: string, prompt: string): string =>
+  `${id} (${prompt}) is lost: the run that it belonged to has ended. What it has changed in files is there, what it would have reported is not.`;
+
+const tooMany = (running: readonly Task[]): ToolResult => ({
+  kind: "failed",
+  cause: "program",
+  text: `${MAX_RUNNING} tasks are running (${running.map(({ id }) => id).join(", ")}): wait for one, or cancel one, before you begin another.`,
+});
+
+const broken = (thrown: unknown): ToolResult => ({
+  kind: "failed",
+  cause: "program",
+  text: `The subagent broke: ${reasonOf(thrown)}`,
+});
+
+/** A report that was not told goes along; one that was cut off goes on from its last whole turn. */
+function keptOf({ id, prompt, maxTurns, subagent, state }: Task): ParkedChild {
+  if (state instanceof Stopped && state.child !== undefined) return { ...state.child, task: id };
+  const isOver = typeof state !== "string" && !(state instanceof Stopped) && state.kind !== "cancelled";
+  if (isOver || subagent === undefined) {
+    const report = isOver ? { report: state } : {};
+    return { prompt, maxTurns, turns: 0, malformed: [], records: [], task: id, ...report };
+  }
+  return subagent.kept();
+}
+
+const HEAD = 200;
+
+/** Enough of a prompt to know a task by. */
+export function headOf(prompt: string): string {
+  const line = prompt.trim().replace(/\s+/g, " ");
+  const head = headWithin(line, HEAD);
+  return head === line ? line : `${head}…`;
+}
+
+/** Calls that write to the same path, of whatever agent, in the order in which they come to it. */
+export class WriteOrder {
+  readonly #last = new Map<string, Promise<void>>();
+
+  async inOrder<T>(paths: readonly string[], work: () => Promise<T>): Promise<T> {
+    const before = paths.flatMap((path) => this.#last.get(path) ?? []);
+    const done = Promise.withResolvers<void>();
+    for (const path of paths) this.#last.set(path, done.promise);
+    try {
+      await Promise.all(before);
+      return await work();
+    } finally {
+      done.resolve();
+      for (const path of paths) if (this.#last.get(path) === done.promise) this.#last.delete(path);
+    }
+  }
+}

@@ -1,0 +1,80 @@
+import * as z from "zod";
+import { type AnyTool, anyTool, type Facts, NO_FACTS, type Tool, type ToolResult } from "../../core/tool.ts";
+import type { McpServer } from "../../extensions/mcp/connected-server.ts";
+
+/** What servers have beside tools: two tools for all of them together, and none where there is nothing. */
+
+interface Offering {
+  readonly server: McpServer;
+  readonly facts: Facts;
+}
+
+export function offeredExtras(all: readonly Offering[]): readonly AnyTool[] {
+  const [resources, prompts] = (["resources", "prompts"] as const).map((what) =>
+    all.filter(({ server }) => server.offers(what)),
+  );
+  return [
+    ...(resources === undefined || resources.length === 0 ? [] : [anyTool(resourceTool(resources))]),
+    ...(prompts === undefined || prompts.length === 0 ? [] : [anyTool(promptTool(prompts))]),
+  ];
+}
+
+const namesOf = (all: readonly Offering[]): string => all.map(({ server }) => server.name).join(", ");
+
+const serverOf = (all: readonly Offering[]) =>
+  z.string().refine((name) => all.some(({ server }) => server.name === name), {
+    error: `there is no such server; there are: ${namesOf(all)}`,
+  });
+
+const find = (all: readonly Offering[], name: string): Offering | undefined =>
+  all.find(({ server }) => server.name === name);
+
+const NOWHERE: ToolResult = { kind: "failed", cause: "program", text: "There is no such server." };
+
+function resourceTool(
+  all: readonly Offering[],
+): Tool<{ readonly server: string; readonly uri?: string | undefined }> {
+  return {
+    name: "mcp_resource",
+    description: `Read a resource of an MCP server (${namesOf(all)}); without uri, list them.`,
+    input: z.strictObject({ server: serverOf(all), uri: z.string().max(4000).optional() }),
+    beside: false,
+    where: "session",
+    facts: ({ server }) => find(all, server)?.facts ?? NO_FACTS,
+    run: async ({ server, uri }, signal) => {
+      const found = find(all, server)?.server;
+      if (found === undefined) return NOWHERE;
+      return uri === undefined
+        ? found.ask("resources/list", {}, signal)
+        : found.ask("resources/read", { uri }, signal);
+    },
+  };
+}
+
+interface PromptAsked {
+  readonly server: string;
+  readonly name?: string | undefined;
+  readonly arguments?: Readonly<Record<string, string>> | undefined;
+}
+
+function promptTool(all: readonly Offering[]): Tool<PromptAsked> {
+  return {
+    name: "mcp_prompt",
+    description: `Get a prompt text that an MCP server keeps (${namesOf(all)}); without name, list them.`,
+    input: z.strictObject({
+      server: serverOf(all),
+      name: z.string().max(400).optional(),
+      arguments: z.record(z.string(), z.string()).optional(),
+    }),
+    beside: false,
+    where: "session",
+    facts: ({ server }) => find(all, server)?.facts ?? NO_FACTS,
+    run: async ({ server, name, arguments: values = {} }, signal) => {
+      const found = find(all, server)?.server;
+      if (found === undefined) return NOWHERE;
+      return name === undefined
+        ? found.ask("prompts/list", {}, signal)
+        : found.ask("prompts/get", { name, arguments: values }, signal);
+    },
+  };
+}

@@ -1,0 +1,102 @@
+import path from "node:path";
+import { parseConfigDocument } from "../../config/config-document.ts";
+import type { Config } from "../../config/load-config.ts";
+import { type McpServers, type McpServerSettings, projectServers } from "../../config/mcp-settings.ts";
+import type { Settings } from "../../config/settings-schema.ts";
+import { reasonOf } from "../../core/errors.ts";
+import type { Extensions } from "../../core/extensions.ts";
+import { visibleLine } from "../../core/visible.ts";
+import type { Host } from "../host.ts";
+import { trustedFile } from "../project-trust.ts";
+import type { ExtensionParts } from "./open-extensions.ts";
+import { DISABLED, whyNot } from "./mcp-words.ts";
+
+/** Which MCP servers a run has: the user's own, and those of its project that count. Nothing is started by knowing it. */
+
+export interface ServerPlan {
+  readonly name: string;
+  /** The file, variable or flag that says so. */
+  readonly origin: string;
+  /** Said by the user; else by a project that is trusted. */
+  readonly isOwn: boolean;
+  /** As it was written; its variables are put in where it is started. */
+  readonly settings: McpServerSettings;
+}
+
+export interface Plans {
+  readonly servers: readonly ServerPlan[];
+  /** What is there and does not count. */
+  readonly left: readonly { readonly name: string; readonly origin: string; readonly why: string }[];
+}
+
+export interface PlanParts {
+  readonly host: Host;
+  readonly settings: Pick<Settings, "mcp">;
+  readonly origins: Config["origins"];
+  readonly workspace: string;
+}
+
+const NONE: Plans = { servers: [], left: [] };
+const KINDS = ["mcp", "shared-mcp"] as const;
+
+/** The user's own come first; of one name only the first counts. */
+export async function serverPlans(parts: PlanParts): Promise<Plans> {
+  const all = [settled(parts), ...(await Promise.all(KINDS.map((kind) => broughtPlans(parts, kind))))];
+  const [own = NONE, ...others] = all;
+  const left = all.flatMap((each) => each.left);
+  const servers = new Map(own.servers.map((plan) => [plan.name, plan]));
+  for (const plan of others.flatMap((each) => each.servers)) {
+    const { name, origin } = plan;
+    const first = servers.get(name);
+    if (first === undefined) servers.set(name, plan);
+    else left.push({ name, origin, why: `${first.origin} has a server of that name, and that one counts` });
+  }
+  return { servers: [...servers.values()], left };
+}
+
+/** A project's settings, where they are trusted, are still not the user's own words. */
+function settled({ host, settings: { mcp }, origins }: PlanParts): Plans {
+  const origin = origins["mcp"] ?? "default";
+  const isOwn = !path.isAbsolute(origin) || host.places.configFiles.includes(origin);
+  return planned(mcp, origin, isOwn);
+}
+
+async function broughtPlans({ host, workspace }: PlanParts, kind: (typeof KINDS)[number]): Promise<Plans> {
+  const found = await trustedFile(host, workspace, kind);
+  if (found.state === "absent") return NONE;
+  const { file } = found;
+  if (found.state === "untrusted")
+    return { servers: [], left: [{ name: "", origin: file, why: `${found.why}: harness trust` }] };
+  try {
+    const { servers, faults } = projectServers(parseConfigDocument(file, found.text).value);
+    const plans = planned(servers, file, false);
+    return { ...plans, left: [...plans.left, ...faults.map((why) => ({ name: "", origin: file, why }))] };
+  } catch (thrown) {
+    return { servers: [], left: [{ name: "", origin: file, why: reasonOf(thrown) }] };
+  }
+}
+
+function planned(servers: McpServers, origin: string, isOwn: boolean): Plans {
+  const rows = Object.entries(servers).map(([name, settings]) => ({
+    plan: { name, origin, isOwn, settings },
+    why: whyNot(settings, isOwn),
+  }));
+  return {
+    servers: rows.flatMap(({ plan, why }) => (why === undefined ? [plan] : [])),
+    left: rows.flatMap(({ plan, why }) => (why === undefined ? [] : [{ name: plan.name, origin, why }])),
+  };
+}
+
+/** The MCP servers of a run; nothing of MCP is loaded where there is none. */
+export async function openMcp(parts: ExtensionParts): Promise<Extensions | undefined> {
+  const { servers, left } = await serverPlans(parts);
+  for (const { name, origin, why } of left)
+    if (name !== "" && why !== DISABLED)
+      tell(parts, `the MCP server ${name} (${origin}) is left out: ${why}`);
+  if (servers.length === 0) return undefined;
+  const { McpSession } = await import("./mcp-session.ts");
+  return new McpSession(parts, servers);
+}
+
+const tell = ({ emit }: ExtensionParts, text: string): void =>
+  emit({ type: "notice", text: visibleLine(text) });

@@ -1,0 +1,80 @@
+import type { McpServerSettings } from "../../config/mcp-settings.ts";
+import { inertJson } from "../../core/visible.ts";
+
+/** What is written of one MCP server: whether it counts, what it comes to with its variables, what it would do. */
+
+export const DISABLED = "it is not enabled";
+const NO_HOST = "a project's server is started in the box, and sandbox = false is for your own settings";
+
+/** Why a server that is written there does not count; undefined where it does. */
+export function whyNot(settings: McpServerSettings, isOwn: boolean): string | undefined {
+  if (!settings.enabled) return DISABLED;
+  return !isOwn && "sandbox" in settings && !settings.sandbox ? NO_HOST : undefined;
+}
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** `${VAR}` and `${VAR:-default}` put in; a text where a variable is missing. */
+export function filledIn(settings: McpServerSettings, env: Env): McpServerSettings | string {
+  const missing = new Set<string>();
+  const fill = (text: string): string => filled(text, env, missing);
+  const values = (record: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
+    Object.fromEntries(Object.entries(record).map(([name, value]) => [name, fill(value)]));
+  const whole: McpServerSettings =
+    "url" in settings
+      ? { ...settings, url: fill(settings.url), headers: values(settings.headers) }
+      : { ...settings, command: settings.command.map(fill), env: values(settings.env) };
+  if (missing.size > 0)
+    return `the variable ${[...missing].join(", ")} is not set here: set it, or give a default by \${NAME:-…}`;
+  if ("url" in whole) return wrongUrl(whole.url) ?? whole;
+  return whole;
+}
+
+const VARIABLE = /\$\{([A-Za-z_]\w*)(?::-([^}]*))?\}/g;
+
+const filled = (text: string, env: Env, missing: Set<string>): string =>
+  text.replaceAll(VARIABLE, (_, name: string, otherwise: string | undefined) => {
+    const value = env[name];
+    if (value !== undefined && value !== "") return value;
+    if (otherwise !== undefined) return otherwise;
+    if (value === undefined) missing.add(name);
+    return "";
+  });
+
+/** The names that a server's words ask the user's environment for. */
+function variablesIn(settings: McpServerSettings): readonly string[] {
+  const texts =
+    "url" in settings
+      ? [settings.url, ...Object.values(settings.headers)]
+      : [...settings.command, ...Object.values(settings.env)];
+  return [...new Set(texts.flatMap((text) => [...text.matchAll(VARIABLE)].map(([, name = ""]) => name)))];
+}
+
+/** What a project's server would do, in words. */
+export function serverDoes(
+  name: string,
+  settings: McpServerSettings,
+): { readonly text: string; readonly loosens: boolean } {
+  const why = whyNot(settings, false);
+  if (why !== undefined) return { text: `the MCP server ${name} does not count: ${why}`, loosens: false };
+  const asked = variablesIn(settings);
+  const reads = asked.length === 0 ? "" : `, with your ${asked.join(", ")}`;
+  if ("url" in settings) {
+    const sent = Object.keys(settings.headers);
+    const headers = sent.length === 0 ? "" : `, with the headers ${sent.join(", ")}`;
+    const text = `asks the MCP server ${name} at ${settings.url}, if its host is granted${headers}${reads}`;
+    return { text, loosens: true };
+  }
+  const { command, env, cwd } = settings;
+  const names = Object.keys(env);
+  const set = names.length === 0 ? "" : `, with the variables ${names.join(", ")}`;
+  const where = cwd === undefined ? "" : ` in ${cwd}`;
+  const text = `starts in every box${where}, as the MCP server ${name}: ${inertJson(command)}${set}${reads}`;
+  return { text, loosens: true };
+}
+
+function wrongUrl(text: string): string | undefined {
+  const url = URL.parse(text);
+  if (url === null || !/^https?:$/.test(url.protocol)) return "its url is no address of http or https";
+  return url.username === "" && url.password === "" ? undefined : "its url has a password in it: use headers";
+}

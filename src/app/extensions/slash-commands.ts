@@ -1,0 +1,124 @@
+import { EXIT, HarnessError } from "../../core/errors.ts";
+import { visibleWhole } from "../../core/visible.ts";
+import { rowOf } from "../../extensions/brought.ts";
+import {
+  type AddedCommand,
+  commandIn,
+  commandOfSkill,
+  expanded,
+  ownCommands,
+  projectCommands,
+} from "../../extensions/skills/command-files.ts";
+import { firstOfEachName, type Found } from "../../extensions/skills/skill-folders.ts";
+import type { Host } from "../host.ts";
+import { trustedFile } from "../project-trust.ts";
+import { type NotTrusted, ownFolders, skillsOf } from "./open-skills.ts";
+
+export interface SlashCommands extends Found<AddedCommand> {
+  readonly untrusted: readonly NotTrusted[];
+  /** The same in one line; empty where nothing is left out. */
+  readonly note: string;
+}
+
+/** What can be typed behind a slash beside what a chat knows itself, as it is now: commands, then skills. */
+export async function slashCommands(host: Host, workspace: string): Promise<SlashCommands> {
+  const [own, brought, skills] = await Promise.all([
+    Promise.all(ownFolders(host, "commands").map((folder) => ownCommands(folder, workspace))),
+    trustedFile(host, workspace, "commands"),
+    skillsOf(host, workspace),
+  ]);
+  const theirs = brought.state === "trusted" ? [projectCommands(brought.files, rowOf("commands").files)] : [];
+  const commands = firstOfEachName([...own, ...theirs], (one, other) => one.text === other.text);
+  const names = new Set(commands.all.map(({ name }) => name.toLowerCase()));
+  const typed = skills.all.filter(({ name, typed }) => typed && !names.has(name.toLowerCase()));
+  const untrusted: readonly NotTrusted[] = [
+    ...(skills.untrusted === undefined ? [] : [skills.untrusted]),
+    ...(brought.state === "untrusted"
+      ? [{ kind: "commands", file: brought.file, why: brought.why } as const]
+      : []),
+  ];
+  return {
+    all: [...commands.all, ...typed.map(commandOfSkill)],
+    problems: commands.problems,
+    untrusted,
+    note: noteOf(untrusted),
+  };
+}
+
+/** What a line says in the user's place: it goes the way of every request, and acts through the model alone. */
+export interface Expansion {
+  readonly said: string;
+  /** For the person: what stood for it. */
+  readonly note: string;
+}
+
+/** Undefined where a line names none of these commands: then it is a request as it stands. */
+export function expansionOf(line: string, { all }: SlashCommands): Expansion | undefined {
+  const found = commandIn(line, all);
+  if (found === undefined) return undefined;
+  const { command, argument } = found;
+  const filled = expanded(command, argument);
+  if ("why" in filled) throw new HarnessError(EXIT.usage, filled.why, "say it with less");
+  const whose = command.origin === "user" ? "yours" : "the project's";
+  return { said: filled.said, note: `/${command.name} says what is in ${command.place}, ${whose}` };
+}
+
+/** The prompt of a run; `warn` is told what became of a name behind a slash. */
+export async function expandedPrompt(
+  host: Host,
+  workspace: string,
+  prompt: string,
+  warn: (text: string) => void,
+): Promise<string> {
+  const commands = await slashCommands(host, workspace);
+  const expansion = expansionOf(prompt, commands);
+  if (expansion !== undefined) {
+    warn(expansion.note);
+    return expansion.said;
+  }
+  if (commands.note !== "" && /^\/[A-Za-z0-9._:-]+(?:\s|$)/.test(prompt)) warn(commands.note);
+  return prompt;
+}
+
+function noteOf(left: readonly NotTrusted[]): string {
+  if (left.length === 0) return "";
+  const kinds = left.map(({ kind }) => kind).join(" and ");
+  const each = left.map(({ file, why }) => `${visibleWhole(file)} (${why})`).join(", ");
+  return `${kinds} of the project do not count: ${each}; next: harness trust`;
+}
+
+/** What is told of one: all but its text. */
+export interface ToldWords {
+  readonly name: string;
+  readonly description: string;
+  readonly origin: "user" | "project";
+  readonly place: string;
+}
+
+/** All that there is, for a person: what the model may use, and what only a person types. */
+export async function addedWords(
+  host: Host,
+  workspace: string,
+): Promise<{
+  readonly skills: readonly ToldWords[];
+  readonly commands: readonly ToldWords[];
+  readonly problems: SlashCommands["problems"];
+  readonly untrusted: SlashCommands["untrusted"];
+}> {
+  const [skills, commands] = await Promise.all([skillsOf(host, workspace), slashCommands(host, workspace)]);
+  const offered = skills.all.filter((skill) => skill.offered);
+  const places = new Set(offered.map(({ place }) => place));
+  return {
+    skills: offered.map(toldOf),
+    commands: commands.all.filter(({ place }) => !places.has(place)).map(toldOf),
+    problems: [...skills.problems, ...commands.problems],
+    untrusted: commands.untrusted,
+  };
+}
+
+const toldOf = ({ name, description, origin, place }: ToldWords): ToldWords => ({
+  name,
+  description,
+  origin,
+  place,
+});

@@ -1,0 +1,57 @@
+import { realpathSync } from "node:fs";
+import { parseConfigDocument } from "../config/config-document.ts";
+import { readConfigText } from "../config/load-config.ts";
+import { DEFAULTS } from "../config/settings-schema.ts";
+import { type Candidate, word } from "../core/candidate.ts";
+import { knownSessions, type KnownSession } from "../sessions/known-sessions.ts";
+import type { Host } from "./host.ts";
+
+const MOST_SESSIONS = 100;
+
+/** What the state on this disk knows, for completion: no network, no engine, nothing of a project, nothing written. */
+export const sessionWords = (host: Host, folder: string): readonly Candidate[] =>
+  recent(host, folder).map(({ id, title }) => word(id, title));
+
+/** Models that sessions had, and those of the user's settings or else the defaults. */
+export async function modelWords(host: Host, folder: string): Promise<readonly Candidate[]> {
+  const { chat_model: chat, embed_model: embed } = await ownSettings(host);
+  const used = recent(host, folder).map(({ model }) => word(model, "of a session"));
+  const set = [
+    word(textOr(embed, DEFAULTS.embed_model), "the model for search"),
+    word(textOr(chat, DEFAULTS.chat_model), "the model for chats and runs"),
+  ];
+  return [...new Map([...used, ...set].map((each) => [each.value, each])).values()];
+}
+
+const textOr = (value: unknown, otherwise: string): string => (typeof value === "string" ? value : otherwise);
+
+/** MCP servers of the user's settings. */
+export async function serverWords(host: Host): Promise<readonly Candidate[]> {
+  const { mcp } = await ownSettings(host);
+  return typeof mcp === "object" && mcp !== null ? Object.keys(mcp).map((name) => word(name)) : [];
+}
+
+const recent = ({ places }: Host, folder: string): readonly KnownSession[] =>
+  knownSessions(places.state, realOf(folder), MOST_SESSIONS);
+
+function realOf(folder: string): string {
+  try {
+    return realpathSync(folder);
+  } catch {
+    return folder;
+  }
+}
+
+/** As they stand in the first file that is there. A broken file is told by the command itself. */
+async function ownSettings({ places }: Host): Promise<Readonly<Record<string, unknown>>> {
+  for (const file of places.configFiles) {
+    const text = await readConfigText(file).catch(() => undefined);
+    if (text === undefined) continue;
+    try {
+      return parseConfigDocument(file, text).value as Readonly<Record<string, unknown>>;
+    } catch {
+      return {};
+    }
+  }
+  return {};
+}

@@ -1,0 +1,33 @@
+import { CanaryTouched, EXIT } from "../../core/errors.ts";
+import type { Emit } from "../../core/events.ts";
+import type { OwnedBox } from "../../core/ports.ts";
+import { visibleLine } from "../../core/visible.ts";
+
+interface Watch {
+  readonly emit: Emit;
+  /** The run is over. */
+  readonly end: (why: CanaryTouched) => void;
+}
+
+/** The box with canaries in it; a touch by any of its commands is told, and ends the run. */
+export async function withCanaries(box: OwnedBox, { emit, end }: Watch): Promise<OwnedBox> {
+  const [{ plantCanaries }, { canaryBox }] = await Promise.all([
+    import("../../docker/box/canaries.ts"),
+    import("../../docker/box/canary-box.ts"),
+  ]);
+  const canaries = await plantCanaries(box);
+  return canaryBox(box, canaries, ({ canary, path, command, by }) => {
+    const programs = by.map((words) => shown(words));
+    emit({ type: "canary", canary, path: visibleLine(path), command: shown(command), by: programs });
+    const way = programs.length === 0 ? "" : `, by ${programs.join(" > ")}`;
+    end(new CanaryTouched(EXIT.failed, `A canary was touched: ${canary} (${visibleLine(path)})${way}`));
+  });
+}
+
+const MOST = 200;
+
+/** A command as one line. */
+function shown(words: readonly string[]): string {
+  const line = visibleLine(words.join(" "));
+  return line.length > MOST ? `${line.slice(0, MOST)}…` : line;
+}

@@ -1,0 +1,60 @@
+import { addRules, ruleFile } from "../../config/policy-rules-file.ts";
+import { HarnessError } from "../../core/errors.ts";
+import type { Question } from "../../core/ports.ts";
+import { CommandPolicy } from "../../policy/decide.ts";
+import { ruleFor } from "../../policy/remember-rule.ts";
+import type { Host } from "../host.ts";
+import { workspacePolicy } from "../policy-context.ts";
+import type { RulesShown } from "../prompter.ts";
+
+type Written =
+  | { readonly kind: "written"; readonly file: string }
+  | { readonly kind: "none"; readonly reason: string };
+
+/** The rules of the user that allow from now on what was asked. */
+export class LastingRules {
+  readonly #host: Host;
+  readonly #workspace: string;
+  /** What was shown for a question is what is written for it. */
+  readonly #shown = new WeakMap<Question, RulesShown>();
+
+  constructor(host: Host, workspace: string) {
+    this.#host = host;
+    this.#workspace = workspace;
+  }
+
+  /** Throws a HarnessError where the rules in force cannot be read. */
+  async readable(): Promise<void> {
+    await workspacePolicy(this.#host, this.#workspace);
+  }
+
+  /** As they would be written; or why there can be none. */
+  readonly shown = async (question: Question): Promise<RulesShown> => {
+    const known = this.#shown.get(question);
+    if (known !== undefined) return known;
+    const made = await this.#made(question);
+    this.#shown.set(question, made);
+    return made;
+  };
+
+  /** The file that they went into, or why they could not. */
+  async write(question: Question): Promise<Written> {
+    const made = await this.shown(question);
+    if (made.kind === "none") return made;
+    try {
+      return { kind: "written", file: await addRules(this.#host.env, made.rules) };
+    } catch (thrown) {
+      if (!(thrown instanceof HarnessError)) throw thrown;
+      return { kind: "none", reason: thrown.message };
+    }
+  }
+
+  async #made({ tool, text, folder }: Question): Promise<RulesShown> {
+    if (tool !== "bash") return { kind: "none", reason: `rules are about commands, and this is ${tool}` };
+    const judging = await workspacePolicy(this.#host, this.#workspace);
+    const context = { ...judging, ...(folder === undefined ? {} : { folder }) };
+    const made = ruleFor(text, context, new CommandPolicy());
+    if (made.kind === "refused") return { kind: "none", reason: made.reason };
+    return { ...made, file: await ruleFile(this.#host.env) };
+  }
+}

@@ -1,0 +1,145 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import manifest from "../../../package.json" with { type: "json" };
+import type { Config } from "../../config/load-config.ts";
+import type { Env } from "../../config/places.ts";
+import type { Settings } from "../../config/settings-schema.ts";
+import { Interrupted, reasonOf } from "../../core/errors.ts";
+import type { AgentEvent } from "../../core/events.ts";
+import { maskSecrets } from "../../core/secrets.ts";
+import type { RunSpans } from "../../telemetry/genai-spans.ts";
+import type { Post } from "../../telemetry/otlp-export.ts";
+import { failureOf, RunDiagnostics } from "../../telemetry/run-diagnostics.ts";
+import { openDiagnostics, startOf } from "../diagnostics.ts";
+import type { Host } from "../host.ts";
+import { noteTo } from "../stderr-messages.ts";
+
+/** Who watches runs and takes no part in them: nothing that they do, or fail to do, changes a run. */
+export interface Observers extends AsyncDisposable {
+  /** The events of any number of runs, each of them in order. */
+  readonly take: (event: AgentEvent) => void;
+  /** What ended a run, or a part of one. */
+  readonly failed: (thrown: unknown) => void;
+}
+
+interface Observed {
+  readonly host: Pick<Host, "env" | "places">;
+  readonly settings: Settings;
+  /** Who set each of them. */
+  readonly origins: Config["origins"];
+}
+
+/** The diagnostics of this process; and telemetry, of which nothing is loaded where no endpoint is named. */
+export async function observersFor({ host, settings, origins }: Observed): Promise<Observers> {
+  const diagnostics = openDiagnostics(host);
+  diagnostics.add(startOf(settings, origins));
+  const runs = new Map<string, RunDiagnostics>();
+  /** What ends a box ends its run, too: it is said once. */
+  const last: { thrown?: unknown } = {};
+  const exported = isWanted(host.env) ? await exporting(host.env) : undefined;
+  const take = (event: AgentEvent): void => {
+    const run = runs.get(event.run) ?? new RunDiagnostics();
+    runs.set(event.run, run);
+    const entry = run.take(event);
+    if (entry !== undefined) diagnostics.add(entry);
+    exported?.take(event);
+  };
+  return {
+    take: unlessBroken(take),
+    failed: (thrown) => {
+      if (thrown instanceof Interrupted || thrown === last.thrown) return;
+      last.thrown = thrown;
+      diagnostics.add(failureOf(thrown));
+    },
+    async [Symbol.asyncDispose]() {
+      diagnostics[Symbol.dispose]();
+      try {
+        await exported?.[Symbol.asyncDispose]();
+      } catch (thrown) {
+        noteTo(false)(`telemetry: ${reasonOf(thrown)}; the run is not affected`);
+      }
+    },
+  };
+}
+
+const ENDPOINTS = [
+  "OTEL_EXPORTER_OTLP_ENDPOINT",
+  "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT",
+  "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT",
+] as const;
+
+/** An endpoint is named, and telemetry is not switched off. */
+const isWanted = (env: Env): boolean =>
+  env["OTEL_SDK_DISABLED"]?.trim().toLowerCase() !== "true" &&
+  ENDPOINTS.some((name) => (env[name] ?? "").trim() !== "");
+
+/** Of a text that is told on request. */
+const MAX_TEXT = 16_384;
+/** What a collector says of a request is a line. */
+const MAX_ANSWER = 65_536;
+
+const now = (): number => performance.timeOrigin + performance.now();
+const idOf = (bytes: number): string => randomBytes(bytes).toString("hex");
+
+async function exporting(env: Env): Promise<Omit<Observers, "failed">> {
+  const { OtlpExport } = await import("../../telemetry/otlp-export.ts");
+  const { otlpSettings } = await import("../../telemetry/otlp-settings.ts");
+  const { RunSpans: Spans } = await import("../../telemetry/genai-spans.ts");
+  const settings = otlpSettings(env);
+  const warn = noteTo(false);
+  const { version } = manifest;
+  const exported = new OtlpExport({
+    settings,
+    version,
+    instance: randomUUID(),
+    warn,
+    post,
+    now,
+    newTrace: () => idOf(16),
+  });
+  const runs = new Map<string, RunSpans>();
+  const begun = (): RunSpans =>
+    new Spans({
+      version,
+      newId: () => idOf(8),
+      span: exported.trace(),
+      measure: (metric, value, attributes) => exported.measure(metric, value, attributes),
+      ...(settings.content ? { content: (text) => maskSecrets(text).slice(0, MAX_TEXT) } : {}),
+    });
+  const take = (event: AgentEvent): void => {
+    const spans = runs.get(event.run) ?? begun();
+    runs.set(event.run, spans);
+    spans.take(event, now());
+    if (event.type === "run.finished") runs.delete(event.run);
+  };
+  return {
+    take,
+    async [Symbol.asyncDispose]() {
+      for (const spans of runs.values()) spans.close(now());
+      await exported[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** A mistake of ours in telling of a run is none of the run's. */
+function unlessBroken(take: Observers["take"]): Observers["take"] {
+  const state = { broken: false };
+  return (event) => {
+    if (state.broken) return;
+    try {
+      take(event);
+    } catch (thrown) {
+      state.broken = true;
+      noteTo(false)(`telemetry ends here: ${reasonOf(thrown)}; the run is not affected`);
+    }
+  };
+}
+
+/** By the way of models' requests: no redirect is followed, so what the headers hold goes nowhere else. */
+const post: Post = async ({ url, headers }, json, signal) => {
+  const { send, textWithin } = await import("../../models/http-request.ts");
+  const response = await send({ url, headers, json, signal });
+  const { text } = await textWithin(response, MAX_ANSWER);
+  response.destroy();
+  const retryAfter = response.headers["retry-after"];
+  return { status: response.statusCode ?? 0, retryAfter, body: text };
+};

@@ -1,0 +1,56 @@
+import type { Settings } from "../../config/settings-schema.ts";
+import { EXIT, HarnessError } from "../../core/errors.ts";
+import type { GrantSaid } from "../../core/network.ts";
+import { grantsOf } from "../granted-network.ts";
+import type { HarnessRequests } from "../harness-requests.ts";
+import type { Host } from "../host.ts";
+import type { LazyBox } from "./lazy-box.ts";
+
+interface GrantParts {
+  readonly host: Host;
+  readonly settings: Settings;
+  readonly workspace: string;
+  readonly box: Pick<LazyBox, "network">;
+  /** What is granted counts for the harness's own requests, too. */
+  readonly requests: Pick<HarnessRequests, "grant">;
+  readonly warn: (text: string) => void;
+  /** Of one that holds for longer than a call. */
+  readonly keep: (said: GrantSaid) => Promise<void>;
+}
+
+/** What may be reached while a person answers questions: what the settings grant, and what they add to it. */
+export class SessionGrants {
+  readonly #parts: GrantParts;
+  #domains: readonly string[];
+
+  constructor(parts: GrantParts) {
+    this.#parts = parts;
+    this.#domains = parts.settings.allow_domains;
+  }
+
+  /** Another list whenever something was added, and the same until then. */
+  readonly domains = (): readonly string[] => this.#domains;
+
+  /** The running box reaches it when this resolves; what it gives takes that back. */
+  readonly grant = async (said: GrantSaid, signal: AbortSignal): Promise<() => void> => {
+    const { box, requests, keep } = this.#parts;
+    const fresh = said.domains.filter((each) => !this.#domains.includes(each));
+    if (fresh.length === 0) return () => undefined;
+    const { grants, variables, files } = await grantsOf(fresh, this.#parts, signal);
+    const network = await box.network();
+    if (network === undefined) throw new HarnessError(EXIT.sandbox, NO_WAY, NEXT);
+    const ofBox = await network.grant(grants, variables, files);
+    const ofHarness = requests.grant(grants);
+    const withdraw = (): void => {
+      ofBox();
+      ofHarness();
+    };
+    if (said.for === "call") return withdraw;
+    this.#domains = [...new Set([...this.#domains, ...fresh])];
+    await keep({ ...said, domains: fresh });
+    return withdraw;
+  };
+}
+
+const NO_WAY = "a box that runs on another machine, or with full access, takes no grants";
+const NEXT = "run it again with --allow-domain";

@@ -1,0 +1,256 @@
+import manifest from "../../../package.json" with { type: "json" };
+import type { Config } from "../../config/load-config.ts";
+import { type Mode, MODES } from "../../core/decision.ts";
+import { EXIT, type ExitCode, HarnessError } from "../../core/errors.ts";
+import type { Message } from "../../core/messages.ts";
+import type { Answer, Approver, Question } from "../../core/ports.ts";
+import { maskSecrets } from "../../core/secrets.ts";
+import { isSameQuestion, type Session, type SessionStore } from "../../core/session.ts";
+import {
+  type AcpHost,
+  type EditorLink,
+  type EditorSession,
+  type ListedSession,
+  serveAcp,
+} from "../../extensions/serving/acp-agent.ts";
+import type { Wire } from "../../extensions/serving/message-lines.ts";
+import { cleaned } from "../../render/event-json.ts";
+import { checkNetwork } from "../granted-network.ts";
+import { type Host, runWorkspace } from "../host.ts";
+import { untrustedIn } from "../project-trust.ts";
+import { settledByMode } from "../prompter.ts";
+import { ChatController } from "../run/chat-controller.ts";
+import { openSessions, sessionsWorkspace } from "../session-access.ts";
+import { toStdout, untilLeft } from "./stdio-serving.ts";
+
+interface EditorParts {
+  readonly host: Host;
+  /** The settings in force in a folder, with the flags of the command. */
+  readonly configFor: (folder: string) => Promise<Config>;
+  readonly runtime: string | null;
+  readonly warn: (text: string) => void;
+}
+
+/** As many as an editor shows of a folder. */
+const MAX_LISTED = 100;
+
+/** The sessions of one editor, each a chat of its own with the editor as its person. */
+class EditorSessions implements AcpHost, AsyncDisposable {
+  readonly version = manifest.version;
+  readonly #parts: EditorParts;
+  readonly #open = new Set<EditorChat>();
+  #store: SessionStore | undefined;
+
+  constructor(parts: EditorParts) {
+    this.#parts = parts;
+  }
+
+  async begin(folder: string, link: EditorLink): Promise<EditorSession> {
+    const workspace = await runWorkspace(folder, "open a folder that is there");
+    return this.#chat(workspace, link, this.#sessions().reserve());
+  }
+
+  async resume(id: string, folder: string, link: EditorLink): Promise<EditorSession> {
+    const workspace = await runWorkspace(folder, "open a folder that is there");
+    const session = this.#sessions().open(id);
+    const own = session.info().workspace;
+    if (own !== workspace)
+      throw new HarnessError(EXIT.usage, `session ${session.id} works in ${own}`, "open that folder");
+    const chat = await this.#chat(workspace, link, session.id);
+    await chat.resume(session);
+    return chat;
+  }
+
+  async list(folder: string | undefined): Promise<readonly ListedSession[]> {
+    const filter = folder === undefined ? {} : { workspace: await sessionsWorkspace(folder) };
+    return this.#sessions()
+      .list({ ...filter, limit: MAX_LISTED })
+      .map(({ id, workspace, title, changed }) => ({ id, workspace, title, changed }));
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    using _ = this.#store;
+    await Promise.all([...this.#open].map((chat) => chat.close()));
+  }
+
+  #sessions(): SessionStore {
+    return (this.#store ??= openSessions(this.#parts.host, this.#parts.warn));
+  }
+
+  async #chat(workspace: string, link: EditorLink, id: string): Promise<EditorChat> {
+    const { host, configFor, runtime, warn } = this.#parts;
+    const config = await configFor(workspace);
+    checkNetwork(host, config.settings);
+    const untrusted = await untrustedIn(host, workspace);
+    const store = this.#sessions();
+    const open = this.#open;
+    const chat: EditorChat = new EditorChat({
+      host,
+      config,
+      runtime,
+      warn,
+      workspace,
+      link,
+      id,
+      store,
+      notes: untrusted === undefined ? [] : [untrusted.text],
+      room: () => roomIn(workspace, chat, open),
+      left: () => void open.delete(chat),
+    });
+    open.add(chat);
+    return chat;
+  }
+}
+
+/** The others that have nothing to do let go of the folder: two boxes never work in one. */
+async function roomIn(workspace: string, chat: EditorChat, open: Iterable<EditorChat>): Promise<void> {
+  for (const other of open) if (other !== chat && other.workspace === workspace) await other.release();
+}
+
+interface ChatParts {
+  readonly host: Host;
+  readonly config: Config;
+  readonly runtime: string | null;
+  readonly warn: (text: string) => void;
+  readonly workspace: string;
+  readonly link: EditorLink;
+  readonly id: string;
+  readonly store: SessionStore;
+  /** Said with the first prompt. */
+  readonly notes: readonly string[];
+  /** Called before it works in the folder. */
+  readonly room: () => Promise<void>;
+  readonly left: () => void;
+}
+
+class EditorChat implements EditorSession {
+  readonly id: string;
+  readonly workspace: string;
+  readonly modes: readonly Mode[];
+  readonly #parts: ChatParts;
+  readonly #chat: ChatController;
+  #notes: readonly string[];
+  #working: Promise<unknown> | undefined;
+
+  constructor(parts: ChatParts) {
+    const { host, config, runtime, warn, workspace, link, id, store } = parts;
+    const { settings, origins } = config;
+    this.id = id;
+    this.workspace = workspace;
+    this.modes = MODES.slice(0, MODES.indexOf(settings.mode) + 1);
+    this.#parts = parts;
+    this.#notes = parts.notes;
+    this.#chat = new ChatController({
+      host,
+      settings,
+      origins,
+      workspace,
+      runtime,
+      warn,
+      id,
+      store: () => Promise.resolve(store),
+      view: { take: (event) => link.show(cleaned(event, maskSecrets)), end: () => undefined },
+      approver: editorAsPerson(link, () => this.#chat.conversation?.session),
+    });
+  }
+
+  readonly mode = (): Mode => this.#chat.settings.mode;
+  readonly busy = (): boolean => this.#working !== undefined;
+  readonly cancel = (): void => void this.#chat.cancel("SIGINT");
+  readonly setMode = (mode: Mode): Promise<void> => this.#chat.change({ mode });
+  readonly messages = (): readonly Message[] =>
+    cleaned(this.#chat.conversation?.memory.history.messages ?? [], maskSecrets);
+
+  readonly commands = async () => (await this.#chat.commands()).all;
+
+  async prompt(text: string) {
+    const working = this.#request(text);
+    this.#working = working;
+    try {
+      return await working;
+    } finally {
+      this.#working = undefined;
+    }
+  }
+
+  async #request(text: string) {
+    const { room, link } = this.#parts;
+    for (const note of this.#notes) link.say(note);
+    this.#notes = [];
+    await room();
+    return this.#chat.request(await this.#said(text));
+  }
+
+  /** A line of the user's or of a trusted project, typed by its name, is what it says: it goes the way of every prompt. */
+  async #said(text: string): Promise<string> {
+    if (!text.trimStart().startsWith("/")) return text;
+    const { expandedPrompt } = await import("../extensions/slash-commands.ts");
+    const { host, workspace, link } = this.#parts;
+    return expandedPrompt(host, workspace, text, link.say);
+  }
+
+  async resume(session: Session): Promise<void> {
+    await this.#chat.resume(session);
+  }
+
+  async release(): Promise<void> {
+    if (!this.busy()) await this.#chat.release();
+  }
+
+  readonly close = async (): Promise<void> => {
+    this.#parts.left();
+    this.cancel();
+    await this.#working?.catch(() => undefined);
+    await this.#chat[Symbol.asyncDispose]();
+  };
+}
+
+const YES: Answer = { runs: true, by: "person", reason: "" };
+const NO: Answer = { runs: false, by: "person", reason: "" };
+const SILENT: Answer = { runs: false, by: "nobody", reason: "the editor gave no answer" };
+
+/** The person behind an editor, who is asked one thing at a time. */
+function editorAsPerson(link: EditorLink, session: () => Session | undefined): Approver {
+  const settled: Question[] = [];
+  let last: Promise<unknown> = Promise.resolve();
+  const behind = async (
+    earlier: Promise<unknown>,
+    question: Question,
+    signal: AbortSignal,
+  ): Promise<Answer> => {
+    await earlier.catch(() => undefined);
+    if (signal.aborted) return NO;
+    // What was said of an earlier call of the same turn, too.
+    if (settled.some((each) => isSameQuestion(each, question))) return YES;
+    const said = await link.ask(question, signal);
+    if (said === undefined) return SILENT;
+    if (said === "reject") return NO;
+    const domains = question.grants ?? [];
+    if (domains.length > 0)
+      return { ...YES, grant: { domains, for: said === "session" ? "session" : "call" } };
+    if (said === "session") {
+      session()?.append({ kind: "answered", question, word: "session" });
+      settled.push(question);
+    }
+    return YES;
+  };
+  return {
+    ask: (question, signal) => {
+      const known = settledByMode(question);
+      if (known !== undefined) return Promise.resolve(known);
+      const answer = behind(last, question, signal);
+      last = answer;
+      return answer;
+    },
+  };
+}
+
+/** Is the agent of one editor over standard input and output until it leaves, or a signal comes; the exit code. */
+export async function serveEditor({
+  input,
+  ...parts
+}: EditorParts & { readonly input: Wire["input"] }): Promise<ExitCode> {
+  const sessions = new EditorSessions(parts);
+  const serving = serveAcp(sessions, { input, write: toStdout });
+  return untilLeft(serving, () => sessions[Symbol.asyncDispose]());
+}

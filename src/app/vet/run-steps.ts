@@ -1,0 +1,248 @@
+import type { Canary, Observed, VetStep } from "../../core/behaviour.ts";
+import type { Change } from "../../core/changes.ts";
+import type { Connection } from "../../core/network.ts";
+import type { Cause } from "../../core/errors.ts";
+import type { ExecResult, OwnedBox } from "../../core/ports.ts";
+import { lastStates, visible } from "../../core/visible.ts";
+import type { Behaved } from "../../vet/judge-acts.ts";
+import type { PlannedStep } from "../../vet/step-plan.ts";
+
+/** Commands of a repository are run one after the other in one box, and what they were seen doing is kept. */
+
+export interface Running {
+  readonly box: OwnedBox;
+  readonly canaries: readonly Canary[];
+  readonly timeoutMs: number;
+  /** Processes that the box holds. */
+  readonly pids: number;
+  /** When all of it has to be over, on the clock of `performance`. */
+  readonly until: number;
+  /** Variables for all of them. */
+  readonly env: Readonly<Record<string, string>>;
+  /** What was asked of the network so far. */
+  readonly connections: readonly Connection[];
+  readonly onProgress: (text: string) => void;
+}
+
+export interface RunStep {
+  readonly step: VetStep;
+  readonly behaved: Behaved;
+  readonly planned: PlannedStep;
+}
+
+export interface RunSteps {
+  readonly ran: readonly RunStep[];
+  /** Why some were not run, in plain words. */
+  readonly notRun: readonly string[];
+}
+
+const KEEP = { head: 64 * 1024, tail: 64 * 1024 };
+const OUTPUT_LINES = 12;
+const OUTPUT_CHARACTERS = 4000;
+const LISTED = 200;
+
+/** Where steps are run anew, they are run with these. */
+interface Again {
+  readonly env: Readonly<Record<string, string>>;
+  /** The number of the first of them. */
+  readonly first: number;
+  /** Where it believes to be elsewhere: in CI, for one. */
+  readonly isElsewhere: boolean;
+}
+
+export async function runSteps(
+  running: Running,
+  plan: readonly PlannedStep[],
+  signal: AbortSignal,
+  again?: Again,
+): Promise<RunSteps> {
+  const there = await programsIn(running.box, plan, signal);
+  const ran: RunStep[] = [];
+  const notRun: string[] = [];
+  const waiting = [...plan];
+  const seen = await changesSeen(running.box);
+  for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+    const lacks = next.needs.filter((name) => !there.has(name));
+    if (lacks.length > 0) {
+      const more = next.orElse ?? [];
+      notRun.push(missing(next, lacks, more.length > 0));
+      waiting.unshift(...more);
+      continue;
+    }
+    const left = running.until - performance.now();
+    if (left <= 0) {
+      notRun.push(`${next.command}: there was no time left for it: --max-time`);
+      continue;
+    }
+    running.onProgress(next.command);
+    const timeoutMs = Math.max(1000, Math.min(running.timeoutMs, left));
+    const at = {
+      number: (again?.first ?? 0) + ran.length,
+      timeoutMs,
+      env: { ...running.env, ...again?.env },
+      isElsewhere: again?.isElsewhere === true,
+    };
+    const one = await runStep(running, next, at, { seen, signal });
+    signal.throwIfAborted();
+    ran.push(one);
+    if (one.step.exit_code !== 0 && again === undefined) waiting.unshift(...(next.orElse ?? []));
+  }
+  return { ran, notRun };
+}
+
+const missing = ({ command }: PlannedStep, lacks: readonly string[], more: boolean): string =>
+  `${command} was not run: ${lacks.join(" and ")} ${lacks.length === 1 ? "is" : "are"} not in the image${more ? "; what of it is the repository's own was run" : " (--env NAME or --image IMAGE with it, --allow-domain where it is fetched)"}`;
+
+interface StepAt {
+  readonly number: number;
+  readonly timeoutMs: number;
+  readonly env: Readonly<Record<string, string>>;
+  readonly isElsewhere: boolean;
+}
+
+interface Around {
+  readonly seen: Map<string, string>;
+  readonly signal: AbortSignal;
+}
+
+async function runStep(
+  running: Running,
+  planned: PlannedStep,
+  at: StepAt,
+  { seen, signal }: Around,
+): Promise<RunStep> {
+  const { box, canaries, connections } = running;
+  const before = connections.length;
+  const request = {
+    // Of a box it is known that it is one; who installs at home has no such variable.
+    words: at.isElsewhere ? planned.words : ["env", "-u", "CI", ...planned.words],
+    env: at.env,
+    timeoutMs: at.timeoutMs,
+    keep: KEEP,
+    observe: { canaries },
+    ...(planned.folder === "" ? {} : { folder: `${box.workspace}/${planned.folder}` }),
+  };
+  const result = await box.exec(request, signal);
+  const changes = changesSince(seen, await changesSeen(box));
+  const observed = result.observed ?? NOT_OBSERVED;
+  const own = connections.slice(before);
+  const { exit_code, cause, reason, duration_ms, timed_out, leftovers, peak } = result;
+  const step: VetStep = {
+    command: planned.command,
+    what: planned.what,
+    from: planned.from,
+    exit_code,
+    cause,
+    reason,
+    duration_ms,
+    observed,
+    connections: own,
+    changes,
+    peak,
+    output: outputOf(result),
+  };
+  const printed = result.stdout.total + result.stderr.total;
+  const facts = { number: at.number, what: planned.what, cause, reason, timed_out, leftovers, printed };
+  const judgedCause = await limitMet(running, result, step.output, signal);
+  return {
+    step,
+    planned,
+    behaved: { ...facts, output: step.output, cause: judgedCause, observed, connections: own, changes },
+  };
+}
+
+/**
+ * The limit that a step met, where another cause stands before it: a shell goes on after what could not be written,
+ * and who starts processes until there is no room goes on until its time is over.
+ */
+async function limitMet(
+  { box, pids }: Running,
+  { cause, timed_out, peak, exit_code, observed }: ExecResult,
+  output: string,
+  signal: AbortSignal,
+): Promise<Cause | null> {
+  if (FULL.test(output)) return "disk";
+  if (timed_out && peak.pids >= pids) return "pids";
+  const isEnded = exit_code === 0 || cause !== "program" || (observed?.touched ?? null) !== null;
+  return !isEnded && (await isTemporaryFull(box, signal)) ? "disk" : cause;
+}
+
+/** Folders in memory have a size of their own. */
+async function isTemporaryFull(box: OwnedBox, signal: AbortSignal): Promise<boolean> {
+  const words = ["df", "-P", "/tmp", "/dev/shm"];
+  const result = await box.exec({ words, folder: "/", timeoutMs: PROBE_MS, keep: KEEP }, signal);
+  return /\s(?:99|100)%\s/.test(new TextDecoder().decode(result.stdout.head));
+}
+
+const FULL = /No space left on device|\bENOSPC\b|Disk quota exceeded/;
+
+const NOT_OBSERVED: Observed = {
+  by: "none",
+  processes: [],
+  acts: [],
+  missed: { processes: 0, acts: 0 },
+  touched: null,
+  unseen: ["what programs did was not seen: only what they changed, what they reached and how they ended"],
+};
+
+function outputOf({ stdout, stderr }: ExecResult): string {
+  const text = [stdout, stderr]
+    .map(({ head, tail }) => new TextDecoder().decode(tail.length > 0 ? tail : head))
+    .filter((each) => each.trim() !== "")
+    .join("\n");
+  const lines = lastStates(visible(text)).trimEnd().split("\n").slice(-OUTPUT_LINES);
+  return lines.join("\n").slice(-OUTPUT_CHARACTERS);
+}
+
+async function changesSeen(box: OwnedBox): Promise<Map<string, string>> {
+  const seen = new Map<string, string>();
+  for (const { what, kind, mode, path } of (await box.changes()).all)
+    seen.set(path, `${what satisfies Change["what"]} ${kind} ${mode}`);
+  return seen;
+}
+
+/** What is new since then; the former becomes the latter. */
+function changesSince(before: Map<string, string>, now: Map<string, string>): VetStep["changes"] {
+  const lists = { added: [] as string[], modified: [] as string[], deleted: [] as string[] };
+  let more = 0;
+  for (const [path, text] of now) {
+    if (before.get(path) === text) continue;
+    const list = lists[text.slice(0, text.indexOf(" ")) as keyof typeof lists];
+    if (list.length < LISTED) list.push(path);
+    else more += 1;
+  }
+  // What an earlier step had made and this one took away.
+  for (const [path, text] of before)
+    if (!now.has(path) && text.startsWith("added") && lists.deleted.length < LISTED) lists.deleted.push(path);
+  before.clear();
+  for (const [path, text] of now) before.set(path, text);
+  return { ...lists, more };
+}
+
+const PROBE_MS = 20_000;
+const PYTHON_MODULES: ReadonlySet<string> = new Set(["pip", "pytest"]);
+
+/** Which of the programs that steps need are in the image; modules of Python among them. */
+async function programsIn(
+  box: OwnedBox,
+  plan: readonly PlannedStep[],
+  signal: AbortSignal,
+): Promise<ReadonlySet<string>> {
+  const all = (steps: readonly PlannedStep[]): readonly string[] =>
+    steps.flatMap(({ needs, orElse }) => [...needs, ...all(orElse ?? [])]);
+  const wanted = [...new Set(all(plan))];
+  if (wanted.length === 0) return new Set();
+  const programs = wanted.filter((name) => !PYTHON_MODULES.has(name));
+  const modules = wanted.filter((name) => PYTHON_MODULES.has(name));
+  const asking = `python3 -I -c 'import importlib.util as u
+for m in "${modules.join(" ")}".split():
+    u.find_spec(m) and print(m)' 2>/dev/null`;
+  const script = `for p in "$@"; do command -v "$p" >/dev/null 2>&1 && echo "$p"; done
+${modules.length === 0 ? "" : asking}
+true`;
+  const words = ["sh", "-c", script, "sh", ...programs];
+  const result = await box.exec({ words, folder: "/", timeoutMs: PROBE_MS, keep: KEEP }, signal);
+  const found = new TextDecoder().decode(result.stdout.head).split("\n");
+  // A path is looked for where it is: `./gradlew`.
+  return new Set([...found, ...wanted.filter((name) => name.startsWith("./"))]);
+}

@@ -1,0 +1,313 @@
+import { createReadStream } from "node:fs";
+import { lstat, mkdir, readdir, rename } from "node:fs/promises";
+import path from "node:path";
+import { randomBytes } from "node:crypto";
+import type { Finding } from "../../core/behaviour.ts";
+import { errorCode, EXIT, HarnessError } from "../../core/errors.ts";
+import { coversHost, isPreset, parseGrant } from "../../core/grant.ts";
+import type { Connection } from "../../core/network.ts";
+import type { ExecResult, OwnedBox } from "../../core/ports.ts";
+import { visibleLine } from "../../core/visible.ts";
+import { archiveFindings, cloneFindings, isWhole, type Unpacked } from "../../vet/archive-findings.ts";
+import { giveUpLayer, layersIn } from "../../docker/isolation/layer-record.ts";
+import { isAlive, thisProcess } from "../../docker/life/owner.ts";
+import { boxFolders, makeBoxFolder, removeBoxFolder } from "../../docker/life/workspace-folders.ts";
+import { archiveOf } from "../../docker/isolation/workspace-archive.ts";
+import type { Host } from "../host.ts";
+import type { Subject } from "./subject.ts";
+import { UNPACK } from "./unpack-script.ts";
+import { stagingBox, type VetOptions } from "./vet-box.ts";
+
+/**
+ * What has to be unpacked or cloned first lies below the cache while it is looked at: `<cache>/vet/boxes/<id>/tree`. A box
+ * makes it, in a layer of its own; it goes at the end, after a kill at the next start.
+ */
+export interface Staged extends AsyncDisposable {
+  readonly tree: string;
+  readonly commit: string | null;
+  readonly findings: readonly Finding[];
+  /** Why nothing of it is run; null where it is. */
+  readonly notRun: string | null;
+}
+
+type Wanted = Exclude<Subject, { readonly kind: "folder" }>;
+
+interface Filled {
+  readonly commit: string | null;
+  readonly findings: readonly Finding[];
+  readonly notRun: string | null;
+}
+
+export async function stage(options: VetOptions, wanted: Wanted, signal: AbortSignal): Promise<Staged> {
+  if (wanted.kind === "archive")
+    return staged(options, { granted: [], fill: (box) => unpacked(box, wanted.path, signal) }, signal);
+  const refused: Connection[] = [];
+  const onConnection = (one: Connection): void => {
+    if (one.verdict === "denied") refused.push(one);
+  };
+  const fill = async (box: OwnedBox): Promise<Filled> => {
+    const filled = await cloned(box, wanted, signal).catch((thrown: unknown) => {
+      throw ledAway(wanted, refused, thrown);
+    });
+    return { ...filled, findings: cloneFindings(refused.map(({ host, port }) => `${host}:${port}`)) };
+  };
+  return staged(options, { granted: grantsFor(wanted, options), fill, onConnection }, signal);
+}
+
+interface Filling {
+  readonly granted: readonly string[];
+  readonly fill: (box: OwnedBox) => Promise<Filled>;
+  readonly onConnection?: (connection: Connection) => void;
+}
+
+export async function staged(
+  options: VetOptions,
+  { granted, fill, onConnection = () => undefined }: Filling,
+  signal: AbortSignal,
+): Promise<Staged> {
+  const { host } = options;
+  await using place = await makePlace(host);
+  const keep = `${LAYER}${path.basename(place.folder)}`;
+  const filled = await (async (): Promise<Filled> => {
+    const workspace = path.join(place.folder, "empty");
+    await using box = await stagingBox(options, { workspace, keep, granted, onConnection }, signal);
+    return await fill(box);
+  })();
+  signal.throwIfAborted();
+  const tree = path.join(place.folder, "tree");
+  await rename(path.join(layersIn(host.places.state), keep, "upper", "tree"), tree).catch(
+    (thrown: unknown) => {
+      if (errorCode(thrown) !== "EXDEV") throw thrown;
+      throw new HarnessError(
+        EXIT.sandbox,
+        `${host.places.cache} and ${host.places.state} lie on different file systems`,
+        "XDG_CACHE_HOME and XDG_STATE_HOME on one file system",
+        thrown,
+      );
+    },
+  );
+  const only = await onlyFolder(tree);
+  const kept = place.move();
+  return { ...filled, tree: only, [Symbol.asyncDispose]: () => kept[Symbol.asyncDispose]() };
+}
+
+const LAYER = "vet-";
+
+interface StagingPlace extends AsyncDisposable {
+  readonly folder: string;
+  /** It is not removed here any more, but by what this gives. */
+  readonly move: () => AsyncDisposable;
+}
+
+/** Places of processes that are gone are removed first. */
+async function makePlace(host: Host): Promise<StagingPlace> {
+  const root = path.join(host.places.cache, "vet");
+  await sweep(host, root);
+  const id = randomBytes(8).toString("hex");
+  const folder = await makeBoxFolder(root, id, await thisProcess());
+  const empty = path.join(folder, "empty");
+  await mkdir(empty);
+  const remove = async (): Promise<void> => {
+    await giveUpLayer(host.places.state, `${LAYER}${id}`);
+    await removeBoxFolder({ path: folder, id });
+  };
+  const state = { moved: false };
+  return {
+    folder,
+    move: () => {
+      state.moved = true;
+      return { [Symbol.asyncDispose]: remove };
+    },
+    [Symbol.asyncDispose]: async () => {
+      if (!state.moved) await remove();
+    },
+  };
+}
+
+async function sweep({ places }: Host, root: string): Promise<void> {
+  for (const folder of await boxFolders(root)) {
+    if (folder.owner === undefined || (await isAlive(folder.owner))) continue;
+    await giveUpLayer(places.state, `${LAYER}${folder.id}`).catch(() => undefined);
+    await removeBoxFolder(folder).catch(() => undefined);
+  }
+}
+
+/** Most archives hold one folder with all that is in them. */
+async function onlyFolder(tree: string): Promise<string> {
+  const names = (await readdir(tree)).filter((name) => name !== "pax_global_header");
+  const [only] = names;
+  if (names.length !== 1 || only === undefined || only === ".git") return tree;
+  const below = path.join(tree, only);
+  return (await lstat(below)).isDirectory() ? below : tree;
+}
+
+const MiB = 2 ** 20;
+const MOST_BYTES = 1024 * MiB;
+const MOST_ENTRIES = 200_000;
+const MOST_PACKED = 1024 * MiB;
+const UNPACK_MS = 120_000;
+const KEEP = { head: 512 * 1024, tail: 16 * 1024 };
+
+type Told = Unpacked & { readonly error?: string };
+
+async function unpacked(box: OwnedBox, file: string, signal: AbortSignal): Promise<Filled> {
+  const { size } = await lstat(file);
+  if (size > MOST_PACKED) throw unreadable(file, "it is larger than 1 GiB");
+  const limits = [MOST_BYTES, MOST_ENTRIES].map(String);
+  const words = ["python3", "-I", "-c", UNPACK, `${box.workspace}/tree`, ...limits];
+  const input = createReadStream(file);
+  const result = await box.exec({ words, timeoutMs: UNPACK_MS, keep: KEEP, input }, signal);
+  signal.throwIfAborted();
+  const told = result.timed_out ? TOO_LONG : parsed(result);
+  if (told === undefined) throw unreadable(file, lastLine(result) ?? result.reason);
+  if (told.error !== undefined) throw unreadable(file, told.error);
+  const notRun = isWhole(told) ? null : "only a part of the archive was unpacked";
+  return { commit: null, findings: archiveFindings(told), notRun };
+}
+
+const TOO_LONG: Told = { entries: 0, bytes: 0, packed: 0, stopped: "time", left_out: [] };
+
+function parsed(result: ExecResult): Told | undefined {
+  const line = new TextDecoder().decode(result.stdout.head).trim().split("\n").at(-1) ?? "";
+  try {
+    return JSON.parse(line) as Told;
+  } catch {
+    return undefined;
+  }
+}
+
+const lastLine = ({ stderr }: ExecResult): string | undefined => {
+  const text = new TextDecoder()
+    .decode(stderr.lost > 0 || stderr.tail.length > 0 ? stderr.tail : stderr.head)
+    .trim();
+  const last = text.split("\n").findLast((line) => line.trim() !== "");
+  return last === undefined ? undefined : visibleLine(last);
+};
+
+const unreadable = (file: string, why: string): HarnessError =>
+  new HarnessError(
+    EXIT.usage,
+    `${file} cannot be unpacked: ${why}`,
+    "a folder, or an archive: zip, tar, tar.gz, tar.bz2, tar.xz, tar.zst",
+  );
+
+type Git = Extract<Subject, { readonly kind: "git" }>;
+
+/** Exactly the host that is cloned from, for reading; private where the user granted it so. */
+function grantsFor({ from }: Git, { settings }: VetOptions): readonly string[] {
+  if ("path" in from) return [];
+  const { hostname, port, protocol } = from.url;
+  const host = hostname.replace(/^\[|\]$/g, "");
+  const own = settings.allow_domains.filter((text) => !isPreset(text)).map((text) => parseGrant(text));
+  const isPrivate = own.some((grant) => grant.private && coversHost(grant, host));
+  if (protocol === "http:" && !isPrivate)
+    throw new HarnessError(
+      EXIT.usage,
+      `${from.url.href}: without TLS anybody on the way could change it`,
+      "its https:// address",
+    );
+  const ports = port === "" ? (protocol === "http:" ? "80" : "443") : port;
+  return [`git=${hostname}:${ports}${isPrivate ? ":private" : ""}`];
+}
+
+/** Why a clone failed, where the network was in the way: only the host that was named is reached. */
+function ledAway({ from }: Git, refused: readonly Connection[], thrown: unknown): unknown {
+  const first = refused[0];
+  if (first === undefined || "path" in from || !(thrown instanceof HarnessError)) return thrown;
+  const { url } = from;
+  const host = visibleLine(first.host);
+  const isSame = first.host === url.hostname.replace(/^\[|\]$/g, "");
+  const port = String(first.port) === (url.port || (url.protocol === "http:" ? "80" : "443"));
+  return isSame && port
+    ? new HarnessError(EXIT.usage, `${url.href}: ${visibleLine(first.reason)}`, thrown.remedy, thrown)
+    : new HarnessError(
+        EXIT.usage,
+        `${url.href} leads on to ${host}:${first.port}, which was not named and was not reached`,
+        "if that is where you want it from: its address there",
+        thrown,
+      );
+}
+
+const CLONE_MS = 300_000;
+
+/** Nothing that a repository brings is obeyed: no hooks, templates, submodules or filters, and no other protocol. */
+export const SAFE_GIT: Readonly<Record<string, string>> = {
+  GIT_CONFIG_NOSYSTEM: "1",
+  GIT_CONFIG_GLOBAL: "/dev/null",
+  GIT_TERMINAL_PROMPT: "0",
+  GIT_LFS_SKIP_SMUDGE: "1",
+  GIT_ASKPASS: "/bin/false",
+  // Nothing in the box serves: also a loopback address is one of the host's, by its grant.
+  NO_PROXY: "",
+  no_proxy: "",
+};
+
+export const GIT = [
+  "/usr/bin/git",
+  ..."core.hooksPath=/dev/null core.fsmonitor=false submodule.recurse=false credential.helper= core.attributesFile=/dev/null"
+    .split(" ")
+    .flatMap((setting) => ["-c", setting]),
+] as const;
+
+async function cloned(box: OwnedBox, { from, ref }: Git, signal: AbortSignal): Promise<Filled> {
+  const source = "path" in from ? await taken(box, from.path, signal) : from.url.href;
+  const tree = `${box.workspace}/tree`;
+  const isCommit = ref !== null && /^[0-9a-f]{40}$/.test(ref);
+  const branch = ref === null || isCommit ? [] : ["--branch", ref];
+  const words = [
+    ..."clone --quiet --template= --no-hardlinks --no-recurse-submodules --single-branch".split(" "),
+    ...branch,
+    ...(isCommit ? ["--no-checkout"] : []),
+  ];
+  const all = (): Promise<string> => git(box, [...words, "--", source, tree], signal);
+  if (isCommit || "path" in from) await all();
+  else
+    await git(box, [...words, "--depth", "1", "--", source, tree], signal).catch((thrown: unknown) => {
+      // A server that only has files cannot give a part.
+      if (thrown instanceof HarnessError && thrown.message.includes("shallow capabilities")) return all();
+      throw thrown;
+    });
+  if (isCommit) {
+    await git(box, ["-C", tree, "fetch", "--quiet", "--no-recurse-submodules", "origin", ref], signal);
+    await git(box, ["-C", tree, "checkout", "--quiet", "--detach", ref], signal);
+  }
+  const commit = (await git(box, ["-C", tree, "rev-parse", "HEAD"], signal)).trim();
+  return { commit: /^[0-9a-f]{40,64}$/.test(commit) ? commit : null, findings: [], notRun: null };
+}
+
+/** The repository's git directory, as a stream into the box. */
+export async function taken(box: OwnedBox, folder: string, signal: AbortSignal): Promise<string> {
+  const inner = path.join(folder, ".git");
+  const found = await lstat(inner).catch(() => undefined);
+  const root = found?.isDirectory() === true ? inner : folder;
+  if ((await lstat(root).catch(() => undefined)) === undefined)
+    throw new HarnessError(EXIT.usage, `there is no repository ${folder}`, "harness vet FOLDER");
+  const input = archiveOf(root, "source.git", () => undefined);
+  const words = ["tar", "-x", "--no-same-owner", "-C", box.workspace];
+  const result = await box.exec({ words, timeoutMs: UNPACK_MS, keep: KEEP, input }, signal);
+  signal.throwIfAborted();
+  if (result.exit_code !== 0)
+    throw new HarnessError(
+      EXIT.usage,
+      `${folder} cannot be taken into the box: ${lastLine(result) ?? result.reason}`,
+      "",
+    );
+  return `file://${box.workspace}/source.git`;
+}
+
+/** Standard output of git in the box; its failure is the user's to see. */
+export async function git(box: OwnedBox, words: readonly string[], signal: AbortSignal): Promise<string> {
+  const env = { ...SAFE_GIT, GIT_ALLOW_PROTOCOL: "https:http:file" };
+  const result = await box.exec(
+    { words: [...GIT, ...words], env, timeoutMs: CLONE_MS, keep: { head: 8 * MiB, tail: 16 * 1024 } },
+    signal,
+  );
+  signal.throwIfAborted();
+  if (result.exit_code === 0) return new TextDecoder().decode(result.stdout.head);
+  const why = lastLine(result) ?? result.reason;
+  throw new HarnessError(
+    EXIT.usage,
+    `git ${words.find((word) => !word.startsWith("-")) ?? ""}: ${why}`,
+    "is the address right, and public? a private repository: clone it yourself, then vet its .git folder",
+  );
+}

@@ -1,0 +1,120 @@
+import type { Settings } from "../../config/settings-schema.ts";
+import { isPreset } from "../../core/grant.ts";
+import type { Connection } from "../../core/network.ts";
+import type { OwnedBox } from "../../core/ports.ts";
+import { EXIT, HarnessError } from "../../core/errors.ts";
+import { ROOT_OWNED } from "../../docker/box/box-workspace.ts";
+import { openBoxFor } from "../box-access.ts";
+import type { Host } from "../host.ts";
+
+/** The boxes in which a repository is fetched, unpacked and tried: the user's settings, and of the repository's none. */
+
+export interface VetOptions {
+  readonly host: Host;
+  /** The user's own, with what the flags say; what it grants is what the flags grant. */
+  readonly settings: Settings;
+  readonly runtime: string | null;
+  /** For all steps together. */
+  readonly maxMs: number;
+  readonly warn: (text: string) => void;
+  /** What is being done, for whoever waits. */
+  readonly onProgress: (text: string) => void;
+}
+
+const GiB = 2 ** 30;
+/** What a step may fill of the disk, and what has to stay free. */
+const BUDGET = { growth: 4 * GiB, floor: GiB, inodes: 50_000 };
+/** Enough for compilers; a fork bomb ends sooner. */
+const MOST_PIDS = 256;
+
+export const mostPids = ({ pids }: Pick<Settings, "pids">): number => Math.min(pids, MOST_PIDS);
+
+const NO_GIT_PRESET = "git";
+
+export function refuseGrants({ allow_domains: granted }: Pick<Settings, "allow_domains">): void {
+  if (!granted.includes(NO_GIT_PRESET)) return;
+  throw new HarnessError(
+    EXIT.usage,
+    "--allow-domain git means the remotes that the repository itself names",
+    "name the host: --allow-domain git=github.com",
+  );
+}
+
+/** A box over the folder, in a layer: the folder stays as it is. */
+export function stepsBox(
+  { host, settings, runtime, warn }: VetOptions,
+  workspace: string,
+  onConnection: (connection: Connection) => void,
+  signal: AbortSignal,
+): Promise<OwnedBox> {
+  const shape: Settings = {
+    ...settings,
+    mode: "workspace-write",
+    isolation: settings.isolation === "copy" ? "copy" : "overlay",
+    secrets: {},
+    env: settings.env ?? "none",
+    pids: mostPids(settings),
+  };
+  const opening = {
+    host,
+    settings: shape,
+    workspace,
+    runtime,
+    watchChanges: true,
+    keep: null,
+    budget: BUDGET,
+  };
+  return openBoxFor({ ...opening, warn: quietOfRoot(warn), onConnection }, signal);
+}
+
+/** A box over an empty folder, whose layer is kept: what it unpacks or clones is found there. */
+export function stagingBox(
+  { host, settings, warn }: VetOptions,
+  {
+    workspace,
+    keep,
+    granted,
+    onConnection,
+  }: {
+    readonly workspace: string;
+    readonly keep: string;
+    readonly granted: readonly string[];
+    readonly onConnection: (connection: Connection) => void;
+  },
+  signal: AbortSignal,
+): Promise<OwnedBox> {
+  const shape: Settings = {
+    ...settings,
+    mode: "workspace-write",
+    isolation: "overlay",
+    secrets: {},
+    env: "none",
+    image: null,
+    allow_domains: [...granted],
+    install_scripts: [],
+  };
+  const opening = {
+    host,
+    settings: shape,
+    workspace,
+    runtime: null,
+    watchChanges: false,
+    keep,
+    budget: BUDGET,
+  };
+  return openBoxFor({ ...opening, warn: quietOfRoot(warn), onConnection }, signal);
+}
+
+/** Presets among what was granted. */
+export const presetsIn = ({ allow_domains: granted }: Pick<Settings, "allow_domains">): ReadonlySet<string> =>
+  new Set(
+    granted.flatMap((text) => {
+      const [word = ""] = text.split("=");
+      return isPreset(word) ? [word] : [];
+    }),
+  );
+
+const quietOfRoot =
+  (warn: (text: string) => void) =>
+  (text: string): void =>
+    text === ROOT_OWNED ? undefined : warn(text);

@@ -1,0 +1,189 @@
+import { lstat, readFile, realpath } from "node:fs/promises";
+import path from "node:path";
+import type { VetComparison, VetReport } from "../../core/behaviour.ts";
+import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import type { OwnedBox } from "../../core/ports.ts";
+import { FolderTree } from "../../platform/folder-tree.ts";
+import { compareReports } from "../../vet/compare-reports.ts";
+import { changesBetween, type TreeFacts } from "../../vet/look/changes-between.ts";
+import { lookAt } from "../../vet/look/look-at.ts";
+import { touches } from "../../vet/touched-steps.ts";
+import { git, staged, taken } from "./staging.ts";
+import type { VetOptions } from "./vet-box.ts";
+import { lockFiles, locksCompared } from "./vet-locks.ts";
+import { obeysIn, reportOf, tryTree, vetWithFacts } from "./vet-repository.ts";
+
+/** What changes from one version of a repository to another: two of them, two locks, two reports, or two commits of one. */
+
+interface Side {
+  readonly report: VetReport;
+  /** Of its tree; a saved answer has none. */
+  readonly facts: TreeFacts | undefined;
+}
+
+/** Each is looked at and run, or read where it is a lock or the saved answer of `--json`; what is new decides. */
+export async function vetCompared(
+  options: VetOptions,
+  [one, other]: readonly [string, string],
+  signal: AbortSignal,
+): Promise<VetComparison> {
+  const locks = await lockFiles([one, other]);
+  if (locks !== undefined) return locksCompared(locks, signal);
+  const sideOf = async (name: string): Promise<Side> => {
+    const report = await savedReport(name);
+    return report === undefined
+      ? vetWithFacts(options, { name, command: null }, signal)
+      : { report, facts: undefined };
+  };
+  const [before, after] = [await sideOf(one), await sideOf(other)];
+  if (before.facts !== undefined && after.facts !== undefined)
+    return compareReports(before.report, after.report, changesBetween(before.facts, after.facts));
+  const told = compareReports(before.report, after.report);
+  return { ...told, unseen: [...told.unseen, SAVED] };
+}
+
+const SAVED =
+  "of a saved answer only its findings and commands are compared: not the entries of locks, their integrity and hosts, nor the files that the host obeys";
+
+const MAX_REPORT = 256 * 2 ** 20;
+
+/** Undefined where it is none. */
+async function savedReport(name: string): Promise<VetReport | undefined> {
+  const stats = await lstat(name).catch(() => undefined);
+  if (stats?.isFile() !== true || stats.size > MAX_REPORT || !name.endsWith(".json")) return undefined;
+  try {
+    const value = JSON.parse(await readFile(name, "utf8")) as Partial<VetReport> | null;
+    const isReport =
+      Array.isArray(value?.findings) &&
+      Array.isArray(value.steps) &&
+      Array.isArray(value.unseen) &&
+      typeof value.verdict === "string" &&
+      typeof value.repository === "object";
+    if (isReport) return value as VetReport;
+  } catch (thrown) {
+    throw notSaved(name, reasonOf(thrown), thrown);
+  }
+  throw notSaved(name, "it is no answer of harness vet --json, and no lock that is known");
+}
+
+const notSaved = (name: string, why: string, cause?: unknown): HarnessError =>
+  new HarnessError(EXIT.usage, `${name}: ${why}`, "harness vet --json REPO > report.json", cause);
+
+interface DiffWanted {
+  /** `BASE..HEAD`, `BASE...HEAD` for what HEAD brings since they parted, or `BASE`. */
+  readonly range: string;
+  readonly name: string;
+}
+
+interface Ends {
+  readonly base: string;
+  readonly head: string;
+  readonly changed: readonly string[];
+}
+
+/** Both trees are taken in the box, from the repository's objects alone; of the later one what the change touches is run. */
+export async function vetDiff(
+  options: VetOptions,
+  { range, name }: DiffWanted,
+  signal: AbortSignal,
+): Promise<VetReport> {
+  const started = performance.now();
+  const [from, to, apart] = endsOf(range);
+  const folder = await realpath(name).catch((thrown: unknown) => {
+    throw new HarnessError(
+      EXIT.usage,
+      `${name}: ${reasonOf(thrown)}`,
+      "harness vet --diff main..HEAD FOLDER",
+      thrown,
+    );
+  });
+  options.onProgress("taking both commits");
+  const ends: { found?: Ends } = {};
+  const fill = async (box: OwnedBox) => {
+    ends.found = await takeBoth(box, { folder, from, to, apart }, signal);
+    return { commit: ends.found.head, findings: [], notRun: null };
+  };
+  await using both = await staged(options, { granted: [], fill }, signal);
+  const { base, head, changed } = ends.found ?? { base: "", head: "", changed: [] };
+  const [before, after] = [path.join(both.tree, "base"), path.join(both.tree, "head")];
+  const looked = await lookAt(new FolderTree(before), { signal, obeys: obeysIn(before) });
+  const tried = await tryTree(
+    options,
+    {
+      tree: after,
+      staged: { commit: head, notRun: changed.length === 0 ? "nothing differs" : null },
+      command: null,
+      chooses: (step) => touches(step, changed),
+    },
+    signal,
+  );
+  const findings = changesBetween(looked.facts, tried.looked.facts);
+  const untouched = `only what the change from ${base.slice(0, 12)} touches was run: ${changed.length} files differ`;
+  return reportOf({
+    ...tried,
+    looked: { ...tried.looked, findings },
+    unseen: [untouched, ...tried.unseen],
+    options,
+    kind: "git",
+    name: `${name} ${range}`,
+    staged: undefined,
+    started,
+  });
+}
+
+function endsOf(range: string): readonly [from: string, to: string, apart: boolean] {
+  const [, from = "", dots = "", to = ""] = /^(.+?)(?:(\.{2,3})(.*))?$/s.exec(range) ?? [];
+  for (const name of [from, to])
+    if (!/^(?!-)[\w./@{}^~+-]{0,200}$/.test(name))
+      throw new HarnessError(
+        EXIT.usage,
+        `${JSON.stringify(name)} names no commit`,
+        "harness vet --diff main..HEAD",
+      );
+  return [from, to === "" ? "HEAD" : to, dots === "..."];
+}
+
+interface Taking {
+  readonly folder: string;
+  readonly from: string;
+  readonly to: string;
+  readonly apart: boolean;
+}
+
+/** Into `tree/base` and `tree/head`. Nothing that the repository's own settings say counts: its objects alone are used. */
+async function takeBoth(
+  box: OwnedBox,
+  { folder, from, to, apart }: Taking,
+  signal: AbortSignal,
+): Promise<Ends> {
+  await taken(box, folder, signal);
+  const source = `--git-dir=${box.workspace}/source.git`;
+  const commitAt = async (name: string): Promise<string> =>
+    (
+      await git(box, [source, "rev-parse", "--verify", "--end-of-options", `${name}^{commit}`], signal)
+    ).trim();
+  const head = await commitAt(to);
+  const own = `${box.workspace}/own.git`;
+  await git(box, ["init", "--quiet", "--bare", "--template=", own], signal);
+  const script = `mkdir -p ${quoted(`${own}/objects/info`)} ${quoted(`${box.workspace}/tree/base`)} ${quoted(`${box.workspace}/tree/head`)} && echo ${quoted(`${box.workspace}/source.git/objects`)} > ${quoted(`${own}/objects/info/alternates`)} && { [ ! -f ${quoted(`${box.workspace}/source.git/shallow`)} ] || cp ${quoted(`${box.workspace}/source.git/shallow`)} ${quoted(own)}/; }`;
+  await box.exec({ words: ["sh", "-c", script], timeoutMs: 20_000, keep: { head: 4096, tail: 0 } }, signal);
+  const at = `--git-dir=${own}`;
+  const first = await commitAt(from);
+  const base = apart ? (await git(box, [at, "merge-base", first, head], signal)).trim() : first;
+  for (const [commit, name] of [
+    [base, "base"],
+    [head, "head"],
+  ] as const) {
+    const place = [at, `--work-tree=${box.workspace}/tree/${name}`];
+    await git(box, [...place, "read-tree", commit], signal);
+    await git(box, [...place, "checkout-index", "--all", "--force", "--quiet"], signal);
+  }
+  const names = await git(
+    box,
+    [at, "diff-tree", "-r", "-z", "--no-renames", "--name-only", base, head],
+    signal,
+  );
+  return { base, head, changed: names.split("\0").filter((each) => each !== "") };
+}
+
+const quoted = (text: string): string => `'${text.replaceAll("'", String.raw`'\''`)}'`;

@@ -1,0 +1,139 @@
+import { lstat, stat } from "node:fs/promises";
+import path from "node:path";
+import { verdictOf, type VetComparison, type VetReport, VET_EXIT } from "../../core/behaviour.ts";
+import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import type { LookedAtTree } from "../../core/looked-at.ts";
+import { readRegular, TooLargeError } from "../../platform/safe-files.ts";
+import { compareReports } from "../../vet/compare-reports.ts";
+import { MAX_LOCK } from "../../vet/locks/lock-entry.ts";
+import {
+  brokenLock,
+  type LockForm,
+  lockFormNamed,
+  lockFormOf,
+  usualName,
+} from "../../vet/locks/lock-forms.ts";
+import { changesBetween } from "../../vet/look/changes-between.ts";
+import { type Looked, lookAt } from "../../vet/look/look-at.ts";
+
+/** Two locks of one kind, compared without any command: what the later one has installed that the earlier one had not. */
+
+interface LockFile {
+  /** As the user named it. */
+  readonly name: string;
+  readonly form: LockForm;
+  readonly bytes: Buffer;
+}
+
+type Both<T> = readonly [T, T];
+
+const EXAMPLE = "harness vet --compare old/package-lock.json new/package-lock.json";
+
+const refused = (message: string, cause?: unknown): HarnessError =>
+  new HarnessError(EXIT.usage, message, EXAMPLE, cause);
+
+/** Undefined where neither is a lock; one alone, two kinds and what cannot be read to its end are refused. */
+export async function lockFiles([one, other]: Both<string>): Promise<Both<LockFile> | undefined> {
+  const [before, after] = [await lockFile(one), await lockFile(other)];
+  if (before === undefined && after === undefined) return undefined;
+  if (before === undefined || after === undefined) {
+    const [lock, not] = before === undefined ? [after, one] : [before, other];
+    const kind = lock === undefined ? "" : usualName(lock.form);
+    throw refused(
+      `${lock?.name ?? ""} is a lock (${kind}), and ${not} ${await whatElse(not)}: a lock is compared with a lock`,
+    );
+  }
+  if (before.form !== after.form)
+    throw refused(
+      `${one} is a lock of one kind (${usualName(before.form)}), ${other} of another (${usualName(after.form)})`,
+    );
+  return [before, after];
+}
+
+async function whatElse(name: string): Promise<string> {
+  const stats = await stat(name).catch(() => undefined);
+  if (stats !== undefined)
+    return stats.isDirectory() ? "is a folder" : stats.isFile() ? "is none that is known" : "is no file";
+  return /^[a-z][a-z0-9+.-]*:\/\//i.test(name) ? "is an address" : "is not there";
+}
+
+async function lockFile(name: string): Promise<LockFile | undefined> {
+  const lower = path.basename(name).toLowerCase();
+  const stats = await stat(name).catch(() => undefined);
+  if (stats?.isFile() !== true) {
+    const isNamed = lockFormNamed(lower) !== undefined && stats?.isDirectory() !== true;
+    // A pipe or a link that leads nowhere is not waited for.
+    if (isNamed && (await lstat(name).catch(() => undefined)) !== undefined)
+      throw refused(`${name} is no file`);
+    return undefined;
+  }
+  const bytes = await bytesOf(name, lockFormNamed(lower) !== undefined);
+  if (bytes === undefined) return undefined;
+  const text = bytes.includes(0) ? undefined : bytes.toString("utf8");
+  const form = text === undefined ? lockFormNamed(lower) : lockFormOf(lower, text);
+  if (form === undefined) return undefined;
+  const broken = text === undefined ? "it is no text" : brokenLock(form, text);
+  if (broken !== undefined) throw refused(`${name} is no whole ${usualName(form)}: ${broken}`);
+  return { name, form, bytes };
+}
+
+/** Undefined for what is no lock, as far as its name tells, and cannot be read as one. */
+async function bytesOf(name: string, isLock: boolean): Promise<Buffer | undefined> {
+  try {
+    return await readRegular(name, { links: "follow", max: MAX_LOCK });
+  } catch (thrown) {
+    if (!isLock) return undefined;
+    const why =
+      thrown instanceof TooLargeError
+        ? `it has more than ${MAX_LOCK / 2 ** 20} MiB`
+        : errorCode(thrown) === "EACCES"
+          ? "it may not be read by you"
+          : reasonOf(thrown);
+    throw refused(`${name}: ${why}`, thrown);
+  }
+}
+
+const NOT_SEEN =
+  "nothing was run, and no package was fetched: only what the two locks say was compared, not what the packages hold";
+
+export async function locksCompared(
+  [before, after]: Both<LockFile>,
+  signal: AbortSignal,
+): Promise<VetComparison> {
+  // Under one name, so that an entry that is in both is known again.
+  const own = path.basename(after.name);
+  const as = lockFormNamed(own.toLowerCase()) === after.form ? own : usualName(after.form);
+  const looking = (lock: LockFile): Promise<Looked> =>
+    lookAt(treeOf(as, lock.bytes), { signal, obeys: () => undefined });
+  const [was, is] = [await looking(before), await looking(after)];
+  return compareReports(reportOf(before, was), reportOf(after, is), changesBetween(was.facts, is.facts));
+}
+
+/** A tree with nothing in it but the lock. */
+function treeOf(name: string, bytes: Buffer): LookedAtTree {
+  return {
+    async *entries(signal) {
+      await Promise.resolve();
+      signal.throwIfAborted();
+      yield { path: name, kind: "file", mode: 0o644, size: bytes.length };
+    },
+    read: (file, limit, from = 0) =>
+      Promise.resolve(file === name ? bytes.subarray(from, from + limit) : undefined),
+  };
+}
+
+function reportOf({ name, bytes }: LockFile, { findings }: Looked): VetReport {
+  const verdict = verdictOf(findings);
+  return {
+    verdict,
+    exit_code: VET_EXIT[verdict],
+    repository: { name, kind: "lock", commit: null, files: 1, bytes: bytes.length },
+    findings,
+    steps: [],
+    granted: [],
+    runtime: "none",
+    unseen: [NOT_SEEN],
+    took_ms: 0,
+    own_ms: 0,
+  };
+}

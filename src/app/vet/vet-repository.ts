@@ -1,0 +1,291 @@
+import { readdir } from "node:fs/promises";
+import path from "node:path";
+import {
+  type Canary,
+  type Finding,
+  verdictOf,
+  type VetReport,
+  VET_EXIT,
+  type Weight,
+} from "../../core/behaviour.ts";
+import type { Connection } from "../../core/network.ts";
+import type { OwnedBox } from "../../core/ports.ts";
+import { CANARY_ENV, plantCanaries } from "../../docker/box/canaries.ts";
+import { projectFiles } from "../../docker/environments/project-files.ts";
+import { FolderTree } from "../../platform/folder-tree.ts";
+import { readRegularHead } from "../../platform/safe-files.ts";
+import { handoffOf } from "../../policy/handoff-paths.ts";
+import { placeOf } from "../../policy/paths/path-place.ts";
+import { judgeActs, type JudgedAround } from "../../vet/judge-acts.ts";
+import type { TreeFacts } from "../../vet/look/changes-between.ts";
+import { type Looked, lookAt } from "../../vet/look/look-at.ts";
+import { type PlannedStep, planSteps, type ProjectPlace, STAND_INS } from "../../vet/step-plan.ts";
+import { projectCheck } from "../run/project-check.ts";
+import { clockAhead, differing, newIn, runAgain, runPastCanaries } from "./run-again.ts";
+import { type RunStep, runSteps } from "./run-steps.ts";
+import { PYTHON_STAND_INS } from "./stand-ins.ts";
+import { GIT, SAFE_GIT, stage, type Staged } from "./staging.ts";
+import { type Subject, subjectNamed } from "./subject.ts";
+import { mostPids, presetsIn, refuseGrants, stepsBox, type VetOptions } from "./vet-box.ts";
+
+/** What would this repository do? It is looked at, then its commands are run in a box that is nobody's, and judged. */
+
+export interface VetWanted {
+  readonly name: string;
+  /** The user's own command in the place of those that are found. */
+  readonly command: readonly string[] | null;
+}
+
+export async function vetRepository(
+  options: VetOptions,
+  wanted: VetWanted,
+  signal: AbortSignal,
+): Promise<VetReport> {
+  const { report } = await vetWithFacts(options, wanted, signal);
+  return report;
+}
+
+/** With what its tree is compared by. */
+export async function vetWithFacts(
+  options: VetOptions,
+  wanted: VetWanted,
+  signal: AbortSignal,
+): Promise<{ readonly report: VetReport; readonly facts: TreeFacts }> {
+  const started = performance.now();
+  refuseGrants(options.settings);
+  const subject = await subjectNamed(wanted.name);
+  options.onProgress(
+    subject.kind === "archive" ? "unpacking" : subject.kind === "git" ? "cloning" : "looking",
+  );
+  await using stack = new AsyncDisposableStack();
+  const staged = subject.kind === "folder" ? undefined : stack.use(await stage(options, subject, signal));
+  const tree = staged?.tree ?? (subject as Extract<Subject, { readonly kind: "folder" }>).path;
+  const tried = await tryTree(options, { tree, staged, command: wanted.command }, signal);
+  const report = reportOf({ ...tried, options, kind: subject.kind, name: wanted.name, staged, started });
+  return { report, facts: tried.looked.facts };
+}
+
+interface Trying {
+  readonly tree: string;
+  readonly staged: Pick<Staged, "notRun" | "commit"> | undefined;
+  readonly command: readonly string[] | null;
+  /** Of the planned commands, which are run; all when left out. */
+  readonly chooses?: (step: PlannedStep) => boolean;
+}
+
+interface Tried {
+  readonly looked: Looked;
+  readonly judged: readonly Finding[];
+  readonly steps: readonly RunStep[];
+  readonly unseen: readonly string[];
+  readonly commit: string | null;
+}
+
+export async function tryTree(
+  options: VetOptions,
+  { tree, staged, command, chooses = () => true }: Trying,
+  signal: AbortSignal,
+): Promise<Tried> {
+  const obeys = obeysIn(tree);
+  const looking = lookAt(new FolderTree(tree), { signal, obeys });
+  looking.catch(() => undefined);
+  if (staged !== undefined && staged.notRun !== null)
+    return {
+      looked: await looking,
+      judged: [],
+      steps: [],
+      unseen: [`nothing was run: ${staged.notRun}`],
+      commit: staged.commit,
+    };
+  const planning = command === null ? plannedIn(tree, options) : Promise.resolve([givenStep(command)]);
+  planning.catch(() => undefined);
+  const connections: Connection[] = [];
+  await using box = await stepsBox(options, tree, (one) => connections.push(one), signal);
+  const plan = (await planning).filter(chooses);
+  const looked = await looking;
+  const [canaries, commit] = await Promise.all([
+    preparedIn(box, plan),
+    staged?.commit ?? commitIn(box, signal),
+  ]);
+  const running = {
+    box,
+    canaries,
+    timeoutMs: options.settings.timeout,
+    pids: mostPids(options.settings),
+    until: performance.now() + options.maxMs,
+    env: stepVariables(options),
+    connections,
+    onProgress: options.onProgress,
+  };
+  // Made beside the first commands, for those that are run a second time.
+  const clock = command === null && plan.length > 0 ? clockAhead(box, signal) : Promise.resolve(false);
+  clock.catch(() => undefined);
+  const first = await runSteps(running, plan, signal);
+  const around: JudgedAround = {
+    workspace: box.workspace,
+    home: HOME,
+    files: looked.files,
+    obeys,
+    placeOf: (file, op) => placeOf(file, op, { workspace: box.workspace, home: HOME }),
+  };
+  const judged = first.ran.flatMap(({ behaved }) => judgeActs(behaved, around));
+  const past = await runPastCanaries(running, first, signal);
+  const behind = past.flatMap(({ behaved }) => judgeActs(behaved, around));
+  const again = await runAgain(running, { first, number: first.ran.length + past.length, clock }, signal);
+  const more = again.ran.flatMap(({ behaved }) => judgeActs(behaved, around));
+  const known = [...judged, ...newIn(judged, behind)];
+  const steps = [...first.ran, ...past, ...again.ran];
+  const none =
+    plan.length === 0
+      ? ["no command of an ecosystem that is known was found; yours: harness vet REPO -- CMD"]
+      : [];
+  return {
+    looked,
+    judged: [...known, ...differing(known, more)],
+    steps,
+    unseen: [...none, ...first.notRun, ...new Set(steps.flatMap(({ step }) => step.observed.unseen))],
+    commit,
+  };
+}
+
+/** Why the host runs or obeys a path of the tree. */
+export const obeysIn =
+  (tree: string): JudgedAround["obeys"] =>
+  (file) =>
+    handoffOf([{ path: file, what: "added", kind: "file" }], tree)[0];
+
+const HOME = "/home/box";
+
+const givenStep = (words: readonly string[]): PlannedStep => ({
+  words,
+  command: words.join(" "),
+  what: "given",
+  from: null,
+  folder: "",
+  needs: [],
+});
+
+const HEADS = /^(?:[\w.-]+\.sh|pyproject\.toml|hatch_build\.py|build\.py)$/;
+const HEAD_BYTES = 64 * 1024;
+
+async function plannedIn(tree: string, { settings }: VetOptions): Promise<readonly PlannedStep[]> {
+  const [{ files }, top, test] = await Promise.all([
+    projectFiles(tree),
+    readdir(tree, { withFileTypes: true }),
+    projectCheck(tree),
+  ]);
+  const texts = new Map<string, Map<string, string>>([["", new Map()]]);
+  for (const { name } of top.filter((entry) => entry.isFile())) texts.get("")?.set(name, "");
+  for (const { path: file, text } of files) {
+    const folder = path.dirname(file) === "." ? "" : path.dirname(file);
+    texts.set(folder, (texts.get(folder) ?? new Map<string, string>()).set(path.basename(file), text));
+  }
+  for (const [name, text] of texts.get("") ?? [])
+    if (text === "" && HEADS.test(name)) texts.get("")?.set(name, await headOf(path.join(tree, name)));
+  const places = [...texts].map(([folder, names]): ProjectPlace => ({
+    folder,
+    names: new Set(names.keys()),
+    text: (name) => names.get(name) ?? "",
+  }));
+  return planSteps({ places, test, granted: presetsIn(settings) });
+}
+
+async function headOf(file: string): Promise<string> {
+  try {
+    return new TextDecoder().decode(await readRegularHead(file, { links: "refuse", max: HEAD_BYTES }));
+  } catch {
+    return "";
+  }
+}
+
+/** Tools are told that there is no network, so that what still tries one is the repository's own. */
+function stepVariables({ settings }: VetOptions): Readonly<Record<string, string>> {
+  const online = settings.allow_domains.length > 0;
+  return {
+    ...CANARY_ENV,
+    PYTHONPATH: STAND_INS,
+    PYTHONDONTWRITEBYTECODE: "1",
+    npm_config_update_notifier: "false",
+    npm_config_audit: "false",
+    npm_config_fund: "false",
+    npm_config_ignore_scripts: "false",
+    PIP_DISABLE_PIP_VERSION_CHECK: "1",
+    ...(online
+      ? {}
+      : {
+          npm_config_offline: "true",
+          CARGO_NET_OFFLINE: "true",
+          GOPROXY: "off",
+          GOTOOLCHAIN: "local",
+          GOFLAGS: "-mod=mod",
+          PIP_NO_INDEX: "1",
+          COMPOSER_DISABLE_NETWORK: "1",
+        }),
+  };
+}
+
+/** What stands in for tools, and the false things; nothing of the repository has run yet. */
+async function preparedIn(box: OwnedBox, plan: readonly PlannedStep[]): Promise<readonly Canary[]> {
+  const python = plan.some(({ words, needs }) =>
+    [...words, ...needs].some((word) => /python|pip|pytest/.test(word)),
+  );
+  const files = python ? Object.entries(PYTHON_STAND_INS) : [];
+  const [canaries] = await Promise.all([
+    plantCanaries(box),
+    ...files.map(([name, text]) => box.write(`${STAND_INS}/${name}`, Buffer.from(text))),
+  ]);
+  return canaries;
+}
+
+async function commitIn(box: OwnedBox, signal: AbortSignal): Promise<string | null> {
+  const words = [...GIT, "-C", box.workspace, "rev-parse", "--verify", "--quiet", "HEAD"];
+  const result = await box.exec(
+    { words, env: SAFE_GIT, timeoutMs: 10_000, keep: { head: 256, tail: 0 } },
+    signal,
+  );
+  const text = new TextDecoder().decode(result.stdout.head).trim();
+  return result.exit_code === 0 && /^[0-9a-f]{40,64}$/.test(text) ? text : null;
+}
+
+interface Reporting extends Tried {
+  readonly options: VetOptions;
+  readonly kind: Subject["kind"];
+  readonly name: string;
+  readonly staged: Pick<Staged, "findings"> | undefined;
+  readonly started: number;
+}
+
+const WEIGHTS: readonly Weight[] = ["hostile", "noisy", "note"];
+
+const byWeight = (findings: readonly Finding[]): readonly Finding[] =>
+  findings.toSorted((one, other) => WEIGHTS.indexOf(one.weight) - WEIGHTS.indexOf(other.weight));
+
+export function reportOf({
+  options,
+  kind,
+  name,
+  staged,
+  started,
+  looked,
+  judged,
+  steps,
+  unseen,
+  commit,
+}: Reporting): VetReport {
+  const findings = byWeight([...judged, ...(staged?.findings ?? []), ...looked.findings]);
+  const verdict = verdictOf(findings);
+  const took = performance.now() - started;
+  const commands = steps.reduce((sum, { step }) => sum + step.duration_ms, 0);
+  return {
+    verdict,
+    exit_code: VET_EXIT[verdict],
+    repository: { name, kind, commit, files: looked.files, bytes: looked.bytes },
+    findings,
+    steps: steps.map(({ step }) => step),
+    granted: options.settings.allow_domains,
+    runtime: options.runtime ?? "the engine's own",
+    unseen,
+    took_ms: Math.round(took),
+    own_ms: Math.round(Math.max(0, took - commands)),
+  };
+}

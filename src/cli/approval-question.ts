@@ -1,0 +1,254 @@
+import type { RulesShown, Reply } from "../app/prompter.ts";
+import type { Question } from "../core/ports.ts";
+import { inertJson, visible } from "../core/visible.ts";
+import {
+  answersText,
+  approvalPages,
+  moreQuestion,
+  type Offered,
+  quotedRows,
+} from "../render/tty/approval.ts";
+import { widthOfStream, wrapped } from "../render/tty/columns.ts";
+import { move, type Output, stderr, styleText } from "../render/tty/output.ts";
+import { Keyboard, type Piece, Prompt } from "./terminal-input.ts";
+
+/** What a key says: a reply, or what is to be asked next. */
+type Choice = Reply | "more" | "tell" | "edit";
+
+/** What is to be shown of a key, and the choice once it is made. */
+interface Step {
+  readonly echo: string;
+  readonly choice?: Choice;
+}
+
+/** Longer than any yes. */
+const MAX_TYPED = 40;
+
+const YES: readonly (readonly [string, Choice])[] = [
+  ["y", "yes"],
+  ["yes", "yes"],
+];
+const LASTING: readonly (readonly [string, Choice])[] = [
+  ["s", "session"],
+  ["a", "always"],
+];
+const MORE: ReadonlyMap<string, Choice> = new Map([
+  ["", "more"],
+  ["y", "more"],
+]);
+
+/** Nothing that was not on the screen can be approved. */
+export const choicesOf = ({ grants, edits, whole }: Offered): ReadonlyMap<string, Choice> =>
+  new Map<string, Choice>([
+    ["t", "tell"],
+    ...(whole ? [...YES, ...LASTING] : []),
+    ...(whole && grants ? [["g", "call"] as const] : []),
+    ...(whole && edits ? [["e", "edit"] as const] : []),
+  ]);
+
+/** The keys after a question: only a choice and Enter make it, everything else is a no. What is pasted was not meant for it. */
+export class TypedChoice {
+  readonly #choices: ReadonlyMap<string, Choice>;
+  #typed = "";
+
+  constructor(choices: ReadonlyMap<string, Choice> = new Map(YES)) {
+    this.#choices = choices;
+  }
+
+  take(piece: Piece | undefined): Step {
+    if (piece === undefined) return { echo: "\n", choice: "no" };
+    if (piece.kind === "interrupt") return { echo: "^C\n", choice: "interrupt" };
+    if (piece.kind !== "keys") return { echo: "" };
+    // Arrows and the like are no part of an answer.
+    let echo = "";
+    for (const key of piece.text.replaceAll(/\u001B(?:\[[0-9;]*[A-Za-z~]|O[A-Za-z]|.)?/g, "")) {
+      if (key === "\r") return { echo: `${echo}\n`, choice: this.#choice() };
+      if (key === "\u0004") return { echo: `${echo}\n`, choice: "no" };
+      echo += this.#edit(key);
+    }
+    return { echo };
+  }
+
+  #edit(key: string): string {
+    if (key === "\u007F" || key === "\b") {
+      if (this.#typed === "") return "";
+      this.#typed = this.#typed.slice(0, -1);
+      return move("rubout");
+    }
+    if (!/^[ -~]$/.test(key) || this.#typed.length >= MAX_TYPED) return "";
+    this.#typed += key;
+    return key;
+  }
+
+  #choice(): Choice {
+    return this.#choices.get(this.#typed.trim().toLowerCase()) ?? "no";
+  }
+}
+
+interface QuestionParts {
+  readonly keyboard: Keyboard;
+  readonly output: Output;
+  /** Nothing else is written until what it gives is called. */
+  readonly pause: () => () => void;
+  /** The rules that an "always" would write; without it there is none to be shown. */
+  readonly rulesFor?: ((question: Question) => Promise<RulesShown>) | undefined;
+  /** Whoever asks can run another command than the one that was asked about. */
+  readonly edits?: boolean;
+}
+
+type Asked = Omit<QuestionParts, "pause"> & { readonly question: Question; readonly signal: AbortSignal };
+
+/** Questions on the terminal. Only keys that are pressed after one is on the screen answer it. */
+export function questionsOn({ pause, ...parts }: QuestionParts) {
+  return async (question: Question, signal: AbortSignal): Promise<Reply> => {
+    const resume = pause();
+    try {
+      return await replied({ ...parts, question, signal });
+    } finally {
+      resume();
+    }
+  };
+}
+
+async function replied(asked: Asked): Promise<Reply> {
+  const { question, output } = asked;
+  const { pages, whole } = approvalPages(question, output);
+  for (const [at, page] of pages.slice(0, -1).entries()) {
+    const choice = await chosen(asked, page + moreQuestion(at + 1, pages.length, output), MORE);
+    if (choice === "no" || choice === "interrupt") return choice;
+  }
+  const offers = {
+    grants: (question.grants ?? []).length > 0,
+    edits: asked.edits === true && question.fixed !== true && editable(question) !== undefined,
+    whole,
+  };
+  let before = pages.at(-1) ?? "";
+  for (;;) {
+    const choice = await chosen(asked, before + answersText(offers, output), choicesOf(offers));
+    before = "";
+    const reply = await followed(asked, choice);
+    if (reply !== undefined) return reply;
+  }
+}
+
+/** A command that fits into the line in which it is edited, just as it is. */
+function editable({ args }: Question): string | undefined {
+  const { command } = args;
+  if (typeof command !== "string" || command.length > MAX_EDITED) return undefined;
+  return /[\n\t]/.test(command) || visible(command) !== command ? undefined : command;
+}
+
+const MAX_EDITED = 1000;
+
+/** What a choice comes to; undefined where the question is still open. */
+async function followed(asked: Asked, choice: Choice): Promise<Reply | undefined> {
+  switch (choice) {
+    case "tell": {
+      const line = await lineOf(asked, "tell the model> ");
+      if (line === undefined) return undefined;
+      return line.trim() === "" ? "no" : { no: line.trim() };
+    }
+    case "edit": {
+      const command = editable(asked.question) ?? "";
+      const line = await lineOf(asked, "edit> ", command);
+      const isOther = line !== undefined && line.trim() !== "" && line !== command;
+      return isOther ? { edited: line } : undefined;
+    }
+    case "always":
+      return (asked.question.grants ?? []).length > 0 || (await isRuleWanted(asked)) ? "always" : undefined;
+    case "more":
+      return undefined;
+    default:
+      return choice;
+  }
+}
+
+/** The rule is on the screen before anything is written. */
+async function isRuleWanted(asked: Asked): Promise<boolean> {
+  const { question, output, rulesFor } = asked;
+  const shown = await rulesFor?.(question);
+  const width = widthOfStream(output);
+  if (shown === undefined || shown.kind === "none") {
+    const why = shown?.reason ?? "no rules are written here";
+    output.write(
+      `${wrapped(`No rule can say that: ${why}. s says yes for this session.`, width).join("\n")}\n`,
+    );
+    return false;
+  }
+  const rules = shown.rules.flatMap((rule) => quotedRows(inertJson(rule), width));
+  const lines = [...wrapped(`This would be written to ${shown.file}:`, width), ...rules];
+  const prompt = `${styleText("bold", "write it, and run the command?", { stream: output })} [y/N] `;
+  return (await chosen(asked, `${lines.join("\n")}\n${prompt}`, new Map(YES))) === "yes";
+}
+
+/** Nothing that was typed before a question was on the screen answers it. */
+async function chosen(asked: Asked, text: string, choices: ReadonlyMap<string, Choice>): Promise<Choice> {
+  await forgotten(asked);
+  if (asked.signal.aborted) return "no";
+  asked.output.write(text);
+  return answered(asked, new TypedChoice(choices));
+}
+
+async function forgotten({ keyboard }: Asked): Promise<void> {
+  // What was typed before may still be on its way here; what comes behind the question is never dropped.
+  for (let turn = 0; turn < 2; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  keyboard.drop();
+}
+
+/** Undefined where it is thrown away. */
+async function lineOf(asked: Asked, words: string, initial = ""): Promise<string | undefined> {
+  const { keyboard, output, signal } = asked;
+  const prompt = new Prompt(keyboard, output, () => [[], ""], words);
+  const leave = (): void => prompt.leave();
+  signal.addEventListener("abort", leave, { once: true });
+  try {
+    const line = await prompt.ask(initial, true);
+    if (line.kind === "line") return line.text;
+    return line.kind === "interrupt" ? undefined : "";
+  } finally {
+    signal.removeEventListener("abort", leave);
+  }
+}
+
+function answered({ keyboard, output, signal }: Asked, answer: TypedChoice): Promise<Choice> {
+  const { promise, resolve } = Promise.withResolvers<Choice>();
+  const end = (choice: Choice): void => {
+    keyboard.done(take);
+    signal.removeEventListener("abort", cancelled);
+    resolve(choice);
+  };
+  const take: Parameters<Keyboard["read"]>[0] = (piece) => {
+    const { echo, choice } = answer.take(piece);
+    output.write(echo);
+    if (choice !== undefined) end(choice);
+  };
+  const cancelled = (): void => {
+    output.write("\n");
+    end("no");
+  };
+  signal.addEventListener("abort", cancelled, { once: true });
+  keyboard.read(take);
+  return promise;
+}
+
+/** One question on this terminal, outside of a chat. */
+export async function askOnce(
+  question: Question,
+  signal: AbortSignal,
+  rulesFor?: QuestionParts["rulesFor"],
+): Promise<Reply> {
+  using keyboard = new Keyboard({
+    input: process.stdin,
+    write: (text) => stderr.write(text),
+    onInterrupt: () => false,
+    suspend: () => process.kill(process.pid, "SIGTSTP"),
+  });
+  const resume = (): void => keyboard.resume();
+  process.on("SIGCONT", resume);
+  const ask = questionsOn({ keyboard, output: stderr, pause: () => () => undefined, rulesFor });
+  try {
+    return await ask(question, signal);
+  } finally {
+    process.removeListener("SIGCONT", resume);
+  }
+}

@@ -1,0 +1,28 @@
+import { HarnessCommand } from "../command.ts";
+import { configFor, settingFlags } from "../settings.ts";
+import { noteTo } from "../../app/stderr-messages.ts";
+import { stderr } from "../../render/tty/output.ts";
+
+const { cwd: _, ...flags } = settingFlags;
+
+export class Acp extends HarnessCommand {
+  static override summary = "Be the agent of an editor: the Agent Client Protocol on stdin and stdout.";
+  static override description =
+    "An editor that starts this (Zed and others) shows the agent's work, and asks you what the chat would ask. Everything is done in a box over the folder that the editor names, under your policy: the editor's own files and terminals are never used, nor are its MCP servers. The modes that it offers are no looser than --mode. Its sessions are those of the chat: `harness resume`, `harness diff` and `harness undo` know them.";
+  static override flags = flags;
+  static override examples = ["harness acp", "harness acp --provider ollama --model qwen3:8b"];
+
+  async run(): Promise<void> {
+    const { flags: given } = await this.parse(Acp);
+    const { serveEditor } = await import("../../app/serve/editor-sessions.ts");
+    if (process.stdin.isTTY && !given.quiet)
+      stderr.write("note: this speaks ACP, and is meant to be started by an editor; Ctrl-D ends it\n");
+    process.exitCode = await serveEditor({
+      host: this.host,
+      configFor: (folder) => configFor({ ...given, cwd: folder }),
+      runtime: given.runtime ?? null,
+      warn: noteTo(given.quiet),
+      input: process.stdin,
+    });
+  }
+}

@@ -1,0 +1,30 @@
+import { Args } from "@oclif/core";
+import { answer, answerJson, HarnessCommand } from "../command.ts";
+import { completionScript, SHELLS } from "../completion-scripts.ts";
+
+export class Completion extends HarnessCommand {
+  static override summary = "Print what a shell needs to complete commands, flags and their values.";
+  static override description =
+    'For bash, in ~/.bashrc: eval "$(harness completion bash)". For zsh, in ~/.zshrc behind compinit: eval "$(harness completion zsh)". For fish, in ~/.config/fish/config.fish: harness completion fish | source. At a tab the shell asks the harness of PATH: sessions, models, MCP servers and settings are those of this machine\'s own files; no network, no engine and no model is asked, and nothing of a project is read.';
+  static override args = {
+    shell: Args.string({
+      required: true,
+      options: [...SHELLS],
+      description: "which shell",
+      ignoreStdin: true,
+    }),
+  };
+  static override examples = [
+    "harness completion bash > ~/.local/share/bash-completion/completions/harness",
+    "harness completion zsh > ~/.zfunc/_harness",
+    "harness completion fish > ~/.config/fish/completions/harness.fish",
+  ];
+
+  async run(): Promise<void> {
+    const { args, flags } = await this.parse(Completion);
+    const shell = SHELLS.find((each) => each === args.shell) ?? "bash";
+    const script = completionScript(shell);
+    if (flags.json) answerJson({ shell, script });
+    else answer(script);
+  }
+}

@@ -1,0 +1,32 @@
+import { listServers } from "../../../app/mcp-commands.ts";
+import { runWorkspace } from "../../../app/host.ts";
+import { noteTo } from "../../../app/stderr-messages.ts";
+import { visibleWhole } from "../../../core/visible.ts";
+import { stderr } from "../../../render/tty/output.ts";
+import { answer, answerJson, HarnessCommand } from "../../command.ts";
+import { configFor, settingFlags, workspaceOf } from "../../settings.ts";
+
+export class McpList extends HarnessCommand {
+  static override summary = "List the MCP servers that a run here would have, and those that do not count.";
+  static override description =
+    "Nothing is started. Servers stand in your settings (mcp), and in .harness/mcp.json or .mcp.json of a project, which count once they are trusted. With --json, one object per line.";
+  static override flags = { cwd: settingFlags.cwd };
+  static override examples = ["harness mcp list", "harness mcp list --json"];
+
+  async run(): Promise<void> {
+    const { flags } = await this.parse(McpList);
+    const config = await configFor(flags);
+    const workspace = await runWorkspace(workspaceOf(flags), "harness mcp list --cwd FOLDER");
+    const all = await listServers({ host: this.host, config, workspace, warn: noteTo(flags.quiet) });
+    if (flags.json) for (const each of all) answerJson(each);
+    else if (all.length === 0 && !flags.quiet) stderr.write("there is no MCP server\n");
+    for (const { name, why, where, what, origin } of flags.json ? [] : all)
+      answer(
+        visibleWhole(
+          why === ""
+            ? `${name}  ${where}  ${what}  (${origin})`
+            : `${name || origin}  does not count: ${why}`,
+        ),
+      );
+  }
+}

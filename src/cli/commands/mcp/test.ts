@@ -1,0 +1,46 @@
+import { Args, Flags } from "@oclif/core";
+import { runWorkspace } from "../../../app/host.ts";
+import { untilInterrupted } from "../../../app/interruption.ts";
+import { type Tried, tryServer } from "../../../app/mcp-commands.ts";
+import { noteTo } from "../../../app/stderr-messages.ts";
+import { EXIT } from "../../../core/errors.ts";
+import { visible, visibleLine } from "../../../core/visible.ts";
+import { answer, answerJson, HarnessCommand } from "../../command.ts";
+import { boxFlags, configFor, workspaceOf } from "../../settings.ts";
+
+export class McpTest extends HarnessCommand {
+  static override summary = "Start an MCP server as a run would, and list its tools with their verdicts.";
+  static override description =
+    "No model is asked, and no tool is called. Ends with 0 when the server is there, 1 when it is not. What it says of its tools is remembered; --accept takes it as it is now, where a server with on_change = leave-out describes them otherwise than before.";
+  static override args = { name: Args.string({ required: true, ignoreStdin: true }) };
+  static override flags = {
+    ...boxFlags,
+    accept: Flags.boolean({ description: "its tools may be as it describes them now" }),
+  };
+  static override examples = ["harness mcp test files", "harness mcp test files --json"];
+
+  async run(): Promise<void> {
+    const { args, flags } = await this.parse(McpTest);
+    const config = await configFor(flags);
+    const workspace = await runWorkspace(workspaceOf(flags), "harness mcp test NAME --cwd FOLDER");
+    const asked = { host: this.host, config, workspace, warn: noteTo(flags.quiet) };
+    await untilInterrupted(async (signal) => {
+      const tried = await tryServer(asked, args.name, { accept: flags.accept, signal });
+      if (flags.json) answerJson(tried);
+      else answer(shown(tried));
+      process.exitCode = tried.up ? EXIT.done : EXIT.failed;
+    }, "");
+  }
+}
+
+function shown({ name, up, why, tools, left, notices }: Tried): string {
+  const head = up ? `${name} is there, with ${tools.length} tools` : `${name} is not there: ${why}`;
+  const rows = tools.map((tool) => {
+    const verdict = `${tool.decision}${tool.contained ? ", contained" : ""}${tool.held ? ", left out until accepted" : ""}`;
+    return `  ${tool.name}  ${verdict}  ${visibleLine(tool.description)}`;
+  });
+  const others = left.map(({ tool, why: reason }) => `  left out: ${tool}: ${reason}`);
+  return visible(
+    [head, ...rows, ...others, ...notices.filter((text) => !text.includes(why) || why === "")].join("\n"),
+  );
+}

@@ -1,0 +1,37 @@
+import { Args, Flags } from "@oclif/core";
+import { proposedFor } from "../../../app/policy-proposal.ts";
+import { sessionGiven, withSessions } from "../../../app/session-access.ts";
+import { answer, answerJson, HarnessCommand } from "../../command.ts";
+import { settingFlags, workspaceOf } from "../../settings.ts";
+
+export class PolicyPropose extends HarnessCommand {
+  static override summary =
+    "Write the smallest policy and grants that would have sufficed for past sessions.";
+  static override description =
+    "Without ID, for the last session of this folder; several are taken together. stdout has a file of rules, with the hosts that were needed, what no rule allows and what was refused as comments; --examples has commands for `harness policy test` instead. Nothing is proposed that is denied, was refused, reads a secret or holds one. Nothing is run or changed.";
+  static override usage = "policy propose [ID...]";
+  static override strict = false;
+  static override args = {
+    id: Args.string({ description: "a session, as `harness sessions list` shows it" }),
+  };
+  static override flags = {
+    examples: Flags.boolean({ description: "commands with the verdicts they have under these rules" }),
+    cwd: settingFlags.cwd,
+  };
+  static override examples = [
+    "harness policy propose > proposed.toml && harness policy test proposed.toml",
+    "harness policy propose 1ng41dkw23pc 1nh02 --json | jq .allow_domains",
+  ];
+
+  async run(): Promise<void> {
+    const { argv, flags } = await this.parse(PolicyPropose);
+    await withSessions(this.host, async (store) => {
+      const ids = argv.length === 0 ? [undefined] : [...new Set(argv.map(String))];
+      const sessions = [];
+      for (const id of ids) sessions.push(await sessionGiven(store, id, workspaceOf(flags)));
+      const { proposal, text, examples } = await proposedFor(this.host, sessions);
+      if (flags.json) answerJson(proposal);
+      else answer((flags.examples ? examples : text).trimEnd());
+    });
+  }
+}

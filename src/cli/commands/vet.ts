@@ -1,0 +1,188 @@
+import { Args, Flags } from "@oclif/core";
+import { untilInterrupted } from "../../app/interruption.ts";
+import { noteTo } from "../../app/stderr-messages.ts";
+import type { VetOptions } from "../../app/vet/vet-box.ts";
+import { DURATION_FORM, parseDuration } from "../../core/bounds.ts";
+import { EXIT, HarnessError } from "../../core/errors.ts";
+import { visibleLine } from "../../core/visible.ts";
+import { answer, answerJson, HarnessCommand } from "../command.ts";
+import { boxFlags, ownConfigFor } from "../settings.ts";
+import { stderr, stdout } from "../../render/tty/output.ts";
+import { comparisonText, vetText } from "../../render/tty/vet-lines.ts";
+import type { VetComparison, VetReport } from "../../core/behaviour.ts";
+
+const MINUTE = 60_000;
+const MAX_TIME = 10 * MINUTE;
+
+export class Vet extends HarnessCommand {
+  static override summary =
+    "Tell what a repository would do: its files, and what its commands do in a locked box.";
+  static override description =
+    "REPO is a folder, an archive or an address of git; archives are unpacked and addresses cloned in a box. The commands that install, build and test it, or yours behind --, are run in a copy-on-write layer without a network (but --allow-domain), without anything of yours; the folder stays as it is, and what it brings for harness does not count. Ends with 0 where it was quiet, 30 noisy, 40 hostile.";
+  static override usage = "vet [FLAGS] REPO [-- CMD...]";
+  static override args = {
+    repo: Args.string({ description: "a folder, an archive, or https://HOST/OWNER/NAME[#REF]" }),
+    other: Args.string({ description: "with --compare: what the first is compared with" }),
+  };
+  static override flags = {
+    compare: Flags.boolean({
+      description:
+        "two repositories, two lock files, or two answers of --json: what is new in the second decides",
+      exclusive: ["diff"],
+    }),
+    diff: Flags.string({
+      description: "two commits of a repository: what the later one brings, and the commands that it touches",
+      helpValue: "BASE..HEAD",
+    }),
+    html: Flags.string({ description: "write the report as a page (-: stdout)", helpValue: "FILE" }),
+    image: boxFlags.image,
+    env: boxFlags.env,
+    "allow-domain": boxFlags["allow-domain"],
+    memory: boxFlags.memory,
+    cpus: boxFlags.cpus,
+    pids: boxFlags.pids,
+    runtime: boxFlags.runtime,
+    isolation: boxFlags.isolation,
+    timeout: boxFlags.timeout,
+    "max-time": Flags.string({
+      description: "time for all commands together (10m)",
+      helpGroup: "BOX",
+      helpValue: "10m",
+    }),
+  };
+  static override examples = [
+    "harness vet .",
+    "harness vet --json left-pad-1.3.0.tgz | jq .verdict",
+    "harness vet https://github.com/owner/name -- make install",
+    "harness vet --diff main...HEAD .",
+    "harness vet --compare left-pad-1.2.0.tgz left-pad-1.3.0.tgz",
+    "harness vet --compare old/package-lock.json package-lock.json",
+  ];
+
+  async run(): Promise<void> {
+    // What stands behind -- never goes through the parser.
+    const dashes = this.argv.indexOf("--");
+    const words = dashes === -1 ? null : this.argv.slice(dashes + 1);
+    const { args, flags } = await this.parse(Vet, dashes === -1 ? this.argv : this.argv.slice(0, dashes));
+    const { repo: name, other } = args;
+    refuseMixed(flags, { name, other, words });
+    const options = await this.options(flags);
+    await untilInterrupted(async (signal) => {
+      const told = flags.compare
+        ? await compared(options, [name ?? "", other ?? ""], signal)
+        : await reported(options, { range: flags.diff, name: name ?? ".", words }, signal);
+      signal.throwIfAborted();
+      if (flags.html === "-") answer(told.page());
+      else if (flags.html !== undefined) await writePage(flags.html, told.page());
+      if (flags.json) answerJson(told.value);
+      else if (flags.html !== "-") answer(told.text());
+      process.exitCode = told.value.exit_code;
+    }, "");
+  }
+
+  private async options(
+    flags: Readonly<Record<string, unknown>> & { readonly quiet: boolean },
+  ): Promise<VetOptions> {
+    // Grants are those of this command alone, and so is the environment.
+    const { settings } = await ownConfigFor({ ...flags, "allow-domain": flags["allow-domain"] ?? [] });
+    const given = flags["max-time"];
+    const maxMs = typeof given === "string" ? parseDuration(given) : MAX_TIME;
+    if (maxMs === undefined || maxMs === 0)
+      throw new HarnessError(
+        EXIT.usage,
+        `--max-time: expected ${DURATION_FORM}`,
+        "harness vet --max-time 5m .",
+      );
+    return {
+      host: this.host,
+      settings: { ...settings, env: typeof flags["env"] === "string" ? flags["env"] : "none" },
+      runtime: typeof flags["runtime"] === "string" ? flags["runtime"] : null,
+      maxMs,
+      warn: noteTo(flags.quiet),
+      onProgress: (text) => {
+        if (!flags.quiet && stderr.isTTY) stderr.write(`vet: ${visibleLine(text)}\n`);
+      },
+    };
+  }
+}
+
+interface Told {
+  readonly value: VetReport | VetComparison;
+  readonly text: () => string;
+  readonly page: () => string;
+}
+
+interface Wanted {
+  readonly range: string | undefined;
+  readonly name: string;
+  readonly words: readonly string[] | null;
+}
+
+async function reported(
+  options: VetOptions,
+  { range, name, words }: Wanted,
+  signal: AbortSignal,
+): Promise<Told> {
+  const value = await (async (): Promise<VetReport> => {
+    if (range === undefined) {
+      const { vetRepository } = await import("../../app/vet/vet-repository.ts");
+      return vetRepository(options, { name, command: words }, signal);
+    }
+    const { vetDiff } = await import("../../app/vet/vet-diff.ts");
+    return vetDiff(options, { range, name }, signal);
+  })();
+  const { vetPage } = await import("../../render/vet-page.ts");
+  return { value, text: () => vetText(value, stdout), page: () => vetPage(value) };
+}
+
+async function compared(
+  options: VetOptions,
+  both: readonly [string, string],
+  signal: AbortSignal,
+): Promise<Told> {
+  const { vetCompared } = await import("../../app/vet/vet-diff.ts");
+  const value = await vetCompared(options, both, signal);
+  const { comparisonPage } = await import("../../render/vet-page.ts");
+  return { value, text: () => comparisonText(value, stdout), page: () => comparisonPage(value) };
+}
+
+async function writePage(file: string, page: string): Promise<void> {
+  const [{ writeReport }, { REPORT_MARK }] = await Promise.all([
+    import("../../app/report-file.ts"),
+    import("../../render/html-page.ts"),
+  ]);
+  await writeReport(file, page, REPORT_MARK);
+}
+
+interface Named {
+  readonly name: string | undefined;
+  readonly other: string | undefined;
+  readonly words: readonly string[] | null;
+}
+
+interface Asked {
+  readonly compare: boolean;
+  readonly diff?: string | undefined;
+}
+
+/** What does not go together, each with what does. */
+function refuseMixed({ compare, diff }: Asked, { name, other, words }: Named): void {
+  const several = compare || diff !== undefined;
+  const rows: readonly (readonly [wrong: boolean, why: string, next: string])[] = [
+    [words?.length === 0, "there is no command behind --", "harness vet . -- make"],
+    [
+      compare && (name === undefined || other === undefined),
+      "two are compared",
+      "harness vet --compare OLD NEW",
+    ],
+    [!compare && other !== undefined, "one repository at a time", "harness vet --compare OLD NEW"],
+    [
+      name === undefined && diff === undefined,
+      "which repository is to be looked at?",
+      "harness vet FOLDER   (or an archive, or https://HOST/OWNER/NAME)",
+    ],
+    [several && words !== null, "a command of yours goes with one repository", "harness vet FOLDER -- make"],
+  ];
+  const found = rows.find(([wrong]) => wrong);
+  if (found !== undefined) throw new HarnessError(EXIT.usage, found[1], found[2]);
+}

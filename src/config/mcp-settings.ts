@@ -1,0 +1,237 @@
+import * as z from "zod";
+import { DURATION_FORM, parseDuration } from "../core/bounds.ts";
+
+/** MCP servers as people write them: in the settings (`mcp`), and in the file of a project. */
+
+const SERVER_NAME = /^[A-Za-z0-9](?:_?[A-Za-z0-9-]){0,31}$/;
+const SERVER_NAME_FORM = "a name such as github: letters, digits, - and single _, at most 32";
+const VARIABLE = /^[A-Za-z_]\w{0,99}$/;
+const HEADER = /^[A-Za-z0-9-]{1,100}$/;
+const MOST_SERVERS = 32;
+const MOST_ITEMS = 200;
+
+/** Headers that say who is asked and how: those are the harness's own. */
+const OWN_HEADERS: ReadonlySet<string> = new Set([
+  "host",
+  "connection",
+  "content-length",
+  "content-type",
+  "accept",
+  "transfer-encoding",
+  "upgrade",
+  "te",
+  "trailer",
+  "proxy-authorization",
+  "mcp-session-id",
+  "mcp-protocol-version",
+]);
+
+const text = z
+  .string("expected text")
+  .max(4000, "expected at most 4000 characters")
+  .refine((given) => !given.includes("\0"), "expected text without a NUL");
+const word = text.min(1, "expected text that is not empty");
+
+const limit = (most: number) =>
+  z.union([z.string(), z.number()], `expected ${DURATION_FORM}`).transform((value, context) => {
+    const ms = parseDuration(String(value));
+    if (ms !== undefined && ms >= 100 && ms <= most) return ms;
+    const message = `expected ${DURATION_FORM}, from 100ms to ${most / 60_000}m`;
+    context.addIssue({ code: "custom", message });
+    return z.NEVER;
+  });
+
+const globs = z.array(word.max(200), "expected a list of names of tools").max(MOST_ITEMS);
+const variables = z.record(
+  z.string().regex(VARIABLE, "expected a variable's name such as API_TOKEN"),
+  text,
+  "expected variables with their values",
+);
+const headers = z.record(
+  z
+    .string()
+    .regex(HEADER, "expected a header's name such as Authorization")
+    .refine(
+      (name) => !OWN_HEADERS.has(name.toLowerCase()),
+      "expected a header that is not the harness's own",
+    ),
+  text.refine((value) => !/[\r\n]/.test(value), "expected a value of one line"),
+  "expected headers with their values",
+);
+
+const entryForm = z.strictObject({
+  command: z
+    .union([word, z.array(word).min(1, "expected a program and its words")], "expected a command")
+    .optional(),
+  args: z.array(text, "expected a list of words").max(MOST_ITEMS).optional(),
+  env: variables.optional(),
+  cwd: word.optional(),
+  sandbox: z.boolean("expected true or false").optional(),
+  url: word.regex(/^(?:https?:\/\/|\$\{)/, "expected an http:// or https:// address").optional(),
+  headers: headers.optional(),
+  type: z
+    .enum(
+      ["stdio", "http", "streamable-http"],
+      "expected stdio or http; servers of SSE alone are not spoken to",
+    )
+    .optional(),
+  enabled: z.boolean("expected true or false").optional(),
+  tools: z.strictObject({ allow: globs.optional(), deny: globs.optional() }).optional(),
+  on_change: z.enum(["warn", "leave-out"], "expected warn or leave-out").optional(),
+  init_timeout: limit(10 * 60_000).optional(),
+  call_timeout: limit(60 * 60_000).optional(),
+});
+
+/** The keys of one server. */
+export const MCP_KEYS = Object.keys(entryForm.shape);
+
+const entry = entryForm.superRefine((given, context) => {
+  for (const message of faultsOf(given)) context.addIssue({ code: "custom", message });
+});
+
+type Entry = z.infer<typeof entry>;
+
+const OF_COMMANDS = ["args", "env", "cwd", "sandbox"] as const;
+
+function faultsOf(given: Partial<Entry>): readonly string[] {
+  const { command, url, args, type } = given;
+  if ((command === undefined) === (url === undefined))
+    return ["expected either a command, or the url of a server"];
+  if (url !== undefined) {
+    const odd = OF_COMMANDS.filter((key) => given[key] !== undefined);
+    return [
+      ...odd.map((key) => `${key} belongs to a command, and this server has a url`),
+      ...(type === "stdio" ? ["a server with a url is not spoken to by stdio"] : []),
+    ];
+  }
+  return [
+    ...(given.headers === undefined ? [] : ["headers belong to a url, and this server has a command"]),
+    ...(Array.isArray(command) && args !== undefined
+      ? ["args belong to a command that is one word; here they are in its list"]
+      : []),
+    ...(type !== undefined && type !== "stdio" ? ["a server with a command is spoken to by stdio"] : []),
+  ];
+}
+
+interface Common {
+  readonly enabled: boolean;
+  /** By globs over the server's own names and over `server__tool`; an empty `allow` allows all. */
+  readonly tools: { readonly allow: readonly string[]; readonly deny: readonly string[] };
+  /** What becomes of a tool that is described otherwise than before. */
+  readonly on_change: "warn" | "leave-out";
+  readonly init_timeout: number;
+  readonly call_timeout: number;
+}
+
+interface McpCommand extends Common {
+  readonly command: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly cwd?: string;
+  /** false: on this machine itself. */
+  readonly sandbox: boolean;
+}
+
+interface McpUrl extends Common {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** As it was written, `${VAR}` and all. */
+export type McpServerSettings = McpCommand | McpUrl;
+
+function commonOf({ tools, ...given }: Entry): Common {
+  return {
+    enabled: given.enabled ?? true,
+    tools: { allow: tools?.allow ?? [], deny: tools?.deny ?? [] },
+    on_change: given.on_change ?? "warn",
+    init_timeout: given.init_timeout ?? 5000,
+    call_timeout: given.call_timeout ?? 60_000,
+  };
+}
+
+const server = entry.transform((given): McpServerSettings => {
+  const { command = [], args = [], env = {}, cwd, sandbox = true, url, headers: sent = {} } = given;
+  const common = commonOf(given);
+  if (url !== undefined) return { url, headers: sent, ...common };
+  return { command: [command, args].flat(), env, ...(cwd === undefined ? {} : { cwd }), sandbox, ...common };
+});
+
+export const mcpServers = z
+  .record(z.string().regex(SERVER_NAME), server, {
+    error: ({ code }) =>
+      code === "invalid_key" ? `expected ${SERVER_NAME_FORM}` : "expected servers by their names",
+  })
+  .refine((all) => Object.keys(all).length <= MOST_SERVERS, `expected at most ${MOST_SERVERS} servers`);
+
+export type McpServers = Readonly<Record<string, McpServerSettings>>;
+
+/** Keys under which programs of others keep the same table. */
+const TABLES = ["mcpServers", "servers", "mcp"];
+
+/** What of an entry of somebody else's file is of no use here, and harmless. */
+const FOREIGN: ReadonlySet<string> = new Set([
+  "description",
+  "disabled",
+  "alwaysAllow",
+  "autoApprove",
+  "timeout",
+]);
+
+export interface ProjectServers {
+  readonly servers: McpServers;
+  /** Left out, and why; one bad entry does not spoil the others. */
+  readonly faults: readonly string[];
+}
+
+/** The servers of a project's file: under `mcpServers`, or as the file itself. */
+export function projectServers(value: unknown): ProjectServers {
+  const table = tableIn(value);
+  if (table === undefined) return { servers: {}, faults: ["it holds no servers: expected mcpServers"] };
+  const rows = Object.entries(table).map(([name, given]) => {
+    const read = mcpServers.safeParse({ [name]: withoutForeign(given) });
+    return read.success
+      ? { servers: Object.entries(read.data) }
+      : { fault: `${name}: ${read.error.issues.map(issueText).join("; ")}` };
+  });
+  const found = rows.flatMap(({ servers = [] }) => servers).slice(0, MOST_SERVERS);
+  return { servers: Object.fromEntries(found), faults: rows.flatMap(({ fault = [] }) => fault) };
+}
+
+function tableIn(value: unknown): Readonly<Record<string, unknown>> | undefined {
+  if (!isRecord(value)) return undefined;
+  const key = TABLES.find((each) => Object.hasOwn(value, each));
+  if (key === undefined) return undefined;
+  const table = value[key];
+  return isRecord(table) ? table : undefined;
+}
+
+function withoutForeign(given: unknown): unknown {
+  if (!isRecord(given)) return given;
+  const own = Object.fromEntries(Object.entries(given).filter(([key]) => !FOREIGN.has(key)));
+  return given["disabled"] === true ? { ...own, enabled: false } : own;
+}
+
+const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+function issueText(issue: z.core.$ZodIssue): string {
+  const at = issue.path.slice(1).map(String).join(".");
+  const what = issue.code === "unrecognized_keys" ? `unknown: ${issue.keys.join(", ")}` : issue.message;
+  return at === "" ? what : `${at}: ${what}`;
+}
+
+/** For records that outlive a run: what a value that is written out may be, nobody here knows. */
+export const withoutValues = (servers: McpServers): McpServers =>
+  Object.fromEntries(
+    Object.entries(servers).map(([name, server]) => [
+      name,
+      "url" in server
+        ? { ...server, headers: hidden(server.headers) }
+        : { ...server, env: hidden(server.env) },
+    ]),
+  );
+
+const hidden = (values: Readonly<Record<string, string>>): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    Object.entries(values).map(([name, value]) => [name, /^\$\{\w+\}$/.test(value) ? value : "(hidden)"]),
+  );

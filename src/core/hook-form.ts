@@ -1,0 +1,151 @@
+import * as z from "zod";
+import { parseDuration } from "./bounds.ts";
+import { VERDICTS } from "./decision.ts";
+import { inertJson } from "./visible.ts";
+
+/** Programs of the user or of a trusted project that are asked at fixed places of a run: what they are, and what they may say. */
+
+export const HOOK_EVENTS = ["PreToolUse", "PostToolUse", "Stop", "SessionStart", "PreCompact"] as const;
+export type HookEvent = (typeof HOOK_EVENTS)[number];
+
+/** Whose it is. The user's runs on the host, the project's in the box. */
+const HOOK_OWNERS = ["user", "project"] as const;
+export type HookOwner = (typeof HOOK_OWNERS)[number];
+
+/** `passed`: it was asked, and left all as it was. */
+const HOOK_DEEDS = ["passed", "skipped", "replaced", "added", "continued", "failed"] as const;
+export type HookDeed = (typeof HOOK_DEEDS)[number];
+
+const COMMAND = "expected a command: a text for the shell, or a list of words";
+const line = z.string(COMMAND).min(1, COMMAND).max(4096, COMMAND);
+const noNul = (text: string): boolean => !text.includes("\0");
+
+/** A text is read by a shell, words are started as they are. */
+export const commandForm = z.union(
+  [line.refine(noNul, COMMAND), z.array(line.refine(noNul, COMMAND)).min(1, COMMAND).max(64, COMMAND)],
+  COMMAND,
+);
+export type CommandGiven = z.infer<typeof commandForm>;
+
+const TIMEOUT = "expected a duration from 1s to 10m";
+/** As it is written; `patienceOf` reads it. */
+export const patienceForm = z.union([z.string(), z.number()], TIMEOUT).refine((value) => {
+  const ms = parseDuration(String(value));
+  return ms !== undefined && ms >= 1000 && ms <= 600_000;
+}, TIMEOUT);
+
+/** Milliseconds. */
+export const patienceOf = (written: string | number | undefined, unsaid: number): number =>
+  written === undefined ? unsaid : (parseDuration(String(written)) ?? unsaid);
+
+const GLOB = "expected a tool's name, with * for any text";
+const glob = z.string(GLOB).regex(/^[\w*.:-]{1,100}$/, GLOB);
+
+const hookForm = z
+  .strictObject({
+    event: z.enum(HOOK_EVENTS, `expected one of ${HOOK_EVENTS.join(", ")}`),
+    /** Left out, it is asked of every tool. */
+    tools: z.union([glob, z.array(glob, GLOB).min(1, GLOB).max(64, GLOB)], GLOB).optional(),
+    command: commandForm,
+    name: z
+      .string("expected a name")
+      .regex(/^[\w .:-]{1,60}$/, "expected a name of at most 60 letters")
+      .optional(),
+    timeout: patienceForm.optional(),
+    /** Of PostToolUse: where it cannot be asked, the result is withheld. */
+    required: z.boolean("expected true or false").optional(),
+  })
+  .refine(({ event, tools }) => tools === undefined || event.endsWith("ToolUse"), {
+    error: "only hooks of PreToolUse and PostToolUse are for tools",
+    path: ["tools"],
+  })
+  .refine(({ event, required }) => required === undefined || event === "PostToolUse", {
+    error: "only a hook of PostToolUse can be required: without one of PreToolUse nothing is run anyway",
+    path: ["required"],
+  });
+export type HookGiven = z.infer<typeof hookForm>;
+
+const HOOKS = "expected a list of at most 32 hooks";
+/** In the order in which they are asked. */
+export const hooksForm = z.array(hookForm, HOOKS).max(32, HOOKS);
+
+/** How a person knows it. */
+export function hookName({ name, command }: HookGiven): string {
+  const text = name ?? [command].flat().join(" ");
+  return text.length <= 60 ? text : `${text.slice(0, 59)}…`;
+}
+
+/** Whether it is asked of calls of this tool. Linear. */
+export const isForTool = ({ tools = "*" }: HookGiven, tool: string): boolean =>
+  [tools].flat().some((each) => fitsGlob(each, tool));
+
+function fitsGlob(pattern: string, text: string): boolean {
+  const [first = "", ...rest] = pattern.split("*");
+  const last = rest.pop();
+  if (last === undefined) return text === first;
+  if (!text.startsWith(first) || !text.endsWith(last)) return false;
+  let at = first.length;
+  for (const part of rest) {
+    const found = text.indexOf(part, at);
+    if (found === -1) return false;
+    at = found + part.length;
+  }
+  return at <= text.length - last.length;
+}
+
+/** Of the event that one was asked. */
+export const HOOK_TOLD = {
+  event: z.enum(HOOK_EVENTS),
+  hook: z.string().describe("Its name, or how it is started."),
+  owner: z.enum(HOOK_OWNERS).describe("The user's runs on the host, the project's in the box."),
+  did: z.enum(HOOK_DEEDS).describe("passed: it left all as it was; failed: it gave no answer that counts."),
+  call: z.string().exactOptional().describe("That it was asked of."),
+  tool: z.string().exactOptional(),
+  args: z
+    .record(z.string(), z.unknown())
+    .exactOptional()
+    .describe("That it gave in place of those that were proposed: they are what is judged and run."),
+  decision: z
+    .enum(VERDICTS)
+    .exactOptional()
+    .describe("Of the policy on the command of a project's hook: deny is not run."),
+  reason: z.string().exactOptional().describe("Of a call that is skipped, or why it failed."),
+} as const;
+
+interface HookTold {
+  readonly event: HookEvent;
+  readonly hook: string;
+  readonly owner: HookOwner;
+  readonly did: HookDeed;
+  readonly tool?: string;
+  readonly reason?: string;
+  readonly args?: Readonly<Record<string, unknown>>;
+}
+
+const MAX_ARGS = 300;
+
+const CHANGED: Readonly<Record<HookEvent, string>> = {
+  PreToolUse: "the arguments of",
+  PostToolUse: "what the model is told of",
+  Stop: "the answer",
+  SessionStart: "",
+  PreCompact: "",
+};
+
+/** For a person; empty for what its call tells by itself, and where nothing was done. */
+export function hookWords({ event, hook, owner, did, tool = "", reason = "", args }: HookTold): string {
+  const who = `the ${owner === "user" ? "user's" : "project's"} hook ${hook}`;
+  switch (did) {
+    case "passed":
+    case "skipped":
+      return "";
+    case "replaced":
+      return `${who} replaced ${CHANGED[event]} ${tool}${args === undefined ? "" : `: ${inertJson(args).slice(0, MAX_ARGS)}`}`.trimEnd();
+    case "added":
+      return `${who} added to the conversation (${event})`;
+    case "continued":
+      return `${who} has the model go on`;
+    case "failed":
+      return `${who} is broken (${event}): ${reason}`;
+  }
+}

@@ -1,0 +1,178 @@
+import { createHash, randomBytes } from "node:crypto";
+import { once } from "node:events";
+import {
+  chmod,
+  lchown,
+  lstat,
+  mkdir,
+  mkdtemp,
+  readdir,
+  readFile,
+  readlink,
+  realpath,
+  rm,
+  writeFile,
+} from "node:fs/promises";
+import { createServer, type Server } from "node:net";
+import path from "node:path";
+
+/** A folder to be attacked, with what must not be reached beside it. All of it is made for this and removed after. */
+
+const FILES: Readonly<Record<string, string>> = {
+  "README.md": "readme\n",
+  "sub/README.md": "readme\n",
+  ".vscode/tasks.json": "{}\n",
+  ".claude/settings.json": "{}\n",
+  ".mcp.json": "{}\n",
+  ".harness/config.json": "{}\n",
+  ".envrc": "# nothing\n",
+};
+const REPOSITORIES = ["", "sub/"];
+const GIT: Readonly<Record<string, string>> = {
+  HEAD: "ref: refs/heads/main\n",
+  config: "[core]\n\trepositoryformatversion = 0\n\tbare = false\n",
+  "hooks/README": "none\n",
+  "objects/info/.keep": "",
+  "refs/heads/.keep": "",
+};
+
+/** What the host obeys in it, there or not. */
+const GUARDED = [
+  ...Object.keys(FILES).filter((name) => name.startsWith(".")),
+  ...REPOSITORIES.map((folder) => `${folder}.git`),
+  ".idea",
+  ".husky",
+  "a/b/.vscode",
+  "c/.git",
+];
+
+/** Of each path what it is, and of what content. */
+export type Prints = ReadonlyMap<string, string>;
+
+export interface Ground extends AsyncDisposable {
+  readonly workspace: string;
+  /** In a command the words in braces stand for these. */
+  readonly filled: (text: string) => string;
+  /** All that must not change; with `all` the whole workspace. */
+  readonly look: (all: boolean) => Promise<Prints>;
+  /** How many came to the servers that nobody is to reach. */
+  readonly visits: () => number;
+}
+
+/** `parent` is a folder that the engine can mount from; `owner` whose it all is to be, where that can be chosen. */
+export async function makeGround(parent: string, owner: number | null): Promise<Ground> {
+  await mkdir(parent, { recursive: true, mode: 0o700 });
+  const root = await mkdtemp(path.join(await realpath(parent), "attack-"));
+  const [workspace, outside] = [path.join(root, "workspace"), path.join(root, "outside")];
+  const things = new AsyncDisposableStack();
+  things.defer(() => rm(root, { recursive: true, force: true }));
+  try {
+    const token = `token-${randomBytes(12).toString("hex")}`;
+    await fill(root, token);
+    if (owner !== null) await give(root, owner);
+    const counter = { visits: 0 };
+    const abstract = `harness-attack-${randomBytes(6).toString("hex")}`;
+    const [port, port6] = [await listen(things, counter, "127.0.0.1"), await listen(things, counter, "::1")];
+    await listen(things, counter, `\0${abstract}`);
+    const words: Readonly<Record<string, string>> = {
+      W: workspace,
+      OUT: outside,
+      TOKEN: token,
+      PORT: String(port),
+      PORT6: String(port6),
+      ABSTRACT: abstract,
+    };
+    return {
+      workspace,
+      filled: (text) => text.replaceAll(/\{([A-Z0-9]+)\}/g, (whole, name: string) => words[name] ?? whole),
+      look: async (all) => {
+        const guarded = all ? [workspace] : GUARDED.map((name) => path.join(workspace, name));
+        const prints = new Map([[root, (await readdir(root)).toSorted().join(" ")]]);
+        for (const one of [outside, ...guarded]) await print(one, prints);
+        return prints;
+      },
+      visits: () => counter.visits,
+      [Symbol.asyncDispose]: () => things.disposeAsync(),
+    };
+  } catch (thrown) {
+    await things.disposeAsync();
+    throw thrown;
+  }
+}
+
+/** What is other now, a line each. */
+export function changedSince(before: Prints, now: Prints): readonly string[] {
+  const paths = [...new Set([...before.keys(), ...now.keys()])];
+  return paths
+    .filter((one) => before.get(one) !== now.get(one))
+    .map(
+      (one) =>
+        `the host finds ${one} ${before.has(one) && now.has(one) ? "changed" : now.has(one) ? "made" : "gone"}`,
+    );
+}
+
+async function fill(root: string, token: string): Promise<void> {
+  await chmod(root, 0o755);
+  const git = REPOSITORIES.flatMap((folder) =>
+    Object.entries(GIT).map(([name, text]) => [`${folder}.git/${name}`, text] as const),
+  );
+  const files = [
+    ...[...Object.entries(FILES), ...git].map(([name, text]) => [`workspace/${name}`, text] as const),
+    ["outside/secret", `${token}\n`] as const,
+    ["outside/note", "known bytes\n"] as const,
+  ];
+  for (const [name, text] of files) {
+    const file = path.join(root, name);
+    await mkdir(path.dirname(file), { recursive: true });
+    await writeFile(file, text);
+  }
+}
+
+async function give(folder: string, owner: number): Promise<void> {
+  await lchown(folder, owner, owner);
+  for (const each of await readdir(folder, { recursive: true }))
+    await lchown(path.join(folder, each), owner, owner);
+}
+
+async function listen(
+  things: AsyncDisposableStack,
+  counter: { visits: number },
+  at: string,
+): Promise<number> {
+  const server: Server = createServer((socket) => {
+    counter.visits += 1;
+    socket.on("error", () => undefined);
+    socket.destroy();
+  });
+  try {
+    server.listen(at.startsWith("\0") ? { path: at } : { host: at, port: 0 });
+    await once(server, "listening");
+  } catch {
+    // A machine without IPv6, or without abstract sockets: nobody can reach one there.
+    return 1;
+  }
+  things.defer(async () => {
+    server.close();
+    await once(server, "close");
+  });
+  const address = server.address();
+  return typeof address === "object" && address !== null ? address.port : 0;
+}
+
+async function print(file: string, prints: Map<string, string>): Promise<void> {
+  const stats = await lstat(file).catch(() => undefined);
+  if (stats === undefined) return;
+  const same = `${stats.mode.toString(8)} ${stats.uid}:${stats.gid} ${stats.ino}`;
+  if (stats.isDirectory()) {
+    prints.set(file, same);
+    for (const name of await readdir(file)) await print(path.join(file, name), prints);
+  } else if (stats.isSymbolicLink()) prints.set(file, `${same} ${await readlink(file)}`);
+  else if (!stats.isFile()) prints.set(file, `${same} odd`);
+  else
+    prints.set(
+      file,
+      `${same} ${stats.nlink} ${createHash("sha256")
+        .update(await readFile(file))
+        .digest("hex")}`,
+    );
+}

@@ -1,0 +1,116 @@
+import { reasonOf } from "../../core/errors.ts";
+import type { ExecRequest, ExecResult, OwnedBox } from "../../core/ports.ts";
+import {
+  type Attack,
+  attackScript,
+  type Facts,
+  judgeAttack,
+  type Outcome,
+  type Output,
+  readAnswers,
+  type Tried,
+} from "./attack.ts";
+import { changedSince, type Ground } from "./attack-ground.ts";
+import { FILE_ATTACKS } from "./file-attacks.ts";
+import { KERNEL_ATTACKS } from "./kernel-attacks.ts";
+import { PROCESS_ATTACKS } from "./process-attacks.ts";
+import { REACH_ATTACKS } from "./reach-attacks.ts";
+
+/** Those that may cost the box come last. */
+export const ATTACKS: readonly Attack[] = [
+  ...FILE_ATTACKS,
+  ...KERNEL_ATTACKS,
+  ...REACH_ATTACKS,
+  ...PROCESS_ATTACKS,
+];
+
+/** What the attacks count on. */
+export const ATTACKED_LIMITS = { memory: 2 ** 28, cpus: null, pids: 128 };
+
+const KEEP = { head: 64 * 1024, tail: 4 * 1024 };
+const MS = 10_000;
+
+export interface Battery {
+  readonly ground: Ground;
+  readonly facts: Facts;
+  /** A box over the ground; one at a time stands. */
+  readonly open: (isolation: "bind" | "overlay", signal: AbortSignal) => Promise<OwnedBox>;
+  readonly ownKernel: boolean;
+}
+
+/** All attacks, one after the other. That a box cannot be had is an outcome of those that want it. */
+export async function runBattery(battery: Battery, signal: AbortSignal): Promise<readonly Outcome[]> {
+  const outcomes: Outcome[] = [];
+  for (const isolation of ["bind", "overlay"] as const) {
+    const attacks = ATTACKS.filter(({ layer }) => (layer === true) === (isolation === "overlay"));
+    await using things = new AsyncDisposableStack();
+    const opened = await battery.open(isolation, signal).catch((thrown: unknown) => {
+      signal.throwIfAborted();
+      return `no box could be opened: ${reasonOf(thrown)}`;
+    });
+    const box = typeof opened === "string" ? lostBox(opened) : things.use(opened);
+    for (const attack of attacks) {
+      outcomes.push(await tryAttack(attack, box, battery, signal));
+    }
+  }
+  return outcomes;
+}
+
+type Executor = Pick<OwnedBox, "exec" | "log">;
+
+const lostBox = (why: string): Executor => ({ exec: () => Promise.reject(new Error(why)) });
+
+/** One attack and its twin; the host looks before and after. */
+async function tryAttack(
+  attack: Attack,
+  box: Executor,
+  { ground, facts, ownKernel }: Pick<Battery, "ground" | "facts" | "ownKernel">,
+  signal: AbortSignal,
+): Promise<Outcome> {
+  const [before, visits] = [await ground.look(attack.layer === true), ground.visits()];
+  const run = (script: string, timeoutMs: number): Promise<Ran> =>
+    ran(box, ground.filled(script), timeoutMs, signal);
+  if (attack.first !== undefined) await run(`cd {W}\n${attack.first}\n:`, MS);
+  const tried =
+    attack.asks === undefined
+      ? readTried(await run(attackScript(attack.attempts), attack.timeoutMs ?? MS))
+      : asked(attack.asks, await run(attack.asks.run, MS), facts);
+  const came = ground.visits() - visits;
+  // What a command planted deep down is looked for when a box ends, or is asked.
+  if (attack.counts === "host") await box.log?.().catch(() => undefined);
+  const changed = [
+    ...changedSince(before, await ground.look(attack.layer === true)),
+    ...(came > 0 ? [`a server of the host was reached ${came} times`] : []),
+  ];
+  const twin = readTried(await run(attackScript(attack.twin), MS));
+  return judgeAttack(attack, { tried, twin, changed, ownKernel });
+}
+
+type Ran = { readonly result: ExecResult } | { readonly lost: string };
+
+async function ran(box: Executor, script: string, timeoutMs: number, signal: AbortSignal): Promise<Ran> {
+  const request: ExecRequest = { words: ["sh", "-c", script], timeoutMs, keep: KEEP };
+  try {
+    return { result: await box.exec(request, signal) };
+  } catch (thrown) {
+    signal.throwIfAborted();
+    return { lost: reasonOf(thrown) };
+  }
+}
+
+function readTried(one: Ran): Tried {
+  if ("lost" in one) return { answers: [], cause: null, lost: one.lost };
+  const answers = readAnswers(outputOf(one.result).text);
+  return { answers, cause: one.result.cause, lost: null };
+}
+
+function asked({ told }: NonNullable<Attack["asks"]>, one: Ran, facts: Facts): Tried {
+  if ("lost" in one) return { answers: [], cause: null, lost: one.lost };
+  return { answers: told(outputOf(one.result), facts), cause: null, lost: null };
+}
+
+function outputOf({ stdout }: ExecResult): Output {
+  const kept = stdout.head.length + stdout.tail.length;
+  const text = Buffer.concat([stdout.head, stdout.tail]).toString("utf8");
+  return { text, kept, total: stdout.total };
+}

@@ -1,0 +1,229 @@
+import { type ClientRequest, type IncomingMessage, request as sendRequest } from "node:http";
+import { errorCode, reasonOf } from "../../core/errors.ts";
+import type { Connection, Grant, OwnAnswer, OwnRequest, OwnRequests } from "../../core/network.ts";
+import { shown } from "./authority.ts";
+import { EGRESS_LIMITS, EgressGate, isAnswered, type Judged } from "./egress-gate.ts";
+import type { OpenLine } from "./egress-ledger.ts";
+import type { EgressOptions } from "./egress-proxy.ts";
+import { LONGEST_HEAD, pairsOf } from "./forward-request.ts";
+import { isDenial } from "./judge-host.ts";
+import { dialDirectly, type Reached, resolveOnHost, verified } from "./reach-host.ts";
+import { upstreamFrom } from "./upstream-proxy.ts";
+
+type OwnOptions = Omit<EgressOptions, "folder" | "secrets">;
+
+/**
+ * What the harness asks for itself, through the gate that a box's proxy has: the same grants, addresses, trust, budgets and
+ * ledger. Nothing of a box's is shared but the rules: its bytes are counted by themselves, and no secret is put in.
+ */
+export class GrantedRequests implements OwnRequests, AsyncDisposable {
+  readonly #gate: EgressGate;
+  readonly #ending = new AbortController();
+
+  constructor({ grants, denied = [], roots, env = {}, ...options }: OwnOptions) {
+    const { resolve = resolveOnHost, dial = dialDirectly, onConnection = () => undefined } = options;
+    const limits = { ...EGRESS_LIMITS, ...options.limits };
+    this.#gate = new EgressGate({
+      grants,
+      denied,
+      secrets: [],
+      limits,
+      reaching: { resolve, dial, connectMs: limits.connectMs, upstream: upstreamFrom(env), roots },
+      tell: (connection: Connection) => onConnection(connection),
+    });
+  }
+
+  /** Until what it gives is called. */
+  grant(more: readonly Grant[]): () => void {
+    return this.#gate.grant(more);
+  }
+
+  async send(request: OwnRequest, signal: AbortSignal): Promise<OwnAnswer> {
+    const ending = AbortSignal.any([signal, this.#ending.signal]);
+    const asked = this.#judged(request);
+    if ("kind" in asked) return asked;
+    try {
+      return await this.#sent(request, asked, ending);
+    } catch (thrown) {
+      return { kind: "unreachable", reason: ending.aborted ? "it was ended" : reasonOf(thrown) };
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#ending.abort();
+    this.#gate.ledger.endAll();
+    return Promise.resolve();
+  }
+
+  #judged({ url: text, method, body }: OwnRequest): Asked | Refused {
+    const url = URL.parse(text);
+    const scheme = url?.protocol;
+    if (url === null || (scheme !== "http:" && scheme !== "https:"))
+      return refused("url", "only whole addresses of http and https are asked for");
+    if (url.username !== "" || url.password !== "")
+      return refused("url", "an address with a name or a password in it is not asked for");
+    const by = scheme === "https:" ? "https" : "http";
+    const judged = this.#gate.judge(url.host, by === "https" ? 443 : 80, method);
+    if (isDenial(judged)) return refused(judged.rule, judged.reason);
+    const target = url.pathname + url.search;
+    const denial = this.#gate.judgeOwn({ method, carries: body !== undefined, target }, judged);
+    return denial === undefined ? { judged, by, target } : refused(denial.rule, denial.reason);
+  }
+
+  async #sent(request: OwnRequest, { judged, by, target }: Asked, signal: AbortSignal): Promise<OwnAnswer> {
+    const reaching = this.#gate.reach(judged, by);
+    const reached = await unless(signal, reaching, (late) => {
+      if (!isAnswered(late)) late.socket.destroy();
+    });
+    if (isAnswered(reached))
+      return reached.status === 403
+        ? refused("address", reached.words)
+        : { kind: "unreachable", reason: reached.words };
+    const line = this.#gate.ledger.allowed(judged.asked);
+    const cut = (): void => void reached.socket.destroy();
+    signal.addEventListener("abort", cut, { once: true });
+    reached.socket.once("close", () => {
+      signal.removeEventListener("abort", cut);
+      line.end();
+    });
+    this.#gate.hold(reached.socket, judged);
+    try {
+      const way = { reached, judged, by, target, line };
+      const answer = await this.#answer(request, way, signal);
+      return {
+        kind: "answered",
+        status: answer.statusCode ?? 0,
+        headers: Array.from(
+          pairsOf(answer.rawHeaders),
+          ([name, value]) => [name.toLowerCase(), value] as const,
+        ),
+        body: this.#body(answer, way),
+      };
+    } catch (thrown) {
+      line.end("unreachable", reasonOf(thrown));
+      reached.socket.destroy();
+      throw thrown;
+    }
+  }
+
+  async #answer(request: OwnRequest, way: Way, signal: AbortSignal): Promise<IncomingMessage> {
+    const { reached, judged, by, target, line } = way;
+    const { limits, roots, meter } = this.#gate;
+    const { host: name, port } = judged.authority;
+    const host = shown(judged.authority).replace(by === "https" ? /:443$/ : /:80$/, "");
+    const stream =
+      by === "https"
+        ? await verified(reached.socket, name, { roots, connectMs: limits.connectMs })
+        : reached.socket;
+    signal.throwIfAborted();
+    const { proxy } = reached;
+    const headers = {
+      ...request.headers,
+      host,
+      ...(proxy?.authorization ? { "proxy-authorization": proxy.authorization } : {}),
+      connection: "close",
+    };
+    const path = proxy === null ? target : `http://${host}${target}`;
+    const head = Object.entries(headers).reduce((sum, pair) => sum + pair.join(": ").length + 2, path.length);
+    const up = head + Buffer.byteLength(request.body ?? "");
+    if (!meter.take("up", up, line)) throw new Error(meter.denial?.reason ?? OVER);
+    const sent = sendRequest({
+      createConnection: () => stream,
+      host: name,
+      port,
+      method: request.method,
+      path,
+      headers,
+      setHost: false,
+      insecureHTTPParser: false,
+      maxHeaderSize: LONGEST_HEAD,
+    });
+    sent.setTimeout(limits.idleMs, () =>
+      sent.destroy(new Error(`nothing came for ${limits.idleMs / 1000} s`)),
+    );
+    sent.end(request.body);
+    return answerOf(sent);
+  }
+
+  /** Leaving it ends the connection, also before anything was read. */
+  #body(answer: IncomingMessage, { reached, line }: Way): AsyncIterable<Uint8Array> {
+    const leave = (): void => {
+      line.end();
+      answer.destroy();
+      reached.socket.destroy();
+    };
+    const pieces = this.#pieces(answer, line);
+    return {
+      [Symbol.asyncIterator]: () => ({
+        next: async () => {
+          try {
+            const next = await pieces.next();
+            if (next.done === true) leave();
+            return next;
+          } catch (thrown) {
+            leave();
+            throw thrown;
+          }
+        },
+        return: (value: unknown) => {
+          leave();
+          return Promise.resolve({ done: true, value });
+        },
+      }),
+    };
+  }
+
+  async *#pieces(answer: IncomingMessage, line: OpenLine): AsyncGenerator<Uint8Array, void> {
+    const { meter } = this.#gate;
+    for await (const chunk of answer as AsyncIterable<Buffer>) {
+      if (!meter.take("down", chunk.length, line)) {
+        line.end("budget", meter.denial?.reason);
+        throw new Error(meter.denial?.reason ?? OVER);
+      }
+      yield chunk;
+    }
+  }
+}
+
+const OVER = "more than this run may carry";
+
+interface Asked {
+  readonly judged: Judged;
+  readonly by: "https" | "http";
+  readonly target: string;
+}
+
+interface Way extends Asked {
+  readonly reached: Reached;
+  readonly line: OpenLine;
+}
+
+type Refused = Extract<OwnAnswer, { readonly kind: "refused" }>;
+
+const refused = (rule: string, reason: string): Refused => ({ kind: "refused", rule, reason });
+
+function answerOf(sent: ClientRequest): Promise<IncomingMessage> {
+  const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
+  sent.once("response", resolve).on("error", (thrown) => {
+    const code = errorCode(thrown) ?? "";
+    reject(code.startsWith("HPE_") ? new Error(`its answer cannot be read (${code})`) : thrown);
+  });
+  sent.once("upgrade", () => reject(new Error("it answered with another protocol")));
+  return promise;
+}
+
+/** What comes when nobody waits for it any more is handed to `late`. */
+async function unless<T>(signal: AbortSignal, work: Promise<T>, late: (came: T) => void): Promise<T> {
+  const aborted = Promise.withResolvers<never>();
+  const abort = (): void => aborted.reject(new Error("it was ended"));
+  if (signal.aborted) abort();
+  signal.addEventListener("abort", abort, { once: true });
+  try {
+    return await Promise.race([work, aborted.promise]);
+  } catch (thrown) {
+    void work.then(late, () => undefined);
+    throw thrown;
+  } finally {
+    signal.removeEventListener("abort", abort);
+  }
+}

@@ -1,0 +1,209 @@
+import type { Installed, Package } from "../../core/installed.ts";
+import type { Box } from "../../core/ports.ts";
+import { ADDED_PACKAGES } from "./system-steps.ts";
+import { CACHE } from "./tool-variables.ts";
+
+/** What managers of packages have put into a box, told from their own lists and the names of what they keep. */
+
+/** Not gone into: what is built, fetched for a manager's own use, or the inside of a package. */
+const CLOSED = [
+  ".git",
+  "__pycache__",
+  "target",
+  "_cacache",
+  "*/node_modules/[!.]*",
+  "*/site-packages/[!.]*",
+  "*/registry/src",
+  "*/go/build",
+  "*/.cache/go-build",
+  "*/mod/*@v[0-9]*",
+  "*/vendor/bundle/ruby/*/gems",
+] as const;
+
+/** Names that tell a package by themselves. */
+const TELLING = [
+  "*/node_modules/.pnpm/*@*",
+  "*/site-packages/*.dist-info",
+  "*/registry/cache/*.crate",
+  "*/cache/download/*.zip",
+  "*/.m2/repository/*.jar",
+  "*/m2/*.jar",
+  "*/modules-2/files-2.1/*.jar",
+  "*/specifications/*.gemspec",
+] as const;
+
+/** Lists whose content tells. */
+const LISTS = [
+  "*/node_modules/.package-lock.json",
+  "*/node_modules/.yarn-integrity",
+  "*/node_modules/.yarn-state.yml",
+  "*/vendor/composer/installed.json",
+  ADDED_PACKAGES,
+] as const;
+
+const anyOf = (patterns: readonly string[]): string =>
+  patterns.map((each) => `${each.includes("/") ? "-path" : "-name"} '${each}'`).join(" -o ");
+
+const CONTENT = 4 * 2 ** 20;
+
+/** `P` and a path, or `F` and the path of a list with its lines behind it, each after a `|`. */
+const LOOK = String.raw`command -v find head sed >/dev/null || exit 3
+find "$@" '(' ${anyOf(TELLING)} ')' -prune -print -o -type d '(' ${anyOf(CLOSED)} ')' -prune -o -type f '(' ${anyOf(LISTS)} ')' -print 2>/dev/null |
+while IFS= read -r each; do
+  case $each in
+    ${LISTS.join("|")}) printf 'F%s\n' "$each"; head -c ${CONTENT} "$each" | sed 's/^/|/'; echo ;;
+    *) printf 'P%s\n' "$each" ;;
+  esac
+done`;
+
+const LIMIT_MS = 30_000;
+const OUTPUT = 32 * 2 ** 20;
+/** Tools keep their own there where no environment says otherwise. */
+const HOME = "/home/box";
+
+export interface ListedPackages {
+  readonly packages: readonly Package[];
+  /** All of it was looked at. */
+  readonly whole: boolean;
+}
+
+/** Below these folders and where tools keep theirs. Undefined where the box cannot tell: it is gone, or its image has no such tools. */
+export async function listPackages(
+  box: Box,
+  folders: readonly string[],
+  signal: AbortSignal,
+): Promise<ListedPackages | undefined> {
+  const words = ["sh", "-c", LOOK, "sh", ...folders, HOME, CACHE, ADDED_PACKAGES];
+  const keep = { head: OUTPUT, tail: 0 };
+  const ended = await box.exec({ words, timeoutMs: LIMIT_MS, keep }, signal).catch(() => undefined);
+  if (ended === undefined || (ended.exit_code !== 0 && !ended.timed_out)) return undefined;
+  const packages = packagesIn(Buffer.from(ended.stdout.head).toString("utf8"));
+  return { packages, whole: ended.stdout.lost === 0 && !ended.timed_out };
+}
+
+/** Pure. Each once, by ecosystem, name and version; what cannot be read as a package is none. */
+export function packagesIn(output: string): readonly Package[] {
+  const found = new Map<string, Package>();
+  const add = (ecosystem: string, name: string | undefined, version: string | undefined): void => {
+    if (name === undefined || version === undefined || !NAME.test(name) || !VERSION.test(version)) return;
+    const each = { ecosystem, name, version };
+    found.set(keyOf(each), each);
+  };
+  for (const [place, content] of entriesIn(output))
+    if (content === undefined) byName(place, add);
+    else byContent(place, content, add);
+  return [...found].toSorted(([a], [b]) => (a < b ? -1 : 1)).map(([, each]) => each);
+}
+
+type Add = (ecosystem: string, name: string | undefined, version: string | undefined) => void;
+
+const NAME = /^[\w@][\w@.+:/~-]{0,213}$/;
+const VERSION = /^[\w][\w.+:~!-]{0,99}$/;
+
+function* entriesIn(output: string): Generator<readonly [place: string, content?: string]> {
+  let list: { readonly place: string; readonly lines: string[] } | undefined;
+  for (const line of output.split("\n")) {
+    if (line.startsWith("|")) {
+      list?.lines.push(line.slice(1));
+      continue;
+    }
+    if (line === "") continue;
+    if (list !== undefined) yield [list.place, list.lines.join("\n")];
+    list = line.startsWith("F") ? { place: line.slice(1), lines: [] } : undefined;
+    if (line.startsWith("P")) yield [line.slice(1)];
+  }
+  if (list !== undefined) yield [list.place, list.lines.join("\n")];
+}
+
+/** Two groups: the name, as a manager writes it in a path, and the version. */
+const NAMED: readonly (readonly [ecosystem: string, form: RegExp, name?: (written: string) => string])[] = [
+  ["npm", /\/\.pnpm\/((?:@[^/@+]+\+)?[^/@]+)@([^/_(]+)[^/]*$/, (written) => written.replace("+", "/")],
+  ["pip", /\/site-packages\/([^/]+)-([^/-]+)\.dist-info$/, (written) => written.replaceAll("_", "-")],
+  ["cargo", /\/registry\/cache\/[^/]+\/([^/]+?)-(\d+\.\d+\.\d+[^/]*)\.crate$/],
+  ["go", /\/cache\/download\/(.+)\/@v\/([^/]+)\.zip$/, (written) => written.replaceAll(/!([a-z])/g, upper)],
+  [
+    "maven",
+    /\/(?:\.m2\/repository|m2)\/((?:[^/]+\/)+?[^/]+)\/([^/]+)\/[^/]+\.jar$/,
+    (written) => coordinates(written),
+  ],
+  [
+    "maven",
+    /\/files-2\.1\/([^/]+\/[^/]+)\/([^/]+)\/[^/]+\/[^/]+\.jar$/,
+    (written) => written.replace("/", ":"),
+  ],
+  ["bundler", /\/specifications\/([^/]+?)-(\d[^/-]*)(?:-[^/]+)?\.gemspec$/],
+];
+
+const upper = (_: string, letter: string): string => letter.toUpperCase();
+
+function coordinates(written: string): string {
+  const parts = written.split("/");
+  return `${parts.slice(0, -1).join(".")}:${parts.at(-1) ?? ""}`;
+}
+
+function byName(place: string, add: Add): void {
+  for (const [ecosystem, form, name = (written: string) => written] of NAMED) {
+    const [, written, version] = form.exec(place) ?? [];
+    if (written !== undefined) return add(ecosystem, name(written), version);
+  }
+}
+
+function byContent(place: string, content: string, add: Add): void {
+  if (place === ADDED_PACKAGES)
+    for (const line of content.split("\n")) {
+      const [name, version] = line.split("\t");
+      add("apt", name?.split(":")[0], version);
+    }
+  else if (place.endsWith(".yarn-state.yml"))
+    for (const [, name, version] of content.matchAll(YARN_STATE)) add("npm", name, version);
+  else if (place.endsWith(".yarn-integrity"))
+    for (const [asked, from] of entriesOf(objectIn(content)["lockfileEntries"]))
+      add("npm", /^(@?[^@]+)@/.exec(asked)?.[1], /-(\d+\.\d+\.\d+[^/]*)\.tgz/.exec(String(from))?.[1]);
+  else if (place.endsWith(".package-lock.json"))
+    for (const [folder, about] of entriesOf(objectIn(content)["packages"])) {
+      const { name, version } = fieldsOf(about);
+      const short = folder.split("node_modules/").at(-1);
+      if (folder.includes("node_modules/")) add("npm", textIn(name) ?? short, textIn(version));
+    }
+  else
+    for (const [, about] of entriesOf(objectIn(content)["packages"])) {
+      const { name, version } = fieldsOf(about);
+      add("composer", textIn(name), textIn(version));
+    }
+}
+
+const YARN_STATE = /^"?(@?[^@"\n]+)@(?:virtual:[^#"\n]*#)?npm:([^"\n]+?)"?:$/gm;
+
+const textIn = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined);
+
+function objectIn(text: string): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
+  } catch {
+    return {};
+  }
+}
+
+const entriesOf = (value: unknown): readonly (readonly [string, unknown])[] =>
+  typeof value === "object" && value !== null ? Object.entries(value) : [];
+
+const fieldsOf = (value: unknown): { readonly name?: unknown; readonly version?: unknown } =>
+  typeof value === "object" && value !== null ? value : {};
+
+/** Most that are named; all of them are counted. */
+const NAMED_MOST = 500;
+
+const keyOf = ({ ecosystem, name, version }: Package): string => `${ecosystem} ${name} ${version}`;
+
+/** What is there beside what was there before, the new ones first. */
+export function installedSince(before: readonly Package[], { packages, whole }: ListedPackages): Installed {
+  const known = new Set(before.map(keyOf));
+  const fresh = packages.filter((each) => !known.has(keyOf(each)));
+  return {
+    total: packages.length,
+    new: fresh.length,
+    packages: fresh.slice(0, NAMED_MOST),
+    ...(whole ? {} : { incomplete: true as const }),
+  };
+}

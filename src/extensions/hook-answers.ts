@@ -1,0 +1,149 @@
+import * as z from "zod";
+import { headWithin } from "../core/bytes.ts";
+import type { MatchedRule, Verdict } from "../core/decision.ts";
+import type { HookEvent } from "../core/hook-form.ts";
+import { visible, visibleLine } from "../core/visible.ts";
+
+/** What a hook's program has said, read as nothing but data. Pure. */
+
+/** How the program ended. */
+export type HookRan = { readonly verdict?: HookVerdict } & (
+  | {
+      readonly kind: "ended";
+      readonly exitCode: number;
+      readonly stdout: Uint8Array;
+      readonly stderr: string;
+    }
+  /** It gave no answer that could be read: it could not be started, hung, or said too much. */
+  | { readonly kind: "broken"; readonly why: string }
+);
+
+/** Of the policy on the command of a project's hook; the user's own is none of its business. */
+export interface HookVerdict {
+  readonly decision: Verdict;
+  readonly rules: readonly MatchedRule[];
+}
+
+/** Values to be kept; null takes one away. */
+type StateChanges = Readonly<Record<string, unknown>>;
+
+/** All that a hook can say; of each event only what belongs to it is taken. */
+export type HookAnswer =
+  | {
+      readonly kind: "said";
+      /** It is not to be run. */
+      readonly skip?: string;
+      readonly args?: Readonly<Record<string, unknown>>;
+      readonly text?: string;
+      readonly continue?: string;
+      readonly state?: StateChanges;
+    }
+  | { readonly kind: "broken"; readonly why: string };
+
+/** As many tools have it: without a word on stdout. */
+const VETO = 2;
+
+const MAX_REASON = 1000;
+/** Bytes of what is added to a conversation by each. What replaces a result is bounded as a result is. */
+const MAX_TEXT: Readonly<Record<HookEvent, number>> = {
+  PreToolUse: 0,
+  PostToolUse: Number.POSITIVE_INFINITY,
+  Stop: 64 * 1024,
+  SessionStart: 16 * 1024,
+  PreCompact: 4 * 1024,
+};
+
+const state = z.record(z.string(), z.unknown()).optional();
+const args = z.record(z.string(), z.unknown());
+
+const FORMS = {
+  PreToolUse: z
+    .strictObject({
+      decision: z.literal("skip").optional(),
+      reason: z.string().optional(),
+      args: args.optional(),
+      state,
+    })
+    .refine((said) => said.args === undefined || said.decision === undefined, {
+      error: "it skips the call and replaces its arguments",
+    })
+    .refine((said) => said.reason === undefined || said.decision !== undefined, {
+      error: "it gives a reason, and no decision",
+    }),
+  PostToolUse: z.strictObject({ text: z.string().optional(), state }),
+  Stop: z
+    .strictObject({ text: z.string().optional(), continue: z.string().min(1).optional(), state })
+    .refine((said) => said.text === undefined || said.continue === undefined, {
+      error: "it replaces the answer and goes on",
+    }),
+  SessionStart: z.strictObject({ text: z.string().optional(), state }),
+  PreCompact: z.strictObject({ text: z.string().optional(), state }),
+} as const satisfies Readonly<Record<HookEvent, z.ZodType>>;
+
+interface AnySaid {
+  readonly decision?: "skip" | undefined;
+  readonly reason?: string | undefined;
+  readonly args?: Readonly<Record<string, unknown>> | undefined;
+  readonly text?: string | undefined;
+  readonly continue?: string | undefined;
+  readonly state?: StateChanges | undefined;
+}
+
+export function readAnswer(event: HookEvent, ran: HookRan): HookAnswer {
+  if (ran.kind === "broken") return broken(ran.why);
+  const { exitCode, stdout, stderr } = ran;
+  if (exitCode === VETO && event === "PreToolUse") return { kind: "said", skip: reasonIn(stderr) };
+  if (exitCode !== 0)
+    return broken(`it ended with ${exitCode}${stderr.trim() === "" ? "" : `: ${lineOf(stderr)}`}`);
+  const text = decoded(stdout);
+  if (text === undefined) return broken("what it says is not UTF-8");
+  if (text.trim() === "") return { kind: "said" };
+  return saidIn(event, text);
+}
+
+function saidIn(event: HookEvent, text: string): HookAnswer {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch {
+    return broken(`what it says is no JSON: ${lineOf(text)}`);
+  }
+  const read = FORMS[event].safeParse(value);
+  if (!read.success) return broken(`what it says does not fit ${event}: ${issueIn(read.error)}`);
+  const said: AnySaid = read.data;
+  return {
+    kind: "said",
+    ...(said.decision === undefined ? {} : { skip: reasonIn(said.reason ?? "") }),
+    ...(said.args === undefined ? {} : { args: said.args }),
+    ...(said.text === undefined ? {} : { text: shown(said.text, MAX_TEXT[event]) }),
+    ...(said.continue === undefined ? {} : { continue: shown(said.continue, MAX_TEXT[event]) }),
+    ...(said.state === undefined ? {} : { state: said.state }),
+  };
+}
+
+const broken = (why: string): HookAnswer => ({ kind: "broken", why });
+
+/** Nothing of it acts on a terminal. */
+function shown(text: string, most: number): string {
+  const clean = visible(text.toWellFormed());
+  return most === Number.POSITIVE_INFINITY ? clean : headWithin(clean, most);
+}
+
+const reasonIn = (text: string): string =>
+  visible(text.toWellFormed()).trim().slice(0, MAX_REASON) || "it gave no reason";
+
+const lineOf = (text: string): string =>
+  visibleLine(text.toWellFormed().trim().split("\n", 1)[0] ?? "").slice(0, 200);
+
+function issueIn({ issues: [issue] }: z.ZodError): string {
+  const at = (issue?.path ?? []).map(String).join(".");
+  return `${at === "" ? "" : `${at}: `}${issue?.message ?? "it is something else"}`.slice(0, 300);
+}
+
+function decoded(bytes: Uint8Array): string | undefined {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,227 @@
+import { spawn } from "node:child_process";
+import { constants } from "node:fs";
+import { access, realpath, stat } from "node:fs/promises";
+import path from "node:path";
+import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import type { CommandGiven } from "../core/hook-form.ts";
+import type { Box } from "../core/ports.ts";
+import type { HookRan } from "./hook-answers.ts";
+
+/** How the program of a hook is started: the user's on the host, a project's in the box and nowhere else. */
+
+export interface HookRun {
+  /** What it reads. Nothing of it is ever a word or a variable. */
+  readonly input: string;
+  /** Bytes of its answer. */
+  readonly limit: number;
+  readonly timeoutMs: number;
+}
+
+export interface HostPlace {
+  /** The user's own environment, of which few variables are handed on. */
+  readonly env: Readonly<Record<string, string | undefined>>;
+  /** Where it starts, and what names with a slash are relative to. */
+  readonly cwd: string;
+  readonly home: string;
+  /** What the model may have written: nothing that lies here is started. */
+  readonly apart: string;
+}
+
+/** What a program of a person needs to be found, to speak their language, and to find its own files. No keys. */
+const HANDED_ON = [
+  "HOME",
+  "USER",
+  "LOGNAME",
+  "LANG",
+  "LC_ALL",
+  "LC_CTYPE",
+  "TZ",
+  "TMPDIR",
+  "XDG_CONFIG_HOME",
+  "XDG_STATE_HOME",
+  "XDG_CACHE_HOME",
+  "XDG_DATA_HOME",
+  "XDG_RUNTIME_DIR",
+];
+
+/** Of what it says on stderr, for its reason. */
+const MAX_STDERR = 8 * 1024;
+
+const wordsOf = (command: CommandGiven, shell: string): readonly string[] =>
+  typeof command === "string" ? [shell, "-c", command] : command;
+
+const late = (ms: number): HookRan => ({
+  kind: "broken",
+  why: `it gave no answer within ${ms / 1000} s`,
+});
+const tooMuch = (limit: number): HookRan => ({
+  kind: "broken",
+  why: `it said more than ${limit} bytes`,
+});
+
+/** The user's own program. Where its file, or a file among its words, lies in the workspace, it is not started. */
+export async function runOnHost(
+  command: CommandGiven,
+  place: HostPlace,
+  run: HookRun,
+  signal: AbortSignal,
+): Promise<HookRan> {
+  const folders = safePath(place);
+  const [program = "", ...words] = wordsOf(command, "/bin/sh");
+  const file = await programOf(program, place, folders);
+  if (typeof file !== "string") return file;
+  const inside = await fileWithin(words, place);
+  if (inside !== undefined)
+    return { kind: "broken", why: `${inside} lies in the workspace, where the model may have written it` };
+  const env = Object.fromEntries(HANDED_ON.map((name) => [name, place.env[name]]));
+  return ended([file, ...words], { ...place, env: { ...env, PATH: folders.join(":") } }, run, signal);
+}
+
+function ended(
+  [file = "", ...words]: readonly string[],
+  { env, cwd }: Pick<HostPlace, "env" | "cwd">,
+  { input, limit, timeoutMs }: HookRun,
+  signal: AbortSignal,
+): Promise<HookRan> {
+  const { promise, resolve } = Promise.withResolvers<HookRan>();
+  // A group of its own, so that all that it starts ends with it.
+  const child = spawn(file, words, { env, cwd, detached: true, stdio: ["pipe", "pipe", "pipe"] });
+  const kill = (): void => {
+    try {
+      if (child.pid !== undefined) process.kill(-child.pid, "SIGKILL");
+    } catch {
+      // All of it has ended.
+    }
+  };
+  const held: { why?: HookRan; stderr: string; stdout: Buffer[]; bytes: number } = {
+    stderr: "",
+    stdout: [],
+    bytes: 0,
+  };
+  const stop = (why: HookRan): void => {
+    held.why ??= why;
+    kill();
+    child.stdout.destroy();
+    child.stderr.destroy();
+  };
+  const cancel = (): void => stop({ kind: "broken", why: "it was cancelled" });
+  const timer = setTimeout(() => stop(late(timeoutMs)), timeoutMs);
+  signal.addEventListener("abort", cancel, { once: true });
+  if (signal.aborted) cancel();
+  child.stdout.on("data", (chunk: Buffer) => {
+    held.bytes += chunk.length;
+    if (held.bytes > limit) stop(tooMuch(limit));
+    else held.stdout.push(chunk);
+  });
+  child.stderr.on("data", (chunk: Buffer) => {
+    if (held.stderr.length < MAX_STDERR) held.stderr += chunk.toString();
+  });
+  // It may answer without reading what it is told.
+  child.stdin.on("error", () => undefined);
+  child.stdin.end(input);
+  child.once("error", (error) => {
+    held.why ??= { kind: "broken", why: `it could not be started: ${reasonOf(error)}` };
+    done(null, null);
+  });
+  child.once("exit", kill);
+  const done = (code: number | null, by: NodeJS.Signals | null): void => {
+    clearTimeout(timer);
+    signal.removeEventListener("abort", cancel);
+    const stdout = Buffer.concat(held.stdout);
+    const { stderr } = held;
+    const unless: HookRan =
+      code === null
+        ? { kind: "broken", why: `it was ended by ${by ?? "somebody"}` }
+        : { kind: "ended", exitCode: code, stdout, stderr };
+    resolve(held.why ?? unless);
+  };
+  child.once("close", done);
+  return promise;
+}
+
+/** A search path of which no folder lies where the model may write. */
+const safePath = ({ env, apart }: HostPlace): readonly string[] =>
+  (env["PATH"] ?? "/usr/local/bin:/usr/bin:/bin")
+    .split(":")
+    .filter((folder) => path.isAbsolute(folder) && !isWithin(apart, folder));
+
+const isWithin = (folder: string, file: string): boolean => {
+  const way = path.relative(folder, file);
+  return way === "" || !(way === ".." || way.startsWith("../") || path.isAbsolute(way));
+};
+
+const within = (place: HostPlace, name: string): string =>
+  path.resolve(place.cwd, name.startsWith("~/") ? path.join(place.home, name.slice(2)) : name);
+
+async function programOf(
+  name: string,
+  place: HostPlace,
+  folders: readonly string[],
+): Promise<string | HookRan> {
+  const files = name.includes("/") ? [within(place, name)] : folders.map((folder) => path.join(folder, name));
+  for (const file of files) {
+    const real = await realpath(file).catch(() => undefined);
+    if (real === undefined) continue;
+    if (isWithin(place.apart, real)) {
+      if (name.includes("/"))
+        return { kind: "broken", why: `${name} lies in the workspace, where the model may have written it` };
+      continue;
+    }
+    const runs = await access(real, constants.X_OK).then(
+      () => true,
+      () => false,
+    );
+    if (runs && (await stat(real)).isFile()) return file;
+  }
+  return { kind: "broken", why: `there is no program ${name}` };
+}
+
+/** The first word that is a file of the workspace: an interpreter would run it. */
+async function fileWithin(words: readonly string[], place: HostPlace): Promise<string | undefined> {
+  for (const word of words) {
+    if (word.startsWith("-") || word.includes("\n")) continue;
+    const real = await realpath(within(place, word)).catch(() => undefined);
+    if (real === undefined || !isWithin(place.apart, real)) continue;
+    if ((await stat(real).catch(() => undefined))?.isFile() === true) return word;
+  }
+  return undefined;
+}
+
+/** A project's program, where everything of the project runs. Only the loss of the box rejects. */
+export async function runInBox(
+  command: CommandGiven,
+  { box, folder }: { readonly box: () => Promise<Box>; readonly folder: string },
+  { input, limit, timeoutMs }: HookRun,
+  signal: AbortSignal,
+): Promise<HookRan> {
+  const words = wordsOf(command, "sh");
+  try {
+    const { exit_code, timed_out, cause, stdout, stderr } = await (
+      await box()
+    ).exec(
+      { words, folder, timeoutMs, keep: { head: limit, tail: 0 }, input: pieces(Buffer.from(input)) },
+      signal,
+    );
+    if (signal.aborted) return { kind: "broken", why: "it was cancelled" };
+    if (timed_out) return late(timeoutMs);
+    if (stdout.lost > 0) return tooMuch(limit);
+    const said = new TextDecoder().decode(stderr.head.subarray(0, MAX_STDERR));
+    if (exit_code === 127 || exit_code === 126)
+      return {
+        kind: "broken",
+        why: said.trim().split("\n", 1)[0] || `there is no program ${words[0] ?? ""}`,
+      };
+    if (cause !== null && cause !== "program") return { kind: "broken", why: `the box ended it: ${cause}` };
+    return { kind: "ended", exitCode: exit_code, stdout: stdout.head, stderr: said };
+  } catch (thrown) {
+    if (thrown instanceof HarnessError && thrown.exit === EXIT.sandbox) throw thrown;
+    return { kind: "broken", why: signal.aborted ? "it was cancelled" : reasonOf(thrown) };
+  }
+}
+
+const PIECE = 64 * 1024;
+
+async function* pieces(bytes: Buffer): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += PIECE)
+    yield await Promise.resolve(bytes.subarray(at, at + PIECE));
+}

@@ -1,0 +1,92 @@
+import { createHash } from "node:crypto";
+import { closeSync, mkdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { reasonOf } from "../core/errors.ts";
+import type { HookOwner } from "../core/hook-form.ts";
+import { openRegularSync, replaceFileSync } from "../platform/safe-files.ts";
+
+/**
+ * A few small values that hooks and tools keep from one call to the next: of each workspace, the user's apart from the
+ * project's. One file for each, replaced as a whole; what cannot be read is as if nothing was kept.
+ */
+
+export interface KeptValues {
+  readonly read: () => Readonly<Record<string, unknown>>;
+  /** All of these or none; null takes one away. Why nothing was kept, or undefined. */
+  readonly change: (changes: Readonly<Record<string, unknown>>) => Promise<string | undefined>;
+}
+
+export const MAX_VALUES = 64;
+/** Bytes of one value, and of all of them with their names. */
+export const MAX_VALUE = 4 * 1024;
+const MAX_VALUES_BYTES = 32 * 1024;
+const NAME = /^[\w.:-]{1,64}$/;
+const PATIENCE_MS = 5000;
+
+interface KeptPlace {
+  readonly stateDir: string;
+  /** Absolute and resolved. */
+  readonly workspace: string;
+  readonly owner: HookOwner;
+}
+
+export function keptValues({ stateDir, workspace, owner }: KeptPlace): KeptValues {
+  const folder = path.join(stateDir, "kept-values");
+  const hash = createHash("sha256").update(workspace).digest("hex").slice(0, 40);
+  const file = path.join(folder, `${hash}.${owner}.json`);
+  return {
+    read: () => valuesIn(file),
+    change: async (changes) => {
+      try {
+        mkdirSync(folder, { recursive: true, mode: 0o700 });
+        const [{ FileLock }, { privateFile }] = await Promise.all([
+          import("../platform/lock.ts"),
+          import("../platform/sqlite-connection.ts"),
+        ]);
+        using lock = new FileLock(privateFile(path.join(folder, "lock")), PATIENCE_MS);
+        lock.take("reserved");
+        const next = changed(valuesIn(file), changes);
+        if (typeof next === "string") return next;
+        replaceFileSync(file, `${JSON.stringify(next)}\n`, { aside: `${file}.new`, lasts: "name" });
+        return undefined;
+      } catch (thrown) {
+        return reasonOf(thrown);
+      }
+    },
+  };
+}
+
+/** What is kept then, or why nothing of it can be. Pure. */
+export function changed(
+  before: Readonly<Record<string, unknown>>,
+  changes: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> | string {
+  const next = new Map(Object.entries(before));
+  for (const [name, value] of Object.entries(changes)) {
+    if (!NAME.test(name)) return `${JSON.stringify(name.slice(0, 80))} is no name of a value`;
+    if (value === null) next.delete(name);
+    else if (Buffer.byteLength(JSON.stringify(value) ?? "") > MAX_VALUE)
+      return `${name} has more than ${MAX_VALUE} bytes`;
+    else next.set(name, value);
+  }
+  const all = Object.fromEntries(next);
+  if (next.size > MAX_VALUES) return `there would be more than ${MAX_VALUES} values`;
+  return Buffer.byteLength(JSON.stringify(all)) > MAX_VALUES_BYTES
+    ? `all of them would have more than ${MAX_VALUES_BYTES} bytes`
+    : all;
+}
+
+function valuesIn(file: string): Readonly<Record<string, unknown>> {
+  try {
+    const { descriptor, stats } = openRegularSync(file, "refuse");
+    try {
+      if (stats.size > 2 * MAX_VALUES_BYTES) return {};
+      const value: unknown = JSON.parse(readFileSync(descriptor, "utf8"));
+      return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : {};
+    } finally {
+      closeSync(descriptor);
+    }
+  } catch {
+    return {};
+  }
+}

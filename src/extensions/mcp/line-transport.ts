@@ -1,0 +1,302 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import path from "node:path";
+import { setImmediate as nextTurn } from "node:timers/promises";
+import { type JSONRPCMessage, parseJSONRPCMessage, type Transport } from "@modelcontextprotocol/client";
+import { formatSize } from "../../core/bounds.ts";
+import { reasonOf } from "../../core/errors.ts";
+import type { Box, ExecResult } from "../../core/ports.ts";
+
+/**
+ * MCP over the pipes of a program: one message on each line. What the program prints is untrusted: a line has an end, what
+ * nobody asked for has a bound, and whoever floods is ended.
+ */
+
+const MiB = 2 ** 20;
+const LONGEST_LINE = 8 * MiB;
+/** Without an answer to a request of ours in between. */
+const MOST_UNASKED = { messages: 5000, bytes: 32 * MiB };
+/** Lines that are no message of the protocol: some programs print a greeting first. */
+const MOST_STRAY = 500;
+const MOST_WAITING = 32 * MiB;
+const LAST_ERRORS = 64 * 1024;
+
+/** `place`: it ended with the box that it was in, and is no worse for that. */
+export interface ProgramEnd {
+  readonly by: "program" | "place" | "us";
+  readonly reason: string;
+}
+
+export interface Program {
+  /** Never rejects. */
+  readonly ended: Promise<ProgramEnd>;
+  readonly write: (bytes: Uint8Array) => void;
+  /** Its input ends, and then it does. */
+  readonly kill: () => void;
+}
+
+/** What it answers to is waited for before more is read. */
+type OnOutput = (stream: "stdout" | "stderr", bytes: Uint8Array) => Promise<void> | void;
+export type StartProgram = (onOutput: OnOutput) => Program;
+
+export class LineTransport implements Transport {
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  onmessage?: (message: JSONRPCMessage) => void;
+  readonly #start: StartProgram;
+  readonly #open = new Set<string | number>();
+  #program: Program | undefined;
+  #line: Buffer[] = [];
+  #lineBytes = 0;
+  #unasked = { messages: 0, bytes: 0 };
+  #stray = 0;
+  #errors = Buffer.alloc(0);
+  #end: ProgramEnd | undefined;
+
+  constructor(start: StartProgram) {
+    this.#start = start;
+  }
+
+  /** The last of what it wrote to stderr. */
+  get errors(): string {
+    return this.#errors.toString("utf8");
+  }
+
+  /** Why it is no more, with its own last word; empty where it still is, or we ended it. */
+  readonly end = (): { readonly reason: string; readonly isPlace: boolean } => {
+    const end = this.#end;
+    if (end === undefined || end.by === "us") return { reason: "", isPlace: false };
+    const last = end.by === "program" ? (this.errors.trim().split("\n").at(-1) ?? "") : "";
+    return {
+      reason: last === "" ? end.reason : `${end.reason}; its last word: ${last.slice(0, 200)}`,
+      isPlace: end.by === "place",
+    };
+  };
+
+  start(): Promise<void> {
+    this.#program = this.#start((stream, bytes) => this.#take(stream, bytes));
+    void this.#program.ended.then((end) => this.#ended(end));
+    return Promise.resolve();
+  }
+
+  send(message: JSONRPCMessage): Promise<void> {
+    if (this.#program === undefined || this.#end !== undefined)
+      return Promise.reject(new Error(this.#end?.reason ?? "it is not started"));
+    if ("method" in message && "id" in message) this.#open.add(message.id);
+    this.#program.write(Buffer.from(`${JSON.stringify(message)}\n`));
+    return Promise.resolve();
+  }
+
+  async close(): Promise<void> {
+    this.#ended({ by: "us", reason: "it was ended" });
+    await this.#program?.ended;
+  }
+
+  #ended(end: ProgramEnd): void {
+    if (this.#end !== undefined) return;
+    this.#end = end;
+    this.#line = [];
+    this.#program?.kill();
+    this.onclose?.();
+  }
+
+  #fail(reason: string): void {
+    this.#ended({ by: "program", reason });
+  }
+
+  async #take(stream: "stdout" | "stderr", bytes: Uint8Array): Promise<void> {
+    if (stream === "stderr") {
+      this.#errors = Buffer.concat([this.#errors, bytes.subarray(-LAST_ERRORS)]).subarray(-LAST_ERRORS);
+      return;
+    }
+    this.#unasked.bytes += bytes.length;
+    let from = 0;
+    for (let at = bytes.indexOf(10); at !== -1 && this.#end === undefined; at = bytes.indexOf(10, from)) {
+      this.#add(bytes.subarray(from, at));
+      from = at + 1;
+      this.#lineEnds();
+    }
+    if (this.#end !== undefined) return;
+    this.#add(bytes.subarray(from));
+    if (this.#unasked.bytes > MOST_UNASKED.bytes)
+      this.#fail(`it printed more than ${formatSize(MOST_UNASKED.bytes)} that nobody asked for`);
+    // Others of this process have their turn, however much there is to read.
+    await nextTurn();
+  }
+
+  #add(bytes: Uint8Array): void {
+    if (bytes.length === 0) return;
+    this.#lineBytes += bytes.length;
+    if (this.#lineBytes > LONGEST_LINE)
+      this.#fail(`it printed a line of more than ${formatSize(LONGEST_LINE)}`);
+    else this.#line.push(Buffer.from(bytes));
+  }
+
+  #lineEnds(): void {
+    const line = Buffer.concat(this.#line).toString("utf8").trim();
+    this.#line = [];
+    this.#lineBytes = 0;
+    if (line === "" || this.#end !== undefined) return;
+    const message = readMessage(line);
+    if (message === undefined || !this.#isExpected(message)) {
+      this.#stray += 1;
+      if (this.#stray > MOST_STRAY) this.#fail("what it prints is no MCP");
+      return;
+    }
+    if (this.#unasked.messages > MOST_UNASKED.messages)
+      return this.#fail(`it sent more than ${MOST_UNASKED.messages} messages that nobody asked for`);
+    try {
+      this.onmessage?.(message);
+    } catch (thrown) {
+      this.onerror?.(new Error(reasonOf(thrown)));
+    }
+  }
+
+  /** An answer has to be one to a question that is open. */
+  #isExpected(message: JSONRPCMessage): boolean {
+    if ("method" in message) {
+      this.#unasked.messages += 1;
+      return true;
+    }
+    if (message.id === undefined || !this.#open.delete(message.id)) return false;
+    this.#unasked = { messages: 0, bytes: 0 };
+    return true;
+  }
+}
+
+/** Also what was made to break a parser is no message. */
+function readMessage(line: string): JSONRPCMessage | undefined {
+  try {
+    return parseJSONRPCMessage(JSON.parse(line));
+  } catch {
+    return undefined;
+  }
+}
+
+export interface ProgramWords {
+  readonly words: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  /** From the workspace, or from the home of the user. */
+  readonly folder: string;
+}
+
+/** In the box of the run: its walls, limits and networks hold for the server, too. */
+export const programInBox =
+  (box: Box, { words, env, folder }: ProgramWords): StartProgram =>
+  (onOutput) => {
+    const input = new Input();
+    const job = box.start({
+      words,
+      env,
+      folder: path.resolve(box.workspace, folder),
+      timeoutMs: 0,
+      keep: { head: Number.MAX_SAFE_INTEGER, tail: 0 },
+      input,
+      onOutput,
+    });
+    const ended = job.result.then(
+      (result): ProgramEnd => ({ by: "program", reason: endOf(result) }),
+      (thrown: unknown): ProgramEnd => ({ by: "place", reason: reasonOf(thrown) }),
+    );
+    const gone = box.gone.then((reason): ProgramEnd => ({ by: "place", reason }));
+    return {
+      ended: Promise.race([ended, gone]),
+      write: (bytes) => {
+        if (!input.push(bytes)) job.kill();
+      },
+      kill: () => {
+        input.end();
+        job.kill();
+      },
+    };
+  };
+
+const endOf = ({ exit_code, reason }: ExecResult): string =>
+  reason === ""
+    ? `it ended by itself (exit code ${exit_code})`
+    : `it ended: ${reason} (exit code ${exit_code})`;
+
+/** How long a program of this machine may take once its input has ended. */
+const GRACE_MS = 1000;
+
+/** On this machine itself, with nothing of its environment but what is given; never one that a project named. */
+export const programOnHost =
+  ({ words: [file = "", ...args], env, folder }: ProgramWords): StartProgram =>
+  (onOutput) => {
+    const child = spawn(file, args, { cwd: folder, env, stdio: ["pipe", "pipe", "pipe"], detached: true });
+    const { promise: ended, resolve } = Promise.withResolvers<ProgramEnd>();
+    child.once("error", (error) =>
+      resolve({ by: "program", reason: `it cannot be started: ${error.message}` }),
+    );
+    // What it started has nobody any more, and would hold its pipes open.
+    child.once("exit", () => killGroup(child));
+    child.once("close", (code, signal) => {
+      resolve({ by: "program", reason: `it ended by itself (${signal ?? `exit code ${code}`})` });
+    });
+    child.stdin.on("error", () => undefined);
+    void pumped(child.stdout, (bytes) => onOutput("stdout", bytes));
+    void pumped(child.stderr, (bytes) => onOutput("stderr", bytes));
+    return {
+      ended,
+      write: (bytes) => {
+        child.stdin.write(bytes);
+        if (child.stdin.writableLength > MOST_WAITING) killGroup(child);
+      },
+      kill: () => {
+        child.stdin.end();
+        const timer = setTimeout(() => killGroup(child), GRACE_MS);
+        child.once("close", () => clearTimeout(timer));
+      },
+    };
+  };
+
+async function pumped(
+  stream: NodeJS.ReadableStream,
+  take: (bytes: Uint8Array) => Promise<void> | void,
+): Promise<void> {
+  try {
+    for await (const chunk of stream as AsyncIterable<Buffer>) await take(chunk);
+  } catch {
+    // Its end is told by the program itself.
+  }
+}
+
+function killGroup({ pid }: ChildProcess): void {
+  if (pid === undefined) return;
+  try {
+    process.kill(-pid, "SIGKILL");
+  } catch {
+    // It is gone already.
+  }
+}
+
+/** What is to be written, as somebody reads it who may never do so. */
+class Input implements AsyncIterable<Uint8Array> {
+  readonly #waiting: Uint8Array[] = [];
+  #bytes = 0;
+  #ended = false;
+  #wake: () => void = () => undefined;
+
+  /** false: too much is waiting. */
+  push(bytes: Uint8Array): boolean {
+    this.#waiting.push(bytes);
+    this.#bytes += bytes.length;
+    this.#wake();
+    return this.#bytes <= MOST_WAITING;
+  }
+
+  end(): void {
+    this.#ended = true;
+    this.#wake();
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Uint8Array, void> {
+    for (;;) {
+      const next = this.#waiting.shift();
+      if (next !== undefined) {
+        this.#bytes -= next.length;
+        yield next;
+      } else if (this.#ended) return;
+      else await new Promise<void>((resolve) => (this.#wake = resolve));
+    }
+  }
+}

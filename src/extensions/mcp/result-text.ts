@@ -1,0 +1,106 @@
+import * as z from "zod";
+import { formatSize } from "../../core/bounds.ts";
+import type { ToolResult } from "../../core/tool.ts";
+import { visible, visibleLine } from "../../core/visible.ts";
+
+/**
+ * What a server answers, as text for the model. It is untrusted: what is no text is named and not passed on, whatever is
+ * invisible is shown, and all of it has a bound. Whoever called cuts it further.
+ */
+
+/** Of UTF-16 units, over all parts. */
+const MOST_TEXT = 512 * 1024;
+const MOST_PARTS = 200;
+/** A value nested deeper is not written out. */
+const DEEPEST = 64;
+
+const text = z.string();
+const answer = z.looseObject({
+  content: z.array(z.unknown()).optional(),
+  contents: z.array(z.unknown()).optional(),
+  structuredContent: z.unknown().optional(),
+  isError: z.boolean().optional(),
+});
+
+export function toolResult(given: unknown): ToolResult {
+  const read = answer.safeParse(given);
+  if (!read.success)
+    return { kind: "failed", cause: "program", text: "The server's answer is not one that MCP knows." };
+  const { isError } = read.data;
+  const whole = visible(linesOf(read.data).join("\n").toWellFormed());
+  const shown = whole.length > MOST_TEXT ? `${whole.slice(0, MOST_TEXT)}\n[the rest is left out]` : whole;
+  if (isError === true)
+    return { kind: "failed", cause: "program", text: shown || "It failed, and said nothing." };
+  return { kind: "ok", text: shown || "(nothing)" };
+}
+
+function linesOf(given: z.infer<typeof answer>): readonly string[] {
+  const { content, contents, structuredContent: value } = given;
+  const parts = content ?? contents;
+  if (parts === undefined && value === undefined) return [json(given)];
+  const lines = (parts ?? []).slice(0, MOST_PARTS).map(partText);
+  if (value !== undefined && value !== null && !repeats(lines, value)) lines.push(json(value));
+  const left = (parts ?? []).length - MOST_PARTS;
+  return left > 0 ? [...lines, `[${left} further parts are left out]`] : lines;
+}
+
+const part = z.union([
+  z.looseObject({ type: z.literal("text"), text }),
+  z.looseObject({ type: z.enum(["image", "audio"]), data: text, mimeType: text.optional() }),
+  z.looseObject({ type: z.literal("resource"), resource: z.looseObject({}) }),
+  z.looseObject({ type: z.literal("resource_link"), uri: text, name: text.optional() }),
+]);
+const textResource = z.looseObject({ uri: text, text });
+const blobResource = z.looseObject({ uri: text, blob: text, mimeType: text.optional() });
+
+function partText(given: unknown): string {
+  const read = part.safeParse(given);
+  if (!read.success) return resourceText(given) ?? "[a part of a kind that is not known]";
+  const found = read.data;
+  switch (found.type) {
+    case "text":
+      return found.text;
+    case "image":
+    case "audio":
+      return `[${found.type} ${visibleLine(found.mimeType ?? "")}, ${sizeOf(found.data)}: not passed on]`;
+    case "resource":
+      return resourceText(found.resource) ?? "[a resource that cannot be read]";
+    case "resource_link":
+      return `[resource ${visibleLine(found.uri)} ${visibleLine(found.name ?? "")}]`;
+  }
+}
+
+function resourceText(given: unknown): string | undefined {
+  const written = textResource.safeParse(given);
+  if (written.success) return `[${visibleLine(written.data.uri)}]\n${written.data.text}`;
+  const blob = blobResource.safeParse(given);
+  if (!blob.success) return undefined;
+  const { uri, mimeType = "", blob: data } = blob.data;
+  return `[${visibleLine(uri)} ${visibleLine(mimeType)}, ${sizeOf(data)}: not passed on]`;
+}
+
+/** Of Base64. */
+const sizeOf = (data: string): string => formatSize(Math.floor((data.length * 3) / 4));
+
+/** Servers give the same once as text, for clients that know no other: as JSON, or as the one text that is in it. */
+function repeats(lines: readonly string[], value: unknown): boolean {
+  const inner: readonly unknown[] = typeof value === "object" && value !== null ? Object.values(value) : [];
+  if (inner.length === 1 && inner[0] === lines.join("\n")) return true;
+  return lines.some((line) => {
+    try {
+      return JSON.stringify(JSON.parse(line)) === JSON.stringify(value);
+    } catch {
+      return false;
+    }
+  });
+}
+
+function json(value: unknown): string {
+  if (isDeeper(value, DEEPEST)) return "[a value that is nested too deep]";
+  return JSON.stringify(value, null, 1) ?? "";
+}
+
+function isDeeper(value: unknown, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return levels === 0 || Object.values(value).some((inner) => isDeeper(inner, levels - 1));
+}

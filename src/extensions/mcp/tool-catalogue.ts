@@ -1,0 +1,150 @@
+import { createHash } from "node:crypto";
+import * as z from "zod";
+import type { JsonSchema } from "../../core/model-provider.ts";
+import { visible } from "../../core/visible.ts";
+import { plainSchema } from "./plain-schema.ts";
+
+/** What of a server's list is offered to the model, under which names, and why the rest is not. */
+
+const MOST_TOOLS = 128;
+const MOST_SCHEMAS = 256 * 1024;
+const MOST_DESCRIPTION = 1000;
+/** As the APIs of models want them. */
+const LONGEST_NAME = 64;
+
+export interface OfferedTool {
+  /** `server__tool` */
+  readonly name: string;
+  /** As the server calls it. */
+  readonly own: string;
+  readonly description: string;
+  /** For the model. */
+  readonly schema: JsonSchema;
+  /** What arguments are held to. */
+  readonly check: JsonSchema;
+  /** Of all that the server says of it. */
+  readonly hash: string;
+}
+
+interface LeftOut {
+  readonly tool: string;
+  readonly why: string;
+}
+
+export interface Catalogue {
+  readonly tools: readonly OfferedTool[];
+  /** What somebody denied is not among them: that is as it should be. */
+  readonly left: readonly LeftOut[];
+}
+
+export interface Filter {
+  readonly allow: readonly string[];
+  readonly deny: readonly string[];
+}
+
+const listed = z.looseObject({
+  name: z.string().min(1).max(256),
+  description: z.string().optional(),
+  inputSchema: z.looseObject({}),
+});
+
+export function catalogueOf(server: string, list: readonly unknown[], filter: Filter): Catalogue {
+  const tools = new Map<string, OfferedTool>();
+  const left: LeftOut[] = [];
+  let bytes = 0;
+  for (const given of list) {
+    const read = listed.safeParse(given);
+    if (!read.success) {
+      left.push({ tool: nameIn(given), why: "what is said of it is not what MCP says of a tool" });
+      continue;
+    }
+    const name = toolName(server, read.data.name);
+    if (!isWanted(filter, read.data.name, name)) continue;
+    const tool = offered(name, read.data);
+    if ("why" in tool) left.push(tool);
+    else if (tools.has(name))
+      left.push({ tool: read.data.name, why: `there is another tool that is called ${name}` });
+    else if (tools.size >= MOST_TOOLS)
+      left.push({ tool: read.data.name, why: `there are more than ${MOST_TOOLS}` });
+    else if (bytes + sizeOf(tool) > MOST_SCHEMAS)
+      left.push({ tool: read.data.name, why: "all of them together say too much" });
+    else {
+      bytes += sizeOf(tool);
+      tools.set(name, tool);
+    }
+  }
+  return { tools: [...tools.values()], left };
+}
+
+const sizeOf = ({ description, schema }: OfferedTool): number =>
+  description.length + JSON.stringify(schema).length;
+
+function nameIn(given: unknown): string {
+  const name: unknown = typeof given === "object" && given !== null ? Reflect.get(given, "name") : undefined;
+  return typeof name === "string" ? name.slice(0, 100) : "(without a name)";
+}
+
+function offered(name: string, given: z.infer<typeof listed>): OfferedTool | LeftOut {
+  const read = plainSchema(given.inputSchema);
+  if ("why" in read) return { tool: given.name, why: read.why };
+  const { name: own, description = "", inputSchema } = given;
+  return {
+    name,
+    own,
+    description: described(description),
+    ...read,
+    hash: hashOf({ description, inputSchema }),
+  };
+}
+
+function described(text: string): string {
+  const shown = visible(text.slice(0, MOST_DESCRIPTION).toWellFormed()).trim();
+  return text.length > MOST_DESCRIPTION
+    ? `${shown.slice(0, MOST_DESCRIPTION)}…`
+    : shown.slice(0, MOST_DESCRIPTION);
+}
+
+/** Order of keys is no change. */
+function hashOf(value: unknown): string {
+  const text = JSON.stringify(value, (_, inner: unknown) =>
+    typeof inner === "object" && inner !== null && !Array.isArray(inner)
+      ? Object.fromEntries(Object.entries(inner).toSorted(([a], [b]) => (a < b ? -1 : 1)))
+      : inner,
+  );
+  return createHash("sha256").update(text).digest("hex");
+}
+
+/** What models cannot write is `_`; what is too long ends in a mark of the whole. */
+function toolName(server: string, tool: string): string {
+  const whole = `${server}__${tool.replaceAll(/[^A-Za-z0-9_-]/gu, "_")}`;
+  if (whole.length <= LONGEST_NAME) return whole;
+  const mark = createHash("sha256").update(tool).digest("hex").slice(0, 7);
+  return `${whole.slice(0, LONGEST_NAME - mark.length - 1)}_${mark}`;
+}
+
+/** Deny goes before allow. */
+function isWanted({ allow, deny }: Filter, own: string, name: string): boolean {
+  const fits = (glob: string): boolean => fitsGlob(glob, own) || fitsGlob(glob, name);
+  return !deny.some(fits) && (allow.length === 0 || allow.some(fits));
+}
+
+/** `*` stands for anything, `?` for one character; in one pass without a way back that costs more. */
+function fitsGlob(glob: string, text: string): boolean {
+  let [at, from, star, mark] = [0, 0, -1, 0];
+  while (from < text.length) {
+    if (at < glob.length && glob[at] !== "*" && (glob[at] === "?" || glob[at] === text[from])) {
+      at += 1;
+      from += 1;
+    } else if (glob[at] === "*") {
+      star = at;
+      mark = from;
+      at += 1;
+    } else if (star === -1) return false;
+    else {
+      mark += 1;
+      [at, from] = [star + 1, mark];
+    }
+  }
+  while (glob[at] === "*") at += 1;
+  return at === glob.length;
+}

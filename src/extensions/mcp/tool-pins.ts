@@ -1,0 +1,77 @@
+import { readFileSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
+import path from "node:path";
+import * as z from "zod";
+import { errorCode } from "../../core/errors.ts";
+import { replaceFile } from "../../platform/safe-files.ts";
+import type { OfferedTool } from "./tool-catalogue.ts";
+
+/** What a server said of each of its tools when it was last seen: a hash of it, in the state of the user. */
+
+const MOST = 2000;
+const form = z.strictObject({ form: z.literal(1), tools: z.record(z.string(), z.string()) });
+
+export interface Compared {
+  /** Described otherwise than before. */
+  readonly changed: readonly OfferedTool[];
+  /** Not there before; none where nothing was known yet. */
+  readonly added: readonly OfferedTool[];
+}
+
+export class ToolPins {
+  readonly #file: string;
+  #known: Readonly<Record<string, string>> | undefined;
+  #written: Promise<void> = Promise.resolve();
+
+  constructor(file: string) {
+    this.#file = file;
+    this.#known = read(file);
+  }
+
+  compare(tools: readonly OfferedTool[]): Compared {
+    const known = this.#known;
+    if (known === undefined) return { changed: [], added: [] };
+    const isKnown = ({ own }: OfferedTool): boolean => Object.hasOwn(known, own);
+    return {
+      changed: tools.filter((tool) => isKnown(tool) && known[tool.own] !== tool.hash),
+      added: tools.filter((tool) => !isKnown(tool)),
+    };
+  }
+
+  /** From now on they are as they are here. One that is gone stays known: it may come back as another. */
+  keep(tools: readonly OfferedTool[]): Promise<void> {
+    const now = tools.map(({ own, hash }) => [own, hash] as const);
+    const before = Object.entries(this.#known ?? {}).filter(
+      ([own]) => !tools.some((tool) => tool.own === own),
+    );
+    const known = Object.fromEntries([...before, ...now].slice(-MOST));
+    if (JSON.stringify(known) === JSON.stringify(this.#known)) return this.#written;
+    this.#known = known;
+    this.#written = this.#written.catch(() => undefined).then(() => this.#write(known));
+    return this.#written;
+  }
+
+  /** When all that was to be kept is, or cannot be. */
+  async settled(): Promise<void> {
+    await this.#written.catch(() => undefined);
+  }
+
+  async #write(known: Readonly<Record<string, string>>): Promise<void> {
+    await mkdir(path.dirname(this.#file), { recursive: true, mode: 0o700 });
+    const text = `${JSON.stringify({ form: 1, tools: known })}\n`;
+    await replaceFile(this.#file, text, {
+      mode: 0o600,
+      aside: `${this.#file}.${process.pid}.new`,
+      lasts: "name",
+    });
+  }
+}
+
+/** What cannot be read is nothing: everything counts as new then. */
+function read(file: string): Readonly<Record<string, string>> | undefined {
+  try {
+    return form.parse(JSON.parse(readFileSync(file, "utf8"))).tools;
+  } catch (thrown) {
+    return errorCode(thrown) === "ENOENT" ? undefined : {};
+  }
+}

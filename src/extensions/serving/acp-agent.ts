@@ -1,0 +1,407 @@
+import path from "node:path";
+import {
+  agent,
+  type AgentContext,
+  type AnyMessage,
+  methods,
+  PROTOCOL_VERSION,
+  RequestError,
+  type RequestPermissionRequest,
+  type SessionModeState,
+  type SessionUpdate,
+  type Stream,
+} from "@agentclientprotocol/sdk";
+import { type Mode, MODES } from "../../core/decision.ts";
+import { HarnessError } from "../../core/errors.ts";
+import type { AgentEvent, RunStatus } from "../../core/events.ts";
+import type { Message } from "../../core/messages.ts";
+import type { Question } from "../../core/ports.ts";
+import { ReplacedAnswer } from "../../core/replaced-answer.ts";
+import {
+  askedOf,
+  commandsOf,
+  type EditorCommand,
+  failureOf,
+  insteadOf,
+  notice,
+  type Permission,
+  permissionOf,
+  promptOf,
+  replayed,
+  stopOf,
+  updatesOf,
+} from "./acp-updates.ts";
+import { messageLines, type Wire } from "./message-lines.ts";
+
+/** Speaks the Agent Client Protocol with one editor. What a session is, is the host's. */
+
+/** The editor, as a session sees it. */
+export interface EditorLink {
+  readonly show: (event: AgentEvent) => void;
+  readonly say: (text: string) => void;
+  /** Undefined where the editor gave no answer. */
+  readonly ask: (question: Question, signal: AbortSignal) => Promise<Permission | undefined>;
+}
+
+export interface EditorSession {
+  readonly id: string;
+  readonly workspace: string;
+  /** None is looser than the one that the agent was started with. */
+  readonly modes: readonly Mode[];
+  readonly mode: () => Mode;
+  readonly setMode: (mode: Mode) => Promise<void>;
+  readonly busy: () => boolean;
+  readonly prompt: (text: string) => Promise<{ readonly status: RunStatus; readonly reason: string }>;
+  readonly cancel: () => void;
+  readonly messages: () => readonly Message[];
+  /** What can be typed behind a slash, as it is now. */
+  readonly commands: () => Promise<readonly EditorCommand[]>;
+  readonly close: () => Promise<void>;
+}
+
+export interface ListedSession {
+  readonly id: string;
+  readonly workspace: string;
+  readonly title: string;
+  /** Milliseconds since 1970. */
+  readonly changed: number;
+}
+
+export interface AcpHost {
+  readonly version: string;
+  readonly begin: (folder: string, link: EditorLink) => Promise<EditorSession>;
+  readonly resume: (id: string, folder: string, link: EditorLink) => Promise<EditorSession>;
+  readonly list: (folder: string | undefined) => Promise<readonly ListedSession[]>;
+}
+
+export interface AcpServing {
+  /** Resolves when the editor has left, or the connection was closed. */
+  readonly closed: Promise<void>;
+  readonly close: () => void;
+}
+
+/** Of one editor at a time. */
+const MAX_SESSIONS = 32;
+
+/** Serves one editor until it leaves. */
+export function serveAcp(host: AcpHost, wire: Wire): AcpServing {
+  const editor = new Editor(host);
+  const connection = appOf(editor).connect(streamOver(wire));
+  return { closed: connection.closed, close: () => connection.close() };
+}
+
+function appOf(editor: Editor) {
+  const { session } = methods.agent;
+  return agent({ name: "harness" })
+    .onRequest(methods.agent.initialize, ({ params }) => editor.initialize(params.protocolVersion))
+    .onRequest(methods.agent.authenticate, () => ({}))
+    .onRequest(session.new, ({ params, client }) => editor.open(params, client))
+    .onRequest(session.load, ({ params, client }) => editor.load(params, client, true))
+    .onRequest(session.resume, ({ params, client }) => editor.load(params, client, false))
+    .onRequest(session.list, ({ params }) => editor.list(params.cwd ?? undefined))
+    .onRequest(session.close, ({ params }) => editor.close(params.sessionId))
+    .onRequest(session.setMode, ({ params }) => editor.setMode(params.sessionId, params.modeId))
+    .onRequest(session.prompt, ({ params, signal }) => editor.prompt(params, signal))
+    .onNotification(session.cancel, ({ params }) => editor.find(params.sessionId)?.session.cancel());
+}
+
+interface OpenSession {
+  readonly session: EditorSession;
+  readonly told: Told;
+}
+
+interface Where {
+  readonly cwd: string;
+  readonly mcpServers?: readonly unknown[];
+  readonly additionalDirectories?: readonly string[];
+}
+
+type Sent = Parameters<typeof promptOf>[0];
+
+class Editor {
+  readonly #host: AcpHost;
+  readonly #sessions = new Map<string, OpenSession>();
+  #opening = 0;
+
+  constructor(host: AcpHost) {
+    this.#host = host;
+  }
+
+  find(id: string): OpenSession | undefined {
+    return this.#sessions.get(id);
+  }
+
+  initialize(asked: number) {
+    const { version } = this.#host;
+    return {
+      protocolVersion: Math.min(asked, PROTOCOL_VERSION),
+      agentInfo: { name: "harness", title: "harness", version },
+      agentCapabilities: {
+        loadSession: true,
+        promptCapabilities: { image: false, audio: false, embeddedContext: true },
+        mcpCapabilities: { http: false, sse: false },
+        sessionCapabilities: { list: {}, resume: {}, close: {} },
+      },
+      authMethods: [],
+    };
+  }
+
+  async open(where: Where, client: AgentContext) {
+    const told = new Told(client);
+    const session = await this.#added(told, where, () => this.#host.begin(folderOf(where), told.link));
+    return { sessionId: session.id, modes: modesOf(session) };
+  }
+
+  async load(
+    { sessionId, ...where }: Where & { readonly sessionId: string },
+    client: AgentContext,
+    again: boolean,
+  ) {
+    await this.#sessions.get(sessionId)?.session.close();
+    this.#sessions.delete(sessionId);
+    const told = new Told(client);
+    const session = await this.#added(told, where, () =>
+      this.#host.resume(sessionId, folderOf(where), told.link),
+    );
+    if (again) for (const each of replayed(session.messages(), session.workspace)) told.update(each);
+    await told.all();
+    return { modes: modesOf(session) };
+  }
+
+  async list(folder: string | undefined) {
+    const sessions = await answered(() => this.#host.list(folder));
+    return {
+      sessions: sessions.map(({ id, workspace, title, changed }) => ({
+        sessionId: id,
+        cwd: workspace,
+        title,
+        updatedAt: new Date(changed).toISOString(),
+      })),
+    };
+  }
+
+  async close(id: string) {
+    const { session } = this.#known(id);
+    this.#sessions.delete(id);
+    session.cancel();
+    await answered(() => session.close());
+    return {};
+  }
+
+  async setMode(id: string, mode: string) {
+    const { session } = this.#known(id);
+    const wanted = session.modes.find((each) => each === mode);
+    if (wanted === undefined)
+      throw RequestError.invalidParams({ modeId: mode }, `the modes here are ${session.modes.join(", ")}`);
+    if (session.busy()) throw RequestError.invalidRequest(undefined, "a prompt is at work: cancel it first");
+    await answered(() => session.setMode(wanted));
+    return {};
+  }
+
+  async prompt(
+    { sessionId, prompt }: { readonly sessionId: string; readonly prompt: Sent },
+    signal: AbortSignal,
+  ) {
+    const { session, told } = this.#known(sessionId);
+    const text = promptOf(prompt);
+    if (text === undefined)
+      throw RequestError.invalidParams(undefined, "only text, links and files of text can be taken");
+    if (text.trim() === "") throw RequestError.invalidParams(undefined, "the prompt is empty");
+    if (session.busy())
+      throw RequestError.invalidRequest(undefined, "a prompt is at work in this session already");
+    const cancel = (): void => session.cancel();
+    signal.addEventListener("abort", cancel, { once: true });
+    try {
+      await told.commands(session);
+      const ended = await answered(() => session.prompt(text));
+      await told.all();
+      const failure = failureOf(ended);
+      if (failure !== undefined) throw new RequestError(INTERNAL, failure);
+      return { stopReason: stopOf(ended) };
+    } finally {
+      signal.removeEventListener("abort", cancel);
+    }
+  }
+
+  #known(id: string): OpenSession {
+    const found = this.#sessions.get(id);
+    if (found === undefined)
+      throw RequestError.invalidParams({ sessionId: id }, "no such session is open: session/load opens one");
+    return found;
+  }
+
+  async #added(told: Told, where: Where, make: () => Promise<EditorSession>): Promise<EditorSession> {
+    if (this.#sessions.size + this.#opening >= MAX_SESSIONS)
+      throw RequestError.invalidRequest(undefined, `${MAX_SESSIONS} sessions are open: close one of them`);
+    this.#opening += 1;
+    const session = await answered(make).finally(() => (this.#opening -= 1));
+    const { id, workspace } = session;
+    told.begin(id, workspace);
+    this.#sessions.set(id, { session, told });
+    // Behind the answer: before it nobody knows the session.
+    setImmediate(() => {
+      for (const text of unusedOf(where)) told.update(notice(text));
+      void told.commands(session);
+    });
+    return session;
+  }
+}
+
+/** What an editor offers that would be another way around the box, or another place to work in. */
+function unusedOf({ mcpServers = [], additionalDirectories = [] }: Where): readonly string[] {
+  return [
+    ...(mcpServers.length === 0
+      ? []
+      : [
+          "The MCP servers of the editor are not used here: they would act outside of the box, and nothing of yours vouches for them. `harness mcp add` adds some of your own.",
+        ]),
+    ...(additionalDirectories.length === 0
+      ? []
+      : ["The box is over one folder: further ones are not in it."]),
+  ];
+}
+
+function folderOf({ cwd }: Where): string {
+  if (!path.isAbsolute(cwd)) throw RequestError.invalidParams({ cwd }, "cwd has to be an absolute path");
+  return cwd;
+}
+
+const MODE_WORDS: Readonly<Record<Mode, readonly [name: string, description: string]>> = {
+  "read-only": ["Read only", "Looks at the folder and changes nothing."],
+  "workspace-write": [
+    "Workspace",
+    "Changes files of the folder; the box has no network but what was granted.",
+  ],
+  "danger-full-access": [
+    "Full access",
+    "Changes all of the folder and reaches any network; nothing is asked.",
+  ],
+};
+
+const modesOf = (session: EditorSession): SessionModeState => ({
+  currentModeId: session.mode(),
+  availableModes: MODES.filter((mode) => session.modes.includes(mode)).map((id) => {
+    const [name, description] = MODE_WORDS[id];
+    return { id, name, description };
+  }),
+});
+
+const INTERNAL = -32_603;
+const INVALID = -32_602;
+
+/** What a person can act on is said as it is. */
+async function answered<T>(work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (thrown) {
+    if (!(thrown instanceof HarnessError)) throw thrown;
+    const next = thrown.remedy === "" ? "" : `; next: ${thrown.remedy}`;
+    throw new RequestError(thrown.exit === 2 ? INVALID : INTERNAL, `${thrown.message}${next}`);
+  }
+}
+
+/** What one session tells its editor, in order. */
+class Told {
+  readonly #client: AgentContext;
+  #id = "";
+  #workspace = "/";
+  readonly #replaced = new ReplacedAnswer();
+  #commands = "";
+  #last: Promise<unknown> = Promise.resolve();
+
+  constructor(client: AgentContext) {
+    this.#client = client;
+  }
+
+  begin(id: string, workspace: string): void {
+    this.#id = id;
+    this.#workspace = workspace;
+  }
+
+  readonly link: EditorLink = {
+    show: (event) => {
+      const answer = this.#replaced.take(event);
+      if (answer !== undefined) this.update(insteadOf(answer));
+      for (const each of updatesOf(event, this.#workspace)) this.update(each);
+    },
+    say: (text) => this.update(notice(text)),
+    ask: (question, signal) => this.#ask(question, signal),
+  };
+
+  update(update: SessionUpdate): void {
+    const sent = this.#client.notify(methods.client.session.update, { sessionId: this.#id, update });
+    this.#last = Promise.allSettled([this.#last, sent]);
+  }
+
+  /** What can be typed behind a slash, where it is other than it was told last. What cannot be read is told with a prompt. */
+  async commands(session: EditorSession): Promise<void> {
+    const all = await session.commands().catch(() => []);
+    const update = commandsOf(all);
+    const text = JSON.stringify(update);
+    if (text === this.#commands || (this.#commands === "" && all.length === 0)) return;
+    this.#commands = text;
+    this.update(update);
+  }
+
+  /** Resolves when the editor was told all of it. */
+  async all(): Promise<void> {
+    await this.#last;
+  }
+
+  async #ask(question: Question, signal: AbortSignal): Promise<Permission | undefined> {
+    const { options, ...shown } = askedOf(question);
+    const toolCall = {
+      toolCallId: question.call,
+      status: "pending" as const,
+      rawInput: question.args,
+      ...shown,
+    };
+    try {
+      const asked: RequestPermissionRequest = { sessionId: this.#id, toolCall, options };
+      const { outcome } = await this.#client.request(methods.client.session.requestPermission, asked, {
+        cancellationSignal: signal,
+        stopWaitingOnCancel: true,
+      });
+      return outcome.outcome === "selected" ? permissionOf(outcome.optionId) : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+}
+
+/**
+ * Over lines that nobody vouches for: one that is too long, or no message, is answered and skipped. Nothing more is read
+ * while the editor does not read what it is told.
+ */
+function streamOver({ input, write }: Wire): Stream {
+  const lines = messageLines(input);
+  const state = { written: Promise.resolve() };
+  const put = (message: object): Promise<void> => {
+    const written = write(message);
+    state.written = written.catch(() => undefined);
+    return written;
+  };
+  const refuse = (code: number, message: string): Promise<void> =>
+    put({ jsonrpc: "2.0", id: null, error: { code, message } });
+  const pull = async (controller: ReadableStreamDefaultController<AnyMessage>): Promise<void> => {
+    for (;;) {
+      await state.written;
+      const next = await lines.next();
+      if (next.done === true) return controller.close();
+      const line = next.value;
+      if (line.kind === "unreadable") await refuse(PARSE_ERROR, `Parse error: ${line.why}`);
+      else if (isObject(line.value)) return controller.enqueue(line.value as AnyMessage);
+      else await refuse(INVALID_REQUEST, "Invalid Request");
+    }
+  };
+  return {
+    readable: new ReadableStream<AnyMessage>({ pull }, { highWaterMark: 0 }),
+    writable: new WritableStream<AnyMessage>({ write: put }),
+  };
+}
+
+const PARSE_ERROR = -32_700;
+const INVALID_REQUEST = -32_600;
+
+const isObject = (value: unknown): boolean =>
+  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -1,0 +1,312 @@
+import path from "node:path";
+import type {
+  ContentBlock,
+  PermissionOption,
+  PlanEntry,
+  SessionUpdate,
+  StopReason,
+  ToolCallContent,
+  ToolCallLocation,
+  ToolKind,
+} from "@agentclientprotocol/sdk";
+import type { AgentEvent } from "../../core/events.ts";
+import type { Message } from "../../core/messages.ts";
+import type { Question } from "../../core/ports.ts";
+import { visibleLine } from "../../core/visible.ts";
+
+/** What an editor is shown of a run, in the words of the Agent Client Protocol. Pure. */
+
+type Finished = Extract<AgentEvent, { readonly type: "run.finished" }>;
+type Args = Readonly<Record<string, unknown>>;
+
+const KINDS: Readonly<Record<string, ToolKind>> = {
+  read_file: "read",
+  list_dir: "read",
+  show_full: "read",
+  notes: "read",
+  glob: "search",
+  grep: "search",
+  semantic_search: "search",
+  edit_file: "edit",
+  write_file: "edit",
+  apply_patch: "edit",
+  bash: "execute",
+  task: "think",
+  plan: "think",
+  web_fetch: "fetch",
+  web_search: "fetch",
+};
+
+const kindOf = (tool: string): ToolKind => KINDS[tool] ?? "other";
+
+const text = (said: string): ContentBlock => ({ type: "text", text: said });
+
+const message = (said: string): SessionUpdate => ({
+  sessionUpdate: "agent_message_chunk",
+  content: text(said),
+});
+
+/** From the harness, and not from the model. */
+export const notice = (said: string): SessionUpdate => message(`\n\n[harness] ${said}\n\n`);
+
+/** A line that an editor can offer: `/NAME`, and what stands behind it. */
+export interface EditorCommand {
+  readonly name: string;
+  readonly description: string;
+  /** What its arguments are called; empty where it is not said. */
+  readonly hint: string;
+}
+
+/** As many as an editor shows. */
+const MAX_COMMANDS = 200;
+
+export const commandsOf = (all: readonly EditorCommand[]): SessionUpdate => ({
+  sessionUpdate: "available_commands_update",
+  availableCommands: all.slice(0, MAX_COMMANDS).map(({ name, description, hint }) => ({
+    name,
+    description: shortLine(description),
+    input: { hint: hint === "" ? "arguments" : shortLine(hint) },
+  })),
+});
+
+/** What was said before it cannot be taken back. */
+export const insteadOf = (answer: string): SessionUpdate =>
+  message(`\n\n[harness] A hook put this in place of the answer:\n\n${answer}`);
+
+/** What one event shows; nothing of most. */
+export function updatesOf(event: AgentEvent, workspace: string): readonly SessionUpdate[] {
+  const id = (call: string): string => (event.agent === undefined ? call : `${event.agent}/${call}`);
+  switch (event.type) {
+    case "text":
+      // A subagent answers the model, and not the person.
+      return event.agent === undefined ? [message(event.text)] : [];
+    case "thinking":
+      return event.agent === undefined
+        ? [{ sessionUpdate: "agent_thought_chunk", content: text(event.text) }]
+        : [];
+    case "call.proposed":
+      return [proposed(id(event.call), event.tool, event.args, workspace)];
+    case "call.decided":
+      return event.runs
+        ? [{ sessionUpdate: "tool_call_update", toolCallId: id(event.call), status: "in_progress" }]
+        : [];
+    case "call.ended":
+      return [ended(id(event.call), event)];
+    case "plan":
+      return [{ sessionUpdate: "plan", entries: entriesOf(event.steps) }];
+    case "model.waiting":
+      return [notice(`The model is asked again (${event.reason}); what it said last no longer counts.`)];
+    case "notice":
+      return [notice(event.text)];
+    case "run.finished":
+      return closingOf(event);
+    default:
+      return [];
+  }
+}
+
+function proposed(toolCallId: string, tool: string, args: Args, workspace: string): SessionUpdate {
+  const content = diffsOf(tool, args, workspace);
+  return {
+    sessionUpdate: "tool_call",
+    toolCallId,
+    title: titleOf(tool, args),
+    kind: kindOf(tool),
+    status: "pending",
+    locations: placesOf(args, workspace),
+    rawInput: args,
+    ...(content.length === 0 ? {} : { content: [...content] }),
+  };
+}
+
+const MAX_TITLE = 200;
+const NAMING = ["command", "path", "pattern", "query", "job", "url", "prompt", "title", "id"] as const;
+
+function titleOf(tool: string, args: Args): string {
+  const named = NAMING.map((key) => wordIn(args, key) ?? "").find((value) => value !== "");
+  return shortLine(named === undefined ? tool : `${tool} ${named}`);
+}
+
+function shortLine(said: string): string {
+  const line = visibleLine(said);
+  return line.length <= MAX_TITLE ? line : `${line.slice(0, MAX_TITLE - 1).toWellFormed()}…`;
+}
+
+const placed = (file: string, workspace: string): string => path.resolve(workspace, file);
+
+const placesOf = (args: Args, workspace: string): ToolCallLocation[] =>
+  typeof args["path"] === "string" ? [{ path: placed(args["path"], workspace) }] : [];
+
+/** What an edit means to do, as far as its arguments say so by themselves. */
+function diffsOf(tool: string, args: Args, workspace: string): readonly ToolCallContent[] {
+  const { path: file, content, edits } = args;
+  if (typeof file !== "string") return [];
+  const at = placed(file, workspace);
+  if (tool === "write_file" && typeof content === "string")
+    return [{ type: "diff", path: at, oldText: null, newText: content }];
+  if (tool !== "edit_file") return [];
+  const each: readonly unknown[] = Array.isArray(edits) ? edits : [args];
+  return each.flatMap((edit) => {
+    const [before, after] = [wordIn(edit, "old"), wordIn(edit, "new")];
+    return before === undefined || after === undefined
+      ? []
+      : [{ type: "diff" as const, path: at, oldText: before, newText: after }];
+  });
+}
+
+function wordIn(value: unknown, key: string): string | undefined {
+  const found: unknown = typeof value === "object" && value !== null ? Reflect.get(value, key) : undefined;
+  return typeof found === "string" ? found : undefined;
+}
+
+type Ended = Extract<AgentEvent, { readonly type: "call.ended" }>;
+
+/** What went well with a diff shows the diff on. */
+function ended(toolCallId: string, { kind, cause, text: said, exit_code, reason }: Ended): SessionUpdate {
+  return {
+    sessionUpdate: "tool_call_update",
+    toolCallId,
+    status: kind === "ok" ? "completed" : "failed",
+    content: [{ type: "content", content: text(fenced(said)) }],
+    rawOutput: {
+      kind,
+      cause,
+      ...(exit_code === undefined ? {} : { exit_code }),
+      ...(reason === undefined ? {} : { reason }),
+    },
+  };
+}
+
+/** As it is: what stands in it is no Markdown. */
+function fenced(said: string): string {
+  const longest = Math.max(2, ...(said.match(/`{3,}/g) ?? []).map(({ length }) => length));
+  const fence = "`".repeat(longest + 1);
+  return `${fence}\n${said}${said.endsWith("\n") ? "" : "\n"}${fence}`;
+}
+
+type Steps = Extract<AgentEvent, { readonly type: "plan" }>["steps"];
+
+const entriesOf = (steps: Steps): PlanEntry[] =>
+  steps.flatMap(({ text: content, status }): PlanEntry[] =>
+    status === "dropped" ? [] : [{ content, priority: "medium", status: STEPS[status] }],
+  );
+
+const STEPS = { pending: "pending", doing: "in_progress", done: "completed" } as const;
+
+/** What a person has to know at the end beside the answer. */
+function closingOf({
+  status,
+  reason,
+  quarantined = [],
+  handoff,
+  commits = [],
+}: Finished): readonly SessionUpdate[] {
+  const moved = quarantined.map(({ from, to }) => `- ${from}${to === null ? " (removed)" : ` -> ${to}`}`);
+  const obeyed = handoff
+    .filter(({ tier }) => tier === "dangerous")
+    .map(({ path: at, reason: why }) => `- ${at}: ${why}`);
+  const made = commits.map(({ hash, subject }) => `- ${hash.slice(0, 10)} ${subject}`);
+  const parts = [
+    status === "done" || status === "refused" || status === "interrupted" ? [] : [reason],
+    moved.length === 0 ? [] : ["Made in the box and moved out of the workspace:", ...moved],
+    obeyed.length === 0
+      ? []
+      : ["Your own programs would obey these by themselves, so look at them first:", ...obeyed],
+    made.length === 0 ? [] : ["Committed:", ...made],
+  ];
+  return parts.filter((rows) => rows.length > 0).map((rows) => notice(rows.join("\n")));
+}
+
+/** How a turn ended. What neither model nor box could do is an error of the request: see `failureOf`. */
+export function stopOf({ status }: Pick<Finished, "status">): StopReason {
+  if (status === "interrupted") return "cancelled";
+  return status === "budget" ? "max_turn_requests" : "end_turn";
+}
+
+/** Undefined where the turn came to an end of its own. */
+export const failureOf = ({ status, reason }: Pick<Finished, "status" | "reason">): string | undefined =>
+  status === "model" || status === "sandbox" ? reason : undefined;
+
+export type Permission = "once" | "session" | "reject";
+
+interface Asked {
+  readonly title: string;
+  readonly kind: ToolKind;
+  readonly content: ToolCallContent[];
+  readonly options: PermissionOption[];
+}
+
+/** A question with the answers that there are. */
+export function askedOf({ tool, args, text: whole, decision, grants = [] }: Question): Asked {
+  const why = decision.rules.map(({ id, reason }) => `- ${reason} (${id})`).join("\n");
+  const hosts = grants.join(", ");
+  const [once, session] =
+    grants.length === 0
+      ? ["Allow once", "Allow this for the rest of the session"]
+      : [`Allow once, with access to ${hosts}`, `Allow, with access to ${hosts} for the rest of the session`];
+  const options: PermissionOption[] = [
+    { optionId: "once", name: once ?? "", kind: "allow_once" },
+    { optionId: "session", name: session ?? "", kind: "allow_always" },
+    { optionId: "reject", name: "Reject", kind: "reject_once" },
+  ];
+  const shown = whole === "" ? "" : `${fenced(whole)}\n`;
+  return {
+    title: titleOf(tool, args),
+    kind: kindOf(tool),
+    content: [{ type: "content", content: text(`${shown}${why}`) }],
+    options,
+  };
+}
+
+export const permissionOf = (optionId: string): Permission =>
+  optionId === "once" || optionId === "session" ? optionId : "reject";
+
+/** What was said before, for an editor that shows it again. */
+export function replayed(messages: readonly Message[], workspace: string): readonly SessionUpdate[] {
+  return messages.flatMap((each): readonly SessionUpdate[] => {
+    switch (each.role) {
+      case "system":
+        return [];
+      case "user":
+        return [{ sessionUpdate: "user_message_chunk", content: text(each.text) }];
+      case "assistant":
+        return [
+          ...(each.text === "" ? [] : [message(each.text)]),
+          ...each.calls.map(({ id, name, args }) => proposed(id, name, args, workspace)),
+        ];
+      case "tool":
+        return [
+          {
+            sessionUpdate: "tool_call_update",
+            toolCallId: each.call,
+            status: "completed",
+            content: [{ type: "content", content: text(fenced(each.text)) }],
+          },
+        ];
+    }
+  });
+}
+
+/** What the person wrote, with what they pointed at. Undefined where there is a picture or a sound in it. */
+export function promptOf(blocks: readonly ContentBlock[]): string | undefined {
+  const parts: string[] = [];
+  for (const block of blocks) {
+    if (block.type === "text") parts.push(block.text);
+    else if (block.type === "resource_link") parts.push(linkOf(block.uri));
+    else if (block.type === "resource" && "text" in block.resource) {
+      const { uri, text: held } = block.resource;
+      parts.push(`\n\n${linkOf(uri)}:\n${fenced(held)}\n`);
+    } else return undefined;
+  }
+  return parts.join("");
+}
+
+function linkOf(uri: string): string {
+  if (!uri.startsWith("file://")) return uri;
+  try {
+    const { pathname, hash } = new URL(uri);
+    return decodeURIComponent(pathname) + hash;
+  } catch {
+    return uri;
+  }
+}

@@ -1,0 +1,246 @@
+import type { Dirent } from "node:fs";
+import { readdir, realpath } from "node:fs/promises";
+import path from "node:path";
+import { formatSize } from "../../core/bounds.ts";
+import { errorCode, reasonOf } from "../../core/errors.ts";
+import { isDependencies } from "../../core/protected-names.ts";
+import { readRegular } from "../../platform/safe-files.ts";
+import { readFrontMatter } from "./front-matter.ts";
+
+/** Skills: folders with a SKILL.md, of the user or of a project that is trusted. Nothing of them is run here. */
+
+/** Whose it is. What a project brings was trusted, and is still not the user's own word. */
+export type Origin = "user" | "project";
+
+export interface SkillFile {
+  /** From the skill's folder. */
+  readonly path: string;
+  readonly bytes: () => Promise<Uint8Array>;
+}
+
+export interface Skill {
+  readonly name: string;
+  readonly description: string;
+  readonly origin: Origin;
+  /** Its SKILL.md, for people. */
+  readonly place: string;
+  readonly body: string;
+  /** The model may use it of its own accord. */
+  readonly offered: boolean;
+  /** A person may use it as a slash command. */
+  readonly typed: boolean;
+  /** What its arguments are called. */
+  readonly hint: string;
+  /** All but its SKILL.md, and what of the folder is left out. */
+  readonly files: () => Promise<{ readonly files: readonly SkillFile[]; readonly left: readonly string[] }>;
+}
+
+export interface Problem {
+  readonly file: string;
+  readonly why: string;
+}
+
+export interface Found<T> {
+  readonly all: readonly T[];
+  readonly problems: readonly Problem[];
+}
+
+/** What counts of several places: of one name the first, and a copy of it says nothing new. */
+export function firstOfEachName<T extends { readonly name: string; readonly place: string }>(
+  found: readonly Found<T>[],
+  isCopy: (one: T, other: T) => boolean,
+): Found<T> {
+  const byName = new Map<string, T>();
+  const problems = found.flatMap((each) => each.problems);
+  for (const one of found.flatMap(({ all }) => all)) {
+    const key = one.name.toLowerCase();
+    const first = byName.get(key);
+    if (first === undefined) byName.set(key, one);
+    else if (!isCopy(first, one))
+      problems.push({ file: one.place, why: `${first.name} is there already: ${first.place} counts` });
+  }
+  return { all: [...byName.values()], problems };
+}
+
+const NAME = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
+const MAINS = ["SKILL.md", "skill.md"];
+const MAX_MAIN = 256 * 1024;
+const MAX_FOLDERS = 200;
+
+type SkillWords = Omit<Skill, "origin" | "place" | "files">;
+
+/** What its SKILL.md says; why it is none, where it is none. */
+export function readSkill(text: string, folder: string): SkillWords | string {
+  if (Buffer.byteLength(text) > MAX_MAIN) return `it has more than ${formatSize(MAX_MAIN)}`;
+  const read = readFrontMatter(text);
+  if (typeof read === "string") return read;
+  const { values, body } = read;
+  const name = [values.get("name")?.trim() ?? "", folder].find((each) => NAME.test(each));
+  if (name === undefined) return "its name is none that can be typed: letters, digits, - . _";
+  const description = values.get("description")?.trim() ?? "";
+  if (description === "") return "its front matter has no description";
+  if (body.trim() === "") return "it says nothing";
+  const offered = values.get("disable-model-invocation")?.toLowerCase() !== "true";
+  const typed = values.get("user-invocable")?.toLowerCase() !== "false";
+  return { name, description, body: body.trim(), offered, typed, hint: values.get("argument-hint") ?? "" };
+}
+
+/** Of a folder of the user's own. What a run could have written in `workspace` is nobody's word. */
+export async function ownSkills(folder: string, workspace: string): Promise<Found<Skill>> {
+  const all: Skill[] = [];
+  const { entries, problems: unread } = await entriesOf(folder);
+  const problems: Problem[] = [...unread];
+  if (entries.length > MAX_FOLDERS)
+    problems.push({ file: folder, why: `it has ${entries.length} entries; the first ${MAX_FOLDERS} count` });
+  for (const { name } of entries.slice(0, MAX_FOLDERS)) {
+    if (name.startsWith(".")) continue;
+    const skill = await ownSkill(path.join(folder, name), workspace);
+    if (skill === undefined) continue;
+    if ("why" in skill) problems.push(skill);
+    else all.push(skill);
+  }
+  return { all, problems };
+}
+
+/** Undefined for what is no skill's folder. Links of the user's to it are followed; from then on none is. */
+async function ownSkill(folder: string, workspace: string): Promise<Skill | Problem | undefined> {
+  for (const main of MAINS) {
+    const file = path.join(folder, main);
+    const real = await realpath(file).catch(() => undefined);
+    if (real === undefined) continue;
+    if (!MAINS.includes(path.basename(real))) return { file, why: "it is a link to something else" };
+    if (isWithin(real, workspace)) return { file, why: WRITABLE };
+    const read = await readText(real, MAX_MAIN);
+    const words = typeof read === "string" ? readSkill(read, path.basename(folder)) : read.why;
+    if (typeof words === "string") return { file, why: words };
+    const top = path.dirname(real);
+    return { ...words, origin: "user", place: file, files: () => filesBelow(top, path.basename(real)) };
+  }
+  return undefined;
+}
+
+export const WRITABLE = "it lies in the workspace, where a run may have written it";
+
+export const isWithin = (file: string, folder: string): boolean =>
+  file === folder || file.startsWith(folder.endsWith("/") ? folder : `${folder}/`);
+
+/** A plain text of the user's; the reason where it is none. */
+export async function readText(file: string, max: number): Promise<string | { readonly why: string }> {
+  try {
+    const bytes = await readRegular(file, { links: "refuse", max });
+    return textOf(bytes) ?? { why: NO_TEXT };
+  } catch (thrown) {
+    return { why: `it cannot be read: ${reasonOf(thrown)}` };
+  }
+}
+
+export const NO_TEXT = "it is not text";
+
+/** Undefined for what is no text. */
+export function textOf(bytes: Uint8Array): string | undefined {
+  if (bytes.includes(0)) return undefined;
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch {
+    return undefined;
+  }
+}
+
+/** By their names; none where there is no such folder, and why where it cannot be read. */
+export async function entriesOf(
+  folder: string,
+): Promise<{ readonly entries: readonly Dirent[]; readonly problems: readonly Problem[] }> {
+  try {
+    const entries = await readdir(folder, { withFileTypes: true });
+    return { entries: entries.toSorted((one, other) => (one.name < other.name ? -1 : 1)), problems: [] };
+  } catch (thrown) {
+    const code = errorCode(thrown);
+    const absent = code === "ENOENT" || code === "ENOTDIR";
+    const why = `it cannot be read: ${reasonOf(thrown)}`;
+    return { entries: [], problems: absent ? [] : [{ file: folder, why }] };
+  }
+}
+
+const MAX_FILES = 200;
+const MAX_BYTES = 4 * 2 ** 20;
+const DEEPEST = 6;
+
+/** Plain files alone: no link, no hidden one, no package of others. */
+async function filesBelow(top: string, main: string): ReturnType<Skill["files"]> {
+  const found: string[] = [];
+  const left: string[] = [];
+  const waiting = [""];
+  for (let at = waiting.shift(); at !== undefined; at = waiting.shift()) {
+    const { entries, problems } = await entriesOf(path.join(top, at));
+    if (problems.length > 0) left.push(at);
+    for (const entry of entries) {
+      const file = at === "" ? entry.name : `${at}/${entry.name}`;
+      if (entry.name.startsWith(".") || isDependencies(entry.name) || file === main) continue;
+      const full = found.length + waiting.length >= MAX_FILES;
+      if (entry.isDirectory() && file.split("/").length < DEEPEST && !full) waiting.push(file);
+      else if (entry.isFile() && !full) found.push(file);
+      else if (left.length < MAX_FILES) left.push(file);
+    }
+  }
+  return { files: found.toSorted().map((each) => fileAt(top, each)), left };
+}
+
+const fileAt = (top: string, file: string): SkillFile => ({
+  path: file,
+  bytes: async () => {
+    const at = path.join(top, file);
+    if ((await realpath(at)) !== at) throw new Error("it is a link by now");
+    return readRegular(at, { links: "refuse", max: MAX_BYTES });
+  },
+});
+
+interface ProjectFile {
+  /** From the project's top. */
+  readonly path: string;
+  readonly text: string;
+  /** It is no text. */
+  readonly bytes?: number | undefined;
+}
+
+/** Of what is trusted of a project, as it was trusted. `folders` in the order in which they count. */
+export function projectSkills<T extends ProjectFile>(
+  files: readonly T[],
+  folders: readonly string[],
+  bytes: (file: T) => Promise<Uint8Array>,
+): Found<Skill> {
+  const found = skillFoldersOf(files, folders).map(({ folder, own, main }): Found<Skill> => {
+    if (main === undefined) return { all: [], problems: [] };
+    const words = main.bytes === undefined ? readSkill(main.text, path.posix.basename(folder)) : NO_TEXT;
+    if (typeof words === "string") return { all: [], problems: [{ file: main.path, why: words }] };
+    const others = own
+      .filter((file) => file !== main)
+      .map((file) => ({ path: file.path.slice(folder.length + 1), bytes: () => bytes(file) }));
+    const given = { files: others, left: [] };
+    const skill: Skill = {
+      ...words,
+      origin: "project",
+      place: main.path,
+      files: () => Promise.resolve(given),
+    };
+    return { all: [skill], problems: [] };
+  });
+  return { all: found.flatMap(({ all }) => all), problems: found.flatMap(({ problems }) => problems) };
+}
+
+/** A folder each, with what is in it; what lies beside them belongs to none. */
+export function skillFoldersOf<T extends ProjectFile>(
+  files: readonly T[],
+  folders: readonly string[],
+): readonly { readonly folder: string; readonly own: readonly T[]; readonly main: T | undefined }[] {
+  return folders.flatMap((top) => {
+    const below = files.filter((file) => file.path.startsWith(`${top}/`));
+    const byFolder = Object.groupBy(
+      below.filter((file) => file.path.slice(top.length + 1).includes("/")),
+      (file) => `${top}/${file.path.slice(top.length + 1).split("/", 1)[0] ?? ""}`,
+    );
+    return Object.entries(byFolder).map(([folder, own = []]) => {
+      const main = MAINS.flatMap((name) => own.find((file) => file.path === `${folder}/${name}`) ?? [])[0];
+      return { folder, own, main };
+    });
+  });
+}

@@ -1,0 +1,189 @@
+import { Readable } from "node:stream";
+import { URL } from "node:url";
+import { constants, createBrotliDecompress, createGunzip, createInflate } from "node:zlib";
+import { reasonOf } from "../../core/errors.ts";
+import type { OwnAnswer, OwnRequests } from "../../core/network.ts";
+
+/** What an address gave, with nothing of it read yet. */
+export interface Page {
+  readonly kind: "page";
+  /** Where it was in the end. */
+  readonly url: string;
+  readonly status: number;
+  /** As the server says it; empty where it does not. */
+  readonly type: string;
+  readonly bytes: Uint8Array;
+  /** There is more of it. */
+  readonly cut: boolean;
+}
+
+export type Fetched =
+  | Page
+  | { readonly kind: "refused"; readonly url: string; readonly reason: string }
+  | { readonly kind: "failed"; readonly cause: "network" | "timeout"; readonly reason: string };
+
+export interface FetchBounds {
+  /** Of the answer as it comes, and of what it unpacks to. */
+  readonly bytes: number;
+  /** From the first request to the last byte. */
+  readonly withinMs: number;
+}
+
+export const FETCH_BOUNDS: FetchBounds = { bytes: 2 * 2 ** 20, withinMs: 30_000 };
+
+const MOST_REDIRECTS = 5;
+const LONGEST_REDIRECT = 4000;
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
+
+const HEADERS = {
+  accept:
+    "text/html, application/xhtml+xml, text/markdown, text/plain;q=0.9, application/json;q=0.9, */*;q=0.1",
+  "accept-encoding": "gzip, deflate, br",
+  "accept-language": "en, *;q=0.5",
+  "user-agent": "harness (web_fetch)",
+} as const;
+
+/** One page by GET. Each place that it is sent on to is judged as the first was, and never less safe than that. */
+export async function fetchPage(
+  requests: OwnRequests,
+  address: string,
+  signal: AbortSignal,
+  bounds: FetchBounds = FETCH_BOUNDS,
+): Promise<Fetched> {
+  const late = AbortSignal.timeout(bounds.withinMs);
+  const ending = AbortSignal.any([signal, late]);
+  try {
+    return await followed(requests, address, ending, bounds);
+  } catch (thrown) {
+    if (late.aborted && !signal.aborted) return tooLate(bounds);
+    return { kind: "failed", cause: "network", reason: reasonOf(thrown) };
+  }
+}
+
+const tooLate = ({ withinMs }: FetchBounds): Fetched => ({
+  kind: "failed",
+  cause: "timeout",
+  reason: `it did not come within ${withinMs / 1000} s`,
+});
+
+async function followed(
+  requests: OwnRequests,
+  address: string,
+  signal: AbortSignal,
+  bounds: FetchBounds,
+): Promise<Fetched> {
+  let url = address;
+  for (let hops = 0; ; hops += 1) {
+    const answer = await requests.send({ url, method: "GET", headers: HEADERS }, signal);
+    if (answer.kind === "refused") return { kind: "refused", url, reason: answer.reason };
+    signal.throwIfAborted();
+    if (answer.kind === "unreachable") return { kind: "failed", cause: "network", reason: answer.reason };
+    const location = headerOf(answer, "location");
+    if (!REDIRECTS.has(answer.status) || location === undefined) return pageOf(answer, url, bounds);
+    await left(answer);
+    if (hops === MOST_REDIRECTS)
+      return { kind: "refused", url, reason: `it sends on more than ${MOST_REDIRECTS} times` };
+    const next = nextOf(url, location);
+    if (typeof next !== "string") return { kind: "refused", url, ...next };
+    url = next;
+  }
+}
+
+function nextOf(url: string, location: string): string | { readonly reason: string } {
+  if (location.length > LONGEST_REDIRECT) return { reason: "it sends on to an address that is too long" };
+  const next = URL.parse(location, url);
+  if (next === null || !/^https?:$/.test(next.protocol))
+    return { reason: "it sends on to what is no address of the web" };
+  if (url.startsWith("https:") && next.protocol !== "https:")
+    return { reason: `it sends on from https to http, to ${next.host}` };
+  if (next.username !== "" || next.password !== "")
+    return { reason: "it sends on to an address with a name or a password in it" };
+  next.hash = "";
+  return next.href;
+}
+
+type Answered = Extract<OwnAnswer, { readonly kind: "answered" }>;
+
+const headerOf = ({ headers }: Answered, name: string): string | undefined =>
+  headers.find(([each]) => each === name)?.[1];
+
+const left = async ({ body }: Answered): Promise<void> => {
+  for await (const _ of body) return;
+};
+
+async function pageOf(answer: Answered, url: string, bounds: FetchBounds): Promise<Fetched> {
+  const packing = (headerOf(answer, "content-encoding") ?? "").trim().toLowerCase();
+  const packed = limited(answer.body, bounds.bytes);
+  const unpack = UNPACK.get(packing);
+  if (unpack === undefined) {
+    await left(answer);
+    return {
+      kind: "failed",
+      cause: "network",
+      reason: `it is packed as ${packing.slice(0, 40)}, which is not unpacked`,
+    };
+  }
+  const { bytes, cut } = await gathered(unpack(packed.pieces), bounds.bytes);
+  const { status } = answer;
+  const type = headerOf(answer, "content-type") ?? "";
+  return { kind: "page", url, status, type, bytes, cut: cut || packed.cut() };
+}
+
+type Pieces = AsyncIterable<Uint8Array>;
+
+/** What was cut off in the middle unpacks as far as it goes. */
+const SYNC = { finishFlush: constants.Z_SYNC_FLUSH };
+const UNPACK: ReadonlyMap<string, (pieces: Pieces) => Pieces> = new Map([
+  ["", (pieces: Pieces) => pieces],
+  ["identity", (pieces: Pieces) => pieces],
+  ["gzip", (pieces: Pieces) => through(pieces, () => createGunzip(SYNC))],
+  ["x-gzip", (pieces: Pieces) => through(pieces, () => createGunzip(SYNC))],
+  ["deflate", (pieces: Pieces) => through(pieces, () => createInflate(SYNC))],
+  [
+    "br",
+    (pieces: Pieces) =>
+      through(pieces, () => createBrotliDecompress({ finishFlush: constants.BROTLI_OPERATION_FLUSH })),
+  ],
+]);
+
+/** As much is unpacked as is asked for; whoever stops asking ends it. */
+async function* through(pieces: Pieces, make: () => NodeJS.ReadWriteStream & { destroy(): unknown }): Pieces {
+  const source = Readable.from(pieces);
+  const unpacking = make();
+  source.on("error", (thrown) => void unpacking.emit("error", thrown));
+  source.pipe(unpacking);
+  try {
+    for await (const piece of unpacking) yield piece as unknown as Uint8Array;
+  } finally {
+    source.destroy();
+    unpacking.destroy();
+  }
+}
+
+function limited(body: Pieces, most: number): { readonly pieces: Pieces; readonly cut: () => boolean } {
+  const state = { cut: false };
+  async function* pieces(): Pieces {
+    let size = 0;
+    for await (const piece of body) {
+      const rest = most - size;
+      if (piece.length > rest) {
+        state.cut = true;
+        yield piece.subarray(0, rest);
+        return;
+      }
+      size += piece.length;
+      yield piece;
+    }
+  }
+  return { pieces: pieces(), cut: () => state.cut };
+}
+
+async function gathered(
+  pieces: Pieces,
+  most: number,
+): Promise<{ readonly bytes: Uint8Array; readonly cut: boolean }> {
+  const { pieces: bounded, cut } = limited(pieces, most);
+  const all: Uint8Array[] = [];
+  for await (const piece of bounded) all.push(piece);
+  return { bytes: Buffer.concat(all), cut: cut() };
+}

@@ -1,0 +1,55 @@
+import { URL } from "node:url";
+import { maskSecrets } from "../../core/secrets.ts";
+import { secretMasks } from "../../core/secret-values.ts";
+
+/** What may be in a request that a model thought of: an address or a query carries words to whoever is asked. */
+
+const LONGEST_ADDRESS = 1000;
+const LONGEST_QUERY = 300;
+
+/** Values of the user's that go to nobody by a tool. */
+export interface KnownValue {
+  readonly name: string;
+  readonly value: string;
+}
+
+/** Why it may not be sent, or undefined. */
+export type JudgeText = (text: string) => string | undefined;
+
+/** What has the form of a secret, or holds a value that is known to be one, in any usual spelling. */
+export function secretJudge(known: readonly KnownValue[]): JudgeText {
+  const { mask } = secretMasks(known);
+  const digits = known.map(({ value }) => Buffer.from(value).toString("hex"));
+  return (text) => {
+    const readings = [text, decodedOnce(text), decodedOnce(decodedOnce(text))];
+    if (readings.some((each) => maskSecrets(each) !== each)) return "it holds what looks like a secret";
+    const isKnown = readings.some((each) => {
+      const bytes = Buffer.from(each);
+      return !bytes.equals(mask(bytes)) || digits.some((hex) => each.toLowerCase().includes(hex));
+    });
+    return isKnown ? "it holds the value of a secret" : undefined;
+  };
+}
+
+/** As servers read it; what cannot be decoded stays as it is. */
+const decodedOnce = (text: string): string =>
+  text
+    .replaceAll("+", " ")
+    .replaceAll(/(?:%[0-9a-f]{2})+/gi, (run) => Buffer.from(run.replaceAll("%", ""), "hex").toString("utf8"));
+
+/** Without its fragment, which is for no server. */
+export function judgeAddress(text: string, holdsSecret: JudgeText): URL | { readonly refused: string } {
+  const url = URL.parse(text.trim());
+  if (url === null || (url.protocol !== "http:" && url.protocol !== "https:"))
+    return { refused: "it is no whole address that begins with https:// or http://" };
+  if (url.username !== "" || url.password !== "")
+    return { refused: "an address with a name or a password in it is not asked for" };
+  url.hash = "";
+  const secret = holdsSecret(url.href) ?? holdsSecret(text);
+  if (secret !== undefined) return { refused: `${secret}, which goes to nobody in an address` };
+  if (url.search.length > LONGEST_QUERY)
+    return { refused: `its query has more than ${LONGEST_QUERY} characters, and could carry anything out` };
+  if (url.href.length > LONGEST_ADDRESS)
+    return { refused: `it has more than ${LONGEST_ADDRESS} characters, and could carry anything out` };
+  return url;
+}

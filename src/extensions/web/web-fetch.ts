@@ -1,0 +1,157 @@
+import * as z from "zod";
+import { formatSize } from "../../core/bounds.ts";
+import { reasonOf } from "../../core/errors.ts";
+import type { OwnRequests } from "../../core/network.ts";
+import { type AnyTool, anyTool, type Facts, NO_FACTS, type ToolResult } from "../../core/tool.ts";
+import { FETCH_BOUNDS, fetchPage, type Page } from "./fetch-page.ts";
+import { judgeAddress, type JudgeText } from "./outgoing-text.ts";
+import { contentOf } from "./page-content.ts";
+import type { ReadHtml } from "./page-reader.ts";
+import { cleaned, cleanedLine, headOf, passagesIn, quotedText, UNTRUSTED } from "./page-text.ts";
+import type { Readable } from "./readable-text.ts";
+
+const LEAST = 500;
+const USUAL = 8000;
+const MOST = 20_000;
+
+export interface FetchParts {
+  readonly requests: OwnRequests;
+  readonly readHtml: ReadHtml;
+  readonly holdsSecret: JudgeText;
+  readonly now: () => Date;
+}
+
+const input = z.strictObject({
+  url: z.string().min(1).max(4000),
+  find: z.string().min(1).max(200).describe("words: only the passages around them").optional(),
+  max: z.coerce.number().describe(`characters, ${LEAST} to ${MOST}`).optional(),
+});
+type Input = z.infer<typeof input>;
+
+/** A page of a granted host as text, by a GET of the harness itself: no cookie, no credential, no Referer. */
+export const webFetchTool = (parts: FetchParts): AnyTool =>
+  anyTool<Input>({
+    name: "web_fetch",
+    description: "Read a web page or text file by its URL. Only hosts that the user granted.",
+    input,
+    where: "session",
+    beside: true,
+    bounded: true,
+    instead: { query: "use find for words in the page", limit: "use max" },
+    facts: ({ url }) => factsOf(url),
+    run: (given, signal) => fetched(parts, given, signal),
+  });
+
+/** What is no address reaches nothing, and is refused when it is run. */
+function factsOf(text: string): Facts {
+  const url = URL.parse(text.trim());
+  return url === null || url.hostname === "" ? NO_FACTS : { ...NO_FACTS, hosts: [hostOf(url)] };
+}
+
+/** With its port where that is not the usual one of the web. */
+const hostOf = ({ hostname, port }: URL): string => {
+  const name = hostname.endsWith(".") ? hostname.slice(0, -1) : hostname;
+  return port === "" || port === "80" || port === "443" ? name : `${name}:${port}`;
+};
+
+async function fetched(parts: FetchParts, given: Input, signal: AbortSignal): Promise<ToolResult> {
+  const address = judgeAddress(given.url, parts.holdsSecret);
+  if ("refused" in address) return refused(given.url, address.refused);
+  const page = await fetchPage(parts.requests, address.href, signal);
+  if (signal.aborted) return { kind: "cancelled", cause: "user", text: "Cancelled." };
+  if (page.kind === "refused") return refused(page.url, page.reason);
+  if (page.kind === "failed") {
+    const text = `${shownAddress(address.href)} was not read: ${cleanedLine(page.reason)}`;
+    return page.cause === "timeout"
+      ? { kind: "timed_out", cause: "timeout", text }
+      : { kind: "failed", cause: "network", text };
+  }
+  return pageResult(parts, given, page, signal);
+}
+
+const shownAddress = (url: string): string => cleanedLine(url);
+
+function refused(url: string, reason: string): ToolResult {
+  const why = cleanedLine(reason);
+  return {
+    kind: "blocked",
+    cause: "network",
+    text: `${shownAddress(url)} is not asked for: ${why}.`,
+    reason: why,
+  };
+}
+
+async function pageResult(
+  { readHtml, now }: FetchParts,
+  given: Input,
+  page: Page,
+  signal: AbortSignal,
+): Promise<ToolResult> {
+  const content = contentOf(page);
+  if (content.kind === "other") {
+    const text = `${shownAddress(page.url)} is ${cleanedLine(content.what)}, which is not read as text (${formatSize(page.bytes.length)}${page.cut ? " and more" : ""}).`;
+    return { kind: "failed", cause: "program", text };
+  }
+  try {
+    const read: Readable =
+      content.kind === "html"
+        ? await readHtml({ html: content.text, url: page.url }, signal)
+        : { title: "", text: content.text, cut: false };
+    const notes = [
+      ...content.notes,
+      ...(page.cut ? [`only its first ${formatSize(FETCH_BOUNDS.bytes)} were read`] : []),
+      ...(read.cut ? ["it has more than can be read, and its end is left out"] : []),
+    ];
+    const text = shown(given, page, { ...read, text: cleaned(read.text).trim() }, { notes, now: now() });
+    return page.status < 400
+      ? { kind: "ok", text }
+      : { kind: "failed", cause: "network", text, reason: `the server answered ${page.status}` };
+  } catch (thrown) {
+    if (signal.aborted) return { kind: "cancelled", cause: "user", text: "Cancelled." };
+    return {
+      kind: "failed",
+      cause: "program",
+      text: `${shownAddress(page.url)}: ${cleanedLine(reasonOf(thrown))}`,
+    };
+  }
+}
+
+/** First what the harness says of it, then what the page says. */
+function shown(
+  { find, max = USUAL, url }: Input,
+  page: Page,
+  { title, text }: Readable,
+  { notes, now }: { readonly notes: readonly string[]; readonly now: Date },
+): string {
+  const most = Math.min(Math.max(Math.floor(max) || USUAL, LEAST), MOST);
+  const isOther = URL.parse(url.trim())?.href.replace(/#.*$/s, "") !== page.url;
+  const about = [
+    `Source: ${shownAddress(page.url)}${isOther ? ` (sent on from ${shownAddress(url)})` : ""}`,
+    ...(page.status < 400 ? [] : [`The server answered ${page.status}.`]),
+    `Fetched: ${now.toISOString()}`,
+    ...notes.map((note) => `Note: ${cleanedLine(note)}.`),
+  ];
+  const body = find === undefined ? head(text, most) : found(text, find, most);
+  const named = title === "" ? "" : `${cleanedLine(title)}\n\n`;
+  return [...about, ...body.says, UNTRUSTED, "", quotedText(named + body.text)].join("\n");
+}
+
+interface Shown {
+  readonly text: string;
+  readonly says: readonly string[];
+}
+
+function head(text: string, most: number): Shown {
+  if (text === "") return { text: "", says: ["There is no text in it that a reader would see."] };
+  const first = headOf(text, most);
+  if (first.length === text.length) return { text, says: [] };
+  const left = `${text.length - first.length} of ${text.length} characters are left out`;
+  return { text: first, says: [`Note: ${left}; find shows passages, max up to ${MOST} more of it.`] };
+}
+
+function found(text: string, find: string, most: number): Shown {
+  const passages = passagesIn(text, cleaned(find), most);
+  const words = JSON.stringify(cleanedLine(find));
+  if (passages.count === 0) return { text: "", says: [`${words} is not in it (${text.length} characters).`] };
+  return { text: passages.text, says: [`${words}: ${passages.shown} of ${passages.count} places.`] };
+}

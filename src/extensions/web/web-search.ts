@@ -1,0 +1,148 @@
+import * as z from "zod";
+import { reasonOf } from "../../core/errors.ts";
+import type { OwnAnswer, OwnRequests } from "../../core/network.ts";
+import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../../core/tool.ts";
+import type { JudgeText } from "./outgoing-text.ts";
+import { cleanedLine, quotedText, UNTRUSTED } from "./page-text.ts";
+import { type SearchAsked, type SearchHit, type SearchProvider, SERVICES } from "./search-services.ts";
+
+const LONGEST_QUERY = 500;
+const USUAL = 5;
+const MOST_RESULTS = 10;
+const MOST_DOMAINS = 20;
+const MOST_BYTES = 2 * 2 ** 20;
+const WITHIN_MS = 30_000;
+const LONGEST = { title: 200, url: 500, snippet: 500 } as const;
+
+export interface SearchParts {
+  /** The way to the service and to nothing else. */
+  readonly requests: OwnRequests;
+  readonly provider: SearchProvider;
+  readonly base: string;
+  /** Empty where the service wants none. */
+  readonly key: string;
+  readonly holdsSecret: JudgeText;
+}
+
+const DOMAIN = /^(?!-)[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})+$/i;
+
+const input = z.strictObject({
+  query: z.string().min(1).max(LONGEST_QUERY),
+  count: z.coerce.number().describe(`1 to ${MOST_RESULTS}`).optional(),
+  domains: z
+    .array(z.string().regex(DOMAIN, "expected a name such as docs.example.org"))
+    .max(MOST_DOMAINS)
+    .describe("only pages of these")
+    .optional(),
+});
+type Input = z.infer<typeof input>;
+
+/** Asks the service that the user's settings name. What it finds is granted by that no more than it was. */
+export const webSearchTool = (parts: SearchParts): AnyTool =>
+  anyTool<Input>({
+    name: "web_search",
+    description: "Search the web: titles, addresses and what the pages say of it.",
+    input,
+    where: "session",
+    beside: true,
+    bounded: true,
+    instead: { limit: "use count", max_results: "use count" },
+    facts: () => ({ ...NO_FACTS, services: [new URL(parts.base).host] }),
+    run: (given, signal) => searched(parts, given, signal),
+  });
+
+async function searched(parts: SearchParts, given: Input, signal: AbortSignal): Promise<ToolResult> {
+  const { query, count = USUAL, domains = [] } = given;
+  const secret = parts.holdsSecret([query, ...domains].join(" "));
+  if (secret !== undefined)
+    return {
+      kind: "blocked",
+      cause: "network",
+      text: `It was not searched for: ${secret}, which goes to nobody.`,
+      reason: secret,
+    };
+  const asked = { query, count: Math.min(Math.max(Math.floor(count) || USUAL, 1), MOST_RESULTS), domains };
+  const late = AbortSignal.timeout(WITHIN_MS);
+  try {
+    const hits = await answered(parts, asked, AbortSignal.any([signal, late]));
+    return {
+      kind: "ok",
+      text: shown(
+        parts.provider,
+        asked,
+        hits.filter((hit) => isOf(hit, domains)),
+      ),
+    };
+  } catch (thrown) {
+    if (signal.aborted) return { kind: "cancelled", cause: "user", text: "Cancelled." };
+    if (late.aborted)
+      return {
+        kind: "timed_out",
+        cause: "timeout",
+        text: `${parts.provider} did not answer within ${WITHIN_MS / 1000} s.`,
+      };
+    const why = cleanedLine(reasonOf(thrown).replaceAll(parts.key === "" ? "\0" : parts.key, "…"));
+    return { kind: "failed", cause: "network", text: `${parts.provider} gave no results: ${why}` };
+  }
+}
+
+async function answered(
+  { requests, provider, base, key }: SearchParts,
+  asked: SearchAsked,
+  signal: AbortSignal,
+): Promise<readonly SearchHit[]> {
+  const service = SERVICES[provider];
+  const answer = await requests.send(service.request(asked, base, key), signal);
+  if (answer.kind !== "answered") throw new Error(answer.reason);
+  const text = await textOf(answer);
+  if (answer.status !== 200) throw new Error(`it answered ${answer.status}${HINTS.get(answer.status) ?? ""}`);
+  try {
+    return service.hits(JSON.parse(text));
+  } catch (thrown) {
+    throw new Error("its answer is not in the form that its documentation says", { cause: thrown });
+  }
+}
+
+const HINTS: ReadonlyMap<number, string> = new Map([
+  [401, ": its key is not taken"],
+  [403, ": its key is not taken, or it gives no JSON (SearXNG: search.formats in its settings)"],
+  [429, ": too many requests"],
+]);
+
+async function textOf({ body }: Extract<OwnAnswer, { readonly kind: "answered" }>): Promise<string> {
+  const pieces: Uint8Array[] = [];
+  let size = 0;
+  for await (const piece of body) {
+    size += piece.length;
+    if (size > MOST_BYTES) throw new Error("its answer is too large");
+    pieces.push(piece);
+  }
+  return Buffer.concat(pieces).toString("utf8");
+}
+
+function isOf({ url }: SearchHit, domains: readonly string[]): boolean {
+  const parsed = URL.parse(url);
+  if (parsed === null || !/^https?:$/.test(parsed.protocol)) return false;
+  const names = domains.map((domain) => domain.toLowerCase());
+  return (
+    names.length === 0 ||
+    names.some((name) => parsed.hostname === name || parsed.hostname.endsWith(`.${name}`))
+  );
+}
+
+function shown(provider: SearchProvider, { query, count }: SearchAsked, hits: readonly SearchHit[]): string {
+  const head = `${provider}: ${JSON.stringify(cleanedLine(query))}`;
+  if (hits.length === 0) return `${head}: nothing was found.`;
+  const list = hits.slice(0, count).map((hit, at) => `${at + 1}. ${hitText(hit)}`);
+  return [head, UNTRUSTED, "", quotedText(list.join("\n\n"))].join("\n");
+}
+
+const hitText = ({ title, url, snippet }: SearchHit): string =>
+  [clip(title, LONGEST.title), clip(url, LONGEST.url), clip(snippet, LONGEST.snippet)]
+    .filter((line) => line !== "")
+    .join("\n");
+
+function clip(text: string, most: number): string {
+  const line = cleanedLine(text.slice(0, 4 * most));
+  return line.length <= most ? line : `${line.slice(0, most - 1).toWellFormed()}…`;
+}

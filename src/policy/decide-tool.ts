@@ -1,0 +1,166 @@
+import {
+  type Decision,
+  type MatchedRule,
+  type ProgramPlace,
+  strictest,
+  type Verdict,
+} from "../core/decision.ts";
+import { coversHost, grantText, readGrant } from "../core/grant.ts";
+import { areGranted } from "./containment.ts";
+import type { CommandContext } from "./decide.ts";
+import { hostGrants } from "./judge-effects.ts";
+import { fitsWildcard, type UserRule } from "./rule.ts";
+import { asksForCommand, asksForEffect, mayFitEffect } from "./rule-match.ts";
+
+/** What a call does that neither commands nor paths tell. */
+interface ToolDeed {
+  readonly tool: string;
+  readonly program?: ProgramPlace;
+  readonly hosts: readonly string[];
+  /** Granted by the settings that name them for this tool. */
+  readonly services?: readonly string[];
+}
+
+type ToolContext = Pick<CommandContext, "mode" | "rules" | "granted" | "denied">;
+
+interface Finding {
+  readonly id: string;
+  readonly reason: string;
+  readonly verdict: Verdict;
+  readonly contained: boolean;
+  /** A rule that allows the tool may stand for it in this mode. */
+  readonly coverable: boolean;
+}
+
+export interface ToolDecision extends Decision {
+  /** With which it would be contained, in the form of `allow_domains`; empty where no grant makes it so. */
+  readonly grants: readonly string[];
+}
+
+/**
+ * The verdict on a tool by its name, on the program of another that does its work, and on hosts that it reaches itself.
+ * Undefined where there is nothing to say: then the call's commands and paths decide alone.
+ */
+export function decideTool(deed: ToolDeed, context: ToolContext): ToolDecision | undefined {
+  const { mode, rules = [] } = context;
+  const found = findingsOf(deed, context);
+  const names = [...deed.hosts, ...(deed.services ?? [])].map((host) => placeOf(host).name);
+  const told = rules.filter(
+    (rule) => rule.tool?.some((each) => fitsWildcard(each, deed.tool)) === true || tightensHosts(rule, names),
+  );
+  if (found.length === 0 && told.every(({ decision }) => decision === "allow")) return undefined;
+  const tight = told.filter(({ decision }) => decision !== "allow").map(findingOf);
+  const allow = told.find(({ decision }) => decision === "allow");
+  const left =
+    allow === undefined ? found : found.map((each) => (each.coverable ? covered(allow, each) : each));
+  const findings = [...tight, ...left];
+  const verdict = strictest(findings.map((each) => each.verdict));
+  const span = [0, deed.tool.length] as const;
+  return {
+    decision: verdict === "ask" && mode === "danger-full-access" ? "allow" : verdict,
+    contained: findings.every(({ contained }) => contained),
+    rules: findings
+      .toSorted((a, b) => Number(b.verdict === verdict) - Number(a.verdict === verdict))
+      .map(({ id, reason }): MatchedRule => ({ id, reason, span })),
+    grants: verdict === "ask" && deed.program === undefined ? wanted(deed.hosts, context) : [],
+  };
+}
+
+/** Of a rule that is for no command: what it says of hosts it says of whatever reaches them. A request has no path. */
+const tightensHosts = (rule: UserRule, hosts: readonly string[]): boolean =>
+  hosts.length > 0 &&
+  rule.decision !== "allow" &&
+  !asksForCommand(rule) &&
+  asksForEffect(rule) &&
+  mayFitEffect(rule, { kind: "network", hosts, by: "", span: [0, 0], call: 0 }, NO_PATHS);
+const NO_PATHS = { workspace: "/", home: "/" };
+
+function findingsOf(
+  { tool, program, hosts, services = [] }: ToolDeed,
+  context: ToolContext,
+): readonly Finding[] {
+  const writes = context.mode !== "read-only";
+  const findings: Finding[] = [];
+  if (program === "box")
+    findings.push({
+      id: "tool.program",
+      reason: `${tool} is a program that was added, and only it knows what it does`,
+      verdict: "ask",
+      contained: (context.granted ?? []).length === 0,
+      coverable: writes,
+    });
+  if (program === "host")
+    findings.push({
+      id: "tool.host",
+      reason: `${tool} is done by a program outside the box`,
+      verdict: "ask",
+      contained: false,
+      coverable: writes,
+    });
+  if (hosts.length > 0)
+    findings.push({
+      id: "tool.network",
+      reason: `${tool} reaches ${hosts.join(", ")}`,
+      verdict: "ask",
+      contained: granted(hosts, context),
+      coverable: true,
+    });
+  if (services.length > 0)
+    findings.push({
+      id: "tool.service",
+      reason: `${tool} asks ${services.join(", ")}, which your settings name for it`,
+      verdict: "ask",
+      contained: !services.some((service) => isDenied(service, context)),
+      coverable: true,
+    });
+  return findings;
+}
+
+/** Each of them is granted at its port; a name without one is asked for at those of the web. */
+const granted = (hosts: readonly string[], { granted: names = [], denied = [] }: ToolContext): boolean =>
+  hosts.every((host) => {
+    const { name, port } = placeOf(host);
+    const open = hostGrants(names).filter(
+      ({ ports }) => port === undefined || (ports.length === 0 ? USUAL_PORTS : ports).includes(port),
+    );
+    return areGranted([name], open, denied);
+  });
+
+const isDenied = (host: string, { denied = [] }: ToolContext): boolean =>
+  denied.some((pattern) => coversHost({ host: pattern }, placeOf(host).name));
+
+const USUAL_PORTS: readonly number[] = [443, 80];
+
+function placeOf(host: string): { readonly name: string; readonly port: number | undefined } {
+  const [, name = host, port] = /^(\[[^\]]*\]|[^:]*):(\d+)$/.exec(host) ?? [];
+  return {
+    name: name.toLowerCase().replace(/^\[(.*)\]$/, "$1"),
+    port: port === undefined ? undefined : Number(port),
+  };
+}
+
+/** Nothing is gained by a grant of what is denied, or of what is no host. */
+function wanted(hosts: readonly string[], context: ToolContext): readonly string[] {
+  if (hosts.length === 0 || granted(hosts, context)) return [];
+  const read = hosts.map((host) => readGrant(host));
+  const texts = read.flatMap((each) => (each.kind === "grant" ? [grantText(each.grant)] : []));
+  if (texts.length < hosts.length) return [];
+  const more = [...new Set([...(context.granted ?? []), ...texts])];
+  return granted(hosts, { ...context, granted: more }) ? texts : [];
+}
+
+const findingOf = ({ id, reason, decision }: UserRule): Finding => ({
+  id,
+  reason,
+  verdict: decision,
+  contained: true,
+  coverable: false,
+});
+
+const covered = ({ id, reason }: UserRule, { contained }: Finding): Finding => ({
+  id,
+  reason,
+  verdict: "allow",
+  contained,
+  coverable: false,
+});

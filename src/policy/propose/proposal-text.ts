@@ -1,0 +1,47 @@
+import { visibleLine } from "../../core/visible.ts";
+import { tomlRule } from "../rule.ts";
+import type { Left, Proposal } from "./propose-policy.ts";
+
+const MAX_TOLD = 50;
+
+/** A file of rules, with what else is proposed or left as comments above them. */
+export function proposalText(
+  { rules, allow_domains, left, refused }: Proposal,
+  sessions: readonly string[],
+): string {
+  const of = sessions.length === 1 ? "the session" : "the sessions";
+  const lines = [
+    `What ${of} ${sessions.join(", ")} needed, as rules: docs/policy-rules.md.`,
+    hostsLine(allow_domains),
+    ...listed("No rule here allows", left),
+    ...listed("Refused, and not proposed", refused),
+  ];
+  const head = lines.map((line) => (line === "" ? "#\n" : `# ${line}\n`)).join("");
+  return rules.length === 0 ? head : `${head}\n${rules.map(tomlRule).join("\n")}`;
+}
+
+/** No character of a grant is more to a shell than a pattern. */
+function hostsLine(grants: readonly string[]): string {
+  if (grants.length === 0) return "No host was needed.";
+  const list = grants.join(",");
+  return `Hosts that were needed: --allow-domain ${/[*[]/.test(list) ? `'${list}'` : list}`;
+}
+
+function listed(name: string, list: readonly Left[]): readonly string[] {
+  if (list.length === 0) return [];
+  const more = list.length - MAX_TOLD;
+  return [
+    "",
+    `${name}:`,
+    ...list.slice(0, MAX_TOLD).map(({ what, reason }) => `  ${cut(what)}: ${cut(reason)}`),
+    ...(more > 0 ? [`  and ${more} more`] : []),
+  ];
+}
+
+const MAX_LINE = 200;
+
+/** One line that TOML takes as a comment. */
+const cut = (text: string): string => {
+  const line = visibleLine(text);
+  return line.length <= MAX_LINE ? line : `${line.slice(0, MAX_LINE - 1).toWellFormed()}…`;
+};

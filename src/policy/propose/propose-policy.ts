@@ -1,0 +1,326 @@
+import type { Mode, Verdict } from "../../core/decision.ts";
+import { maskSecrets } from "../../core/secrets.ts";
+import { type CommandContext, CommandPolicy } from "../decide.ts";
+import { programOf } from "../effects/call-effects.ts";
+import { below, isInside } from "../paths/normal-path.ts";
+import { decidePath } from "../paths/decide-path.ts";
+import { ruleFor } from "../remember-rule.ts";
+import { failedExamples } from "../rule-examples.ts";
+import { readRules } from "../rule-reader.ts";
+import { pathOf, type RuleForm, type UserRules } from "../rule.ts";
+import { shellText } from "../shell/quote.ts";
+import { generalised } from "./generalise-rules.ts";
+import { proposeGrants } from "./propose-grants.ts";
+import type { RecordedCommand, Recording } from "./recording.ts";
+
+/** A line of `harness policy test`. */
+interface ProposedExample {
+  readonly cmd: string;
+  readonly want: "allow" | "deny" | "not-allow";
+  readonly mode?: Mode;
+  readonly class: "recorded" | "refused" | "beyond";
+  readonly why: string;
+}
+
+/** Something that stays as it is, and why. */
+export interface Left {
+  readonly what: string;
+  readonly reason: string;
+}
+
+/** The smallest policy and grants with which what was recorded would have run. */
+export interface Proposal {
+  readonly rules: readonly RuleForm[];
+  readonly allow_domains: readonly string[];
+  readonly examples: readonly ProposedExample[];
+  /** It ran, and no rule allows it, or none is proposed. */
+  readonly left: readonly Left[];
+  /** It was refused, so nothing is proposed for it. */
+  readonly refused: readonly Left[];
+  readonly needed: Needed;
+}
+
+/** What was met, each with how often. */
+interface Needed {
+  readonly rules: Counts;
+  readonly programs: Counts;
+  /** Paths that commands or file tools change. */
+  readonly writes: Counts;
+  /** As `host:port method`, with the verdict. */
+  readonly hosts: Counts;
+}
+
+type Counts = Readonly<Record<string, number>>;
+
+/** The surroundings that commands are judged in; of the rules only those that ask or deny count. */
+type Around = Omit<CommandContext, "mode" | "folder" | "granted">;
+
+/** Pure. Nothing is proposed that is denied, reads a secret, or holds one. */
+export function proposePolicy(recording: Recording, around: Around): Proposal {
+  const strict = {
+    ...around,
+    rules: (around.rules ?? []).filter(({ decision }) => decision !== "allow"),
+  };
+  const maker = new Maker(strict);
+  for (const command of recording.ran) maker.take(command);
+  for (const { path, op, mode } of recording.files) maker.file(path, op, mode);
+  const made = maker.finish();
+  const refused = recording.refused.map(({ what, rule, reason }) => left(what, `${reason} (${rule})`));
+  const { allow_domains, denied, hosts } = proposeGrants(recording, maker.reached);
+  return {
+    rules: made.rules,
+    allow_domains,
+    examples: maker.examples(made, recording),
+    left: distinct(made.left),
+    refused: distinct([...refused, ...denied]),
+    needed: { ...maker.needed, rules: Object.fromEntries(recording.rules), hosts },
+  };
+}
+
+const left = (what: string, reason: string): Left => ({
+  what: maskSecrets(what),
+  reason: maskSecrets(reason),
+});
+
+const distinct = (list: readonly Left[]): readonly Left[] => [
+  ...new Map(list.map((each) => [JSON.stringify(each), each])).values(),
+];
+
+/** The network is never granted by what runs in full access: there the strict form is that of the workspace. */
+const strictMode = (mode: Mode): Mode => (mode === "danger-full-access" ? "workspace-write" : mode);
+
+const MAX_COMMANDS = 500;
+
+interface Kept {
+  readonly command: RecordedCommand;
+  readonly forms: readonly RuleForm[];
+}
+
+interface Made {
+  readonly kept: readonly RecordedCommand[];
+  readonly rules: readonly RuleForm[];
+  readonly compiled: UserRules;
+  readonly left: readonly Left[];
+}
+
+class Maker {
+  readonly #policy = new CommandPolicy();
+  readonly #around: Around & { readonly rules: UserRules };
+  readonly #seen = new Map<string, RecordedCommand>();
+  readonly #kept: Kept[] = [];
+  readonly #free: RecordedCommand[] = [];
+  readonly #left: Left[] = [];
+  readonly #programs = new Map<string, number>();
+  readonly #writes = new Map<string, number>();
+  /** Hosts that commands name, and presets that their installations fetch from. */
+  readonly reached = { hosts: new Set<string>(), presets: new Set<string>() };
+
+  constructor(around: Around & { readonly rules: UserRules }) {
+    this.#around = around;
+  }
+
+  get needed(): Pick<Needed, "programs" | "writes"> {
+    return { programs: Object.fromEntries(this.#programs), writes: Object.fromEntries(this.#writes) };
+  }
+
+  take(given: RecordedCommand): void {
+    const command = { ...given, mode: strictMode(given.mode) };
+    this.#note(command);
+    const key = JSON.stringify([command.text, command.folder, command.mode]);
+    if (this.#seen.has(key)) return;
+    this.#seen.set(key, command);
+    if (this.#seen.size === MAX_COMMANDS + 1)
+      this.#left.push(left("the commands behind the first 500 different ones", "they were not looked at"));
+    if (this.#seen.size > MAX_COMMANDS) return;
+    const made = this.#rulesFor(command);
+    if (typeof made === "string") this.#left.push(left(command.text, made));
+    else if (made.length === 0) this.#free.push(command);
+    else this.#kept.push({ command, forms: made });
+  }
+
+  /** File tools work in the workspace alone, and need no rule for it; what else they did in full access no rule brings back. */
+  file(path: string, op: "read" | "write", mode: Mode): void {
+    if (op === "write") count(this.#writes, this.#shown(path));
+    const { decision, rules } = decidePath(path, op, { ...this.#around, mode: strictMode(mode) });
+    const [first] = rules;
+    if (decision === "allow" && first?.id !== "path.system") return;
+    this.#left.push(
+      left(this.#shown(path), `${op}: ${first?.reason ?? "not allowed"} (${first?.id ?? "none"})`),
+    );
+  }
+
+  finish(): Made {
+    let kept: readonly Kept[] = this.#kept;
+    for (;;) {
+      const forms = unique(kept.flatMap((each) => each.forms));
+      const rules = generalised(
+        forms,
+        { ...this.#around, policy: this.#policy },
+        (list) => this.#passing(kept, compiledFrom(list)).length === kept.length,
+      );
+      const compiled = compiledFrom(rules);
+      const passing = this.#passing(kept, compiled);
+      if (passing.length === kept.length) {
+        const all = [...this.#free, ...kept.map(({ command }) => command)];
+        return { kept: all, rules, compiled, left: this.#left };
+      }
+      for (const each of kept.filter((one) => !passing.includes(one)))
+        this.#left.push(left(each.command.text, "no rule can hold exactly this"));
+      kept = passing;
+    }
+  }
+
+  /** Each is judged under the rules before it is written down: an example that is wrong is none. */
+  examples({ kept, rules, compiled }: Made, { refused }: Recording): readonly ProposedExample[] {
+    const given: readonly (ProposedExample & { readonly folder?: string })[] = [
+      ...kept.map(({ text, folder, mode }) => ({
+        ...where(text, folder, mode),
+        want: "allow" as const,
+        class: "recorded" as const,
+        why: "it ran",
+      })),
+      ...refused.flatMap(({ command, decision, reason, rule }) =>
+        command === undefined
+          ? []
+          : {
+              ...where(command.text, command.folder, command.mode),
+              want: decision === "deny" ? ("deny" as const) : ("not-allow" as const),
+              class: "refused" as const,
+              why: `${reason} (${rule})`,
+            },
+      ),
+      ...rules.flatMap(({ notMatch = [] }) => notMatch.map((cmd) => beyond(cmd, "no rule is for it"))),
+      beyond("curl https://example.com/", "no host was named"),
+    ];
+    return given.flatMap((each) => {
+      const { folder, ...example } = each;
+      const cmd = this.#inFolder({ text: example.cmd, ...(folder === undefined ? {} : { folder }) });
+      const told = { ...example, cmd, why: maskSecrets(example.why) };
+      if (maskSecrets(cmd) !== cmd) return [];
+      const verdict = this.#verdict({ text: cmd, mode: example.mode ?? "workspace-write" }, compiled);
+      return isRight(example.want, verdict) ? [told] : [];
+    });
+  }
+
+  /** Rules that allow the command; none where it needs none; or why there are none. */
+  #rulesFor(command: RecordedCommand): readonly RuleForm[] | string {
+    const { text, mode } = command;
+    if (maskSecrets(text) !== text || text.includes("[secret: ")) return "it holds what looks like a secret";
+    const place = this.#placed(command);
+    const judged = this.#policy.decide(text, { ...place, mode });
+    if (judged.decision === "allow") return [];
+    const secret = judged.rules.find(({ id }) => id === "read.secret");
+    if (secret !== undefined)
+      return `${secret.reason}; if it may be read: harness policy allow -- ${shellText([text])}`;
+    const own = judged.rules.find(({ id }) => this.#around.rules.some((rule) => rule.id === id));
+    if (own !== undefined) return `${own.reason} (${own.id})`;
+    const made = ruleFor(this.#inFolder(command), this.#around, this.#policy);
+    if (made.kind === "refused") return made.reason;
+    return made.rules.map((form) => this.#told(form));
+  }
+
+  /** The rule with why it is needed, and with a command next to it that it is not for. */
+  #told(form: RuleForm): RuleForm {
+    const [example = ""] = form.match ?? [];
+    const judged = this.#policy.decide(example, { ...this.#around, mode: "workspace-write", rules: [] });
+    const [first] = judged.rules;
+    const told = { ...form, reason: `recorded: ${first?.reason ?? "it ran"}` };
+    return withBeyond(told, this.#policy, this.#around.home);
+  }
+
+  #passing(kept: readonly Kept[], compiled: UserRules): readonly Kept[] {
+    return kept.filter(({ command }) => this.#verdict(command, compiled) === "allow");
+  }
+
+  #verdict(command: RecordedCommand, compiled: UserRules): Verdict {
+    const rules = [...this.#around.rules, ...compiled];
+    const { text, mode } = command;
+    return this.#policy.decide(text, { ...this.#placed(command), mode, rules }).decision;
+  }
+
+  #placed({ folder }: RecordedCommand): Around & { readonly folder?: string } {
+    return folder === undefined ? this.#around : { ...this.#around, folder };
+  }
+
+  #note(command: RecordedCommand): void {
+    const { calls, effects } = this.#policy.look(command.text, this.#placed(command));
+    for (const { words } of calls) {
+      const [name] = words;
+      if (name?.kind === "literal") count(this.#programs, programOf(name.value)[0]);
+    }
+    for (const effect of effects) {
+      const path = pathOf(effect);
+      if (path !== null && CHANGES.has(effect.kind)) count(this.#writes, this.#shown(path));
+      if (effect.kind === "install" && effect.from !== undefined) this.reached.presets.add(effect.from);
+      if (effect.kind === "network" && effect.inside !== true)
+        for (const host of effect.hosts) this.reached.hosts.add(host);
+    }
+  }
+
+  /** As it would be typed in the workspace, where the examples of rules are tried. */
+  #inFolder({ text, folder }: Pick<RecordedCommand, "text" | "folder">): string {
+    const below = folder === undefined ? "." : this.#below(folder);
+    return below === "." ? text : `cd ${shellText([below])} && ${text}`;
+  }
+
+  #below(path: string): string {
+    const { workspace } = this.#around;
+    return isInside(workspace, path) ? below(workspace, path) || "." : path;
+  }
+
+  #shown(path: string): string {
+    return maskSecrets(this.#below(path));
+  }
+}
+
+const CHANGES: ReadonlySet<string> = new Set(["write", "delete", "permissions"]);
+
+const count = (counts: Map<string, number>, name: string): void => {
+  counts.set(name, (counts.get(name) ?? 0) + 1);
+};
+
+const unique = (forms: readonly RuleForm[]): readonly RuleForm[] => {
+  const byCondition = new Map<string, RuleForm>();
+  for (const form of forms) {
+    const { prefix, exact, effect, path } = form;
+    const key = JSON.stringify([prefix, exact, effect, path]);
+    if (!byCondition.has(key)) byCondition.set(key, form);
+  }
+  return [...byCondition.values()];
+};
+
+const compiledFrom = (forms: readonly RuleForm[]): UserRules =>
+  readRules(forms, "user").examples.map(({ rule }) => rule);
+
+const where = (
+  cmd: string,
+  folder: string | undefined,
+  mode: Mode,
+): Pick<ProposedExample, "cmd" | "mode"> & { readonly folder?: string } => ({
+  cmd,
+  ...(folder === undefined ? {} : { folder }),
+  mode: strictMode(mode),
+});
+
+const beyond = (cmd: string, why: string): ProposedExample => ({
+  cmd,
+  want: "not-allow",
+  class: "beyond",
+  why,
+});
+
+const isRight = (want: ProposedExample["want"], verdict: Verdict): boolean =>
+  want === "not-allow" ? verdict !== "allow" : want === verdict;
+
+/** With one more word it is another command; a file beside it is another file. */
+function withBeyond(form: RuleForm, policy: CommandPolicy, home: string): RuleForm {
+  const { prefix, path } = form;
+  const [first = ""] = typeof path === "string" ? [path] : (path ?? []);
+  const other =
+    prefix === undefined
+      ? `echo > ${shellText([`${first}.other`])}`
+      : shellText([...prefix.map((word) => (typeof word === "string" ? word : (word[0] ?? ""))), "other"]);
+  const tried = { ...form, notMatch: [other] };
+  const { examples } = readRules([tried], "user");
+  return examples.length === 1 && failedExamples(examples, policy, home).length === 0 ? tried : form;
+}

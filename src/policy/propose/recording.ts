@@ -1,0 +1,103 @@
+import type { Mode, Verdict } from "../../core/decision.ts";
+import type { AgentEvent } from "../../core/events.ts";
+
+type Of<T extends AgentEvent["type"]> = Extract<AgentEvent, { readonly type: T }>;
+
+/** A command as it was judged, with where and in which mode. */
+export interface RecordedCommand {
+  readonly text: string;
+  /** The workspace when left out. */
+  readonly folder?: string;
+  readonly mode: Mode;
+}
+
+interface RecordedFile {
+  readonly path: string;
+  readonly op: "read" | "write";
+  readonly mode: Mode;
+}
+
+/** What was asked for and not had. */
+interface RecordedRefusal {
+  readonly what: string;
+  /** The command, where it was one. */
+  readonly command?: RecordedCommand;
+  readonly decision: Verdict;
+  readonly rule: string;
+  readonly reason: string;
+}
+
+export type RecordedConnection = Pick<
+  Of<"connection">,
+  "host" | "port" | "method" | "verdict" | "rule" | "reason"
+>;
+
+/** What runs did, as far as a policy and grants are about it. */
+export interface Recording {
+  /** Of all its runs; a proposal needs a single one. */
+  readonly workspaces: ReadonlySet<string>;
+  readonly ran: readonly RecordedCommand[];
+  readonly files: readonly RecordedFile[];
+  readonly refused: readonly RecordedRefusal[];
+  /** How often each rule spoke of something that ran. */
+  readonly rules: ReadonlyMap<string, number>;
+  readonly connections: readonly RecordedConnection[];
+  /** What boxes were granted, as the user wrote it. */
+  readonly granted: ReadonlySet<string>;
+  /** A run had a network that nothing filters, so its connections are not known. */
+  readonly unfiltered: boolean;
+}
+
+class Collected {
+  readonly workspaces = new Set<string>();
+  readonly ran: RecordedCommand[] = [];
+  readonly files: RecordedFile[] = [];
+  readonly refused: RecordedRefusal[] = [];
+  readonly rules = new Map<string, number>();
+  readonly connections: RecordedConnection[] = [];
+  readonly granted = new Set<string>();
+  unfiltered = false;
+  #mode: Mode = "workspace-write";
+
+  begin({ mode, workspace, granted = [] }: Of<"run.started">): void {
+    this.#mode = mode;
+    this.workspaces.add(workspace);
+    for (const each of granted) this.granted.add(each);
+    if (mode === "danger-full-access") this.unfiltered = true;
+  }
+
+  call(event: Of<"call.decided">): void {
+    for (const each of event.grant?.domains ?? []) this.granted.add(each);
+    if (event.judged === undefined) return;
+    const { commands, folder, reads, writes } = event.judged;
+    const where = folder === undefined ? { mode: this.#mode } : { folder, mode: this.#mode };
+    const told = commands.map((text): RecordedCommand => ({ text, ...where }));
+    if (!event.runs) return this.#refusal(event, told, [...writes, ...reads]);
+    this.ran.push(...told);
+    for (const path of reads) this.files.push({ path, op: "read", mode: this.#mode });
+    for (const path of writes) this.files.push({ path, op: "write", mode: this.#mode });
+    for (const id of new Set(event.rules.map((rule) => rule.id)))
+      this.rules.set(id, (this.rules.get(id) ?? 0) + 1);
+  }
+
+  #refusal(
+    { rules: [first], decision }: Of<"call.decided">,
+    commands: readonly RecordedCommand[],
+    paths: readonly string[],
+  ): void {
+    const why = { decision, rule: first?.id ?? "none", reason: first?.reason ?? "" };
+    for (const command of commands) this.refused.push({ what: command.text, command, ...why });
+    if (commands.length === 0) this.refused.push({ what: paths.join(", "), ...why });
+  }
+}
+
+/** Reads the events of one or more runs, each from its first one on. */
+export function recordingOf(events: Iterable<AgentEvent>): Recording {
+  const collected = new Collected();
+  for (const event of events) {
+    if (event.type === "run.started") collected.begin(event);
+    else if (event.type === "call.decided") collected.call(event);
+    else if (event.type === "connection") collected.connections.push(event);
+  }
+  return collected;
+}

@@ -1,0 +1,192 @@
+import { errorCode, reasonOf } from "../core/errors.ts";
+import type { Attributes, Metric, Span } from "./genai-spans.ts";
+import { Histograms, type SentSpan, spansJson } from "./otlp-json.ts";
+import type { Destination, OtlpSettings } from "./otlp-settings.ts";
+
+/** What an endpoint said. Its body is read up to a bound; a redirect is an answer like any other, and is not followed. */
+export interface Posted {
+  readonly status: number;
+  readonly retryAfter: string | undefined;
+  readonly body: string;
+}
+
+/** Rejects where there is no answer, and as soon as the signal fires. */
+export type Post = (to: Destination, json: string, signal: AbortSignal) => Promise<Posted>;
+
+export interface ExportOptions {
+  readonly settings: OtlpSettings;
+  readonly version: string;
+  /** Of this process alone, so that its series are its own. */
+  readonly instance: string;
+  /** For a person, once. */
+  readonly warn: (text: string) => void;
+  readonly post: Post;
+  readonly now: () => number;
+  readonly newTrace: () => string;
+}
+
+/** Spans that wait; of more the newest are dropped, and counted. */
+const MAX_WAITING = 2048;
+const BATCH = 256;
+const EVERY_MS = 5000;
+const METRICS_EVERY_MS = 60_000;
+/** For all that is left, at the end of a run. */
+const END_MS = 2000;
+const PASSING: ReadonlySet<number> = new Set([408, 429, 502, 503, 504]);
+const MAX_PAUSE_MS = 30_000;
+
+type Sent = "taken" | "later" | "lost";
+
+/**
+ * Sends spans and metrics beside a run. It never waits but at the end, and then no longer than two seconds in all; nothing
+ * that an endpoint does or leaves undone is told to a person more than once.
+ */
+export class OtlpExport implements AsyncDisposable {
+  readonly #options: ExportOptions;
+  readonly #about: { readonly resource: Attributes; readonly version: string };
+  readonly #histograms: Histograms;
+  readonly #waiting: SentSpan[] = [];
+  readonly #over = new AbortController();
+  readonly #timer: NodeJS.Timeout;
+  #sending: Promise<void> | undefined;
+  #notBefore = 0;
+  #metricsAt: number;
+  #dropped = 0;
+  #warned = false;
+
+  constructor(options: ExportOptions) {
+    this.#options = options;
+    const { settings, version, instance, now } = options;
+    const own = { "service.version": version, "service.instance.id": instance };
+    this.#about = { resource: { ...own, ...settings.resource }, version };
+    this.#histograms = new Histograms(now());
+    this.#metricsAt = now();
+    this.#timer = setInterval(() => this.#tick(), EVERY_MS);
+    this.#timer.unref();
+    for (const problem of settings.problems) this.#warn(problem);
+  }
+
+  /** Of one run: its spans are one trace. */
+  trace(): (span: Span) => void {
+    const { settings, newTrace } = this.#options;
+    const { parent } = settings;
+    const trace = parent?.trace ?? newTrace();
+    return (span) => {
+      if (settings.traces === undefined) return;
+      if (this.#waiting.length >= MAX_WAITING) this.#dropped += 1;
+      else this.#waiting.push({ ...span, parent: span.parent ?? parent?.span ?? null, trace });
+      if (this.#waiting.length >= BATCH) this.#tick();
+    };
+  }
+
+  measure(metric: Metric, value: number, attributes: Attributes): void {
+    if (this.#options.settings.metrics !== undefined) this.#histograms.add(metric, value, attributes);
+  }
+
+  /** What waits is sent, as far as two seconds last; then every connection is left. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    clearInterval(this.#timer);
+    const bound = setTimeout(() => this.#over.abort(new Error(`not within ${END_MS / 1000} s`)), END_MS);
+    try {
+      await this.#sending;
+      this.#notBefore = 0;
+      await Promise.all([this.#sendSpans(), this.#sendMetrics()]);
+    } finally {
+      clearTimeout(bound);
+      this.#over.abort();
+    }
+    const lost = this.#dropped + this.#waiting.length;
+    if (lost > 0) this.#warn(`${lost} ${lost === 1 ? "span was" : "spans were"} not delivered`);
+  }
+
+  #tick(): void {
+    const { now } = this.#options;
+    if (this.#sending !== undefined || now() < this.#notBefore) return;
+    const isDue = now() - this.#metricsAt >= METRICS_EVERY_MS;
+    if (isDue) this.#metricsAt = now();
+    this.#sending = this.#sendAll(isDue);
+  }
+
+  async #sendAll(metrics: boolean): Promise<void> {
+    await Promise.all([this.#sendSpans(), ...(metrics ? [this.#sendMetrics()] : [])]);
+    this.#sending = undefined;
+  }
+
+  async #sendSpans(): Promise<void> {
+    const { traces } = this.#options.settings;
+    if (traces === undefined) return;
+    while (this.#waiting.length > 0 && !this.#over.signal.aborted) {
+      const batch = this.#waiting.splice(0, BATCH);
+      const sent = await this.#send(traces, "spans", spansJson(batch, this.#about));
+      if (sent === "lost") this.#dropped += batch.length;
+      if (sent !== "later") continue;
+      this.#waiting.unshift(...batch);
+      return;
+    }
+  }
+
+  async #sendMetrics(): Promise<void> {
+    const { settings, now } = this.#options;
+    const { metrics, temporality } = settings;
+    if (metrics === undefined || this.#histograms.empty) return;
+    const json = this.#histograms.json(this.#about, now(), temporality);
+    // What is measured meanwhile belongs to the next time.
+    if (temporality === "delta") this.#histograms.reset(now());
+    await this.#send(metrics, "metrics", json);
+  }
+
+  async #send(to: Destination, what: string, json: string): Promise<Sent> {
+    const { post, settings } = this.#options;
+    const signal = AbortSignal.any([this.#over.signal, AbortSignal.timeout(settings.timeoutMs)]);
+    try {
+      const { status, body, retryAfter } = await unlessAborted(post(to, json, signal), signal);
+      if (status >= 200 && status < 300) return this.#taken(to, what, body);
+      this.#warn(
+        `${placeOf(to)} answers ${what} with ${status}${isRedirect(status) ? ", and no redirect is followed" : ""}`,
+      );
+      if (!PASSING.has(status)) return "lost";
+      this.#pause(retryAfter);
+      return "later";
+    } catch (thrown) {
+      const why = signal.aborted ? reasonOf(signal.reason) : (errorCode(thrown) ?? reasonOf(thrown));
+      this.#warn(`${placeOf(to)} takes no ${what}: ${why}`);
+      this.#pause(undefined);
+      return "later";
+    }
+  }
+
+  /** It may have taken some of it only; what it refused it would refuse again. */
+  #taken(to: Destination, what: string, body: string): Sent {
+    const refused = /"rejected(?:Spans|DataPoints)"\s*:\s*"?([1-9]\d{0,9})/.exec(body)?.[1];
+    if (refused !== undefined) this.#warn(`${placeOf(to)} refused ${refused} of the ${what}`);
+    return "taken";
+  }
+
+  #pause(retryAfter: string | undefined): void {
+    const asked = Number(retryAfter) * 1000;
+    this.#notBefore = this.#options.now() + (asked > 0 ? Math.min(asked, MAX_PAUSE_MS) : EVERY_MS);
+  }
+
+  #warn(text: string): void {
+    if (this.#warned) return;
+    this.#warned = true;
+    this.#options.warn(`telemetry: ${text}; the run is not affected`);
+  }
+}
+
+const isRedirect = (status: number): boolean => status >= 300 && status < 400;
+
+/** Without what could be a secret in it. */
+const placeOf = ({ url }: Destination): string => new URL(url).host;
+
+async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
+  const { promise, reject } = Promise.withResolvers<never>();
+  const leave = (): void => reject(signal.reason as Error);
+  if (signal.aborted) leave();
+  signal.addEventListener("abort", leave, { once: true });
+  try {
+    return await Promise.race([work, promise]);
+  } finally {
+    signal.removeEventListener("abort", leave);
+  }
+}

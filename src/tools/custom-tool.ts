@@ -1,0 +1,122 @@
+import * as z from "zod";
+import type { CustomToolGiven } from "../core/custom-tools.ts";
+import type { Box, ExecResult } from "../core/ports.ts";
+import type { JsonSchema } from "../core/model-provider.ts";
+import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../core/tool.ts";
+import { both, KEEP, wordsOf } from "./shell/command-words.ts";
+import { adviseOnce, asResult, endingOf } from "./shell/command-ending.ts";
+
+/** What a tool that somebody added is made of. */
+export interface CustomTool {
+  readonly name: string;
+  readonly given: CustomToolGiven;
+  /** What the policy reads: the command as a text for the shell. */
+  readonly commandText: string;
+  /** Where it starts. */
+  readonly folder: string;
+  readonly timeoutMs: number;
+  /** What is wrong with these arguments; empty where nothing is. */
+  readonly issuesOf: (args: unknown) => readonly string[];
+  /** Its values, where it asked for them. */
+  readonly values?: {
+    readonly read: () => Readonly<Record<string, unknown>>;
+    readonly change: (changes: Readonly<Record<string, unknown>>) => Promise<string | undefined>;
+  };
+}
+
+/** Bytes of arguments. */
+const MAX_INPUT = 256 * 1024;
+const MAX_STATE = 64 * 1024;
+const ANY_OBJECT: JsonSchema = { type: "object" };
+
+/**
+ * A command of the box that reads its arguments as JSON and prints its result. The policy judges its command as one of the
+ * shell's, and beside that as a program of which only it knows what it does, unless the user said that it only reads.
+ */
+export function customTool(tool: CustomTool): AnyTool {
+  const { name, given } = tool;
+  const input = z.record(z.string(), z.unknown()).superRefine((args, context) => {
+    const long = Buffer.byteLength(JSON.stringify(args)) > MAX_INPUT;
+    const issues = long ? [`the arguments have more than ${MAX_INPUT} bytes`] : tool.issuesOf(args);
+    for (const message of issues) context.addIssue({ code: "custom", message });
+  });
+  const reads = given.reads === true;
+  const made = anyTool<z.infer<typeof input>>({
+    name,
+    description: given.description,
+    input,
+    where: "box",
+    beside: reads,
+    facts: () => ({
+      ...NO_FACTS,
+      commands: [tool.commandText],
+      folder: tool.folder,
+      ...(reads ? {} : { program: "box" as const }),
+    }),
+    run: (args, box, signal) => run(tool, args, box, signal),
+  });
+  return { ...made, schema: given.schema ?? ANY_OBJECT };
+}
+
+async function run(
+  tool: CustomTool,
+  args: Readonly<Record<string, unknown>>,
+  box: Box,
+  signal: AbortSignal,
+): Promise<ToolResult> {
+  const { given, folder, timeoutMs, values } = tool;
+  const words = typeof given.command === "string" ? ["bash", "-c", given.command] : given.command;
+  const file = `/tmp/.harness-state-${crypto.randomUUID()}.json`;
+  const kept =
+    values === undefined
+      ? {}
+      : {
+          env: { HARNESS_STATE: JSON.stringify(values.read()), HARNESS_STATE_FILE: file },
+          keepFile: { path: file, limit: MAX_STATE },
+        };
+  const input = once(Buffer.from(`${JSON.stringify(args)}\n`));
+  const result = await box.exec({ words, folder, timeoutMs, keep: KEEP, input, ...kept }, signal);
+  const notes = values === undefined ? [] : await keep(values, result.keptFile);
+  const said = wordsOf(result);
+  const ending = endingOf(result, said);
+  // Of what went well stderr is talk; of what did not it is the reason.
+  const text = ending.kind === "ok" ? both(wordsOf({ ...result, stderr: NOTHING }), "") : said;
+  const lines = [
+    text === "" ? "(no output)" : text,
+    ...notes,
+    ...adviseOnce()(ending.advice),
+    ...ending.lines,
+  ];
+  return asResult(ending, lines.join("\n"));
+}
+
+const NOTHING: ExecResult["stderr"] = {
+  head: new Uint8Array(),
+  tail: new Uint8Array(),
+  total: 0,
+  lost: 0,
+};
+
+/** What a command left in its file, or why nothing of it was kept. */
+async function keep(
+  values: NonNullable<CustomTool["values"]>,
+  left: ExecResult["keptFile"],
+): Promise<readonly string[]> {
+  if (left === undefined || (left.kind !== "ok" && left.code === "ENOENT")) return [];
+  const changes = left.kind === "ok" ? changesIn(left.value) : undefined;
+  const why = changes === undefined ? "what it left is no JSON object" : await values.change(changes);
+  return why === undefined ? [] : [`[its values were not kept: ${why}]`];
+}
+
+function changesIn(bytes: Uint8Array): Readonly<Record<string, unknown>> | undefined {
+  try {
+    const value: unknown = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
+    return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield await Promise.resolve(bytes);
+}

@@ -1,0 +1,355 @@
+import type { VetStep } from "../../core/behaviour.ts";
+import type { Handoff } from "../../core/handoff.ts";
+import { isDependencies, protectedName } from "../../core/protected-names.ts";
+import type { ActFindings } from "./act-rules.ts";
+import { baseOf, type PathAct, type SeenChains } from "./process-chain.ts";
+
+/** What the policy's tables say of a path outside of the repository. */
+interface PlaceSeen {
+  readonly kind: string;
+  /** Why a read there may show a password or a key. */
+  readonly secret: string | null;
+  /** Why the host runs or obeys what is written there. */
+  readonly trap: string | null;
+}
+
+export interface AroundActs {
+  /** Absolute. */
+  readonly workspace: string;
+  readonly home: string;
+  readonly placeOf: (path: string, op: "read" | "write") => PlaceSeen;
+  /** Why the host runs or obeys a path of the repository. */
+  readonly obeys: (path: string) => Handoff | undefined;
+}
+
+interface Judging {
+  readonly around: AroundActs;
+  readonly what: VetStep["what"];
+  readonly chains: SeenChains;
+  readonly found: ActFindings;
+}
+
+export function judgeFile(act: PathAct, judging: Judging): void {
+  const { around } = judging;
+  if (special(act, judging)) return;
+  const inTree = belowOf(around.workspace, act.path);
+  const reads = act.kind === "read" || act.kind === "run";
+  if (inTree !== undefined) {
+    if (reads) readInTree(act, inTree, judging);
+    else writeInTree(act, inTree, judging);
+  } else if (act.kind === "read") readOutside(act, judging);
+  else if (act.kind !== "run") writeOutside(act, judging);
+}
+
+function belowOf(folder: string, path: string): string | undefined {
+  if (path === folder) return "";
+  return path.startsWith(`${folder}/`) ? path.slice(folder.length + 1) : undefined;
+}
+
+const DOES: Readonly<Record<PathAct["kind"], string>> = {
+  read: "reads",
+  write: "writes",
+  make: "makes",
+  remove: "removes",
+  mode: "changes the rights of",
+  run: "runs",
+};
+
+const HARMLESS_DEVICE =
+  /^\/dev\/(?:null|zero|full|random|urandom|tty|ptmx|console|std(?:in|out|err)|fd(?:\/.*)?|pts(?:\/.*)?|shm(?:\/.*)?|mqueue(?:\/.*)?|log)?$/;
+const OWN_PROC = /^\/proc\/(?:self|thread-self)(?:\/|$)/;
+/** Settings that programs make for themselves. */
+const OWN_SETTING =
+  /^\/proc\/\d+\/(?:task\/\d+\/)?(?:oom_score_adj|oom_adj|comm|timerslack_ns|coredump_filter|setgroups|uid_map|gid_map|loginuid|autogroup|clear_refs|fd\/\d+)$/;
+const BOX_SIGNS =
+  /^(?:\/\.dockerenv|\/run\/\.containerenv|\/proc\/1\/(?:cgroup|sched|mountinfo|cmdline|comm|status))$|^\/sys\/class\/dmi\/|^\/sys\/firmware\/|^\/sys\/hypervisor/;
+
+/** A program that was put into memory: its descriptor, or the name that the kernel gives it. */
+const NO_FILE = /^\/(?:proc\/(?:self|thread-self|\d+)\/fd|dev\/fd)\/\d+$|^\/memfd:/;
+
+/** Devices, processes and the kernel; true where nothing else is to be said of it. */
+function special(act: PathAct, { found }: Judging): boolean {
+  const { path, kind } = act;
+  const reads = kind === "read" || kind === "run";
+  if (BOX_SIGNS.test(path) && reads) {
+    found.add("run.box-check", `reads ${path}`, act);
+    return true;
+  }
+  if (kind === "run" && NO_FILE.test(path)) {
+    found.add("run.no-file", `runs ${path}`, act);
+    return true;
+  }
+  if (path.startsWith("/dev/")) {
+    if (!HARMLESS_DEVICE.test(path)) found.add("run.device", `${DOES[kind]} ${path}`, act);
+    return true;
+  }
+  if (path.startsWith("/proc/")) return ofProcess(act, found, reads);
+  if (/^\/sys(?:\/|$)/.test(path)) {
+    if (!reads && !path.startsWith("/sys/fs/cgroup/")) found.add("run.kernel", `${DOES[kind]} ${path}`, act);
+    return true;
+  }
+  return false;
+}
+
+function ofProcess(act: PathAct, found: ActFindings, reads: boolean): boolean {
+  const { path, kind, pid } = act;
+  const what = `${DOES[kind]} ${path}`;
+  const own = OWN_PROC.test(path) || path.startsWith(`/proc/${pid}/`);
+  if (/^\/proc\/(?:sys\/|sysrq-trigger|acpi\/)/.test(path)) {
+    if (!reads) found.add("run.kernel", what, act);
+  } else if (path.endsWith("/environ")) {
+    if (own) found.add("run.environment", what, act);
+    else if (reads) found.add("run.tamper", `${what}: the passwords of another process`, act);
+  } else if (/^\/proc\/[^/]+\/(?:task\/\d+\/)?mem$/.test(path)) {
+    if (!own || !reads) found.add("run.tamper", what, act);
+  } else if (!reads && !own && !OWN_SETTING.test(path)) found.add("run.tamper", what, act);
+  else if (/^\/proc\/1\/(?:fd|fdinfo|root|cwd|exe|map_files|syscall|stack)(?:\/|$)/.test(path))
+    found.add("run.tamper", what, act);
+  return true;
+}
+
+/** Where tests keep what is false. */
+const FALSE_ONES = /(?:^|\/)(?:tests?|__tests__|specs?|fixtures?|testdata|examples?|samples?|certs?)\//i;
+
+function readInTree(act: PathAct, path: string, { around, found }: Judging): void {
+  if (act.kind !== "read" || FALSE_ONES.test(path) || path.split("/").some(isDependencies)) return;
+  const { secret } = around.placeOf(act.path, "read");
+  if (secret !== null && !/(?:^|\/)\.npmrc$|(?:^|\/)\.yarnrc\.yml$/.test(path))
+    found.add("run.env-file", `reads ${path}: ${secret}`, act, path);
+}
+
+const HOOK_TOOLS: ReadonlySet<string> = new Set(
+  "husky lefthook pre-commit simple-git-hooks yorkie git-hooks overcommit".split(" "),
+);
+const GIT: ReadonlySet<string> = new Set(["git"]);
+const PACKAGE_TOOLS: ReadonlySet<string> = new Set(
+  "npm npm-cli npx npx-cli yarn pnpm bun pip pip3 uv poetry cargo go mvn gradle composer bundle bundler gem corepack node-gyp".split(
+    " ",
+  ),
+);
+
+function writeInTree(act: PathAct, path: string, { around, chains, found }: Omit<Judging, "what">): void {
+  const { pid, at, kind } = act;
+  const what = `${DOES[kind]} ${path}`;
+  if (path === "") {
+    if (kind === "remove") found.add("run.wipe", "removes the repository itself", act);
+    return;
+  }
+  const names = path.split("/");
+  if (names[0] === ".git") return inGit(act, names.slice(1), { around, chains, found });
+  if (kind === "remove" || names.some(isDependencies)) return;
+  // A repository that a test makes for itself.
+  if (names.includes(".git")) {
+    if (!chains.isTool(pid, at, GIT) && names.includes("hooks")) found.add("run.hooks", what, act, path);
+    return;
+  }
+  obeyed(act, { path, names, what }, { around, chains, found });
+}
+
+interface InTree {
+  readonly path: string;
+  readonly names: readonly string[];
+  readonly what: string;
+}
+
+/** What says how it is installed, built or tested. */
+const MANIFESTS =
+  /^(?:package\.json|[Mm]akefile|GNUmakefile|setup\.(?:py|cfg)|pyproject\.toml|build\.rs|conftest\.py|.*\.pth|(?:site|user)customize\.py|\.npmrc|\.yarnrc(?:\.yml)?|Cargo\.toml|pom\.xml|composer\.json)$/;
+
+/** Makefiles are what these make; what is in them is run and seen as well. */
+const isConfigured = (path: string, chain: readonly string[]): boolean =>
+  /(?:^|\/)(?:GNUm|[Mm])akefile(?:\.in)?$/.test(path) &&
+  chain.some((each) =>
+    /(?:^|[\s/])(?:configure|config\.status|autogen\.sh|bootstrap(?:\.sh)?|autoreconf|automake|cmake|meson|qmake\d?|Makefile\.PL|extconf\.rb)(?:\s|$)/.test(
+      each,
+    ),
+  );
+
+function obeyed(
+  act: PathAct,
+  { path, names, what }: InTree,
+  { around, chains, found }: Omit<Judging, "what">,
+): void {
+  const { pid, at } = act;
+  const guarded = names
+    .map((name, depth) => protectedName(name, depth === 0))
+    .find((entry) => entry !== undefined);
+  if (guarded !== undefined) {
+    const isHook = names.includes(".husky") || names.includes(".githooks");
+    if (isHook && chains.isUnder(pid, at, HOOK_TOOLS)) found.add("run.hooks-tool", what, act, path);
+    else found.add(isHook ? "run.hooks" : "run.obeyed", `${what}: ${guarded.why}`, act, path);
+    return;
+  }
+  const later = around.obeys(path);
+  if (later === undefined) return;
+  const own = names.length <= 2 && MANIFESTS.test(names.at(-1) ?? "");
+  if (later.tier === "dangerous" || /agents follow it|forge runs it/.test(later.reason))
+    found.add("run.obeyed-later", `${what}: ${later.reason}`, act, path);
+  else if (own && !chains.isTool(pid, at, PACKAGE_TOOLS) && !isConfigured(path, chains.of(pid, at)))
+    found.add("run.manifest", `${what}: ${later.reason}`, act, path);
+}
+
+function inGit(act: PathAct, names: readonly string[], { chains, found }: Omit<Judging, "what">): void {
+  const { pid, at, kind } = act;
+  const path = [".git", ...names].join("/");
+  const what = `${DOES[kind]} ${path}`;
+  const [first = "", second = ""] = names;
+  if (first === "hooks" && !second.endsWith(".sample") && second !== "" && kind !== "remove") {
+    const rule = chains.isUnder(pid, at, HOOK_TOOLS) ? "run.hooks-tool" : "run.hooks";
+    found.add(rule, what, act, path);
+  } else if (!chains.isTool(pid, at, GIT)) found.add("run.git-settings", what, act, path);
+  else if (/^(?:config|config\.lock|config\.worktree|info\/attributes)$/.test(names.join("/")))
+    found.add(chains.isUnder(pid, at, HOOK_TOOLS) ? "run.hooks-tool" : "run.git-settings", what, act, path);
+}
+
+/** The tool whose tokens or settings they are. */
+const OWNERS: readonly (readonly [path: RegExp, tools: ReadonlySet<string>])[] = [
+  [
+    /\/\.(?:npmrc|yarnrc\.yml)$/,
+    new Set("npm npm-cli npx npx-cli yarn yarnpkg pnpm bun corepack node-gyp".split(" ")),
+  ],
+  [/\/\.(?:pypirc|netrc)$/, new Set("pip pip3 uv poetry twine git curl wget go".split(" "))],
+  [/\/\.cargo\//, new Set(["cargo"])],
+  [/\/\.(?:composer|config\/composer)\//, new Set(["composer"])],
+  [/\/\.m2\//, new Set(["mvn", "java"])],
+  [/\/\.gradle\//, new Set(["gradle", "java"])],
+  [/\/\.(?:bundle|gem)\//, new Set("bundle bundler gem ruby".split(" "))],
+  [/\/\.(?:git-credentials|config\/git\/)/, GIT],
+  [/\/\.docker\//, new Set(["docker"])],
+  [/\/\.ssh\//, new Set("ssh scp sftp ssh-keygen".split(" "))],
+];
+
+const WALLETS =
+  /^\.(?:bitcoin|ethereum|electrum|monero|litecoin|dogecoin|zcash|config\/solana|config\/sui|near-credentials|exodus|config\/exodus|config\/atomic|config\/ledger live)(?:\/|$)/i;
+const HOMES = /^\/(?:home|root|Users|home\/[^/]+|Users\/[^/]+)$/;
+
+/** Its libraries ask for a password before they reach a host; what only installs or builds reaches none by itself. */
+const isPythonsOwn = ({ path, pid, at }: PathAct, { what, chains }: Judging): boolean => {
+  if (!/\/\.(?:pypirc|netrc)$/.test(path)) return false;
+  const [program = "", option, module] = chains.at(pid, at)?.words ?? [];
+  if (!/^python[\d.]*$/.test(baseOf(program))) return false;
+  return what === "test" || what === "given" || (option === "-m" && module === "pip");
+};
+
+function readOutside(act: PathAct, judging: Judging): void {
+  const { around, chains, found } = judging;
+  const { path, pid, at } = act;
+  const inHome = belowOf(around.home, path);
+  if (path === "/" || inHome === "" || HOMES.test(path)) {
+    found.add("run.search", `lists ${path}`, act);
+    return;
+  }
+  const { secret, kind } = around.placeOf(path, "read");
+  if (kind === "temp" || isCached(inHome)) return;
+  if (inHome !== undefined && WALLETS.test(inHome)) {
+    found.add("run.secret", `reads ${path}: a wallet`, act, path);
+    return;
+  }
+  if (secret === null) return;
+  const owner = OWNERS.find(([form]) => form.test(path));
+  if ((owner !== undefined && chains.isTool(pid, at, owner[1])) || isPythonsOwn(act, judging)) return;
+  const isToken = /registry|hosts/.test(secret);
+  found.add(isToken ? "run.token" : "run.secret", `reads ${path}: ${secret}`, act, path);
+}
+
+/** What tools keep for themselves below a home folder. */
+const CACHES =
+  /^(?:\.cache|\.npm|\.node-gyp|\.yarn|\.pnpm-store|\.bun\/install|\.local\/share\/(?:pnpm|uv|virtualenv|pypoetry|yarn|composer|NuGet|gem)|\.local\/state\/(?!harness)|\.cargo\/(?:registry|git|\.package-cache[\w-]*|\.global-cache[\w-]*|bin\/\.none)|\.rustup\/(?:tmp|downloads)|go\/pkg|\.m2\/(?:repository|wrapper)|\.gradle\/(?:caches|daemon|wrapper|native|notifications|jdks|workers|kotlin-profile|\.tmp|undefined-build|android)|\.konan|\.kotlin|\.ivy2|\.sbt|\.nuget|\.composer\/cache|\.config\/composer\/cache|\.bundle\/cache|\.gem\/(?:specs|ruby)|\.ccache|\.config\/(?:configstore|yarn|go\/telemetry|go\/env|Cypress|nextjs-nodejs|turborepo|astro|gatsby|matplotlib)|\.eslintcache|\.java|\.pki|\.dotnet|\.templateengine|\.pytest_cache|\.mypy_cache|\.ipython|\.jupyter|\.matplotlib|\.keras|\.nv|\.electron|\.babel\.json|\.v8flags[\w.-]*|\.vite|\.swc|\.angular|\.nx|\.terraform\.d\/plugin-cache|\.zig|\.stack|\.cabal|\.hex|\.mix|\.opam|\.cpan(?:m|plus)?|\.texlive\d*|\.fontconfig|\.dbus|\.DS_Store)(?:\/|$)/;
+
+const isCached = (inHome: string | undefined): boolean => inHome !== undefined && CACHES.test(inHome);
+
+const PATH_FOLDER = /^(?:\/usr(?:\/local)?)?\/s?bin(?:\/|$)/;
+const USUAL_TOOLS: ReadonlySet<string> = new Set(
+  "sudo su ssh scp git ls cat ps top curl wget bash sh zsh node npm npx python python3 pip pip3 cargo go docker kubectl gpg login passwd env".split(
+    " ",
+  ),
+);
+const TOOL_ROW = /^a package manager|^a tool obeys it for every user|^a language loads|^a version manager/;
+
+function writeOutside(act: PathAct, judging: Judging): void {
+  const { around, found } = judging;
+  const { path, kind } = act;
+  const inHome = belowOf(around.home, path);
+  const what = `${DOES[kind]} ${path}`;
+  if (kind === "remove") return removeOutside(act, inHome, judging);
+  if (/(?:^|\/)__pycache__(?:\/|$)|\.pyc(?:\.\d+)?$/.test(path) || inHome === "") return;
+  const { trap, kind: place } = around.placeOf(path.replace(/\.lock$/, ""), "write");
+  if (place === "temp" || isCached(inHome) || isCached(inHome?.replace(/\/[^/]*$/, ""))) return;
+  if (path === "/etc/ld.so.preload") found.add("run.tamper", `${what}: every program loads it`, act);
+  else if (trap !== null) trapped(act, { trap, what, inHome }, judging);
+  else if (PATH_FOLDER.test(path)) inPath(act, what, found);
+  else if (inHome === undefined) found.add("run.outside-write", what, act, path);
+  else if (isParentOfCaches(inHome)) return;
+  else if (inHome.startsWith(".")) found.add("run.home-files", what, act, path);
+  else found.add("run.outside-write", what, act, path);
+}
+
+/** Folders that tools make on the way to their caches. */
+const isParentOfCaches = (inHome: string): boolean =>
+  /^(?:\.config|\.local|\.local\/(?:share|state)|go|\.cargo|\.m2|\.gradle|\.composer|\.config\/composer|\.bundle|\.gem|\.rustup)$/.test(
+    inHome,
+  );
+
+interface Trapped {
+  readonly trap: string;
+  readonly what: string;
+  readonly inHome: string | undefined;
+}
+
+function trapped(act: PathAct, { trap, what, inHome }: Trapped, judging: Judging): void {
+  const { chains, found } = judging;
+  const { path, pid, at } = act;
+  const told = `${what}: ${trap}`;
+  if (trap.startsWith("programs that the shell finds")) inPath(act, told, found);
+  else if (inHome !== undefined && isParentOfCaches(inHome)) return;
+  else if (/\.pth$|(?:site|user)customize\.py$/.test(path)) found.add("run.persistence", told, act, path);
+  else if (TOOL_ROW.test(trap)) {
+    const own = chains.isTool(pid, at, PACKAGE_TOOLS);
+    const settings = /(?:rc|\.toml|\.conf|\.xml|\.ya?ml|\.properties|init\.d\/.*|init\.gradle|\/env)$/.test(
+      path,
+    );
+    if (!own || settings) found.add("run.tool-settings", told, act, path);
+  } else if (/\/\.gitconfig(?:\.lock)?$/.test(path) && chains.isTool(pid, at, GIT))
+    ofGitconfig(act, told, judging);
+  else if (
+    trap.startsWith("a tool obeys it: commands") &&
+    !/\/\.(?:docker|kube|aws|curlrc|gdbinit)/.test(path)
+  )
+    found.add("run.tool-settings", told, act, path);
+  else found.add("run.persistence", told, act, path);
+}
+
+const HARMLESS_KEY =
+  /^(?:user\.\w+|init\.defaultbranch|safe\.directory|core\.(?:autocrlf|eol|quotepath|longpaths|symlinks|filemode)|advice\.\w+|commit\.gpgsign|tag\.gpgsign|protocol\.file\.allow|color\.\w+|pull\.\w+|gc\.auto)$/i;
+
+/** Tests often tell git who they are. */
+function ofGitconfig(act: PathAct, told: string, { chains, found }: Judging): void {
+  const words = chains.at(act.pid, act.at)?.words ?? [];
+  const key = words.slice(2).find((word) => !word.startsWith("-") && word.includes(".")) ?? "";
+  found.add(
+    HARMLESS_KEY.test(key) ? "run.tool-settings" : "run.persistence",
+    `${told} (${key})`,
+    act,
+    act.path,
+  );
+}
+
+function inPath(act: PathAct, what: string, found: ActFindings): void {
+  const name = baseOf(act.path);
+  found.add(USUAL_TOOLS.has(name) ? "run.path-tool" : "run.path-program", what, act, act.path);
+}
+
+const WHOLE =
+  /^\/(?:bin|boot|dev|etc|home|lib|lib64|media|mnt|opt|root|run|sbin|srv|sys|usr|var|home\/[^/]+|usr\/\w+|var\/\w+)?$/;
+
+function removeOutside(act: PathAct, inHome: string | undefined, { around, found }: Judging): void {
+  const { path } = act;
+  if (WHOLE.test(path) || inHome === "") {
+    found.add("run.wipe", `removes ${path}`, act);
+    return;
+  }
+  const { trap, kind } = around.placeOf(path, "write");
+  if (kind === "temp" || isCached(inHome) || /__pycache__|\.pyc(?:\.\d+)?$/.test(path)) return;
+  if (trap === null && inHome?.startsWith(".") === true) return;
+  found.add("run.outside-remove", `removes ${path}${trap === null ? "" : `: ${trap}`}`, act, path);
+}

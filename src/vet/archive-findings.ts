@@ -1,0 +1,97 @@
+import type { Finding, Weight } from "../core/behaviour.ts";
+import { formatSize } from "../core/bounds.ts";
+import { visibleLine } from "../core/visible.ts";
+
+interface Rule {
+  readonly weight: Weight;
+  /** What docs/untrusted.md says of it. */
+  readonly words: string;
+}
+
+/** What an archive can be found to be while it is unpacked. */
+export const ARCHIVE_RULES = {
+  "unpack.bomb": {
+    weight: "hostile",
+    words: "it unpacks to very much more than it is; nothing of it was run",
+  },
+  "unpack.large": { weight: "noisy", words: "it is too large to be unpacked whole; nothing of it was run" },
+  "unpack.outside": { weight: "hostile", words: "an entry leads out of the folder that it is unpacked in" },
+  "unpack.device": { weight: "hostile", words: "an entry is a device or a pipe" },
+  "unpack.rights": { weight: "hostile", words: "an entry would run with the rights of its owner or group" },
+  "unpack.twice": {
+    weight: "noisy",
+    words: "two entries of one name: programs disagree on which one counts",
+  },
+  "unpack.odd": { weight: "noisy", words: "an entry that cannot be unpacked" },
+  "unpack.elsewhere": {
+    weight: "noisy",
+    words: "what it was cloned from led on to another host, which was not reached",
+  },
+  "unpack.broken": {
+    weight: "noisy",
+    words: "it ends too soon, or is damaged; what came before was looked at",
+  },
+} as const satisfies Readonly<Record<string, Rule>>;
+
+type ArchiveRule = keyof typeof ARCHIVE_RULES;
+
+/** What a box told of unpacking one. */
+export interface Unpacked {
+  readonly entries: number;
+  readonly bytes: number;
+  /** Bytes of the archive itself. */
+  readonly packed: number;
+  /** Why it was not unpacked to its end. */
+  readonly stopped: "bytes" | "entries" | "time" | "broken" | null;
+  readonly left_out: readonly (readonly [name: string, why: string])[];
+}
+
+const LEFT_OUT: Readonly<Record<string, readonly [rule: ArchiveRule, words: string]>> = {
+  outside: ["unpack.outside", "leads out of the folder it is unpacked in"],
+  link: ["unpack.outside", "would be written through a link of the archive"],
+  nul: ["unpack.outside", "has a NUL in its name"],
+  device: ["unpack.device", "is a device or a pipe"],
+  rights: ["unpack.rights", "would run with the rights of its owner or group"],
+  twice: ["unpack.twice", "stands there twice: programs disagree on which one counts"],
+  deep: ["unpack.odd", "lies deeper than programs can go"],
+  name: ["unpack.odd", "has a name that cannot be made here"],
+  unreadable: ["unpack.odd", "cannot be unpacked"],
+};
+
+/** So many times its own size only an archive unpacks to that was made for it. */
+const BOMB = 100;
+
+export function archiveFindings(told: Unpacked): readonly Finding[] {
+  const ending = endingOf(told);
+  const left = told.left_out.map(([name, why]) => {
+    const [rule, words] = LEFT_OUT[why] ?? ["unpack.odd", why];
+    return found(rule, `${visibleLine(name)} ${words}`, visibleLine(name));
+  });
+  return ending === undefined ? left : [ending, ...left];
+}
+
+/** Whether what was unpacked is all that is there. */
+export const isWhole = ({ stopped }: Unpacked): boolean => stopped === null || stopped === "broken";
+
+function endingOf({ stopped, bytes, packed, entries }: Unpacked): Finding | undefined {
+  if (stopped === null) return undefined;
+  if (stopped === "broken") return found("unpack.broken", ARCHIVE_RULES["unpack.broken"].words);
+  const from = `from ${formatSize(packed)}`;
+  if (stopped === "entries") return found("unpack.bomb", `holds more than ${entries - 1} entries`);
+  if (stopped === "time") return found("unpack.bomb", "takes longer to unpack than there was time");
+  const rule = bytes > BOMB * packed ? "unpack.bomb" : "unpack.large";
+  return found(rule, `unpacks to more than ${formatSize(bytes)} ${from}`);
+}
+
+/** Hosts that a clone was led to, each once. */
+export const cloneFindings = (hosts: readonly string[]): readonly Finding[] =>
+  [...new Set(hosts)].map((host) =>
+    found("unpack.elsewhere", `the clone was led to ${visibleLine(host)}, which was not reached`),
+  );
+
+const found = (rule: ArchiveRule, text: string, path?: string): Finding => ({
+  rule,
+  weight: ARCHIVE_RULES[rule].weight,
+  text,
+  ...(path === undefined ? {} : { path }),
+});

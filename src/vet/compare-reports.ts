@@ -1,0 +1,121 @@
+import {
+  type Finding,
+  type VetComparison,
+  verdictOf,
+  type VetReport,
+  type VetStep,
+  VET_EXIT,
+  type Weight,
+} from "../core/behaviour.ts";
+import { visibleLine } from "../core/visible.ts";
+
+/** What one version of a repository does that another did not; `more` is what else is known to be new. Pure. */
+export function compareReports(
+  before: VetReport,
+  after: VetReport,
+  more: readonly Finding[] = [],
+): VetComparison {
+  const [was, is] = [keysOf(before.findings), keysOf(after.findings)];
+  const told = new Set(more.map(exactly));
+  const fresh = [
+    ...more,
+    ...after.findings.filter((finding) => !was.has(keyOf(finding)) && !told.has(exactly(finding))),
+  ]
+    .map((finding) => withCommand(finding, after.steps))
+    .toSorted((one, other) => WEIGHTS.indexOf(one.weight) - WEIGHTS.indexOf(other.weight));
+  const verdict = verdictOf(fresh);
+  return {
+    verdict,
+    exit_code: VET_EXIT[verdict],
+    before: { verdict: before.verdict, repository: before.repository },
+    after: { verdict: after.verdict, repository: after.repository },
+    findings: fresh,
+    gone: before.findings.filter((finding) => !is.has(keyOf(finding))),
+    changes: changesIn(before, after),
+    unseen: [...new Set([...before.unseen, ...after.unseen])],
+  };
+}
+
+/** Lines and numbers of processes, ports and versions move from one version to the next. */
+const keyOf = ({ rule, path, text }: Finding): string => `${rule}\n${path ?? text.replaceAll(/\d+/g, "0")}`;
+
+const exactly = ({ rule, path, text }: Finding): string => `${rule}\n${path ?? ""}\n${text}`;
+
+const WEIGHTS: readonly Weight[] = ["hostile", "noisy", "note"];
+
+/** The steps do not come along: what led to a finding is said by its command. */
+function withCommand({ step, ...finding }: Finding, steps: readonly VetStep[]): Finding {
+  const command = step === undefined ? undefined : steps[step]?.command;
+  return command === undefined || (finding.by ?? []).length > 0 ? finding : { ...finding, by: [command] };
+}
+
+const keysOf = (findings: readonly Finding[]): ReadonlySet<string> => new Set(findings.map(keyOf));
+
+const TOLD = 20;
+
+const commands = (report: VetReport): ReadonlySet<string> =>
+  new Set(report.steps.map(({ what, command }) => `${what} command ${command}`));
+
+function changesIn(before: VetReport, after: VetReport): readonly string[] {
+  const kinds = SEES.map(([does, what]) => {
+    const all = (report: VetReport): ReadonlySet<string> => new Set(report.steps.flatMap(what));
+    return [does, all(before), all(after)] as const;
+  });
+  return [["has the", commands(before), commands(after)] as const, ...kinds].flatMap(([does, was, is]) => [
+    ...told(`now ${does}`, without(is, was)),
+    ...told(`no longer ${does}`, without(was, is)),
+  ]);
+}
+
+const without = (all: ReadonlySet<string>, known: ReadonlySet<string>): ReadonlySet<string> =>
+  new Set([...all].filter((each) => !known.has(each)));
+
+function told(does: string, what: ReadonlySet<string>): readonly string[] {
+  const all = [...what].map((each) => `${does} ${visibleLine(each)}`);
+  return all.length <= TOLD ? all : [...all.slice(0, TOLD), `${does} ${all.length - TOLD} more`];
+}
+
+function contacted({ connections, observed }: VetStep): readonly string[] {
+  const addresses = observed.acts.flatMap((act) =>
+    (act.kind === "connect" || act.kind === "send") &&
+    act.family === "ip" &&
+    !/^(?:127\.|::1$)/.test(act.address)
+      ? [act.port === null ? act.address : `${act.address}:${act.port}`]
+      : [],
+  );
+  return [...connections.map(({ host, port }) => `${host}:${port}`), ...addresses];
+}
+
+const programs = ({ observed }: VetStep): readonly string[] =>
+  observed.processes.flatMap(({ words: [program = ""] }) => {
+    const name = program.slice(program.lastIndexOf("/") + 1);
+    return name === "" ? [] : [name];
+  });
+
+const TRANSIENT = /^\/(?:tmp|dev|proc|var\/tmp)\/|\/\.(?:cache|npm)\//;
+
+/** Outside of the repository: what a build makes in it differs at every version. */
+function written({ observed }: VetStep): readonly string[] {
+  return pathsOf(observed.acts, new Set(["write", "make", "remove", "mode"]));
+}
+
+function read({ observed }: VetStep): readonly string[] {
+  return pathsOf(observed.acts, new Set(["read"]));
+}
+
+const pathsOf = (acts: VetStep["observed"]["acts"], kinds: ReadonlySet<string>): readonly string[] =>
+  acts.flatMap((act) =>
+    "path" in act && kinds.has(act.kind) && isPersonal(act.path) && !TRANSIENT.test(act.path)
+      ? [act.path]
+      : [],
+  );
+
+const isPersonal = (path: string): boolean => /^\/(?:home\/box|root|etc|opt|usr\/local|var|srv)\//.test(path);
+
+const SEES: readonly (readonly [does: string, what: (step: VetStep) => readonly string[]])[] = [
+  ["contacts", contacted],
+  ["runs", programs],
+  ["writes", written],
+  ["changes", ({ changes }) => [...changes.modified, ...changes.deleted]],
+  ["reads", read],
+];

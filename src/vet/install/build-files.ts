@@ -1,0 +1,290 @@
+import { isKnownAddress } from "../known-hosts.ts";
+import { lineAt, type LookedAtFile } from "../look/looked-at-file.ts";
+import type { Found } from "../look/rules.ts";
+import { makefileParts } from "./make-targets.ts";
+import { fieldAt, type Fields, fieldsOf, textsIn, tomlOf } from "./manifest-fields.ts";
+import { isVariableThatLoads, variablesIn } from "./loading-variables.ts";
+import type { Reader, Tree } from "./scripts.ts";
+import { XML_BUILDS } from "./xml-builds.ts";
+
+/** What builds, tests and set-ups of the other ecosystems run, by the file that says so. */
+
+const whole =
+  (what: string, runs: "itself" | "asked" | "apart", told = false): Reader =>
+  async ({ path, text = "" }, { scripts, found }) => {
+    if (told) found.add("install.script", what, { path });
+    await scripts.look({ path, what, text, runs });
+  };
+
+/** `$(shell …)` and `!=` run when make reads the file, whatever is asked of it. */
+const makefile: Reader = async ({ path, text = "" }, { scripts }) => {
+  for (const { 0: all, index } of text.matchAll(/\$[({]shell\s[^\n]{0,2000}|^[\w.-]+\s*!=\s*[^\n]{0,2000}/gm))
+    await scripts.look({ path, line: lineAt(text, index), what: "make", text: all, runs: "itself" });
+  const { asked, apart } = makefileParts(text);
+  await scripts.look({ path, what: "make", text: asked, runs: "asked" });
+  if (apart !== "") await scripts.look({ path, what: "a target of make", text: apart, runs: "apart" });
+};
+
+const cmake: Reader = async ({ path, text = "" }, { scripts, found }) => {
+  for (const { 0: all, index } of text.matchAll(/\bexecute_process\s*\([^)]{0,2000}\)/gi))
+    await scripts.look({ path, line: lineAt(text, index), what: "cmake", text: all, runs: "itself" });
+  for (const { 0: all, 1: inner = "", index } of text.matchAll(
+    /\b(?:ExternalProject_Add|FetchContent_Declare|file\s*\(\s*DOWNLOAD)\s*\(?([^)]{0,2000})\)/gi,
+  )) {
+    const at = { path, line: lineAt(text, index) };
+    if (/\bhttp:\/\/(?!localhost|127\.)/i.test(inner)) found.add("deps.insecure", all.slice(0, 160), at);
+    else if (/\bURL\b|DOWNLOAD/i.test(all) && !/\b(?:URL_HASH|URL_MD5|EXPECTED_HASH|GIT_TAG)\b/i.test(inner))
+      found.add("deps.elsewhere", all.replace(/\s+/g, " ").slice(0, 160), at);
+  }
+  await scripts.look({ path, what: "cmake", text, runs: "asked" });
+};
+
+const cargoConfig: Reader = async ({ path, text = "" }, { scripts, found }) => {
+  const fields = tomlOf(text);
+  const programs = [
+    ...["rustc", "rustc-wrapper", "rustc-workspace-wrapper", "rustdoc"].map(
+      (key) => [key, fieldAt(fields, "build", key)] as const,
+    ),
+    ...Object.entries(fieldsOf(fieldAt(fields, "target")) ?? {}).flatMap(([target, each]) =>
+      ["runner", "linker"].map((key) => [`${target}.${key}`, fieldAt(fieldsOf(each), key)] as const),
+    ),
+    ["credential-provider", fieldAt(fields, "registry", "global-credential-providers")] as const,
+  ];
+  for (const [key, value] of programs) {
+    const command = textsIn(value).join(" ");
+    if (command === "") continue;
+    const own = /^(?:ba|z|da)?sh\b|[./]/.test(command.split(" ")[0] ?? "") || /\bsh -c\b/.test(command);
+    found.add(own ? "install.settings" : "install.script", `cargo runs ${key} = ${command}`, { path });
+    await scripts.look({ path, what: `cargo's ${key}`, text: command, runs: "itself" });
+  }
+  for (const each of [...textsIn(fieldAt(fields, "source")), ...textsIn(fieldAt(fields, "registries"))])
+    if (
+      /^(?:sparse\+)?https?:/.test(each) &&
+      !isKnownAddress(each, "cargo") &&
+      !/github\.com\/rust-lang\//.test(each)
+    )
+      found.add(/^(?:sparse\+)?http:/.test(each) ? "install.insecure" : "install.registry", each, { path });
+};
+
+const cargoToml: Reader = async ({ path, text = "" }, { found, scripts, tree }) => {
+  const fields = tomlOf(text);
+  const own = fieldAt(fields, "package", "build");
+  const build = typeof own === "string" ? path.slice(0, path.lastIndexOf("/") + 1) + own : "";
+  // One of the usual name is looked at as a file.
+  if (own !== "build.rs" && tree.has(build)) {
+    found.add("install.script", "cargo runs it", { path: build });
+    const script = await tree.read(build);
+    await scripts.look({ path: build, what: "cargo build", text: script?.text ?? "", runs: "itself" });
+  }
+  for (const group of ["dependencies", "dev-dependencies", "build-dependencies", "patch"])
+    for (const [name, each] of Object.entries(fieldsOf(fieldAt(fields, group)) ?? {})) {
+      const git = textsIn(fieldAt(fieldsOf(each), "git")).join("");
+      if (git !== "")
+        found.add(
+          /^(?:http|git):|^[\w+]+:\/\/(?:[^/@\s]*@)?(?:\d{1,3}\.){3}\d{1,3}[:/]/.test(git)
+            ? "deps.insecure"
+            : "deps.elsewhere",
+          `${name} comes from ${git}`,
+          { path },
+        );
+    }
+};
+
+const go: Reader = async ({ path, text = "" }, { scripts, found }) => {
+  for (const { 1: command = "", index } of text.matchAll(/^\/\/go:generate\s+([^\n]{1,1000})/gm))
+    await scripts.look({
+      path,
+      line: lineAt(text, index),
+      what: "go generate",
+      text: command,
+      runs: "itself",
+    });
+  for (const { 0: flags, index } of text.matchAll(/^(?:\/\/\s*)?#cgo\s[^\n]{0,700}/gm))
+    if (LOADS_INTO_COMPILER.test(flags))
+      found.add("install.settings", flags.trim().slice(0, 160), { path, line: lineAt(text, index) });
+};
+
+/** Code that a compiler loads, or programs that it starts in the place of its own. */
+const LOADS_INTO_COMPILER =
+  /\s-fplugin=|\s-specs=|\s-B\s?(?:[./]|\$\{SRCDIR)|\s-fuse-ld=[./]|\s-wrapper\b|-plugin[=,]|\s-Xclang[ ,]-load/;
+
+const goMod: Reader = ({ path, text = "" }, { found }) => {
+  for (const { 1: from = "", 2: to = "", index } of text.matchAll(
+    /^\s*(?:replace\s+)?([^\s/]{1,100}\.[^\s]{1,300})(?:[ \t]+v\S{1,100})?[ \t]+=>[ \t]+(\S{1,300})/gm,
+  ))
+    if (from !== to)
+      found.add("deps.elsewhere", `${from} is replaced by ${to}`, { path, line: lineAt(text, index) });
+};
+
+const textAt = async (path: string, tree: Tree): Promise<string> => (await tree.read(path))?.text ?? "";
+
+/** The file of this tree that has the class of `Name\\Space::method`. */
+function classFile(
+  method: string,
+  fields: Fields | undefined,
+  { path, tree }: { readonly path: string; readonly tree: Tree },
+): string | undefined {
+  const name = /^\\?([\w\\]{1,200})::\w+$/.exec(method.trim())?.[1];
+  if (name === undefined) return undefined;
+  const folder = path.slice(0, path.lastIndexOf("/") + 1);
+  const rows = ["autoload", "autoload-dev"].flatMap((group) =>
+    ["psr-4", "psr-0"].flatMap((form) =>
+      Object.entries(fieldsOf(fieldAt(fields, group, form)) ?? {}).flatMap(([prefix, places]) =>
+        textsIn(places).map((place) => ({ prefix: form === "psr-4" ? prefix : "", place })),
+      ),
+    ),
+  );
+  return rows
+    .filter(({ prefix }) => name.startsWith(prefix))
+    .map(({ prefix, place }) =>
+      [folder + place.replace(/^\.\/|\/$/g, ""), ...name.slice(prefix.length).split("\\")]
+        .filter((part) => part !== "")
+        .join("/"),
+    )
+    .map((way) => `${way}.php`)
+    .find((way) => tree.has(way));
+}
+
+const BY_ITSELF =
+  /^(?:pre|post)-(?:install|update|autoload-dump|root-package-install|create-project|package-\w+|operations-exec|pool-create)(?:-cmd)?$|^(?:pre-autoload-dump|post-autoload-dump|init|command)$/;
+
+const composer: Reader = async ({ path, text = "" }, { scripts, found, tree }) => {
+  const fields = fieldsOf(text);
+  for (const [name, value] of Object.entries(fieldsOf(fields?.["scripts"]) ?? {})) {
+    const command = textsIn(value).join("\n");
+    const itself = BY_ITSELF.test(name);
+    const line = lineAt(text, Math.max(text.indexOf(`"${name}"`), 0));
+    if (itself) found.add("install.script", `composer ${name}: ${command.slice(0, 200)}`, { path, line });
+    const runs = itself ? "itself" : "asked";
+    await scripts.look({ path, line, what: `composer ${name}`, text: command, runs });
+    for (const method of textsIn(value)) {
+      const source = classFile(method, fields, { path, tree });
+      if (source === undefined) continue;
+      const sourceText = await textAt(source, tree);
+      await scripts.look({ path: source, what: `composer ${name}`, text: sourceText, runs });
+    }
+  }
+  const folder = path.slice(0, path.lastIndexOf("/") + 1);
+  for (const each of textsIn(fieldAt(fields, "autoload", "files"))) {
+    if (!tree.has(folder + each)) continue;
+    const loaded = await textAt(folder + each, tree);
+    await scripts.look({ path: folder + each, what: "composer autoload", text: loaded, runs: "asked" });
+  }
+  lookAtRepositories(fields, path, found);
+  if (/"secure-http"\s*:\s*false/.test(text)) found.add("install.insecure", "secure-http is off", { path });
+};
+
+function lookAtRepositories(fields: Fields | undefined, path: string, found: Found): void {
+  for (const each of textsIn(fields?.["repositories"]))
+    if (/^http:\/\/(?!localhost|127\.)/.test(each)) found.add("install.insecure", each, { path });
+    else if (each.startsWith("https:") && !isKnownAddress(each, "composer"))
+      found.add("install.registry", each, { path });
+}
+
+const gemfile: Reader = async ({ path, text = "" }, { scripts, found }) => {
+  const source = /^\s*source\s*\(?\s*["'](http:\/\/[^"']{1,200})/m.exec(text);
+  if (source !== null)
+    found.add("install.insecure", source[1] ?? "", { path, line: lineAt(text, source.index) });
+  await scripts.look({ path, what: "bundler", text, runs: "itself" });
+};
+
+const rustToolchain: Reader = ({ path, text = "" }, { found }) => {
+  const own = textsIn(fieldAt(tomlOf(text), "toolchain", "path")).join("");
+  if (own !== "") found.add("install.settings", `cargo and rustc are those of ${own}`, { path });
+};
+
+/** Variables that a shell, an editor or a library sets from a file. */
+const variables: Reader = ({ path, text = "" }, { found }) => {
+  for (const { name, value, line } of variablesIn(text))
+    if (isVariableThatLoads(name, value))
+      found.add("install.settings", `${name}=${value.slice(0, 120)}`, { path, line });
+};
+
+/** Cells of code; what they have printed counts for nothing. */
+const notebook: Reader = async ({ path, text = "" }, { scripts }) => {
+  const cells = fieldsOf(text, MAX_NOTEBOOK)?.["cells"];
+  const code = (Array.isArray(cells) ? cells : []).flatMap((cell: unknown) => {
+    const fields = typeof cell === "string" ? undefined : fieldsOf(cell);
+    return fields?.["cell_type"] === "code" ? [textsIn(fields["source"]).join("")] : [];
+  });
+  await scripts.look({ path, what: "who runs its cells", text: code.join("\n"), runs: "cells" });
+};
+
+const MAX_NOTEBOOK = 16 * 2 ** 20;
+
+/** What of the machine a container may write. */
+const HOST_FOLDERS =
+  /^\s*-\s*["']?((?:\/|\/etc|\/root|\/home|\/boot|\/usr|\/var|~|\$\{?HOME\}?)\/?):\/(?![^\n]*:ro\b)/m;
+
+const compose: Reader = async ({ path, text = "" }, { scripts, found }) => {
+  const host = HOST_FOLDERS.exec(text);
+  if (host !== null)
+    found.add("script.privilege", `a container may write ${host[1]} of the machine`, {
+      path,
+      line: lineAt(text, host.index) + (host[0].startsWith("\n") ? 1 : 0),
+    });
+  await scripts.look({ path, what: "it is run by hand", text, runs: "apart" });
+};
+
+const workflow: Reader = async ({ path, text = "" }, { scripts, found }) => {
+  const target = /^\s*-?\s*pull_request_target\b|\bon:\s*\[?[^\n]{0,100}pull_request_target/m.exec(text);
+  if (target !== null)
+    found.add("ci.pull-request-target", "strangers' pull requests run it with its secrets", {
+      path,
+      line: lineAt(text, target.index),
+    });
+  const injected =
+    /\$\{\{\s*github\.(?:event\.(?:issue|pull_request|comment|review|discussion|head_commit)\.(?:title|body|message|head\.ref)|head_ref)\s*\}\}/.exec(
+      text,
+    );
+  if (injected !== null) found.add("ci.injection", injected[0], { path, line: lineAt(text, injected.index) });
+  await scripts.look({ path, what: "CI", text, runs: "apart" });
+};
+
+/** By the path in small letters; the first that fits. */
+const READERS: readonly (readonly [RegExp, Reader])[] = [
+  [/(?:^|\/)(?:gnu|bsd)?makefile(?:\.\w+)?$|\.mk$/, makefile],
+  [/(?:^|\/)cmakelists\.txt$|\.cmake$/, cmake],
+  [/(?:^|\/)build\.rs$/, whole("cargo runs build.rs", "itself", true)],
+  [/(?:^|\/)\.cargo\/config(?:\.toml)?$/, cargoConfig],
+  [/(?:^|\/)cargo\.toml$/, cargoToml],
+  ...XML_BUILDS,
+  [/(?:^|\/)go\.(?:mod|work)$/, goMod],
+  [/\.go$/, go],
+  [/(?:^|\/)composer\.json$/, composer],
+  [/(?:^|\/)(?:gemfile|gems\.rb)$/, gemfile],
+  [/(?:^|\/)setup\.l?hs$/, whole("cabal runs Setup.hs", "itself", true)],
+  [/(?:^|\/)devbox\.json$/, whole("devbox enters a shell", "itself")],
+  [
+    /(?:^|\/)(?:makefile|build)\.pl$|(?:^|\/)configure\.(?:win|ucrt)$|\.nix$|(?:^|\/)\.gitpod\.ya?ml$|(?:^|\/)\.zed\/tasks\.json$/,
+    whole("a build runs it", "asked"),
+  ],
+  [/\.ipynb$/, notebook],
+  [/(?:^|\/)(?:docker-)?compose[\w.-]*\.ya?ml$/, compose],
+  [/(?:^|\/)\.pre-commit-config\.ya?ml$/, whole("a git hook runs it", "asked")],
+  [/(?:^|\/)rust-toolchain(?:\.toml)?$/, rustToolchain],
+  [/(?:^|\/)\.(?:env|flaskenv)(?:\.(?!example|sample|template|dist)[\w.-]+)?$/, variables],
+  [/(?:^|\/)extconf\.rb$/, whole("gem runs extconf.rb", "itself", true)],
+  [/\.gemspec$/, whole("bundler loads it", "itself")],
+  [
+    /(?:^|\/)(?:rakefile|justfile|\.justfile|taskfile\.ya?ml|fastfile|podfile|sconstruct|wscript|meson\.build|build\.zig|mix\.exs|package\.swift|noxfile\.py|tox\.ini|conftest\.py|dangerfile)$/,
+    whole("a build or test runs it", "asked"),
+  ],
+  [/(?:^|\/)(?:workspace(?:\.bazel|\.bzlmod)?|module\.bazel|\.bazelrc)$|\.bzl$/, whole("bazel", "asked")],
+  [/(?:^|\/)(?:gulpfile|gruntfile)\.\w+$|\.config\.[cm]?[jt]s$/, whole("a build loads it", "asked")],
+  [/(?:^|\/)configure$|(?:^|\/)configure\.ac$/, whole("configure", "asked")],
+  [/(?:^|\/)(?:docker|container)file(?:\.\w+)?$|\.dockerfile$/, whole("an image is built", "apart")],
+  [/(?:^|\/)\.(?:github|gitea|forgejo)\/(?:workflows|actions)\/.*\.ya?ml$|(?:^|\/)action\.ya?ml$/, workflow],
+  [
+    /(?:^|\/)(?:\.gitlab-ci|\.travis|appveyor|\.appveyor|azure-pipelines|bitbucket-pipelines|cloudbuild)\.ya?ml$|(?:^|\/)\.circleci\/config\.yml$|(?:^|\/)jenkinsfile$/,
+    whole("CI", "apart"),
+  ],
+];
+
+export async function lookAtBuildFile(file: LookedAtFile, look: Parameters<Reader>[1]): Promise<boolean> {
+  const lower = file.path.toLowerCase();
+  const reader = READERS.find(([pattern]) => pattern.test(lower))?.[1];
+  if (reader === undefined || file.text === undefined) return false;
+  await reader(file, look);
+  return true;
+}

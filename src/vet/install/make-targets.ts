@@ -1,0 +1,68 @@
+import { isApart } from "../look/danger.ts";
+
+/** What make runs when somebody installs, builds or tests, and what only who asks for it by its name. */
+
+interface Target {
+  readonly names: readonly string[];
+  /** Targets that it needs, and those that its lines have make build. */
+  readonly leads: readonly string[];
+  readonly first: number;
+  readonly end: number;
+}
+
+interface MakefileParts {
+  readonly asked: string;
+  /** Empty where there is none; both have their lines where they were. */
+  readonly apart: string;
+}
+
+const RULE = /^([\w./%$(){}][^:=#\t]{0,300}?)\s*::?(?![:=])([^=#]*)(?:#.*)?$/;
+const GOALS = new Set(["all", "build", "test", "tests", "check", "install", "default", ".DEFAULT"]);
+
+export function makefileParts(text: string): MakefileParts {
+  const lines = text.split("\n");
+  const targets = targetsIn(lines);
+  const run = reached(targets);
+  const away = new Set(
+    targets
+      .filter(({ names }) => names.every((name) => isApart(name) && !run.has(name)))
+      .flatMap(({ first, end }) => Array.from({ length: end - first }, (_, at) => first + at)),
+  );
+  if (away.size === 0) return { asked: text, apart: "" };
+  const only = (wanted: boolean): string =>
+    lines.map((line, at) => (away.has(at) === wanted ? line : "")).join("\n");
+  return { asked: only(false), apart: only(true) };
+}
+
+function targetsIn(lines: readonly string[]): readonly Target[] {
+  const targets: Target[] = [];
+  for (const [first, line] of lines.entries()) {
+    const [, names = "", needs = ""] = RULE.exec(line) ?? [];
+    if (names === "") continue;
+    let end = first + 1;
+    while (end < lines.length && /^(?:\t|\s*$|#)/.test(lines[end] ?? "")) end += 1;
+    const called = lines
+      .slice(first + 1, end)
+      .flatMap((each) =>
+        Array.from(each.matchAll(/(?:\$[({]MAKE[)}]|\bmake)\s+([\w .-]+)/g), ([, words = ""]) =>
+          wordsOf(words),
+        ).flat(),
+      );
+    targets.push({ names: wordsOf(names), leads: [...wordsOf(needs), ...called], first, end });
+  }
+  return targets;
+}
+
+const wordsOf = (text: string): readonly string[] => text.split(/[\s;|]+/).filter((word) => word !== "");
+
+/** From the goal that make takes by itself, and from those that are usual. */
+function reached(targets: readonly Target[]): ReadonlySet<string> {
+  const first = targets.flatMap(({ names }) => names).find((name) => !name.startsWith("."));
+  const run = new Set([...GOALS, ...(first === undefined ? [] : [first])]);
+  const leads = new Map<string, string[]>();
+  for (const target of targets)
+    if (!target.names.includes(".PHONY"))
+      for (const name of target.names) leads.set(name, [...(leads.get(name) ?? []), ...target.leads]);
+  for (const name of run) for (const each of leads.get(name) ?? []) run.add(each);
+  return run;
+}

@@ -1,0 +1,128 @@
+import { isKnownAddress } from "../known-hosts.ts";
+import type { LookedAtFile } from "../look/looked-at-file.ts";
+import type { Found } from "../look/rules.ts";
+import { fieldAt, type Fields, fieldsOf, isUsualProgram, textsIn, tomlOf } from "./manifest-fields.ts";
+import type { Scripts, Tree } from "./scripts.ts";
+
+/** What pip runs when it installs, what Python loads by itself, and from where packages come. */
+
+export async function lookAtSetup(
+  { path, text = "" }: LookedAtFile,
+  scripts: Scripts,
+  found: Found,
+): Promise<void> {
+  const calls = /\bsetup\s*\(/.test(text);
+  if (calls) found.add("install.script", "pip runs setup.py", { path });
+  await scripts.look({ path, what: "pip install", text, runs: "itself" });
+}
+
+export async function lookAtPyproject(
+  { path, text = "" }: LookedAtFile,
+  { tree, scripts, found }: { readonly tree: Tree; readonly scripts: Scripts; readonly found: Found },
+): Promise<void> {
+  const fields = tomlOf(text);
+  const folder = path.slice(0, path.lastIndexOf("/") + 1);
+  const backend = fieldAt(fields, "build-system", "build-backend");
+  const own = textsIn(fieldAt(fields, "build-system", "backend-path"));
+  const hooks = [
+    ...own.flatMap((each) =>
+      typeof backend === "string" ? [`${each}/${backend.split(":")[0]?.replaceAll(".", "/")}.py`] : [],
+    ),
+    ...textsIn(fieldAt(fields, "tool", "poetry", "build")).filter((each) => each.endsWith(".py")),
+    ...textsIn(fieldAt(fields, "tool", "pdm", "build")).filter((each) => each.endsWith(".py")),
+    ...textsIn(fieldAt(fields, "tool", "hatch", "build")).filter((each) => each.endsWith(".py")),
+    ...(fieldAt(fields, "tool", "hatch", "build", "hooks", "custom") === undefined ? [] : ["hatch_build.py"]),
+    ...(fieldAt(fields, "tool", "hatch", "metadata", "hooks", "custom") === undefined
+      ? []
+      : ["hatch_build.py"]),
+  ];
+  const commands = [fieldAt(fields, "project", "scripts"), fieldAt(fields, "tool", "poetry", "scripts")];
+  for (const name of commands.flatMap((each) => Object.keys(fieldsOf(each) ?? {})))
+    if (isUsualProgram(name) && name !== fieldAt(fields, "project", "name"))
+      found.add("install.bin-name", name, { path });
+  await lookAtTasks(fields, path, scripts);
+  if (own.length > 0)
+    found.add("install.script", `pip builds with ${textsIn(backend).join("")} of this tree`, { path });
+  for (const hook of new Set(
+    hooks.map((each) => (folder + each).replace(/\/\.?\/|^\.\//g, (at) => (at === "./" ? "" : "/"))),
+  )) {
+    if (!tree.has(hook)) continue;
+    found.add("install.script", "pip runs it when it builds", { path: hook });
+    await scripts.look({
+      path: hook,
+      what: "pip build",
+      text: (await tree.read(hook))?.text ?? "",
+      runs: "itself",
+    });
+  }
+  for (const each of [
+    ...textsIn(fieldAt(fields, "tool", "uv", "index")),
+    ...textsIn(fieldAt(fields, "tool", "poetry", "source")),
+    ...textsIn(fieldAt(fields, "tool", "uv", "index-url")),
+    ...textsIn(fieldAt(fields, "tool", "uv", "extra-index-url")),
+  ])
+    if (/^https?:/.test(each)) lookAtIndex(each, { path, line: 1 }, found);
+}
+
+/** Commands that task runners know by a name; pdm starts some itself. */
+async function lookAtTasks(fields: Fields | undefined, path: string, scripts: Scripts): Promise<void> {
+  for (const keys of [
+    ["pdm", "scripts"],
+    ["poe", "tasks"],
+    ["taskipy", "tasks"],
+    ["hatch", "envs"],
+  ])
+    for (const [name, value] of Object.entries(fieldsOf(fieldAt(fields, "tool", ...keys)) ?? {})) {
+      const runs =
+        keys[0] === "pdm" && /^(?:pre|post)_(?:install|lock|build)$/.test(name) ? "itself" : "asked";
+      await scripts.look({ path, what: `${keys[0]} ${name}`, text: textsIn(value).join("\n"), runs });
+    }
+}
+
+/** Made by setuptools, pip, pytest-cov and their kind when they install something. */
+const USUAL_PTH =
+  /^(?:distutils-precedence|__editable__.*|_virtualenv|.*-nspkg|a1_coverage|pytest-cov|.*coverage.*|zope.*|google.*|sphinxcontrib.*|protobuf.*|mypy.*|matplotlib.*|_?ddtrace.*|pywin32|easy-install|.*\.egg-link|debugpy.*)\.pth$/i;
+
+export async function lookAtPth(
+  { path, name, text = "" }: LookedAtFile,
+  scripts: Scripts,
+  found: Found,
+): Promise<void> {
+  const code = text.split("\n").findIndex((line) => /^import[\s(]/.test(line));
+  if (code === -1) return;
+  if (!USUAL_PTH.test(name))
+    found.add("install.python-start", "Python runs its lines whenever it starts", { path, line: code + 1 });
+  await scripts.look({ path, what: "python", text, runs: "itself" });
+}
+
+interface At {
+  readonly path: string;
+  readonly line: number;
+}
+
+function lookAtIndex(address: string, at: At, found: Found): void {
+  if (/^http:\/\/(?!localhost|127\.)/.test(address)) found.add("install.insecure", address, at);
+  else if (!isKnownAddress(address, "pip")) found.add("install.registry", address, at);
+}
+
+/** Requirements and `pip.conf` name indexes in almost the same words. */
+export function lookAtRequirements({ path, text = "" }: LookedAtFile, found: Found): void {
+  let line = 0;
+  for (const each of text.split("\n")) {
+    line += 1;
+    const at = { path, line };
+    const index =
+      /^\s*(?:-i|--index-url|--extra-index-url|-f|--find-links|index-url|extra-index-url|find-links)[\s=]+(\S+)/.exec(
+        each,
+      )?.[1];
+    if (index !== undefined && /^\w+:/.test(index)) lookAtIndex(index, at, found);
+    if (/^\s*(?:--trusted-host|trusted-host)[\s=]/.test(each)) found.add("install.insecure", each.trim(), at);
+    const direct = /^\s*(?:-e\s+)?(?:[\w.[\],-]+\s*@\s*)?((?:git\+|hg\+|svn\+|https?:|file:)\S+)/.exec(
+      each,
+    )?.[1];
+    if (direct === undefined) continue;
+    if (/^(?:git\+)?(?:http|git):\/\/(?!localhost|127\.)/.test(direct))
+      found.add("deps.insecure", direct, at);
+    else if (!isKnownAddress(direct, "pip")) found.add("deps.elsewhere", direct, at);
+  }
+}

@@ -1,0 +1,119 @@
+import { isKnownAddress } from "../known-hosts.ts";
+import { lineAt } from "../look/looked-at-file.ts";
+import type { Reader } from "./scripts.ts";
+
+/** What Maven, Gradle, Ant, MSBuild and sbt run when they build: mostly commands that stand in XML, word by word. */
+
+/** As it is read: without what is commented out, its lines where they were. */
+const withoutComments = (xml: string): string =>
+  xml.replaceAll(/<!--[^]*?-->/g, (all) => all.replaceAll(/[^\n]/g, ""));
+
+const unescaped = (xml: string): string =>
+  xml
+    .replaceAll(/<!\[CDATA\[|\]\]>/g, "")
+    .replaceAll("&lt;", "<")
+    .replaceAll("&gt;", ">")
+    .replaceAll("&quot;", '"')
+    .replaceAll("&apos;", "'")
+    .replaceAll("&#10;", "\n")
+    .replaceAll("&#xA;", "\n")
+    .replaceAll("&amp;", "&");
+
+/** Words that stand in elements or attributes of their own, as the line that is run. */
+const asLine = (xml: string): string =>
+  unescaped(
+    xml
+      .replaceAll(/<\/(?:exec|Exec|target|Target|java|apply)>/g, " ")
+      .replaceAll(/\s*<\/?(?:arg(?:ument)?|executable|commandlineArgs)>\s*/g, " ")
+      .replaceAll(
+        /<exec\b[^>]{0,200}?\bexecutable\s*=\s*["']([^"'>]{0,300})["'][^>]{0,200}>\s*/g,
+        "<exec> $1 ",
+      )
+      .replaceAll(
+        /\s*<arg\s+(?:value|line|path|file)\s*=\s*("[^"]{0,2000}"|'[^']{0,2000}')\s*\/>/g,
+        (_, words: string) => ` ${words.slice(1, -1)}`,
+      ),
+  );
+
+/** Of a plugin: it runs something, by whichever name it goes. */
+const RUNS =
+  /<executable>|<exec\b|<scripts?>|<commandlineArgs>|<command>|<source>\s*<!\[CDATA|<(?:tasks|target)>|-antrun-|<artifactId>(?:exec|groovy|gmavenplus|gmaven|frontend|script|jython|jruby|beanshell)[\w-]*-plugin/;
+
+const maven: Reader = async ({ path, text: given = "" }, { scripts, found }) => {
+  const text = withoutComments(given);
+  for (const { 0: block, index } of text.matchAll(/<plugin>[^]*?(?:<\/plugin>|$)/g)) {
+    if (!RUNS.test(block)) continue;
+    const name = /<artifactId>\s*([\w.-]{1,100})/.exec(block)?.[1] ?? "a plugin";
+    const line = lineAt(text, index + block.indexOf("<artifactId>"));
+    found.add("install.script", `maven runs ${name}`, { path, line });
+    await scripts.look({ path, line, what: name, text: asLine(block), runs: "itself" });
+  }
+  for (const { 1: address = "", index } of text.matchAll(
+    /<(?:url|systemPath)>\s*(http:\/\/(?!localhost|127\.)[^<\s]{1,300})/g,
+  )) {
+    const before = text.slice(Math.max(0, index - 400), index);
+    if (
+      /<(?:repository|pluginRepository|snapshotRepository|mirror)>(?![^]*<\/(?:repository|pluginRepository|mirror)>)/.test(
+        before,
+      )
+    )
+      found.add("install.insecure", address, { path, line: lineAt(text, index) });
+  }
+};
+
+const wrapper: Reader = ({ path, text = "" }, { found }) => {
+  for (const { 1: key = "", 2: value = "", index } of text.matchAll(
+    /^\s*(distributionUrl|wrapperUrl)\s*=\s*(\S+)/gm,
+  )) {
+    const address = value.replaceAll("\\", "");
+    if (!isKnownAddress(address, "wrappers") && !address.startsWith("https://github.com/gradle/"))
+      found.add("install.wrapper", `${key}=${address}`, { path, line: lineAt(text, index) });
+  }
+};
+
+const jvmConfig: Reader = ({ path, text = "" }, { found }) => {
+  const match =
+    /-(?:javaagent|agentpath|agentlib|Xbootclasspath)[^\s]*|-XX:(?:OnError|OnOutOfMemoryError|Flags)=[^\s]*/.exec(
+      text,
+    );
+  if (match !== null) found.add("install.settings", match[0], { path, line: lineAt(text, match.index) });
+};
+
+const gradle: Reader = async ({ path, text = "" }, { scripts, found }) => {
+  const insecure = /\burl\s*(?:=|\()?\s*(?:uri\()?\s*["'](http:\/\/(?!localhost|127\.)[^"']{1,200})/.exec(
+    text,
+  );
+  if (insecure !== null)
+    found.add("install.insecure", insecure[1] ?? "", { path, line: lineAt(text, insecure.index) });
+  await scripts.look({ path, what: "gradle", text: lists(text), runs: "asked" });
+};
+
+/** Words of a command that stand in a list, as the line that is run. */
+const lists = (text: string): string =>
+  text.replaceAll(
+    /["'](?:\/bin\/)?((?:ba|z|da)?sh|cmd|powershell|pwsh)["']\s*,\s*["'](-\w{1,3}|\/c)["']\s*,\s*(?=["'])/g,
+    "$1 $2 ",
+  );
+
+const built =
+  (what: string): Reader =>
+  ({ path, text = "" }, { scripts }) =>
+    scripts.look({ path, what, text: asLine(withoutComments(text)), runs: "asked" });
+
+/** By the path in small letters. */
+export const XML_BUILDS: readonly (readonly [RegExp, Reader])[] = [
+  [/(?:^|\/)pom\.xml$|\.pom$|(?:^|\/)\.(?:mvn|m2)\/(?:.*\/)?settings\.xml$/, maven],
+  [
+    /(?:^|\/)\.mvn\/extensions\.xml$/,
+    ({ path }, { found }) => found.add("install.script", "maven loads extensions", { path }),
+  ],
+  [/(?:^|\/)\.mvn\/(?:jvm|maven)\.config$|(?:^|\/)gradle\.properties$|(?:^|\/)\.(?:sbt|jvm)opts$/, jvmConfig],
+  [/(?:gradle|maven)-wrapper\.properties$/, wrapper],
+  [
+    /\.gradle(?:\.kts)?$|(?:^|\/)(?:buildsrc|build-logic|gradle\/plugins)\/.*\.(?:kts?|groovy|java|scala)$/,
+    gradle,
+  ],
+  [/\.sbt$|(?:^|\/)project\/[^/]+\.scala$/, gradle],
+  [/(?:^|\/)build[\w.-]*\.xml$/, built("ant runs it")],
+  [/\.(?:cs|fs|vb|vcx)proj$|\.(?:props|targets)$/, built("MSBuild runs it")],
+];

@@ -1,0 +1,290 @@
+import { Readable } from "node:stream";
+import { createGunzip, gunzipSync, inflateRawSync } from "node:zlib";
+import type { LookedAtTree } from "../../core/looked-at.ts";
+import { type TarEntry, untar } from "../../core/untar.ts";
+import type { LookedAtFile } from "./looked-at-file.ts";
+import type { Found, LookRule } from "./rules.ts";
+
+/** Archives in a tree: how much they unpack to, and where to. Their tables are read, and gzip is unpacked into nothing, bounded. */
+
+const ARCHIVE =
+  /\.(?:zip|jar|war|ear|whl|egg|apk|ipa|xpi|crx|vsix|nupkg|docx|xlsx|pptx|odt|epub|tgz|gz|tar|svgz|crate|gem|aar)$/;
+/** Where tests of programs that unpack keep what they refuse. */
+const TRIED = /(?:^|\/)(?:fixtures?|__fixtures__|tests?|testdata|test-data|corpus)\//i;
+/** Of one compressed file, read. */
+const MAX_PACKED = 64 * 2 ** 20;
+/** Unpacked bytes that are counted; what has more is called large. */
+const MAX_UNPACKED = 512 * 2 ** 20;
+/** Of all archives of a tree. */
+const MAX_ALL = 2 * 2 ** 30;
+const MUCH = 8 * 2 ** 20;
+const RATIO = 100;
+const LARGE = 2 ** 30;
+/** An archive in an archive in an archive. */
+const MAX_DEPTH = 3;
+/** Of an archive that lies in another one. */
+const MAX_INNER = 16 * 2 ** 20;
+const MAX_ENTRIES = 100_000;
+const MAX_INNERS = 32;
+
+export class Archives {
+  readonly #found: Found;
+  readonly #tree: LookedAtTree;
+  #left = MAX_ALL;
+
+  constructor(found: Found, tree: LookedAtTree) {
+    this.#found = found;
+    this.#tree = tree;
+  }
+
+  async look(file: LookedAtFile, signal: AbortSignal): Promise<void> {
+    const { path, bytes, size, lower } = file;
+    const zip = isZip(bytes) || (ARCHIVE.test(lower) && size > 22 && /\.(?:zip|jar|whl)$/.test(lower));
+    const gzip = bytes[0] === 0x1f && bytes[1] === 0x8b;
+    const tar = bytes.toString("latin1", 257, 262) === "ustar" || lower.endsWith(".tar");
+    if (!zip && !gzip && !tar) return;
+    const told = (rule: LookRule, words: string): void =>
+      this.#found.add(rule === "archive.escapes" && TRIED.test(path) ? "archive.tried" : rule, words, {
+        path,
+      });
+    if (zip) await this.#zip(path, size, told);
+    else if (this.#left <= 0) told("look.more", "there is more in archives than was looked at");
+    else await this.#stream(path, { size, gzip, signal, told });
+  }
+
+  async #zip(path: string, size: number, told: Told): Promise<void> {
+    const tail = Math.min(size, MAX_TABLE);
+    const end = await this.#tree.read(path, tail, size - tail);
+    if (end === undefined) return;
+    const whole = size <= MAX_INNER ? await this.#tree.read(path, size) : undefined;
+    const total = zipIn(Buffer.from(end), size, {
+      told,
+      whole: whole === undefined ? undefined : Buffer.from(whole),
+      depth: 0,
+    });
+    weigh(total.bytes, size, told);
+  }
+
+  async #stream(path: string, { size, gzip, signal, told }: Streamed): Promise<void> {
+    const counted = { bytes: 0, entries: 0 };
+    const budget = Math.min(MAX_UNPACKED, this.#left);
+    const pieces = this.#pieces(path, Math.min(size, MAX_PACKED), signal);
+    const stream = counting(gzip ? gunzippedThrough(pieces, MAX_DEPTH) : pieces, counted, budget);
+    try {
+      for await (const part of untar(stream)) {
+        if (Buffer.isBuffer(part)) continue;
+        if ((counted.entries += 1) > MAX_ENTRIES) {
+          told("archive.much", `more than ${MAX_ENTRIES} entries`);
+          break;
+        }
+        tarEntry(part, told);
+      }
+    } catch {
+      // No tar, a damaged one, or the end of what is looked at: how much came out counts all the same.
+    }
+    for await (const piece of stream) if (piece.length === 0) break;
+    this.#left -= counted.bytes;
+    weigh(counted.bytes, Math.min(size, MAX_PACKED), told);
+  }
+
+  async *#pieces(path: string, most: number, signal: AbortSignal): AsyncGenerator<Buffer, void> {
+    for (let at = 0; at < most; at += PIECE) {
+      signal.throwIfAborted();
+      const piece = await this.#tree.read(path, Math.min(PIECE, most - at), at);
+      if (piece === undefined || piece.length === 0) return;
+      yield Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength);
+    }
+  }
+}
+
+type Told = (rule: LookRule, words: string) => void;
+
+interface Streamed {
+  readonly size: number;
+  readonly gzip: boolean;
+  readonly signal: AbortSignal;
+  readonly told: Told;
+}
+
+/** Numbers of a table that may end anywhere. */
+const u16 = (bytes: Buffer, at: number): number => (bytes[at] ?? 0) + (bytes[at + 1] ?? 0) * 2 ** 8;
+const u32 = (bytes: Buffer, at: number): number => u16(bytes, at) + u16(bytes, at + 2) * 2 ** 16;
+
+const PIECE = 2 ** 16;
+
+/** What comes out, piece by piece; nobody reads further than the budget. */
+async function* gunzipped(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
+  const gunzip = Readable.from(pieces).pipe(createGunzip());
+  try {
+    for await (const piece of gunzip) yield piece as Buffer;
+  } finally {
+    gunzip.destroy();
+  }
+}
+
+/** One that lies in another one is unpacked as well; what comes out at last counts. */
+async function* gunzippedThrough(pieces: AsyncIterable<Buffer>, depth: number): AsyncGenerator<Buffer, void> {
+  const outer = gunzipped(pieces)[Symbol.asyncIterator]();
+  const { value: head, done } = await outer.next();
+  if (done === true) return;
+  const all = (async function* whole(): AsyncGenerator<Buffer, void> {
+    yield head;
+    for await (const piece of outer) yield piece;
+  })();
+  yield* depth > 1 && head[0] === 0x1f && head[1] === 0x8b ? gunzippedThrough(all, depth - 1) : all;
+}
+
+/** Ends where the budget does. */
+async function* counting(
+  stream: AsyncIterable<Buffer>,
+  counted: { bytes: number },
+  budget: number,
+): AsyncGenerator<Buffer, void> {
+  for await (const piece of stream) {
+    counted.bytes += piece.length;
+    yield piece;
+    if (counted.bytes >= budget) return;
+  }
+}
+
+function weigh(unpacked: number, packed: number, told: Told): void {
+  const ratio = unpacked / Math.max(packed, 1);
+  const words = `${packed} bytes unpack to ${unpacked >= MAX_UNPACKED ? "at least " : ""}${unpacked}`;
+  if (ratio < RATIO || unpacked < MUCH) return;
+  told(
+    unpacked >= LARGE || (unpacked >= MAX_UNPACKED && ratio > RATIO) ? "archive.bomb" : "archive.much",
+    words,
+  );
+}
+
+const SECRET = /(?:^|\/)\.git\/(?:hooks|config)|^\/|^[A-Za-z]:[\\/]|(?:^|[\\/])\.\.(?:[\\/]|$)/;
+
+function tarEntry({ name, type, target }: TarEntry, told: Told): void {
+  const path = name.toString();
+  entryName(path, told);
+  const led = target.toString();
+  if (
+    (type === "link" || type === "same") &&
+    (led.startsWith("/") || leavesBy(type === "link" ? `${path}/../${led}` : led))
+  )
+    told("archive.escapes", `${path} leads to ${led}`);
+  if (type === "odd") told("archive.escapes", `${path} is a device, a pipe or the like`);
+}
+
+const entryName = (path: string, told: Told): void => {
+  if (SECRET.test(path)) told("archive.escapes", `it has ${path}`);
+};
+
+function leavesBy(path: string): boolean {
+  let depth = 0;
+  for (const name of path.split("/")) {
+    if (name === "" || name === ".") continue;
+    depth += name === ".." ? -1 : 1;
+    if (depth < 0) return true;
+  }
+  return false;
+}
+
+/** The table at the end of a zip; one of more bytes is not looked at whole. */
+const MAX_TABLE = 8 * 2 ** 20;
+const isZip = (bytes: Buffer): boolean => u32(bytes, 0) === 0x04034b50;
+
+interface Zip {
+  readonly told: Told;
+  /** All of it, where it is small. */
+  readonly whole: Buffer | undefined;
+  readonly depth: number;
+}
+
+interface Total {
+  readonly bytes: number;
+}
+
+/** `end` is the file's last part. */
+function zipIn(end: Buffer, size: number, zip: Zip): Total {
+  const last = end.lastIndexOf(Buffer.from([0x50, 0x4b, 5, 6]));
+  if (last === -1 || last + 22 > end.length) return { bytes: 0 };
+  const offset = u32(end, last + 16);
+  const base = size - end.length;
+  let at = Math.max(0, Math.min(offset === 0xffffffff ? last : offset - base, last));
+  // A file before the archive moves all of it.
+  if (u32(end, at) !== CENTRAL) at = Math.max(0, end.indexOf(CENTRAL_BYTES));
+  const seen = { bytes: 0, packed: 0, entries: 0, inners: 0 };
+  const starts = new Set<number>();
+  let overlaps = false;
+  while (at + 46 <= last && u32(end, at) === CENTRAL && seen.entries < MAX_ENTRIES) {
+    const entry = centralEntry(end, at);
+    seen.entries += 1;
+    seen.bytes += entry.size;
+    seen.packed += entry.packed;
+    overlaps ||= starts.has(entry.start);
+    starts.add(entry.start);
+    entryName(entry.name, zip.told);
+    if (seen.inners < MAX_INNERS && zip.depth < MAX_DEPTH && /\.(?:zip|jar|t?gz)$/i.test(entry.name)) {
+      seen.inners += 1;
+      seen.bytes += innerBytes(entry, zip);
+    }
+    at = entry.next;
+  }
+  if (overlaps || seen.packed > size * 2) zip.told("archive.bomb", "its entries overlap");
+  return { bytes: seen.bytes };
+}
+
+const CENTRAL = 0x02014b50;
+const CENTRAL_BYTES = Buffer.from([0x50, 0x4b, 1, 2]);
+
+interface Central {
+  readonly name: string;
+  readonly method: number;
+  readonly packed: number;
+  readonly size: number;
+  readonly start: number;
+  readonly next: number;
+}
+
+function centralEntry(end: Buffer, at: number): Central {
+  const [name, extra, comment] = [28, 30, 32].map((from) => u16(end, at + from)) as [number, number, number];
+  const size = u32(end, at + 24);
+  return {
+    name: end.toString("utf8", at + 46, at + 46 + name),
+    method: u16(end, at + 10),
+    packed: u32(end, at + 20),
+    size: size === 0xffffffff ? wideSize(end.subarray(at + 46 + name, at + 46 + name + extra)) : size,
+    start: u32(end, at + 42),
+    next: at + 46 + name + extra + comment,
+  };
+}
+
+/** Of the 64-bit form: the first number of its extra field. */
+function wideSize(extra: Buffer): number {
+  for (let at = 0; at + 4 <= extra.length; at += 4 + u16(extra, at + 2))
+    if (u16(extra, at) === 1 && at + 12 <= extra.length) return Number(extra.readBigUInt64LE(at + 4));
+  return 0xffffffff;
+}
+
+/** What an archive within the archive unpacks to. */
+function innerBytes({ start, packed, method }: Central, { whole, told, depth }: Zip): number {
+  if (whole === undefined || start + 30 > whole.length) return 0;
+  const from = start + 30 + u16(whole, start + 26) + u16(whole, start + 28);
+  const data = whole.subarray(from, from + packed);
+  try {
+    const inner = method === 0 ? data : inflateRawSync(data, { maxOutputLength: MAX_INNER });
+    return inner[0] === 0x1f && inner[1] === 0x8b
+      ? gunzippedBytes(inner)
+      : zipIn(inner, inner.length, { told, whole: inner, depth: depth + 1 }).bytes;
+  } catch {
+    return 0;
+  }
+}
+
+/** So much, or the bound where it is more. */
+function gunzippedBytes(bytes: Buffer): number {
+  let inner = bytes;
+  for (let depth = 0; depth < MAX_DEPTH && inner[0] === 0x1f && inner[1] === 0x8b; depth += 1)
+    try {
+      inner = gunzipSync(inner, { maxOutputLength: MAX_INNER });
+    } catch (thrown) {
+      return (thrown as NodeJS.ErrnoException).code === "ERR_BUFFER_TOO_LARGE" ? MAX_INNER : 0;
+    }
+  return inner.length;
+}

@@ -1,0 +1,148 @@
+import { type Sign, Signs } from "./danger-signs.ts";
+import { lineAt } from "./looked-at-file.ts";
+import type { LookRule } from "./rules.ts";
+
+/** What the signs in the text of a script weigh, by when it runs and by what stands beside them. */
+
+export interface Danger {
+  readonly rule: LookRule;
+  readonly text: string;
+  readonly line: number;
+}
+
+/** Of one script. */
+const MAX_TEXT = 2 ** 18;
+
+/**
+ * `itself`: it runs when somebody installs, opens or enters; `asked`: when somebody builds or tests, where fetching a
+ * tool is usual; `apart`: on build machines, or when somebody deploys, releases, or asks for a container, a service or a
+ * hook by that name, where keys and engines are usual; `cells`: code of a notebook; `tried`: what a command for tests leads to, which is run and
+ * observed; `tested`: the code of tests; `loaded`: a program's own code, where much is usual.
+ */
+export type Runs = "itself" | "asked" | "apart" | "cells" | "tried" | "tested" | "loaded";
+
+/** Commands and targets that nobody runs who installs, builds or tests. */
+export const isApart = (name: string): boolean =>
+  /^(?:un)?(?:deploy\w*|releases?|publish\w*|upload|push|sync|rsync|ssh|shell|docker\w*|podman|compose|container|k8s|kube\w*|helm|terraform|ci|(?:git)?hooks?|services?|systemd|completions?|login|(?:install|setup|add|enable|start)[-_](?:\w+[-_])?(?:git|hooks?|services?|systemd|units?|user|completions?|launchd|cron))(?:$|[-_:.])/i.test(
+    name,
+  );
+
+type Row = readonly [rule: LookRule, sign: Sign, words: string, holds?: (signs: Signs) => boolean];
+
+const sends = (signs: Signs): boolean => signs.has("NETWORK", "EXFIL_HOST", "RAW_ADDRESS");
+
+const ALWAYS: readonly Row[] = [
+  ["script.decoded", "DECODED", "hidden code is decoded and run"],
+  ["script.reverse-shell", "REVERSE_SHELL", "a shell is given to another machine"],
+  ["script.aside", "ASIDE", "code stands far right of where one reads"],
+];
+
+const collects = (signs: Signs): boolean => signs.names() && signs.has("EXFIL_HOST", "RAW_ADDRESS");
+
+const LOADED: readonly Row[] = [
+  ["code.decoded", "RUN_DECODED", "hidden code is decoded and run"],
+  ["code.reverse-shell", "SHELL_AWAY", "a shell is given to another machine"],
+  ["script.aside", "ASIDE", "code stands far right of where one reads"],
+  ["code.steals", "PEOPLES", "keys are read and something is sent", collects],
+  ["code.steals", "ENVIRONMENT", "the environment is read and sent", collects],
+  ["code.steals", "TAKES", "keys or the environment are read and sent"],
+];
+
+const TESTED: readonly Row[] = [
+  ...LOADED,
+  ["code.steals", "PRIVATE_KEY", "a private key is read and something is sent", sends],
+];
+
+const TOLD: readonly (readonly [sign: Sign, words: string])[] = [
+  ["SECRETS", "where keys lie is named"],
+  ["METADATA", "a cloud's or engine's own interface is named"],
+  ["PERSISTS", "what the machine starts later is written"],
+  ["HOOKS", "git hooks or settings are written"],
+  ["DESTROYS", "what is not its own is destroyed"],
+  ["PRIVILEGE", "more rights are taken"],
+];
+
+const APART: readonly Row[] = [
+  ...LOADED,
+  ["script.steals", "TAKES", "keys or the environment are read and sent"],
+  ["script.fetches-tool", "FETCH_AND_RUN", "what is fetched is run"],
+  ...TOLD.map(([sign, words]): Row => ["script.apart", sign, words]),
+];
+
+/** Of a notebook: who opens it runs them, one after the other. */
+const CELLS: readonly Row[] = [
+  ...APART,
+  ["script.fetches-strange", "STRANGER", "what nobody knows is fetched and run"],
+  ["code.steals", "PEOPLES", "keys are read and something is sent", sends],
+];
+
+const TRIED: readonly Row[] = [
+  ...TESTED,
+  ["script.steals", "TAKES", "keys or the environment are read and sent"],
+  ["script.fetches-tool", "FETCH_AND_RUN", "what is fetched is run"],
+  ...TOLD.map(([sign, words]): Row => ["script.tried", sign, words]),
+];
+
+const ASKED: readonly Row[] = [
+  ...ALWAYS,
+  ["script.fetches-tool", "FETCH_AND_RUN", "what is fetched is run"],
+  ["script.fetches-strange", "STRANGER", "what nobody knows is fetched and run"],
+  ["script.secrets", "SECRETS", "where keys lie is named"],
+  ["script.steals", "ENVIRONMENT", "the environment is read and sent", sends],
+  ["script.steals", "TAKES", "keys or the environment are read and sent"],
+  ["script.metadata", "METADATA", "a cloud's or engine's own interface is named"],
+  ["script.persists", "PERSISTS", "what the machine starts later is written"],
+  ["script.hooks", "HOOKS", "git hooks or settings are written"],
+  ["script.destroys", "DESTROYS", "what is not its own is destroyed"],
+  ["script.privilege", "PRIVILEGE", "more rights are taken"],
+  ["script.exfil-host", "EXFIL_HOST", "a host that only collects is named"],
+];
+
+const ITSELF: readonly Row[] = [
+  ...ASKED.filter(([rule]) => !rule.startsWith("script.fetches-")),
+  ["script.fetch-and-run", "FETCH_AND_RUN", "what is fetched is run"],
+  ["script.runs-text", "RUNS_TEXT", "a text is run as code", sends],
+  ["script.raw-address", "RAW_ADDRESS", "an address without a name is asked"],
+  // Build scripts of Cargo go through it for the features that were chosen.
+  [
+    "script.environment",
+    "ENVIRONMENT",
+    "the whole environment is read",
+    (signs) => !sends(signs) && !signs.has("FEATURES"),
+  ],
+  ["script.tokens", "TOKEN_VARIABLE", "a token of the environment is read", sends],
+  ["script.obfuscated", "OBFUSCATED", "its text is hidden", (signs) => signs.has("SINK")],
+  ["script.obfuscated", "RENAMED", "its text is hidden"],
+  ["script.obfuscated", "PIECES", "a name is put together from pieces"],
+  ["script.detached", "DETACHED", "something outlives it"],
+  ["script.waits", "DATE", "it waits for a date", (signs) => signs.has("NETWORK", "RUNS", "WRITES")],
+  [
+    "script.waits",
+    "CI",
+    "it waits for a build machine",
+    (signs) => signs.has("NETWORK") && signs.has("RUNS", "WRITES", "PERSON"),
+  ],
+  ["script.waits", "SLEEPS", "it sleeps for long"],
+  ["script.who", "PERSON", "it reads who and where it is, and sends", sends],
+  ["script.network", "NETWORK", "the network is reached"],
+];
+
+const ROWS: Readonly<Record<Runs, readonly Row[]>> = {
+  itself: ITSELF,
+  asked: ASKED,
+  apart: APART,
+  cells: CELLS,
+  tried: TRIED,
+  tested: TESTED,
+  loaded: LOADED,
+};
+
+export function dangersIn(text: string, runs: Runs): readonly Danger[] {
+  const looked = text.slice(0, MAX_TEXT);
+  const signs = new Signs(looked);
+  return ROWS[runs].flatMap(([rule, sign, words, holds]) => {
+    if ((holds !== undefined && !holds(signs)) || !signs.has(sign)) return [];
+    const at = signs.quoted(sign);
+    return [{ rule, text: `${words}: ${at.words}`, line: lineAt(looked, at.index) }];
+  });
+}

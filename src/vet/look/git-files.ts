@@ -1,0 +1,135 @@
+import { fold } from "../../core/protected-names.ts";
+import { lineAt, type LookedAtFile } from "./looked-at-file.ts";
+import type { Found, LookRule } from "./rules.ts";
+
+/** What git obeys of a tree: attributes, submodules, and settings and hooks that came along with a folder. */
+
+const TRANSPORT = /^(?:ext|fd)::|^file:|^-|--upload-pack|--receive-pack|^\s*$|[\r\n\t\u0000]/;
+
+interface Setting {
+  readonly section: string;
+  readonly key: string;
+  readonly value: string;
+  readonly line: number;
+}
+
+/** Git's form of settings, as far as it is needed: `[section "name"]`, `key = value`, a value going on behind `\`. */
+function* settingsIn(text: string): Generator<Setting> {
+  let section = "";
+  let line = 0;
+  for (const each of text.replace(/\\\n/g, " ").split("\n")) {
+    line += 1;
+    const head = /^\s*\[\s*([\w.-]+)\s*(?:"((?:[^"\\]|\\.)*)")?\s*\](.*)$/.exec(each);
+    if (head !== null)
+      section =
+        head[2] === undefined ? (head[1] ?? "").toLowerCase() : `${(head[1] ?? "").toLowerCase()}.${head[2]}`;
+    const pair = /^\s*([A-Za-z][\w-]*)\s*(?:=(.*))?$/.exec(head === null ? each : (head[3] ?? ""));
+    if (pair !== null)
+      yield { section, key: (pair[1] ?? "").toLowerCase(), value: unquoted(pair[2] ?? "true"), line };
+  }
+}
+
+/** The blank before a line end goes, a carriage return that is quoted or escaped stays. */
+const unquoted = (value: string): string => value.trim().replace(/^"(.*)"$/s, "$1");
+
+export function lookAtGitFile(file: LookedAtFile, found: Found): boolean {
+  const { path, lower, text } = file;
+  const names = path.split("/");
+  const at = names.findIndex((name) => fold(name) === ".git");
+  if (at !== -1) {
+    lookAtOwn(file, names.slice(at + 1), found);
+    return true;
+  }
+  if (lower === ".gitmodules" && text !== undefined) lookAtModules(path, text, found);
+  if (lower === ".gitattributes" && text !== undefined) lookAtAttributes(path, text, found);
+  if (
+    lower === "config" &&
+    text !== undefined &&
+    /^\s*\[core\]/m.test(text) &&
+    /repositoryformatversion|\bbare\b/i.test(text)
+  ) {
+    found.add("git.bare", "git takes this folder for a repository", { path });
+    lookAtSettings(path, text, found);
+  }
+  return false;
+}
+
+function lookAtModules(path: string, text: string, found: Found): void {
+  for (const { section, key, value, line } of settingsIn(text)) {
+    const name = section.replace(/^submodule\./, "");
+    const told = `${section} ${key} = ${value}`;
+    const add = (rule: LookRule): void => found.add(rule, told, { path, line });
+    if (/(?:^|[\\/])\.\.(?:[\\/]|$)/.test(name) || name.startsWith("-")) add("git.submodule");
+    else if (key === "update" && value.startsWith("!")) add("git.submodule");
+    else if (
+      key === "path" &&
+      (/^[-/\\]|(?:^|[\\/])\.\.(?:[\\/]|$)|[\r\u0000-\u001f]|^[a-z]:/i.test(value) ||
+        value.split(/[\\/]/).some((each) => fold(each) === ".git"))
+    )
+      add("git.submodule");
+    else if (key === "url" && TRANSPORT.test(value)) add("git.submodule");
+    else if (key === "url" && /^(?:http|git|ftp):\/\//.test(value)) add("deps.insecure");
+  }
+}
+
+function lookAtAttributes(path: string, text: string, found: Found): void {
+  for (const { 1: name = "", index } of text.matchAll(/^[^#\n]*\sfilter=([^\s]+)/gm))
+    if (!/^(?:lfs|git-crypt|nbstripout|strip-notebook-output|jupyternotebook|annex|crypt)$/.test(name))
+      found.add("git.filter", `the filter ${name}, where git's settings have it`, {
+        path,
+        line: lineAt(text, index),
+      });
+}
+
+function lookAtOwn({ path, text, mode }: LookedAtFile, inner: readonly string[], found: Found): void {
+  const [first = "", ...rest] = inner.map((each) => each.toLowerCase());
+  const last = inner.at(-1)?.toLowerCase() ?? "";
+  if (text === undefined) return;
+  if (first === "" && leads(path, text))
+    found.add("git.directory", `it says ${text.slice(0, 100)}`, { path });
+  else if (last === "config" || last === "config.worktree") lookAtSettings(path, text, found);
+  else if ((first === "hooks" || rest.includes("hooks")) && !last.endsWith(".sample") && (mode & 0o111) !== 0)
+    found.add(HOOK_OF_TOOLS.test(text) ? "git.hook" : "git.hook-here", text.slice(0, 200), { path });
+  else if (last === "attributes") lookAtAttributes(path, text, found);
+}
+
+/** A linked worktree's or submodule's own directory lies in the tree, or where somebody's absolute path says. */
+function leads(path: string, text: string): boolean {
+  const target = /^gitdir: ([^\r\n]+)\n?$/.exec(text)?.[1];
+  if (target === undefined) return true;
+  const up = target.match(/(?:^|\/)\.\.(?=\/|$)/g)?.length ?? 0;
+  return up >= path.split("/").length || TRANSPORT.test(target);
+}
+
+/** As git-lfs, husky, pre-commit and their like write them into the repository of who installed them. */
+const HOOK_OF_TOOLS =
+  /\bgit lfs\b|\bhusky\b|\bpre-commit\b.*\bhook-impl\b|INSTALL_PYTHON|lefthook|simple-git-hooks|overcommit|yorkie/;
+
+const RUNS =
+  /^(?:core\.(?:fsmonitor|sshcommand|pager|editor|askpass|gitproxy|alternaterefscommand)|sequence\.editor|interactive\.difffilter|diff\.external|diff\..*\.(?:textconv|command)|filter\..*\.(?:clean|smudge|process)|merge\..*\.driver|(?:diff|merge)tool\..*\.cmd|gpg\.(?:.*\.)?program|credential(?:\..*)?\.helper|pager\..*|remote\..*\.(?:uploadpack|receivepack|vcs)|uploadpack\.packobjectshook|web\.browser|browser\..*\.cmd|man\..*\.cmd|trailer\..*\.(?:cmd|command)|submodule\..*\.update|init\.templatedir|sendemail\..*cmd|instaweb\.\w+)$/;
+const HARMLESS =
+  /^(?:true|false|cache(?: --.*)?|store|osxkeychain|manager(?:-core)?|libsecret|wincred|git-lfs (?:clean|smudge|filter-process).*|less(?: -\w+)*|cat|delta|vim?|nvim|nano|emacs|code --wait|checkout|rebase|merge|none|gpg2?|ssh-keygen|ssh|!gh auth git-credential|!\/usr\/bin\/gh auth git-credential)?$/;
+
+function lookAtSettings(path: string, text: string, found: Found): void {
+  for (const { section, key, value, line } of settingsIn(text)) {
+    const name = `${section}.${key}`.toLowerCase();
+    const rule = SETTINGS.find(([pattern, , harmless]) => pattern.test(name) && !harmless?.test(value))?.[1];
+    if (rule !== undefined) found.add(rule, `${section}.${key} = ${value}`, { path, line });
+  }
+}
+
+const USUAL_HOOKS = /^(?:\.husky(?:\/_)?|\.githooks|\.git\/hooks|\/dev\/null)\/?$/;
+
+/** Name, rule, and values that are harmless; the first that fits. */
+const SETTINGS: readonly (readonly [RegExp, LookRule, RegExp?])[] = [
+  [/^core\.hookspath$/, "git.setting", USUAL_HOOKS],
+  [/^alias\./, "git.runs", /^(?!!)/],
+  [RUNS, "git.runs", HARMLESS],
+  [/^core\.worktree$/, "git.setting", /^(?!\/|.*\.\.)|^(?:\.\.\/)+[\w./-]+$/],
+  [/^include(?:if\..*)?\.path$/, "git.setting"],
+  [/^url\..*\.(?:push)?insteadof$/, "git.setting"],
+  [/^http\.sslverify$/, "git.setting", /^true$/],
+  [/^http\.(?:.*\.)?proxy$/, "git.setting"],
+  [/^protocol\.ext\.allow$/, "git.runs", /^never$/],
+  [/^remote\..*\.(?:push)?url$/, "git.runs", /^(?!(?:ext|fd)::|-)/],
+];

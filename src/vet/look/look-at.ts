@@ -1,0 +1,246 @@
+import { createHash } from "node:crypto";
+import { setImmediate as breath } from "node:timers/promises";
+import type { Finding } from "../../core/behaviour.ts";
+import type { Handoff } from "../../core/handoff.ts";
+import type { LookedAtTree, TreeEntry } from "../../core/looked-at.ts";
+import { isDependencies } from "../../core/protected-names.ts";
+import { lookAtBuildFile } from "../install/build-files.ts";
+import { lookAtGyp, lookAtNpmrc, lookAtPackage, lookAtYarnrc } from "../install/npm-install.ts";
+import { lookAtPth, lookAtPyproject, lookAtRequirements, lookAtSetup } from "../install/python-install.ts";
+import { Scripts } from "../install/scripts.ts";
+import type { LockEntry } from "../locks/lock-entry.ts";
+import { judgeFit, judgeLock, manifestEntries } from "../locks/judge-locks.ts";
+import { readLock } from "../locks/read-locks.ts";
+import type { TreeFacts } from "./changes-between.ts";
+import { Archives } from "./archives.ts";
+import { lookAtBinary } from "./binaries.ts";
+import { dangersIn } from "./danger.ts";
+import { lookAtDeception } from "./deceptive-text.ts";
+import { lookAtGitFile } from "./git-files.ts";
+import { isCode, isTest, type LookedAtFile, readLookedAt } from "./looked-at-file.ts";
+import { lookAtTalk } from "./model-talk.ts";
+import { lookAtModeline, lookAtObeyed } from "./obeyed-files.ts";
+import { OddEntries } from "./odd-entries.ts";
+import { OddNames } from "./odd-names.ts";
+import { lookAtPickle } from "./pickles.ts";
+import { Found } from "./rules.ts";
+
+interface LookOptions {
+  readonly signal: AbortSignal;
+  /** Why the host runs or obeys a path, by the policy's tables. */
+  readonly obeys: (path: string) => Handoff | undefined;
+}
+
+export interface Looked {
+  readonly findings: readonly Finding[];
+  readonly files: number;
+  readonly bytes: number;
+  /** To compare it with another. */
+  readonly facts: TreeFacts;
+}
+
+/** Entries that are looked at. */
+const MAX_ENTRIES = 300_000;
+/** Of all files together, read. */
+const MAX_READ = 2 ** 30;
+/** Entries of all locks. */
+const MAX_LOCKED = 100_000;
+const MAX_HOSTS = 10_000;
+const HOST = /\b(?:https?|wss?|ftp|git|ssh):\/\/(?:[^/@\s"']{0,100}@)?([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)/g;
+const RUNS = 0o111;
+/** Files between two chances for others. */
+const AT_ONCE = 50;
+
+/** What a tree is, before anything of it runs. Nothing in it is run, loaded, unpacked or followed. */
+export async function lookAt(tree: LookedAtTree, { signal, obeys }: LookOptions): Promise<Looked> {
+  const found = new Found();
+  const entries = await entriesOf(tree, found, signal);
+  const files = entries.filter(({ kind }) => kind === "file");
+  const look = new Look(tree, { found, signal, obeys, files });
+  await look.all();
+  return {
+    findings: found.all(),
+    files: files.length,
+    bytes: files.reduce((sum, { size }) => sum + size, 0),
+    facts: look.facts(),
+  };
+}
+
+/** What git keeps of its own, packed: nothing there has a name that a person gave. */
+const PACKED = /(?:^|\/)\.git\/(?:.*\/)?(?:objects|lfs|logs|refs)\//;
+
+async function entriesOf(
+  tree: LookedAtTree,
+  found: Found,
+  signal: AbortSignal,
+): Promise<readonly TreeEntry[]> {
+  const entries: TreeEntry[] = [];
+  const odd = new OddEntries(found);
+  const names = new OddNames(found);
+  for await (const entry of tree.entries(signal)) {
+    if (PACKED.test(entry.path)) continue;
+    if (entries.length >= MAX_ENTRIES) {
+      found.add("look.more", `there are more than ${MAX_ENTRIES} files and folders`);
+      break;
+    }
+    entries.push(entry);
+    odd.see(entry);
+    names.see(entry);
+  }
+  odd.end();
+  return entries;
+}
+
+interface Given extends LookOptions {
+  readonly found: Found;
+  readonly files: readonly TreeEntry[];
+}
+
+/** The files of one tree, each read once but for those that scripts call. */
+class Look {
+  readonly #tree: LookedAtTree;
+  readonly #given: Given;
+  readonly #byPath: ReadonlyMap<string, TreeEntry>;
+  readonly #scripts: Scripts;
+  readonly #archives: Archives;
+  readonly #locked: LockEntry[] = [];
+  readonly #obeyed = new Map<string, { readonly handoff: Handoff; readonly digest: string }>();
+  readonly #programs = new Set<string>();
+  readonly #hosts = new Map<string, string>();
+  #left = MAX_READ;
+
+  constructor(tree: LookedAtTree, given: Given) {
+    this.#tree = tree;
+    this.#given = given;
+    this.#byPath = new Map(given.files.map((entry) => [entry.path, entry]));
+    this.#scripts = new Scripts(given.found, this.#reader());
+    this.#archives = new Archives(given.found, tree);
+  }
+
+  #reader(): {
+    readonly has: (path: string) => boolean;
+    readonly read: (path: string) => Promise<LookedAtFile | undefined>;
+  } {
+    return { has: (path) => this.#byPath.has(path), read: (path) => this.#read(path) };
+  }
+
+  facts(): TreeFacts {
+    return {
+      findings: this.#given.found.every(),
+      scripts: this.#scripts.seen,
+      obeyed: this.#obeyed,
+      programs: this.#programs,
+      hosts: this.#hosts,
+      locks: this.#locked,
+    };
+  }
+
+  /** What another tree is compared by. */
+  #keep(file: LookedAtFile, handoff: Handoff | undefined): void {
+    const { path, bytes, text = "", mode } = file;
+    if (path.split("/").some(isDependencies)) return;
+    if (handoff !== undefined)
+      this.#obeyed.set(path, { handoff, digest: createHash("sha256").update(bytes).digest("hex") });
+    if ((mode & RUNS) !== 0) this.#programs.add(path);
+    if ((!isCode(file) && handoff === undefined) || /lock|requirements|go\.sum$/.test(file.lower)) return;
+    for (const [, host = ""] of text.matchAll(HOST)) {
+      const lower = host.toLowerCase();
+      if (this.#hosts.size < MAX_HOSTS && !this.#hosts.has(lower)) this.#hosts.set(lower, path);
+    }
+  }
+
+  async #read(path: string): Promise<LookedAtFile | undefined> {
+    const entry = this.#byPath.get(path);
+    return entry === undefined || this.#left <= 0 ? undefined : await readLookedAt(this.#tree, entry);
+  }
+
+  async all(): Promise<void> {
+    const { files, signal, found } = this.#given;
+    let count = 0;
+    for (const { path } of files) {
+      if ((count += 1) % AT_ONCE === 0) await breath();
+      signal.throwIfAborted();
+      const file = await this.#read(path);
+      if (file === undefined) continue;
+      this.#left -= file.bytes.length;
+      try {
+        await this.#one(file);
+      } catch (thrown) {
+        signal.throwIfAborted();
+        found.add(
+          "look.more",
+          `it could not be looked at: ${thrown instanceof Error ? thrown.message : ""}`,
+          { path },
+        );
+      }
+    }
+    if (this.#left <= 0) found.add("look.more", `there are more than ${MAX_READ} bytes of text`);
+  }
+
+  async #one(file: LookedAtFile): Promise<void> {
+    const { found, obeys, signal } = this.#given;
+    if (lookAtGitFile(file, found)) return;
+    lookAtBinary(file, found);
+    lookAtPickle(file, found);
+    await this.#archives.look(file, signal);
+    lookAtDeception(file, found);
+    lookAtTalk(file, found);
+    const handoff = obeys(file.path);
+    this.#keep(file, handoff);
+    if (file.text === undefined) return;
+    lookAtModeline(file, found);
+    if (handoff?.tier === "dangerous") await lookAtObeyed(file, handoff, { scripts: this.#scripts, found });
+    await this.#locks(file);
+    if (await this.#manifest(file)) return;
+    if (isCode(file)) this.#code(file, file.text);
+  }
+
+  /** Locks and manifests of installed packages were judged where they were made. */
+  async #locks(file: LookedAtFile): Promise<void> {
+    if (file.path.split("/").some(isDependencies)) return;
+    const { found } = this.#given;
+    const entries = readLock(file);
+    const asked = manifestEntries(file);
+    if (asked.length > 0) judgeLock(asked, found);
+    if (entries === undefined) return;
+    judgeLock(entries, found);
+    for (const entry of entries) if (this.#locked.length < MAX_LOCKED) this.#locked.push(entry);
+    if (file.lower !== "package-lock.json") return;
+    const manifest = await this.#read(`${file.path.slice(0, -file.name.length)}package.json`);
+    if (manifest !== undefined) judgeFit(manifest, file, found);
+  }
+
+  async #manifest(file: LookedAtFile): Promise<boolean> {
+    const { found } = this.#given;
+    const [scripts, tree] = [this.#scripts, this.#reader()];
+    const { lower } = file;
+    if (lower === "package.json") await lookAtPackage(file, tree, scripts, found);
+    else if (lower === "binding.gyp") await lookAtGyp(file, scripts);
+    else if (lower === ".npmrc") lookAtNpmrc(file, found);
+    else if (/^(?:\.yarnrc(?:\.yml)?|\.?bunfig\.toml)$/.test(lower))
+      await lookAtYarnrc(file, { tree, scripts, found });
+    else if (/^\.?pnpmfile\.[cm]?js$/.test(lower)) await this.#itself(file, "pnpm install");
+    else if (lower === "setup.py") await lookAtSetup(file, scripts, found);
+    else if (lower === "pyproject.toml") await lookAtPyproject(file, { tree, scripts, found });
+    else if (file.ending === ".pth") await lookAtPth(file, scripts, found);
+    else if (/^(?:site|user)customize\.py$/.test(lower)) {
+      found.add("install.python-start", "Python loads it whenever it starts", { path: file.path });
+      await this.#itself(file, "python");
+    } else if (/^(?:.*requirements.*\.(?:txt|in)|constraints.*\.txt|pip\.conf|pip\.ini)$/.test(lower))
+      lookAtRequirements(file, found);
+    // Of a Go file only lines of comments are commands; the rest is a program's own code.
+    else return (await lookAtBuildFile(file, { tree, scripts, found })) && file.ending !== ".go";
+    return true;
+  }
+
+  #itself({ path, text = "" }: LookedAtFile, what: string): Promise<void> {
+    this.#given.found.add("install.script", what, { path });
+    return this.#scripts.look({ path, what, text, runs: "itself" });
+  }
+
+  /** A program's own code: only what no program has a reason for. */
+  #code({ path }: LookedAtFile, text: string): void {
+    for (const danger of dangersIn(text, isTest(path) ? "tested" : "loaded"))
+      this.#given.found.add(danger.rule, danger.text, { path, line: danger.line });
+  }
+}

@@ -1,0 +1,116 @@
+import { isAscii, isUtf8 } from "node:buffer";
+import type { LookedAtTree, TreeEntry } from "../../core/looked-at.ts";
+
+/** A file's bytes, read within bounds, and its text where it is one. */
+export interface LookedAtFile {
+  readonly path: string;
+  /** The last part of the path, as it is and in small letters. */
+  readonly name: string;
+  readonly lower: string;
+  /** In small letters, with the point; empty where there is none. */
+  readonly ending: string;
+  readonly mode: number;
+  readonly size: number;
+  /** Of a text all of it up to a bound, of anything else its beginning. */
+  readonly bytes: Buffer;
+  readonly text: string | undefined;
+  readonly ascii: boolean;
+  readonly utf8: boolean;
+  /** Nothing was left out. */
+  readonly whole: boolean;
+}
+
+const HEAD = 2 ** 16;
+/** Of one text. */
+const MAX_TEXT = 16 * 2 ** 20;
+/** So much of a file's beginning decides whether it is a text. */
+const PROBE = 2 ** 13;
+
+export async function readLookedAt(
+  tree: LookedAtTree,
+  entry: TreeEntry,
+  most = MAX_TEXT,
+): Promise<LookedAtFile | undefined> {
+  const head = await tree.read(entry.path, Math.min(HEAD, most));
+  if (head === undefined) return undefined;
+  const more = entry.size > head.length && most > head.length && isText(head);
+  const bytes = bufferOf(more ? ((await tree.read(entry.path, most)) ?? head) : head);
+  const name = entry.path.slice(entry.path.lastIndexOf("/") + 1);
+  const lower = name.toLowerCase();
+  return {
+    path: entry.path,
+    name,
+    lower,
+    ending: lower.lastIndexOf(".") > 0 ? lower.slice(lower.lastIndexOf(".")) : "",
+    mode: entry.mode,
+    size: entry.size,
+    bytes,
+    text: textOf(bytes),
+    ascii: isAscii(bytes),
+    utf8: isUtf8(bytes) || bytes.length < entry.size,
+    whole: bytes.length >= entry.size,
+  };
+}
+
+const bufferOf = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+
+const isText = (bytes: Uint8Array): boolean =>
+  utf16Of(bytes) !== undefined || !bytes.subarray(0, PROBE).includes(0);
+
+function utf16Of(bytes: Uint8Array): "le" | "be" | undefined {
+  if (bytes[0] === 0xff && bytes[1] === 0xfe) return "le";
+  return bytes[0] === 0xfe && bytes[1] === 0xff ? "be" : undefined;
+}
+
+/** Undefined for what is no text. Text in another form than UTF-8 is read as Latin-1, so that its words are found. */
+function textOf(bytes: Buffer): string | undefined {
+  const wide = utf16Of(bytes);
+  if (wide !== undefined) return new TextDecoder(`utf-16${wide}`).decode(bytes);
+  if (!isText(bytes)) return undefined;
+  if (isUtf8(bytes)) return bytes.toString("utf8");
+  // A character that the bound has cut.
+  for (let cut = 1; cut <= 3; cut += 1) {
+    const shorter = bytes.subarray(0, bytes.length - cut);
+    if (isUtf8(shorter)) return shorter.toString("utf8");
+  }
+  return bytes.toString("latin1");
+}
+
+export function lineAt(text: string, index: number): number {
+  let line = 1;
+  for (let at = text.indexOf("\n"); at !== -1 && at < index; at = text.indexOf("\n", at + 1)) line += 1;
+  return line;
+}
+
+const CODE = new Set(
+  ".js .cjs .mjs .jsx .ts .cts .mts .tsx .py .pyw .rb .php .pl .pm .sh .bash .zsh .fish .ps1 .bat .cmd .c .h .cc .cpp .hpp .cs .java .kt .kts .scala .groovy .gradle .go .rs .swift .lua .r .m .mm .vue .svelte .coffee .ex .exs .erl .clj .sql .mk .cmake .vbs .jl .dart .zig .nim .pth .gemspec".split(
+    " ",
+  ),
+);
+const CODE_NAMES =
+  /^(?:gnu)?makefile$|^(?:rake|gem|docker|container|jenkins|vagrant|brew|pod|fast|just|earth)file$|^\.(?:envrc|bashrc|zshrc|profile|bash_profile)$/;
+
+export const isCode = ({ ending, lower, text }: LookedAtFile): boolean =>
+  CODE.has(ending) || CODE_NAMES.test(lower) || text?.startsWith("#!") === true;
+
+const TESTS =
+  /(?:_test\.(?:go|py|rb|exs)|(?:^|\/)test_[^/]*\.py|[.-](?:test|spec)\.[cm]?[jt]sx?|Tests?\.(?:java|kt|cs|php|swift)|_spec\.rb)$|(?:^|\/)(?:tests?|__tests__|spec)\/[^]*\.(?:[cm]?[jt]sx?|py|rs|rb|php|java|kt|go|c|cc|cpp)$/;
+
+/** By the names that test runners look for. */
+export const isTest = (path: string): boolean => TESTS.test(path);
+
+/** What people read, in a terminal or on a page. */
+export const isProse = ({ ending, lower }: LookedAtFile): boolean =>
+  /^\.(?:md|mdx|markdown|rst|txt|adoc|asciidoc|org|textile|mdc|man|1|5|7)$/.test(ending) ||
+  /^(?:readme|license|licence|copying|changelog|changes|history|news|authors|contributing|notice|install|todo|security)$/.test(
+    lower,
+  );
+
+const AGENT_NAMES =
+  /^(?:(?:agents?|claude|gemini|copilot|codex|qwen|warp|grok|opencode|cursor|kiro|jules|soul|memory)(?:\.[\w-]+)*\.md|skill\.md|copilot-instructions\.md|\.(?:cursor|windsurf|cline|roo|kilocode|trae|augment)rules|\.cursorrules.*|\.goosehints|\.aider.*|llms(?:-full)?\.txt|conventions\.md)$|\.(?:mdc|prompt\.md|instructions\.md|chatmode\.md|agent\.md)$/;
+const AGENT_FOLDERS =
+  /(?:^|\/)\.(?:claude|codex|agents|gemini|cursor|windsurf|opencode|clinerules|roo|kiro|continue|junie|amazonq|augment|trae|qwen|amp|goose)\//i;
+
+/** What coding agents take as their instructions. */
+export const isForAgents = ({ path, lower }: LookedAtFile): boolean =>
+  AGENT_NAMES.test(lower) || AGENT_FOLDERS.test(path);

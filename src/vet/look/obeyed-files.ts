@@ -1,0 +1,225 @@
+import type { Handoff } from "../../core/handoff.ts";
+import { isDependencies } from "../../core/protected-names.ts";
+import { isVariableThatLoads } from "../install/loading-variables.ts";
+import { fieldAt, type Fields, fieldsOf, textIn, textsIn, tomlOf } from "../install/manifest-fields.ts";
+import type { Scripts } from "../install/scripts.ts";
+import { isProse, lineAt, type LookedAtFile } from "./looked-at-file.ts";
+import type { Found, LookRule } from "./rules.ts";
+
+/** Files that something on the host runs or obeys by itself: an editor, an agent, a shell, direnv, git. */
+
+/** Entering a folder or opening it is enough. */
+const BY_ITSELF =
+  /(?:^|\/)(?:\.envrc|\.env\.zsh|\.autoenv\w*\.zsh|\.(?:bash|zsh|z|k|c|tc)(?:rc|env|profile|login|logout|_profile|_login|_logout)|\.profile|\.inputrc|\.gdbinit|\.lldbinit|\.n?vimrc|\.exrc|\.nvim\.lua|\.gvimrc|\.dir-locals(?:-2)?\.el|\.?mise(?:\.local)?\.toml|\.husky\/[\w-]+|\.githooks\/[\w-]+|\.lefthook\/.+|lefthook\.ya?ml|\.devcontainer\/.+\.sh)$/i;
+
+/** Its own user's, who keeps it there: it names keys and agents, and is run where this folder is somebody's home. */
+const OF_A_SHELL =
+  /(?:^|\/)\.(?:(?:bash|zsh|z|k|c|tc)(?:rc|env|profile|login|logout|_profile|_login|_logout)|profile)$/i;
+
+export async function lookAtObeyed(
+  file: LookedAtFile,
+  handoff: Handoff,
+  { scripts, found }: { readonly scripts: Scripts; readonly found: Found },
+): Promise<void> {
+  const { path, text } = file;
+  if (path.split("/").some(isDependencies)) return;
+  found.add("obeyed.file", handoff.reason, { path });
+  if (text === undefined) return;
+  if (PROMPTS.test(path)) await lookAtPrompt(file, { scripts, found });
+  if (isProse(file)) return;
+  if (BY_ITSELF.test(path)) {
+    const runs = OF_A_SHELL.test(path) ? "apart" : "itself";
+    await scripts.look({ path, what: handoff.reason.split(":")[0] ?? "", text, runs });
+  }
+  if (/(?:^|\/)\.(?:idea\/.+\.xml|run\/.+\.run\.xml)$/i.test(path))
+    await lookAtIdea(file, { scripts, found });
+  const fields = /\.(?:json|jsonc|code-workspace)$/.test(file.ending)
+    ? fieldsOf(text)
+    : file.ending === ".toml"
+      ? tomlOf(text)
+      : undefined;
+  if (fields !== undefined) await lookAtSettings(file, fields, { scripts, found });
+}
+
+async function lookAtSettings(
+  { path, lower, text = "" }: LookedAtFile,
+  fields: Fields,
+  { scripts, found }: { readonly scripts: Scripts; readonly found: Found },
+): Promise<void> {
+  const add = (rule: LookRule, words: string, near = ""): void =>
+    found.add(rule, words, {
+      path,
+      ...(near === "" ? {} : { line: lineAt(text, Math.max(text.indexOf(near), 0)) }),
+    });
+  const run = (what: string, command: string, runs: "itself" | "asked" = "itself"): Promise<void> =>
+    scripts.look({ path, what, text: command, runs });
+  await lookAtTasks(fields, { path, add, run });
+  if (/^\.?devcontainer\.json$/.test(lower)) await lookAtContainer(fields, { path, add, run });
+  for (const [key, value] of Object.entries({ ...fields, ...fieldsOf(fields["settings"]) }))
+    if (EDITOR_VARIABLES.test(key)) {
+      for (const [name, each] of Object.entries(fieldsOf(value) ?? {}))
+        if (isVariableThatLoads(name, textIn(each)))
+          add("obeyed.editor-program", `${key}: ${name}=${textIn(each)}`, name);
+    } else if (EDITOR_PROGRAMS.test(key) && textsIn(value).some((each) => /[\\/]|\$\{workspace/.test(each)))
+      add("obeyed.editor-program", `${key}: ${textsIn(value).join(" ")}`, key);
+    else if (EDITOR_TRUST.test(key) && (value === "on" || typeof value === "boolean"))
+      add("obeyed.loosened", `${key}: ${String(value)}`, key);
+  await lookAtServers(fields, { path, add, run });
+  if (AGENTS.test(path)) await lookAtAgents(fields, { path, add, run });
+}
+
+async function lookAtTasks(fields: Fields, { add, run }: Told): Promise<void> {
+  for (const task of tasksIn(fields)) {
+    const parts = ["command", "args", "osx", "linux", "windows"].map((key) => task[key]);
+    const command = textsIn(parts).join(" ");
+    const opens = fieldAt(task, "runOptions", "runOn") === "folderOpen";
+    if (opens) add("obeyed.on-open", command, "folderOpen");
+    await run("an editor's task", command, opens ? "itself" : "asked");
+  }
+}
+
+/** Folders and empty files that a container's mounts need. */
+const HARMLESS =
+  /^(?:(?:mkdir|touch|echo|true)(?:\s+[\w./~"'-]+|\s+["']?\$\{(?:local)?env:\w+\}[\w./"'-]*)*\s*(?:&&|;|$)\s*)+$/i;
+const CONTAINER = ["initialize", "onCreate", "updateContent", "postCreate", "postStart", "postAttach"];
+
+async function lookAtContainer(fields: Fields, { add, run }: Told): Promise<void> {
+  for (const key of CONTAINER.map((each) => `${each}Command`)) {
+    const command = textsIn(fields[key]).join(" ");
+    if (command === "") continue;
+    if (key === "initializeCommand" && !HARMLESS.test(command))
+      add("obeyed.on-open", `${key}: ${command}`, key);
+    await run(`dev container ${key}`, command);
+  }
+}
+
+const tasksIn = (fields: Fields): readonly Fields[] =>
+  [fields["tasks"], fieldAt(fields, "tasks", "tasks"), fields["build_systems"]].flatMap(listed);
+
+function listed(list: unknown): readonly Fields[] {
+  if (!Array.isArray(list)) return [];
+  return list.flatMap((each: unknown) => (typeof each === "string" ? [] : [fieldsOf(each) ?? {}]));
+}
+
+const EDITOR_VARIABLES = /^terminal\.integrated\.env\./;
+/** Settings of an editor that name a program which it runs. */
+const EDITOR_PROGRAMS =
+  /^(?:git\.path|npm\.|terminal\.integrated\.(?:automationProfile|profiles|shell)\S*|.*\.(?:executablePath|execPath|serverPath|server\.path|binaryPath|nodePath|runtime|interpreterPath|toolPath)|php\.validate\.executablePath|rust-analyzer\.(?:server\.path|cargo\.buildScripts\.overrideCommand|check\.overrideCommand|procMacro\.server)|go\.(?:alternateTools|goroot)|clangd\.path|deno\.path|cmake\.cmakePath)$/;
+const EDITOR_TRUST =
+  /^(?:security\.workspace\.trust\.(?:enabled|startupPrompt|banner)|task\.allowAutomaticTasks|chat\.tools\.(?:autoApprove|global\.autoApprove)|github\.copilot\.chat\.agent\.autoApprove)$/;
+
+interface Told {
+  readonly path: string;
+  readonly add: (rule: LookRule, words: string, near?: string) => void;
+  readonly run: (what: string, command: string, runs?: "itself" | "asked") => Promise<void>;
+}
+
+const AGENTS =
+  /(?:^|\/)(?:\.(?:claude|codex|gemini|cursor|opencode|windsurf|qwen|agents)\/|opencode\.jsonc?$)/;
+
+async function lookAtServers(fields: Fields, { add, run }: Told): Promise<void> {
+  for (const servers of ["mcpServers", "servers", "mcp", "mcp_servers"].map((key) => fields[key]))
+    for (const [name, server] of Object.entries(fieldsOf(servers) ?? {})) {
+      const command = textsIn([fieldAt(fieldsOf(server), "command"), fieldAt(fieldsOf(server), "args")]).join(
+        " ",
+      );
+      if (command === "") continue;
+      add("obeyed.agent-command", `the server ${name}: ${command}`, name);
+      await run(`an agent's server ${name}`, command);
+    }
+}
+
+const HELPERS = ["apiKeyHelper", "awsAuthRefresh", "awsCredentialExport", "otelHeadersHelper"];
+const ADDRESSES = /(?:BASE_URL|_PROXY|NODE_OPTIONS|LD_PRELOAD|NODE_TLS_REJECT_UNAUTHORIZED)$/;
+
+async function lookAtAgents(fields: Fields, { add, run }: Told): Promise<void> {
+  const hooks = Object.entries(fieldsOf(fields["hooks"]) ?? {}).map(
+    ([name, hook]) => [`hook ${name}`, hook] as const,
+  );
+  for (const [name, value] of [...hooks, ...HELPERS.map((key) => [key, fields[key]] as const)]) {
+    const command = textsIn(value).join(" ");
+    if (command === "") continue;
+    add("obeyed.agent-command", `${name}: ${command}`, name.split(" ").at(-1));
+    await run(`an agent's ${name}`, command);
+  }
+  for (const [name, value] of Object.entries(fieldsOf(fields["env"]) ?? {}))
+    if (ADDRESSES.test(name) && !/localhost|127\.0\.0\.1/.test(textsIn(value).join("")))
+      add("obeyed.agent-address", `${name}=${textsIn(value).join("")}`, name);
+  const loose = loosened(fields);
+  if (loose !== undefined) add("obeyed.loosened", loose);
+}
+
+function loosened(fields: Fields): string | undefined {
+  const allowed = textsIn(fieldAt(fields, "permissions", "allow"));
+  const any = allowed.find((each) => /^(?:Bash|Bash\(\*?\)|Bash\(:?\*\)|\*)$/.test(each));
+  if (any !== undefined) return `${any} is allowed`;
+  if (fieldAt(fields, "permissions", "defaultMode") === "bypassPermissions")
+    return "permissions are bypassed";
+  const own = ["permission", "permissions"].flatMap((key) => [fields[key], fieldAt(fields, key, "bash")]);
+  if (own.some((each) => each === "allow" || fieldAt(fieldsOf(each), "*") === "allow"))
+    return "every command is allowed";
+  if (fields["approval_policy"] === "never" || fields["sandbox_mode"] === "danger-full-access")
+    return "nothing is asked, or nothing is walled off";
+  return ["enableAllProjectMcpServers", "yolo", "autoAccept"].find((key) => fields[key] === true);
+}
+
+/** Commands, skills and helpers of agents: texts for a model that may hold commands which the agent itself runs. */
+const PROMPTS = /(?:^|\/)\.(?:claude|agents|codex|gemini|opencode|cursor|qwen)\/(?:.*\/)?[^/]+\.(?:md|mdc)$/i;
+const RUN_IN_PROMPT = /(?<![`\w])!`([^`\n]{1,2000})`|^```!\n([^]{1,4000}?)\n```|^!\{([^}\n]{1,2000})\}/gm;
+const RUN_IN_HEAD = /^\s*-?\s*command:\s*(.{1,2000})$/gm;
+
+async function lookAtPrompt(
+  { path, text = "" }: LookedAtFile,
+  { scripts, found }: { readonly scripts: Scripts; readonly found: Found },
+): Promise<void> {
+  const head = /^---\n[^]*?\n---\n/.exec(text)?.[0] ?? "";
+  for (const match of [...head.matchAll(RUN_IN_HEAD), ...text.matchAll(RUN_IN_PROMPT)]) {
+    const command = match.slice(1).find((each) => each !== undefined) ?? "";
+    const line = lineAt(text, match.index + match[0].search(/\S/));
+    found.add("obeyed.agent-command", command.slice(0, 160), { path, line });
+    await scripts.look({ path, line, what: "an agent's own command", text: command, runs: "itself" });
+  }
+}
+
+/** What JetBrains' editors start: when a project is opened, when a file is saved, and by hand. */
+async function lookAtIdea(
+  { path, lower, text = "" }: LookedAtFile,
+  { scripts, found }: { readonly scripts: Scripts; readonly found: Found },
+): Promise<void> {
+  const opens = text.indexOf("ProjectStartup");
+  if (opens !== -1 && /<configuration\b/.test(text))
+    found.add("obeyed.on-open", "configurations that are run when the project is opened", {
+      path,
+      line: lineAt(text, opens),
+    });
+  const values = Array.from(
+    text.matchAll(/\bvalue\s*=\s*("[^"]{0,4000}"|'[^']{0,4000}')/g),
+    ([, value = ""]) => value.slice(1, -1),
+  );
+  const command = values
+    .join(" ")
+    .replaceAll("&quot;", '"')
+    .replaceAll("&#10;", "\n")
+    .replaceAll("&gt;", ">")
+    .replaceAll("&lt;", "<")
+    .replaceAll("&amp;", "&");
+  const runs = lower === "watchertasks.xml" ? "itself" : "asked";
+  await scripts.look({ path, what: "an editor's configuration", text: command, runs });
+}
+
+/** Of vim and emacs: a line of the text itself, at its ends, that sets options. */
+const MODELINE =
+  /(?:^|\s)(?:vim?|ex)(?:[<=>]?\d+)?:[^\n]{0,300}\b(?:foldexpr|fde|formatexpr|fex|indentexpr|inde|includeexpr|inex|foldtext|fdt|statusline|stl|tabline|rulerformat|keywordprg|kp|equalprg|ep|formatprg|fp|makeprg|mp|grepprg|gp)\s*=[^\n]{0,300}(?:\b(?:system|execute|writefile|readfile|libcall\w*|job_start|term_start|jobstart|luaeval|py3?eval|perleval|source|feedkeys|assert_fails)\b|!)|(?:^|[\s;*#-])eval:\s*\([^\n]{0,200}(?:shell-command|call-process|start-process|make-process|load-file|url-retrieve|write-region|eval-buffer)/m;
+const ENDS = 4096;
+
+export function lookAtModeline({ path, text = "" }: LookedAtFile, found: Found): void {
+  const whole = text.length <= 2 * ENDS;
+  for (const part of whole ? [text] : [text.slice(0, ENDS), text.slice(-ENDS)]) {
+    if (!/(?:vim?|ex)(?:[<=>]?\d+)?:|eval:/.test(part)) continue;
+    const match = MODELINE.exec(part);
+    if (match === null) continue;
+    const at = text.lastIndexOf(match[0]) + match[0].search(/\S/);
+    found.add("obeyed.modeline", match[0].trim().slice(0, 160), { path, line: lineAt(text, at) });
+    return;
+  }
+}

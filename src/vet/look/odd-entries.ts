@@ -1,0 +1,133 @@
+import type { TreeEntry } from "../../core/looked-at.ts";
+import { fold } from "../../core/protected-names.ts";
+import type { Found } from "./rules.ts";
+
+/** What stands in a tree beside plain files and folders. */
+
+const SPECIAL = 0o6000;
+const RUNS = 0o111;
+const HUGE = 512 * 2 ** 20;
+const DEEP = 100;
+const WIDE = 20_000;
+/** As many links as a system follows for one path. */
+const MAX_HOPS = 40;
+/** Links that are followed, here, in thought. */
+const MAX_CIRCLES = 20_000;
+
+/** Programs and libraries that are the same on many machines; links to them are made by tools (`venv`, `nix`). */
+const SYSTEM =
+  /^\/(?:usr|bin|sbin|lib|lib64|opt|nix\/store|gnu\/store|Library|System|Applications)\/|^\/dev\/null$/;
+const SECRET =
+  /^\/(?:etc\/(?:shadow|gshadow|sudoers|ssh|ssl\/private|kubernetes)|root(?:\/|$)|proc(?:\/|$)|sys(?:\/|$)|dev\/(?!null$)|(?:var\/)?run\/|var\/lib\/)|(?:^|\/)(?:\.ssh|\.aws|\.gnupg|\.kube|\.docker|\.azure|\.gcloud|\.netrc|\.npmrc|\.pypirc|\.git-credentials|\.password-store|\.bash_history|\.zsh_history|\.vault-token|id_rsa|id_ed25519|docker\.sock)(?:\/|$)/i;
+/** An interpreter of a virtual environment, wherever it is installed. */
+const INTERPRETER = /^(?:python|pypy|ruby|node)[\d.]*$/;
+/** Git follows no link in the place of these any more, and old ones did. */
+const OF_GIT = new Set([".gitmodules", ".gitattributes", ".gitignore", ".mailmap"]);
+
+export class OddEntries {
+  readonly #found: Found;
+  readonly #links = new Map<string, string>();
+  readonly #wide = new Map<string, number>();
+  readonly #shared: string[] = [];
+  #deep = false;
+
+  constructor(found: Found) {
+    this.#found = found;
+  }
+
+  see(entry: TreeEntry): void {
+    const { path, kind, mode } = entry;
+    this.#place(path);
+    if (kind === "odd")
+      this.#found.add(entry.target === "device" ? "files.device" : "files.odd", entry.target ?? "odd", {
+        path,
+      });
+    else if (kind === "link") this.#link(path, entry.target ?? "");
+    else if (entry.closed === true) this.#found.add("files.closed", "it was not looked into", { path });
+    else if (kind === "file") {
+      if ((mode & SPECIAL) !== 0 && (mode & RUNS) !== 0)
+        this.#found.add("files.setuid", `mode ${mode.toString(8)}`, { path });
+      if (entry.size > HUGE) this.#found.add("files.huge", `${entry.size} bytes`, { path });
+      if (entry.names !== undefined && entry.names > 1) this.#shared.push(path);
+    }
+  }
+
+  /** Once all links are known. */
+  end(): void {
+    for (const path of [...this.#links.keys()].slice(0, MAX_CIRCLES)) this.#circle(path);
+    const [first] = this.#shared;
+    if (first === undefined) return;
+    const more = this.#shared.length === 1 ? "" : `, and ${this.#shared.length - 1} more like it`;
+    this.#found.add("files.hard-link", `it has further names${more}`, { path: first });
+  }
+
+  #place(path: string): void {
+    const slash = path.lastIndexOf("/");
+    const folder = path.slice(0, Math.max(slash, 0));
+    const count = (this.#wide.get(folder) ?? 0) + 1;
+    this.#wide.set(folder, count);
+    if (count === WIDE) this.#found.add("files.wide", `more than ${WIDE} entries`, { path: folder || "." });
+    if (this.#deep || path.length < 2 * DEEP || path.split("/").length <= DEEP) return;
+    this.#deep = true;
+    this.#found.add("files.deep", `more than ${DEEP} folders deep`, { path });
+  }
+
+  #link(path: string, target: string): void {
+    const name = path.slice(path.lastIndexOf("/") + 1);
+    const text = `it leads to ${target}`;
+    const way = ledTo(path, target);
+    if (OF_GIT.has(fold(name)) && !(fold(name) === ".gitignore" && way !== undefined))
+      this.#found.add("files.link-git", text, { path });
+    else if (way === undefined) this.#found.add(outside(name, target), text, { path });
+    else if (
+      way.some((each) => fold(each) === ".git") &&
+      !path.split("/").some((each) => fold(each) === ".git")
+    )
+      this.#found.add("files.link-git", text, { path });
+    else this.#links.set(path, way.join("/"));
+  }
+
+  #circle(start: string): void {
+    const seen = new Set<string>();
+    for (let path: string | undefined = start; path !== undefined; path = this.#next(path)) {
+      if ((path === start && seen.size > 0) || seen.size >= MAX_HOPS) {
+        this.#found.add("files.link-loop", "it comes back to itself", { path: start });
+        return;
+      }
+      if (seen.has(path)) return;
+      seen.add(path);
+    }
+  }
+
+  /** Where the link leads that stands at the path, or at a folder above it. */
+  #next(path: string): string | undefined {
+    for (let end = path.length; end > 0; end = path.lastIndexOf("/", end - 1)) {
+      const led = this.#links.get(path.slice(0, end));
+      if (led !== undefined) return led + path.slice(end);
+    }
+    return undefined;
+  }
+}
+
+const outside = (
+  name: string,
+  target: string,
+): "files.link-secret" | "files.link-system" | "files.link-out" =>
+  SECRET.test(target)
+    ? "files.link-secret"
+    : SYSTEM.test(target) || (INTERPRETER.test(name) && INTERPRETER.test(target.split("/").at(-1) ?? ""))
+      ? "files.link-system"
+      : "files.link-out";
+
+/** Names below the tree's top that a link leads to, no further link followed; undefined where it leads out. */
+function ledTo(path: string, target: string): readonly string[] | undefined {
+  if (target.startsWith("/") || target.startsWith("~") || /^[A-Za-z]:[\\/]|^\\\\/.test(target))
+    return undefined;
+  const way = path.split("/").slice(0, -1);
+  for (const name of target.split("/")) {
+    if (name === "" || name === ".") continue;
+    if (name !== "..") way.push(name);
+    else if (way.pop() === undefined) return undefined;
+  }
+  return way;
+}

@@ -1,0 +1,247 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import * as z from "zod";
+import type { AgentContext } from "../../src/agent/agent-context.ts";
+import { remembering, unattended } from "../../src/agent/approvers.ts";
+import { FittedAnswer } from "../../src/agent/final-answer.ts";
+import { work } from "../../src/agent/loop.ts";
+import { denialsOf, outcomeOf, standingRefusal } from "../../src/agent/outcome.ts";
+import { type BeforeCall, type Hooks, NO_HOOKS } from "../../src/core/hooks.ts";
+import type { Approver, Question } from "../../src/core/ports.ts";
+import { anyTool, NO_FACTS, type ToolResult } from "../../src/core/tool.ts";
+import { fakeAgent, type Line } from "../fakes/agent.ts";
+
+const signal = new AbortController().signal;
+
+function shell(ran: string[], text = "it ran") {
+  return anyTool({
+    name: "bash",
+    description: "",
+    input: z.strictObject({ command: z.string() }),
+    facts: ({ command }) => ({ ...NO_FACTS, commands: [command] }),
+    beside: false,
+    where: "session",
+    run: ({ command }): Promise<ToolResult> => {
+      ran.push(command);
+      return Promise.resolve({ kind: "ok", text: command.startsWith("big") ? "secret ".repeat(9000) : text });
+    },
+  });
+}
+
+interface Played {
+  readonly commands: readonly string[];
+  readonly hooks: Partial<Hooks>;
+  readonly over?: Partial<AgentContext>;
+  readonly after?: readonly Line[];
+}
+
+async function played({ commands, hooks, over = {}, after = [] }: Played) {
+  const ran: string[] = [];
+  const lines = commands.map((command): Line => ({ calls: [["bash", { command }]] }));
+  const agent = fakeAgent({
+    lines: [...lines, ...after],
+    tools: [shell(ran)],
+    over: { hooks: { ...NO_HOOKS, ...hooks }, ...over },
+  });
+  const end = await work(agent, signal);
+  const results = agent.history.messages.flatMap((each) => (each.role === "tool" ? [each.text] : []));
+  return { ran, agent, end, results };
+}
+
+const replacing = (command: unknown): Pick<Hooks, "before"> => ({
+  before: () => Promise.resolve({ kind: "goes_on", args: { command }, by: "h" }),
+});
+const vetoing = (owner: "user" | "project" = "user"): Pick<Hooks, "before"> => ({
+  before: () => Promise.resolve({ kind: "vetoed", by: "h", owner, reason: "not today" }),
+});
+
+test("what a hook replaced is what is judged: nothing dangerous gets through as something harmless", async () => {
+  const { ran, agent, results } = await played({ commands: ["ls"], hooks: replacing("rm -rf /") });
+  assert.deepEqual(ran, []);
+  assert.deepEqual(
+    agent.ended.map(({ kind, target, decision }) => [kind, target, decision]),
+    [["denied", "rm -rf /", "deny"]],
+  );
+  assert.match(results[0] ?? "", /^Denied by the policy: /);
+});
+
+test("what a hook made harmless runs, and the model is told what ran", async () => {
+  const { ran, agent, results } = await played({ commands: ["rm -rf /"], hooks: replacing("ls -l") });
+  assert.deepEqual(ran, ["ls -l"]);
+  assert.equal(results[0], 'it ran\n[the hook h replaced the arguments: {"command":"ls -l"}]');
+  const decided = agent.events.find((event) => event.type === "call.decided");
+  assert.deepEqual([decided?.call, decided?.judged?.commands], ["c1.0", ["ls -l"]]);
+  // The history keeps what the model wrote.
+  const [first] = agent.history.messages;
+  assert.deepEqual(first?.role === "assistant" && first.calls[0]?.args, { command: "rm -rf /" });
+});
+
+test("arguments of a hook that do not fit the tool run nothing", async () => {
+  for (const wrong of [7, undefined, ["ls"]]) {
+    const { ran, results } = await played({ commands: ["ls"], hooks: replacing(wrong) });
+    assert.deepEqual(ran, []);
+    assert.match(
+      results[0] ?? "",
+      /^Refused by a hook: the hook h gave arguments that do not fit: command: /,
+    );
+  }
+});
+
+test("a veto is a refusal of the hook's and not of the policy's, told with its reason", async () => {
+  for (const owner of ["user", "project"] as const) {
+    const { ran, agent, results } = await played({ commands: ["ls"], hooks: vetoing(owner) });
+    assert.deepEqual(ran, []);
+    assert.equal(results[0], "Refused by a hook: the hook h: not today. It was not run.");
+    const ended = agent.events.find((event) => event.type === "call.ended");
+    const decided = agent.events.find((event) => event.type === "call.decided");
+    assert.deepEqual(
+      [ended?.kind, ended?.cause, decided?.by, decided?.runs],
+      ["denied", owner === "user" ? "user" : "program", "hook", false],
+    );
+    assert.deepEqual(denialsOf(agent.ended), [
+      {
+        call: "c1.0",
+        tool: "bash",
+        target: "ls",
+        decision: "deny",
+        rule: "hook",
+        reason: "the hook h: not today",
+      },
+    ]);
+    const outcome = outcomeOf({ how: "answered" }, agent.ended, { strict: false });
+    assert.deepEqual([outcome.exit_code, outcome.reason], [4, "Refused: bash ls (the hook h: not today)"]);
+  }
+});
+
+test("a veto that the run gets around does not stand", async () => {
+  const answers: BeforeCall[] = [
+    { kind: "vetoed", by: "h", owner: "user", reason: "no" },
+    { kind: "goes_on", args: { command: "touch a" } },
+  ];
+  const { agent, ran } = await played({
+    commands: ["rm a", "touch a"],
+    hooks: { before: () => Promise.resolve(answers.shift() ?? { kind: "goes_on", args: {} }) },
+  });
+  assert.deepEqual([ran, standingRefusal(agent.ended)], [["touch a"], undefined]);
+});
+
+test("what a hook took out of a result is nowhere: not in the history, the events, or what is put aside", async () => {
+  const { agent, results } = await played({
+    commands: ["big"],
+    hooks: { after: (_, { text }) => Promise.resolve(text.replaceAll("secret", "[-]")) },
+  });
+  const all = JSON.stringify([agent.events, agent.records, agent.outputs]);
+  assert.ok(!all.includes("secret"));
+  assert.match(results[0] ?? "", /show_full/);
+  assert.match(agent.outputs.page("o1", 0, 20)?.text ?? "", /^\[-\] \[-\]/);
+});
+
+test("denials are shown to the hooks behind a call, too", async () => {
+  const kinds: string[] = [];
+  const after: Hooks["after"] = (_, { kind }) => {
+    kinds.push(kind);
+    return Promise.resolve(kind === "denied" ? "ask your admin" : undefined);
+  };
+  const { results } = await played({ commands: ["ls", "rm -rf /"], hooks: { after } });
+  assert.deepEqual(
+    [kinds, results],
+    [
+      ["ok", "denied"],
+      ["it ran", "ask your admin"],
+    ],
+  );
+});
+
+test("a call that waited is shown to the hooks anew, and runs only as a person saw it", async () => {
+  const question = async (command: string): Promise<Question> => {
+    const { end } = await played({
+      commands: ["ls"],
+      hooks: replacing(command),
+      over: { approver: unattended("park") },
+    });
+    assert.ok(end.how === "parked");
+    return end.waiting.question;
+  };
+  const asked = await question("curl https://a.example");
+  assert.deepEqual(
+    [asked.text, asked.args],
+    ["curl https://a.example", { command: "curl https://a.example" }],
+  );
+  const again = async (hooks: Partial<Hooks>) => {
+    const approver: Approver = remembering(
+      { always: [], once: { question: asked, runs: true } },
+      unattended("park"),
+    );
+    const { ran, end } = await played({ commands: ["ls"], hooks, over: { approver } });
+    return [ran, end.how];
+  };
+  assert.deepEqual(await again(replacing("curl https://a.example")), [
+    ["curl https://a.example"],
+    "answered",
+  ]);
+  assert.deepEqual(await again(replacing("curl https://b.example")), [[], "parked"]);
+  assert.deepEqual(await again(vetoing()), [[], "answered"]);
+});
+
+test("the guard against repetition looks at what the model calls", async () => {
+  let n = 0;
+  const before: Hooks["before"] = () =>
+    Promise.resolve({ kind: "goes_on", args: { command: `echo ${(n += 1)}` }, by: "h" });
+  const { ran, end } = await played({ commands: ["ls", "ls", "ls", "ls"], hooks: { before } });
+  assert.deepEqual([ran, end.how], [["echo 1", "echo 2"], "repeated"]);
+});
+
+test("a call that is cancelled while a hook is asked is no refusal", async () => {
+  const cancel = new AbortController();
+  const agent = fakeAgent({
+    lines: [{ calls: [["bash", { command: "ls" }]] }],
+    tools: [shell([])],
+    over: {
+      hooks: {
+        ...NO_HOOKS,
+        before: () => {
+          cancel.abort();
+          return Promise.resolve({ kind: "vetoed", by: "h", owner: "user", reason: "it was cancelled" });
+        },
+      },
+    },
+  });
+  assert.equal((await work(agent, cancel.signal)).how, "cancelled");
+  assert.deepEqual(denialsOf(agent.ended), []);
+});
+
+test("a hook puts the end off, and what it says is said to the model; then it is the end", async () => {
+  const said = [
+    { kind: "continues" as const, text: "run the tests" },
+    { kind: "answers" as const, text: "done, and tested" },
+  ];
+  const stop: Hooks["stop"] = (text) => Promise.resolve(said.shift() ?? { kind: "answers", text });
+  const { end, agent } = await played({
+    commands: [],
+    hooks: { stop },
+    after: [{ text: "done" }, { text: "ok" }],
+  });
+  assert.deepEqual(end, { how: "answered", text: "done, and tested" });
+  assert.ok(
+    agent.history.messages.some(({ role, text }) => role === "user" && text === "[harness] run the tests"),
+  );
+});
+
+const gate = () =>
+  new FittedAnswer({}, (text) => (text.startsWith("{") ? { json: text } : { issues: ["it is no JSON"] }));
+
+test("what a hook makes of an answer has to fit the schema that the user gave", async () => {
+  for (const [text, answer] of [
+    ["[]", "{}"],
+    ['{"a":1}', '{"a":1}'],
+  ] as const) {
+    const stop: Hooks["stop"] = () => Promise.resolve({ kind: "answers", text });
+    const { end } = await played({
+      commands: [],
+      hooks: { stop },
+      over: { answer: gate() },
+      after: [{ text: "{}" }],
+    });
+    assert.deepEqual(end, { how: "answered", text: answer });
+  }
+});

@@ -1,0 +1,115 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { askAside, ask } from "../../src/agent/model-request.ts";
+import type { Usage } from "../../src/core/messages.ts";
+import type { Provider, ProviderEvent } from "../../src/core/model-provider.ts";
+import { fakeAgent, type FakeAgent } from "../fakes/agent.ts";
+
+const NEVER = new AbortController().signal;
+
+const counted = (prompt_tokens: number | null, requests = 1): Usage => ({
+  requests,
+  prompt_tokens,
+  completion_tokens: null,
+  cached_tokens: null,
+  cost: null,
+});
+
+const finished = (usage: Usage): ProviderEvent => ({
+  type: "finished",
+  message: { role: "assistant", text: "Yes.", calls: [] },
+  malformed: [],
+  stop: "end",
+  usage,
+  notes: [],
+});
+
+/** An agent whose clock goes on by so many milliseconds before each of these events. */
+function agentOf(steps: readonly (readonly [number, ProviderEvent])[]): FakeAgent {
+  const clock = { now: 1000 };
+  async function* stream(): AsyncGenerator<ProviderEvent> {
+    for (const [ms, event] of steps) {
+      clock.now += ms;
+      await Promise.resolve();
+      yield event;
+    }
+  }
+  const provider: Provider = { stream, capabilities: () => Promise.reject(new Error("not asked")) };
+  return fakeAgent({ lines: [], tools: [], over: { provider, now: () => clock.now } });
+}
+
+const told = async (steps: readonly (readonly [number, ProviderEvent])[]) => {
+  const agent = agentOf(steps);
+  await ask(agent, { building: 990, format: undefined }, NEVER);
+  const event = agent.events.find(({ type }) => type === "model.finished");
+  assert.ok(event?.type === "model.finished");
+  return event;
+};
+
+test("the first piece of a reply is timed from the request, whatever kind of piece it is", async () => {
+  const pieces: readonly ProviderEvent[] = [
+    { type: "text", text: "Yes" },
+    { type: "thinking", text: "Hm" },
+    { type: "call", index: 0, name: "bash", text: "" },
+  ];
+  for (const piece of pieces) {
+    const { first_token_ms, ms, build_ms } = await told([
+      [70, piece],
+      [20, { type: "text", text: "." }],
+      [10, finished(counted(10))],
+    ]);
+    assert.deepEqual([first_token_ms, ms, build_ms], [70, 100, 10], piece.type);
+  }
+});
+
+test("what came of an attempt that was given up is no first piece; its wait is not the model's", async () => {
+  const { first_token_ms, ms } = await told([
+    [30, { type: "text", text: "Ye" }],
+    [10, { type: "waiting", reason: "busy", ms: 500, attempt: 2 }],
+    [560, { type: "text", text: "Yes." }],
+    [1, finished(counted(10))],
+  ]);
+  assert.deepEqual([first_token_ms, ms], [60, 601]);
+});
+
+test("a reply that came as a whole has no time of a first piece", async () => {
+  assert.equal("first_token_ms" in (await told([[50, finished(counted(10))]])), false);
+});
+
+test("parts are scaled to what was counted for one request, and estimated where it was not", async () => {
+  const sum = (event: Awaited<ReturnType<typeof told>>): number =>
+    Object.values(event.prompt ?? {}).reduce((all, part) => all + part, 0);
+  assert.equal(sum(await told([[1, finished(counted(4321))]])), 4321);
+  const guessed = await told([[1, finished(counted(null))]]);
+  assert.equal(guessed.usage.prompt_tokens, null);
+  assert.ok(sum(guessed) > 0 && sum(guessed) < 100);
+  assert.equal(sum(await told([[1, finished(counted(9000, 2))]])), sum(guessed));
+});
+
+test("a request beside the turns is told with what it was for, and how it ended", async () => {
+  const aside = {
+    messages: [{ role: "user", text: "sum it up" }],
+    format: {},
+    purpose: "compaction",
+  } as const;
+  for (const [last, outcome] of [
+    [finished(counted(50)), "finished"],
+    [
+      { type: "failed", failure: { kind: "server", reason: "no", remedy: "" }, usage: counted(null) },
+      "failed",
+    ],
+  ] as const) {
+    const agent = agentOf([
+      [40, { type: "text", text: "So" }],
+      [60, last],
+    ]);
+    await askAside(agent, aside, NEVER);
+    const [event, ...others] = agent.events;
+    assert.ok(event?.type === "model.aside" && others.length === 0);
+    assert.deepEqual(
+      [event.purpose, event.outcome, event.ms, event.first_token_ms],
+      ["compaction", outcome, 100, 40],
+    );
+    assert.equal(event.usage.prompt_tokens, outcome === "finished" ? 50 : null);
+  }
+});

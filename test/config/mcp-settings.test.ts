@@ -1,0 +1,98 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { mcpServers, projectServers, withoutValues } from "../../src/config/mcp-settings.ts";
+
+const DEFAULTS = {
+  enabled: true,
+  tools: { allow: [], deny: [] },
+  on_change: "warn",
+  init_timeout: 5000,
+  call_timeout: 60_000,
+};
+
+test("a server is a command in the box, or a url; what is not said has a default", () => {
+  assert.deepEqual(
+    mcpServers.parse({
+      a: { command: "npx", args: ["-y", "x"] },
+      b: { command: ["node", "s.js"], sandbox: false, env: { A: "${A}" }, cwd: "sub", call_timeout: "2m" },
+      c: {
+        type: "http",
+        url: "https://a.org/mcp",
+        headers: { Authorization: "Bearer ${T}" },
+        enabled: false,
+      },
+    }),
+    {
+      a: { command: ["npx", "-y", "x"], env: {}, sandbox: true, ...DEFAULTS },
+      b: {
+        ...DEFAULTS,
+        command: ["node", "s.js"],
+        env: { A: "${A}" },
+        cwd: "sub",
+        sandbox: false,
+        call_timeout: 120_000,
+      },
+      c: { ...DEFAULTS, url: "https://a.org/mcp", headers: { Authorization: "Bearer ${T}" }, enabled: false },
+    },
+  );
+});
+
+for (const [server, message] of [
+  [{}, /either a command, or the url/],
+  [{ command: "a", url: "https://a.org" }, /either a command, or the url/],
+  [{ command: [] }, /a program and its words|expected a command/],
+  [{ command: ["a"], args: ["b"] }, /args belong to a command that is one word/],
+  [{ command: "a", headers: {} }, /headers belong to a url/],
+  [{ url: "https://a.org", env: {} }, /env belongs to a command/],
+  [{ url: "https://a.org", sandbox: false }, /sandbox belongs to a command/],
+  [{ url: "ftp://a.org" }, /http:\/\/ or https:\/\//],
+  [{ url: "https://a.org", type: "sse" }, /SSE alone are not spoken to/],
+  [{ url: "https://a.org", headers: { Host: "b.org" } }, /not the harness's own/],
+  [{ url: "https://a.org", headers: { A: "b\r\nC: d" } }, /one line/],
+  [{ command: "a", type: "http" }, /spoken to by stdio/],
+  [{ command: "a", env: { "A B": "c" } }, /variable's name/],
+  [{ command: "a", sandbox: "no" }, /true or false/],
+  [{ command: "a", init_timeout: "5h" }, /from 100ms to/],
+  [{ command: "a", timeout: 5 }, /Unrecognized key/],
+  [{ command: "a\0b" }, /NUL|expected a command/],
+  [{ command: "a", tools: { only: [] } }, /Unrecognized key/],
+] as const)
+  test(`is no server: ${JSON.stringify(server)}`, () => {
+    const read = mcpServers.safeParse({ a: server });
+    assert.ok(!read.success);
+    assert.match(JSON.stringify(read.error.issues), message);
+  });
+
+for (const name of ["", "a__b", "_a", "a b", "a.b", "x".repeat(33), "\u0430"])
+  test(`is no name of a server: ${JSON.stringify(name)}`, () => {
+    const read = mcpServers.safeParse({ [name]: { command: "a" } });
+    assert.match(read.error?.issues[0]?.message ?? "", /a name such as github/);
+  });
+
+test("a file of any agent is read: one bad server spoils no other, and what others write there does no harm", () => {
+  const { servers, faults } = projectServers({
+    mcpServers: {
+      good: { command: "a", type: "stdio", disabled: false, alwaysAllow: ["x"], description: "d" },
+      off: { command: "a", disabled: true },
+      bad: { command: "a", colour: "red" },
+      old: { type: "sse", url: "https://a.org" },
+    },
+  });
+  assert.deepEqual(Object.keys(servers), ["good", "off"]);
+  assert.equal(servers["off"]?.enabled, false);
+  assert.match(faults.join("\n"), /bad: unknown: colour\nold: type: .*SSE/);
+});
+
+for (const value of [{}, [], { mcpServers: [] }, null, "x"])
+  test(`holds no servers: ${JSON.stringify(value)}`, () => {
+    assert.deepEqual(projectServers(value).faults, ["it holds no servers: expected mcpServers"]);
+  });
+
+test("a record keeps no value that is written out, only names of variables", () => {
+  const servers = mcpServers.parse({
+    a: { command: "a", env: { A: "secret", B: "${B}" } },
+    b: { url: "https://a.org", headers: { Authorization: "Bearer secret" } },
+  });
+  assert.doesNotMatch(JSON.stringify(withoutValues(servers)), /secret/);
+  assert.match(JSON.stringify(withoutValues(servers)), /\$\{B\}/);
+});

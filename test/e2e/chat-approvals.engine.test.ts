@@ -1,0 +1,148 @@
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import path from "node:path";
+import test from "node:test";
+import { skip as noEngine } from "../fixtures/engine.ts";
+import { household } from "./box-command.ts";
+import { ROOT } from "./package.ts";
+import { type AskedChat, type Replies, type Said, startModel } from "./run-command.ts";
+import { noTerminal, onTerminal } from "./terminal.ts";
+
+assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
+
+const skip = noTerminal || noEngine;
+const ASKED = /run it\? \[y\/N\] $/;
+const AGAIN = /\n(?:[\s\S]*\n)?harness> $/;
+const POLICY = ".config/harness/policy.toml";
+const GOLDEN = `[[rule]]
+effect = "write"
+path = "golden/**"
+decision = "ask"
+reason = "only on purpose"
+`;
+const last = (chat: AskedChat | undefined): string => chat?.messages.at(-1)?.content ?? "";
+
+type Call = readonly [tool: string, args: Readonly<Record<string, unknown>>];
+
+/** Calls one after the other, whatever comes of each. */
+const calling =
+  (calls: readonly Call[]): Replies =>
+  (chat): Said => {
+    const call = calls[chat.messages.filter(({ role }) => role === "tool").length];
+    return call === undefined ? { text: "All of it is done." } : { text: "Next.", calls: [call] };
+  };
+
+async function chatting(files: Readonly<Record<string, string>>, calls: readonly Call[], rules = "") {
+  const place = await household(files);
+  if (rules !== "") await place.write(POLICY, rules);
+  const model = await startModel(calling(calls));
+  const terminal = onTerminal(place, model.flags);
+  await terminal.until(/harness> $/);
+  terminal.type("change what is there, please\r");
+  return {
+    place,
+    model,
+    terminal,
+    [Symbol.asyncDispose]: async () => {
+      await terminal[Symbol.asyncDispose]();
+      await model[Symbol.asyncDispose]();
+      await place[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const command = (text: string): Call => ["bash", { command: text }];
+
+test("a task of looking, editing and testing asks no more than twice", { skip }, async () => {
+  const files = {
+    "sum.js": "exports.sum = (a, b) => a - b;\n",
+    "sum.test.js":
+      "require('node:test')('sum', () => require('node:assert').equal(require('./sum').sum(1, 2), 3));\n",
+    "package.json": '{"scripts":{"test":"node --test","build":"node sum.js"}}',
+  };
+  await using chat = await chatting(files, [
+    ["list_dir", { path: "." }],
+    command("git status --short; ls -la && cat package.json"),
+    ["grep", { pattern: "sum" }],
+    ["read_file", { path: "sum.js" }],
+    ["edit_file", { path: "sum.js", old: "a - b", new: "a + b" }],
+    command("npm test"),
+    command("npm run build"),
+    command("npm run build"),
+    ["write_file", { path: "notes.md", content: "It adds now.\n" }],
+    command("git diff | head -20"),
+  ]);
+  let asked = 0;
+  for (;;) {
+    const screen = await chat.terminal.until(/run it\? \[y\/N\] $|\nharness> $/);
+    if (!ASKED.test(screen)) break;
+    asked += 1;
+    chat.terminal.type("s\r");
+  }
+  assert.match(await chat.place.read("work/sum.js"), /a \+ b/);
+  assert.match(chat.terminal.screen(), /All of it is done\./);
+  assert.equal(
+    chat.model
+      .asked()
+      .at(-1)
+      ?.messages.filter(({ role }) => role === "tool").length,
+    10,
+  );
+  assert.ok(asked >= 1 && asked <= 2, `${asked} questions`);
+});
+
+test("a no takes a word along, and an edited command is what runs, and what is told", { skip }, async () => {
+  await using chat = await chatting({}, [command("echo one > one.txt"), command("echo two > two.txt")]);
+  const { terminal, model, place } = chat;
+  assert.match(await terminal.until(ASKED), /It would:\n[^]*writes [^\n]*one\.txt\n/);
+  terminal.type("t\r");
+  await terminal.until(/tell the model> $/);
+  terminal.type("write it into two.txt, ünd gut\r");
+  await terminal.until(ASKED);
+  assert.match(last(model.asked().at(-1)), /The user's reason: write it into two\.txt, ünd gut/);
+  terminal.type("e\r");
+  await terminal.until(/edit> echo two > two\.txt/);
+  terminal.type("\u007F\u007F\u007Fmd\r");
+  assert.match(await terminal.until(ASKED), /│ echo two > two\.md\n/);
+  terminal.type("y\r");
+  assert.match(await terminal.until(AGAIN), /✓ bash echo two > two\.md/);
+  assert.match(
+    last(model.asked().at(-1)),
+    /\[the user replaced the arguments: \{"command":"echo two > two\.md"\}\]/,
+  );
+  assert.equal(await place.read("work/two.md"), "two\n");
+  assert.deepEqual(
+    [existsSync(place.at("work/one.txt")), existsSync(place.at("work/two.txt"))],
+    [false, false],
+  );
+});
+
+test(
+  "a write is asked about with all its lines, and none of them acts on the terminal",
+  { skip },
+  async () => {
+    const content = `[core]\n\u001B]52;c;aGk=\u0007\u001B[2J\u202Ehidden\n${"x".repeat(300)}\n`;
+    await using chat = await chatting({}, [["write_file", { path: "golden/a.txt", content }]], GOLDEN);
+    const shown = await chat.terminal.until(ASKED);
+    assert.match(shown, /write_file wants to write/);
+    assert.match(shown, /│ \+\[core\]\n {2}│ \+␛\]52;c;aGk=␇␛\[2J<U\+202E>hidden\n/);
+    chat.terminal.type("\r");
+    await chat.terminal.until(AGAIN);
+    assert.equal(existsSync(chat.place.at("work/golden/a.txt")), false);
+    assert.doesNotMatch(Buffer.from(chat.terminal.bytes()).toString(), /\u001B\]52|\u001B\[2J|\u202E/);
+  },
+);
+
+test("always shows its rule before it writes it, and the same is not asked again", { skip }, async () => {
+  await using chat = await chatting({}, [command("echo hi > hi.txt"), command("echo hi > hi.txt")]);
+  const { terminal, place } = chat;
+  await terminal.until(ASKED);
+  terminal.type("a\r");
+  const shown = await terminal.until(/write it, and run the command\? \[y\/N\] $/);
+  assert.match(shown, /This would be written to [^]*policy[^]*│ \{/);
+  assert.equal(existsSync(place.at(POLICY)), false, "nothing is written yet");
+  terminal.type("y\r");
+  assert.doesNotMatch(await terminal.until(AGAIN), /run it\?/);
+  assert.match(await place.read(POLICY), /approved as it stands/);
+  assert.equal(await place.read("work/hi.txt"), "hi\n");
+});

@@ -1,0 +1,38 @@
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import path from "node:path";
+import test, { after, describe } from "node:test";
+import { runProgram } from "../fixtures/cli.ts";
+import { scratch } from "../fixtures/scratch.ts";
+import { pages, shownOn, textOf } from "../house/docs-lines.ts";
+import { ROOT } from "./package.ts";
+
+assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
+
+const place = await scratch({ "w/x": "", "home/x": "" });
+after(() => place[Symbol.asyncDispose]());
+
+/** What a page says of a verdict: `# ask (10)`, and words of its own behind a comma. */
+const SAYS = /# (allow|ask|deny) \((\d+)\)(,.*)?$/;
+
+const judged = pages()
+  .flatMap((page) => shownOn(page, textOf(page)))
+  .flatMap(({ page, line, words }) => {
+    const [, verdict = "", code = ""] = SAYS.exec(line) ?? [];
+    return verdict === "" ? [] : [{ page, words, verdict, code: Number(code) }];
+  });
+
+describe("verdicts that the documentation shows", { concurrency: 3 }, () => {
+  for (const { page, words, verdict, code } of judged)
+    test(`${page}: ${words.join(" ")} is ${verdict}`, async () => {
+      const ended = await runProgram("bin/harness", words, {
+        home: place.at("home"),
+        cwd: place.at("w"),
+        env: { XDG_CACHE_HOME: place.path, XDG_CONFIG_HOME: place.path },
+      });
+      assert.equal(ended.code, code, ended.stderr);
+      assert.match(ended.stdout, new RegExp(`^${verdict}  `));
+    });
+
+  test("they are many", () => assert.ok(judged.length >= 12, String(judged.length)));
+});

@@ -1,0 +1,94 @@
+import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import { readlink } from "node:fs/promises";
+import type { AgentEvent } from "../../src/core/events.ts";
+import type { Scratch } from "../fixtures/scratch.ts";
+import { eventsOf, type Ran } from "./run-command.ts";
+
+/** What is looked at where something acts: was it judged, did a deny hold, where did it run, is it written down. */
+
+export type Line = Readonly<Record<string, unknown>>;
+
+/** Something that was tried: what is written of it, and whether it was done. */
+export interface Tried {
+  /** Lines of the audit about this one call, in order. */
+  readonly lines: readonly Line[];
+  /** Whether what it was for is there. */
+  readonly done: boolean;
+  /** Of the run, where it tells its events. */
+  readonly decided?: Extract<AgentEvent, { readonly type: "call.decided" }> | undefined;
+}
+
+/** All lines of all sessions of a home. */
+export function auditIn(place: Scratch): readonly Line[] {
+  const folder = place.at(".local/state/harness/audit");
+  return readdirSync(folder)
+    .filter((name) => name.endsWith(".jsonl"))
+    .flatMap((name) => readFileSync(`${folder}/${name}`, "utf8").trim().split("\n"))
+    .map((line) => JSON.parse(line) as Line);
+}
+
+const sameCall = (one: Line, other: Line): boolean =>
+  (["call", "agent", "run"] as const).every((key) => one[key] === other[key]);
+
+/** The call of whose decision this is a part. */
+export function callWith(lines: readonly Line[], text: string): readonly Line[] {
+  const decision = lines.find((line) => line["kind"] === "decision" && JSON.stringify(line).includes(text));
+  return decision === undefined ? [] : lines.filter((line) => sameCall(line, decision));
+}
+
+/** The nth call of the main agent, as its events have it. */
+export function nthCall(ran: Ran, lines: readonly Line[], nth: number): Omit<Tried, "done"> {
+  const events = eventsOf(ran).filter(({ agent }) => agent === undefined);
+  const proposed = events.filter((event) => event.type === "call.proposed");
+  const { call = "none", run = "none" } = proposed[nth] ?? {};
+  const decided = events.find((event) => event.type === "call.decided" && event.call === call);
+  return {
+    lines: lines.filter(
+      (line) => line["call"] === call && line["run"] === run && line["agent"] === undefined,
+    ),
+    decided: decided as Tried["decided"],
+  };
+}
+
+/** Where a person was asked, that stands beside these. */
+const steps = (lines: readonly Line[]): readonly Line[] =>
+  lines.filter(({ kind }) => ["decision", "call.started", "call.ended"].includes(String(kind)));
+
+const kindsOf = (lines: readonly Line[]): readonly unknown[] => steps(lines).map(({ kind }) => kind);
+
+const rulesIn = ({ rules }: Line): readonly { readonly id: string }[] =>
+  rules as readonly { readonly id: string }[];
+
+/** Judged by a rule that is named, begun behind the verdict, ended, and all of it written down. */
+export function assertDone({ lines, done, decided }: Tried, contained = true): void {
+  const shown = JSON.stringify(lines, null, 1);
+  assert.deepEqual(kindsOf(lines), ["decision", "call.started", "call.ended"], shown);
+  const [decision = {}] = steps(lines);
+  assert.deepEqual([decision["runs"], decision["contained"]], [true, contained], shown);
+  assert.notEqual(rulesIn(decision).length, 0, shown);
+  assert.ok(done, `it was not done: ${shown}`);
+  if (decided !== undefined) assert.deepEqual(decided.rules, decision["rules"]);
+}
+
+/** A rule of the user's says no: it is not begun, nothing of it is there, and the refusal is written down. */
+export function assertDenied({ lines, done, decided }: Tried): void {
+  const shown = JSON.stringify(lines, null, 1);
+  assert.deepEqual(kindsOf(lines), ["decision", "call.ended"], shown);
+  const [decision = {}, ended = {}] = steps(lines);
+  assert.deepEqual([decision["decision"], decision["runs"], ended["how"]], ["deny", false, "denied"], shown);
+  assert.match(rulesIn(decision)[0]?.id ?? "", /^user\./, shown);
+  assert.ok(!done, `it was done all the same: ${shown}`);
+  if (decided !== undefined) assert.deepEqual([decided.decision, decided.runs], ["deny", false]);
+}
+
+/** A command that leaves where it ran. */
+export const mark = (file: string): string => `{ hostname; id -u; readlink /proc/self/ns/mnt; } > ${file}`;
+
+/** What `mark` left is of a box: its name, its user, and a view of files that is not ours. */
+export async function assertOfBox(text: string): Promise<void> {
+  const [name, user, view] = text.trim().split("\n");
+  assert.deepEqual([name, user], ["sandbox", "1000"]);
+  assert.match(view ?? "", /^mnt:\[\d+\]$/);
+  assert.notEqual(view, await readlink("/proc/self/ns/mnt"));
+}

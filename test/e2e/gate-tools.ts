@@ -1,0 +1,152 @@
+import type { AgentEvent } from "../../src/core/events.ts";
+
+/** Each tool of a run, as a way to act: what is called, what comes of it, and where. */
+
+/** What is there behind a run. */
+export interface Seen {
+  readonly result: string;
+  /** What a look into the folder of the box shows at the end; empty where it could not be looked. */
+  readonly look: string;
+  readonly events: readonly AgentEvent[];
+  /** Whether the file of this machine is there. */
+  readonly besides: boolean;
+  /** Requests that came to the server on this machine. */
+  readonly heard: readonly string[];
+}
+
+export interface ToolWay {
+  readonly tool: string;
+  readonly args: Readonly<Record<string, unknown>>;
+  readonly done: (seen: Seen) => boolean;
+  /** Why it is not done in the box; left out where it is. */
+  readonly outside?: string;
+  /** What the policy says of it where no rule of the user's does. */
+  readonly contained?: boolean;
+  /** It asks a host, and its run has grants; it needs no box. */
+  readonly reaches?: true;
+  /** Who brings it: a name in `OPENERS`; left out where it is built in. */
+  readonly by?: string;
+}
+
+/** Of the box alone: this machine has no such folder. */
+export interface Ground {
+  readonly folder: string;
+  /** A file of this machine, which no box has. */
+  readonly beside: string;
+  /** A server on this machine. */
+  readonly url: string;
+}
+
+const NEEDLE = "only-the-box-has-this";
+export const SEED = (folder: string): string =>
+  `mkdir -p ${folder}; printf '${NEEDLE}\\n' > ${folder}/seed.txt; seq 20000`;
+export const LOOK = (folder: string): string => `cd ${folder} && grep . * && cd -`;
+
+const SESSION = "it works on what the session remembers, and on no file";
+const HOST = "the box has no network: the harness asks, by the rules of egress";
+
+const told =
+  (text: string) =>
+  ({ result }: Seen) =>
+    result.includes(text);
+const found =
+  (text: string) =>
+  ({ look }: Seen) =>
+    look.includes(text);
+
+/** In the order in which one run calls them. */
+export const toolWays = ({ folder, beside, url }: Ground): readonly ToolWay[] => [
+  { tool: "read_file", args: { path: `${folder}/seed.txt` }, done: told(NEEDLE) },
+  { tool: "list_dir", args: { path: folder }, done: told("seed.txt") },
+  { tool: "glob", args: { pattern: "*.txt", path: folder }, done: told("seed.txt") },
+  { tool: "grep", args: { pattern: "box-has", path: folder }, done: told(NEEDLE) },
+  {
+    tool: "edit_file",
+    args: { path: `${folder}/seed.txt`, old: NEEDLE, new: `${NEEDLE} edited-it` },
+    done: found("edited-it"),
+  },
+  {
+    tool: "write_file",
+    args: { path: `${folder}/written.txt`, content: "wrote-it\n" },
+    done: found("wrote-it"),
+  },
+  {
+    tool: "apply_patch",
+    args: { patch: `*** Begin Patch\n*** Add File: ${folder}/patched.txt\n+patched-it\n*** End Patch\n` },
+    done: found("patched-it"),
+  },
+  { tool: "show_full", args: { id: "o1", offset: 40_000 }, done: told("\n8999\n"), outside: SESSION },
+  {
+    tool: "note",
+    args: { title: "a note", body: "kept-it" },
+    done: told("noted: a note"),
+    outside: SESSION,
+  },
+  { tool: "notes", args: { query: "kept-it" }, done: told("kept-it"), outside: SESSION },
+  {
+    tool: "plan",
+    args: { steps: ["[ ] look around"] },
+    done: ({ events }) => events.some(({ type }) => type === "plan"),
+    outside: SESSION,
+  },
+  { tool: "semantic_search", args: { query: "the answer" }, done: told("code.ts"), outside: SESSION },
+  {
+    tool: "task",
+    args: { prompt: "CHILD by name" },
+    done: ({ events }) => events.some(({ type }) => type === "task"),
+    outside: "it starts a subagent, whose own calls are judged one by one",
+  },
+  { tool: "skill", args: { name: "tidy" }, done: told("the-skill-says"), outside: SESSION, by: "skills" },
+  {
+    tool: "files__write",
+    args: { path: `${folder}/served.txt`, text: "served-it" },
+    done: found("served-it"),
+    by: "mcp",
+  },
+  { tool: "stamp", args: {}, done: found("stamped-it"), by: "configuredTools" },
+  { tool: "mcp_resource", args: { server: "files", uri: "mem:a" }, done: told("the resource"), by: "mcp" },
+  { tool: "mcp_prompt", args: { server: "files", name: "p" }, done: told("say so"), by: "mcp" },
+  {
+    tool: "near__write",
+    args: { path: beside, text: "near-it" },
+    done: ({ besides }) => besides,
+    outside: "the user says sandbox: false of it",
+    contained: false,
+    by: "mcp",
+  },
+  {
+    tool: "far__echo",
+    args: { text: "far-it" },
+    done: ({ heard }) => heard.includes("echo"),
+    outside: HOST,
+    reaches: true,
+    by: "mcp",
+  },
+  {
+    tool: "web_fetch",
+    args: { url: `${url}/page` },
+    done: ({ heard }) => heard.includes("/page"),
+    outside: HOST,
+    reaches: true,
+    by: "openWebTools",
+  },
+  {
+    tool: "web_search",
+    args: { query: "where is it" },
+    done: ({ heard }) => heard.some((each) => each.startsWith("/search")),
+    outside: HOST,
+    reaches: true,
+    by: "openWebTools",
+  },
+];
+
+/** A tool that the user added. */
+export const STAMP = (folder: string) => ({
+  stamp: { description: "Stamps.", command: `echo stamped-it > ${folder}/stamped.txt` },
+});
+
+/** Why there is no row for them. */
+export const WITHOUT_ROW: Readonly<Record<string, string>> = {
+  bash: "its commands are tried by what they say, and by its name alone, below",
+  ask_user: "in a chat alone, and it does nothing but ask the person there",
+};

@@ -1,0 +1,151 @@
+import assert from "node:assert/strict";
+import { existsSync, readFileSync, symlinkSync } from "node:fs";
+import path from "node:path";
+import test from "node:test";
+import { EXIT, HarnessError } from "../../src/core/errors.ts";
+import { type HostPlace, runInBox, runOnHost } from "../../src/extensions/hook-programs.ts";
+import { fakeBox } from "../fakes/box.ts";
+import { type Scratch, scratch } from "../fixtures/scratch.ts";
+
+const run = { input: '{"event":"Stop"}\n', limit: 1000, timeoutMs: 60_000 };
+const never = new AbortController().signal;
+
+const placeOf = (place: Scratch, env: Readonly<Record<string, string>> = {}): HostPlace => ({
+  env: { PATH: process.env["PATH"], HOME: place.at("home"), SECRET_KEY: "hunter2", ...env },
+  cwd: place.at("config"),
+  home: place.at("home"),
+  apart: place.at("work"),
+});
+
+const files = {
+  "config/answer.sh": '#!/bin/sh\necho \'{"text": "mine"}\'\n',
+  "home/bin/tool": "#!/bin/sh\necho home\n",
+  "work/evil.sh": "#!/bin/sh\ntouch ran\n",
+  "work/bin/guard": "#!/bin/sh\ntouch ran\n",
+};
+
+async function household(): Promise<Scratch> {
+  const place = await scratch();
+  for (const [name, text] of Object.entries(files)) await place.write(name, text, 0o755);
+  return place;
+}
+
+async function said(...given: Parameters<typeof runOnHost>): Promise<string> {
+  const ran = await runOnHost(...given);
+  return ran.kind === "broken"
+    ? `broken: ${ran.why}`
+    : `${ran.exitCode} ${Buffer.from(ran.stdout).toString().trim()}`;
+}
+
+test("it is told on its stdin, and nothing of that is a word or a variable", async () => {
+  await using place = await household();
+  assert.equal(await said("cat", placeOf(place), run, never), '0 {"event":"Stop"}');
+  assert.equal(await said(["cat"], placeOf(place), run, never), '0 {"event":"Stop"}');
+  const env = await said(["env"], placeOf(place), run, never);
+  assert.ok(
+    !env.includes("hunter2") && !env.includes("Stop") && env.includes(`HOME=${place.at("home")}`),
+    env,
+  );
+});
+
+test("it starts beside the user's settings; names with a slash are from there or from the home", async () => {
+  await using place = await household();
+  assert.equal(await said("pwd", placeOf(place), run, never), `0 ${place.at("config")}`);
+  assert.equal(await said(["./answer.sh"], placeOf(place), run, never), '0 {"text": "mine"}');
+  assert.equal(await said(["~/bin/tool"], placeOf(place), run, never), "0 home");
+});
+
+test("nothing of the workspace is started, by whatever name, beside twins elsewhere that are", async () => {
+  await using place = await household();
+  symlinkSync(place.at("work/evil.sh"), place.at("config/linked.sh"));
+  const env = { PATH: `${place.at("work/bin")}:${place.at("home/bin")}:.:${process.env["PATH"]}` };
+  const rows: readonly (readonly [string | string[], RegExp])[] = [
+    [[place.at("work/evil.sh")], /broken: .* lies in the workspace/],
+    [["./linked.sh"], /broken: .* lies in the workspace/],
+    [["sh", place.at("work/evil.sh")], /broken: .* lies in the workspace/],
+    [["sh", path.relative(place.at("config"), place.at("work/evil.sh"))], /broken: .* lies in the workspace/],
+    [["guard"], /broken: there is no program guard/],
+    ["guard", /^127/],
+    ["echo $PATH", /^0 (?!.*work)/],
+    [["tool"], /^0 home$/],
+  ];
+  for (const [command, what] of rows)
+    assert.match(await said(command, placeOf(place, env), run, never), what, String(command));
+  assert.ok(!existsSync(place.at("config/ran")) && !existsSync(place.at("work/ran")));
+});
+
+test("what hangs, floods or cannot be started is broken, and nothing of it goes on", async () => {
+  await using place = await household();
+  const pid = place.at("config/pid");
+  const hang = `sleep 600 & echo $! > ${pid}; wait`;
+  assert.match(
+    await said(hang, placeOf(place), { ...run, timeoutMs: 300 }, never),
+    /no answer within 0\.3 s/,
+  );
+  const alive = (): boolean => {
+    try {
+      // A process that has ended and that nobody has taken note of yet does nothing either.
+      return !/^State:\s+Z/m.test(readFileSync(`/proc/${readFileSync(pid, "utf8").trim()}/status`, "utf8"));
+    } catch {
+      return false;
+    }
+  };
+  while (alive()) await new Promise((resolve) => setImmediate(resolve));
+  assert.match(await said("yes", placeOf(place), run, never), /said more than 1000 bytes/);
+  assert.match(await said(["./none"], placeOf(place), run, never), /there is no program/);
+  assert.match(
+    await said(["./answer.sh"], { ...placeOf(place), cwd: "/none" }, run, never),
+    /there is no program/,
+  );
+  assert.match(await said("kill -9 $$", placeOf(place), run, never), /it was ended by SIGKILL/);
+  assert.equal(await said("exit 3", placeOf(place), run, never), "3 ");
+  // One that answers without reading, however much it is told.
+  assert.equal(
+    await said("echo yes", placeOf(place), { ...run, input: "x".repeat(9_999_999) }, never),
+    "0 yes",
+  );
+});
+
+test("what it leaves running ends with it, and does not keep anybody waiting", async () => {
+  await using place = await household();
+  assert.equal(await said("sleep 600 & echo done", placeOf(place), run, never), "0 done");
+});
+
+test("cancelled, it ends", async () => {
+  await using place = await household();
+  const cancel = new AbortController();
+  const ran = said("sleep 600", placeOf(place), run, cancel.signal);
+  cancel.abort();
+  assert.equal(await ran, "broken: it was cancelled");
+  assert.equal(await said("sleep 600", placeOf(place), run, AbortSignal.abort()), "broken: it was cancelled");
+});
+
+test("a project's is a command of the box, told the same way", async () => {
+  const box = fakeBox({ commands: { sh: ({ out }) => out('{"text":"x"}').then(() => 0) } });
+  const opened = { box: () => Promise.resolve(box), folder: "/repo" };
+  const ran = await runInBox("node x.js", opened, run, never);
+  assert.ok(ran.kind === "ended" && ran.exitCode === 0);
+  assert.deepEqual(
+    box.asked.map(({ words, folder, timeoutMs, env }) => [words, folder, timeoutMs, env]),
+    [[["sh", "-c", "node x.js"], "/repo", 60_000, undefined]],
+  );
+  const told = await runInBox(["cat"], opened, run, never);
+  assert.equal(told.kind === "ended" && Buffer.from(told.stdout).toString(), run.input);
+});
+
+test("in the box too what hangs, floods or is not there is broken; the loss of the box is not its fault", async () => {
+  const box = fakeBox();
+  const opened = { box: () => Promise.resolve(box), folder: "/repo" };
+  const why = async (words: readonly string[], limits = {}): Promise<string> => {
+    const ran = await runInBox([...words], opened, { ...run, ...limits }, never);
+    return ran.kind === "broken" ? ran.why : `ended ${ran.exitCode}`;
+  };
+  assert.match(await why(["sleep", "600"], { timeoutMs: 50 }), /no answer within/);
+  assert.match(await why(["flood", "100000"]), /said more than 1000 bytes/);
+  assert.notEqual(await why(["no-such-program"]), "ended 0");
+  box.lose("gone");
+  await assert.rejects(
+    why(["cat"]),
+    (thrown) => thrown instanceof HarnessError && thrown.exit === EXIT.sandbox,
+  );
+});

@@ -1,0 +1,66 @@
+import assert from "node:assert/strict";
+import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import test from "node:test";
+import { changed, keptValues, MAX_VALUE, MAX_VALUES } from "../../src/extensions/kept-values.ts";
+import { scratch } from "../fixtures/scratch.ts";
+
+test("what is kept is there for the next, of each workspace and owner apart", async () => {
+  await using place = await scratch();
+  const of = (workspace: string, owner: "user" | "project") =>
+    keptValues({ stateDir: place.path, workspace, owner });
+  assert.deepEqual(of("/a", "user").read(), {});
+  assert.equal(await of("/a", "user").change({ seen: ["x"], n: 1 }), undefined);
+  assert.equal(await of("/a", "project").change({ n: 2 }), undefined);
+  assert.equal(await of("/a", "user").change({ n: null }), undefined);
+  assert.deepEqual(
+    [of("/a", "user").read(), of("/a", "project").read(), of("/b", "user").read()],
+    [{ seen: ["x"] }, { n: 2 }, {}],
+  );
+});
+
+test("two that change it at once both count", async () => {
+  await using place = await scratch();
+  const values = () => keptValues({ stateDir: place.path, workspace: "/a", owner: "user" });
+  await Promise.all(Array.from({ length: 8 }, (_, at) => values().change({ [`n${at}`]: at })));
+  assert.equal(Object.keys(values().read()).length, 8);
+});
+
+test("what is too much changes nothing, and says why", () => {
+  const before = { a: 1 };
+  const many = Object.fromEntries(Array.from({ length: MAX_VALUES }, (_, at) => [`n${at}`, at]));
+  const rows: readonly (readonly [Record<string, unknown>, RegExp])[] = [
+    [{ "a b": 1 }, /no name/],
+    [{ b: "x".repeat(MAX_VALUE) }, /b has more than 4096 bytes/],
+    [many, /more than 64 values/],
+    [Object.fromEntries(Array.from({ length: 12 }, (_, at) => [`n${at}`, "x".repeat(3000)])), /all of them/],
+  ];
+  for (const [changes, why] of rows) {
+    const next = changed(before, changes);
+    assert.ok(typeof next === "string");
+    assert.match(next, why);
+  }
+  assert.deepEqual(changed(before, { ["__proto__"]: 1, a: null }), JSON.parse('{"__proto__": 1}'));
+});
+
+test("a file that is damaged, a link or too long is as if nothing was kept", async () => {
+  await using place = await scratch();
+  const values = keptValues({ stateDir: place.path, workspace: "/a", owner: "user" });
+  await values.change({ n: 1 });
+  const folder = place.at("kept-values");
+  const name = readdirSync(folder).find((file) => file.endsWith(".json")) ?? "";
+  for (const text of ["{", "[1]", `{"a":"${"x".repeat(99_999)}"}`]) {
+    writeFileSync(path.join(folder, name), text);
+    assert.deepEqual(values.read(), {});
+  }
+  assert.equal(await values.change({ n: 2 }), undefined);
+  assert.deepEqual(values.read(), { n: 2 });
+});
+
+test("a state folder that cannot be written keeps nothing, and says why", async () => {
+  await using place = await scratch({ state: "a file" });
+  mkdirSync(place.at("other"));
+  const values = keptValues({ stateDir: place.at("state"), workspace: "/a", owner: "user" });
+  assert.match((await values.change({ n: 1 })) ?? "", /ENOTDIR/);
+  assert.deepEqual(values.read(), {});
+});

@@ -1,0 +1,104 @@
+/** What the documentation shows: its pages, their links, and the command lines of harness on them. */
+import { globSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { repository } from "./plant.ts";
+
+/** Markdown that people read, from the root of the repository; the changelog tells of what was, too. */
+export const pages = (): readonly string[] =>
+  globSync(["*.md", "docs/*.md", "examples/**/*.md"], { cwd: repository })
+    .filter((page) => !page.includes("node_modules"))
+    .toSorted();
+
+export const textOf = (page: string): string => readFileSync(path.join(repository, page), "utf8");
+
+const FENCE = /^( *)(```+|~~~+)(\w*)[^\n]*\n([^]*?)^\1\2 *$/gm;
+
+/** Without its blocks of code, and without code in lines. */
+const prose = (text: string): string => text.replaceAll(FENCE, "").replaceAll(/`[^`\n]*`/g, "`…`");
+
+/** Where links of a page lead that are no addresses of the web. */
+export const linksOf = (text: string): readonly string[] =>
+  [...prose(text).matchAll(/\]\(([^)\s]+)\)/g)]
+    .map(([, target = ""]) => target)
+    .filter((target) => !/^(https?|mailto):/.test(target));
+
+/** The anchors of a page, as forges make them of its headings. */
+export function anchorsOf(text: string): ReadonlySet<string> {
+  const headings = text.replaceAll(FENCE, "").matchAll(/^#+ (.+)$/gm);
+  return new Set(
+    [...headings].map(([, heading = ""]) =>
+      heading
+        .toLowerCase()
+        .replaceAll(/[^\p{L}\p{N} _-]/gu, "")
+        .replaceAll(" ", "-"),
+    ),
+  );
+}
+
+/** A command line of harness: its words, and whether it can be typed as it stands. */
+export interface Shown {
+  readonly page: string;
+  readonly line: string;
+  readonly words: readonly string[];
+  /** A synopsis with choices, or with something left out, has flags that can be looked up, and no more. */
+  readonly whole: boolean;
+}
+
+/** What is printed stands in `text`: flags of commands that it names can be looked up, and no more. */
+const SHELL = new Set(["sh", "bash", "yaml", "text", ""]);
+const PROGRAM = /(^|\/)harness$/;
+
+/** Every command line of harness on a page: in blocks, and as code in a line. */
+export function shownOn(page: string, text: string): readonly Shown[] {
+  const blocks = [...text.matchAll(FENCE)].filter(([, , , language = ""]) => SHELL.has(language));
+  const lines = blocks.flatMap(([, , , language, block = ""]) =>
+    block
+      .replaceAll(/\\\n/g, " ")
+      .split("\n")
+      .map((line) => ({ line, typed: language !== "text" })),
+  );
+  const indented = [...text.replaceAll(FENCE, "").matchAll(/^ {4}(harness .*)$/gm)].map(
+    ([, line = ""]) => line,
+  );
+  const inline = [...text.replaceAll(FENCE, "").matchAll(/`(harness [^`]+)`/g)].map(([, line = ""]) =>
+    line.replaceAll(/\s+/g, " "),
+  );
+  return [
+    ...lines.flatMap(({ line, typed }) => commandsOf(page, line, typed)),
+    ...[...indented, ...inline].flatMap((line) => commandsOf(page, line, false)),
+  ];
+}
+
+const TOKEN =
+  /(?<gap>\s+)|(?<op>&&|\|\||>>?|[|;&()<])|(?<text>(?:'[^']*'|"(?:\\.|[^"\\])*"|\\.|[^\s|;&()<>'"\\])+)|./gsu;
+
+/** The commands of a line of shell, each as its words: enough for lines that are written to be read. */
+function simpleCommands(line: string): readonly (readonly string[])[] {
+  const commands: string[][] = [[]];
+  let file = false;
+  for (const { groups = {} } of line.matchAll(TOKEN)) {
+    const { op, text } = groups;
+    if (text?.startsWith("#") === true) break;
+    if (op === undefined && text === undefined) continue;
+    if (text !== undefined && !file) commands.at(-1)?.push(plain(text));
+    if (op !== undefined && !/[<>]/.test(op)) commands.push([]);
+    file = op !== undefined && /[<>]/.test(op);
+  }
+  return commands;
+}
+
+const plain = (word: string): string =>
+  word.replaceAll(/'([^']*)'|"((?:\\.|[^"\\])*)"|\\(.)/gs, (_, single, double, escaped) =>
+    String(single ?? double ?? escaped),
+  );
+
+function commandsOf(page: string, line: string, block: boolean): readonly Shown[] {
+  const unquoted = line.replaceAll(/'[^']*'|"[^"]*"/g, "").replace(/(^|\s)#.*$/, "");
+  const whole = block && !/[[\]…]|\s\|\s--|\.\.\./.test(unquoted);
+  const bare = (whole ? line : line.replaceAll(/[[\]]/g, " ")).replace(/^\s*(- run:|- |next:|\$)\s+/, "");
+  return simpleCommands(bare).flatMap((words) => {
+    const at = words.findIndex((word) => !/^\w+=/.test(word));
+    const [program = "", ...rest] = words.slice(at);
+    return at !== -1 && PROGRAM.test(program) ? [{ page, line: line.trim(), words: rest, whole }] : [];
+  });
+}

@@ -1,0 +1,37 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { lookedAt, type Planted } from "../../fixtures/looked-at-tree.ts";
+
+/** Beginnings of what the patterns look for, over and over: a pattern that starts anew at each would take for ever. */
+const SEEDS =
+  "( [ { curl |curl x |> |send the api key |<!--|_0x1234 |A|1,|eval(Buffer.from(|$(|base64 -d ||ignore all |style='|rm -rf -|home |sh -c $(|os.fork() |a@|- ".split(
+    "|",
+  );
+const SIZE = 2 ** 16;
+
+test("texts that are made to keep a pattern busy are looked at all the same", async () => {
+  for (const seed of SEEDS.filter((each) => each !== "")) {
+    const text = seed.repeat(Math.ceil(SIZE / seed.length)).slice(0, SIZE);
+    const named = [
+      "a.js",
+      "AGENTS.md",
+      "yarn.lock",
+      "requirements.txt",
+      ".npmrc",
+      "Makefile",
+      "pom.xml",
+      ".gitmodules",
+      "go.mod",
+      "Gemfile.lock",
+      "setup.py",
+    ];
+    const files: Record<string, Planted> = Object.fromEntries(named.map((name) => [name, text]));
+    const looked = await lookedAt({
+      ...files,
+      "pnpm-lock.yaml": `packages:\n${text}`,
+      "package.json": JSON.stringify({ scripts: { postinstall: "node a.js", prepare: text } }),
+    });
+    assert.equal(looked.files, named.length + 2, seed);
+    assert.ok(looked.findings.length < 500, seed);
+  }
+});
