@@ -13,7 +13,7 @@ import { move, type Output, stderr, styleText } from "../render/tty/output.ts";
 import { Keyboard, type Piece, Prompt } from "./terminal-input.ts";
 
 /** What a key says: a reply, or what is to be asked next. */
-type Choice = Reply | "more" | "tell" | "edit";
+export type Choice = Reply | "more" | "tell" | "edit";
 
 /** What is to be shown of a key, and the choice once it is made. */
 interface Step {
@@ -91,30 +91,77 @@ interface QuestionParts {
   /** Nothing else is written until what it gives is called. */
   readonly pause: () => () => void;
   /** The rules that an "always" would write; without it there is none to be shown. */
-  readonly rulesFor?: ((question: Question) => Promise<RulesShown>) | undefined;
+  readonly rulesFor?: Asked["rulesFor"];
   /** Whoever asks can run another command than the one that was asked about. */
   readonly edits?: boolean;
 }
 
-type Asked = Omit<QuestionParts, "pause"> & { readonly question: Question; readonly signal: AbortSignal };
+/** One step of a question: what is shown, and what can be said to it. */
+export interface QuestionStep {
+  /** Empty where everything stands on the screen already. */
+  readonly shown: string;
+  /** The answers in words, and the question itself. */
+  readonly prompt: string;
+  readonly choices: ReadonlyMap<string, Choice>;
+}
+
+/** Where questions are shown and answered. */
+export interface QuestionPlace {
+  /** Its width, height and colours; nothing is written to it here. */
+  readonly output: Output;
+  /** Rows that a page leaves free; what a line of text needs when left out. */
+  readonly beside?: number;
+  /** Only keys that are pressed after the step is on the screen count. */
+  readonly choose: (step: QuestionStep, signal: AbortSignal) => Promise<Choice>;
+  /** A line of words; undefined where it is thrown away. */
+  readonly line: (words: string, initial: string, signal: AbortSignal) => Promise<string | undefined>;
+  readonly tell: (text: string) => void;
+}
+
+/** A question, and where it is asked. */
+export interface Asked {
+  readonly place: QuestionPlace;
+  readonly question: Question;
+  readonly signal: AbortSignal;
+  readonly rulesFor?: ((question: Question) => Promise<RulesShown>) | undefined;
+  readonly edits?: boolean | undefined;
+}
 
 /** Questions on the terminal. Only keys that are pressed after one is on the screen answer it. */
-export function questionsOn({ pause, ...parts }: QuestionParts) {
+export function questionsOn({ pause, rulesFor, edits, ...terminal }: QuestionParts) {
+  const place = placeOn(terminal);
   return async (question: Question, signal: AbortSignal): Promise<Reply> => {
     const resume = pause();
     try {
-      return await replied({ ...parts, question, signal });
+      return await replied({ place, rulesFor, edits, question, signal });
     } finally {
       resume();
     }
   };
 }
 
-async function replied(asked: Asked): Promise<Reply> {
-  const { question, output } = asked;
-  const { pages, whole } = approvalPages(question, output);
-  for (const [at, page] of pages.slice(0, -1).entries()) {
-    const choice = await chosen(asked, page + moreQuestion(at + 1, pages.length, output), MORE);
+/** A yes or a no to something else than a call. */
+export async function saysYes(
+  { pause, ...terminal }: Pick<QuestionParts, "keyboard" | "output" | "pause">,
+  prompt: string,
+): Promise<boolean> {
+  const resume = pause();
+  try {
+    const { signal } = new AbortController();
+    return (await placeOn(terminal).choose({ shown: "", prompt, choices: new Map(YES) }, signal)) === "yes";
+  } finally {
+    resume();
+  }
+}
+
+/** Leads through all pages of it, to a reply. */
+export async function replied(asked: Asked): Promise<Reply> {
+  const { place, question, signal } = asked;
+  const { output } = place;
+  const { pages, whole } = approvalPages(question, output, place.beside);
+  for (const [at, shown] of pages.slice(0, -1).entries()) {
+    const prompt = moreQuestion(at + 1, pages.length, output);
+    const choice = await place.choose({ shown, prompt, choices: MORE }, signal);
     if (choice === "no" || choice === "interrupt") return choice;
   }
   const offers = {
@@ -122,11 +169,11 @@ async function replied(asked: Asked): Promise<Reply> {
     edits: asked.edits === true && question.fixed !== true && editable(question) !== undefined,
     whole,
   };
-  let before = pages.at(-1) ?? "";
+  let shown = pages.at(-1) ?? "";
   for (;;) {
-    const choice = await chosen(asked, before + answersText(offers, output), choicesOf(offers));
-    before = "";
-    const reply = await followed(asked, choice);
+    const step = { shown, prompt: answersText(offers, output), choices: choicesOf(offers) };
+    const reply = await followed(asked, await place.choose(step, signal));
+    shown = "";
     if (reply !== undefined) return reply;
   }
 }
@@ -142,20 +189,21 @@ const MAX_EDITED = 1000;
 
 /** What a choice comes to; undefined where the question is still open. */
 async function followed(asked: Asked, choice: Choice): Promise<Reply | undefined> {
+  const { place, question, signal } = asked;
   switch (choice) {
     case "tell": {
-      const line = await lineOf(asked, "tell the model> ");
+      const line = await place.line("tell the model> ", "", signal);
       if (line === undefined) return undefined;
       return line.trim() === "" ? "no" : { no: line.trim() };
     }
     case "edit": {
-      const command = editable(asked.question) ?? "";
-      const line = await lineOf(asked, "edit> ", command);
+      const command = editable(question) ?? "";
+      const line = await place.line("edit> ", command, signal);
       const isOther = line !== undefined && line.trim() !== "" && line !== command;
       return isOther ? { edited: line } : undefined;
     }
     case "always":
-      return (asked.question.grants ?? []).length > 0 || (await isRuleWanted(asked)) ? "always" : undefined;
+      return (question.grants ?? []).length > 0 || (await isRuleWanted(asked)) ? "always" : undefined;
     case "more":
       return undefined;
     default:
@@ -164,13 +212,13 @@ async function followed(asked: Asked, choice: Choice): Promise<Reply | undefined
 }
 
 /** The rule is on the screen before anything is written. */
-async function isRuleWanted(asked: Asked): Promise<boolean> {
-  const { question, output, rulesFor } = asked;
+async function isRuleWanted({ place, question, rulesFor, signal }: Asked): Promise<boolean> {
+  const { output } = place;
   const shown = await rulesFor?.(question);
   const width = widthOfStream(output);
   if (shown === undefined || shown.kind === "none") {
     const why = shown?.reason ?? "no rules are written here";
-    output.write(
+    place.tell(
       `${wrapped(`No rule can say that: ${why}. s says yes for this session.`, width).join("\n")}\n`,
     );
     return false;
@@ -178,26 +226,42 @@ async function isRuleWanted(asked: Asked): Promise<boolean> {
   const rules = shown.rules.flatMap((rule) => quotedRows(inertJson(rule), width));
   const lines = [...wrapped(`This would be written to ${shown.file}:`, width), ...rules];
   const prompt = `${styleText("bold", "write it, and run the command?", { stream: output })} [y/N] `;
-  return (await chosen(asked, `${lines.join("\n")}\n${prompt}`, new Map(YES))) === "yes";
+  const step = { shown: `${lines.join("\n")}\n`, prompt, choices: new Map(YES) };
+  return (await place.choose(step, signal)) === "yes";
 }
+
+type Terminal = Pick<QuestionParts, "keyboard" | "output">;
 
 /** Nothing that was typed before a question was on the screen answers it. */
-async function chosen(asked: Asked, text: string, choices: ReadonlyMap<string, Choice>): Promise<Choice> {
-  await forgotten(asked);
-  if (asked.signal.aborted) return "no";
-  asked.output.write(text);
-  return answered(asked, new TypedChoice(choices));
-}
+const placeOn = (terminal: Terminal): QuestionPlace => ({
+  output: terminal.output,
+  choose: async ({ shown, prompt, choices }, signal) => {
+    await forgotten(terminal);
+    if (signal.aborted) return "no";
+    terminal.output.write(shown + prompt);
+    return answered(terminal, new TypedChoice(choices), signal);
+  },
+  line: (words, initial, signal) => lineOf(terminal, { words, initial, signal }),
+  tell: (text) => void terminal.output.write(text),
+});
 
-async function forgotten({ keyboard }: Asked): Promise<void> {
+async function forgotten({ keyboard }: Terminal): Promise<void> {
   // What was typed before may still be on its way here; what comes behind the question is never dropped.
   for (let turn = 0; turn < 2; turn += 1) await new Promise((resolve) => setImmediate(resolve));
   keyboard.drop();
 }
 
+interface LineAsked {
+  readonly words: string;
+  readonly initial: string;
+  readonly signal: AbortSignal;
+}
+
 /** Undefined where it is thrown away. */
-async function lineOf(asked: Asked, words: string, initial = ""): Promise<string | undefined> {
-  const { keyboard, output, signal } = asked;
+async function lineOf(
+  { keyboard, output }: Terminal,
+  { words, initial, signal }: LineAsked,
+): Promise<string | undefined> {
   const prompt = new Prompt(keyboard, output, () => [[], ""], words);
   const leave = (): void => prompt.leave();
   signal.addEventListener("abort", leave, { once: true });
@@ -210,7 +274,7 @@ async function lineOf(asked: Asked, words: string, initial = ""): Promise<string
   }
 }
 
-function answered({ keyboard, output, signal }: Asked, answer: TypedChoice): Promise<Choice> {
+function answered({ keyboard, output }: Terminal, answer: TypedChoice, signal: AbortSignal): Promise<Choice> {
   const { promise, resolve } = Promise.withResolvers<Choice>();
   const end = (choice: Choice): void => {
     keyboard.done(take);

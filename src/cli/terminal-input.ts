@@ -3,6 +3,7 @@ import { Readable } from "node:stream";
 import { EXIT, HarnessError } from "../core/errors.ts";
 import { visible } from "../core/visible.ts";
 import { move, type Output, stdout } from "../render/tty/output.ts";
+import type { Line } from "./chat/chat-screen.ts";
 
 /** A piece for the reader; undefined when no more will come. */
 export type Reader = (piece: Piece | undefined) => void;
@@ -188,13 +189,6 @@ function keysOf(text: string): readonly Piece[] {
   }
   return pieces;
 }
-
-type Line =
-  | { readonly kind: "line"; readonly text: string }
-  /** Ctrl-C; `empty` when there was nothing to throw away. */
-  | { readonly kind: "interrupt"; readonly empty: boolean }
-  /** Ctrl-D, or the terminal is gone. */
-  | { readonly kind: "end" };
 
 type Complete = (line: string) => readonly [hits: readonly string[], of: string];
 

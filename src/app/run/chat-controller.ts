@@ -212,6 +212,11 @@ export class ChatController implements AsyncDisposable {
     return true;
   }
 
+  /** Whether a box runs, or is being started. */
+  get hasBox(): boolean {
+    return this.#box.isHeld;
+  }
+
   get busy(): boolean {
     return this.#working !== undefined;
   }

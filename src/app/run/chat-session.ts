@@ -152,6 +152,10 @@ export class ChatBox implements AsyncDisposable {
   readonly now = (): Promise<Box> =>
     this.#held?.box.box() ?? Promise.reject(new HarnessError(EXIT.sandbox, "the chat has no box", REMEDY));
 
+  get isHeld(): boolean {
+    return this.#held !== undefined && !this.#held.box.walls.aborted;
+  }
+
   async close(): Promise<void> {
     const box = this.#held?.box;
     this.#held = undefined;

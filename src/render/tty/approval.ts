@@ -32,9 +32,9 @@ interface ApprovalPages {
 }
 
 /** A question to a person: everything that would run, why it is asked, and what it can do, a screen at a time. */
-export function approvalPages(question: Shown, stream: Output): ApprovalPages {
+export function approvalPages(question: Shown, stream: Output, beside = BESIDE): ApprovalPages {
   const rows = questionRows(question, stream);
-  const height = Math.max(MIN_PAGE, (stream.rows || HEIGHT) - BESIDE);
+  const height = Math.max(MIN_PAGE, (stream.rows || HEIGHT) - beside);
   const whole = rows.length <= MAX_ROWS;
   const kept = whole ? rows : [...rows.slice(0, height - 1), tooLong(rows.length, stream)];
   const pages = Array.from({ length: Math.ceil(kept.length / height) }, (_, at) =>

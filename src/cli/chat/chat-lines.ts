@@ -1,0 +1,128 @@
+import { describeFailure, renderFailure } from "../../app/stderr-messages.ts";
+import type { ChatController } from "../../app/run/chat-controller.ts";
+import { visible } from "../../core/visible.ts";
+import { widthOfStream, wrapped } from "../../render/tty/columns.ts";
+import { isStyled, type Output, styleText } from "../../render/tty/output.ts";
+import { COMMANDS, slashOf } from "../chat-commands.ts";
+import { besides, closing, HandoffNotes, requestsIn } from "../chat-view.ts";
+import type { ChatScreen } from "./chat-screen.ts";
+
+interface ChatParts {
+  readonly chat: ChatController;
+  readonly screen: ChatScreen;
+  readonly output: Output;
+  readonly errors: Output;
+  /** Somebody has ended it from outside. */
+  readonly over: () => boolean;
+}
+
+/** Tables keep their columns as long as there is room for them. */
+function fittedLines(text: string, stream: Output): string {
+  const width = widthOfStream(stream);
+  const fits = (line: string): boolean => line.length < width || isStyled(line);
+  return text
+    .split("\n")
+    .flatMap((line) => (fits(line) ? line : wrapped(line, width - 1)))
+    .join("\n");
+}
+
+/** Line after line of a person, until they leave. */
+export class ChatLines {
+  readonly #parts: ChatParts;
+  /** Ctrl-C at an empty prompt: the first one says how to leave. */
+  #warned = false;
+  /** A request that nothing came of is offered again. */
+  readonly #handed = new HandoffNotes();
+  #initial = "";
+
+  constructor(parts: ChatParts) {
+    this.#parts = parts;
+  }
+
+  async run(): Promise<void> {
+    const { screen, over } = this.#parts;
+    while (!over()) {
+      const line = await screen.line(this.#initial);
+      this.#initial = "";
+      if (line.kind === "end") return;
+      if (line.kind === "interrupt") {
+        if (line.empty && this.#warned) return;
+        if (line.empty) this.#tell("Ctrl-D or exit leaves");
+        this.#warned = line.empty;
+        continue;
+      }
+      this.#warned = false;
+      if ((await this.#take(line.text)) === "leave") return;
+    }
+  }
+
+  async #take(text: string): Promise<"leave" | undefined> {
+    if (text.trim() === "") return undefined;
+    const slash = slashOf(text, COMMANDS);
+    if (slash.kind === "leave") return "leave";
+    if (slash.kind === "command") await this.#command(slash.name, slash.argument);
+    else if (text.trimStart().startsWith("/") && (await this.#added(text))) return undefined;
+    else if (slash.kind === "unknown")
+      this.#tell(
+        `there is no /${visible(slash.name)}${slash.near === undefined ? "; /help lists what there is" : `; did you mean /${slash.near}?`}`,
+      );
+    else await this.#request(text);
+    return undefined;
+  }
+
+  /** What users added goes the way of every request; false where the line names nothing of it. */
+  async #added(text: string): Promise<boolean> {
+    const held: { found?: Awaited<ReturnType<ChatController["expansion"]>> } = {};
+    await this.#orSay(async () => {
+      held.found = await this.#parts.chat.expansion(text);
+    });
+    const { found } = held;
+    if (found === undefined) return true;
+    if (typeof found === "string") {
+      if (found !== "") this.#tell(visible(found));
+      return false;
+    }
+    this.#tell(visible(found.note));
+    await this.#request(found.said, text);
+    return true;
+  }
+
+  async #command(name: string, argument: string): Promise<void> {
+    const { chat, screen, output } = this.#parts;
+    const before = chat.conversation;
+    await this.#orSay(async () => {
+      const command = COMMANDS.find((each) => each.name === name);
+      const text = (await command?.run(chat, argument, output)) ?? "";
+      if (text !== "") output.write(`${fittedLines(text, output)}\n`);
+    });
+    if (chat.conversation !== before && chat.conversation !== undefined)
+      screen.remember(requestsIn(chat.conversation.memory.history.messages));
+  }
+
+  async #request(text: string, typed = text): Promise<void> {
+    const { chat, errors, over } = this.#parts;
+    const count = (): number => chat.conversation?.memory.history.count ?? 0;
+    const before = count();
+    await this.#orSay(async () => {
+      const finished = await chat.request(text);
+      // Told to the last: what was moved away is not found again by whoever was not told.
+      errors.write(besides(finished, errors));
+      if (!over()) errors.write(closing(finished, errors) + this.#handed.lines(finished.handoff, errors));
+    });
+    if (!over()) errors.write("\n");
+    if (count() <= before) this.#initial = typed;
+  }
+
+  /** Nothing that goes wrong with one line ends the chat. */
+  async #orSay(work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
+    } catch (thrown) {
+      if (!this.#parts.over()) renderFailure(describeFailure(thrown, []), false);
+    }
+  }
+
+  #tell(text: string): void {
+    this.#parts.errors.write(`${styleText("dim", text, { stream: this.#parts.errors })}\n`);
+  }
+}

@@ -1,0 +1,78 @@
+import type { LastingRules } from "../../app/run/lasting-rules.ts";
+import { type Reply, settledByMode } from "../../app/prompter.ts";
+import { noteTo } from "../../app/stderr-messages.ts";
+import type { Answer, Approver, Question } from "../../core/ports.ts";
+import { isSameQuestion, type Session, settledIn } from "../../core/session.ts";
+
+export interface Asking {
+  /** Shows the question and waits for the keys of a person. */
+  readonly ask: (question: Question, signal: AbortSignal) => Promise<Reply>;
+  /** A person who interrupts the question ends the request. */
+  readonly cancel: () => void;
+  /** What was said yes to for this session. */
+  readonly settled: () => readonly Question[];
+  /** Writes a yes down that holds for longer than a call. */
+  readonly keep: (question: Question, term: "session" | "always") => Promise<void>;
+}
+
+/** What a yes that holds for longer than a call is written into. */
+export function sessionYes(
+  session: () => Session | undefined,
+  lasting: LastingRules,
+  quiet: boolean,
+): Pick<Asking, "settled" | "keep"> {
+  return {
+    settled: () => settledIn(session()?.records() ?? []),
+    keep: async (question, term) => {
+      session()?.append({ kind: "answered", question, word: term });
+      if (term === "session") return;
+      const written = await lasting.write(question);
+      if (written.kind === "written") noteTo(quiet)(`allowed from now on by ${written.file}`);
+      else noteTo(false)(`no rule was written: ${written.reason}; it is a yes for this session`);
+    },
+  };
+}
+
+export interface Person extends Approver {
+  ask(question: Question, signal: AbortSignal): Promise<Answer>;
+}
+
+/** A person at the terminal, who is asked one thing at a time, and the same thing once where they said so. */
+export function person({ ask, cancel, settled, keep }: Asking): Person {
+  let last: Promise<unknown> = Promise.resolve();
+  const answered = async (question: Question, reply: Reply): Promise<Answer> => {
+    if (typeof reply === "object")
+      return "no" in reply ? { ...NO, word: reply.no } : { ...NO, edited: reply.edited };
+    if (reply === "interrupt") cancel();
+    if (reply === "yes") return YES;
+    if (reply === "no" || reply === "interrupt") return NO;
+    const domains = question.grants ?? [];
+    if (domains.length > 0) return { ...YES, grant: { domains, for: reply } };
+    // What was asked named nothing that could be granted.
+    if (reply === "call") return YES;
+    await keep(question, reply);
+    return YES;
+  };
+  const behind = async (
+    earlier: Promise<unknown>,
+    question: Question,
+    signal: AbortSignal,
+  ): Promise<Answer> => {
+    await earlier.catch(() => undefined);
+    if (signal.aborted) return NO;
+    if (settled().some((each) => isSameQuestion(each, question))) return YES;
+    return answered(question, await ask(question, signal));
+  };
+  return {
+    ask: (question, signal) => {
+      const known = settledByMode(question);
+      if (known !== undefined) return Promise.resolve(known);
+      const answer = behind(last, question, signal);
+      last = answer;
+      return answer;
+    },
+  };
+}
+
+const YES: Answer = { runs: true, by: "person", reason: "" };
+const NO: Answer = { runs: false, by: "person", reason: "" };
