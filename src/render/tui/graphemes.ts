@@ -1,0 +1,74 @@
+import { visible, withoutEmojiParts } from "../../core/visible.ts";
+import { cellsOf, widthOf } from "../tty/columns.ts";
+
+/**
+ * What a person takes for one character, and what it takes on the screen. Parts of an emoji that terminals count in
+ * different ways (selectors, joiners) are left out of what is shown; controls and formats are spelled out.
+ */
+export interface Grapheme {
+  /** UTF-16 offset in the text. */
+  readonly at: number;
+  readonly text: string;
+}
+
+const SEGMENTER = new Intl.Segmenter("en", { granularity: "grapheme" });
+const ASCII = /^[\n\t -~]*$/;
+
+/** In order; of plain text without the cost of the tables of Unicode. */
+export function graphemesOf(text: string): readonly Grapheme[] {
+  if (ASCII.test(text)) return Array.from(text, (character, at) => ({ at, text: character }));
+  return Array.from(SEGMENTER.segment(text), ({ segment, index }) => ({ at: index, text: segment }));
+}
+
+/** The last boundary before `at`, or 0. */
+export const boundaryBefore = (text: string, at: number): number =>
+  at <= 0 ? 0 : (SEGMENTER.segment(text).containing(at - 1)?.index ?? 0);
+
+/** The first boundary behind `at`, or the end. */
+export function boundaryAfter(text: string, at: number): number {
+  const inside = SEGMENTER.segment(text).containing(Math.max(0, at));
+  return inside === undefined ? text.length : inside.index + inside.segment.length;
+}
+
+/** The boundary at or before `at`. */
+export const snapped = (text: string, at: number): number =>
+  at >= text.length ? text.length : boundaryBefore(text, boundaryAfter(text, at));
+
+export interface Shown {
+  readonly text: string;
+  readonly columns: number;
+}
+
+const FLAG = /^\p{Regional_Indicator}{2}$/u;
+const TONED = /^\p{Extended_Pictographic}\p{Emoji_Modifier}$/u;
+const TAB = "    ";
+
+/** One grapheme as it is drawn. */
+export function shownOf(grapheme: string): Shown {
+  if (grapheme === "\t") return { text: TAB, columns: TAB.length };
+  if (grapheme.length === 1 && grapheme >= " " && grapheme <= "~") return { text: grapheme, columns: 1 };
+  const text = withoutEmojiParts(visible(grapheme));
+  if (FLAG.test(text) || TONED.test(text)) return { text, columns: 2 };
+  return { text, columns: widthOf(cellsOf(text)) };
+}
+
+/** The same text in parts of at most `width` columns; combining marks stay with their character. */
+export function partsOf({ text, columns }: Shown, width: number): readonly Shown[] {
+  if (columns <= width) return [{ text, columns }];
+  const parts: { text: string; columns: number }[] = [];
+  for (const { shown, columns: own } of cellsOf(text)) {
+    const last = parts.at(-1);
+    if (last === undefined || last.columns + own > width) parts.push({ text: shown, columns: own });
+    else {
+      last.text += shown;
+      last.columns += own;
+    }
+  }
+  return parts;
+}
+
+/** Columns of a text of one line as it is drawn by these functions. */
+export function columnsIn(text: string): number {
+  if (/^[ -~]*$/.test(text)) return text.length;
+  return graphemesOf(text).reduce((sum, each) => sum + shownOf(each.text).columns, 0);
+}

@@ -1,0 +1,223 @@
+/**
+ * What a terminal in raw mode sends, as keys. Knows xterm's and kitty's ways of telling modifiers, and pastes between the
+ * marks that terminals put around them. What it does not know (replies, mouse, focus) is dropped, never taken for text.
+ */
+export type Key =
+  /** Typed; no control character in it. */
+  | { readonly kind: "text"; readonly text: string }
+  /** However many lines, in one piece; line ends are `\n`. */
+  | { readonly kind: "paste"; readonly text: string }
+  /** Modifiers in the order ctrl, alt, shift before its name: `ctrl+a`, `alt+enter`, `shift+tab`, `left`. */
+  | { readonly kind: "key"; readonly name: string };
+
+const PASTE = "\u001B[200~";
+const PASTED = "\u001B[201~";
+const ESCAPE = "\u001B";
+
+/** A sequence that is longer is none. */
+const MAX_SEQUENCE = 128;
+
+/** A control sequence, whole. The old form of mouse reports has three characters behind it. */
+const CSI = /^\u001B\[(?:M[^]{3}|([<=>?]?[\d;:]*)[ -/]*([@-~]))/;
+/** One that may go on. */
+const OPEN_CSI = /^\u001B\[(?:M[^]{0,2}|[<=>?]?[\d;:]*[ -/]*)$/;
+const SS3 = /^\u001BO([A-Za-z])/;
+/** Replies of the terminal: of colours, of its name, of what it can. */
+const STRING = /^\u001B[\]P_^X][^\u0007\u001B]{0,4096}(?:\u0007|\u001B\\)/;
+const TEXT = /^[^\u0000-\u001F\u007F]+/;
+
+export class TerminalKeys {
+  #held = "";
+  /** Of a paste that has begun; undefined outside of one. */
+  #paste: string[] | undefined;
+
+  push(chunk: string): readonly Key[] {
+    const keys: Key[] = [];
+    let text = this.#held + chunk;
+    this.#held = "";
+    while (text !== "") {
+      if (this.#paste !== undefined) {
+        text = this.#pasted(text, this.#paste, keys);
+        continue;
+      }
+      const { key, length } = firstKey(text);
+      if (length === 0) {
+        this.#held = text;
+        break;
+      }
+      if (key === "paste") this.#paste = [];
+      else if (key !== undefined) keys.push(key);
+      text = text.slice(length);
+    }
+    return keys;
+  }
+
+  /** Whether an escape waits for what may follow it; `flush` soon after nothing came. */
+  get waits(): boolean {
+    return this.#held !== "" && this.#paste === undefined;
+  }
+
+  /** An escape that nothing followed was the key. */
+  flush(): readonly Key[] {
+    if (!this.waits) return [];
+    const held = this.#held;
+    this.#held = "";
+    if (held === ESCAPE) return [{ kind: "key", name: "escape" }];
+    return held.length === 2 ? [{ kind: "key", name: `alt+${held.slice(1)}` }] : [];
+  }
+
+  /** The rest of the text behind the paste; what may be the beginning of its end mark is looked at again. */
+  #pasted(text: string, parts: string[], keys: Key[]): string {
+    const end = text.indexOf(PASTED);
+    if (end === -1) {
+      const open = openEnd(text);
+      parts.push(text.slice(0, text.length - open));
+      this.#held = text.slice(text.length - open);
+      return "";
+    }
+    parts.push(text.slice(0, end));
+    keys.push({ kind: "paste", text: parts.join("").replaceAll(/\r\n?/g, "\n") });
+    this.#paste = undefined;
+    return text.slice(end + PASTED.length);
+  }
+}
+
+function openEnd(text: string): number {
+  for (let length = PASTED.length - 1; length > 0; length -= 1)
+    if (text.endsWith(PASTED.slice(0, length))) return length;
+  return 0;
+}
+
+interface First {
+  /** None for what is dropped. */
+  readonly key: Key | "paste" | undefined;
+  /** Of the text that it takes; 0: more must come. */
+  readonly length: number;
+}
+
+function firstKey(text: string): First {
+  const typed = TEXT.exec(text)?.[0];
+  if (typed !== undefined) return { key: { kind: "text", text: typed }, length: typed.length };
+  if (text[0] !== ESCAPE) return { key: named(controlName(text)), length: text.startsWith("\r\n") ? 2 : 1 };
+  if (text.startsWith(PASTE)) return { key: "paste", length: PASTE.length };
+  return escaped(text);
+}
+
+const named = (name: string | undefined): Key | undefined =>
+  name === undefined ? undefined : { kind: "key", name };
+
+function escaped(text: string): First {
+  if (text === ESCAPE) return { key: undefined, length: 0 };
+  const csi = CSI.exec(text);
+  if (csi !== null) return { key: csiKey(csi[1] ?? "", csi[2] ?? ""), length: csi[0].length };
+  if (text.length < MAX_SEQUENCE && (OPEN_CSI.test(text) || text === `${ESCAPE}O`))
+    return { key: undefined, length: 0 };
+  const ss3 = SS3.exec(text);
+  if (ss3 !== null) return { key: named(FINAL[ss3[1] ?? ""]), length: ss3[0].length };
+  const reply = STRING.exec(text)?.[0];
+  if (reply !== undefined) return { key: undefined, length: reply.length };
+  return text[1] === ESCAPE ? { key: named("escape"), length: 1 } : withAlt(text.slice(1));
+}
+
+/** Alt puts an escape before what it is held with. */
+function withAlt(text: string): First {
+  const character = String.fromCodePoint(text.codePointAt(0) ?? 0);
+  const name = controlName(character) ?? (character === " " ? "space" : character.toLowerCase());
+  const alt = name.startsWith("ctrl+") ? `ctrl+alt+${name.slice(5)}` : `alt+${name}`;
+  return { key: named(alt), length: 1 + character.length };
+}
+
+const CONTROLS: Readonly<Record<string, string>> = {
+  "\r": "enter",
+  "\t": "tab",
+  "\b": "backspace",
+  "\u007F": "backspace",
+  "\u0000": "ctrl+space",
+  "\u001C": "ctrl+\\",
+  "\u001D": "ctrl+]",
+  "\u001E": "ctrl+^",
+  "\u001F": "ctrl+_",
+};
+
+function controlName(text: string): string | undefined {
+  const character = text[0] ?? "";
+  const known = CONTROLS[character];
+  if (known !== undefined) return known;
+  return character < " " ? `ctrl+${String.fromCodePoint((text.codePointAt(0) ?? 0) + 0x60)}` : undefined;
+}
+
+const FINAL: Readonly<Record<string, string>> = {
+  A: "up",
+  B: "down",
+  C: "right",
+  D: "left",
+  H: "home",
+  F: "end",
+  M: "enter",
+  Z: "shift+tab",
+};
+
+const NUMBERED: Readonly<Record<string, string>> = {
+  1: "home",
+  3: "delete",
+  4: "end",
+  5: "pageup",
+  6: "pagedown",
+  7: "home",
+  8: "end",
+};
+
+const CODED: Readonly<Record<number, string>> = {
+  8: "backspace",
+  9: "tab",
+  13: "enter",
+  27: "escape",
+  32: "space",
+  127: "backspace",
+  57414: "enter",
+  57417: "left",
+  57418: "right",
+  57419: "up",
+  57420: "down",
+  57423: "home",
+  57424: "end",
+  57426: "delete",
+};
+
+function csiKey(parameters: string, final: string): Key | undefined {
+  if (/^[<=>?]/.test(parameters)) return undefined;
+  const [first = "", second = "", third = ""] = parameters.split(";");
+  const [modifier = "1", event = "1"] = second.split(":");
+  if (event === "3") return undefined;
+  const held = modifiersOf(Number(modifier || 1));
+  if (final === "u") return coded(Number(first.split(":")[0]), held);
+  if (final === "~" && first === "27") return coded(Number(third), held);
+  const name = final === "~" ? NUMBERED[first] : FINAL[final];
+  return named(name === undefined ? undefined : withModifiers(name, held));
+}
+
+interface Modifiers {
+  readonly ctrl?: boolean;
+  readonly alt?: boolean;
+  readonly shift?: boolean;
+}
+
+/** As terminals count them: one more than the sum of shift 1, alt 2, ctrl 4; meta counts as alt. */
+function modifiersOf(told: number): Modifiers {
+  const bits = told - 1;
+  return { shift: (bits & 1) !== 0, alt: (bits & 0b10_0010) !== 0, ctrl: (bits & 4) !== 0 };
+}
+
+/** By its code point. A character that is held with Shift alone was typed. */
+function coded(code: number, held: Modifiers): Key | undefined {
+  const known = CODED[code];
+  if (known !== undefined) return named(withModifiers(known, held));
+  if (!(code > 0x20 && code < 0xd800)) return undefined;
+  const character = String.fromCodePoint(code);
+  if (held.ctrl === true || held.alt === true)
+    return named(withModifiers(character.toLowerCase(), { ...held, shift: false }));
+  return { kind: "text", text: held.shift === true ? character.toUpperCase() : character };
+}
+
+const withModifiers = (name: string, { ctrl = false, alt = false, shift = false }: Modifiers): string =>
+  `${ctrl ? "ctrl+" : ""}${alt ? "alt+" : ""}${shift ? "shift+" : ""}${name}`;
