@@ -4,82 +4,129 @@ import type { SlashCommands } from "../app/extensions/slash-commands.ts";
 import type { Output } from "../render/tty/output.ts";
 import type { ChatController } from "../app/run/chat-controller.ts";
 
-/** What a slash command does; it gives what is to be shown. */
-interface SlashCommand extends SlashName {
-  readonly run: (chat: ChatController, argument: string, screen: Output) => Promise<string> | string;
+/** What a command of the chat is given. It knows nothing of who shows what it gives, or of how a person is asked. */
+export interface SlashCall {
+  readonly chat: ChatController;
+  /** What stands behind its name. */
+  readonly argument: string;
+  /** For whose width and colours texts are made; commands do not write to it. */
+  readonly output: Output;
+  /** Shown at once: what a question is about, or what it does while it takes long. */
+  readonly show: (text: string) => void;
+  /** No, unless a person says yes. */
+  readonly confirm: (question: string) => Promise<boolean>;
 }
 
-/** Those that need more than a few lines are loaded when they are typed. */
+/** What a slash command does; it gives what is to be shown. */
+export interface SlashCommand extends SlashName {
+  readonly run: (call: SlashCall) => Promise<string> | string;
+}
+
+/** They are loaded when they are typed. */
+const conversation = () => import("./slash-conversation.ts");
+const settings = () => import("./slash-settings.ts");
+
 export const COMMANDS: readonly SlashCommand[] = [
-  { name: "help", says: "this list", run: async (chat) => help(await chat.commands()) },
+  { name: "help", takes: "NAME", says: "this list, or what one of them does", run: help },
+  {
+    name: "new",
+    says: "begin a fresh session; this one is kept",
+    run: async (call) => (await conversation()).begin(call),
+  },
   {
     name: "clear",
     says: "forget the conversation",
-    run: async (chat) => (await import("./chat-command-actions.ts")).clear(chat),
+    run: async (call) => (await conversation()).clear(call),
   },
   {
     name: "compact",
     says: "summarise its older part",
-    run: async (chat) => (await import("./chat-command-actions.ts")).compact(chat),
+    run: async (call) => (await conversation()).compact(call),
   },
   {
     name: "undo",
     says: "take back the last message and its answer",
-    run: async (chat) => (await import("./chat-command-actions.ts")).undo(chat),
+    run: async (call) => (await conversation()).undo(call),
   },
   {
     name: "model",
     takes: "NAME",
     says: "show the model, or ask another one",
-    run: async (chat, argument) => (await import("./chat-command-actions.ts")).model(chat, argument),
+    run: async (call) => (await settings()).model(call),
   },
   {
     name: "mode",
     takes: "MODE",
     says: "show what the box may touch, or change it",
-    run: async (chat, argument) => (await import("./chat-command-actions.ts")).mode(chat, argument),
+    run: async (call) => (await settings()).mode(call),
   },
   {
     name: "grant",
     takes: "NAME",
     says: "show what the box may reach, or add to it (always NAME: for later, too)",
-    run: async (chat, argument) => (await import("./chat-command-actions.ts")).grant(chat, argument),
+    run: async (call) => (await settings()).grant(call),
   },
   {
     name: "web",
     says: "whether pages are read and searched for, and where",
-    run: async (chat) => (await import("./chat-command-actions.ts")).web(chat),
+    run: async (call) => (await settings()).web(call),
   },
   {
     name: "tools",
     says: "what the model can call",
-    run: async (chat, _, screen) => (await import("./chat-command-actions.ts")).tools(chat, screen),
+    run: async (call) => (await settings()).tools(call),
   },
   {
     name: "cost",
     says: "tokens, cost, and how full the window is",
-    run: async (chat) => (await import("./chat-command-actions.ts")).cost(chat),
+    run: async (call) => (await conversation()).cost(call),
   },
   {
     name: "sessions",
     says: "the last ones of this folder",
-    run: async (chat, _, screen) => (await import("./chat-command-actions.ts")).sessions(chat, screen),
+    run: async (call) => (await conversation()).sessions(call),
   },
   {
     name: "resume",
     takes: "ID",
     says: "go on with an earlier one",
-    run: async (chat, argument, screen) =>
-      (await import("./chat-command-actions.ts")).resume(chat, argument, screen),
+    run: async (call) => (await conversation()).resume(call),
   },
 ];
 
+/** What is shown for a command of the chat: `?` behind its name has it described. */
+export async function answerTo(name: string, call: SlashCall): Promise<string> {
+  const command = COMMANDS.find((each) => each.name === name);
+  if (command === undefined) return "";
+  return call.argument === "?" ? described(command) : command.run(call);
+}
+
+const typedAs = ({ name, takes = "" }: SlashName): string => `/${name} ${takes}`.trim();
+
+const described = (command: SlashName): string =>
+  [`${typedAs(command)}   ${command.says}`, ...(command.more ?? [])].join("\n");
+
+async function help({ chat, argument }: SlashCall): Promise<string> {
+  const commands = await chat.commands();
+  if (argument === "") return allOf(commands);
+  const wanted = argument.replace(/^\//, "").toLowerCase();
+  const own = COMMANDS.find(({ name }) => name === wanted);
+  if (own !== undefined) return described(own);
+  if (LEAVING.test(wanted)) return "/exit   leave (also: /quit, exit, Ctrl-D)";
+  const added = commands.all.find(({ name }) => name.toLowerCase() === wanted);
+  if (added !== undefined) return visibleLine(`/${added.name} ${added.hint}   ${added.description}`);
+  const near = nearest(wanted, [...COMMANDS.map(({ name }) => name), "exit"]);
+  return visibleLine(
+    `There is no /${wanted}${near === undefined ? "; /help lists what there is" : `; did you mean /${near}?`}`,
+  );
+}
+
 const COLUMN = 16;
 
-function help({ all, untrusted }: SlashCommands): string {
+function allOf({ all, untrusted }: SlashCommands): string {
   const rows = [
-    ...COMMANDS.map(({ name, takes = "", says }) => [`/${name} ${takes}`.trim(), says] as const),
-    ["/quit", "leave (also: exit, Ctrl-D)"] as const,
+    ...COMMANDS.map((each) => [typedAs(each), each.says] as const),
+    ["/exit", "leave (also: /quit, exit, Ctrl-D)"] as const,
   ];
   const added = all.map(({ name, hint, description, origin }) => {
     const typed = visibleLine(`/${name} ${hint}`.trim());
@@ -93,7 +140,7 @@ function help({ all, untrusted }: SlashCommands): string {
     ...added.map(([name, says]) => `${name.padEnd(COLUMN - 2)}  ${says}`),
     ...(waiting === "" ? [] : ["", `The project has ${waiting} that are not trusted: harness trust`]),
     "",
-    "A backslash at the end goes on in the next line.",
+    "/NAME ? says more of one. A backslash at the end goes on in the next line.",
     "Ctrl-C cancels what is going on.",
   ].join("\n");
 }
@@ -113,6 +160,8 @@ export interface SlashName {
   /** Of its argument; none when left out. */
   readonly takes?: string;
   readonly says: string;
+  /** Lines that `?` shows beside it. */
+  readonly more?: readonly string[];
 }
 
 type Slash =

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { ChatController } from "../../src/app/run/chat-controller.ts";
-import { grant } from "../../src/cli/chat-command-actions.ts";
+import { grant as grantCommand } from "../../src/cli/slash-settings.ts";
+
+const grant = (chat: ChatController, argument: string) => grantCommand({ chat, argument });
 
 /** What a chat was told to change, and to keep. */
 function chatWith(allow_domains: readonly string[]) {

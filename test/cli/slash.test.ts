@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { COMMANDS, completed, slashOf } from "../../src/cli/chat-commands.ts";
+import { answerTo, COMMANDS, completed, type SlashCall, slashOf } from "../../src/cli/chat-commands.ts";
 const of = (line: string) => slashOf(line, COMMANDS);
 
 test("quit and exit leave, in any case and with a slash", () => {
@@ -41,6 +41,7 @@ test("every command of the list has words for its line of help", () => {
     "help",
     "mode",
     "model",
+    "new",
     "resume",
     "sessions",
     "tools",
@@ -48,4 +49,22 @@ test("every command of the list has words for its line of help", () => {
     "web",
   ]);
   for (const { says } of COMMANDS) assert.notEqual(says, "");
+});
+
+const never = (): never => assert.fail("it is only described");
+const called = (name: string, argument: string): Promise<string> => {
+  const chat = { commands: () => Promise.resolve({ all: [], untrusted: [], note: "" }) };
+  return answerTo(name, { chat, argument, show: never, confirm: never } as unknown as SlashCall);
+};
+
+test("a question mark behind a command, or its name behind /help, has it described and not run", async () => {
+  for (const { name, says } of COMMANDS) {
+    const text = await called(name, "?");
+    assert.ok(text.startsWith(`/${name}`) && text.includes(says), text);
+    assert.equal(await called("help", name), text);
+    assert.equal(await called("help", `/${name}`), text);
+  }
+  assert.match(await called("help", "exit"), /^\/exit {3}leave/);
+  assert.match(await called("help", "compakt"), /did you mean \/compact\?/);
+  assert.match(await called("help", ""), /\n\/exit +leave/);
 });

@@ -1,10 +1,10 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { web } from "../../src/cli/chat-command-actions.ts";
+import { web } from "../../src/cli/slash-settings.ts";
 import { DEFAULTS, type Settings } from "../../src/config/settings-schema.ts";
 
 const said = (on: Settings["web"], allow_domains: string[] = []): readonly string[] =>
-  web({ settings: { ...DEFAULTS, web: on, allow_domains } }).split("\n");
+  web({ chat: { settings: { ...DEFAULTS, web: on, allow_domains } } }).split("\n");
 
 test("/web says what is on, where, and what would turn it on", () => {
   const off = said({ fetch: false, search: null });

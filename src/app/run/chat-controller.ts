@@ -177,6 +177,12 @@ export class ChatController implements AsyncDisposable {
     return this.#conversation;
   }
 
+  /** The next request begins a session of its own, with a box of its own. */
+  async begin(): Promise<void> {
+    await this.#box.close();
+    this.#conversation = undefined;
+  }
+
   /** One request to its end; the first begins a session. */
   async request(text: string): Promise<Finished> {
     if (this.#conversation !== undefined) await this.#tellNewSkills();

@@ -3,7 +3,7 @@ import type { ChatController } from "../../app/run/chat-controller.ts";
 import { visible } from "../../core/visible.ts";
 import { widthOfStream, wrapped } from "../../render/tty/columns.ts";
 import { isStyled, type Output, styleText } from "../../render/tty/output.ts";
-import { COMMANDS, slashOf } from "../chat-commands.ts";
+import { answerTo, COMMANDS, slashOf } from "../chat-commands.ts";
 import { besides, closing, HandoffNotes, requestsIn } from "../chat-view.ts";
 import type { ChatScreen } from "./chat-screen.ts";
 
@@ -91,9 +91,9 @@ export class ChatLines {
     const { chat, screen, output } = this.#parts;
     const before = chat.conversation;
     await this.#orSay(async () => {
-      const command = COMMANDS.find((each) => each.name === name);
-      const text = (await command?.run(chat, argument, output)) ?? "";
-      if (text !== "") output.write(`${fittedLines(text, output)}\n`);
+      const show = (text: string): void => void output.write(`${fittedLines(text, output)}\n`);
+      const text = await answerTo(name, { chat, argument, output, show, confirm: screen.confirm });
+      if (text !== "") show(text);
     });
     if (chat.conversation !== before && chat.conversation !== undefined)
       screen.remember(requestsIn(chat.conversation.memory.history.messages));

@@ -1,0 +1,109 @@
+import type { ChatController } from "../app/run/chat-controller.ts";
+import { readLayer } from "../config/config-layers.ts";
+import { type Mode, MODES } from "../core/decision.ts";
+import { nearest } from "../core/spelling.ts";
+import { visible } from "../core/visible.ts";
+import { widthOfStream, wrapped } from "../render/tty/columns.ts";
+import type { SlashCall } from "./chat-commands.ts";
+
+/** How long a server may take to say what it has. */
+const PATIENCE_MS = 5000;
+
+export async function model({ chat, argument: name }: SlashCall): Promise<string> {
+  const signal = AbortSignal.timeout(PATIENCE_MS);
+  const { chat_model: now, provider } = chat.settings;
+  const client = await chat.model();
+  const { models, reason } = await client.list(signal);
+  const served = models === null ? `The server gives no list: ${reason}` : listOf(models);
+  if (name === "") return visible(`${now} (${provider})\n${served}`);
+  if (models !== null && !models.some((each) => each === name || each === `${name}:latest`)) {
+    const near = nearest(name, models);
+    const meant = near === undefined ? served : `Did you mean ${near}?`;
+    return visible(`${client.server} has no model ${name}. ${meant}`);
+  }
+  await chat.change({ chat_model: name });
+  const { context, tools } = await (await chat.model()).capabilities(name, signal);
+  const calls = tools ? "calls tools natively" : "calls tools in its text";
+  return visible(`From now on ${name} is asked: a window of ${figure(context)} tokens, ${calls}.`);
+}
+
+const MAX_MODELS = 20;
+
+function listOf(models: readonly string[]): string {
+  const more = models.length - MAX_MODELS;
+  const rest = more > 0 ? ` and ${more} more` : "";
+  return models.length === 0
+    ? "The server has none."
+    : `There are: ${models.slice(0, MAX_MODELS).join(", ")}${rest}`;
+}
+
+const isMode = (text: string): text is Mode => MODES.some((each) => each === text);
+
+export async function mode({ chat, argument: name }: SlashCall): Promise<string> {
+  const now = chat.settings.mode;
+  if (name === "") return `${now}   (others: ${MODES.filter((each) => each !== now).join(", ")})`;
+  if (!isMode(name)) return `There is no mode ${visible(name)}; there are: ${MODES.join(", ")}`;
+  if (name === now) return `The mode is ${now} already.`;
+  await chat.change({ mode: name });
+  return `The mode is ${name} now. The next request that needs a box gets a new one.`;
+}
+
+/** For this chat, and with `always` for those that come. */
+export async function grant({ chat, argument }: Pick<SlashCall, "chat" | "argument">): Promise<string> {
+  const { allow_domains: now } = chat.settings;
+  if (argument === "")
+    return now.length === 0 ? "Nothing is granted: the box has no network." : now.join(", ");
+  const words = argument.split(/\s+/);
+  const lasts = words[0] === "always";
+  const { allow_domains: more = [] } = readLayer(
+    { allow_domains: lasts ? words.slice(1) : words },
+    () => "/grant",
+  );
+  if (more.length === 0)
+    return "Say what: a host such as example.org:443, or npm, pip, cargo, go, maven, apt, git.";
+  await chat.change({ allow_domains: [...new Set([...now, ...more])] });
+  const file = lasts ? await chat.keep(more) : "";
+  const where = file === "" ? "For this chat" : `From now on (${file})`;
+  return visible(
+    `${where} the box may reach ${more.join(", ")}. The next request that needs a box gets a new one.`,
+  );
+}
+
+/** What is on; it is changed in the user's settings, and counts for chats that begin then. */
+export function web({ chat: { settings } }: { readonly chat: Pick<ChatController, "settings"> }): string {
+  const { web: on, allow_domains: granted } = settings;
+  const place = on.search?.url === undefined ? "" : ` at ${on.search.url}`;
+  const hosts = granted.length === 0 ? "no host is granted yet" : `granted: ${granted.join(", ")}`;
+  return visible(
+    [
+      `web_fetch: ${on.fetch ? `on; ${hosts}` : "off"}`,
+      `web_search: ${on.search === null ? "off" : `${on.search.provider}${place}`}`,
+      ...(on.fetch && on.search !== null
+        ? []
+        : [
+            `To turn them on: harness config set web '{"fetch": true, "search": {"provider": "exa"}}' (docs/web.md)`,
+          ]),
+    ].join("\n"),
+  );
+}
+
+export function tools({ chat: { conversation }, output }: SlashCall): string {
+  const offered = conversation?.state.tools ?? [];
+  if (offered.length === 0) return "None is offered yet: they are there with the first request.";
+  const column = Math.max(...offered.map(({ name }) => name.length)) + 2;
+  const space = Math.max(MIN_WIDTH, widthOfStream(output) - column - 2);
+  return offered
+    .map(({ name, description }) => `${name.padEnd(column)}${inOneLine(firstSentence(description), space)}`)
+    .join("\n");
+}
+
+const MIN_WIDTH = 20;
+
+function inOneLine(text: string, width: number): string {
+  const [first = "", ...rest] = wrapped(text, width);
+  return rest.length === 0 ? first : `${first} …`;
+}
+
+const firstSentence = (text: string): string => /^.*?[.:](?=\s|$)/s.exec(text)?.[0].slice(0, -1) ?? text;
+
+const figure = (count: number): string => count.toLocaleString("en-US");
