@@ -332,11 +332,12 @@ const PROGRAM_WORDS = table(
     }),
     ssh: z.strictObject({ runs: words, connection: words }),
     systemctl: z.strictObject({ reports: words, power: words }),
+    checks: z.strictObject({ scripts: words, targets: words, programs: words }),
     packages: z.strictObject({ npm: words, pip: words, cargo: words, go: words, files: words }),
     maven: z.strictObject({ flags: words, values: words, properties: words }),
     python: z.strictObject({ "reaching modules": words }),
   }),
-  ({ git, ssh, systemctl, packages, maven, python }, file) => {
+  ({ git, python, ...others }, file) => {
     const list = "readonly string[]";
     const type = `{
   readonly git: {
@@ -345,6 +346,7 @@ const PROGRAM_WORDS = table(
   };
   readonly ssh: { readonly runs: ${list}; readonly connection: ${list} };
   readonly systemctl: { readonly reports: ${list}; readonly power: ${list} };
+  readonly checks: Readonly<Record<"scripts" | "targets" | "programs", ${list}>>;
   readonly packages: Readonly<Record<"npm" | "pip" | "cargo" | "go" | "files", ${list}>>;
   readonly maven: { readonly flags: ${list}; readonly values: ${list}; readonly properties: ${list} };
   readonly python: { readonly reachingModules: ${list} };
@@ -356,14 +358,7 @@ const PROGRAM_WORDS = table(
       shown: git.shown,
       harmlessValues: git["harmless values"],
     };
-    const value = {
-      git: settings,
-      ssh,
-      systemctl,
-      packages,
-      maven,
-      python: { reachingModules: python["reaching modules"] },
-    };
+    const value = { ...others, git: settings, python: { reachingModules: python["reaching modules"] } };
     return {
       exports: { PROGRAM_WORDS: [type, value] },
       examples: casesOf("PROGRAM_WORDS", `${file}: git`, "git", git.examples),

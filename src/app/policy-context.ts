@@ -1,4 +1,4 @@
-import { readlinkSync, realpathSync } from "node:fs";
+import { lstatSync, readlinkSync, realpathSync } from "node:fs";
 import path from "node:path";
 import type { Judge } from "../agent/action-judge.ts";
 import type { Settings } from "../config/settings-schema.ts";
@@ -6,6 +6,7 @@ import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { readRegularHead } from "../platform/safe-files.ts";
 import type { CommandContext } from "../policy/decide.ts";
 import { type IgnoreRules, MAX_RULES_LENGTH, readIgnore } from "../policy/paths/ignore-rules.ts";
+import { isInside } from "../policy/paths/normal-path.ts";
 import type { Host } from "./host.ts";
 import { repositoryAround } from "./repository-around.ts";
 import { projectText } from "./project-trust.ts";
@@ -43,7 +44,14 @@ export function lazyJudge(
     const [{ judgeIn }, policy] = await (loaded.parts ??= judgeParts(host, workspace));
     const by = granted();
     if (loaded.judge === undefined || loaded.by !== by)
-      loaded.judge = judgeIn({ ...policy, mode, granted: by, denied, links: linkFacts });
+      loaded.judge = judgeIn({
+        ...policy,
+        mode,
+        granted: by,
+        denied,
+        links: linkFacts,
+        installed: installedBelow(policy.workspace),
+      });
     loaded.by = by;
     return loaded.judge;
   };
@@ -96,6 +104,19 @@ async function listIn(folder: string): Promise<IgnoreRules | undefined> {
       thrown,
     );
   }
+}
+
+/** Packages of the workspace alone: what lies above it is not in the box. */
+function installedBelow(workspace: string): NonNullable<CommandContext["installed"]> {
+  return (name, folder) => {
+    if (!/^[\w@][\w.-]*$/.test(name)) return false;
+    for (let at = path.resolve(folder); isInside(workspace, at); at = path.dirname(at)) {
+      if (lstatSync(path.join(at, "node_modules/.bin", name), { throwIfNoEntry: false }) !== undefined)
+        return true;
+      if (at === path.dirname(at)) return false;
+    }
+    return false;
+  };
 }
 
 /** As many as Linux follows in one path. */

@@ -40,6 +40,8 @@ export interface CommandContext {
   readonly granted?: readonly string[];
   /** Hosts that it may not, whatever is granted. */
   readonly denied?: readonly string[];
+  /** Whether a program of its packages lies in `node_modules` of this folder or above it; nobody looks where left out. */
+  readonly installed?: (name: string, folder: string) => boolean;
 }
 
 export interface CommandDecision extends Decision {
@@ -133,11 +135,12 @@ export class CommandPolicy {
 
   private walked(
     { tree, doubts }: ShellText,
-    { workspace, home, folder = workspace }: Omit<CommandContext, "mode">,
+    { workspace, home, folder = workspace, installed = nowhere }: Omit<CommandContext, "mode">,
     assumes: boolean,
   ): Looked & { readonly assumable: boolean } {
     const assumptions = assumes ? new Assumptions(tree, workspace) : null;
-    const walk = new EffectWalk({ models: this.models, home, workspace, assumptions, readShell: readInner });
+    const { models } = this;
+    const walk = new EffectWalk({ models, home, workspace, installed, assumptions, readShell: readInner });
     walk.node(tree, { folders: [folder], variables: new Map(), functions: new Set() }, "nothing");
     const { calls, effects, assumable, strays } = walk;
     return {
@@ -148,6 +151,8 @@ export class CommandPolicy {
     };
   }
 }
+
+const nowhere = (): boolean => false;
 
 type Holds = (ruling: Ruling) => boolean;
 

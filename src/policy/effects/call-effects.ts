@@ -110,9 +110,11 @@ function surroundings(folder: Place, at: CallAt): Surroundings {
     folder,
     home: at.walk.world.home,
     input: at.input,
+    nested: at.walk.nested,
     place: placeOf,
     tame: (name, value, folder) =>
       isTame(name, value, { folders: [folder], workspace: at.walk.world.workspace }),
+    installed: (name, folder) => folder !== null && at.walk.world.installed(name, folder),
     command: ([first, ...rest], { folder, input }) =>
       first === undefined ? [] : nested([first, ...rest], { ...inside(at, folder), input }),
     shell: (text, { folder, input }) =>

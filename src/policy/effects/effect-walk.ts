@@ -41,6 +41,8 @@ export class EffectWalk implements Walk {
   assumable = false;
   private call = -1;
   private depth = 0;
+  /** Commands around the one that is judged now, itself among them. */
+  private around = 0;
   private passed = 0;
   private full = false;
   private blind = false;
@@ -68,14 +70,21 @@ export class EffectWalk implements Walk {
     return this.calls.length >= MAX_COMMANDS;
   }
 
+  /** What is judged now is started by another command, or is a part of one. */
+  get nested(): boolean {
+    return this.depth > 0 || this.around > 1;
+  }
+
   /** Attributes the effects that `work` finds to this command. */
   within<T>(called: Called, work: () => T): T {
     const outer = this.call;
     this.passed += called.words.length;
     this.call = this.calls.push(called) - 1;
+    this.around += 1;
     try {
       return work();
     } finally {
+      this.around -= 1;
       this.call = outer;
     }
   }

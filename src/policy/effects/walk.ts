@@ -10,6 +10,8 @@ export interface World {
   readonly models: Models;
   readonly home: string;
   readonly workspace: string;
+  /** Whether a program of the packages lies in `node_modules` of this folder or of one above it in the workspace. */
+  installed(name: string, folder: string): boolean;
   /** Source of assumed values for the containment walk; null in the deciding walk. */
   readonly assumptions: Assumptions | null;
   /** Reads a shell text that stands inside the judged one. */
@@ -40,6 +42,7 @@ export interface Walk {
   add(found: Found, by: string, span: Span): void;
   doubt(doubt: Doubt, what: string, span: Span, inside?: boolean): void;
   went(folders: Scope["folders"]): void;
+  readonly nested: boolean;
   within<T>(called: Called, work: () => T): T;
   node(node: Node, scope: Scope, input: Use["input"]): Scope;
   apart(body: Node, scope: Scope, input?: Use["input"]): "unknown" | "network";

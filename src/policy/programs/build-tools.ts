@@ -55,10 +55,16 @@ const PLAIN = /^(?!SHELL=|MAKEFLAGS=|MAKEFILES=|\.)[A-Za-z_][\w-]*[:?+]?=[\w./:,
 const isOdd = (arg: Arg): boolean =>
   arg.kind !== "literal" || (arg.value.includes("=") && !PLAIN.test(arg.value));
 
+const CHECK_TARGETS: ReadonlySet<string> = new Set(PROGRAM_WORDS.checks.targets);
+
+/** Only what checks the project, by its name, and nothing that is set for it. */
+const areChecks = ({ operands }: Use): boolean =>
+  operands.length > 0 && operands.every(({ kind, value }) => kind === "literal" && CHECK_TARGETS.has(value));
+
 /** Rules run their commands, and some run already when the rules are read. */
 function targets(use: Use): readonly Found[] {
   return [
-    fixedEffect("project", use.folder, use.program),
+    fixedEffect(areChecks(use) ? "check" : "project", use.folder, use.program),
     ...use.operands.filter(isOdd).map((arg) => use.doubt("operand.unknown", arg)),
   ];
 }

@@ -1,5 +1,6 @@
 import { codeElsewhere, fixedEffect, handsOn, roleEffects, word } from "./argument-roles.ts";
-import type { Found, GivenOption, Use, Reader } from "./program-model.ts";
+import { PROGRAM_WORDS } from "../program-words.generated.ts";
+import type { Arg, Found, GivenOption, Use, Reader } from "./program-model.ts";
 import { programEffects } from "./python-programs.ts";
 import { inlineEffects } from "./shell-builtins.ts";
 
@@ -15,7 +16,11 @@ const scripts = ({ options, folder, program }: Use): readonly Found[] =>
   options
     .filter(({ name }) => name === "--run")
     .map(({ value }) =>
-      fixedEffect(value?.kind === "literal" && value.value === "test" ? "check" : "project", folder, program),
+      fixedEffect(
+        value?.kind === "literal" && CHECK_SCRIPTS.has(value.value) ? "check" : "project",
+        folder,
+        program,
+      ),
     );
 
 /** The row that judges arguments passed on to a package's tests. */
@@ -80,21 +85,34 @@ function changesPackage(use: Use): readonly Found[] {
   return [{ kind: "write", path: use.folder }];
 }
 
+const CHECK_PROGRAMS: ReadonlySet<string> = new Set(PROGRAM_WORDS.checks.programs);
+
 /** A package that is not installed is fetched, unless an option before it forbids that. */
 function runsPackage(use: Use): readonly Found[] {
   const [first, second] = use.args;
+  if (first?.kind === "literal" && use.installed(first.value)) return runsInstalled(first, use);
   const stays = use.program === "npx" && first?.kind === "literal" && /^--no(?:-install)?$/.test(first.value);
   const named = second?.kind === "literal" && /^[\w@][\w@./-]*$/.test(second.value);
   const effects = stays && named ? (["project"] as const) : (["install", "project"] as const);
   return [...effects.map((each) => fixedEffect(each, use.folder, use.program)), ...codeElsewhere(use)];
 }
 
-/** What `run` and similar commands start: the tests, another script, or only a list of scripts. */
+/** A program of the packages that are there: the project's code, and what its arguments ask of it where it is known. */
+function runsInstalled(name: Arg, use: Use): readonly Found[] {
+  if (!CHECK_PROGRAMS.has(name.value))
+    return [fixedEffect("project", use.folder, use.program), ...codeElsewhere(use)];
+  return [fixedEffect("check", use.folder, use.program), ...use.command(use.args)];
+}
+
+const CHECK_SCRIPTS: ReadonlySet<string> = new Set(PROGRAM_WORDS.checks.scripts);
+
+/** What `run` and similar commands start: what checks the project, another script, or only a list of scripts. */
 function runsScript(use: Use): readonly Found[] {
-  const [script] = use.operands;
+  const [script, ...handed] = use.operands;
   if (script === undefined) return [fixedEffect("settings", use.folder, use.program)];
-  if (script.kind !== "literal" || script.value !== "test")
-    return [fixedEffect("project", use.folder, use.program)];
+  // What tests are given is known; another script may rewrite what it checks, if it is told to.
+  const checks = handed.length === 0 ? CHECK_SCRIPTS.has(script.value) : script.value === "test";
+  if (script.kind !== "literal" || !checks) return [fixedEffect("project", use.folder, use.program)];
   return [fixedEffect("check", use.folder, use.program), ...scriptHandsOn(use)];
 }
 

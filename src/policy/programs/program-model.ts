@@ -155,6 +155,8 @@ export interface Use {
   /** Source of stdin. `network`: something earlier in the pipe came from there. `project`: a file that lies inside. */
   readonly input: "nothing" | "unknown" | "network" | "project" | KnownInput;
   readonly span: Span;
+  /** Another command starts it, or it is a part of one. */
+  readonly nested: boolean;
   /** Absolute path of an argument, relative to the command's folder. */
   place(arg: Arg): Place;
   /** The command's folder. */
@@ -165,6 +167,8 @@ export interface Use {
     args: readonly Arg[],
     at?: { readonly folder?: Place; readonly input?: Use["input"] },
   ): readonly Found[];
+  /** Whether this program of its packages lies in the command's folder or above it, as far as somebody has looked. */
+  installed(name: string): boolean;
   /** With this value the variable only lets code run that lies in the workspace, the box or its system. */
   tame(name: string, value: string | null): boolean;
   /** Effects of a text that a shell runs. */
@@ -174,6 +178,7 @@ export interface Use {
 
 /** The context of a use; the walk over the tree supplies it. */
 export interface Surroundings {
+  readonly nested: boolean;
   readonly input: Use["input"];
   readonly folder: Place;
   readonly home: string;
@@ -183,6 +188,7 @@ export interface Surroundings {
     at: { readonly folder: Place; readonly input: Use["input"] },
   ): readonly Found[];
   tame(name: string, value: string | null, folder: Place): boolean;
+  installed(name: string, folder: Place): boolean;
   shell(text: Arg, at: { readonly folder: Place; readonly input: Use["input"] }): readonly Found[];
 }
 
@@ -200,7 +206,7 @@ interface Understood {
 }
 
 export function makeUse(call: Call, { options, operands }: Understood, around: Surroundings): Use {
-  const { folder, home, input } = around;
+  const { folder, home, input, nested } = around;
   return {
     ...call,
     options,
@@ -208,6 +214,7 @@ export function makeUse(call: Call, { options, operands }: Understood, around: S
     input,
     folder,
     home,
+    nested,
     span: [call.name.span[0], Math.max(call.args.at(-1)?.span[1] ?? 0, call.name.span[1])],
     place: (arg) => around.place(arg, folder),
     command: (words, at) =>
@@ -216,6 +223,7 @@ export function makeUse(call: Call, { options, operands }: Understood, around: S
         input: at?.input ?? input,
       }),
     tame: (name, value) => around.tame(name, value, folder),
+    installed: (name) => around.installed(name, folder),
     shell: (text) => around.shell(text, { folder, input }),
     doubt: (doubt, arg, what = arg.value): Found => ({ kind: "unknown", doubt, what, span: arg.span }),
   };

@@ -41,8 +41,11 @@ const VALUES =
   maproot module m moduledetection moduleresolution modulesuffixes newline reactnamespace sourceroot target t types
   checkers builders typeroots`);
 
-/** Options with which it only writes its incremental state. */
+/** What it writes goes where the project's settings say, as with the project's tests; a build writes that of other projects, too. */
+const WRITES_MORE = ["build", "b"];
+/** Options with which it writes its incremental state at most. */
 const QUIET = ["noemit", "showconfig", "listfilesonly", "dry"];
+
 interface Seen {
   readonly found: Found[];
   readonly on: Map<string, boolean>;
@@ -53,7 +56,9 @@ function typescript(use: Use): readonly Found[] {
   const seen: Seen = { found: [fixedEffect("check", use.folder, use.program)], on: new Map() };
   let at = 0;
   while (at < use.args.length) at += argument(use.args[at] as Arg, use.args[at + 1], { use, seen });
-  if (!QUIET.some((name) => seen.on.get(name) === true)) seen.found.push({ kind: "write", path: use.folder });
+  const has = (name: string): boolean => seen.on.get(name) === true;
+  const loud = WRITES_MORE.some(has) || QUIET.some((name) => seen.on.get(name) === false);
+  if (loud && !QUIET.some(has)) seen.found.push({ kind: "write", path: use.folder });
   return seen.found;
 }
 

@@ -4,14 +4,15 @@ import { tells } from "./told.ts";
 describe("builders", () => {
   tells({
     "make --version": "allow; code settings",
-    "make test": "ask; code project",
-    "make -n test": "ask; code project",
+    "make test": "allow; code check",
+    "make -n test": "allow; code check",
+    "make test release": "ask; code project",
     "make CC=clang": "ask; code project",
     'make test CC="sh -c id"': "ask; code project; operand.unknown CC=sh -c id",
     "make SHELL=./x": "ask; code project; operand.unknown SHELL=./x",
     "make -C ../evil": "ask; read /home/dev/evil; code project",
     "make -f /tmp/x": "ask; code project",
-    "just test": "ask; code project",
+    "just test": "allow; code check",
     "ctest --test-dir build --output-on-failure": "allow; read build; code check",
     "ctest -S x.cmake": "ask; option.loads-code x.cmake; code check",
     "cmake --build build": "ask; code project",

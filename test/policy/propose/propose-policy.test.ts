@@ -28,9 +28,9 @@ test("what ran passes under the proposal, whatever it was written in; what lies 
     ["npm run build", "npm run deploy"],
     ["npm run build -- --watch", "npm run build"],
     ["cd web && npm run build", "cd web && npm run deploy"],
-    ["(cd web; npm run lint)", "(cd web; npm run deploy)"],
+    ["(cd web; npm run pack)", "(cd web; npm run deploy)"],
     ["npm run build 2>&1 | tail -20", "npm run deploy 2>&1 | tail -20"],
-    ["bash -c 'npm run lint && make all'", "bash -c 'make install'"],
+    ["bash -c 'npm run pack && make all'", "bash -c 'make install'"],
     ["NODE_ENV=test npm run e2e", "NODE_ENV=test npm run deploy"],
     ["timeout 60 make all", "timeout 60 make install"],
     ["echo $(node tools/version.js)", "echo $(node tools/other.js)"],
@@ -60,10 +60,10 @@ test("what ran passes under the proposal, whatever it was written in; what lies 
 });
 
 test("each command has a rule of its own, and what is allowed already has none", () => {
-  const commands = ["npm test", "npm run build", "npm run lint", "ls -l", "npm run build"];
+  const commands = ["npm test", "npm run build", "npm run pack", "npm run lint", "ls -l", "npm run build"];
   assert.deepEqual(words(proposed({ commands })), [
     { prefix: ["npm", "run", "build"], exact: true },
-    { prefix: ["npm", "run", "lint"], exact: true },
+    { prefix: ["npm", "run", "pack"], exact: true },
   ]);
 });
 
