@@ -20,9 +20,9 @@ import { parseArgs } from "node:util";
 import { changedFiles, selected } from "./house/changed.ts";
 import {
   dealt,
+  expected,
   longestFirst,
   type Suite,
-  SUITES,
   type TestFile,
   testFiles,
   type Times,
@@ -36,7 +36,10 @@ const CORES = availableParallelism();
 const GROUPS = 6;
 
 /** Engine tests wait for the engine more than they compute. */
-const ENGINE_BESIDE = CORES + 1;
+const ENGINE_BESIDE = CORES * 2;
+
+/** Tests of the CLI run beside all others, and wait for programs they start. */
+const CLI_BESIDE = Math.ceil(CORES / 2);
 
 /** A folder that is gone with this process. */
 function ownFolder(parent: string): string {
@@ -100,23 +103,18 @@ async function runSuite(suite: Suite, workers: number, tally: Tally): Promise<vo
   const memory = suite === "unit" && process.env["TMPDIR"] === undefined ? memoryFolder() : undefined;
   const env = memory === undefined ? {} : { env: { TMPDIR: memory } };
   await runFiles(unitsOf(own), { beside: workers, ...env }, tally);
-  if (suite !== "engine") await runAlone(own, tally);
 }
 
-const runAlone = (all: readonly TestFile[], tally: Tally): Promise<void> =>
-  runFiles(paths(all.filter((each) => each.alone)), { beside: 1 }, tally);
+const runAlone = (tally: Tally): Promise<void> =>
+  runFiles(paths(files.filter((each) => each.alone)), { beside: 1 }, tally);
 
 /**
- * What is alone is so among tests that use the engine. It waits for clocks more than it computes, and no test of the other
- * suites asks the engine for anything, so those are run meanwhile.
+ * Unit tests compute; those that start the CLI or use the engine wait more than that, so they run meanwhile. What is
+ * alone is so among tests that use the engine, and no test of the other suites asks the engine for anything.
  */
 async function runAll(tally: Tally): Promise<void> {
-  const alone = files.filter((each) => each.alone && each.suite === "engine");
-  const others = async (): Promise<void> => {
-    for (const suite of SUITES) if (suite !== "engine") await runSuite(suite, CORES, tally);
-  };
-  await Promise.all([others(), runAlone(alone, tally)]);
-  await runSuite("engine", ENGINE_BESIDE, tally);
+  const engine = runAlone(tally).then(() => runSuite("engine", ENGINE_BESIDE, tally));
+  await Promise.all([engine, runSuite("unit", CORES, tally), runSuite("e2e", CLI_BESIDE, tally)]);
 }
 
 const { values, positionals } = parseArgs({
@@ -160,11 +158,12 @@ function timesOf(file: string): Times {
   }
 }
 
-const known = timesOf(TIMES);
+const measured = timesOf(TIMES);
 const tally = new Tally();
 const files = wanted();
+const known = expected(files, measured);
 await runAll(tally);
-writeFileSync(TIMES, JSON.stringify([...known, ...tally.times]));
+writeFileSync(TIMES, JSON.stringify([...measured, ...tally.times]));
 tally.print();
 // A change that touches no test is no red.
 process.exitCode = tally.green || (values.changed && files.length === 0) ? 0 : 1;

@@ -1,4 +1,5 @@
 import { errorCode, reasonOf } from "../core/errors.ts";
+import { unlessAborted } from "../platform/cancelled.ts";
 import type { Attributes, Metric, Span } from "./genai-spans.ts";
 import { Histograms, type SentSpan, spansJson } from "./otlp-json.ts";
 import type { Destination, OtlpSettings } from "./otlp-settings.ts";
@@ -178,15 +179,3 @@ const isRedirect = (status: number): boolean => status >= 300 && status < 400;
 
 /** Without what could be a secret in it. */
 const placeOf = ({ url }: Destination): string => new URL(url).host;
-
-async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const { promise, reject } = Promise.withResolvers<never>();
-  const leave = (): void => reject(signal.reason as Error);
-  if (signal.aborted) leave();
-  signal.addEventListener("abort", leave, { once: true });
-  try {
-    return await Promise.race([work, promise]);
-  } finally {
-    signal.removeEventListener("abort", leave);
-  }
-}

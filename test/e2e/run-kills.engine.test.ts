@@ -1,4 +1,3 @@
-// alone: it kills by the clock
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import path from "node:path";
@@ -6,6 +5,7 @@ import test from "node:test";
 import { History } from "../../src/agent/context/history.ts";
 import { openStore } from "../../src/sessions/session-store.ts";
 import { skip } from "../fixtures/engine.ts";
+import { many } from "../fixtures/property.ts";
 import { boxesOver } from "../fixtures/real-box.ts";
 import { wholeFiles, writer } from "../kills/engine-lives.ts";
 import { household } from "./box-command.ts";
@@ -15,7 +15,7 @@ import { assertValid } from "./run-requests.ts";
 
 assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
 
-const KILLS = 16;
+const KILLS = many(10);
 test("a run that is killed at any moment loses nothing and leaves nothing half", { skip }, async () => {
   await using place = await household();
   await using model = await startModel((_chat, nth) => writer(nth));

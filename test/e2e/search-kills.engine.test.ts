@@ -1,4 +1,3 @@
-// alone: it kills by the clock
 import assert from "node:assert/strict";
 import { appendFile, readdir, rm } from "node:fs/promises";
 import path from "node:path";

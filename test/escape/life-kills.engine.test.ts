@@ -1,4 +1,3 @@
-// alone: it kills by the clock
 import assert from "node:assert/strict";
 import { randomInt } from "node:crypto";
 import { readdir } from "node:fs/promises";
@@ -7,9 +6,10 @@ import test from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { skip } from "../fixtures/engine.ts";
 import { Room } from "../fixtures/escape.ts";
+import { many } from "../fixtures/property.ts";
 import { goneWithin, leftOn, startRun } from "./life-run.ts";
 
-const KILLS = Number(process.env["HARNESS_KILLS"] ?? 24);
+const KILLS = many(16);
 /** A start takes about this long; most kills hit it, some a call. */
 const MAX_MS = 420;
 

@@ -1,4 +1,3 @@
-// alone: it kills by the engine's clock
 import assert from "node:assert/strict";
 import { mkdir, readdir, rename, rm } from "node:fs/promises";
 import path from "node:path";

@@ -1,12 +1,12 @@
-// alone: it kills by the clock
 import { randomInt } from "node:crypto";
 import test from "node:test";
 import { skip } from "../fixtures/engine.ts";
+import { many } from "../fixtures/property.ts";
 import { approvingLife, parkingLife } from "../kills/engine-lives.ts";
 import { Dice, type Life, type Tally } from "../kills/killed.ts";
 
 /** Of each kind. */
-const KILLS = Number(process.env["HARNESS_KILLS"] ?? 12);
+const KILLS = many(8);
 const LANES = 3;
 
 /** In lanes, each kill over a workspace of its own; which ones they were is told. */

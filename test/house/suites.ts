@@ -8,8 +8,6 @@ import path from "node:path";
 
 export type Suite = "unit" | "e2e" | "engine";
 
-export const SUITES: readonly Suite[] = ["unit", "e2e", "engine"];
-
 export interface TestFile {
   /** From the root of the repository, with `/`. */
   readonly file: string;
@@ -18,6 +16,8 @@ export interface TestFile {
   readonly alone: boolean;
   /** It changes what a process has only once, so it has a process of its own. */
   readonly ownProcess: boolean;
+  /** What it may take, in milliseconds, as long as it never ran here: long texts have many tests. */
+  readonly guessMs: number;
 }
 
 /** What a process has once: its environment, folder, signals, exit code, clock and the hooks of its root test. */
@@ -34,6 +34,8 @@ const ONCE = [
   /^\s*\/\/ own process: \S/m,
 ];
 
+const MS_PER_CHARACTER: Readonly<Record<Suite, number>> = { unit: 0.2, e2e: 2, engine: 2 };
+
 export function suiteOf(file: string): Suite {
   if (file.endsWith(".engine.test.ts")) return "engine";
   return file.startsWith("test/e2e/") || /(^|[/-])kill\.test\.ts$/.test(file) ? "e2e" : "unit";
@@ -46,6 +48,7 @@ export function described(file: string, text: string): TestFile {
     suite,
     alone: /^\/\/ alone: \S/m.test(text),
     ownProcess: suite !== "unit" || ONCE.some((pattern) => pattern.test(text)),
+    guessMs: text.length * MS_PER_CHARACTER[suite],
   };
 }
 
@@ -62,10 +65,14 @@ export function testFiles(root: string): readonly TestFile[] {
   );
 }
 
-/** What a file took, in milliseconds, when it ran last here; one that never did may be long. */
+/** What a file took, in milliseconds, when it ran last here; one that is not in it may be long. */
 export type Times = ReadonlyMap<string, number>;
 
 const UNKNOWN_MS = 2000;
+
+/** What these files take, guessed where nobody measured it. */
+export const expected = (files: readonly TestFile[], measured: Times): Times =>
+  new Map([...files.map(({ file, guessMs }) => [file, guessMs] as const), ...measured]);
 
 const took = (times: Times, files: readonly string[]): number =>
   files.reduce((sum, file) => sum + (times.get(file) ?? UNKNOWN_MS), 0);

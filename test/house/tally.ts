@@ -36,12 +36,15 @@ export class Tally {
   /** What each file of this run took, by its path from the root. */
   readonly times = new Map<string, number>();
 
+  /** A process of one file tells its own time; in one of many files each test counts for the file it stands in. */
   readonly time = (event: TestEvent): void => {
-    if (event.type !== "test:pass" && event.type !== "test:fail") return;
-    const { nesting, file, details } = event.data;
-    if (nesting > 0 || file === undefined) return;
-    const name = path.relative(ROOT, file).replaceAll(path.sep, "/");
-    this.times.set(name, (this.times.get(name) ?? 0) + details.duration_ms);
+    if (event.type !== "test:complete" || event.data.nesting > 0) return;
+    const { name, file, details, entryFile } = event.data as CompletedTest;
+    if (entryFile?.endsWith(".test.ts")) return;
+    const timed = path.relative(ROOT, (entryFile === undefined ? name : file) ?? "");
+    if (!timed.endsWith(".test.ts")) return;
+    const known = timed.replaceAll(path.sep, "/");
+    this.times.set(known, (this.times.get(known) ?? 0) + details.duration_ms);
   };
 
   /** What was skipped and why, then what failed: the end of a long output is what is read. */
@@ -65,6 +68,9 @@ function failureText({ name, file, details }: Extract<TestEvent, { type: "test:f
   const text = cause instanceof Error ? (cause.stack ?? cause.message) : message;
   return `${name}\n  ${path.relative(ROOT, file ?? "")}\n${text.slice(0, MOST_OF_ONE)}`;
 }
+
+/** The file that its process was started with is not in the types yet; a test that is a process has none. */
+type CompletedTest = Extract<TestEvent, { type: "test:complete" }>["data"] & { readonly entryFile?: string };
 
 interface Beside {
   readonly beside: number;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { fc, isTried } from "../fixtures/property.ts";
+import { fc, isTried, many } from "../fixtures/property.ts";
 import { MODES, type Mode, VERDICTS } from "../../src/core/decision.ts";
 import { CommandPolicy } from "../../src/policy/decide.ts";
 import { HOME, judgedIn, WORKSPACE } from "../fixtures/policy/corpus.ts";
@@ -67,7 +67,7 @@ test("of two commands the verdict is never milder than that of either", () => {
       fc.pre(!/\b(?:cd|pushd|popd)\b/.test(a));
       assert.ok(rank(decide(a + joint + b)) >= Math.max(rank(decide(a)), rank(decide(b))));
     }),
-    { numRuns: 3000 },
+    { numRuns: many(1000) },
   );
 });
 
@@ -150,6 +150,6 @@ test("whatever the text is, there is a verdict with a rule whose span lies in th
       assert.ok(rules.length > 0);
       for (const { span } of rules) assert.ok(span[0] >= 0 && span[0] <= span[1] && span[1] <= text.length);
     }),
-    { numRuns: 4000 },
+    { numRuns: many(1500) },
   );
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { fc } from "../fixtures/property.ts";
+import { fc, many } from "../fixtures/property.ts";
 import { MODES, type Verdict, VERDICTS } from "../../src/core/decision.ts";
 import { EFFECT_NAMES, type UserRules } from "../../src/policy/rule.ts";
 import { readRules } from "../../src/policy/rule-reader.ts";
@@ -46,7 +46,7 @@ const rules = (verdicts: readonly Verdict[]): fc.Arbitrary<UserRules> =>
       return readRules(plain as unknown[], "user").examples.map(({ rule }) => rule);
     });
 
-const RUNS = { numRuns: 1500 };
+const RUNS = { numRuns: many(500) };
 
 test("rules that tighten never make a verdict milder", () => {
   fc.assert(

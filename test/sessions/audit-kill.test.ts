@@ -8,11 +8,12 @@ import test from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { openStore } from "../../src/sessions/session-store.ts";
 import { ABOUT } from "../contract/store-words.ts";
+import { many } from "../fixtures/property.ts";
 import { scratch } from "../fixtures/scratch.ts";
 import { killed } from "../kills/killed.ts";
 
 const WRITER = path.join(import.meta.dirname, "../fixtures/audit-writer.ts");
-const KILLS = 16;
+const KILLS = many(8);
 
 test(
   `${KILLS} kills at any moment leave a chain that holds, with every line that was told`,

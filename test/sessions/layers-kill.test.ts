@@ -9,12 +9,13 @@ import { noteBase } from "../../src/sessions/layer-base.ts";
 import { openStore } from "../../src/sessions/session-store.ts";
 import { ABOUT } from "../contract/store-words.ts";
 import { layerOf } from "../fixtures/layer-of.ts";
+import { many } from "../fixtures/property.ts";
 import { scratch } from "../fixtures/scratch.ts";
 import { pictureOf } from "../fixtures/tree-picture.ts";
 import { edit, fill } from "../kills/checkpoint-lives.ts";
 import { killed } from "../kills/killed.ts";
 
-const KILLS = 28;
+const KILLS = many(10);
 
 const FILES = 60;
 
@@ -33,7 +34,7 @@ test(`an apply that is killed is finished, ${KILLS} times`, { timeout: 300_000 }
     edit(seen, FILES);
     await sleep(25);
     // Every second one by number, which comes in the middle however slow the machine is.
-    const byNumber = { kind: "step", at: 5 + kill * 5, half: kill % 4 === 0 } as const;
+    const byNumber = { kind: "step", at: 5 + (kill % 28) * 14, half: kill % 4 === 0 } as const;
     const moment = kill % 2 === 0 ? byNumber : ({ kind: "time", ms: Math.random() * 220 } as const);
     const { lines: said } = await killed("fixtures/apply-writer.ts", [stateDir, workspace, seen, id], moment);
     if (hasJournal(store.folder)) cut += 1;

@@ -21,6 +21,7 @@ import type { Approver } from "../../core/ports.ts";
 import { maskSecrets } from "../../core/secrets.ts";
 import type { Outputs, Parked } from "../../core/session.ts";
 import { isLoopback, ollamaAddress } from "../../models/providers/ollama-address.ts";
+import { unlessAborted } from "../../platform/cancelled.ts";
 import { cleaned } from "../../render/event-json.ts";
 import type { Part } from "../../tools/tool-context.ts";
 import type { Host } from "../host.ts";
@@ -157,19 +158,6 @@ function childrenOf(
 
 /** By then the engine has been asked for a box, and there is time to load the policy. */
 const ENGINE_AT_WORK_MS = 40;
-
-/** The box, or the rejection of a request that is cancelled while the box still starts. */
-export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const cancelled = Promise.withResolvers<never>();
-  const cancel = (): void => cancelled.reject(signal.reason as Error);
-  if (signal.aborted) cancel();
-  signal.addEventListener("abort", cancel, { once: true });
-  try {
-    return await Promise.race([work, cancelled.promise]);
-  } finally {
-    signal.removeEventListener("abort", cancel);
-  }
-}
 
 /**
  * A provider to which nothing goes that shows by its form to be a secret, whoever said it and whenever: what an earlier

@@ -27,6 +27,7 @@ import {
   settledIn,
 } from "../../core/session.ts";
 import { installs } from "../../core/grant.ts";
+import { unlessAborted } from "../../platform/cancelled.ts";
 import { checkpointsFor } from "../checkpoint-access.ts";
 import { openExtensions } from "../extensions/open-extensions.ts";
 import { HarnessRequests } from "../harness-requests.ts";
@@ -35,7 +36,7 @@ import { modelClient } from "../model-access.ts";
 import type { Untrusted } from "../project-trust.ts";
 import { type RunIndex, runIndex } from "../search/run-index.ts";
 import { noteTo } from "../stderr-messages.ts";
-import { agentContext, type AgentParts, unlessAborted } from "./agent-assembly.ts";
+import { agentContext, type AgentParts } from "./agent-assembly.ts";
 import {
   aboutRun,
   type Renderer,

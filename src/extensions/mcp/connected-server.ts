@@ -12,6 +12,7 @@ import { formatDuration } from "../../core/bounds.ts";
 import { reasonOf } from "../../core/errors.ts";
 import type { ToolResult } from "../../core/tool.ts";
 import { visibleLine } from "../../core/visible.ts";
+import { unlessAborted } from "../../platform/cancelled.ts";
 import { toolResult } from "./result-text.ts";
 
 /** One server of a run: connected, asked, started again when it dies, and given up when it does so too often. */
@@ -255,14 +256,6 @@ export class McpServer implements AsyncDisposable {
       return { kind: "failed", cause: "program", text: `${this.name} gave no answer: ${saidBy(thrown)}` };
     }
   }
-}
-
-async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const { promise, reject } = Promise.withResolvers<never>();
-  const abort = (): void => reject(signal.reason);
-  if (signal.aborted) abort();
-  signal.addEventListener("abort", abort, { once: true });
-  return Promise.race([work, promise]).finally(() => signal.removeEventListener("abort", abort));
 }
 
 const ignore = (): void => undefined;

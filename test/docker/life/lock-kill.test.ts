@@ -3,6 +3,7 @@ import { randomInt } from "node:crypto";
 import { mkdir, readdir } from "node:fs/promises";
 import test from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { many } from "../../fixtures/property.ts";
 import { scratch, type Scratch } from "../../fixtures/scratch.ts";
 import { type Holder, startHolder } from "./processes.ts";
 
@@ -25,7 +26,7 @@ test("of two that take a killed run's workspace at once exactly one gets it", { 
   await using place = await workspace();
   await using one = await startHolder();
   await using two = await startHolder();
-  for (let round = 0; round < 12; round += 1) {
+  for (let round = 0; round < many(6); round += 1) {
     await using victim = await startHolder();
     assert.equal(await victim.ask({ lock: wish(place) }), "held");
     assert.match(await one.ask({ lock: wish(place) }), IN_USE);
@@ -38,7 +39,7 @@ test("of two that come at once exactly one wins, many times over", { skip }, asy
   await using place = await workspace();
   await using one = await startHolder();
   await using two = await startHolder();
-  for (let round = 0; round < 150; round += 1) await race(place, one, two);
+  for (let round = 0; round < many(50); round += 1) await race(place, one, two);
   assert.deepEqual(await readdir(place.at("state/locks")), []);
 });
 
@@ -68,7 +69,7 @@ test("runs killed at any moment never let two inside, and lock nobody out", { sk
     return holder;
   };
   await using steady = await start();
-  for (let round = 0; round < 15; round += 1) {
+  for (let round = 0; round < many(8); round += 1) {
     await using doomed = await start();
     await sleep(randomInt(60));
     await doomed.kill();

@@ -1,4 +1,3 @@
-// alone: it waits for boxes that end by themselves
 import assert from "node:assert/strict";
 import { cp, link, mkdir, readFile, rename, rm, writeFile } from "node:fs/promises";
 import test, { describe } from "node:test";

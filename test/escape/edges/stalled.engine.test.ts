@@ -1,4 +1,3 @@
-// alone: it pauses boxes and waits for deadlines
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";

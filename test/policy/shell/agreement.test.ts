@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { fc } from "../../fixtures/property.ts";
+import { fc, many } from "../../fixtures/property.ts";
 import { difference } from "../../../src/policy/shell/read-shell.ts";
 import { readOwn } from "../../../src/policy/shell/commands.ts";
 import { readUnbash } from "../../../src/policy/shell/unbash-reader.ts";
@@ -55,14 +55,14 @@ test("two readers make one tree of what people write", () => {
 test("two readers make one tree of any script that both read", () => {
   fc.assert(
     fc.property(scripts, (text) => assert.equal(parted(text), null)),
-    { numRuns: 500 },
+    { numRuns: many(250) },
   );
 });
 
 test("two readers make one tree of here-documents", () => {
   fc.assert(
     fc.property(hereDocuments, (text) => assert.equal(parted(text), null)),
-    { numRuns: 500 },
+    { numRuns: many(250) },
   );
 });
 

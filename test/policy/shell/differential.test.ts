@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import test from "node:test";
-import { fc } from "../../fixtures/property.ts";
+import { fc, many } from "../../fixtures/property.ts";
 import { readOwn } from "../../../src/policy/shell/commands.ts";
 import type { Word } from "../../../src/policy/shell/shell-syntax.ts";
 import { hereDocuments, plainWords, scripts, tokenSoup } from "../../fixtures/policy-scripts.ts";
@@ -31,7 +31,7 @@ const SCRIPTS = fc.sample(scripts, { numRuns: 300, seed: SEED });
 test("what bash refuses to read is an error here, and most of what it reads is read here", { skip }, () => {
   const texts = [
     ...SCRIPTS,
-    ...fc.sample(tokenSoup, { numRuns: 700, seed: SEED }),
+    ...fc.sample(tokenSoup, { numRuns: many(300), seed: SEED }),
     ...fc.sample(hereDocuments, { numRuns: 60, seed: SEED }),
   ];
   const answers = ask(REFUSED, texts);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { fc } from "../../fixtures/property.ts";
+import { fc, many } from "../../fixtures/property.ts";
 import { readOwn } from "../../../src/policy/shell/commands.ts";
 import type { Node, Span } from "../../../src/policy/shell/shell-syntax.ts";
 import { hereDocuments, scripts, tokenSoup } from "../../fixtures/policy-scripts.ts";
@@ -71,7 +71,7 @@ test("any text is read without an exception, and at most one error is told", () 
       assert.ok(errors.length <= 1);
       for (const { span } of errors) assert.ok(within(span, [0, text.length]), JSON.stringify(span));
     }),
-    { numRuns: 1000 },
+    { numRuns: many(400) },
   );
 });
 

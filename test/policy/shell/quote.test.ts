@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import test from "node:test";
-import { fc } from "../../fixtures/property.ts";
+import { fc, many } from "../../fixtures/property.ts";
 import { shellText } from "../../../src/policy/shell/quote.ts";
 import { readUnbash } from "../../../src/policy/shell/unbash-reader.ts";
 
@@ -28,7 +28,7 @@ test("a shell reads the words that were quoted", () => {
     fc.property(fc.array(word, { minLength: 1, maxLength: 5 }), (words) => {
       assert.deepEqual(wordsOf(shellText(["echo", ...words])), ["echo", ...words]);
     }),
-    { numRuns: 5000 },
+    { numRuns: many(1500) },
   );
 });
 

@@ -12,14 +12,15 @@ import { restore } from "../../../src/sessions/checkpoints/restore.ts";
 import { CheckpointStore } from "../../../src/sessions/checkpoints/checkpoint-store.ts";
 import { openStore } from "../../../src/sessions/session-store.ts";
 import { ABOUT } from "../../contract/store-words.ts";
+import { many } from "../../fixtures/property.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 import { pictureOf } from "../../fixtures/tree-picture.ts";
 import { present, textsIn } from "../../kills/checkpoint-lives.ts";
 import { killed } from "../../kills/killed.ts";
 
 const WRITER = path.join(import.meta.dirname, "../../fixtures/checkpoint-writer.ts");
-const KILLS = 30;
-const KILLS_OF_UNDO = 20;
+const KILLS = many(10);
+const KILLS_OF_UNDO = many(8);
 
 /** Killed so long after its first word; all whole lines that it said. */
 async function killedAfter(ms: number, words: readonly string[]): Promise<readonly string[]> {
@@ -46,7 +47,7 @@ test(`no kept state is lost or torn by ${KILLS} kills`, { timeout: 300_000 }, as
       kept.set(id, Number(known));
       seed = Number(known) + 1;
     }
-    if (kill % 10 !== 9) continue;
+    if (kill % 5 !== 4) continue;
     using store = new CheckpointStore({ stateDir: state, workspace: work });
     for (const id of store.trees.ids()) {
       const texts = textsIn(store, store.trees.load(id));
@@ -78,7 +79,7 @@ test(`an undo that is killed is finished, ${KILLS_OF_UNDO} times`, { timeout: 30
       });
     }
     // Every second one by number, which comes in the middle however slow the machine is.
-    const byNumber = { kind: "step", at: 5 + kill * 9, half: kill % 4 === 0 } as const;
+    const byNumber = { kind: "step", at: 5 + (kill % 20) * 20, half: kill % 4 === 0 } as const;
     const moment = kill % 2 === 0 ? byNumber : ({ kind: "time", ms: 10 + Math.random() * 80 } as const);
     const words = ["undo", stateDir, workspace, id];
     const { lines: said } = await killed("fixtures/checkpoint-writer.ts", words, moment);
