@@ -1,6 +1,6 @@
 import { HarnessError, reasonOf } from "../core/errors.ts";
 import { unencrypted } from "./qdrant/plain-address.ts";
-import type { SearchStore, StoreIdentity } from "./search-store.ts";
+import type { SearchStore, ServerStore, StoreIdentity } from "./search-store.ts";
 
 export interface StoreChoice {
   readonly store: "auto" | "qdrant" | "embedded";
@@ -8,7 +8,7 @@ export interface StoreChoice {
   readonly url: string;
   /** From QDRANT_API_KEY. */
   readonly apiKey?: string | undefined;
-  /** Of the embedded store. */
+  /** Of the embedded store, and of the words of what is in a server. */
   readonly folder: string;
   readonly identity: StoreIdentity;
   /** What the index has been in until now; null where there is none yet. */
@@ -31,11 +31,11 @@ const QUICK_MS = 2000;
 export async function openStoreFor(choice: StoreChoice): Promise<SearchStore> {
   const { store, earlier, signal } = choice;
   signal.throwIfAborted();
-  if (store === "qdrant") return qdrant(choice, signal);
+  if (store === "qdrant") return ranked(choice, signal);
   if (store === "embedded" || earlier === "embedded") return embedded(choice);
   const quick = AbortSignal.any([signal, AbortSignal.timeout(QUICK_MS)]);
   try {
-    return await qdrant(choice, quick);
+    return await ranked(choice, quick);
   } catch (thrown) {
     signal.throwIfAborted();
     const why = quick.aborted ? `Qdrant at ${choice.url} did not answer in time` : reasonOf(thrown);
@@ -53,7 +53,7 @@ type ServerChoice = Pick<StoreChoice, "url" | "apiKey" | "identity" | "warn" | "
 };
 
 /** Null when no Qdrant was asked for by name and none is usable. */
-export async function openServerOf({ store, ...choice }: ServerChoice): Promise<SearchStore | null> {
+export async function openServerOf({ store, ...choice }: ServerChoice): Promise<ServerStore | null> {
   const quick = AbortSignal.any([choice.signal, AbortSignal.timeout(QUICK_MS)]);
   try {
     return await qdrant({ ...choice, access: "write" }, store === "qdrant" ? choice.signal : quick);
@@ -70,7 +70,13 @@ const isNobody = (thrown: unknown): boolean =>
 
 type Server = Pick<StoreChoice, "url" | "apiKey" | "identity" | "access" | "warn">;
 
-async function qdrant(choice: Server, signal: AbortSignal): Promise<SearchStore> {
+async function ranked(choice: StoreChoice, signal: AbortSignal): Promise<SearchStore> {
+  const { folder, identity, access } = choice;
+  const [server, { HostRanked }] = await Promise.all([qdrant(choice, signal), import("./host-ranked.ts")]);
+  return HostRanked.open(server, { folder, identity, access });
+}
+
+async function qdrant(choice: Server, signal: AbortSignal): Promise<ServerStore> {
   const { openQdrantStore } = await import("./qdrant/qdrant-store.ts");
   const { url, apiKey, identity, access } = choice;
   const bare = unencrypted(url, apiKey);

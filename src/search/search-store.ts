@@ -19,7 +19,7 @@ export interface Candidate {
   readonly chunk: Chunk;
   /** By words; greater is better. */
   readonly lexical: number | null;
-  /** Cosine of the vectors. */
+  /** Cosine of the vectors; null where the chunk has none, or the query. */
   readonly dense: number | null;
 }
 
@@ -28,6 +28,25 @@ export interface StoreCounts {
   readonly chunks: number;
   /** Chunks that have a vector. */
   readonly embedded: number;
+}
+
+/** What a server tells for an order that is made here. */
+export interface Facts {
+  /** Of the ids that were asked for, and of the nearest by vector. What is gone by now is not there. */
+  readonly chunks: ReadonlyMap<string, Chunk>;
+  /** Cosines of those of them that have a vector. */
+  readonly dense: ReadonlyMap<string, number>;
+}
+
+export interface FactsQuery {
+  readonly ids: readonly string[];
+  readonly vector: Float32Array | null;
+}
+
+/** A store that orders nothing by words: `HostRanked` makes a whole one of it. */
+export interface ServerStore extends Omit<SearchStore, "candidates"> {
+  /** Of these chunks, and of as many as `nearest` says that are nearest to the vector. */
+  facts(query: FactsQuery, nearest: number, signal: AbortSignal): Promise<Facts>;
 }
 
 /**
@@ -48,7 +67,10 @@ export interface SearchStore extends AsyncDisposable {
   unembedded(limit: number, signal: AbortSignal): Promise<readonly Chunk[]>;
   /** Vectors of chunks by id; of one that is gone by now nothing is kept. */
   embed(vectors: ReadonlyMap<string, Float32Array>, signal: AbortSignal): Promise<void>;
-  /** Best first, at most `limit` by words and as many by vector. */
+  /**
+   * At most `limit` by words, best first, each with its cosine, then as many that are nearest by vector. The scores by
+   * words are made on this machine, whatever the store: the same files answer alike in each.
+   */
   candidates(query: StoreQuery, limit: number, signal: AbortSignal): Promise<readonly Candidate[]>;
   counts(signal: AbortSignal): Promise<StoreCounts>;
   /** The files of `counts` alone, which is less to ask. */

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import { setImmediate as turn } from "node:timers/promises";
-import type { SearchStore } from "../../src/search/search-store.ts";
+import type { SearchStore, ServerStore } from "../../src/search/search-store.ts";
 import type { AddSearch } from "./search-store-suite.ts";
-import { axis, byWords, file, wordFor } from "./search-store-words.ts";
+import { axis, byWords, chunksOf, file, wordFor } from "./search-store-words.ts";
 
 const versionOf = (version: string) =>
   Array.from({ length: 60 }, (_, at) =>
@@ -18,7 +18,7 @@ const versionOf = (version: string) =>
  * or already, beside them. Resolves to how many are held.
  */
 export async function assertWhole(
-  store: SearchStore,
+  store: SearchStore | ServerStore,
   versions: readonly (readonly ReturnType<typeof file>[])[],
 ): Promise<number> {
   const held = await store.held(new AbortController().signal);
@@ -28,7 +28,10 @@ export async function assertWhole(
   });
   // Each by the word that only its file has.
   const words = whole.map(({ chunks }) => chunks[0]?.text.split(" ")[1] ?? "");
-  const found = new Set((await byWords(store, words.join(" "), 2000)).map(({ chunk }) => chunk.id));
+  const found =
+    "facts" in store
+      ? await chunksOf(store, whole)
+      : new Set((await byWords(store, words.join(" "), 2000)).map(({ chunk }) => chunk.id));
   const missing = whole.flatMap(({ chunks }) => chunks.filter(({ id }) => !found.has(id)));
   assert.deepEqual(missing, []);
   return held.size;

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { SearchStore, StoreIdentity } from "../../src/search/search-store.ts";
+import { alikeCases } from "./search-store-alike.ts";
 import { breakCases } from "./search-store-breaks.ts";
 import { fileCases } from "./search-store-files.ts";
 import { identityCases } from "./search-store-identities.ts";
@@ -26,13 +27,15 @@ export type AddSearch = (sentence: string, check: (context: SearchSeat) => Promi
 interface SuiteOptions {
   /** Why it cannot run here. */
   readonly skip?: string | false;
+  /** It answers as the embedded store does, and in the same order; the one in memory is left to its own. */
+  readonly alike?: boolean;
 }
 
 /** Everything that the port `SearchStore` promises. Of each place the indexes are empty at first. */
 export function searchStoreSuite(
   name: string,
   begin: () => Promise<SearchPlace>,
-  { skip = false }: SuiteOptions = {},
+  { skip = false, alike = false }: SuiteOptions = {},
 ): void {
   const add: AddSearch = (sentence, check) => {
     test(`${name}: ${sentence}`, { skip }, async () => {
@@ -45,6 +48,7 @@ export function searchStoreSuite(
     });
   };
   for (const cases of [fileCases, queryCases, vectorCases, identityCases, breakCases]) cases(add);
+  if (alike) alikeCases(add);
   test(`${name}: what is opened says which store it is`, { skip }, async () => {
     await using place = await begin();
     for (const identity of [MODELLED, LEXICAL]) {

@@ -1,5 +1,11 @@
 import { createHash } from "node:crypto";
-import type { Candidate, SearchStore, StoredFile, StoreIdentity } from "../../src/search/search-store.ts";
+import type {
+  Candidate,
+  SearchStore,
+  ServerStore,
+  StoredFile,
+  StoreIdentity,
+} from "../../src/search/search-store.ts";
 import type { Chunk } from "../../src/search/index-words.ts";
 
 export const MODELLED: StoreIdentity = { index: "a1b2c3", vectors: { model: "toy:latest", dimension: 4 } };
@@ -52,6 +58,15 @@ export function axis(which: number, lean = 0): Float32Array {
 
 export const byWords = async (store: SearchStore, text: string, limit = 10): Promise<readonly Candidate[]> =>
   store.candidates({ text, vector: null }, limit, new AbortController().signal);
+
+/** What a server still has of the chunks of these files. */
+export async function chunksOf(
+  store: ServerStore,
+  files: readonly StoredFile[],
+): Promise<ReadonlyMap<string, Chunk>> {
+  const ids = files.flatMap(({ chunks }) => chunks).map(({ id }) => id);
+  return (await store.facts({ ids, vector: null }, 0, new AbortController().signal)).chunks;
+}
 
 export const byVector = async (
   store: SearchStore,

@@ -38,13 +38,13 @@ async function nobody(): Promise<string> {
   return server.url;
 }
 
-test("auto takes a Qdrant that is there, and makes nothing in the folder", async () => {
+test("auto takes a Qdrant that is there, and keeps the words of what is in it in the folder", async () => {
   await using server = await startQdrant();
   for (const earlier of [null, "qdrant"] as const)
     assert.deepEqual(await chosen({ url: server.url, earlier }), {
       name: "qdrant",
       warned: [],
-      folder: false,
+      folder: true,
     });
 });
 
@@ -91,7 +91,7 @@ test("a store that was asked for by name is that one, or a failure", async () =>
   const embedded = await chosen({ url: server.url, store: "embedded", earlier: "qdrant" });
   assert.deepEqual(embedded, { name: "embedded", warned: [], folder: true });
   const qdrant = await chosen({ url: server.url, store: "qdrant", earlier: "embedded" });
-  assert.deepEqual(qdrant, { name: "qdrant", warned: [], folder: false });
+  assert.deepEqual(qdrant, { name: "qdrant", warned: [], folder: true });
   await assert.rejects(chosen({ url: await nobody(), store: "qdrant" }), HarnessError);
 });
 

@@ -11,8 +11,10 @@ export interface WrittenFile {
 }
 
 /** A file's texts lie together, compressed; a chunk says from where to where in UTF-16 units it is. */
-export function writeFile(database: Connection, file: StoredFile): WrittenFile {
-  const texts = zstdCompressSync(file.chunks.map(({ text }) => text).join(""));
+export function writeFile(database: Connection, file: StoredFile, keepsTexts: boolean): WrittenFile {
+  const texts = keepsTexts
+    ? zstdCompressSync(file.chunks.map(({ text }) => text).join(""))
+    : new Uint8Array();
   const { rowid: number } = database.run(
     "INSERT INTO files (path, hash, texts) VALUES (?, ?, ?)",
     file.path,
@@ -79,6 +81,18 @@ export function readChunks(
   });
 }
 
+/** Of chunks by their numbers, in that order. */
+export function readIds(database: Connection, numbers: readonly number[]): readonly string[] {
+  const sql = "SELECT c.number, c.id FROM json_each(?) n CROSS JOIN chunks c ON c.number = n.value";
+  const rows = database.all(sql, JSON.stringify(numbers));
+  const ids = new Map(rows.map(({ number, id }) => [Number(number), uuidText(hexOf(id))]));
+  return numbers.map((number) => {
+    const id = ids.get(number);
+    if (id === undefined) throw new DamagedIndex(`chunk ${number} is missing`);
+    return id;
+  });
+}
+
 function readFiles(
   database: Connection,
   numbers: ReadonlySet<number>,
@@ -127,6 +141,11 @@ function expanded({ texts }: Row, failure: (thrown: unknown) => unknown): () => 
   };
 }
 
+export interface Near {
+  readonly chunk: number;
+  readonly cosine: number;
+}
+
 /**
  * What the store needs of the vectors that are kept in its database. Chunks are known by their numbers. Called within
  * the store's own transactions; synchronous, as SQLite is.
@@ -137,10 +156,9 @@ export interface VectorColumn {
   remove(chunks: readonly number[]): void;
   clear(): void;
   /** Best first, by cosine. */
-  nearest(
-    vector: Float32Array,
-    limit: number,
-  ): readonly { readonly chunk: number; readonly cosine: number }[];
+  nearest(vector: Float32Array, limit: number): readonly Near[];
+  /** Of those of these chunks that have a vector. */
+  cosines(chunks: readonly number[], vector: Float32Array): readonly Near[];
   /** Chunks without a vector, by number; at most so many. */
   missing(limit: number): readonly number[];
   readonly count: number;

@@ -6,11 +6,30 @@ import { parseQuery } from "../rank/ranked-query.ts";
 import { Tokenizer } from "../rank/tokens.ts";
 import { WEIGHTS, type Weights } from "../rank/weights.ts";
 import type { Candidate, SearchStore, StoreCounts, StoredFile, StoreQuery } from "../search-store.ts";
-import { idBytes, readChunks, type VectorColumn, writeFile, type WrittenFile } from "./embedded-rows.ts";
+import {
+  idBytes,
+  readChunks,
+  readIds,
+  type VectorColumn,
+  writeFile,
+  type WrittenFile,
+} from "./embedded-rows.ts";
 import { Lexical } from "./lexical-search.ts";
 import { readLayout } from "./segment-layout.ts";
 import { dueForMerge, merge } from "./segment-merge.ts";
 import { type FileWords, IN_FOLDER, IN_NAME, SegmentWriter } from "./segment.ts";
+
+export interface EmbeddedParts {
+  readonly weights?: Weights;
+  /** Left out, true; without the texts it can be asked which chunks have words, and not for the chunks. */
+  readonly texts?: boolean;
+}
+
+/** A chunk, by its id, that has words of a query. */
+export interface Ranked {
+  readonly id: string;
+  readonly lexical: number;
+}
 
 /** Chunks, postings and, where it has a context for them, vectors in one SQLite file. */
 export class EmbeddedStore implements SearchStore {
@@ -25,11 +44,16 @@ export class EmbeddedStore implements SearchStore {
   /** As of the last change that is known. */
   #lexical: { readonly version: string; readonly by: Lexical } | undefined;
 
-  constructor(database: Connection, folder: string, vectors: VectorColumn | null, weights = WEIGHTS) {
+  constructor(
+    database: Connection,
+    folder: string,
+    vectors: VectorColumn | null,
+    { weights = WEIGHTS, texts = true }: EmbeddedParts = {},
+  ) {
     this.#database = database;
     this.#failure = (thrown) => indexFailure(thrown, folder);
     this.#vectors = vectors;
-    this.#writer = new FileWriter(database, vectors, this.#tokenizer);
+    this.#writer = new FileWriter(database, vectors, this.#tokenizer, texts);
     this.#weights = weights;
   }
 
@@ -107,13 +131,34 @@ export class EmbeddedStore implements SearchStore {
     return Promise.resolve();
   }
 
+  /** What the words of a text find, without the chunks themselves; best first. */
+  ranked(text: string, limit: number, signal: AbortSignal): Promise<readonly Ranked[]> {
+    return this.#told(signal, () =>
+      this.#database.consistently(() => {
+        const found = this.#byWords(text, limit);
+        const ids = readIds(
+          this.#database,
+          found.map(({ chunk }) => chunk),
+        );
+        return found.map(({ score }, place) => ({ id: ids[place] ?? "", lexical: score }));
+      }),
+    );
+  }
+
+  #byWords(text: string, limit: number): readonly { readonly chunk: number; readonly score: number }[] {
+    return this.#current().best(parseQuery(text, this.#tokenizer, this.#weights), limit);
+  }
+
   #found({ text, vector }: StoreQuery, limit: number): readonly Candidate[] {
     const scores = new Map<number, { lexical: number | null; dense: number | null }>();
-    const query = parseQuery(text, this.#tokenizer, this.#weights);
-    for (const { chunk, score } of this.#current().best(query, limit))
+    for (const { chunk, score } of this.#byWords(text, limit))
       scores.set(chunk, { lexical: score, dense: null });
-    for (const { chunk, cosine } of vector === null ? [] : (this.#vectors?.nearest(vector, limit) ?? []))
-      scores.set(chunk, { lexical: scores.get(chunk)?.lexical ?? null, dense: cosine });
+    if (vector !== null && this.#vectors !== null) {
+      const near = this.#vectors.nearest(vector, limit);
+      const known = this.#vectors.cosines([...scores.keys()], vector);
+      for (const { chunk, cosine } of [...near, ...known])
+        scores.set(chunk, { lexical: scores.get(chunk)?.lexical ?? null, dense: cosine });
+    }
     const chunks = readChunks(this.#database, [...scores.keys()], this.#failure);
     return [...scores.values()].map((score, place) => ({ chunk: chunks[place] as Chunk, ...score }));
   }
@@ -170,11 +215,13 @@ class FileWriter {
   readonly #database: Connection;
   readonly #vectors: VectorColumn | null;
   readonly #tokenizer: Tokenizer;
+  readonly #texts: boolean;
 
-  constructor(database: Connection, vectors: VectorColumn | null, tokenizer: Tokenizer) {
+  constructor(database: Connection, vectors: VectorColumn | null, tokenizer: Tokenizer, texts: boolean) {
     this.#database = database;
     this.#vectors = vectors;
     this.#tokenizer = tokenizer;
+    this.#texts = texts;
   }
 
   /** As a segment of their own, instead of what is held of their paths. */
@@ -182,7 +229,7 @@ class FileWriter {
     const segment = new SegmentWriter();
     for (const file of files) {
       this.#bury(file.path);
-      segment.add(wordsOfFile(file, writeFile(this.#database, file), this.#tokenizer));
+      segment.add(wordsOfFile(file, writeFile(this.#database, file, this.#texts), this.#tokenizer));
     }
     const { rowid } = this.#database.run("INSERT INTO segments (layout) VALUES (?)", segment.layout);
     for (const { word, chunks, files } of segment.rows)

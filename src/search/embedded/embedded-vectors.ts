@@ -3,7 +3,7 @@ import type { Connection } from "../../platform/sqlite-connection.ts";
 import { DamagedIndex } from "../index-failure.ts";
 import { dot, packed, unit, unpacked } from "../unit-vectors.ts";
 import { codeScores, type CodeSet, CodeSets, signSums } from "./code-sets.ts";
-import type { VectorColumn } from "./embedded-rows.ts";
+import type { Near, VectorColumn } from "./embedded-rows.ts";
 
 /**
  * How many vectors are looked at exactly, at least and for each one that is wanted: of 100,000 their codes let 98 of the
@@ -11,8 +11,6 @@ import type { VectorColumn } from "./embedded-rows.ts";
  */
 const MIN_EXACT = 512;
 const EXACT_EACH = 8;
-
-type Near = { readonly chunk: number; readonly cosine: number };
 
 /**
  * The vectors of the store's chunks, in its database. What another model made is neither found nor counted; the first
@@ -79,6 +77,15 @@ export class VectorTable implements VectorColumn {
     });
   }
 
+  cosines(chunks: readonly number[], vector: Float32Array): readonly Near[] {
+    const query = unit(vector);
+    if (query === undefined || !this.#ours || query.length !== this.#identity?.dimension) return [];
+    const sql = "SELECT v.chunk, v.numbers FROM json_each(?) n CROSS JOIN vectors v ON v.chunk = n.value";
+    return this.#database
+      .all(sql, JSON.stringify(chunks))
+      .map(({ chunk, numbers }) => ({ chunk: Number(chunk), cosine: cosineOf(numbers, query) }));
+  }
+
   missing(limit: number): readonly number[] {
     if (this.#identity === null) return [];
     if (!this.#ours) return this.#without("", 0, limit);
@@ -136,10 +143,14 @@ export class VectorTable implements VectorColumn {
 
   #exactly(chunk: number, query: Float32Array): readonly Near[] {
     const bytes = this.#database.get("SELECT numbers FROM vectors WHERE chunk = ?", chunk)?.["numbers"];
-    const vector = bytes instanceof Uint8Array ? unpacked(bytes, query.length) : undefined;
-    if (vector === undefined) throw new DamagedIndex(`the vector of chunk ${chunk} is missing`);
-    return [{ chunk, cosine: dot(vector, query) }];
+    return [{ chunk, cosine: cosineOf(bytes, query) }];
   }
+}
+
+function cosineOf(bytes: unknown, query: Float32Array): number {
+  const vector = bytes instanceof Uint8Array ? unpacked(bytes, query.length) : undefined;
+  if (vector === undefined) throw new DamagedIndex("the vector of a chunk is missing");
+  return dot(vector, query);
 }
 
 function unitOf(vector: Float32Array, { model, dimension }: VectorIdentity): Float32Array {

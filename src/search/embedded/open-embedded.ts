@@ -3,14 +3,9 @@ import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { Connection, privateFile } from "../../platform/sqlite-connection.ts";
 import { AnotherIndex, indexFailure, openedToRead, PATIENCE_MS } from "../index-failure.ts";
-import type { Weights } from "../rank/weights.ts";
-import type { SearchStore, StoreIdentity } from "../search-store.ts";
-import { EmbeddedStore } from "./embedded-store.ts";
+import type { StoreIdentity } from "../search-store.ts";
+import { type EmbeddedParts, EmbeddedStore } from "./embedded-store.ts";
 import { VectorTable } from "./embedded-vectors.ts";
-
-export interface EmbeddedParts {
-  readonly weights?: Weights;
-}
 
 /**
  * The index in a folder of its own, to be written, made where there is none. What was written in another form, or for
@@ -21,7 +16,7 @@ export function openEmbeddedStore(
   folder: string,
   identity: StoreIdentity,
   parts: EmbeddedParts = {},
-): SearchStore {
+): EmbeddedStore {
   return storeIn(folder, identity, parts, () => {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
     return connected(path.join(folder, "index.db"), identity);
@@ -29,18 +24,18 @@ export function openEmbeddedStore(
 }
 
 /** The same, to be asked only: nothing of it is changed. Where there is none of this form and index, it fails and says so. */
-export const readEmbeddedStore = (folder: string, identity: StoreIdentity): SearchStore =>
+export const readEmbeddedStore = (folder: string, identity: StoreIdentity): EmbeddedStore =>
   storeIn(folder, identity, {}, () => readable(path.join(folder, "index.db"), identity));
 
 function storeIn(
   folder: string,
   identity: StoreIdentity,
-  { weights }: EmbeddedParts,
+  parts: EmbeddedParts,
   open: () => DatabaseSync,
-): SearchStore {
+): EmbeddedStore {
   try {
     const database = new Connection(open());
-    return new EmbeddedStore(database, folder, new VectorTable(database, identity.vectors), weights);
+    return new EmbeddedStore(database, folder, new VectorTable(database, identity.vectors), parts);
   } catch (thrown) {
     throw indexFailure(thrown, folder);
   }

@@ -1,6 +1,6 @@
 import type { Trust } from "../index-words.ts";
 import type { PathRules } from "../read/found-file.ts";
-import type { SearchStore, StoreIdentity } from "../search-store.ts";
+import type { SearchStore, ServerStore, StoreIdentity } from "../search-store.ts";
 
 /** What all indexes of one user share; injected by the composition. */
 export interface IndexOptions {
@@ -15,7 +15,7 @@ export interface IndexOptions {
    * A server that may still hold something of an index that is kept elsewhere by now; null where there is none, or none
    * that is to be asked.
    */
-  readonly openServer: (identity: StoreIdentity, signal: AbortSignal) => Promise<SearchStore | null>;
+  readonly openServer: (identity: StoreIdentity, signal: AbortSignal) => Promise<ServerStore | null>;
   /** What a person should know. */
   readonly warn: (text: string) => void;
 }

@@ -54,7 +54,7 @@ async function assertKept({ catalog, store }: UpdateParts, signal: AbortSignal):
   if (kept === files) return;
   throw new HarnessError(
     EXIT.failed,
-    `the store holds ${kept} files where ${files} were put into it: somebody changed it meanwhile`,
+    `the store does not hold all of the ${files} files that were put into it: somebody changed it meanwhile`,
     "harness index",
   );
 }

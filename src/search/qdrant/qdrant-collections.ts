@@ -2,7 +2,7 @@ import { z } from "zod";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { StoreIdentity } from "../search-store.ts";
 import { type QdrantApi, QdrantFailure, resultOf, type Trouble, written } from "./qdrant-api.ts";
-import { collectionName, DENSE, type CollectionKind, WORDS } from "./qdrant-points.ts";
+import { collectionName, DENSE, type CollectionKind } from "./qdrant-points.ts";
 
 const KEYWORD = { type: "keyword" } as const;
 
@@ -25,7 +25,6 @@ const collectionInfo = resultOf(
     config: z.object({
       params: z.object({
         vectors: z.record(z.string(), z.unknown()).nullish(),
-        sparse_vectors: z.record(z.string(), z.object({ modifier: z.string().nullish() })).nullish(),
       }),
     }),
     points_count: z.int().nullish(),
@@ -123,8 +122,7 @@ export class Collections {
       );
   }
 
-  #unlike({ vectors, sparse_vectors }: Info["config"]["params"]): string | null {
-    if (sparse_vectors?.[WORDS]?.modifier !== "idf") return `it has no sparse vector ${WORDS} with idf`;
+  #unlike({ vectors }: Info["config"]["params"]): string | null {
     const wanted = this.#identity.vectors;
     if (wanted === null) return null;
     const dense = z.object({ size: z.number(), distance: z.string() }).safeParse(vectors?.[DENSE]);
@@ -140,7 +138,8 @@ export class Collections {
     const { vectors } = this.#identity;
     const shape = {
       vectors: vectors === null ? {} : { [DENSE]: { size: vectors.dimension, distance: "Cosine" as const } },
-      sparse_vectors: { [WORDS]: { modifier: "idf" as const } },
+      // Nothing is put into it: collections of earlier versions have it, and one without a model has no other.
+      sparse_vectors: { words: { modifier: "idf" as const } },
       // A graph for each workspace instead of one over all of them: every question is about one.
       hnsw_config: { m: 0, payload_m: 16 },
       on_disk_payload: true,

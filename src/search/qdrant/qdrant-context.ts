@@ -1,17 +1,13 @@
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import type { Tokenizer } from "../rank/tokens.ts";
 import type { StoreIdentity } from "../search-store.ts";
 import type { QdrantApi } from "./qdrant-api.ts";
 import type { Collections } from "./qdrant-collections.ts";
-import type { ServerVersion } from "./qdrant-version.ts";
 
 /** What reading and writing stand on. */
 export interface QdrantContext {
   readonly api: QdrantApi;
   readonly collections: Collections;
   readonly identity: StoreIdentity;
-  readonly version: ServerVersion;
-  readonly tokenizer: Tokenizer;
   readonly now: () => number;
 }
 

@@ -1,24 +1,17 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import type { Chunk } from "../index-words.ts";
-import { parseQuery } from "../rank/ranked-query.ts";
-import type { Tokenizer } from "../rank/tokens.ts";
-import { WEIGHTS } from "../rank/weights.ts";
 import type { StoredFile, StoreIdentity } from "../search-store.ts";
 
-/** Names of the vectors of a point. */
+/** The name of a point's vector. */
 export const DENSE = "dense";
-export const WORDS = "words";
 
-/**
- * Another number is another form of what is kept, a change of how texts become words and weights too: files of another
- * form are not held, and so put again.
- */
-export const FORM = 2;
+/** Another number is another form of what is kept: files of another form are not held, and so put again. */
+export const FORM = 3;
 
 export interface Point {
   readonly id: string;
-  readonly vector: { [DENSE]?: number[]; [WORDS]?: Sparse };
+  readonly vector: { [DENSE]?: number[] };
   readonly payload: Readonly<Record<string, unknown>>;
 }
 
@@ -48,18 +41,13 @@ export function filePoint(file: StoredFile, { index, written }: Stamp): Point {
 }
 
 /** Without a dense vector; `embed` brings it. */
-export function chunkPoints(
-  file: StoredFile,
-  { index, written }: Stamp,
-  tokenizer: Tokenizer,
-): readonly Point[] {
+export function chunkPoints(file: StoredFile, { index, written }: Stamp): readonly Point[] {
   const version = versionOf(file);
   return file.chunks.map((chunk) => {
     const { id, text, ...about } = chunk;
-    const sparse = sparseOf(chunk, tokenizer);
     return {
       id,
-      vector: sparse === null ? {} : { [WORDS]: sparse },
+      vector: {},
       payload: { ...about, what: "chunk", index, version, file_hash: file.hash, written, content: text },
     };
   });
@@ -99,54 +87,7 @@ export const fileRecord = z
   })
   .transform(({ payload }) => payload);
 
-/** A sparse vector as Qdrant takes it. The rarity of a word is the server's part: `modifier: idf`. */
-interface Sparse {
-  readonly indices: number[];
-  readonly values: number[];
-}
-
-/** The mean length of BM25 is a guess that stays: it only has to be the same for all. */
-const MEAN = 120;
-/** Once in the path against once in the text. Each chunk of a file has its path, so it counts less than a symbol. */
-const PATH = 1;
-
-/** What a chunk weighs by each of its words; null where it has none. */
-export function sparseOf(chunk: Chunk, tokenizer: Tokenizer): Sparse | null {
-  const { chunkK, chunkB, symbol } = WEIGHTS;
-  const text = tokenizer.count(chunk.text);
-  let length = 0;
-  for (const count of text.values()) length += count;
-  const long = chunkK * (1 - chunkB + (chunkB * length) / MEAN);
-  const often = new Map(text);
-  for (const [words, weight] of [
-    [tokenizer.count(chunk.symbol ?? ""), symbol],
-    [tokenizer.count(chunk.path), PATH],
-  ] as const)
-    for (const [word, count] of words) often.set(word, (often.get(word) ?? 0) + weight * count);
-  return gathered([...often].map(([word, count]) => [word, (count * (chunkK + 1)) / (count + long)]));
-}
-
-/** Null where the query has no word to look for. */
-export const sparseQuery = (text: string, tokenizer: Tokenizer): Sparse | null =>
-  gathered(parseQuery(text, tokenizer, WEIGHTS).words.map(({ word, weight }) => [word, weight]));
-
-function gathered(weights: readonly (readonly [string, number])[]): Sparse | null {
-  if (weights.length === 0) return null;
-  const byTerm = new Map<number, number>();
-  for (const [word, weight] of weights) byTerm.set(termOf(word), (byTerm.get(termOf(word)) ?? 0) + weight);
-  return { indices: [...byTerm.keys()], values: [...byTerm.values()] };
-}
-
-/** FNV-1a over UTF-16 units, mixed once more (the end of murmur3), as an unsigned number of 32 bits. */
-export function termOf(word: string): number {
-  let hash = 0x811c9dc5;
-  for (let at = 0; at < word.length; at += 1) hash = Math.imul(hash ^ word.charCodeAt(at), 0x01000193);
-  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
-  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35);
-  return (hash ^ (hash >>> 16)) >>> 0;
-}
-
-/** Code and documentation are kept apart: words are rare in other ways in each. */
+/** Code and documentation are kept apart: who asks a server about one need not look through the other. */
 export const COLLECTION_KINDS = ["code", "docs"] as const;
 export type CollectionKind = (typeof COLLECTION_KINDS)[number];
 

@@ -1,160 +1,127 @@
 import { z } from "zod";
-import type { Chunk } from "../index-words.ts";
-import type { Candidate, StoreQuery } from "../search-store.ts";
+import type { Facts, FactsQuery } from "../search-store.ts";
 import { resultOf } from "./qdrant-api.ts";
 import { orBegun } from "./qdrant-collections.ts";
 import { numbersOf, type QdrantContext } from "./qdrant-context.ts";
-import {
-  chunkOf,
-  chunkPayload,
-  DENSE,
-  type CollectionKind,
-  COLLECTION_KINDS,
-  sparseQuery,
-  WORDS,
-} from "./qdrant-points.ts";
+import { chunkOf, chunkPayload, DENSE, type CollectionKind, COLLECTION_KINDS } from "./qdrant-points.ts";
 
-/** Where a list is asked for its scores alone, no payload comes. */
+const point = z.object({ id: z.string(), payload: chunkPayload });
 const hit = z.object({ id: z.string(), score: z.number(), payload: chunkPayload.nullish() });
 const answers = resultOf(z.array(z.object({ points: z.array(hit) })));
 
-interface Hit {
-  readonly id: string;
-  readonly score: number;
-}
-
-/** By id, from the lists that come with payloads. */
-type Chunks = ReadonlyMap<string, Chunk>;
-
-interface Found {
-  readonly lexical: readonly Hit[];
-  readonly dense: readonly Hit[];
-  /** What the server has made of both, or the one half that there is. */
-  readonly order: readonly Hit[];
-  readonly chunks: Chunks;
-}
-
-const NOTHING: Found = { lexical: [], dense: [], order: [], chunks: new Map() };
-
 /**
- * One request to each collection, and both at once. The server fuses the half by words and the half by vector: that gives
- * the order, and each chunk's text once. The halves' own scores are kept for the ranking.
+ * Of each collection two requests at once: the chunks that words have found, and the cosines of these and of the nearest.
+ * Nothing is ordered there by words.
  */
-export async function candidatesFor(
+export async function factsFor(
   context: QdrantContext,
-  query: StoreQuery,
-  limit: number,
+  query: FactsQuery,
+  nearest: number,
   signal: AbortSignal,
-): Promise<readonly Candidate[]> {
-  const halves = halvesOf(context, query);
-  if (limit <= 0 || halves.length === 0) return [];
-  const found = await Promise.all(
-    COLLECTION_KINDS.map((shelf) => ask(context, { shelf, halves, limit }, signal)),
-  );
-  const chunks = new Map(found.flatMap((on) => [...on.chunks]));
-  const of = (half: "lexical" | "dense"): ReadonlyMap<string, number> =>
-    best(
-      found.flatMap((on) => on[half]),
-      limit,
-    );
-  return merged(
-    best(
-      found.flatMap(({ order }) => order),
-      Infinity,
-    ),
-    { lexical: of("lexical"), dense: of("dense"), chunks },
-  );
+): Promise<Facts> {
+  const vector = query.vector === null ? null : numbersOf(query.vector, context.identity);
+  const asked = { ids: [...new Set(query.ids)], vector, nearest };
+  const [named, cosines] = await Promise.all([
+    Promise.all(COLLECTION_KINDS.map((shelf) => chunksById(context, shelf, asked, signal))),
+    Promise.all(COLLECTION_KINDS.map((shelf) => cosinesIn(context, shelf, asked, signal))),
+  ]);
+  const chunks = new Map(named.flat().map(({ id, payload }) => [id, chunkOf(id, payload)]));
+  const dense = new Map(cosines.flatMap(({ known }) => known).map(({ id, score }) => [id, score]));
+  const near = cosines.flatMap((each) => each.near).toSorted(byScore);
+  for (const { id, score, payload } of near.slice(0, Math.max(0, nearest))) {
+    if (payload) chunks.set(id, chunkOf(id, payload));
+    dense.set(id, score);
+  }
+  return { chunks, dense };
 }
 
-interface Half {
-  readonly using: typeof WORDS | typeof DENSE;
-  readonly query: number[] | { readonly indices: number[]; readonly values: number[] };
-  readonly filter: Filter;
-  readonly params?: { readonly idf: { readonly corpus: Filter } };
-}
+type Hit = z.infer<typeof hit>;
 
-function halvesOf(
-  { identity, version, tokenizer }: QdrantContext,
-  { text, vector }: StoreQuery,
-): readonly Half[] {
-  const filter = chunksOf(identity.index);
-  const dense = vector === null ? null : numbersOf(vector, identity);
-  const sparse = sparseQuery(text, tokenizer);
-  const params = version.ownRarity ? { params: { idf: { corpus: chunksOf(identity.index) } } } : {};
-  return [
-    ...(sparse === null ? [] : [{ using: WORDS, query: sparse, filter, ...params } as const]),
-    ...(dense === null ? [] : [{ using: DENSE, query: dense, filter } as const]),
-  ];
-}
+const byScore = (one: Hit, other: Hit): number =>
+  other.score - one.score || (one.id < other.id ? -1 : Number(one.id > other.id));
 
 interface Question {
-  readonly shelf: CollectionKind;
-  readonly halves: readonly Half[];
-  readonly limit: number;
+  readonly ids: string[];
+  readonly vector: number[] | null;
+  readonly nearest: number;
 }
 
-async function ask(
+async function chunksById(
   context: QdrantContext,
-  { shelf, halves, limit }: Question,
+  shelf: CollectionKind,
+  { ids }: Question,
   signal: AbortSignal,
-): Promise<Found> {
-  const searches = searchesFor(halves, limit);
-  const body = { collection_name: context.collections.name(shelf), searches: [...searches] };
+): Promise<readonly z.infer<typeof point>[]> {
+  if (ids.length === 0) return [];
+  const body = {
+    collection_name: context.collections.name(shelf),
+    ids,
+    with_payload: true,
+    with_vector: false,
+  };
+  const answer = context.api.ask((calls, init) => calls.getPoints(body, init), {
+    what: "search",
+    form: resultOf(z.array(point)),
+    signal,
+  });
+  return whereThere(context, shelf, answer, []);
+}
+
+interface Cosines {
+  readonly known: readonly Hit[];
+  readonly near: readonly Hit[];
+}
+
+const NO_COSINES: Cosines = { known: [], near: [] };
+
+async function cosinesIn(
+  context: QdrantContext,
+  shelf: CollectionKind,
+  { ids, vector, nearest }: Question,
+  signal: AbortSignal,
+): Promise<Cosines> {
+  if (vector === null) return NO_COSINES;
+  const own = chunksOf(context.identity.index);
+  const near = { using: DENSE, query: vector, filter: own, limit: nearest, with_payload: true };
+  const among = { must: [...(own.must ?? []), { has_id: ids }] };
+  // Of so few no graph is needed, and none of them may be passed over.
+  const params = { exact: true };
+  const known = {
+    using: DENSE,
+    query: vector,
+    filter: among,
+    limit: ids.length,
+    with_payload: false,
+    params,
+  };
+  const searches = [...(nearest > 0 ? [near] : []), ...(ids.length > 0 ? [known] : [])];
+  if (searches.length === 0) return NO_COSINES;
+  const body = { collection_name: context.collections.name(shelf), searches };
   const answer = context.api.ask((calls, init) => calls.queryBatchPoints(body, init), {
     what: "search",
     form: answers
       .refine((lists) => lists.length === searches.length, "not one list for each question")
-      .refine((lists) => lists.at(-1)?.points.every(({ payload }) => payload), "a chunk without its payload"),
+      .refine(
+        (lists) => nearest <= 0 || lists[0]?.points.every(({ payload }) => payload),
+        "a chunk without its payload",
+      ),
     signal,
   });
-  // An answer from what is left would look like one from all of it.
-  const lists = context.collections.wasThere(shelf) ? await answer : await orBegun(answer, null);
-  if (lists === null) return NOTHING;
-  const listOf = (using: Half["using"]): readonly Hit[] =>
-    lists[halves.findIndex((half) => half.using === using)]?.points ?? [];
-  const order = lists.at(-1)?.points ?? [];
-  const chunks = order.flatMap(({ id, payload }) => (payload ? [[id, chunkOf(id, payload)] as const] : []));
-  return { lexical: listOf(WORDS), dense: listOf(DENSE), order, chunks: new Map(chunks) };
+  const lists = await whereThere(context, shelf, answer, null);
+  if (lists === null) return NO_COSINES;
+  return {
+    near: nearest > 0 ? (lists[0]?.points ?? []) : [],
+    known: ids.length > 0 ? (lists.at(-1)?.points ?? []) : [],
+  };
 }
 
-/** The halves in their order, and what brings the chunks last: the fusion, or the one half that there is. */
-function searchesFor(halves: readonly Half[], limit: number) {
-  const bounded = halves.map((half) => ({ ...half, limit }));
-  if (bounded.length === 1) return bounded.map((half) => ({ ...half, with_payload: true }));
-  const fusion = { query: { fusion: "rrf" as const }, prefetch: bounded };
-  return [
-    ...bounded.map((half) => ({ ...half, with_payload: false })),
-    { ...fusion, limit: bounded.length * limit, with_payload: true },
-  ];
-}
-
-const best = (hits: readonly Hit[], limit: number): ReadonlyMap<string, number> =>
-  new Map(
-    hits
-      .toSorted((one, other) => other.score - one.score || byId(one.id, other.id))
-      .slice(0, limit)
-      .map(({ id, score }) => [id, score]),
-  );
-
-const byId = (one: string, other: string): number => (one < other ? -1 : Number(one > other));
-
-interface Scores {
-  readonly lexical: ReadonlyMap<string, number>;
-  readonly dense: ReadonlyMap<string, number>;
-  readonly chunks: Chunks;
-}
-
-/** What neither half has among its best of both collections is left out. */
-function merged(
-  order: ReadonlyMap<string, number>,
-  { lexical, dense, chunks }: Scores,
-): readonly Candidate[] {
-  return [...order.keys()].flatMap((id) => {
-    const chunk = chunks.get(id);
-    const scores = { lexical: lexical.get(id) ?? null, dense: dense.get(id) ?? null };
-    return chunk === undefined || (scores.lexical ?? scores.dense) === null ? [] : [{ chunk, ...scores }];
-  });
-}
+/** An answer from what is left would look like one from all of it: only of what was never there is nothing said. */
+const whereThere = <T, U>(
+  { collections }: QdrantContext,
+  shelf: CollectionKind,
+  answer: Promise<T>,
+  without: U,
+): Promise<T | U> => (collections.wasThere(shelf) ? answer : orBegun(answer, without));
 
 /** Conditions over payloads, as Qdrant takes them. */
 export interface Filter {

@@ -1,6 +1,5 @@
 import { z } from "zod";
-import { Tokenizer } from "../rank/tokens.ts";
-import type { SearchStore, StoreIdentity } from "../search-store.ts";
+import type { ServerStore, StoreIdentity } from "../search-store.ts";
 import {
   PATIENCE,
   type Patience,
@@ -14,7 +13,7 @@ import { clearIndex, tidyIndex } from "./qdrant-clear.ts";
 import { Collections, orWithout } from "./qdrant-collections.ts";
 import { numbersOf, type QdrantContext } from "./qdrant-context.ts";
 import { DENSE, fileRecord, FORM, type CollectionKind, COLLECTION_KINDS } from "./qdrant-points.ts";
-import { candidatesFor, chunksOf, filesOf, ofVersions } from "./qdrant-query.ts";
+import { chunksOf, factsFor, filesOf, ofVersions } from "./qdrant-query.ts";
 import { countAll, countFiles, scrolled, unembeddedChunks } from "./qdrant-read.ts";
 import { checkedVersion } from "./qdrant-version.ts";
 import { batches, putFiles, removeFiles, removeWhere, sideBySide } from "./qdrant-write.ts";
@@ -36,22 +35,22 @@ export async function openQdrantStore(
   server: QdrantServer,
   identity: StoreIdentity,
   options: QdrantOptions = {},
-): Promise<SearchStore> {
+): Promise<ServerStore> {
   const { signal = new AbortController().signal, patience = PATIENCE, now = Date.now, access } = options;
   const api = new QdrantApi(server, patience);
   const collections = new Collections(api, identity);
   // Side by side; that it is no Qdrant, or another one, is said before anything that such a one makes of the rest.
   const asked = COLLECTION_KINDS.map((shelf) => collections.look(shelf, signal));
   for (const each of asked) each.catch(() => undefined);
-  const version = await checkedVersion(api, signal);
+  await checkedVersion(api, signal);
   const found = await Promise.all(asked);
   if (access === "write")
     for (const [at, shelf] of COLLECTION_KINDS.entries())
       await collections.mend(shelf, found[at] ?? null, signal);
-  return storeOn({ api, collections, identity, version, tokenizer: new Tokenizer(), now });
+  return storeOn({ api, collections, identity, now });
 }
 
-function storeOn(context: QdrantContext): SearchStore {
+function storeOn(context: QdrantContext): ServerStore {
   return {
     name: "qdrant",
     put: (files, signal) => unless(signal, () => putFiles(context, files, signal)),
@@ -61,7 +60,7 @@ function storeOn(context: QdrantContext): SearchStore {
     held: (signal) => unless(signal, () => indexedFiles(context, signal)),
     unembedded: (limit, signal) => unless(signal, () => unembeddedChunks(context, limit, signal)),
     embed: (vectors, signal) => unless(signal, () => embedChunks(context, vectors, signal)),
-    candidates: (query, limit, signal) => unless(signal, () => candidatesFor(context, query, limit, signal)),
+    facts: (query, nearest, signal) => unless(signal, () => factsFor(context, query, nearest, signal)),
     counts: (signal) => unless(signal, () => countAll(context, signal)),
     fileCount: (signal) => unless(signal, () => countFiles(context, signal)),
     clear: (signal) => unless(signal, () => clearIndex(context, signal)),

@@ -5,18 +5,11 @@ import { QdrantApi, type QdrantServer, resultOf } from "./qdrant-api.ts";
 
 /** Queries with fusion came with 1.10, tenants with 1.11, facets with 1.12, the filter by vectors with 1.13. */
 const OLDEST = { major: 1, minor: 13 } as const;
-/** Since this one rarity is counted over one workspace's words instead of over all that share a collection. */
-const OWN_RARITY = { major: 1, minor: 19 } as const;
-
-export interface ServerVersion {
-  readonly text: string;
-  readonly ownRarity: boolean;
-}
 
 const about = z.object({ title: z.string().regex(/qdrant/i), version: z.string() });
 
-/** Asks who is there, and refuses a server that lacks what is needed. */
-export async function checkedVersion(api: QdrantApi, signal: AbortSignal): Promise<ServerVersion> {
+/** Asks who is there, and refuses a server that lacks what is needed; its version, to be shown. */
+export async function checkedVersion(api: QdrantApi, signal: AbortSignal): Promise<string> {
   const { version } = await api.ask((calls, init) => calls.root({}, init), {
     what: "say its version",
     form: about,
@@ -24,7 +17,7 @@ export async function checkedVersion(api: QdrantApi, signal: AbortSignal): Promi
   });
   const text = visibleLine(version);
   const unfit = unfitVersion(version);
-  if (unfit === null) return { text, ownRarity: reaches(parsed(version), OWN_RARITY) };
+  if (unfit === null) return text;
   throw new HarnessError(
     EXIT.failed,
     `Qdrant ${text} at ${api.url} ${unfit}`,
@@ -35,7 +28,7 @@ export async function checkedVersion(api: QdrantApi, signal: AbortSignal): Promi
 /** What is there, and would be let in: a server tells its version to everybody, its collections only to who has a key. */
 export async function versionFor(server: QdrantServer, signal: AbortSignal): Promise<string> {
   const api = new QdrantApi(server);
-  const { text } = await checkedVersion(api, signal);
+  const text = await checkedVersion(api, signal);
   await api.ask((calls, init) => calls.getCollections({}, init), {
     what: "list its collections",
     form: resultOf(z.object({ collections: z.array(z.unknown()) })),

@@ -69,7 +69,7 @@ async function putGroup(
   signal: AbortSignal,
 ): Promise<void> {
   const stamp: Stamp = { index: context.identity.index, written: context.now() };
-  const all = files.flatMap((file) => chunkPoints(file, stamp, context.tokenizer));
+  const all = files.flatMap((file) => chunkPoints(file, stamp));
   const points = [...new Map(all.map((point) => [point.id, point])).values()];
   for (const batch of batches(points, (point) => sizeOf(point, context)))
     await upsert(context, shelf, await withKept(context, shelf, batch, signal), signal);

@@ -100,7 +100,10 @@ test(
       hits.map(({ path }) => path),
       ["a.ts", "b.md"],
     );
-    const twice = ["count_points", "get_collection", "query_batch_points"].flatMap((each) => [each, each]);
+    const twice = ["count_points", "get_collection", "get_points", "query_batch_points"].flatMap((each) => [
+      each,
+      each,
+    ]);
     assert.deepEqual(operations(server), [...twice, "root"]);
   },
 );
@@ -131,7 +134,7 @@ test(
       if (operation === "count_points" && puts >= 4) server.collections.clear();
       return undefined;
     };
-    await assert.rejects(updated(place, means), /holds 0 files where 2 were put into it/);
+    await assert.rejects(updated(place, means), /does not hold all of the 2 files/);
     server.fault = () => undefined;
     {
       await using index = await read(place, means);

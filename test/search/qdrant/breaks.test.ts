@@ -4,7 +4,15 @@ import { HarnessError, reasonOf } from "../../../src/core/errors.ts";
 import { openQdrantStore } from "../../../src/search/qdrant/qdrant-store.ts";
 import { assertWhole } from "../../contract/search-store-breaks.ts";
 import type { StoreIdentity } from "../../../src/search/search-store.ts";
-import { axis, byWords, file, LEXICAL, MODELLED, OTHER, wordFor } from "../../contract/search-store-words.ts";
+import {
+  axis,
+  chunksOf,
+  file,
+  LEXICAL,
+  MODELLED,
+  OTHER,
+  wordFor,
+} from "../../contract/search-store-words.ts";
 import { Collection } from "../../fakes/qdrant/collection.ts";
 import { type Fault, startQdrant } from "../../fakes/qdrant-server.ts";
 
@@ -52,7 +60,8 @@ async function brokenAt(k: number, { fault, on, long = false }: Kind): Promise<b
   await assertWhole(store, [first, second]);
   await store.put(second, signal);
   assert.equal(await assertWhole(store, [second]), second.length);
-  assert.deepEqual(await byWords(store, "first", 500), []);
+  const ids = new Set(second.flatMap(({ chunks }) => chunks).map(({ id }) => id));
+  for (const id of (await chunksOf(store, first)).keys()) assert.ok(ids.has(id), id);
   assert.deepEqual(await store.counts(signal), { files: 5, chunks: long ? 278 : 22, embedded: 0 });
   return reached;
 }
@@ -139,12 +148,12 @@ test("a collection that goes while the store is open is no empty answer, and is 
   const both = [...server.collections.keys()];
   for (const gone of [[both[0]], [both[1]], both]) {
     for (const name of gone) server.collections.delete(name ?? "");
-    await assert.rejects(byWords(store, "alpha"), /lost a collection: .*doesn't exist/);
+    await assert.rejects(chunksOf(store, files), /lost a collection: .*doesn't exist/);
     assert.equal(await store.fileCount(signal), 2 - gone.length);
     assert.equal((await store.held(signal)).size, 2 - gone.length);
     await store.put(files, signal);
     assert.equal((await store.held(signal)).size, 2);
-    assert.equal((await byWords(store, "alpha")).length, 2);
+    assert.equal((await chunksOf(store, files)).size, 2);
   }
 });
 
@@ -173,9 +182,10 @@ test("a server of 1.13 is asked nothing that came later", async () => {
   const whole = file("a.ts", ["alpha", "beta"]);
   await store.put([whole], signal);
   await store.embed(new Map(whole.chunks.map(({ id }) => [id, axis(0)])), signal);
-  const found = await store.candidates({ text: "alpha", vector: axis(0) }, 10, signal);
-  assert.equal(found.length, 2);
-  assert.ok(found[0]?.lexical && found[0].dense);
+  const ids = [whole.chunks[0]?.id ?? ""];
+  const found = await store.facts({ ids, vector: axis(0) }, 10, signal);
+  assert.equal(found.chunks.size, 2);
+  assert.equal(found.dense.size, 2);
 });
 
 test("a collection whose maker was killed before its indexes gets them", async () => {

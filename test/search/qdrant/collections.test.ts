@@ -15,11 +15,6 @@ const unlike: Readonly<Record<string, readonly [ConstructorParameters<typeof Col
     { vectors: { dense: { size: 768, distance: "Cosine" } }, sparse_vectors: idf },
     /768 numbers/,
   ],
-  "no sparse vector": [{ vectors: { dense: { size: 4, distance: "Cosine" } } }, /no sparse vector/],
-  "no rarity": [
-    { vectors: { dense: { size: 4, distance: "Cosine" } }, sparse_vectors: { words: {} } },
-    /no sparse vector/,
-  ],
   "no dense vector": [{ vectors: {}, sparse_vectors: idf }, /no vector dense/],
   "another distance": [
     { vectors: { dense: { size: 4, distance: "Euclid" } }, sparse_vectors: idf },

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { openQdrantStore, type QdrantOptions } from "../../../src/search/qdrant/qdrant-store.ts";
-import type { SearchStore } from "../../../src/search/search-store.ts";
-import { axis, byWords, file, MODELLED } from "../../contract/search-store-words.ts";
+import type { ServerStore } from "../../../src/search/search-store.ts";
+import { axis, chunksOf, file, MODELLED } from "../../contract/search-store-words.ts";
 import { type Fault, startQdrant } from "../../fakes/qdrant-server.ts";
 import { assertSaid, KEY } from "./said.ts";
 import { type Served, startLoopback } from "../../fakes/loopback.ts";
@@ -55,10 +55,9 @@ for (const [version, said] of Object.entries(versions))
       return;
     }
     await using store = await opening;
-    await store.put([file("a.ts", ["alpha"])], signal);
-    assert.equal((await byWords(store, "alpha")).length, 1);
-    const corpus = JSON.stringify(server.calls.at(-1)?.body).includes('"corpus"');
-    assert.equal(corpus, version === "1.40.0", "rarity over one index, where the server can count it");
+    const whole = file("a.ts", ["alpha"]);
+    await store.put([whole], signal);
+    assert.equal((await chunksOf(store, [whole])).size, 1);
   });
 
 const others: Readonly<Record<string, readonly [Served, RegExp]>> = {
@@ -233,14 +232,14 @@ const answers: Readonly<Record<string, readonly [Fault, RegExp, RegExp]>> = {
   silence: ["silent", /took longer than 500 ms/, /log/],
   "a cut connection": ["reset", /is not reached, asked to /, /start\.sh/],
 };
-const asks: Readonly<Record<string, (store: SearchStore) => Promise<unknown>>> = {
+const asks: Readonly<Record<string, (store: ServerStore) => Promise<unknown>>> = {
   put: (store) => store.put([file("b.ts", ["beta"])], signal),
   remove: (store) => store.remove(["a.ts"], signal),
   held: (store) => store.held(signal),
   unembedded: (store) => store.unembedded(1, signal),
   embed: (store) =>
     store.embed(new Map(file("a.ts", ["alpha"]).chunks.map(({ id }) => [id, axis(0)])), signal),
-  candidates: (store) => byWords(store, "alpha"),
+  facts: (store) => chunksOf(store, [file("a.ts", ["alpha"])]),
   counts: (store) => store.counts(signal),
   clear: (store) => store.clear(signal),
 };

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { openQdrantStore } from "../../../src/search/qdrant/qdrant-store.ts";
-import { axis, byWords, file, MODELLED } from "../../contract/search-store-words.ts";
+import { axis, chunksOf, file, MODELLED } from "../../contract/search-store-words.ts";
 import { startQdrant } from "../../fakes/qdrant-server.ts";
 import { assertSaid, KEY } from "./said.ts";
 
@@ -21,7 +21,7 @@ test("a key that is missing, one that is wrong, and one that may only read", asy
   await using store = await open(KEY);
   assert.deepEqual(await store.counts(signal), { files: 0, chunks: 0, embedded: 0 });
   await store.put([whole], signal);
-  assert.equal((await byWords(reader, "alpha")).length, 1, "to read is enough to search");
+  assert.equal((await chunksOf(reader, [whole])).size, 1, "to read is enough to search");
   await assertSaid(reader.remove(["a.ts"], signal), ...rights);
   await assertSaid(reader.clear(signal), ...rights);
   assert.equal(await store.fileCount(signal), 1);
@@ -39,15 +39,15 @@ test("what strict mode forbids is refused in words, and what it bounds less tigh
   await store.embed(new Map(whole.chunks.map(({ id }) => [id, axis(0)])), signal);
   assert.deepEqual(await store.counts(signal), { files: 1, chunks: 600, embedded: 600 });
   assert.equal((await store.held(signal)).size, 1);
-  const found = await store.candidates({ text: "line", vector: axis(0) }, 100, signal);
-  assert.ok(found.length >= 100);
+  const found = await store.facts({ ids: [], vector: axis(0) }, 100, signal);
+  assert.equal(found.chunks.size, 100);
   await using tight = await startQdrant({
     limits: { query: 50, exact: false },
     collections: server.collections,
   });
   await using bound = await openQdrantStore({ url: tight.url }, MODELLED);
   const said = /a limit that is set in Qdrant .*Help: /;
-  await assertSaid(byWords(bound, "line", 100), said, /strict_mode_config/);
+  await assertSaid(bound.facts({ ids: [], vector: axis(0) }, 100, signal), said, /strict_mode_config/);
   await assertSaid(bound.fileCount(signal), said, /strict_mode_config/);
 });
 
