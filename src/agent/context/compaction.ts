@@ -19,7 +19,7 @@ const MAX_PASSES = 8;
 export interface Means {
   /** Tokens that a prompt may have. */
   readonly window: number;
-  /** A window that is guessed never blocks a request. */
+  /** Said by the server, a probe or the user. A window that is guessed never blocks a request. */
   readonly known: boolean;
   /** Of a request of these messages, the tools included. */
   tokens(messages: readonly Message[]): number;
@@ -54,6 +54,8 @@ export class Compactor {
   readonly #means: Means;
   /** Tokens of the request at the last failure. */
   #failedAt: number | undefined;
+  /** What a refusal has taught: requests are planned by it, but it is our count, so it blocks none. */
+  #taught = Number.POSITIVE_INFINITY;
   /** What it waited for summaries in all. */
   askedMs = 0;
 
@@ -64,12 +66,15 @@ export class Compactor {
 
   /** Before each request of the loop. */
   async fit(signal: AbortSignal): Promise<Fitted> {
-    const { window, known } = this.#means;
-    const tooLong = (): boolean => known && this.#tokens() > window;
+    const { known } = this.#means;
+    const window = Math.min(this.#means.window, this.#taught);
+    const tooLong = (): boolean => known && this.#tokens() > this.#means.window;
     if (tooLong() || !this.#backsOff())
       await this.#shorten({ trigger: "pressure", window, forced: tooLong() }, signal);
     if (tooLong() && !signal.aborted) this.#pruneRecent({ trigger: "pressure", window, forced: true });
-    return tooLong() ? { kind: "too_long", tokens: this.#tokens(), window } : { kind: "fits" };
+    return tooLong()
+      ? { kind: "too_long", tokens: this.#tokens(), window: this.#means.window }
+      : { kind: "fits" };
   }
 
   /**
@@ -79,6 +84,7 @@ export class Compactor {
   async now(trigger: "manual" | "refused", signal: AbortSignal): Promise<boolean> {
     const before = this.#tokens();
     const window = trigger === "manual" ? this.#means.window : Math.min(this.#means.window, before) * REFUSED;
+    if (trigger === "refused") this.#taught = Math.min(this.#taught, window);
     const aim: Aim = { trigger, window, forced: true };
     const last = await (trigger === "manual" ? this.#summarise(aim, signal) : this.#shorten(aim, signal));
     if (trigger === "refused" && this.#tokens() > window && !signal.aborted) this.#pruneRecent(aim);

@@ -183,7 +183,8 @@ function compactorFor(
 ): Compactor {
   return new Compactor(history, {
     window: context - Math.min(MAX_REPLY_TOKENS, Math.floor(context / 4)),
-    known: origin.context !== "guess",
+    // What a family's row says of a window is a guess with a better number.
+    known: origin.context !== "guess" && origin.context !== "table",
     tokens: (messages) => agent().size.tokens(messages),
     summarise: async (messages, signal) => {
       const reply = await askAside(

@@ -242,6 +242,21 @@ test("a prompt that a server refused is made shorter, whatever was thought of th
   assert.ok(events.length > 0 && events.every(({ trigger }) => trigger === "refused"));
 });
 
+test("a refusal teaches the window: what follows is planned by it, and nothing is blocked for it", async () => {
+  const { history, compactor, events } = desk(small, { window: 1_000_000, known: false });
+  history.add(ask("fix it"));
+  work(history, [3000, 3000, 3000, 3000, 3000, 3000], "a".repeat(3000));
+  const refused = tokens(history.view());
+  await compactor.now("refused", never);
+  events.length = 0;
+  work(history, [3000, 3000, 3000, 3000], "a".repeat(3000));
+  assert.ok(tokens(history.view()) < 500_000);
+  assert.deepEqual(await compactor.fit(never), { kind: "fits" });
+  assert.equal(events.at(-1)?.trigger, "pressure");
+  history.add(ask("w ".repeat(4 * refused)));
+  assert.deepEqual(await compactor.fit(never), { kind: "fits" });
+});
+
 test("where a refused prompt has no older part, its results go", async () => {
   const { history, compactor, events } = desk(() => assert.fail("asked"), { window: 1_000_000 });
   work(history, [9000]);
