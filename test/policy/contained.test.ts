@@ -59,6 +59,30 @@ for (const { cmd, answer } of rows ?? [])
     assert.deepEqual(byHand, cmd.includes("api.example.org") ? [] : holding);
   });
 
+const [, stdinSection = ""] = page.split("### Programs from stdin");
+const stdinRows = (stdinSection.split("\n##")[0] ?? "")
+  .replaceAll(String.raw`\|`, "\u0000")
+  .matchAll(/^\| `(.+?)` +\| (ask|deny) +\| ([a-z ]*?) *\|$/gm)
+  .map(([, cmd = "", verdict = "", answer = ""]) => ({ cmd: cmd.replaceAll("\u0000", "|"), verdict, answer }))
+  .toArray();
+
+test("the page has a table of programs from stdin", () => {
+  assert.deepEqual(
+    new Set(stdinRows.map(({ answer }) => answer)),
+    new Set(["", "yes", "no", "no host granted"]),
+  );
+});
+
+for (const { cmd, verdict, answer } of stdinRows)
+  test(`${cmd}: ${verdict}${answer === "" ? "" : `, contained: ${answer}`}`, () => {
+    const answers = [[], ["example.com"]].map((granted) => judged(cmd, granted));
+    const contained = { yes: [true, true], "no host granted": [true, false] }[answer] ?? [false, false];
+    assert.deepEqual(
+      answers,
+      contained.map((is) => `${verdict}, ${is ? "contained" : "not contained"}`),
+    );
+  });
+
 const ASKS = {
   contained: [
     "echo x > notes.txt",

@@ -1,5 +1,6 @@
 import type { Place } from "../effects/effect.ts";
 import { type Arg, type Fixed, type Found, type Role, UNKNOWN, type Use } from "./program-model.ts";
+import { inputEffects, isStdin } from "./shell-builtins.ts";
 
 export interface Weight {
   readonly forced: boolean;
@@ -45,9 +46,11 @@ export function roleEffects(
     case "code":
       return [use.doubt("language.unknown", arg)];
     case "loads":
-      return [use.doubt("option.loads-code", arg)];
+      return [use.doubt("option.loads-code", arg), ...(isStdin(arg) ? inputEffects(use) : [])];
     case "project":
-      return [{ kind: "code", from: "project", path: use.place(arg), span }];
+      return isStdin(arg)
+        ? inputEffects(use)
+        : [{ kind: "code", from: "project", path: use.place(arg), span }];
     case "shell":
       return use.shell(arg);
   }

@@ -34,8 +34,15 @@ export function inputEffects({ input }: Pick<Use, "input">): readonly Found[] {
   return [typeof input === "string" || input.rough === true ? code : { ...code, text: input.text }];
 }
 
+const STDIN: ReadonlySet<string> = new Set(["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"]);
+
+/** Where a file of code is asked for: what is read there is the program. */
+export const isStdin = ({ kind, value }: Arg): boolean => kind === "literal" && STDIN.has(value);
+
 /** A file of code, or one that a substitution makes. */
 export function fileEffects(file: Arg, use: Use): Found {
+  const [input] = isStdin(file) ? inputEffects(use) : [];
+  if (input !== undefined) return { ...input, span: file.span };
   const from = file.feed === "network" ? "fetched" : file.feed === undefined ? "project" : "input";
   return { kind: "code", from, path: from === "project" ? use.place(file) : null, span: file.span };
 }

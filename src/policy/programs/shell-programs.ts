@@ -1,16 +1,14 @@
 import type { Arg, Found, Use, Reader } from "./program-model.ts";
-import { fileEffects, inlineEffects, inputEffects, isSwitch, onlyBash } from "./shell-builtins.ts";
+import { fileEffects, inlineEffects, inputEffects, isStdin, isSwitch, onlyBash } from "./shell-builtins.ts";
 import { escapes } from "./wrapper-programs.ts";
 
 const has = ({ options }: Use, name: string): boolean => options.some((option) => option.name === name);
-
-const STDIN: ReadonlySet<string> = new Set(["/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"]);
 
 /** A text behind -c, a file, or stdin. A single `-` before them ends the options, as `--` does. */
 function run(use: Use): readonly Found[] {
   const [first, second] = use.operands[0]?.value === "-" ? use.operands.slice(1) : use.operands;
   if (has(use, "-c")) return first === undefined ? inputEffects(use) : use.shell(first);
-  if (first === undefined || has(use, "-s") || STDIN.has(first.value)) return known(use);
+  if (first === undefined || has(use, "-s") || isStdin(first)) return known(use);
   if (has(use, "-n") && second === undefined)
     return [{ kind: "read", path: use.place(first), span: first.span }];
   return [fileEffects(first, use)];
