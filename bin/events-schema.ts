@@ -4,11 +4,20 @@ import path from "node:path";
 import * as z from "zod";
 import { eventForm } from "../src/core/events.ts";
 
+/** What stands in place of an answer where a command fails before it has one, or behind it. */
+export const errorForm = z.strictObject({
+  error: z.strictObject({ message: z.string(), remedy: z.string(), exit_code: z.int() }),
+});
+
 export const SCHEMA_FILE = path.join(import.meta.dirname, "..", "docs", "run-events.schema.json");
 
 /** Fields are added from version to version, so a reader must take those that it does not know. */
 export function eventsSchema(): string {
-  const { $schema, ...schema } = z.toJSONSchema(eventForm, {
+  const {
+    $schema,
+    oneOf = [],
+    ...schema
+  } = z.toJSONSchema(eventForm, {
     target: "draft-2020-12",
     override: ({ jsonSchema }) => {
       if (jsonSchema.additionalProperties === false) delete jsonSchema.additionalProperties;
@@ -16,7 +25,8 @@ export function eventsSchema(): string {
     },
   });
   const head = { title: "One line of harness run --json", description: "See docs/run-json.md." };
-  return `${JSON.stringify({ $schema, ...head, ...schema }, null, 2)}\n`;
+  const { $schema: _, ...error } = z.toJSONSchema(errorForm);
+  return `${JSON.stringify({ $schema, ...head, ...schema, oneOf: [...oneOf, error] }, null, 2)}\n`;
 }
 
 if (import.meta.main) writeFileSync(SCHEMA_FILE, eventsSchema());

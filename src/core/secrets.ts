@@ -87,9 +87,19 @@ const AZURE_KEY = /(\b(?:AccountKey|SharedAccessKey)=)[A-Za-z0-9+/]{40,}={0,2}/g
 const ASSIGNED =
   /((?:password|passwd|pwd|secret|token|api[_-]?key|access[_-]?key|secret[_-]?key|auth[_-]?key)["']?\s{0,3}(?:=>|:=|[:=])\s{0,3}["'`]?)([^\s"'`,;&=()[\]{}<>]{16,512}={0,2})([([{<]?)/gi;
 
-function assignedMask(whole: string, before: string, value: string, opened: string): string {
-  return opened !== "" || !isRandom(value) ? whole : before + mask("password or token");
+function assignedMask(
+  whole: string,
+  before: string,
+  value: string,
+  ...[opened, at, text]: readonly [opened: string, at: number, text: string]
+): string {
+  const is = opened === "" && isRandom(value) && !(value.startsWith("/") && isFolder(before, at, text));
+  return is ? before + mask("password or token") : whole;
 }
+
+/** The shell's own variables, which every listing of an environment shows. */
+const isFolder = (before: string, at: number, text: string): boolean =>
+  /^PWD=["'`]?$/.test(before) && /(?:^|[^A-Za-z0-9_])(?:OLD)?$/.test(text.slice(Math.max(0, at - 4), at));
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i;
 

@@ -38,6 +38,12 @@ test("the example on the page on the events fits the schema", () => {
     assert.deepEqual([validate(JSON.parse(line)), validate.errors], [true, null], line);
 });
 
+test("the line of a failure fits the schema, and half of one does not", () => {
+  const [, example = ""] = /```jsonl\n(.+)\n```/.exec(page.split("## Where no run begins")[1] ?? "") ?? [];
+  assert.deepEqual([validate(JSON.parse(example)), validate.errors], [true, null], example);
+  assert.equal(validate({ error: { message: "there is no task" } }), false);
+});
+
 test("the page on the events names every type with every field", () => {
   for (const { shape } of eventForm.options) {
     const { type, run: _, seq: __, agent: ___, candidate: ____, ...own } = shape;

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { execFile, spawn } from "node:child_process";
 import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import path from "node:path";
 import test from "node:test";
 import { promisify } from "node:util";
@@ -176,4 +177,21 @@ test("in a folder that is gone a command says so and ends with 2", async () => {
   );
   assert.equal(code, 2);
   assert.match(stderr, /error: the current folder is gone\n {2}next: cd /);
+});
+
+test("every command with --json says on stdout what it fails with, as one line of JSON", async () => {
+  const manifest = JSON.parse(await readFile(path.join(ROOT, "oclif.manifest.json"), "utf8")) as {
+    readonly commands: Readonly<Record<string, { readonly flags: Readonly<Record<string, unknown>> }>>;
+  };
+  const names = Object.entries(manifest.commands).flatMap(([id, { flags }]) => ("json" in flags ? [id] : []));
+  assert.ok(names.length > 20, names.join(" "));
+  await using place = await scratch();
+  for (const name of names) {
+    const ran = await runProgram("bin/harness", [...name.split(":"), "--json", "--bogus"], {
+      home: place.path,
+    });
+    const { error } = JSON.parse(ran.stdout) as { error: { message: string; exit_code: number } };
+    assert.match(error.message, /bogus/, name);
+    assert.deepEqual([error.exit_code, ran.code, ran.stderr], [2, 2, ""], name);
+  }
 });
