@@ -4,14 +4,15 @@ import path from "node:path";
 import test from "node:test";
 import { sourceTree } from "../../bench/source-tree.ts";
 import { skip } from "../fixtures/engine.ts";
+import { many } from "../fixtures/property.ts";
 import { boxesOver, giveAway } from "../fixtures/real-box.ts";
 import { household } from "./box-command.ts";
 import { hasIndex, indexed, indexOf } from "./index-of.ts";
 import { startOf } from "../kills/engine-lives.ts";
 import { harness } from "./run-command.ts";
 
-const KILLS = 8;
-const FILES = 1200;
+const KILLS = many(6);
+const FILES = 500;
 const STATE = ".local/state/harness/search";
 
 test(

@@ -25,65 +25,66 @@ const ATTACKS: Readonly<Record<string, string>> = {
   "stops its own supervisor": "touch begun; kill -STOP $PPID; while :; do :; done",
 };
 
-/** Side by side: most of it is waiting. */
-describe("a command", { concurrency: 4 }, () => {
-  for (const [what, command] of Object.entries(ATTACKS))
-    test(`that ${what} is gone a lease after its harness was killed`, { skip }, async () => {
-      // The project's own code, which the policy lets run as contained.
-      await using place = await household({ "attack.sh": `${command}\n` });
-      await using model = await startModel([
-        { calls: [["bash", { command: "bash ./attack.sh", background: true }]] },
-        // A second command would end at once where the first one has used up every process.
-        "hang",
-      ]);
-      const words = ["run", "--on-ask", "park", ...model.flags, "do it"];
-      const killed = await harness(place, words, {
-        whenMade: [place.at("work/begun"), (child) => void setTimeout(() => child.kill("SIGKILL"), 1500)],
+/** Side by side, each with a box of its own: most of it is waiting. */
+describe("a lease", { concurrency: 2 }, () => {
+  describe("a command", { concurrency: 4 }, () => {
+    for (const [what, command] of Object.entries(ATTACKS))
+      test(`that ${what} is gone a lease after its harness was killed`, { skip }, async () => {
+        // The project's own code, which the policy lets run as contained.
+        await using place = await household({ "attack.sh": `${command}\n` });
+        await using model = await startModel([
+          { calls: [["bash", { command: "bash ./attack.sh", background: true }]] },
+          // A second command would end at once where the first one has used up every process.
+          "hang",
+        ]);
+        const words = ["run", "--on-ask", "park", ...model.flags, "do it"];
+        const killed = await harness(place, words, {
+          whenMade: [place.at("work/begun"), (child) => void setTimeout(() => child.kill("SIGKILL"), 1500)],
+        });
+        assert.equal(killed.code, null, killed.stderr);
+        assert.equal((await boxesFor(place)).length, 1, "it was to be seen that the lease ends it");
+        await goneWithin(place, LEASE_MS + 15_000);
       });
-      assert.equal(killed.code, null, killed.stderr);
-      assert.equal((await boxesFor(place)).length, 1, "it was to be seen that the lease ends it");
-      await goneWithin(place, LEASE_MS + 15_000);
-    });
-});
-
-/** Side by side, too: each has a box of its own. */
-describe("a harness", { concurrency: 2 }, () => {
-  test(
-    "a harness that lives keeps its box for longer than a lease, whatever the commands do",
-    { skip },
-    async () => {
-      await using place = await household({ "spin.sh": `${SPIN}; wait\n` });
-      await using model = await startModel([
-        { calls: [["bash", { command: "bash ./spin.sh", background: true }]] },
-        bash(`sleep ${LEASE_MS / 1000 + 6}; echo still > still`),
-        FINE,
-      ]);
-      assert.deepEqual(endOf(await park(place, model)), DONE);
-      assert.equal(await place.read("work/still"), "still\n");
-    },
-  );
-
-  test("a run that cannot be parked ends its box with its input, without a lease", { skip }, async () => {
-    await using place = await household();
-    await using model = await startModel([bash("touch begun; sleep 100"), FINE]);
-    await harness(place, ["run", ...model.flags, "do it"], {
-      whenMade: [place.at("work/begun"), (child) => child.kill("SIGKILL")],
-    });
-    await goneWithin(place, 3000);
   });
 
-  test("a harness that is stopped for less than a lease goes on with its box", { skip }, async () => {
-    await using place = await household();
-    await using model = await startModel([bash("touch begun; sleep 12; echo still > still"), FINE]);
-    const ran = await harness(place, ["run", "--json", "--on-ask", "park", ...model.flags, "do it"], {
-      whenMade: [
-        place.at("work/begun"),
-        (child) => {
-          child.kill("SIGSTOP");
-          void sleep(8000).then(() => child.kill("SIGCONT"));
-        },
-      ],
+  describe("a harness", { concurrency: 2 }, () => {
+    test(
+      "a harness that lives keeps its box for longer than a lease, whatever the commands do",
+      { skip },
+      async () => {
+        await using place = await household({ "spin.sh": `${SPIN}; wait\n` });
+        await using model = await startModel([
+          { calls: [["bash", { command: "bash ./spin.sh", background: true }]] },
+          bash(`sleep ${LEASE_MS / 1000 + 6}; echo still > still`),
+          FINE,
+        ]);
+        assert.deepEqual(endOf(await park(place, model)), DONE);
+        assert.equal(await place.read("work/still"), "still\n");
+      },
+    );
+
+    test("a run that cannot be parked ends its box with its input, without a lease", { skip }, async () => {
+      await using place = await household();
+      await using model = await startModel([bash("touch begun; sleep 100"), FINE]);
+      await harness(place, ["run", ...model.flags, "do it"], {
+        whenMade: [place.at("work/begun"), (child) => child.kill("SIGKILL")],
+      });
+      await goneWithin(place, 3000);
     });
-    assert.deepEqual(endOf(ran), DONE, ran.stderr);
+
+    test("a harness that is stopped for less than a lease goes on with its box", { skip }, async () => {
+      await using place = await household();
+      await using model = await startModel([bash("touch begun; sleep 12; echo still > still"), FINE]);
+      const ran = await harness(place, ["run", "--json", "--on-ask", "park", ...model.flags, "do it"], {
+        whenMade: [
+          place.at("work/begun"),
+          (child) => {
+            child.kill("SIGSTOP");
+            void sleep(8000).then(() => child.kill("SIGCONT"));
+          },
+        ],
+      });
+      assert.deepEqual(endOf(ran), DONE, ran.stderr);
+    });
   });
 });

@@ -43,13 +43,13 @@ async function* pieces(count: number, sent: { bytes: number }): AsyncIterable<Ui
   }
 }
 
-test("a gigabyte of output: counted, not kept, not logged", { skip }, async () => {
+test("half a gigabyte of output: counted, not kept, not logged", { skip }, async () => {
   await using room = await Room.make();
   const { result, grown } = await flood(room, {
-    words: ["bash", "-c", "head -c 1G /dev/zero; head -c 1G /dev/zero >&2"],
+    words: ["bash", "-c", "head -c 256M /dev/zero; head -c 256M /dev/zero >&2"],
   });
   for (const { total, lost, head, tail } of [result.stdout, result.stderr])
-    assert.deepEqual([total, lost, head.length, tail.length], [2 ** 30, 2 ** 30 - 131_072, 65_536, 65_536]);
+    assert.deepEqual([total, lost, head.length, tail.length], [2 ** 28, 2 ** 28 - 131_072, 65_536, 65_536]);
   assert.equal(result.exit_code, 0);
   assert.ok(grown < 150 * MiB, `the harness grew by ${grown}`);
   const [id = ""] = await room.boxes();
