@@ -1,16 +1,16 @@
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
-import { existsSync, globSync, readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import test, { after, describe } from "node:test";
-import { Command, Parser } from "@oclif/core";
-import type { HarnessCommand } from "../../src/cli/command.ts";
+import { Parser } from "@oclif/core";
 import { typedLine } from "../../src/cli/completion-line.ts";
 import { type Shell, SHELLS } from "../../src/cli/completion-scripts.ts";
 import { argKind, type Catalogue, flagKind, wantedAt } from "../../src/cli/completion-wanted.ts";
 import { routed } from "../../src/cli/command-line.ts";
 import { openStore } from "../../src/sessions/session-store.ts";
 import { ABOUT } from "../contract/store-words.ts";
+import { commandClasses } from "../fixtures/command-classes.ts";
 import { scratch } from "../fixtures/scratch.ts";
 import { ROOT } from "./package.ts";
 
@@ -245,27 +245,8 @@ describe("of the commands", () => {
   });
 });
 
-type Known = typeof HarnessCommand;
-
-/** The class of each command, whose own parser reads the examples. */
-async function classes(): Promise<ReadonlyMap<string, Known>> {
-  const folder = path.join(ROOT, "src/cli/commands");
-  const found = globSync("**/*.ts", { cwd: folder }).map(async (file) => {
-    const module = (await import(path.join(folder, file))) as Readonly<Record<string, unknown>>;
-    const command = Object.values(module).find(
-      (each) => typeof each === "function" && each.prototype instanceof Command,
-    );
-    const id = file
-      .replace(/\.ts$/, "")
-      .replaceAll("/", ":")
-      .replace(/^(\w+):\1$/, "$1")
-      .replace("index:index", "index");
-    return [id, command as Known] as const;
-  });
-  return new Map(await Promise.all(found));
-}
-
-const known = await classes();
+/** Its own parser reads the examples. */
+const known = await commandClasses();
 
 /** The words behind `harness` of the one command in a line that is ours, without pipes and redirections. */
 function wordsOf(example: string): readonly string[] {

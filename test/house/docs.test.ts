@@ -6,22 +6,13 @@ import { type Command, Parser } from "@oclif/core";
 import { parse } from "yaml";
 import { routed } from "../../src/cli/command-line.ts";
 import { SETTING_KEYS } from "../../src/config/settings-schema.ts";
+import { commandClasses } from "../fixtures/command-classes.ts";
 import { anchorsOf, linksOf, pages, shownOn, type Shown, textOf } from "./docs-lines.ts";
 import { repository } from "./plant.ts";
 
-const COMMANDS = await commandClasses();
-
-async function commandClasses(): Promise<ReadonlyMap<string, Command.Class>> {
-  const folder = path.join(repository, "src/cli/commands");
-  const files = globSync("**/*.ts", { cwd: folder });
-  const loaded = files.map(async (file) => {
-    const values = Object.values((await import(path.join(folder, file))) as Record<string, unknown>);
-    const command = values.find((each) => typeof each === "function" && "summary" in each);
-    const name = file.replace(/(\/index)?\.ts$/, "").replaceAll("/", " ");
-    return [name, command as Command.Class] as const;
-  });
-  return new Map(await Promise.all(loaded));
-}
+const COMMANDS: ReadonlyMap<string, Command.Class> = new Map(
+  [...(await commandClasses())].map(([id, command]) => [id.replaceAll(":", " "), command]),
+);
 
 const TOPICS = new Set(
   [...COMMANDS.keys()].filter((name) => name.includes(" ")).map((name) => name.split(" ")[0]),
