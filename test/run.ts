@@ -141,6 +141,8 @@ function touched(every: readonly TestFile[]): readonly TestFile[] {
   return chosen;
 }
 
+// Modes of files are told by tests, whoever runs them.
+process.umask(0o022);
 // A fresh clone has none of the modules that are made of YAML; what changed since is made anew.
 if (existsSync(path.join(ROOT, "bin/programs.ts"))) await import("../bin/programs.ts");
 const cache = path.join(ROOT, "node_modules/.cache/tests");

@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { mkdir, readdir, rename, rm } from "node:fs/promises";
+import { mkdir, readdir, rename, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import test from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -138,7 +138,7 @@ test(
   { skip },
   async () => {
     await using room = await Room.make();
-    const first = startRun(room, "echo begun; sleep 4");
+    const first = startRun(room, "echo begun; until [ -e enough ]; do sleep 0.1; done");
     await first.until("begun");
     for (const flags of [[], ["--cwd", room.at("sub")], ["--mode", "read-only"]]) {
       const second = startRun(room, "echo ran", {}, flags);
@@ -146,6 +146,7 @@ test(
       assert.match(second.said(), /in use by another run/);
       assert.doesNotMatch(second.said(), /^ran/m);
     }
+    await writeFile(room.at("enough"), "");
     assert.equal(await first.ended, 0);
     const readers = [0, 1].map(() => startRun(room, "echo read; sleep 0.5", {}, ["--mode", "read-only"]));
     assert.deepEqual(await Promise.all(readers.map(({ ended }) => ended)), [0, 0], "the twin: readers share");

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { link, lstat, mkdir, rm, stat, writeFile } from "node:fs/promises";
+import { chmod, link, lstat, mkdir, rm, stat, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { EXIT, errorCode, HarnessError, reasonOf } from "../../core/errors.ts";
@@ -104,7 +104,9 @@ const sizeOf = (file: string): Promise<number | undefined> =>
 async function written(file: string, text: string): Promise<void> {
   const aside = `${file}.${randomBytes(6).toString("hex")}`;
   try {
-    await writeFile(aside, text, { mode: 0o644, flush: true });
+    await writeFile(aside, text, { flush: true });
+    // Whatever the umask is: the box's user reads it.
+    await chmod(aside, 0o644);
     await link(aside, file).catch(async (thrown: unknown) => {
       if ((await sizeOf(file)) === undefined) throw thrown;
     });

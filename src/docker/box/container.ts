@@ -107,7 +107,7 @@ async function verified(
 }
 
 /** With cgroups version 1 a freeze can miss a process that is being throttled; it is then undone. */
-async function pause(container: Docker.Container, tries = 3): Promise<void> {
+async function pause(container: Docker.Container, tries = 8): Promise<void> {
   try {
     await container.pause();
   } catch (thrown) {

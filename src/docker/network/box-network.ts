@@ -1,4 +1,4 @@
-import { lstat, mkdir, rename, writeFile } from "node:fs/promises";
+import { chmod, lstat, mkdir, rename, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { BlockedConnection, Connection } from "../../core/network.ts";
@@ -179,11 +179,22 @@ async function openWay(folder: string, request: NetworkRequest): Promise<OpenWay
 
 const putAll = async (folder: string, files: Readonly<Record<string, string>>): Promise<void> => {
   const written = Object.entries(files).map(async ([name, text]) => {
-    await mkdir(path.dirname(path.join(folder, name)), { recursive: true, mode: 0o755 });
+    await foldersFor(folder, name);
     await put(folder, path.join(NETWORK_FOLDER, name), text);
   });
   await Promise.all(written).catch(unwritten(folder));
 };
+
+/** What a strict umask took is given: the box's user is none of the host's. */
+async function foldersFor(folder: string, name: string): Promise<void> {
+  const parts = path.dirname(name).split("/");
+  for (let depth = 1; depth <= parts.length; depth += 1) {
+    const at = path.join(folder, ...parts.slice(0, depth));
+    if (at === folder) continue;
+    await mkdir(at, { recursive: true });
+    await chmod(at, 0o755);
+  }
+}
 
 const unwritten =
   (folder: string) =>
@@ -195,7 +206,8 @@ const unwritten =
 /** Whole or not at all: commands of a box that is gone on with may be reading it. */
 async function put(folder: string, inBox: string, content: string | Buffer): Promise<void> {
   const file = path.join(folder, path.relative(NETWORK_FOLDER, inBox));
-  await writeFile(`${file}.new`, content, { mode: 0o644 });
+  await writeFile(`${file}.new`, content);
+  await chmod(`${file}.new`, 0o644);
   await rename(`${file}.new`, file);
 }
 

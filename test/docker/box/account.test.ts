@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { statSync } from "node:fs";
 import test from "node:test";
 import { accountFor } from "../../../src/docker/box/account.ts";
 import { accountTexts } from "../../../src/docker/box/account-lists.ts";
@@ -50,4 +51,25 @@ test("a state folder that cannot hold them is a reason for no box, and named", a
   );
   assert.equal(exit, 6);
   assert.ok(message.includes(home.at("state")), message);
+});
+
+test("the lists of names are readable for the box's user, however strict the umask is", async () => {
+  await using home = await scratch();
+  const engine = { endpoint: { host: "unix:///none" } } as unknown as Engine;
+  const before = process.umask(0o077);
+  try {
+    const named = await accountFor({
+      engine,
+      folder: home.at("state"),
+      image: "sha256:0",
+      own: true,
+      user: { uid: 5, gid: 6 },
+      labels: {},
+    });
+    assert.ok("account" in named);
+    const modes = [named.account.passwd, named.account.group].map((file) => statSync(file).mode & 0o777);
+    assert.deepEqual(modes, [0o644, 0o644]);
+  } finally {
+    process.umask(before);
+  }
 });

@@ -29,6 +29,9 @@ test("an engine that may be on another machine gives no box a network, and says 
     assert.throws(() => refuseRemote(at(host)), { exit: 6, remedy: /unset DOCKER_HOST/ });
 });
 
+// As strict as a user's may be: what a box is to read is readable all the same.
+process.umask(0o077);
+
 const modeOf = (file: string): string => (statSync(file).mode & 0o777).toString(8);
 
 test("its folder has the socket and what tools need, for others to pass through and nobody to write", async () => {
