@@ -16,6 +16,8 @@ export interface AgentRun {
   /** From the start of the process to the first request. */
   readonly firstMs: number;
   readonly wholeMs: number;
+  /** From the last byte of the last reply to the end of the process. */
+  readonly endMs: number;
   /** From the last byte of a reply to the next request, with the command in between. */
   readonly gapsMs: readonly number[];
   /** Of each request: system prompt, tools and messages, in the order in which a server reads them. */
@@ -24,12 +26,18 @@ export interface AgentRun {
   readonly peakMb: number;
 }
 
-export async function agentRun(turns: number, folder: string): Promise<AgentRun> {
+/** `beside` is done before each reply, while the run waits; it is in none of the gaps. */
+export async function agentRun(
+  turns: number,
+  folder: string,
+  beside: (nth: number) => Promise<unknown> = () => Promise.resolve(),
+): Promise<AgentRun> {
   const asked: { readonly at: number; readonly body: Body }[] = [];
   const answered: number[] = [];
   const state: { child?: ChildProcess; peak: number } = { peak: 0 };
   const chat = async (body: Body, response: ServerResponse): Promise<void> => {
     asked.push({ at: performance.now(), body });
+    await beside(asked.length);
     if (asked.length === turns + 1) state.peak = await peakOf(state.child?.pid ?? 0);
     response.writeHead(200, { "content-type": "application/x-ndjson" });
     response.end(replyOf(asked.length, turns));
@@ -51,12 +59,14 @@ export async function agentRun(turns: number, folder: string): Promise<AgentRun>
     const child = started(url, folder);
     state.child = child;
     await ended(child);
+    const end = performance.now();
     const [first] = asked;
     if (first === undefined || asked.length !== turns + 1)
       throw new Error(`${asked.length} requests came for ${turns} turns`);
     return {
       firstMs: first.at - start,
-      wholeMs: performance.now() - start,
+      wholeMs: end - start,
+      endMs: end - (answered.at(-1) ?? Number.NaN),
       gapsMs: asked.slice(1).map(({ at }, index) => at - (answered[index] ?? Number.NaN)),
       prompts: asked.map(({ body }) => promptOf(body)),
       peakMb: state.peak,
@@ -107,7 +117,7 @@ const OTHER: Readonly<Record<string, object>> = {
 const promptOf = ({ messages: [system, ...others], tools }: Body): string =>
   [system, tools, ...others].map((part) => JSON.stringify(part)).join("\n");
 
-async function peakOf(pid: number): Promise<number> {
+export async function peakOf(pid: number): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, "utf8");
   return Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]) / 1024;
 }

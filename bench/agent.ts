@@ -1,17 +1,14 @@
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { chown, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { ground } from "./boxes.ts";
 import { type AgentRun, agentRun } from "./agent-run.ts";
-import type { Figure, Pair } from "./figure.ts";
+import { ground } from "./boxes.ts";
+import { counted, type Figure, inTurn, type Measured, paired, timed } from "./figure.ts";
 
 /** What harness itself costs in a run: the model answers at once, the commands are trivial, the box is the real one. */
 
-const RUNS = 5;
-/** What a turn may take of harness itself, beside its command. */
-const TURN_MS = 5;
-
+/** The first run fills caches, and does not count. */
 async function over<T>(work: (folder: string) => Promise<T>): Promise<T> {
   const folder = await mkdtemp(path.join(tmpdir(), "harness-bench-"));
   try {
@@ -20,22 +17,12 @@ async function over<T>(work: (folder: string) => Promise<T>): Promise<T> {
     await writeFile(path.join(workspace, "main.js"), "console.log(1);\n");
     if (process.getuid?.() === 0)
       for (const each of [workspace, path.join(workspace, "main.js")]) await chown(each, 1000, 1000);
+    await agentRun(1, folder);
     return await work(folder);
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
 }
-
-const median = (values: readonly number[]): number =>
-  values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)] ?? Number.NaN;
-
-/** The first one fills caches, and does not count. */
-const runs = (turns: number, count = RUNS): Promise<readonly AgentRun[]> =>
-  over(async (folder) => {
-    const all: AgentRun[] = [];
-    for (let run = 0; run <= count; run += 1) all.push(await agentRun(turns, folder));
-    return all.slice(1);
-  });
 
 function emptyProgram(): number {
   const start = performance.now();
@@ -44,41 +31,74 @@ function emptyProgram(): number {
   return performance.now() - start;
 }
 
-/** The same command in a box, without anything around it. */
-async function bareCommand(): Promise<number> {
-  await using place = await ground();
-  await using box = await place.startBox();
-  const signal = new AbortController().signal;
-  const times: number[] = [];
-  for (let run = 0; run < 50; run += 1) {
-    const start = performance.now();
-    await box.exec(
-      { words: ["bash", "-c", `true ${run}`], timeoutMs: 10_000, keep: { head: 1024, tail: 0 } },
-      signal,
-    );
-    times.push(performance.now() - start);
-  }
-  return median(times);
-}
+/** The command of a turn, as Node starts a program on the host. */
+const hostSpawn = (nth: number): Promise<number> =>
+  timed(
+    () =>
+      new Promise((resolve, reject) => {
+        const child = spawn("bash", ["-c", `true ${nth}`], { stdio: ["ignore", "pipe", "pipe"] });
+        child.once("error", reject).once("close", resolve);
+      }),
+  );
 
-async function firstRequest(): Promise<Pair> {
-  const value = median((await runs(1)).map(({ firstMs }) => firstMs));
-  const empty = median(Array.from({ length: 9 }, emptyProgram));
-  return { value, baseline: empty + 180 };
-}
+const firstRequest = (): Promise<Measured> =>
+  over((folder) =>
+    inTurn(
+      15,
+      async () => (await agentRun(1, folder)).firstMs,
+      () => Promise.resolve(emptyProgram()),
+    ),
+  );
 
-/** Beside the first turn, whose gap holds the start of the box. */
-async function turnAt(from: number, to: number): Promise<Pair> {
-  const command = await bareCommand();
-  const [run] = await runs(100, 1);
-  return { value: median(run?.gapsMs.slice(from, to) ?? []), baseline: command + TURN_MS };
-}
+const TURNS = 100;
+const SOME = 10;
 
-async function keptPrefix(): Promise<Pair> {
-  const [run] = await runs(100, 1);
-  const { prompts = [] } = run ?? {};
+/** Each turn beside a spawn of its own, which is done while the run waits for the reply before it. The first turn's gap holds the start of the box. */
+const turnAt = (from: number, count: number): Promise<Measured> =>
+  over(async (folder) => {
+    const gaps: number[] = [];
+    const spawns: number[] = [];
+    for (let run = 0; run < 2; run += 1) {
+      const beside: number[] = [];
+      const { gapsMs } = await agentRun(TURNS, folder, async (nth) => beside.push(await hostSpawn(nth)));
+      gaps.push(...gapsMs.slice(from, from + count));
+      spawns.push(...beside.slice(from, from + count));
+    }
+    return paired(gaps, spawns);
+  });
+
+const MANY = 20;
+
+/** The least that a sandboxed run of so many commands can cost: a program, a container, and the commands. */
+const twentyTurns = (): Promise<Measured> =>
+  over(async (folder) => {
+    await using place = await ground();
+    const least = async (): Promise<number> => {
+      const container = await timed(async () => (await place.startBare()).remove({ force: true }));
+      let spawns = 0;
+      for (let nth = 0; nth < MANY; nth += 1) spawns += await hostSpawn(nth);
+      return emptyProgram() + container + spawns;
+    };
+    return inTurn(9, async () => (await agentRun(MANY, folder)).wholeMs, least);
+  });
+
+/** The run has said all that it has to say; its box is still there. */
+const end = (): Promise<Measured> =>
+  over(async (folder) => {
+    await using place = await ground();
+    const removal = async (): Promise<number> => {
+      const bare = await place.startBare();
+      return timed(() => bare.remove({ force: true }));
+    };
+    return inTurn(15, async () => (await agentRun(2, folder)).endMs, removal);
+  });
+
+const aRun = (turns: number): Promise<AgentRun> => over((folder) => agentRun(turns, folder));
+
+async function keptPrefix(): Promise<Measured> {
+  const { prompts } = await aRun(TURNS);
   const kept = prompts.slice(1).map((prompt, index) => sharedPart(prompts[index] ?? "", prompt));
-  return { value: 0.99, baseline: kept.reduce((sum, part) => sum + part, 0) / kept.length };
+  return counted(0.99, kept.reduce((sum, part) => sum + part, 0) / kept.length);
 }
 
 function sharedPart(earlier: string, later: string): number {
@@ -87,29 +107,51 @@ function sharedPart(earlier: string, later: string): number {
   return at / earlier.length;
 }
 
-async function firstTokens(): Promise<Pair> {
-  const [run] = await runs(1, 1);
-  const [system = "", tools = ""] = run?.prompts[0]?.split("\n") ?? [];
-  return { value: Buffer.byteLength(system + tools) / 4, baseline: 1600 };
+async function firstTokens(): Promise<Measured> {
+  const { prompts } = await aRun(1);
+  const [system = "", tools = ""] = prompts[0]?.split("\n") ?? [];
+  return counted(Buffer.byteLength(system + tools) / 4, 1600);
 }
 
-async function memory(turns: number, most: number): Promise<Pair> {
-  const all = await runs(turns, 3);
-  return { value: median(all.map(({ peakMb }) => peakMb)), baseline: most };
+/** The most that an empty program ever holds, in MB. */
+function emptyPeak(): Promise<number> {
+  const said = "const { maxRSS } = process.resourceUsage(); process.stdout.write(`${maxRSS / 1024}`)";
+  const { stdout } = spawnSync(process.execPath, ["-e", said], { encoding: "utf8" });
+  return Promise.resolve(Number(stdout));
 }
+
+const memory = (turns: number): Promise<Measured> =>
+  over((folder) => inTurn(3, async () => (await agentRun(turns, folder)).peakMb, emptyPeak));
+
+const EMPTY = "an empty program on the same Node";
+const SPAWN = "a host spawn of the same command from Node";
 
 export const AGENT: readonly Figure[] = [
-  { name: "agent.first-request", unit: "ms", hold: 1, measure: firstRequest },
-  { name: "agent.turn-early", unit: "ms", hold: 1, measure: () => turnAt(1, 11) },
-  { name: "agent.turn-late", unit: "ms", hold: 1, measure: () => turnAt(90, 100) },
+  { name: "agent.first-request", unit: "ms", against: EMPTY, hold: 6, measure: firstRequest },
+  { name: "agent.turn-early", unit: "ms", against: SPAWN, hold: 3, measure: () => turnAt(1, SOME) },
+  { name: "agent.turn-late", unit: "ms", against: SPAWN, hold: 3, measure: () => turnAt(TURNS - SOME, SOME) },
   {
     name: "agent.twenty-turns",
     unit: "ms",
-    hold: 1,
-    measure: async () => ({ value: median((await runs(20)).map(({ wholeMs }) => wholeMs)), baseline: 500 }),
+    against: "an empty program, a bare container's create, start and removal, and twenty host spawns",
+    hold: 1.25,
+    measure: twentyTurns,
   },
-  { name: "agent.prefix", unit: "part", hold: 1, measure: keptPrefix },
-  { name: "agent.first-tokens", unit: "tokens", hold: 1, measure: firstTokens },
-  { name: "agent.memory-20", unit: "MB", hold: 1, measure: () => memory(20, 130) },
-  { name: "agent.memory-100", unit: "MB", hold: 1, measure: () => memory(100, 150) },
+  {
+    name: "agent.end",
+    unit: "ms from the last reply to the exit",
+    against: "the removal of a bare container",
+    hold: 1,
+    measure: end,
+  },
+  {
+    name: "agent.prefix",
+    unit: "part",
+    against: "the prompt of the turn before",
+    hold: 1,
+    measure: keptPrefix,
+  },
+  { name: "agent.first-tokens", unit: "tokens", against: "what is promised", hold: 1, measure: firstTokens },
+  { name: "agent.memory-20", unit: "MB", against: EMPTY, hold: 3, measure: () => memory(MANY) },
+  { name: "agent.memory-100", unit: "MB", against: EMPTY, hold: 3.4, measure: () => memory(TURNS) },
 ];

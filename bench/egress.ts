@@ -10,14 +10,14 @@ import { makeSessionAuthority } from "../src/docker/egress/session-authority.ts"
 import { openEgress } from "../src/docker/egress/egress-proxy.ts";
 import { clientHello } from "../test/fixtures/egress.ts";
 import type { Ask } from "./egress-load.ts";
-import { type Figure, inTurn, type Pair } from "./figure.ts";
+import { type Figure, inTurn, type Measured } from "./figure.ts";
 
 /** A transfer through the egress proxy against one through a unix socket whose other end only passes bytes on. */
 
 type Way = (bytes: number) => Promise<number>;
 
 /** Both ways lead to one host on loopback, which has a thread of its own with the program that asks. */
-async function withWays(measure: (proxied: Way, plain: Way) => Promise<Pair>): Promise<Pair> {
+async function withWays(measure: (proxied: Way, plain: Way) => Promise<Measured>): Promise<Measured> {
   const folder = await mkdtemp(path.join(tmpdir(), "harness-bench-"));
   const load = new Worker(path.join(import.meta.dirname, "egress-load.ts"));
   const [{ port }] = (await once(load, "message")) as [AddressInfo];
@@ -99,17 +99,15 @@ async function download(methods: readonly string[] | null): Promise<number> {
   }
 }
 
-/** What a connection may be later than one that is not judged, in milliseconds. */
-const ADDED_MS = 2;
-
 export const EGRESS: readonly Figure[] = [
   {
     name: "egress.tls-ending",
-    unit: "ms for 32 MiB by https, against TLS that is passed on",
+    unit: "ms for 32 MiB by https",
+    against: "TLS that is passed on",
     hold: 4,
     measure: () =>
       inTurn(
-        9,
+        15,
         () => download(["GET"]),
         () => download(null),
       ),
@@ -117,11 +115,12 @@ export const EGRESS: readonly Figure[] = [
   {
     name: "egress.throughput",
     unit: "ms for 256 MiB",
+    against: "a socket that only passes bytes on",
     hold: 1.25,
     measure: () =>
       withWays((proxied, plain) =>
         inTurn(
-          7,
+          9,
           () => proxied(LARGE),
           () => plain(LARGE),
         ),
@@ -129,16 +128,16 @@ export const EGRESS: readonly Figure[] = [
   },
   {
     name: "egress.latency",
-    unit: "ms to the first byte, against a plain one and 2 ms",
-    hold: 1,
+    unit: "ms to the first byte",
+    against: "a socket that only passes bytes on",
+    hold: 4,
     measure: () =>
-      withWays(async (proxied, plain) => {
-        const { value, baseline } = await inTurn(
+      withWays((proxied, plain) =>
+        inTurn(
           300,
           () => proxied(0),
           () => plain(0),
-        );
-        return { value, baseline: baseline + ADDED_MS };
-      }),
+        ),
+      ),
   },
 ];

@@ -2,13 +2,15 @@ import { execFileSync } from "node:child_process";
 import { chown, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { type Figure, inTurn, type Pair } from "./figure.ts";
+import { type Figure, inTurn, type Measured } from "./figure.ts";
 import { LAUNCHER, wholeProcess } from "./startup.ts";
 
 const RECIPE = { folders: ["deps"], setup: [{ run: "seq 1 2000 | xargs -I{} touch deps/{}" }] };
 
 /** An environment of 2,000 files for a workspace of its own; all of it is gone at the end. */
-async function withEnvironment(measure: (home: string, work: string) => Promise<Pair>): Promise<Pair> {
+async function withEnvironment(
+  measure: (home: string, work: string) => Promise<Measured>,
+): Promise<Measured> {
   const home = await mkdtemp(path.join(tmpdir(), "harness-bench-"));
   const work = path.join(home, "work");
   const env = { PATH: process.env["PATH"], HOME: home };
@@ -36,6 +38,7 @@ export const ENVIRONMENTS: readonly Figure[] = [
     // From the command's start to its end: one command in a box from an environment, against one in a plain box.
     name: "environment.box",
     unit: "ms",
+    against: "the same in a plain box",
     hold: 1.1,
     measure: () =>
       withEnvironment((home, work) =>
@@ -52,6 +55,7 @@ export const ENVIRONMENTS: readonly Figure[] = [
     // All is in place. What is held to is half a second, where an empty program takes about 40 ms.
     name: "environment.kept",
     unit: "ms",
+    against: "an empty program on the same Node",
     hold: 12.5,
     measure: () =>
       withEnvironment(async (home, work) => {

@@ -1,38 +1,51 @@
-/** One number beside what it is measured against. */
-export interface Pair {
+/** One kind of work beside what it is measured against, in the same run. */
+export interface Measured {
   readonly value: number;
   readonly baseline: number;
+  /** Of how many pairs these are the middle. */
+  readonly pairs: number;
+  /** The quarters of the ratios of single pairs: how far the figure can be trusted. */
+  readonly spread: readonly [low: number, high: number];
 }
 
 /** One figure that the project holds itself to, measured beside its baseline in the same run. */
 export interface Figure {
   readonly name: string;
   readonly unit: string;
+  /** What the baseline is, in words. */
+  readonly against: string;
   /** The ratio value / baseline must not be above this. */
   readonly hold: number;
-  readonly measure: () => Promise<Pair>;
+  readonly measure: () => Promise<Measured>;
 }
 
-export interface FigureLine {
+export interface FigureLine extends Measured {
   readonly name: string;
   readonly unit: string;
-  readonly value: number;
-  readonly baseline: number;
+  readonly against: string;
   readonly ratio: number;
   readonly hold: number;
   readonly ok: boolean;
 }
 
-export async function measureFigure({ name, unit, hold, measure }: Figure): Promise<FigureLine> {
-  const { value, baseline } = await measure();
+/** What is the same on every machine, and so needs nothing beside it that is measured. */
+export const COUNTS: ReadonlySet<string> = new Set(["tokens", "part", "of 10"]);
+
+export async function measureFigure({ measure, ...figure }: Figure): Promise<FigureLine> {
+  const { name, unit, against, hold } = figure;
+  const { value, baseline, pairs, spread } = await measure();
   if (!(value > 0) || !(baseline > 0)) throw new Error(`${name}: measured ${value} against ${baseline}`);
+  if (pairs === 0 && !COUNTS.has(unit)) throw new Error(`${name}: ${unit} against nothing that was measured`);
   const ratio = value / baseline;
   return {
     name,
     unit,
+    against,
     value: round(value),
     baseline: round(baseline),
     ratio: round(ratio),
+    spread: [round(spread[0]), round(spread[1])],
+    pairs,
     hold,
     ok: ratio <= hold,
   };
@@ -41,20 +54,45 @@ export async function measureFigure({ name, unit, hold, measure }: Figure): Prom
 const round = (value: number): number => Math.round(value * 1000) / 1000;
 
 /** The value below which this part of them lies. */
-function quantile(values: readonly number[], part: number): number {
+export function quantile(values: readonly number[], part: number): number {
   const sorted = values.toSorted((a, b) => a - b);
   const place = (sorted.length - 1) * part;
   const [low = Number.NaN, high = low] = sorted.slice(Math.floor(place), Math.floor(place) + 2);
   return low + (high - low) * (place - Math.floor(place));
 }
 
-/** Medians (or another part) of two kinds of work done in turn, so that a drift of the machine's speed hits both alike. */
+/** Of measurements that were taken in turn. A baseline that is always the same was not measured. */
+export function paired(values: readonly number[], baselines: readonly number[], part = 0.5): Measured {
+  if (values.length !== baselines.length || values.length < 3)
+    throw new Error(`${values.length} values beside ${baselines.length}`);
+  if (new Set(baselines).size === 1) throw new Error(`the baseline is always ${baselines[0]}: not measured`);
+  const ratios = values.map((value, at) => value / (baselines[at] ?? Number.NaN));
+  return {
+    value: quantile(values, part),
+    baseline: quantile(baselines, part),
+    pairs: values.length,
+    spread: [quantile(ratios, 0.25), quantile(ratios, 0.75)],
+  };
+}
+
+/** A count against the most that it may be; never a time. */
+export const counted = (value: number, most: number): Measured => ({
+  value,
+  baseline: most,
+  pairs: 0,
+  spread: [value / most, value / most],
+});
+
+/**
+ * Two kinds of work done in turn, so that a drift of the machine's speed hits both alike; of either the middle, or
+ * another part. The first of both is a warm-up, and does not count.
+ */
 export async function inTurn(
   runs: number,
   work: () => Promise<number>,
   baseline: () => Promise<number>,
   part = 0.5,
-): Promise<Pair> {
+): Promise<Measured> {
   const values: number[] = [];
   const baselines: number[] = [];
   await work();
@@ -63,5 +101,12 @@ export async function inTurn(
     values.push(await work());
     baselines.push(await baseline());
   }
-  return { value: quantile(values, part), baseline: quantile(baselines, part) };
+  return paired(values, baselines, part);
+}
+
+/** How many milliseconds it takes. */
+export async function timed(work: () => unknown): Promise<number> {
+  const start = performance.now();
+  await work();
+  return performance.now() - start;
 }

@@ -1,52 +1,48 @@
-/** `npm run bench [-- --only NAME]`: one JSON line per figure; exit 1 when one does not hold. */
+/**
+ * `npm run bench [-- --only NAME…] [--table]`: one JSON line per figure, or a table; exit 1 when one does not hold.
+ * What was measured on a busy machine says so: the load is told with it.
+ */
+import { availableParallelism, loadavg } from "node:os";
 import { parseArgs } from "node:util";
-import { AGENT } from "./agent.ts";
-import { CHECKPOINTS } from "./checkpoints.ts";
-import { EGRESS } from "./egress.ts";
-import { ENVIRONMENTS } from "./environments.ts";
-import { type Figure, measureFigure } from "./figure.ts";
-import { INDEXING } from "./indexing.ts";
-import { MODELS } from "./models.ts";
-import { OVERLAY } from "./overlay.ts";
-import { POLICY } from "./policy.ts";
-import { SANDBOX } from "./sandbox.ts";
-import { SESSIONS } from "./sessions.ts";
-import { SEARCH } from "./search/figures.ts";
-import { STARTUP } from "./startup.ts";
-import { VECTORS } from "./vectors.ts";
-import { VET } from "./vet.ts";
+import { type Figure, type FigureLine, measureFigure } from "./figure.ts";
+import { FIGURES } from "./figures.ts";
 
-const FIGURES: readonly Figure[] = [
-  ...STARTUP,
-  ...POLICY,
-  ...MODELS,
-  ...SANDBOX,
-  ...OVERLAY,
-  ...SESSIONS,
-  ...CHECKPOINTS,
-  ...AGENT,
-  ...INDEXING,
-  ...SEARCH,
-  ...VECTORS,
-  ...EGRESS,
-  ...ENVIRONMENTS,
-  ...VET,
-];
+const { values: wanted } = parseArgs({
+  options: { only: { type: "string", multiple: true }, table: { type: "boolean", default: false } },
+});
 
-function chosen(words: readonly string[]): readonly Figure[] {
-  const { values } = parseArgs({ args: [...words], options: { only: { type: "string" } } });
-  const { only } = values;
-  const figures = FIGURES.filter(
-    ({ name }) => only === undefined || name === only || name.startsWith(`${only}.`),
-  );
+function chosen(names: readonly string[] | undefined): readonly Figure[] {
+  const is = (name: string): boolean =>
+    names === undefined || names.some((only) => name === only || name.startsWith(`${only}.`));
+  const figures = FIGURES.filter(({ name }) => is(name));
   if (figures.length > 0) return figures;
-  throw new Error(`no figure ${only ?? ""}; there are ${FIGURES.map(({ name }) => name).join(", ")}`);
+  throw new Error(
+    `no figure ${names?.join(", ") ?? ""}; there are ${FIGURES.map(({ name }) => name).join(", ")}`,
+  );
 }
 
+const cells = ({ name, unit, ...line }: FigureLine): readonly string[] => [
+  line.ok ? "" : "OVER",
+  name,
+  `${line.ratio}x`,
+  `<= ${line.hold}x`,
+  line.pairs === 0 ? "" : `${line.spread[0]}-${line.spread[1]} of ${line.pairs}`,
+  `${line.value} / ${line.baseline} ${unit}`,
+  `against ${line.against}`,
+];
+const WIDTHS = [4, 40, 9, 9, 22, 28, 0];
+const inRow = (words: readonly string[]): string =>
+  words.map((word, at) => word.padEnd(WIDTHS[at] ?? 0)).join(" ");
+
 try {
-  for (const figure of chosen(process.argv.slice(2))) {
+  for (const figure of chosen(wanted.only)) {
     const line = await measureFigure(figure);
-    process.stdout.write(`${JSON.stringify(line)}\n`);
+    const load = (loadavg()[0] ?? 0) / availableParallelism();
+    const busy = load > 1 ? `  (load ${load.toFixed(1)} a processor)` : "";
+    const said = wanted.table
+      ? inRow(cells(line)).trimEnd() + busy
+      : JSON.stringify({ ...line, load: Math.round(load * 100) / 100 });
+    process.stdout.write(`${said}\n`);
     if (!line.ok) process.exitCode = 1;
   }
 } catch (thrown) {

@@ -3,7 +3,7 @@ import { availableParallelism } from "node:os";
 import type { ExecResult, OwnedBox } from "../src/core/ports.ts";
 import { hostTrust } from "../src/docker/network/host-trust.ts";
 import { dockerExec, ground } from "./boxes.ts";
-import { type Figure, inTurn, type Pair } from "./figure.ts";
+import { type Figure, inTurn, type Measured } from "./figure.ts";
 
 const NEVER = new AbortController().signal;
 const KEEP = { head: 64 * 1024, tail: 64 * 1024 };
@@ -26,7 +26,7 @@ const onHost = (program: string): Promise<void> =>
     child.once("error", reject).once("close", () => resolve());
   });
 
-async function execAgainstHost(part: number): Promise<Pair> {
+async function execAgainstHost(part: number): Promise<Measured> {
   await using place = await ground();
   await using box = await place.startBox();
   const work = (): Promise<number> => took(() => inBox(box, ["/bin/true"]));
@@ -35,7 +35,7 @@ async function execAgainstHost(part: number): Promise<Pair> {
 
 const ROW = 100;
 
-async function execAgainstDocker(): Promise<Pair> {
+async function execAgainstDocker(): Promise<Measured> {
   await using place = await ground();
   await using box = await place.startBox();
   const bare = await place.startBare();
@@ -53,7 +53,7 @@ async function execAgainstDocker(): Promise<Pair> {
 }
 
 /** The end of either is not part of it. */
-async function ready(): Promise<Pair> {
+async function ready(): Promise<Measured> {
   await using place = await ground();
   const work = async (): Promise<number> => {
     const start = performance.now();
@@ -70,7 +70,7 @@ async function ready(): Promise<Pair> {
 }
 
 /** Against a box without one: its folder, certificates and proxy are all that comes with it. */
-async function readyWithNetwork(names: readonly string[]): Promise<Pair> {
+async function readyWithNetwork(names: readonly string[]): Promise<Measured> {
   await using place = await ground();
   const grants = names.map((host) => ({ host, ports: [], methods: null, private: false, origin: host }));
   const network = { grants, trust: () => hostTrust(process.env, () => undefined) };
@@ -90,7 +90,7 @@ const FLOOD = 1_000_000_000;
 const MAX_GROWTH = 100 * 2 ** 20;
 
 /** Against the same bytes through a pipe to a reader that drops them, in a bare container with a box's processors: any cap needs a reader. */
-async function flood(): Promise<Pair> {
+async function flood(): Promise<Measured> {
   await using place = await ground();
   await using box = await place.startBox();
   const bare = await place.startBare({ NanoCpus: Math.max(0.5, availableParallelism() - 0.5) * 1e9 });
@@ -113,7 +113,7 @@ async function flood(): Promise<Pair> {
   }
 }
 
-async function parallel(): Promise<Pair> {
+async function parallel(): Promise<Measured> {
   await using place = await ground();
   await using box = await place.startBox();
   const calls = Array.from({ length: 20 }, () => () => inBox(box, ["/bin/true"]));
@@ -127,7 +127,7 @@ async function parallel(): Promise<Pair> {
 const OPENS = 1000;
 
 /** A thousand files opened by one program, observed beside the same unobserved; the start of either is not part of it. An observed one waits for two switches of the processor: a tenth of the runs has it free. */
-async function observedOpens(): Promise<Pair> {
+async function observedOpens(): Promise<Measured> {
   await using place = await ground();
   await using box = await place.startBox();
   const script = `import os, time
@@ -150,19 +150,62 @@ print((time.perf_counter() - began) * 1000)`;
 }
 
 export const SANDBOX: readonly Figure[] = [
-  { name: "sandbox.exec", unit: "ms", hold: 1.5, measure: () => execAgainstHost(0.5) },
-  { name: "sandbox.exec.p95", unit: "ms", hold: 2, measure: () => execAgainstHost(0.95) },
-  { name: "sandbox.exec-vs-docker", unit: "ms", hold: 0.04, measure: execAgainstDocker },
-  { name: "sandbox.ready", unit: "ms", hold: 1.3, measure: ready },
-  { name: "sandbox.observed", unit: "ms", hold: 10, measure: observedOpens },
+  {
+    name: "sandbox.exec",
+    unit: "ms",
+    against: "spawning it on the host",
+    hold: 1.5,
+    measure: () => execAgainstHost(0.5),
+  },
+  {
+    name: "sandbox.exec.p95",
+    unit: "ms",
+    against: "spawning it on the host",
+    hold: 2,
+    measure: () => execAgainstHost(0.95),
+  },
+  {
+    name: "sandbox.exec-vs-docker",
+    unit: "ms",
+    against: "a docker exec per command",
+    hold: 0.04,
+    measure: execAgainstDocker,
+  },
+  {
+    name: "sandbox.ready",
+    unit: "ms",
+    against: "a bare container's create and start",
+    hold: 1.3,
+    measure: ready,
+  },
+  { name: "sandbox.observed", unit: "ms", against: "the same unobserved", hold: 10, measure: observedOpens },
   {
     name: "sandbox.ready-with-network",
     unit: "ms",
+    against: "a box without one",
     hold: 1.1,
     measure: () => readyWithNetwork(["registry.test"]),
   },
   // Of a session whose questions may be answered with a grant: nothing is granted yet.
-  { name: "sandbox.ready-to-be-granted", unit: "ms", hold: 1.1, measure: () => readyWithNetwork([]) },
-  { name: "sandbox.flood", unit: "ms", hold: 1.5, measure: flood },
-  { name: "sandbox.parallel", unit: "ms", hold: 1, measure: parallel },
+  {
+    name: "sandbox.ready-to-be-granted",
+    unit: "ms",
+    against: "a box without one",
+    hold: 1.1,
+    measure: () => readyWithNetwork([]),
+  },
+  {
+    name: "sandbox.flood",
+    unit: "ms",
+    against: "the same bytes through a pipe in a bare container",
+    hold: 1.5,
+    measure: flood,
+  },
+  {
+    name: "sandbox.parallel",
+    unit: "ms",
+    against: "the same one after the other",
+    hold: 1,
+    measure: parallel,
+  },
 ];

@@ -1,13 +1,15 @@
+import { mkdirSync } from "node:fs";
+import { DatabaseSync } from "node:sqlite";
 import { openStore } from "../src/sessions/session-store.ts";
 import { ABOUT, event } from "../test/contract/store-words.ts";
 import { scratch } from "../test/fixtures/scratch.ts";
-import type { Figure, Pair } from "./figure.ts";
+import { type Figure, inTurn, type Measured } from "./figure.ts";
 
 const CALLS = 1500;
 const WRITES_PER_CALL = 6;
 
 /** What one tool call of a run makes the store write, in microseconds a write, over a session of this many calls. */
-async function perWrite(): Promise<Pair> {
+async function perWrite(): Promise<number> {
   await using place = await scratch();
   using store = openStore(place.at("state"));
   const session = store.create(ABOUT);
@@ -34,10 +36,27 @@ async function perWrite(): Promise<Pair> {
     session.append({ kind: "message", message: { role: "tool", call, text: "x".repeat(1500) } });
     session.append({ kind: "shell", folder: "/home/dev/project", env: {} });
   }
-  return { value: ((performance.now() - start) * 1000) / (CALLS * WRITES_PER_CALL), baseline: 200 };
+  return ((performance.now() - start) * 1000) / (CALLS * WRITES_PER_CALL);
 }
 
-/** The baseline is the figure to hold itself. */
+/** A row of as many bytes in a table that has nothing else, each a transaction of its own. */
+async function perRow(): Promise<number> {
+  await using place = await scratch();
+  mkdirSync(place.at("plain"));
+  using database = new DatabaseSync(place.at("plain", "rows.db"));
+  database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; CREATE TABLE rows (text TEXT)");
+  const insert = database.prepare("INSERT INTO rows VALUES (?)");
+  const start = performance.now();
+  for (let at = 0; at < CALLS * WRITES_PER_CALL; at += 1) insert.run(`${at} ${"x".repeat(600)}`);
+  return ((performance.now() - start) * 1000) / (CALLS * WRITES_PER_CALL);
+}
+
 export const SESSIONS: readonly Figure[] = [
-  { name: "sessions.write", unit: "us", hold: 1, measure: perWrite },
+  {
+    name: "sessions.write",
+    unit: "us",
+    against: "a row of a plain table, in a transaction of its own",
+    hold: 5,
+    measure: (): Promise<Measured> => inTurn(5, perWrite, perRow),
+  },
 ];

@@ -3,7 +3,7 @@ import { mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
-import { type Figure, inTurn, type Pair } from "./figure.ts";
+import { type Figure, inTurn, type Measured } from "./figure.ts";
 import { LAUNCHER, wholeProcess } from "./startup.ts";
 
 const RUNS = 11;
@@ -12,7 +12,7 @@ const RUNS = 11;
  * One command in a small repository, whole processes: against the same command in a box of the same kind, whatever boxes
  * cost here. An archive wants two of them: one that unpacks it, one that runs the command.
  */
-async function ownTime(given: "folder" | "archive"): Promise<Pair> {
+async function ownTime(given: "folder" | "archive"): Promise<Measured> {
   const home = await mkdtemp(path.join(tmpdir(), "harness-bench-"));
   try {
     const cwd = path.join(home, "work");
@@ -35,6 +35,18 @@ async function ownTime(given: "folder" | "archive"): Promise<Pair> {
 }
 
 export const VET: readonly Figure[] = [
-  { name: "vet.own", unit: "ms", hold: 1.5, measure: () => ownTime("folder") },
-  { name: "vet.archive", unit: "ms", hold: 2.5, measure: () => ownTime("archive") },
+  {
+    name: "vet.own",
+    unit: "ms",
+    against: "the command in a box of the same kind",
+    hold: 1.5,
+    measure: () => ownTime("folder"),
+  },
+  {
+    name: "vet.archive",
+    unit: "ms",
+    against: "the command in a box of the same kind",
+    hold: 2.5,
+    measure: () => ownTime("archive"),
+  },
 ];

@@ -1,11 +1,12 @@
 import { execFileSync } from "node:child_process";
 import { statSync } from "node:fs";
 import path from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { openEmbeddedStore } from "../../src/search/embedded/open-embedded.ts";
 import { rank } from "../../src/search/rank/rank-hits.ts";
 import type { SearchStore, StoredFile } from "../../src/search/search-store.ts";
 import { scratch } from "../../test/fixtures/scratch.ts";
-import type { Figure, Pair } from "../figure.ts";
+import { type Figure, inTurn, type Measured, paired, timed } from "../figure.ts";
 import { generatedFile, generatedFiles, generatedQueries, Prose } from "./generated.ts";
 
 export const IDENTITY = { index: "bench", vectors: null } as const;
@@ -33,60 +34,91 @@ export async function ask(store: SearchStore, text: string): Promise<number> {
   return performance.now() - start;
 }
 
-const middle = (times: readonly number[]): number => times.toSorted((a, b) => a - b)[times.length >> 1] ?? 0;
-
-/** The baselines are the figures to hold themselves. */
-async function query(chunks: number, baseline: number): Promise<Pair> {
-  await using place = await scratch();
-  await using store = openEmbeddedStore(place.at("index"), IDENTITY);
-  await fill(store, chunks);
-  const times: number[] = [];
-  for (const text of generatedQueries(60)) times.push(await ask(store, text));
-  return { value: middle(times), baseline };
-}
-
-async function indexing(chunks: number, baseline: number): Promise<Pair> {
-  await using place = await scratch();
-  await using store = openEmbeddedStore(place.at("index"), IDENTITY);
-  const start = performance.now();
-  await fill(store, chunks);
-  return { value: performance.now() - start, baseline };
-}
-
-/** One file of ten chunks is other than it was; the worst of many, as some of them make parts be merged. */
-async function change(chunks: number, baseline: number): Promise<Pair> {
-  await using place = await scratch();
-  await using store = openEmbeddedStore(place.at("index"), IDENTITY);
-  await fill(store, chunks);
-  const prose = new Prose(3);
-  const times: number[] = [];
-  for (let turn = 0; turn < 40; turn += 1) {
-    const start = performance.now();
-    await store.put([generatedFile("src/changed.ts", chunks + turn, prose)], NEVER);
-    times.push(performance.now() - start);
+/** All words of the question looked for in every chunk, which are in memory already. */
+function lookedThrough(texts: readonly string[], question: string): number {
+  const words = question.toLowerCase().split(/\W+/);
+  let found = 0;
+  for (const text of texts) {
+    const lower = text.toLowerCase();
+    if (words.some((word) => word !== "" && lower.includes(word))) found += 1;
   }
-  return { value: middle(times), baseline };
+  return found;
 }
 
-/** Of the text that is indexed. */
-async function size(chunks: number, share: number): Promise<Pair> {
+const textsOf = (chunks: number): readonly string[] =>
+  Array.from(generatedFiles(chunks)).flatMap(({ chunks: of }) => of.map(({ text }) => text));
+
+async function query(chunks: number): Promise<Measured> {
   await using place = await scratch();
-  {
+  await using store = openEmbeddedStore(place.at("index"), IDENTITY);
+  await fill(store, chunks);
+  const texts = textsOf(chunks);
+  const values: number[] = [];
+  const baselines: number[] = [];
+  for (const text of generatedQueries(60)) {
+    values.push(await ask(store, text));
+    baselines.push(await timed(() => lookedThrough(texts, text)));
+  }
+  return paired(values, baselines);
+}
+
+/** The same texts into a plain full-text table of SQLite, in one transaction. */
+async function plainly(texts: readonly string[]): Promise<number> {
+  await using place = await scratch();
+  using database = new DatabaseSync(place.at("plain.db"));
+  database.exec("PRAGMA journal_mode = WAL; CREATE VIRTUAL TABLE chunks USING fts5(text)");
+  const insert = database.prepare("INSERT INTO chunks VALUES (?)");
+  return timed(() => {
+    database.exec("BEGIN");
+    for (const text of texts) insert.run(text);
+    database.exec("COMMIT");
+  });
+}
+
+async function filledIn(chunks: number): Promise<number> {
+  await using place = await scratch();
+  await using store = openEmbeddedStore(place.at("index"), IDENTITY);
+  return await timed(() => fill(store, chunks));
+}
+
+/** One file of ten chunks is other than it was; the middle of many, as some of them make parts be merged. */
+async function change(chunks: number): Promise<Measured> {
+  const values: number[] = [];
+  const baselines: number[] = [];
+  for (let run = 0; run < 3; run += 1) {
+    await using place = await scratch();
     await using store = openEmbeddedStore(place.at("index"), IDENTITY);
-    await fill(store, chunks);
+    const whole = await timed(() => fill(store, chunks));
+    const prose = new Prose(3);
+    for (let turn = 0; turn < 14; turn += 1) {
+      const file = generatedFile("src/changed.ts", chunks + turn, prose);
+      values.push(await timed(() => store.put([file], NEVER)));
+      baselines.push(whole);
+    }
   }
-  let letters = 0;
-  for (const file of generatedFiles(chunks)) for (const { text } of file.chunks) letters += text.length;
-  return {
-    value: statSync(place.at("index", "index.db")).size / 2 ** 20,
-    baseline: (letters * share) / 2 ** 20,
-  };
+  return paired(values, baselines);
+}
+
+/** The file of it, and the bytes of the text that is indexed. */
+async function size(chunks: number): Promise<Measured> {
+  const values: number[] = [];
+  const baselines: number[] = [];
+  for (const count of [chunks / 4, chunks / 2, chunks]) {
+    await using place = await scratch();
+    {
+      await using store = openEmbeddedStore(place.at("index"), IDENTITY);
+      await fill(store, count);
+    }
+    values.push(statSync(place.at("index", "index.db")).size / 2 ** 20);
+    baselines.push(textsOf(count).reduce((sum, { length }) => sum + length, 0) / 2 ** 20);
+  }
+  return paired(values, baselines, 1);
 }
 
 const ASKER = path.join(import.meta.dirname, "asker.ts");
-const TRIES = 7;
+const TRIES = 9;
 
-async function filled(chunks: number, work: (folder: string) => Pair): Promise<Pair> {
+async function filled(chunks: number, work: (folder: string) => Promise<Measured>): Promise<Measured> {
   await using place = await scratch();
   {
     await using store = openEmbeddedStore(place.at("index"), IDENTITY);
@@ -95,38 +127,60 @@ async function filled(chunks: number, work: (folder: string) => Pair): Promise<P
   return work(place.at("index"));
 }
 
-const said = (folder: string, asked: "first" | "memory"): number =>
-  Number(execFileSync(process.execPath, [ASKER, folder, asked], { encoding: "utf8" }));
+const said = (folder: string, asked: "first" | "memory"): Promise<number> =>
+  Promise.resolve(Number(execFileSync(process.execPath, [ASKER, folder, asked], { encoding: "utf8" })));
 
-function emptyProgram(): number {
-  const start = performance.now();
-  execFileSync(process.execPath, ["-e", ""]);
-  return performance.now() - start;
-}
+const emptyProgram = (): Promise<number> => timed(() => execFileSync(process.execPath, ["-e", ""]));
 
-/** What a process takes from opening the index to its first answer, beside what an empty program takes in all. */
-function firstAnswer(folder: string): Pair {
-  const tries = Array.from({ length: TRIES }, () => ({
-    value: said(folder, "first"),
-    baseline: emptyProgram(),
-  }));
-  return {
-    value: middle(tries.map(({ value }) => value)),
-    baseline: middle(tries.map(({ baseline }) => baseline)),
-  };
-}
+/** The most that an empty program ever holds, in MiB. */
+const emptyPeak = (): Promise<number> =>
+  Promise.resolve(
+    Number(
+      execFileSync(process.execPath, ["-p", "process.resourceUsage().maxRSS / 1024"], { encoding: "utf8" }),
+    ),
+  );
+
+const EMPTY = "an empty program on the same Node";
+const SCAN = "looking for the words in every text in memory";
 
 export const SEARCH: readonly Figure[] = [
-  { name: "search.query.20k", unit: "ms", hold: 1, measure: () => query(20_000, 15) },
-  { name: "search.query.100k", unit: "ms", hold: 1, measure: () => query(100_000, 60) },
-  { name: "search.put.20k", unit: "ms", hold: 1, measure: () => indexing(20_000, 15_000) },
-  { name: "search.change.20k", unit: "ms", hold: 1, measure: () => change(20_000, 150) },
-  { name: "search.size.20k", unit: "MiB", hold: 1, measure: () => size(20_000, 1) },
-  { name: "search.first.20k", unit: "ms", hold: 3, measure: () => filled(20_000, firstAnswer) },
+  { name: "search.query.20k", unit: "ms", against: SCAN, hold: 1, measure: () => query(20_000) },
+  { name: "search.query.100k", unit: "ms", against: SCAN, hold: 1, measure: () => query(100_000) },
+  {
+    name: "search.put.20k",
+    unit: "ms",
+    against: "the same texts into a plain full-text table",
+    hold: 5,
+    measure: () => {
+      const texts = textsOf(20_000);
+      return inTurn(
+        3,
+        () => filledIn(20_000),
+        () => plainly(texts),
+      );
+    },
+  },
+  {
+    name: "search.change.20k",
+    unit: "ms",
+    against: "the whole index",
+    hold: 0.01,
+    measure: () => change(20_000),
+  },
+  { name: "search.size.20k", unit: "MiB", against: "the text", hold: 1, measure: () => size(20_000) },
+  // From opening the index to the first answer of a process.
+  {
+    name: "search.first.20k",
+    unit: "ms",
+    against: EMPTY,
+    hold: 3,
+    measure: () => filled(20_000, (folder) => inTurn(TRIES, () => said(folder, "first"), emptyProgram)),
+  },
   {
     name: "search.memory.100k",
     unit: "MiB",
-    hold: 1,
-    measure: () => filled(100_000, (folder) => ({ value: said(folder, "memory"), baseline: 400 })),
+    against: EMPTY,
+    hold: 9,
+    measure: () => filled(100_000, (folder) => inTurn(3, () => said(folder, "memory"), emptyPeak)),
   },
 ];
