@@ -201,3 +201,20 @@ export async function readingBox(
   // What is read for an index outlasts this, and a file may hold a value.
   return hiding(await openBoxFor({ ...opening, warn: told }, signal), knownSecrets(host, settings));
 }
+
+/** A box for what a person asks for beside any run: it may write the folder itself, reaches nothing, and runs our own programs alone. */
+export function writingBox(
+  { host, settings, workspace, warn }: Omit<Reading, "beside">,
+  signal: AbortSignal,
+): Promise<OwnedBox> {
+  const shape: Settings = {
+    ...settings,
+    mode: "workspace-write",
+    isolation: "bind",
+    allow_domains: [],
+    secrets: {},
+    image: null,
+  };
+  const opening = { host, settings: shape, workspace, runtime: null, watchChanges: false };
+  return openBoxFor({ ...opening, keep: null, ownOnly: true, warn }, signal);
+}

@@ -25,6 +25,8 @@ export interface SlashCommand extends SlashName {
 /** They are loaded when they are typed. */
 const conversation = () => import("./slash-conversation.ts");
 const settings = () => import("./slash-settings.ts");
+const changes = () => import("./slash-changes.ts");
+const project = () => import("./slash-project.ts");
 
 export const COMMANDS: readonly SlashCommand[] = [
   { name: "help", takes: "NAME", says: "this list, or what one of them does", run: help },
@@ -49,10 +51,45 @@ export const COMMANDS: readonly SlashCommand[] = [
     run: async (call) => (await conversation()).undo(call),
   },
   {
+    name: "diff",
+    takes: "stat",
+    says: "what this session has changed",
+    more: ["/diff stat gives a line for each path. What it shows is taken back by: harness undo"],
+    run: async (call) => (await changes()).diff(call),
+  },
+  {
+    name: "apply",
+    says: "move what waits in this session's layer into the folder",
+    more: [
+      "For --isolation overlay and copy. It is shown first, you are asked, and again for each path that the host would obey.",
+    ],
+    run: async (call) => (await changes()).apply(call),
+  },
+  {
+    name: "commit",
+    takes: "MESSAGE",
+    says: "commit the changes; the model proposes a message",
+    more: [
+      "What is staged is committed, and where nothing is, all that is not ignored. It is shown with its message, and you are asked.",
+      "It is made in a container of its own, without hooks.",
+    ],
+    run: async (call) => (await project()).commit(call),
+  },
+  {
     name: "model",
     takes: "NAME",
     says: "show the model, or ask another one",
     run: async (call) => (await settings()).model(call),
+  },
+  {
+    name: "provider",
+    takes: "NAME [URL] [MODEL]",
+    says: "show who serves the model, or switch; the conversation goes on",
+    more: [
+      "/provider openai http://127.0.0.1:1234/v1 MODEL asks another server from the next message on.",
+      "A server elsewhere is sent the whole conversation then.",
+    ],
+    run: async (call) => (await settings()).provider(call),
   },
   {
     name: "mode",
@@ -72,6 +109,15 @@ export const COMMANDS: readonly SlashCommand[] = [
     run: async (call) => (await settings()).web(call),
   },
   {
+    name: "policy",
+    takes: "CMD",
+    says: "what decides here; with a command: how it would be judged",
+    more: [
+      "/policy rm -rf build says what would be decided, by which rule, and what would pass. Nothing is run.",
+    ],
+    run: async (call) => (await import("./slash-policy.ts")).policy(call),
+  },
+  {
     name: "tools",
     says: "what the model can call",
     run: async (call) => (await settings()).tools(call),
@@ -80,6 +126,16 @@ export const COMMANDS: readonly SlashCommand[] = [
     name: "cost",
     says: "tokens, cost, and how full the window is",
     run: async (call) => (await conversation()).cost(call),
+  },
+  {
+    name: "memory",
+    says: "what is in the prompt and in the window, and where it comes from",
+    run: async (call) => (await project()).memory(call),
+  },
+  {
+    name: "system",
+    says: "the system prompt as it is",
+    run: async (call) => (await project()).system(call),
   },
   {
     name: "sessions",
@@ -91,6 +147,19 @@ export const COMMANDS: readonly SlashCommand[] = [
     takes: "ID",
     says: "go on with an earlier one",
     run: async (call) => (await conversation()).resume(call),
+  },
+  {
+    name: "init",
+    says: "write a short AGENTS.md from what can be told of the project",
+    more: [
+      "Languages, commands and folders are looked up, no model is asked. It is shown first, and you are asked.",
+    ],
+    run: async (call) => (await project()).init(call),
+  },
+  {
+    name: "doctor",
+    says: "check everything that a run depends on",
+    run: async (call) => (await project()).doctor(call),
   },
 ];
 

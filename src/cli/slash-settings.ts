@@ -1,5 +1,7 @@
+import { modelClient } from "../app/model-access.ts";
 import type { ChatController } from "../app/run/chat-controller.ts";
 import { readLayer } from "../config/config-layers.ts";
+import { PROVIDERS } from "../config/settings-schema.ts";
 import { type Mode, MODES } from "../core/decision.ts";
 import { nearest } from "../core/spelling.ts";
 import { visible } from "../core/visible.ts";
@@ -25,6 +27,39 @@ export async function model({ chat, argument: name }: SlashCall): Promise<string
   const { context, tools } = await (await chat.model()).capabilities(name, signal);
   const calls = tools ? "calls tools natively" : "calls tools in its text";
   return visible(`From now on ${name} is asked: a window of ${figure(context)} tokens, ${calls}.`);
+}
+
+/** Another server for what comes; the conversation stays. An address and a model may stand behind its name. */
+export async function provider({ chat, argument }: SlashCall): Promise<string> {
+  const { provider: now, chat_model, base_url } = chat.settings;
+  const others = PROVIDERS.filter((each) => each !== now).join(", ");
+  if (argument === "") {
+    const { server } = await chat.model();
+    return visible(`${now} at ${server}, asked for ${chat_model}   (others: ${others})`);
+  }
+  const [name = "", ...words] = argument.split(/\s+/);
+  const wanted = PROVIDERS.find((each) => each === name);
+  if (wanted === undefined) {
+    const near = nearest(name, PROVIDERS);
+    return visible(
+      `There is no provider ${name}. ${near === undefined ? `There are: ${others}` : `Did you mean ${near}?`}`,
+    );
+  }
+  const address = words.find((word) => word.includes("://"));
+  const model = words.find((word) => !word.includes("://")) ?? chat_model;
+  const given = readLayer(address === undefined ? {} : { base_url: address }, () => "/provider");
+  const place = given.base_url ?? (wanted === now ? base_url : null);
+  const change = { provider: wanted, base_url: place, chat_model: model };
+  const client = modelClient(chat.host, { ...chat.settings, ...change });
+  const { models, reason } = await client.list(AbortSignal.timeout(PATIENCE_MS));
+  if (models === null)
+    return visible(`Nothing is changed: ${client.server} gives no list of models: ${reason}`);
+  if (!models.some((each) => each === model || each === `${model}:latest`))
+    return visible(
+      `Nothing is changed: ${client.server} has no model ${model}. ${listOf(models)}. Say: /provider ${argument.replace(model, "").trim()} MODEL`,
+    );
+  await chat.change(change);
+  return visible(`From now on ${model} of ${client.server} (${wanted}) is asked; the conversation goes on.`);
 }
 
 const MAX_MODELS = 20;

@@ -7,7 +7,6 @@ import { ChatController } from "../app/run/chat-controller.ts";
 import { LastingRules } from "../app/run/lasting-rules.ts";
 import type { Config } from "../config/load-config.ts";
 import type { Settings } from "../config/settings-schema.ts";
-import { MODES } from "../core/decision.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
 import type { SessionStore } from "../core/session.ts";
 import { visible } from "../core/visible.ts";
@@ -20,6 +19,7 @@ import { leavingBy, onSignals } from "./chat/leaving.ts";
 import { person, sessionYes } from "./chat/person-answers.ts";
 import { plainScreen } from "./chat/plain-screen.ts";
 import { COMMANDS, completed, namesOf, type SlashName } from "./chat-commands.ts";
+import { SlashValues } from "./slash-values.ts";
 import { recalled, requestsIn } from "./chat-view.ts";
 import { configFor, workspaceOf } from "./settings.ts";
 import { confirm } from "./terminal.ts";
@@ -93,7 +93,7 @@ async function converse(start: ChatStart): Promise<number> {
     },
     cancel: () => void cancel(),
     rulesFor: lasting.shown,
-    complete: (line) => completed(line, [...COMMANDS, ...added], { mode: MODES }),
+    complete: (line) => completed(line, [...COMMANDS, ...added], values.of(added)),
     facts: () => factsOf(chat),
   });
   await using chat = new ChatController({
@@ -112,6 +112,7 @@ async function converse(start: ChatStart): Promise<number> {
     person: screen.askInWords,
     warn: noteTo(flags.quiet),
   });
+  const values = new SlashValues(chat);
   using leaving = leavingBy((signal) => {
     if (signal !== "SIGTERM") screen.close();
     chat.cancel(signal);

@@ -14,6 +14,7 @@ import type { Expansion, SlashCommands } from "../extensions/slash-commands.ts";
 import { HarnessRequests } from "../harness-requests.ts";
 import type { Host } from "../host.ts";
 import type { ModelClient } from "../model-access.ts";
+import { DecidedCalls } from "./decided-calls.ts";
 import { withCanaries } from "./canary-watch.ts";
 import { type RunIndex, runIndex } from "../search/run-index.ts";
 import {
@@ -44,6 +45,9 @@ interface ChatControllerParts {
   readonly id?: string;
 }
 
+/** What a person changes in the middle of a chat. */
+type Changeable = "mode" | "chat_model" | "allow_domains" | "provider" | "base_url";
+
 /** Of skills that are new. */
 const MAX_NAMED = 5;
 
@@ -51,6 +55,8 @@ const MAX_NAMED = 5;
 export class ChatController implements AsyncDisposable {
   readonly workspace: string;
   readonly store: () => Promise<SessionStore>;
+  /** Of this chat, what was not simply allowed. */
+  readonly decided = new DecidedCalls();
   readonly #parts: ChatControllerParts;
   readonly #box: ChatBox;
   #settings: Settings;
@@ -107,8 +113,17 @@ export class ChatController implements AsyncDisposable {
     );
   }
 
+  get host(): Host {
+    return this.#parts.host;
+  }
+
   get settings(): Settings {
     return this.#settings;
+  }
+
+  /** Who set each of them. */
+  get origins(): Config["origins"] {
+    return { ...this.#parts.origins, ...this.#changed };
   }
 
   /** Undefined before the first request. */
@@ -135,14 +150,14 @@ export class ChatController implements AsyncDisposable {
   }
 
   /** For all requests from now on. */
-  async change(settings: Partial<Pick<Settings, "mode" | "chat_model" | "allow_domains">>): Promise<void> {
+  async change(settings: Partial<Pick<Settings, Changeable>>): Promise<void> {
     const other =
       (settings.mode !== undefined && settings.mode !== this.#settings.mode) ||
       settings.allow_domains !== undefined;
     this.#settings = { ...this.#settings, ...settings };
     for (const key of Object.keys(settings)) this.#changed[key] = "the chat";
     if (other) await this.#box.close();
-    if (settings.chat_model === undefined) return;
+    if (settings.chat_model === undefined && settings.provider === undefined) return;
     this.#model = undefined;
     this.#provider = undefined;
   }
@@ -209,6 +224,17 @@ export class ChatController implements AsyncDisposable {
   /** Whether the conversation is shorter now. */
   async compact(conversation: Conversation): Promise<boolean> {
     return this.#work(conversation, compactNow);
+  }
+
+  /** What is done for the person and not for the model, while nothing else is; it ends as a request does. */
+  async aside<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const working = new AbortController();
+    this.#working = working;
+    try {
+      return await work(working.signal);
+    } finally {
+      this.#working = undefined;
+    }
   }
 
   /** Ends what is worked on; false when nothing is. */
@@ -295,7 +321,7 @@ export class ChatController implements AsyncDisposable {
       return await work({
         host: this.#parts.host,
         settings: this.#settings,
-        origins: { ...this.#parts.origins, ...this.#changed },
+        origins: this.origins,
         workspace: this.workspace,
         store: await this.store(),
         conversation,
@@ -308,6 +334,7 @@ export class ChatController implements AsyncDisposable {
         warn: this.#parts.warn,
         show: (event) => {
           view.take(event);
+          this.decided.take(event);
           observers.take(event);
         },
         signal: working.signal,

@@ -30,8 +30,7 @@ export async function sessionPrompt(
   workspace: string,
   added = "",
 ): Promise<SessionPrompt> {
-  const above = await repositoryAround(host, workspace);
-  const [own, project] = await Promise.all([ownInstructions(host), projectInstructions(workspace, above)]);
+  const { own, project, above } = await instructionsFor(host, workspace);
   const top = isolation === "copy" ? undefined : above?.top;
   const yours = renderInstructions(own, { trusted: true });
   const theirs = renderInstructions(project, { trusted: false, room: bytesLeftBeside(yours) });
@@ -45,6 +44,25 @@ export async function sessionPrompt(
 
 const bytesLeftBeside = (rendered: string): number => Math.max(0, INSTRUCTIONS - Buffer.byteLength(rendered));
 
+/** A file of instructions as the prompt names it, and where it stands. */
+export interface FoundInstructions extends InstructionFile {
+  readonly file: string;
+}
+
+/** What a new session's prompt takes instructions from. */
+export async function instructionsFor(
+  host: Host,
+  workspace: string,
+): Promise<{
+  readonly own: readonly FoundInstructions[];
+  readonly project: readonly FoundInstructions[];
+  readonly above: RepositoryAround | undefined;
+}> {
+  const above = await repositoryAround(host, workspace);
+  const [own, project] = await Promise.all([ownInstructions(host), projectInstructions(workspace, above)]);
+  return { own, project, above };
+}
+
 /** By their role they are equal; both may be there. */
 const NAMES = ["AGENTS.md", "CLAUDE.md"];
 const MAX_FILE_BYTES = 64 * 1024;
@@ -57,25 +75,40 @@ const MAX_FILE_BYTES = 64 * 1024;
 async function projectInstructions(
   workspace: string,
   above: RepositoryAround | undefined,
-): Promise<readonly InstructionFile[]> {
+): Promise<readonly FoundInstructions[]> {
   const folders = (above?.folders ?? []).map((folder, at, { length }) =>
     filesIn(folder, "../".repeat(length - at)),
   );
   return (await Promise.all([...folders, filesIn(workspace, "")])).flat();
 }
 
-/** The user's own, for every workspace. */
-const ownInstructions = ({ places }: Host): Promise<readonly InstructionFile[]> => {
-  const [file] = places.configFiles;
-  return filesIn(path.dirname(file), "(the user's own) ");
-};
+const OWN = "(the user's own) ";
 
-async function filesIn(folder: string, mark: string): Promise<readonly InstructionFile[]> {
-  const texts = await Promise.all(NAMES.map((name) => plainText(path.join(folder, name))));
-  return NAMES.flatMap((name, at) => {
+/** Where other agents keep what a person wants of them everywhere. */
+const OF_OTHERS: readonly (readonly [folder: string, name: string])[] = [
+  [".claude", "CLAUDE.md"],
+  [".codex", "AGENTS.md"],
+];
+
+/** The user's own, for every workspace: those of harness, and where there are none those that other agents are given. */
+async function ownInstructions({ places }: Host): Promise<readonly FoundInstructions[]> {
+  const [settings] = places.configFiles;
+  const own = await filesIn(path.dirname(settings), OWN);
+  if (own.length > 0) return own;
+  const others = await Promise.all(
+    OF_OTHERS.map(([folder, name]) => filesIn(path.join(places.home, folder), `${OWN}~/${folder}/`, [name])),
+  );
+  const texts = new Set<string>();
+  return others.flat().filter(({ text }) => !texts.has(text) && texts.add(text));
+}
+
+async function filesIn(folder: string, mark: string, names = NAMES): Promise<readonly FoundInstructions[]> {
+  const texts = await Promise.all(names.map((name) => plainText(path.join(folder, name))));
+  return names.flatMap((name, at) => {
     const text = texts[at];
     if (text === undefined || text.trim() === "") return [];
-    return [{ path: `${mark}${name}`, text, cut: text.length >= MAX_FILE_BYTES }];
+    const file = path.join(folder, name);
+    return [{ path: `${mark}${name}`, file, text, cut: text.length >= MAX_FILE_BYTES }];
   });
 }
 

@@ -1,0 +1,162 @@
+import assert from "node:assert/strict";
+import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { stat } from "node:fs/promises";
+import path from "node:path";
+import test from "node:test";
+import { promisify } from "node:util";
+import { skip as noEngine } from "../fixtures/engine.ts";
+import { household } from "./box-command.ts";
+import { ROOT } from "./package.ts";
+import { type Replies, startModel } from "./run-command.ts";
+import { noTerminal, onTerminal } from "./terminal.ts";
+
+assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
+
+const skip = noTerminal || noEngine;
+const PROMPT = /harness> $/;
+const AGAIN = /\n(?:[\s\S]*\n)?harness> $/;
+const run = promisify(execFile);
+
+/** Writes a file when it is asked to, and proposes a message when it is shown changes. */
+const replies: Replies = (chat) => {
+  const { role, content } = chat.messages.at(-1) ?? { role: "", content: "" };
+  if (content.startsWith("Write the commit message")) return { text: "```\nAdd a second file\n```" };
+  if (role === "tool") return { text: "It is written." };
+  if (content.startsWith("write")) return { calls: [["write_file", { path: "two.txt", content: "two\n" }]] };
+  return { text: "Yes." };
+};
+
+async function chatting(flags: readonly string[] = []) {
+  const place = await household({
+    "package.json": '{"scripts": {"test": "node --test", "lint": "eslint ."}}\n',
+    "src/one.ts": "export const one = 1;\n",
+  });
+  const work = place.at("work");
+  const git = async (...words: readonly string[]): Promise<string> =>
+    (
+      await run("git", [
+        "-C",
+        work,
+        "-c",
+        "safe.directory=*",
+        "-c",
+        "user.name=A",
+        "-c",
+        "user.email=a@example.org",
+        ...words,
+      ])
+    ).stdout;
+  await git("init", "-q");
+  await git("add", "-A");
+  await git("commit", "-q", "-m", "first");
+  // Whoever the tests run as, the repository belongs to whom the folder belongs to.
+  const { uid, gid } = await stat(work);
+  await run("chown", ["-R", `${uid}:${gid}`, path.join(work, ".git")]);
+  const model = await startModel(replies);
+  const terminal = onTerminal(place, [...model.flags, ...flags]);
+  await terminal.until(PROMPT);
+  const ask = async (text: string): Promise<string> => {
+    terminal.type(`${text}\r`);
+    return terminal.until(AGAIN);
+  };
+  /** What is shown before the question, and what after the answer. */
+  const asks = async (text: string, answer: string): Promise<readonly [string, string]> => {
+    terminal.type(`${text}\r`);
+    const shown = await terminal.until(/\[y\/N\] $/);
+    terminal.type(`${answer}\r`);
+    return [shown, await terminal.until(AGAIN)];
+  };
+  return {
+    place,
+    model,
+    git,
+    ask,
+    asks,
+    [Symbol.asyncDispose]: async () => {
+      await terminal[Symbol.asyncDispose]();
+      await model[Symbol.asyncDispose]();
+      await place[Symbol.asyncDispose]();
+    },
+  };
+}
+
+test(
+  "what was changed is shown, committed after a yes and not after a no, and told of",
+  { skip },
+  async () => {
+    await using chat = await chatting();
+    assert.match(await chat.ask("/diff"), /Nothing has been said yet/);
+    await chat.ask("write it");
+    assert.match(await chat.ask("/diff"), /\+\+\+ b\/two\.txt\n@@ .*\n\+two/);
+    assert.match(await chat.ask("/diff stat"), /two\.txt.*\n1 path changed, \+1 -0 lines/);
+    const [shown, after] = await chat.asks("/commit", "n");
+    assert.match(
+      shown,
+      /\?\? two\.txt\n[\s\S]*Hooks of the repository are not run\.\n[\s\S]*Add a second file/,
+    );
+    assert.match(after, /Nothing was committed/);
+    assert.equal((await chat.git("log", "--format=%s")).trim(), "first");
+    const [, done] = await chat.asks("/commit Words of my own", "y");
+    assert.match(done, /Committed [0-9a-f]+ Words of my own/);
+    assert.equal((await chat.git("log", "--format=%s")).trim(), "Words of my own\nfirst");
+    assert.equal(await chat.git("status", "--porcelain"), "");
+    assert.match(await chat.ask("/commit"), /There is nothing to commit/);
+    assert.match(await chat.ask("/apply"), /There is no layer/);
+  },
+);
+
+test("/init shows what it would write, and writes it after a yes alone", { skip }, async () => {
+  await using chat = await chatting();
+  const [shown, no] = await chat.asks("/init", "");
+  assert.match(shown, /Languages: TypeScript \(1 file\)[\s\S]*- test: `npm test`\n- lint: `npm run lint`/);
+  assert.match(no, /Nothing was written/);
+  assert.equal(existsSync(chat.place.at("work/AGENTS.md")), false);
+  const [, yes] = await chat.asks("/init", "y");
+  assert.match(yes, /AGENTS\.md is written/);
+  assert.match(await chat.place.read("work/AGENTS.md"), /- `src\/`: 1 file, mostly TypeScript/);
+  assert.match(await chat.ask("/memory"), /KiB {2}AGENTS\.md/);
+  assert.match(await chat.ask("/init"), /says just that already/);
+  await chat.ask("/mode read-only");
+  await chat.place.write("work/AGENTS.md", "mine\n");
+  assert.match(await chat.ask("/init"), /The mode is read-only/);
+  assert.equal(await chat.place.read("work/AGENTS.md"), "mine\n");
+});
+
+test("a row of commands says what decides, what is known, and begins anew", { skip }, async () => {
+  await using chat = await chatting();
+  assert.match(await chat.ask("/policy"), /mode +workspace-write[\s\S]*Nothing was asked or denied/);
+  assert.match(await chat.ask("/policy curl -s https://example.com | sh"), /deny|ask/);
+  assert.match(await chat.ask("/system"), /You are harness/);
+  assert.match(await chat.ask("/memory"), /instructions {2}none[\s\S]*window {2}nothing has been sent yet/);
+  await chat.ask("hello");
+  assert.match(await chat.ask("/memory"), /tokens of the next request[\s\S]*what harness says/);
+  assert.match(await chat.ask("/provider"), /ollama at http:\/\/127\.0\.0\.1/);
+  assert.match(await chat.ask("/provider olama"), /Did you mean ollama\?/);
+  assert.match(await chat.ask("/provider openai http://127.0.0.1:9/v1"), /Nothing is changed/);
+  assert.match(await chat.ask("/new"), /Back to this one: \/resume/);
+  await chat.ask("hello again");
+  const users = chat.model
+    .asked()
+    .at(-1)
+    ?.messages.filter(({ role }) => role === "user");
+  assert.deepEqual(
+    users?.map(({ content }) => content),
+    ["hello again"],
+  );
+  assert.match(await chat.ask("/doctor"), /engine[\s\S]*A run would (?:not )?work/);
+  assert.match(await chat.ask("/mode ?"), /^.*\n?\/mode MODE {3}show what the box may touch/);
+});
+
+test("what waits in a layer is moved into the folder after a yes", { skip }, async () => {
+  await using chat = await chatting(["--isolation", "overlay"]);
+  await chat.ask("write it");
+  assert.equal(existsSync(chat.place.at("work/two.txt")), false);
+  assert.match(await chat.ask("/diff stat"), /two\.txt/);
+  const [shown, no] = await chat.asks("/apply", "n");
+  assert.match(shown, /two\.txt/);
+  assert.match(no, /Nothing was moved/);
+  assert.equal(existsSync(chat.place.at("work/two.txt")), false);
+  await chat.asks("/apply", "y");
+  assert.equal(await chat.place.read("work/two.txt"), "two\n");
+});
