@@ -1,12 +1,12 @@
-import { type Decision, type MatchedRule, type ProgramPlace, strictest } from "../core/decision.ts";
+import { type Decision, type ProgramPlace, strictest } from "../core/decision.ts";
 import type { Facts } from "../core/tool.ts";
 import { type CommandContext, CommandPolicy, type Judgement } from "../policy/decide.ts";
 import { effectText } from "../policy/effects/described-effects.ts";
 import type { Effect } from "../policy/effects/effect.ts";
 import { decideTool } from "../policy/decide-tool.ts";
-import { decidePath } from "../policy/paths/decide-path.ts";
-import type { Op, PlaceKind } from "../policy/paths/path-place.ts";
-import { type LinkFacts, readingsOf } from "../policy/paths/path-readings.ts";
+import { decideToolPath } from "../policy/paths/decide-path.ts";
+import type { Op } from "../policy/paths/path-place.ts";
+import type { LinkFacts } from "../policy/paths/path-readings.ts";
 import { wantedGrants } from "../policy/wanted-grants.ts";
 
 export interface Judged extends Decision {
@@ -43,9 +43,6 @@ const PROGRAMS: Readonly<Record<ProgramPlace, string>> = {
   host: "runs a program that was added, on this machine and outside of the box",
 };
 
-/** File tools work here only, whatever a shell may read. */
-const OWN_GROUND: ReadonlySet<PlaceKind> = new Set(["workspace", "temp", "null-device"]);
-
 const NOTHING: Decision = {
   decision: "allow",
   contained: true,
@@ -54,13 +51,7 @@ const NOTHING: Decision = {
 
 export function judgeIn(around: Surroundings): Judge {
   const policy = new CommandPolicy();
-  const { mode } = around;
-  const path = (file: string, op: Op): Decision => {
-    const decision = decidePath(file, op, around);
-    const { decision: verdict } = decision;
-    if (verdict === "deny" || mode === "danger-full-access" || onOwnGround(file, op, around)) return decision;
-    return { decision: "deny", contained: false, rules: [outside(file)] };
-  };
+  const path = (file: string, op: Op): Decision => decideToolPath(file, op, around);
   return {
     judge: (
       { commands, folder, reads, writes, hosts, services = [], lasting = false, program },
@@ -126,15 +117,6 @@ function together(decisions: readonly Decision[]): Decision {
 }
 
 const rank = (one: Decision, strict: Decision["decision"]): number => (one.decision === strict ? 1 : 0);
-
-const onOwnGround = (file: string, op: Op, around: Surroundings): boolean =>
-  readingsOf(file, op, around).every(({ place }) => OWN_GROUND.has(place.kind));
-
-const outside = (file: string): MatchedRule => ({
-  id: "path.outside",
-  reason: "outside the workspace, where file tools do not go",
-  span: [0, file.length],
-});
 
 const hostsOf = (effect: Effect): readonly string[] => (effect.kind === "network" ? effect.hosts : []);
 

@@ -94,7 +94,7 @@ function keyedClient(host: Host, name: "openai" | "anthropic", settings: Setting
   };
   const provider = (calls?: CallForm): Provider => {
     const Api = name === "openai" ? OpenAiWire : AnthropicWire;
-    return providerWithCapabilities(new Api({ baseUrl: reached.base, key }), {
+    return providerWithCapabilities(new Api({ baseUrl: reached.base, key, whole: !settings.stream }), {
       limits: limitsOf(settings),
       prices,
       keys: key === "" ? [] : [key],
@@ -121,7 +121,11 @@ function ollamaClient(host: Host, settings: Settings): ModelClient {
   const { base_url, capabilities: user, max_context_tokens: maxContext, prices } = settings;
   const own = { user, maxContext };
   const baseUrl = ollamaAddress(host.env, base_url);
-  const wire = new OllamaWire({ baseUrl, wanted: (model) => wantedWindow(model, own) });
+  const wire = new OllamaWire({
+    baseUrl,
+    wanted: (model) => wantedWindow(model, own),
+    whole: !settings.stream,
+  });
   const subject = async (model: string, signal: AbortSignal): Promise<ProbeSubject> => {
     const facts = await wire.modelInForce(model, signal).catch(() => undefined);
     return { model, server: baseUrl, version: facts?.version ?? "" };

@@ -66,9 +66,9 @@ export async function judgedPath(
   file: string,
   { op, ...context }: CommandContext & { readonly op: "read" | "write" },
 ) {
-  const { decidePath } = await import("../policy/paths/decide-path.ts");
+  const { decideToolPath } = await import("../policy/paths/decide-path.ts");
   const ignore = await ignoreRulesOf(host, context.workspace);
-  return decidePath(file, op, { ...context, links: linkFacts, ...(ignore === undefined ? {} : { ignore }) });
+  return decideToolPath(file, op, { ...context, links: linkFacts, ...(ignore === undefined ? {} : { ignore }) });
 }
 
 /**

@@ -51,11 +51,17 @@ describe("policy path", { concurrency: 3 }, () => {
       ".GIT/hooks/x",
       "deny  the host runs or obeys it; git: hooks, filters, fsmonitor and aliases of its configuration  (path.protected)",
     ],
+    [
+      ["/etc/passwd", "--op", "read"],
+      20,
+      "/etc/passwd",
+      "deny  outside the workspace, where file tools do not go  (path.outside)",
+    ],
     [["hidden/a", "--op", "read"], 20, "hidden/a", "deny  hidden by .harnessignore  (path.ignored)"],
   ] as const)
     test(`${words.join(" ")} ends with ${code} and one line for the verdict`, async () => {
       await using place = await workspace();
-      const stdout = `${line}\n    path  ${place.at("w", judged)}\n`;
+      const stdout = `${line}\n    path  ${path.resolve(place.at("w"), judged)}\n`;
       assert.deepEqual(await judge(place, words), { code, stdout, stderr: "" });
     });
 

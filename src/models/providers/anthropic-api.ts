@@ -1,7 +1,7 @@
 import type { ToolCall } from "../../core/messages.ts";
 import { asFields, asList, type Fields } from "../json-text.ts";
 import { type Asked, brokenOff, OTHER_JSON, stranger } from "./api-refusals.ts";
-import { type Concession, Concessions, opened, withoutField } from "./api-request.ts";
+import { type Concession, Concessions, inWhole, opened, withoutField } from "./api-request.ts";
 import { replyEvents, valueIn } from "./event-stream.ts";
 import type { Wire, WireEvent, WireRequest } from "../model-api.ts";
 import { conversationOf, fittedId, type Turn, USUAL_ID } from "../request-history.ts";
@@ -11,6 +11,8 @@ interface AnthropicOptions {
   /** Does not end in /v1. */
   readonly baseUrl: string;
   readonly key?: string;
+  /** Asks for replies as a whole. */
+  readonly whole?: boolean;
 }
 
 /** The one that proxies and servers of one's own know, and the last that takes a temperature. */
@@ -30,10 +32,12 @@ const VERSION = "2023-06-01";
 export class AnthropicWire implements Wire {
   readonly #url: string;
   readonly #key: string;
+  readonly #whole: boolean;
   readonly #concessions = new Concessions(ANTHROPIC_CONCESSIONS);
   readonly #replies = new Replies();
 
-  constructor({ baseUrl, key = "" }: AnthropicOptions) {
+  constructor({ baseUrl, key = "", whole = false }: AnthropicOptions) {
+    this.#whole = whole;
     this.#url = `${baseUrl.replace(/\/+$/, "").replace(/\/v1$/, "")}/v1/messages`;
     this.#key = key.trim();
   }
@@ -46,7 +50,7 @@ export class AnthropicWire implements Wire {
         "anthropic-version": VERSION,
         ...(this.#key === "" ? {} : { "x-api-key": this.#key }),
       },
-      body: messagesBody(request, this.#replies.of),
+      body: inWhole(messagesBody(request, this.#replies.of), this.#whole),
       concessions: this.#concessions,
       signal,
       connectMs: request.connectMs,

@@ -253,6 +253,11 @@ export class Concessions {
   }
 }
 
+/** The body that asks for the reply as a whole, where that is wanted. */
+export function inWhole(body: Fields, wanted: boolean): Fields {
+  return wanted ? { ...(withoutField(body, "stream_options") ?? body), stream: false } : body;
+}
+
 /** The body without one field; undefined when it is not there. */
 export function withoutField(body: Fields, name: string): Fields | undefined {
   if (!(name in body)) return undefined;

@@ -59,6 +59,7 @@ export class OllamaWire implements Wire {
         signal,
         connectMs: request.connectMs,
         // Its types know neither `truncate` nor `shift`, and no ids of calls.
+        ...(this.#options.whole === true ? { json: JSON.stringify({ ...body, stream: false }) } : {}),
         ask: (client) => client.chat({ ...body } as unknown as ChatRequest & { stream: true }),
         longestLine: MAX_LINE_LENGTH,
         longest: MAX_STREAM_LENGTH,

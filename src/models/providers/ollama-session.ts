@@ -19,6 +19,8 @@ export interface SessionOptions {
   readonly wanted?: (model: string) => number | null;
   /** Bytes of the server's machine; found out unless given. */
   readonly memory?: number | null;
+  /** Asks for replies as a whole. */
+  readonly whole?: boolean;
 }
 
 const STATUS_MS = 10_000;

@@ -1,6 +1,6 @@
 import type { JsonSchema, Stop } from "../../core/model-provider.ts";
 import { type Asked, brokenOff, OTHER_JSON, stranger } from "./api-refusals.ts";
-import { type Concession, Concessions, opened, withoutField } from "./api-request.ts";
+import { type Concession, Concessions, inWhole, opened, withoutField } from "./api-request.ts";
 import { asCount, asFields, asList, asText, type Fields } from "../json-text.ts";
 import type { Wire, WireEvent, WireRequest } from "../model-api.ts";
 import {
@@ -19,6 +19,8 @@ export interface OpenAiOptions {
   readonly baseUrl: string;
   /** Servers of one's own need none. */
   readonly key?: string;
+  /** Asks for replies as a whole: some servers and proxies break streams, or calls in them. */
+  readonly whole?: boolean;
 }
 
 /**
@@ -29,10 +31,12 @@ export class OpenAiWire implements Wire {
   readonly #url: string;
   readonly #key: string;
   readonly #dialect: Dialect;
+  readonly #whole: boolean;
   readonly holds: "at_once" | "after_thinking";
   readonly #concessions = new Concessions(OPENAI_CONCESSIONS);
 
-  constructor({ baseUrl, key = "" }: OpenAiOptions) {
+  constructor({ baseUrl, key = "", whole = false }: OpenAiOptions) {
+    this.#whole = whole;
     this.#url = `${baseUrl.replace(/\/+$/, "")}/chat/completions`;
     this.#key = key.trim();
     this.#dialect = dialectOf(baseUrl);
@@ -44,7 +48,7 @@ export class OpenAiWire implements Wire {
     const { response, notes } = await opened({
       asked,
       headers: this.#key === "" ? {} : { authorization: `Bearer ${this.#key}` },
-      body: chatBody(request, this.#dialect),
+      body: inWhole(chatBody(request, this.#dialect), this.#whole),
       concessions: this.#concessions,
       signal,
       connectMs: request.connectMs,

@@ -44,6 +44,19 @@ export function decidePath(path: string, op: Op, context: PathContext): PathDeci
   };
 }
 
+/** File tools work here only, whatever a shell may read. */
+const OWN_GROUND: ReadonlySet<PlaceKind> = new Set(["workspace", "temp", "null-device"]);
+
+/** What the file tools of an agent may do with a path: as above, and nothing outside of the workspace. */
+export function decideToolPath(path: string, op: Op, context: PathContext): PathDecision {
+  const decision = decidePath(path, op, context);
+  const isOwn = (): boolean => readingsOf(path, op, context).every(({ place }) => OWN_GROUND.has(place.kind));
+  if (decision.decision === "deny" || context.mode === "danger-full-access" || isOwn()) return decision;
+  const reason = "outside the workspace, where file tools do not go";
+  const rules = [{ id: "path.outside", reason, span: [0, path.length] as const }];
+  return { ...decision, decision: "deny", contained: false, rules };
+}
+
 /** Findings against the operation, strictest first; without any, the finding for it. */
 function rulesOf(findings: readonly Finding[], path: string): readonly MatchedRule[] {
   const against = findings.filter(({ verdict }) => verdict !== "allow");
