@@ -1,0 +1,196 @@
+import { type Span, span, type SpanStyle } from "./span-rows.ts";
+
+/**
+ * Bold, italic, struck out, code and links within one line, in time that grows with its length. Marks without their other
+ * half stay as they are; of a line that is still being written (`open`) they count as closed at its end, so that nothing
+ * is shown that is taken back.
+ */
+export function inlineSpans(line: string, open = false): readonly Span[] {
+  const tokens = tokensOf(line, open);
+  pair(tokens, open);
+  return styled(tokens);
+}
+
+type Token =
+  | { readonly kind: "span"; readonly span: Span }
+  | {
+      readonly kind: "mark";
+      readonly sign: string;
+      readonly opens: boolean;
+      readonly closes: boolean;
+      /** Signs that stay as they are. */
+      size: number;
+      readonly starts: SpanStyle[];
+      readonly ends: SpanStyle[];
+    };
+type Mark = Extract<Token, { kind: "mark" }>;
+
+const PLAIN = /[^\\`*_~[!<]+/y;
+const ESCAPED = /\\([!-/:-@[-`{-~])/y;
+const RUN = /\*+|_+|~+/y;
+const TICKS = /`+/y;
+const LINK =
+  /!?\[([^[\]]{1,300})\]\(\s{0,3}<?([^\s()<>]{1,600}(?:\([^\s()<>]{0,200}\)[^\s()<>]{0,200})?)>?(?:\s{1,3}"[^"]{0,200}")?\s{0,3}\)/y;
+const OPEN_LINK = /!?\[([^[\]]{1,300})\]\([^\s()]{0,600}$/y;
+const ADDRESS = /<(https?:\/\/[^\s<>]{1,600})>/y;
+
+function tokensOf(line: string, open: boolean): Token[] {
+  const tokens: Token[] = [];
+  /** Lengths of runs of backticks that nothing closes. */
+  const unclosed = new Set<number>();
+  let at = 0;
+  const match = (form: RegExp): RegExpExecArray | null => {
+    form.lastIndex = at;
+    return form.exec(line);
+  };
+  const take = (length: number, ...spans: readonly Span[]): void => {
+    for (const each of spans) tokens.push({ kind: "span", span: each });
+    at += length;
+  };
+  while (at < line.length) {
+    const plain = match(PLAIN)?.[0];
+    const literal = match(ESCAPED)?.[1];
+    const run = match(RUN)?.[0];
+    const ticks = match(TICKS)?.[0];
+    if (plain !== undefined) take(plain.length, span(plain));
+    else if (literal !== undefined) take(2, span(literal));
+    else if (run !== undefined) {
+      const token = markOf(line, at, run, open);
+      if (token !== undefined) tokens.push(token);
+      at += run.length;
+    } else if (ticks !== undefined) take(...codeAt(line, at, ticks, { open, unclosed }));
+    else {
+      const link = linkIn(match, open);
+      if (link === null) take(1, span(line[at] ?? ""));
+      else take(link[0].length, ...linkSpans(link[1] ?? "", link[2]));
+    }
+  }
+  return tokens;
+}
+
+const linkIn = (match: (form: RegExp) => RegExpExecArray | null, open: boolean): RegExpExecArray | null =>
+  match(LINK) ?? match(ADDRESS) ?? (open ? match(OPEN_LINK) : null);
+
+function linkSpans(words: string, address: string | undefined): readonly Span[] {
+  if (address === undefined || address === words) return [span(words, "link")];
+  return [span(words, "link"), span(` (${address})`, "dim")];
+}
+
+interface Ticks {
+  readonly open: boolean;
+  readonly unclosed: Set<number>;
+}
+
+function codeAt(line: string, at: number, ticks: string, { open, unclosed }: Ticks): [number, Span] {
+  const from = at + ticks.length;
+  const end = unclosed.has(ticks.length) ? -1 : closing(line, from, ticks);
+  if (end !== -1) return [end + ticks.length - at, span(trimmed(line.slice(from, end)), "code")];
+  if (open) return [line.length - at, span(line.slice(from).replace(/`+$/, ""), "code")];
+  unclosed.add(ticks.length);
+  return [ticks.length, span(ticks)];
+}
+
+function closing(line: string, from: number, ticks: string): number {
+  for (let at = line.indexOf(ticks, from); at !== -1;) {
+    let end = at;
+    while (line[end] === "`") end += 1;
+    if (end - at === ticks.length) return at;
+    at = line.indexOf(ticks, end);
+  }
+  return -1;
+}
+
+/** One blank at both ends is there for backticks that the code begins or ends with. */
+const trimmed = (code: string): string => (/^ .*[^ ].* $/.test(code) ? code.slice(1, -1) : code);
+
+const isBlank = (character: string | undefined): boolean => character === undefined || /\s/.test(character);
+const isWord = (character: string | undefined): boolean =>
+  character !== undefined && /[\p{L}\p{N}_]/u.test(character);
+
+/** Undefined for one that stands at the end of what is written so far: what it will be is not known. */
+function markOf(line: string, at: number, run: string, open: boolean): Token | undefined {
+  const sign = run[0] ?? "";
+  const [before, behind] = [line[at - 1], line[at + run.length]];
+  if (open && behind === undefined && isBlank(before)) return undefined;
+  const isOne = sign === "~" ? run.length === 2 : run.length <= 3;
+  if (!isOne) return { kind: "span", span: span(run) };
+  const inside = sign === "_" && isWord(before) && isWord(behind);
+  return {
+    kind: "mark",
+    sign,
+    opens: !isBlank(behind) && !inside && !(sign === "_" && isWord(before)),
+    closes: !isBlank(before) && !inside && !(sign === "_" && isWord(behind)),
+    size: run.length,
+    starts: [],
+    ends: [],
+  };
+}
+
+interface Opener {
+  readonly token: Mark;
+  readonly size: 1 | 2;
+}
+
+const styleOf = (sign: string, size: number): SpanStyle =>
+  sign === "~" ? "strike" : size === 2 ? "bold" : "italic";
+
+/** Each opener is put in and taken out once: no search goes over what cannot be found. */
+function pair(tokens: readonly Token[], open: boolean): void {
+  const stack: Opener[] = [];
+  const waiting = new Map<string, number>();
+  const count = (sign: string, size: number, by: number): void => {
+    const key = sign + String(size);
+    waiting.set(key, (waiting.get(key) ?? 0) + by);
+  };
+  const waits = (sign: string, size: number): boolean => (waiting.get(sign + String(size)) ?? 0) > 0;
+  const settle = ({ token, size }: Opener): void => {
+    token.starts.push(styleOf(token.sign, size));
+    token.size -= size;
+  };
+  const close = (mark: Mark): void => {
+    while (mark.size > 0) {
+      const fits = ([1, 2] as const).filter((size) => size <= mark.size && waits(mark.sign, size));
+      if (fits.length === 0) return;
+      for (;;) {
+        const opener = stack.pop();
+        if (opener === undefined) return;
+        count(opener.token.sign, opener.size, -1);
+        if (opener.token.sign !== mark.sign || !fits.includes(opener.size)) continue;
+        settle(opener);
+        mark.ends.push(styleOf(mark.sign, opener.size));
+        mark.size -= opener.size;
+        break;
+      }
+    }
+  };
+  for (const token of tokens) {
+    if (token.kind === "span") continue;
+    if (token.closes) close(token);
+    if (!token.opens) continue;
+    const sizes = token.size === 3 ? ([2, 1] as const) : token.size === 2 ? ([2] as const) : ([1] as const);
+    for (const size of token.size === 0 ? [] : sizes) {
+      stack.push({ token, size });
+      count(token.sign, size, 1);
+    }
+  }
+  if (!open) return;
+  for (const opener of stack) settle(opener);
+  // The first half of what closes, maybe.
+  const last = tokens.at(-1);
+  if (last?.kind === "mark") last.size = 0;
+}
+
+function styled(tokens: readonly Token[]): readonly Span[] {
+  const spans: Span[] = [];
+  let styles: readonly SpanStyle[] = [];
+  for (const token of tokens) {
+    if (token.kind === "span") {
+      spans.push({ text: token.span.text, styles: [...styles, ...token.span.styles] });
+      continue;
+    }
+    for (const style of token.ends) styles = styles.toSpliced(styles.lastIndexOf(style), 1);
+    if (token.size > 0) spans.push({ text: token.sign.repeat(token.size), styles });
+    styles = [...styles, ...token.starts];
+  }
+  return spans.filter(({ text }) => text !== "");
+}

@@ -1,0 +1,285 @@
+import { visiblePieces } from "../../core/visible.ts";
+import { type ColouredLine, colouredLine } from "./code-colours.ts";
+import { inlineSpans } from "./markdown-inline.ts";
+import { isTableRule, type Table, tableOf, tableRow, tableRule } from "./markdown-table.ts";
+import { behind, type Span, span, type SpanRow, wrappedSpans } from "./span-rows.ts";
+
+/**
+ * Markdown that arrives in pieces of any size, as rows for a screen of a width. A line is read when it is complete, and
+ * its rows never change; only a table is held until it ends, up to a bound, because its columns are as wide as its widest
+ * row. `open` shows what is still being written as it will be if nothing else comes. Control characters are made visible.
+ */
+export class MarkdownRows {
+  readonly #width: number;
+  readonly #plain = visiblePieces();
+  #line = "";
+  #state: State = START;
+  #looked = 0;
+
+  constructor(width: number) {
+    this.#width = Math.max(MIN_WIDTH, width);
+  }
+
+  /** The rows that are complete by now and were not before. */
+  push(text: string): readonly SpanRow[] {
+    return this.#take(this.#plain.push(text));
+  }
+
+  /** The rest; what comes then is another text. */
+  end(): readonly SpanRow[] {
+    const rows = [...this.#take(this.#plain.end())];
+    if (this.#line !== "") rows.push(...this.#read(this.#line, true));
+    rows.push(...withoutTable(this.#state, this.#width));
+    this.#line = "";
+    this.#state = START;
+    return rows;
+  }
+
+  /** What is not complete yet. */
+  open(): readonly SpanRow[] {
+    this.#looked += this.#line.length + heldIn(this.#state);
+    const { rows, state } =
+      this.#line === ""
+        ? { rows: [], state: this.#state }
+        : readLine(this.#state, openLine(this.#line, this.#state), this.#width, { open: true, ends: true });
+    return [...rows, ...withoutTable(state, this.#width)];
+  }
+
+  /** Characters that were looked at until now, those that were looked at again included. */
+  get looked(): number {
+    return this.#looked;
+  }
+
+  #take(text: string): readonly SpanRow[] {
+    const whole = this.#line + text;
+    const rows: SpanRow[] = [];
+    let from = 0;
+    for (;;) {
+      const end = whole.indexOf("\n", from);
+      if (end !== -1 && end - from <= MAX_LINE) {
+        rows.push(...this.#read(whole.slice(from, end), true));
+        from = end + 1;
+      } else if (whole.length - from > MAX_LINE) {
+        const to = cutAt(whole, from + MAX_LINE);
+        rows.push(...this.#read(whole.slice(from, to), false));
+        from = to;
+      } else break;
+    }
+    this.#line = whole.slice(from);
+    return rows;
+  }
+
+  #read(line: string, ends: boolean): readonly SpanRow[] {
+    this.#looked += line.length;
+    const { rows, state } = readLine(this.#state, line, this.#width, { open: false, ends });
+    this.#state = state;
+    return rows;
+  }
+}
+
+/** A whole text at once, as for another width. */
+export function markdownRows(text: string, width: number): readonly SpanRow[] {
+  const rows = new MarkdownRows(width);
+  return [...rows.push(text), ...rows.end()];
+}
+
+const MIN_WIDTH = 10;
+/** A longer line is read in parts of it. */
+const MAX_LINE = 4000;
+/** A longer table keeps the widths that it has by then. */
+const MAX_TABLE = 100;
+const MAX_DEPTH = 6;
+const INDENT = 2;
+/** For the text behind marks. */
+const MIN_ROOM = 2;
+
+/** Never between the halves of a character. */
+const cutAt = (text: string, at: number): number =>
+  /[\uD800-\uDBFF]/.test(text[at - 1] ?? "") ? at - 1 : at;
+
+interface Fence {
+  readonly mark: string;
+  readonly language: string;
+  /** Depth of the quote that it stands in. */
+  readonly depth: number;
+  readonly carried: ColouredLine["open"];
+}
+
+interface State {
+  /** What the next line belongs to. */
+  readonly fence: Fence | undefined;
+  /** Rows of a table that may be one: its head, the rule, the rest. */
+  readonly held: readonly string[];
+  /** Of a table whose widths are settled. */
+  readonly table: Table | undefined;
+  /** The line has begun: it is long. */
+  readonly inLine: boolean;
+  /** Nothing stands above, or a blank row. */
+  readonly afterBlank: boolean;
+}
+
+const START: State = { fence: undefined, held: [], table: undefined, inLine: false, afterBlank: true };
+
+const heldIn = ({ held }: State): number => held.reduce((sum, line) => sum + line.length, 0);
+
+interface Read {
+  readonly rows: readonly SpanRow[];
+  readonly state: State;
+}
+
+interface How {
+  /** More of it may come. */
+  readonly open: boolean;
+  /** It is the last part of its line. */
+  readonly ends: boolean;
+}
+
+function readLine(state: State, line: string, width: number, how: How): Read {
+  const inLine = !how.ends;
+  if (state.fence !== undefined) return inFence(state, state.fence, line, width, inLine);
+  if (state.inLine) {
+    const rows = wrappedSpans(inlineSpans(line, how.open), width);
+    return { rows, state: { ...START, inLine, afterBlank: false } };
+  }
+  if (inLine) return closed(state, width, textRead(line, width, how), true);
+  const table = inTable(state, line, width);
+  if (table !== undefined) return table;
+  if (line.trim() === "") {
+    const rows = state.afterBlank ? [] : [[]];
+    return closed(state, width, { rows, state: START }, false);
+  }
+  if (line.includes("|")) {
+    const { rows } = closed(state, width, { rows: [], state: START }, false);
+    return { rows, state: { ...START, held: [line], afterBlank: false } };
+  }
+  return closed(state, width, textRead(line, width, how), false);
+}
+
+/** What was held is no table, or ends before the line. */
+function closed(state: State, width: number, read: Read, inLine: boolean): Read {
+  return { rows: [...withoutTable(state, width), ...read.rows], state: { ...read.state, inLine } };
+}
+
+function inTable(state: State, line: string, width: number): Read | undefined {
+  const [head, rule] = state.held;
+  if (state.table !== undefined)
+    return line.includes("|") ? { rows: tableRow(state.table, line), state } : undefined;
+  if (head === undefined) return undefined;
+  const fits = rule === undefined ? isTableRule(line, head) : line.includes("|");
+  if (!fits) return undefined;
+  const held = [...state.held, line];
+  if (held.length < MAX_TABLE) return { rows: [], state: { ...state, held } };
+  const table = tableOf(held[0] ?? "", held[1] ?? "", held.slice(2), width);
+  return { rows: withoutTable({ ...state, held }, width), state: { ...state, held: [], table } };
+}
+
+/** The rows of what was held back: a table, or lines that are none. */
+function withoutTable({ held }: State, width: number): readonly SpanRow[] {
+  const [head, rule, ...lines] = held;
+  if (head === undefined) return [];
+  const table = rule === undefined ? undefined : tableOf(head, rule, lines, width);
+  if (table === undefined)
+    return held.flatMap((line) => textRead(line, width, { open: false, ends: true }).rows);
+  return [
+    ...tableRow(table, head, "bold"),
+    tableRule(table),
+    ...lines.flatMap((line) => tableRow(table, line)),
+  ];
+}
+
+const QUOTE = /^(?: {0,3}> ?)+/;
+const FENCE = /^ {0,40}(`{3,20}|~{3,20}) {0,3}(([\w+#.-]{0,30})[^`]{0,200})$/;
+const HEADING = /^ {0,3}(#{1,6})\s{1,12}(?=\S)/;
+const LINE = /^ {0,3}([-*_])(?:[ \t]{0,3}\1){2,}\s*$/;
+const ITEM = /^(\s{0,40})([-*+]|\d{1,4}[.)])(\s{1,12})(\[[ xX]\]\s)?(?=\S)/;
+
+function textRead(line: string, width: number, { open }: How): Read {
+  const quote = QUOTE.exec(line)?.[0] ?? "";
+  const depth = quote.split(">").length - 1;
+  const bars = margin(depth, width);
+  const room = width - bars.reduce((sum, { text }) => sum + text.length, 0);
+  const rest = line.slice(quote.length);
+  const fence = FENCE.exec(rest);
+  if (fence !== null && !open) {
+    const [, mark = "", told = "", language = ""] = fence;
+    const rows = told === "" ? [] : behind(bars, bars, wrappedSpans([span(told, "dim")], room));
+    return { rows, state: { ...START, fence: { mark, language, depth, carried: undefined } } };
+  }
+  return { rows: behind(bars, bars, blockRows(rest, room, open)), state: { ...START, afterBlank: false } };
+}
+
+/** Of a deep quote as many bars as leave half of the width to the text. */
+const margin = (depth: number, width: number): readonly Span[] =>
+  depth === 0
+    ? []
+    : [span("│ ".repeat(Math.max(1, Math.min(depth, MAX_DEPTH, Math.floor(width / 4) - 1))), "dim")];
+
+function blockRows(line: string, width: number, open: boolean): readonly SpanRow[] {
+  const heading = HEADING.exec(line);
+  if (heading !== null) {
+    const words = withoutEnd(line.slice(heading[0].length));
+    return wrappedSpans(
+      inlineSpans(words, open).map(({ text, styles }) => ({ text, styles: [...styles, "heading"] })),
+      width,
+    );
+  }
+  if (LINE.test(line) && !open) return [[span("─".repeat(Math.max(1, width)), "dim")]];
+  const item = ITEM.exec(line);
+  if (item === null) return indented(line, width, open);
+  const [whole, indent = "", sign = "", , task] = item;
+  const mark = task === undefined ? (/\d/.test(sign) ? sign : "•") : task[1] === " " ? "☐" : "☑";
+  const depth = Math.max(0, Math.min(depthOf(indent, width), width - mark.length - 1 - MIN_ROOM));
+  const first = `${" ".repeat(depth)}${mark} `;
+  const others = " ".repeat(first.length);
+  const rows = wrappedSpans(inlineSpans(line.slice(whole.length), open), width - first.length);
+  return behind([span(first)], [span(others)], rows);
+}
+
+/** Deep indents leave half of the width to the text. */
+const depthOf = (indent: string, width: number): number =>
+  Math.min(indent.replaceAll("\t", "  ").length, Math.floor(width / (2 * INDENT)) * INDENT - INDENT, 40);
+
+function indented(line: string, width: number, open: boolean): readonly SpanRow[] {
+  const text = line.trimStart();
+  const blank = [span(" ".repeat(Math.max(0, depthOf(line.slice(0, line.length - text.length), width))))];
+  return behind(blank, blank, wrappedSpans(inlineSpans(text, open), width - (blank[0]?.text.length ?? 0)));
+}
+
+/** Signs that close a heading. */
+function withoutEnd(words: string): string {
+  const text = words.trimEnd();
+  let end = text.length;
+  while (text[end - 1] === "#") end -= 1;
+  return end === 0 || text[end - 1] === " " ? text.slice(0, end).trimEnd() : text;
+}
+
+function inFence(state: State, fence: Fence, line: string, width: number, inLine: boolean): Read {
+  const quote = fence.depth === 0 || state.inLine ? "" : (QUOTE.exec(line)?.[0] ?? "");
+  if (fence.depth > 0 && quote === "" && !state.inLine)
+    return readLine({ ...START, afterBlank: false }, line, width, { open: false, ends: !inLine });
+  const code = line.slice(quote.length);
+  if (!state.inLine && !inLine && closes(code, fence.mark))
+    return { rows: [], state: { ...START, afterBlank: false } };
+  const bars = [...margin(fence.depth, width), span("  ")];
+  const { spans, open } = colouredLine(code, fence.language, fence.carried);
+  const rows = wrappedSpans(spans, width - bars.reduce((sum, { text }) => sum + text.length, 0), false);
+  return {
+    rows: behind(bars, bars, rows),
+    state: { ...state, inLine, afterBlank: false, fence: { ...fence, carried: open } },
+  };
+}
+
+function closes(line: string, mark: string): boolean {
+  const text = line.trim();
+  return text.startsWith(mark) && text === (mark[0] ?? "").repeat(text.length);
+}
+
+/** What a line begins with while that may still become a mark. */
+const OPEN_START = /^[\s>]{0,40}(?:#{1,6}|[-*+_]{1,3}|\d{1,9}[.)]?|`{1,20}[^`]{0,40}|~{1,20}[^~]{0,40})?\s*$/;
+
+/** Of a line that is being written, what can be shown: not the signs that may still be marks. */
+function openLine(line: string, { fence, inLine }: State): string {
+  if (inLine) return line;
+  if (fence !== undefined) return /^[\s>]*[`~]+\s*$/.test(line) ? "" : line;
+  return OPEN_START.test(line) ? "" : line;
+}

@@ -1,0 +1,100 @@
+import { graphemesOf, partsOf, shownOf } from "./graphemes.ts";
+
+/** How a piece of text looks; whoever draws it knows the colours. */
+export type SpanStyle =
+  | "bold"
+  | "italic"
+  | "strike"
+  | "code"
+  | "link"
+  | "heading"
+  | "dim"
+  | "keyword"
+  | "string"
+  | "number"
+  | "comment"
+  | "added"
+  | "removed";
+
+export interface Span {
+  readonly text: string;
+  readonly styles: readonly SpanStyle[];
+}
+
+/** One row of the screen. */
+export type SpanRow = readonly Span[];
+
+export const span = (text: string, ...styles: readonly SpanStyle[]): Span => ({ text, styles });
+export const textOfRow = (row: SpanRow): string => row.map(({ text }) => text).join("");
+
+const isSame = (a: readonly SpanStyle[], b: readonly SpanStyle[]): boolean =>
+  a === b || (a.length === b.length && a.every((style, at) => style === b[at]));
+
+/** Columns of a row. */
+export const rowWidth = (row: SpanRow): number =>
+  row.reduce(
+    (sum, { text }) => sum + graphemesOf(text).reduce((own, each) => own + shownOf(each.text).columns, 0),
+    0,
+  );
+
+interface Cell {
+  readonly text: string;
+  readonly columns: number;
+  readonly styles: readonly SpanStyle[];
+}
+
+function cellsIn(spans: readonly Span[], width: number): readonly Cell[] {
+  return spans.flatMap(({ text, styles }) =>
+    graphemesOf(text).flatMap((each) =>
+      partsOf(shownOf(each.text), width).map((part) => ({ ...part, styles })),
+    ),
+  );
+}
+
+function joined(cells: readonly Cell[]): SpanRow {
+  const row: { text: string; styles: readonly SpanStyle[] }[] = [];
+  for (const { text, styles } of cells) {
+    const last = row.at(-1);
+    if (last !== undefined && isSame(last.styles, styles)) last.text += text;
+    else row.push({ text, styles });
+  }
+  return row;
+}
+
+/** Rows of at most `width` columns, broken at blanks where there are some; `breaks` is off for code, which keeps its blanks. */
+export function wrappedSpans(spans: readonly Span[], width: number, breaks = true): readonly SpanRow[] {
+  const room = Math.max(2, width);
+  const rows: SpanRow[] = [];
+  let row: Cell[] = [];
+  let columns = 0;
+  /** Behind the last blank of the row. */
+  let blank = 0;
+  for (const cell of cellsIn(spans, room)) {
+    const isBlank = cell.text === " ";
+    if (columns + cell.columns > room) {
+      const rest = breaks && blank > 0 && !isBlank ? row.splice(blank) : [];
+      rows.push(joined(breaks ? withoutEnd(row) : row));
+      row = rest;
+      columns = rest.reduce((sum, each) => sum + each.columns, 0);
+      blank = 0;
+      if (isBlank && breaks) continue;
+    }
+    row.push(cell);
+    columns += cell.columns;
+    if (isBlank) blank = row.length;
+  }
+  return [...rows, joined(breaks ? withoutEnd(row) : row)];
+}
+
+function withoutEnd(row: readonly Cell[]): readonly Cell[] {
+  const last = row.findLastIndex(({ text }) => text !== " ");
+  return row.slice(0, last + 1);
+}
+
+/** Each row behind a margin: the first one's own, then that of the others. Both have the same width. */
+export const behind = (
+  first: readonly Span[],
+  others: readonly Span[],
+  rows: readonly SpanRow[],
+): SpanRow[] =>
+  rows.map((row, at) => [...(at === 0 ? first : others), ...row].filter(({ text }) => text !== ""));
