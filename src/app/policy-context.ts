@@ -68,7 +68,11 @@ export async function judgedPath(
 ) {
   const { decideToolPath } = await import("../policy/paths/decide-path.ts");
   const ignore = await ignoreRulesOf(host, context.workspace);
-  return decideToolPath(file, op, { ...context, links: linkFacts, ...(ignore === undefined ? {} : { ignore }) });
+  return decideToolPath(file, op, {
+    ...context,
+    links: linkFacts,
+    ...(ignore === undefined ? {} : { ignore }),
+  });
 }
 
 /**
