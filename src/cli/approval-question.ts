@@ -223,7 +223,7 @@ async function isRuleWanted({ place, question, rulesFor, signal }: Asked): Promi
     );
     return false;
   }
-  const rules = shown.rules.flatMap((rule) => quotedRows(inertJson(rule), width));
+  const rules = shown.rules.flatMap((rule) => quotedRows(inertJson(rule), output));
   const lines = [...wrapped(`This would be written to ${shown.file}:`, width), ...rules];
   const prompt = `${styleText("bold", "write it, and run the command?", { stream: output })} [y/N] `;
   const step = { shown: `${lines.join("\n")}\n`, prompt, choices: new Map(YES) };

@@ -7,7 +7,7 @@ import { ReplacedAnswer } from "../core/replaced-answer.ts";
 import { visibleLine } from "../core/visible.ts";
 import { type AnswerStream, answerStream } from "../render/tty/answer-text.ts";
 import { fitted, widthOfStream, wrapped } from "../render/tty/columns.ts";
-import { systemClock } from "../render/tty/live-status.ts";
+import { systemClock } from "../render/tty/paced-writer.ts";
 import { type Output, styleText } from "../render/tty/output.ts";
 import { RunLines } from "../render/tty/run-lines.ts";
 import { commitRows, movedRows } from "../render/tty/run-summary.ts";

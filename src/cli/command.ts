@@ -3,7 +3,7 @@ import { hostFrom } from "../app/host.ts";
 import type { Verdict } from "../core/decision.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
 import { inertJson, visibleLine } from "../core/visible.ts";
-import { stdout } from "../render/tty/output.ts";
+import { becomePlain, isPlainWanted, stderr, stdout } from "../render/tty/output.ts";
 
 /** What every command shares: its output flags, and leaving failures to command-line.ts. */
 export abstract class HarnessCommand extends Command {
@@ -11,6 +11,10 @@ export abstract class HarnessCommand extends Command {
     // First, since the help leaves out the blanks before the first one only: those are where a letter would stand.
     quiet: Flags.boolean({ char: "q", description: "no progress on stderr", helpGroup: "OUTPUT" }),
     json: Flags.boolean({ description: "answer as JSON on stdout", helpGroup: "OUTPUT" }),
+    plain: Flags.boolean({
+      description: "words instead of marks, no live line, no colours (for screen readers)",
+      helpGroup: "OUTPUT",
+    }),
     "no-color": Flags.boolean({ description: "no colours (also: NO_COLOR)", helpGroup: "OUTPUT" }),
   };
 
@@ -21,6 +25,7 @@ export abstract class HarnessCommand extends Command {
   protected override async init(): Promise<void> {
     await super.init();
     const end = this.argv.indexOf("--");
+    if (isPlainWanted({ plain: this.#says("--plain"), isTTY: stderr.isTTY, env: process.env })) becomePlain();
     const switches = Object.entries({ ...this.ctor.baseFlags, ...this.ctor.flags });
     for (const word of this.argv.slice(0, end === -1 ? undefined : end)) {
       const [, name = "", value = ""] = /^--([^=]+)=(.*)$/s.exec(word) ?? [];
@@ -31,6 +36,11 @@ export abstract class HarnessCommand extends Command {
           `--${name}`,
         );
     }
+  }
+
+  #says(flag: string): boolean {
+    const end = this.argv.indexOf("--");
+    return this.argv.slice(0, end === -1 ? undefined : end).includes(flag);
   }
 
   /** command-line.ts reports; oclif would print the error a second time. */

@@ -9,6 +9,7 @@ import { MODES } from "../core/decision.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
 import { INTENTS } from "../core/events.ts";
 import type { CommandContext } from "../policy/decide.ts";
+import { becomePlain } from "../render/tty/output.ts";
 
 /** The flags that are settings, for every command that prepares or starts a run. */
 export const settingFlags = {
@@ -111,7 +112,7 @@ export async function configFor(flags: Readonly<Record<string, unknown>>): Promi
 export const ownConfigFor = (flags: Readonly<Record<string, unknown>>): Promise<Config> =>
   configWith(flags, undefined);
 
-function configWith(
+async function configWith(
   flags: Readonly<Record<string, unknown>>,
   project: Awaited<ReturnType<typeof projectText>>,
 ): Promise<Config> {
@@ -120,7 +121,9 @@ function configWith(
     .map(([flag, key]) => [`--${flag}`, { key, value: flags[flag] }] as const);
   const store = flags["store"];
   const search = store === undefined ? [] : [["--store", { key: "search", value: { store } }] as const];
-  return loadConfig({ env: process.env, project, flags: new Map([...given, ...search]) });
+  const config = await loadConfig({ env: process.env, project, flags: new Map([...given, ...search]) });
+  if (config.settings.plain) becomePlain();
+  return config;
 }
 
 export const workspaceOf = (flags: Readonly<Record<string, unknown>>): string =>

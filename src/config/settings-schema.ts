@@ -155,6 +155,7 @@ const secrets = z.union(
 export const PROVIDERS = ["ollama", "openai", "anthropic", "scripted"] as const;
 export const ISOLATIONS = ["bind", "overlay", "copy"] as const;
 export const ON_ASK = ["refuse", "contained", "park"] as const;
+export const NOTIFY = ["off", "bell", "desktop", "both"] as const;
 export const STORES = ["auto", "qdrant", "embedded"] as const;
 const SEARCH_SERVICES = ["searxng", "tavily", "exa", "brave"] as const;
 
@@ -188,6 +189,8 @@ const RULES = {
   embed_model: name,
   max_context_tokens: whole(2048, 100_000_000).nullable(),
   stream: yesNo,
+  plain: yesNo,
+  notify: oneOf(NOTIFY),
   mode: oneOf(MODES),
   on_ask: oneOf(ON_ASK),
   park_timeout: duration(0, 30 * 24 * 60 * MINUTE),
@@ -252,6 +255,8 @@ export const DEFAULTS: Settings = {
   embed_model: "nomic-embed-text",
   max_context_tokens: null,
   stream: true,
+  plain: false,
+  notify: "bell",
   mode: "workspace-write",
   on_ask: "contained",
   park_timeout: 24 * 60 * MINUTE,

@@ -27,6 +27,8 @@ export const DIRECTIONS: Readonly<Record<SettingKey, Direction>> = {
   embed_model: never(MODEL),
   max_context_tokens: never(SPENDING),
   stream: never("it bounds nothing"),
+  plain: never("it is about your screen"),
+  notify: never("it is about your screen"),
   mode: { by: "values", order: [["read-only"], ["workspace-write"], ["danger-full-access"]] },
   on_ask: { by: "values", order: [["refuse"], ["contained"], ["park"]] },
   park_timeout: LESS,

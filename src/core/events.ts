@@ -250,6 +250,7 @@ export const eventForm = z.discriminatedUnion("type", [
     mode: z.enum(MODES),
     provider: text,
     model: text,
+    max_turns: count.exactOptional().describe("How many turns it may have; older versions did not say."),
     granted: z
       .array(text)
       .readonly()

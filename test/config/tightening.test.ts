@@ -43,6 +43,18 @@ const CHANGES: Readonly<
       [false, true],
     ],
   },
+  plain: {
+    loosen: [
+      [true, false],
+      [false, true],
+    ],
+  },
+  notify: {
+    loosen: [
+      ["bell", "off"],
+      ["off", "both"],
+    ],
+  },
   mode: {
     tighten: [
       ["workspace-write", "read-only"],

@@ -23,6 +23,8 @@ const LOOSE: Readonly<Record<SettingKey, unknown>> = {
   embed_model: "theirs",
   max_context_tokens: 1_000_000,
   stream: false,
+  plain: true,
+  notify: "both",
   mode: "danger-full-access",
   on_ask: "park",
   park_timeout: "48h",

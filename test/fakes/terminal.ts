@@ -1,6 +1,6 @@
 import { Writable } from "node:stream";
 import { Output } from "../../src/render/tty/output.ts";
-import type { Clock } from "../../src/render/tty/live-status.ts";
+import type { Clock } from "../../src/render/tty/paced-writer.ts";
 
 // It would colour pipes too, whoever runs the tests.
 delete process.env["FORCE_COLOR"];
@@ -47,19 +47,20 @@ export function fakeClock(): {
   readonly running: () => boolean;
 } {
   let now = 0;
-  let tick: (() => void) | undefined;
+  const ticks = new Set<() => void>();
   return {
     clock: {
       now: () => now,
       every: (_ms, run) => {
-        tick = run;
-        return () => (tick = undefined);
+        const tick = (): void => run();
+        ticks.add(tick);
+        return () => void ticks.delete(tick);
       },
     },
     pass: (ms) => {
       now += ms;
-      tick?.();
+      for (const tick of ticks) tick();
     },
-    running: () => tick !== undefined,
+    running: () => ticks.size > 0,
   };
 }

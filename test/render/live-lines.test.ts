@@ -15,9 +15,14 @@ function watched(columns: number | undefined, answerIsSeen = false) {
   let seq = 0;
   const take = (body: EventBody, agent?: string): void =>
     lines.take({ ...body, run: "r1", seq: seq++, ...(agent === undefined ? {} : { agent }) });
-  const live = (): string => terminal.seen().at(-1) ?? "";
+  const line = (): string => {
+    pass(0);
+    return terminal.seen().at(-1) ?? "";
+  };
+  /** Without what stands on the right. */
+  const live = (): string => line().replace(/ {2,}turn .*$/, "");
   take(EVERY_EVENT["run.started"]);
-  return { terminal, lines, take, pass, running, live };
+  return { terminal, lines, take, pass, running, live, line };
 }
 
 const proposed = (call: string, command: string): EventBody => ({
@@ -32,7 +37,7 @@ const ended = (call: string): EventBody => ({ ...EVERY_EVENT["call.ended"], call
 test("a terminal always tells what is waited for, and for how long", () => {
   const { take, pass, live, terminal } = watched(80);
   take(EVERY_EVENT["turn.started"]);
-  assert.equal(live(), "");
+  assert.equal(live(), "waiting for qwen3:8b");
   pass(12_400);
   assert.equal(live(), "waiting for qwen3:8b 12 s, 1,380 tokens to read");
   take(EVERY_EVENT.thinking);
@@ -67,8 +72,57 @@ test("a terminal always tells what is waited for, and for how long", () => {
     "✗ bash make  exit 1  contained  1.2 s",
     "≡ older turns summarised: about 12,000 -> 4,000 tokens",
     "✗ bash npm test  exit 1  contained  1.2 s",
-    "",
+    `${" ".repeat(60)}turn 1 · 912 tokens`,
   ]);
+});
+
+const RIGHT = [
+  [140, "turn 3 of 40 · 1.5k tokens · cost 0.045"],
+  [80, "turn 3 of 40 · 1.5k tokens"],
+  [48, "turn 3 of 40"],
+  [30, "turn 3/40"],
+  [21, ""],
+] as const;
+
+test("on the right stands how far the run is, by what there is room for", () => {
+  for (const [columns, told] of RIGHT) {
+    const { take, pass, line } = watched(columns);
+    take({ ...EVERY_EVENT["run.started"], max_turns: 40 });
+    for (const [turn, tokens] of [
+      [1, 500],
+      [2, 976],
+    ] as const) {
+      take({ ...EVERY_EVENT["turn.started"], turn });
+      const usage = {
+        requests: 1,
+        prompt_tokens: tokens,
+        completion_tokens: 12,
+        cached_tokens: 0,
+        cost: 0.0225,
+      };
+      take({ ...EVERY_EVENT["model.finished"], usage });
+    }
+    take({ ...EVERY_EVENT["turn.started"], turn: 3 });
+    pass(2000);
+    assert.ok(line().endsWith(told), `${columns}: ${line()}`);
+    assert.equal(line().includes("turn"), told !== "");
+    assert.ok(line().length < columns);
+  }
+});
+
+test("what is over in a moment is not flashed, and the line is drawn by time alone", () => {
+  const { take, pass, terminal } = watched(80);
+  take({ ...EVERY_EVENT["turn.started"], turn: 1 });
+  const drawn = (): number => terminal.written().split("\r\u001B[2K").length - 1;
+  pass(500);
+  const before = drawn();
+  for (let piece = 0; piece < 1000; piece += 1) take(EVERY_EVENT.text);
+  take(proposed("c1", "true"));
+  take(runs("c1"));
+  assert.equal(drawn(), before, "events alone draw nothing");
+  take({ ...ended("c1"), kind: "ok", cause: null } as EventBody);
+  assert.equal(drawn(), before + 1);
+  assert.equal(terminal.written().includes("running true"), false);
 });
 
 test("a model that is silent for a minute may be stuck; what is heard of it takes that back", () => {
@@ -177,7 +231,7 @@ const replied = (prompt: number | null, completion: number | null, calls = 0): E
 });
 
 test("a later request tells what is new in it, and how long that takes at the rate of the one before", () => {
-  const { take, pass, live } = watched(100);
+  const { take, pass, live } = watched(140);
   take(asks(1400));
   pass(10_000);
   assert.equal(live(), "waiting for qwen3:8b 10 s, 1,400 tokens to read");
@@ -203,7 +257,7 @@ test("a call that is written in silence tells the rate of reading only where rea
     [900, ""],
     [null, ", about 40 s at the last rate"],
   ] as const) {
-    const { take, pass, live } = watched(100);
+    const { take, pass, live } = watched(140);
     take(asks(1400));
     pass(40_000);
     take(replied(1400, completion, 1));
@@ -215,7 +269,7 @@ test("a call that is written in silence tells the rate of reading only where rea
 });
 
 test("a model that reads a long prompt is not stuck before it has had its time", () => {
-  const { take, pass, live } = watched(100);
+  const { take, pass, live } = watched(140);
   take(asks(1000));
   pass(20_000);
   take(EVERY_EVENT.text);
@@ -231,7 +285,7 @@ test("a model that reads a long prompt is not stuck before it has had its time",
 });
 
 test("while a reply streams its tokens a second are told, by what the server counted before", () => {
-  const { take, pass, live } = watched(100);
+  const { take, pass, live } = watched(140);
   const stream = (pieces: number): void => {
     for (let piece = 0; piece < pieces; piece += 1) {
       pass(100);
@@ -251,7 +305,7 @@ test("while a reply streams its tokens a second are told, by what the server cou
 });
 
 test("an event without an estimate tells nothing of reading", () => {
-  const { take, pass, live } = watched(100);
+  const { take, pass, live } = watched(140);
   take({ type: "turn.started", turn: 1, record_count: 2 });
   pass(5000);
   assert.equal(live(), "waiting for qwen3:8b 5 s");

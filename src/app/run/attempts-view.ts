@@ -1,13 +1,13 @@
 import type { Finished } from "../../agent/agent-run.ts";
 import type { AgentEvent } from "../../core/events.ts";
 import { maskSecrets } from "../../core/secrets.ts";
-import { cleaned, RunJson } from "../../render/event-json.ts";
+import { cleaned } from "../../render/event-json.ts";
+import { JsonLines, type Renderer } from "../../render/renderers.ts";
 import { AttemptLines } from "../../render/tty/attempt-lines.ts";
-import { systemClock } from "../../render/tty/live-status.ts";
+import { systemClock } from "../../render/tty/paced-writer.ts";
 import { stderr, stdout } from "../../render/tty/output.ts";
 import { runSummary } from "../../render/tty/run-summary.ts";
 import type { Candidate } from "./attempt-plan.ts";
-import type { Renderer } from "./event-sink.ts";
 
 type WholeEvent = Extract<AgentEvent, { readonly type: "run.finished" }>;
 
@@ -28,18 +28,21 @@ interface Wanted {
 
 export const attemptsView = (wanted: Wanted): AttemptsView => (wanted.json ? asJson() : asLines(wanted));
 
+const jsonLines = (): Renderer => new JsonLines(stdout, systemClock, maskSecrets);
+
 /** Each candidate's streamed texts are held by themselves: a secret may come in pieces. */
 function asJson(): AttemptsView {
   return {
     of: (candidate) => {
-      const lines = new RunJson(maskSecrets);
-      return {
-        take: (event) => void stdout.write(lines.take(asCandidates(event, candidate))),
-        end: () => void stdout.write(lines.end()),
-      };
+      const own = jsonLines();
+      return { take: (event) => own.take(asCandidates(event, candidate)), end: () => own.end() };
     },
     ended: () => undefined,
-    finish: (whole) => void stdout.write(new RunJson(maskSecrets).take(whole)),
+    finish: (whole) => {
+      const last = jsonLines();
+      last.take(whole);
+      last.end();
+    },
     end: () => undefined,
   };
 }

@@ -5,11 +5,10 @@ import type { Settings } from "../../config/settings-schema.ts";
 import type { AgentEvent, EventBody } from "../../core/events.ts";
 import { maskSecrets } from "../../core/secrets.ts";
 import type { Session } from "../../core/session.ts";
-import { cleaned, RunJson } from "../../render/event-json.ts";
-import { systemClock } from "../../render/tty/live-status.ts";
+import { cleaned } from "../../render/event-json.ts";
+import { type Renderer, rendererFor, rendererNamed } from "../../render/renderers.ts";
+import { systemClock } from "../../render/tty/paced-writer.ts";
 import { stderr, stdout } from "../../render/tty/output.ts";
-import { RunLines } from "../../render/tty/run-lines.ts";
-import { runSummary } from "../../render/tty/run-summary.ts";
 import { AuditTrail, type RunAbout } from "../../sessions/audit-trail.ts";
 import { runId } from "../session-access.ts";
 
@@ -104,6 +103,7 @@ export const startedEvent = ({ settings, session, resumed, workspace, task }: St
   mode: settings.mode,
   provider: settings.provider,
   model: settings.chat_model,
+  max_turns: settings.max_turns,
   ...(settings.allow_domains.length === 0 ? {} : { granted: settings.allow_domains }),
 });
 
@@ -122,42 +122,18 @@ export function aboutRun(settings: Settings, origins: Config["origins"]): RunAbo
   };
 }
 
-export interface Renderer {
-  take(event: AgentEvent): void;
-  end(): void;
-}
-
 interface Wanted {
   readonly json: boolean;
   readonly quiet: boolean;
   readonly changes: "here" | "waiting" | "gone";
 }
 
-/** For `run`: lines and a summary on stderr, or with --json every event on stdout. */
-export function runRenderer(wanted: Wanted): Renderer {
-  return wanted.json ? asJson() : asLines(wanted);
-}
-
-function asJson(): Renderer {
-  const lines = new RunJson(maskSecrets);
-  return {
-    take: (event) => void stdout.write(lines.take(event)),
-    end: () => void stdout.write(lines.end()),
-  };
-}
-
-function asLines({ quiet, changes }: Wanted): Renderer {
-  const began = performance.now();
-  const lines = new RunLines(stderr, { quiet, answerIsSeen: false, clock: systemClock });
-  return {
-    take: (told) => {
-      const event = cleaned(told, maskSecrets);
-      lines.take(event);
-      if (event.type !== "run.finished") return;
-      lines.end();
-      const about = { ms: performance.now() - began, quiet, changes };
-      stderr.write(runSummary(event, about, stderr));
-    },
-    end: () => lines.end(),
-  };
-}
+/** For `run` and `approve`, as the flags and the terminal want it. */
+export const runRenderer = ({ changes, ...wanted }: Wanted): Renderer =>
+  rendererNamed(rendererFor(wanted, stderr), {
+    stdout,
+    stderr,
+    clock: systemClock,
+    clean: maskSecrets,
+    changes,
+  });

@@ -35,17 +35,10 @@ import type { Host } from "../host.ts";
 import { modelClient } from "../model-access.ts";
 import type { Untrusted } from "../project-trust.ts";
 import { type RunIndex, runIndex } from "../search/run-index.ts";
+import type { Renderer } from "../../render/renderers.ts";
 import { noteTo } from "../stderr-messages.ts";
 import { agentContext, type AgentParts } from "./agent-assembly.ts";
-import {
-  aboutRun,
-  type Renderer,
-  runRenderer,
-  runSink,
-  startedEvent,
-  type WaitingSink,
-  waitingSink,
-} from "./event-sink.ts";
+import { aboutRun, runRenderer, runSink, startedEvent, type WaitingSink, waitingSink } from "./event-sink.ts";
 import { failedRun, type RunProgress } from "./failed-run.ts";
 import { withCanaries } from "./canary-watch.ts";
 import { boxChanges, connectionEvent, type LazyBox, lazyBox, readyEvent } from "./lazy-box.ts";

@@ -2,10 +2,9 @@ import type { MatchedRule } from "../../core/decision.ts";
 import type { Question } from "../../core/ports.ts";
 import { type Cell, cellsOf, fitted, rowsOf, widthOfStream, wrapped } from "./columns.ts";
 import { visibleLine } from "../../core/visible.ts";
+import { mark } from "./line-marks.ts";
 import { type Output, styleText } from "./output.ts";
 
-/** Starts every line of the quoted text, so none of them can look like our own, however the terminal wraps it. */
-const GUTTER = "  │ ";
 const INDENT = "    ";
 /** Most columns of the quoted part beside a rule's reason. */
 const QUOTED = 60;
@@ -116,7 +115,8 @@ const grantedWith = (grants: readonly string[]): string =>
   );
 
 function textRows({ text, decision }: Shown, stream: Output): readonly string[] {
-  const width = widthOfStream(stream) - GUTTER.length;
+  const gutter = mark("quoted", stream);
+  const width = widthOfStream(stream) - gutter.length;
   const inside = insideOf(text, decision.rules);
   const rows: string[] = [];
   let start = 0;
@@ -127,8 +127,9 @@ function textRows({ text, decision }: Shown, stream: Output): readonly string[] 
     for (const row of rowsOf(cells, width)) {
       const marks = marksBelow(row, (index) => inside(from + at + index));
       const shown = row.map((cell) => cell.shown).join("");
-      rows.push(`${GUTTER}${shown}`);
-      if (marks !== "") rows.push(`${GUTTER}${styleText("yellow", marks, { stream })}`);
+      rows.push(`${gutter}${shown}`);
+      // In words the reason quotes the part.
+      if (marks !== "" && !stream.plain) rows.push(`${gutter}${styleText("yellow", marks, { stream })}`);
       at += row.length;
     }
     start += line.length + 1;
@@ -139,21 +140,21 @@ function textRows({ text, decision }: Shown, stream: Output): readonly string[] 
 /** What would be written, or what a tool is given. */
 function shownRows({ shown = "", writes }: Shown, stream: Output): readonly string[] {
   if (shown === "") return [];
-  const width = widthOfStream(stream);
   return shown
     .split("\n")
-    .flatMap((line) => quotedRows(line, width, (row) => (writes ? diffLine(row, line, stream) : row)));
+    .flatMap((line) => quotedRows(line, stream, (row) => (writes ? diffLine(row, line, stream) : row)));
 }
 
 /** A line inside of the gutter, whole. */
 export const quotedRows = (
   line: string,
-  width: number,
+  stream: Output,
   paint = (row: string): string => row,
-): readonly string[] =>
-  rowsOf(cellsOf(line), width - GUTTER.length).map(
-    (row) => GUTTER + paint(row.map((cell) => cell.shown).join("")),
-  );
+): readonly string[] => {
+  const gutter = mark("quoted", stream);
+  const rows = rowsOf(cellsOf(line), widthOfStream(stream) - gutter.length);
+  return rows.map((row) => gutter + paint(row.map((cell) => cell.shown).join("")));
+};
 
 function marksBelow(row: readonly Cell[], inside: (index: number) => boolean): string {
   return row
@@ -175,9 +176,10 @@ function ruleRows({ id, reason, span }: MatchedRule, { text }: Shown, stream: Ou
     part === "" || part.trim() === text.trim()
       ? ""
       : `: ${fitted(part.trim(), Math.min(QUOTED, width - INDENT.length))}`;
-  return wrapped(`· ${visibleLine(reason)} (${visibleLine(id)})${quoted}`, width - INDENT.length).map(
-    (line, at) => (at === 0 ? line : `${INDENT}${line}`),
-  );
+  return wrapped(
+    `${stream.plain ? "because" : "·"} ${visibleLine(reason)} (${visibleLine(id)})${quoted}`,
+    width - INDENT.length,
+  ).map((line, at) => (at === 0 ? line : `${INDENT}${line}`));
 }
 
 /** Text to be written may be a diff. */

@@ -3,9 +3,12 @@ import type { AgentEvent, CandidateTold } from "../../core/events.ts";
 import { visibleLine } from "../../core/visible.ts";
 import { targetOf } from "./call-lines.ts";
 import { fitted, widthOfStream, wrapped } from "./columns.ts";
-import { type Clock, LiveStatus, type Status } from "./live-status.ts";
+import { LiveStatus, type Status } from "./live-status.ts";
+import { mark } from "./line-marks.ts";
 import { type Output, styleText } from "./output.ts";
-import { seconds, startedWords } from "./run-lines.ts";
+import type { Clock } from "./paced-writer.ts";
+import { seconds } from "./run-activity.ts";
+import { startedWords } from "./run-lines.ts";
 
 type Ended = Pick<
   Extract<AgentEvent, { readonly type: "run.finished" }>,
@@ -29,15 +32,15 @@ interface Going {
 export class AttemptLines {
   readonly #stream: Output;
   readonly #showing: Showing;
-  readonly #live: LiveStatus | undefined;
+  readonly #live: LiveStatus;
   readonly #going = new Map<number, Going>();
   #begun = false;
 
   constructor(stream: Output, showing: Showing) {
     this.#stream = stream;
     this.#showing = showing;
-    const watched = stream.isTTY && !showing.quiet && process.env["TERM"] !== "dumb";
-    this.#live = watched ? new LiveStatus(stream, showing.clock, (now) => this.#status(now)) : undefined;
+    const status = (now: number) => this.#status(now);
+    this.#live = new LiveStatus(stream, showing.clock, showing.quiet ? undefined : status);
   }
 
   take(event: AgentEvent): void {
@@ -49,7 +52,6 @@ export class AttemptLines {
     if (event.type === "turn.started") this.#going.set(candidate, { ...going, turn: event.turn, call: "" });
     if (event.type === "call.proposed")
       this.#going.set(candidate, { ...going, call: `${event.tool} ${targetOf(event.args)}` });
-    this.#live?.refresh();
   }
 
   ended(candidate: number, green: boolean, ended: Ended): void {
@@ -58,12 +60,11 @@ export class AttemptLines {
     if (this.#showing.quiet) return;
     const ms = this.#showing.clock.now() - since;
     this.#write(this.#lineOf(candidate, { ...ended, green, ms }));
-    this.#live?.refresh();
   }
 
   /** Leaves nothing on the terminal but lines. */
   end(): void {
-    this.#live?.stop();
+    this.#live.stop();
   }
 
   #start(event: Extract<AgentEvent, { readonly type: "run.started" }>, candidate: number): void {
@@ -73,25 +74,25 @@ export class AttemptLines {
     const words = [`${this.#showing.count} candidates`, ...startedWords(event)].map(visibleLine).join(" · ");
     const rows = wrapped(words, widthOfStream(this.#stream));
     this.#write(rows.map((row) => styleText("dim", row, { stream: this.#stream })).join("\n"));
-    this.#live?.start();
+    this.#live.start();
   }
 
   #lineOf(candidate: number, ended: Ended & { readonly green: boolean; readonly ms: number }): string {
     const { green, status, turns, ms, session } = ended;
-    const [colour, mark] = green
-      ? (["green", "✓"] as const)
+    const [colour, name] = green
+      ? (["green", "done"] as const)
       : status === "interrupted"
-        ? (["yellow", "-"] as const)
-        : (["red", "✗"] as const);
+        ? (["yellow", "stopped"] as const)
+        : (["red", "failed"] as const);
+    const marked = mark(name, this.#stream);
     const cost = `${turns} turn${turns === 1 ? "" : "s"}, ${formatDuration(ms)}`;
     const words = `${candidate} of ${this.#showing.count}  ${session}  ${cost}  ${howEnded(ended, green)}`;
-    const line = fitted(words, widthOfStream(this.#stream) - 2);
-    return `${styleText(colour, mark, { stream: this.#stream })} ${line}`;
+    const line = fitted(words, widthOfStream(this.#stream) - marked.length - 1);
+    return `${styleText(colour, marked, { stream: this.#stream })} ${line}`;
   }
 
   #write(text: string): void {
-    if (this.#live === undefined) this.#stream.write(`${text}\n`);
-    else this.#live.around(`${text}\n`);
+    this.#live.write(`${text}\n`);
   }
 
   #status(now: number): Status | undefined {

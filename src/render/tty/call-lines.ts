@@ -2,6 +2,7 @@ import { formatDuration } from "../../core/bounds.ts";
 import type { AgentEvent } from "../../core/events.ts";
 import { visibleLine } from "../../core/visible.ts";
 import { cellsOf, fitted, widthOf, widthOfStream, wrapped } from "./columns.ts";
+import { mark } from "./line-marks.ts";
 import { type Output, styleText } from "./output.ts";
 
 type Ended = Extract<AgentEvent, { readonly type: "call.ended" }>;
@@ -15,13 +16,13 @@ export interface ShownCall {
 }
 
 const MARKS = {
-  ok: ["green", "✓"],
-  failed: ["red", "✗"],
-  invalid: ["red", "✗"],
-  timed_out: ["red", "✗"],
-  cancelled: ["yellow", "✗"],
-  denied: ["yellow", "⊘"],
-  blocked: ["yellow", "⊘"],
+  ok: ["green", "done"],
+  failed: ["red", "failed"],
+  invalid: ["red", "failed"],
+  timed_out: ["red", "failed"],
+  cancelled: ["yellow", "failed"],
+  denied: ["yellow", "refused"],
+  blocked: ["yellow", "refused"],
 } as const;
 
 /** Fewest columns that a target gets. */
@@ -31,15 +32,16 @@ const MAX_TOOL_NAME = 32;
 
 /** One call with its verdict and its result; a second line if the reason does not fit on the first. */
 export function callLine(call: ShownCall, ended: Ended, stream: Output, indent = ""): string {
-  const [colour, mark] = MARKS[ended.kind];
+  const [colour, name] = MARKS[ended.kind];
+  const marked = mark(name, stream);
   const tool = fitted(call.tool, MAX_TOOL_NAME);
   const ending = endingOf(call, ended);
   const beside = besideOf(call, ended);
   const width = widthOfStream(stream);
-  const room = width - columns(`${indent}${mark} ${tool} ${beside}`);
+  const room = width - columns(`${indent}${marked} ${tool} ${beside}`);
   const { target, below } = parted(call.target, ending, room);
   const first = [
-    `${indent}${styleText(colour, mark, { stream })}`,
+    `${indent}${styleText(colour, marked, { stream })}`,
     styleText("bold", tool, { stream }),
     ...(target === "" ? [] : [target]),
     ...(below || ending === "" ? [] : [` ${styleText(colour, ending, { stream })}`]),

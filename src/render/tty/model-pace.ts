@@ -79,21 +79,21 @@ export class ModelPace {
   }
 
   /** What is waited for before the first word; empty if nothing is known. */
-  reading(now: number): string {
-    if (this.#toRead === null || this.#toRead < FEWEST) return "";
+  reading(now: number): readonly string[] {
+    if (this.#toRead === null || this.#toRead < FEWEST) return [];
     const words = `, ${Math.round(this.#toRead).toLocaleString("en-US")} tokens to read`;
     const ms = this.#readingMs;
-    if (ms === null || now - this.#began > ms * BEYOND) return words;
+    if (ms === null || now - this.#began > ms * BEYOND) return [words];
     const about = ms < 1000 ? "under 1 s" : ms < 60_000 ? `${Math.round(ms / 1000)} s` : formatDuration(ms);
-    return `${words}, about ${about} at the last rate`;
+    return [words, `, about ${about} at the last rate`];
   }
 
   /** How fast the reply streams; empty until the rate is steady. */
-  writing(): string {
+  writing(): readonly string[] {
     const ms = this.#last - (this.#first ?? this.#last);
-    if (ms < STEADY_MS) return "";
+    if (ms < STEADY_MS) return [];
     const rate = (this.#characters * this.#perCharacter) / (ms / 1000);
-    return `, ${rate < 10 ? rate.toFixed(1) : Math.round(rate)} tokens a second`;
+    return [`, ${rate < 10 ? rate.toFixed(1) : Math.round(rate)} tokens a second`];
   }
 
   #newOf(tokens: number): number {

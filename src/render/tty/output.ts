@@ -68,7 +68,7 @@ function only(allowed: RegExp, text: string): string {
   return parts.map((part, at) => (at % 2 === 1 ? part : visible(part))).join("");
 }
 
-type Heard = "resize" | "reader-left" | "error";
+type Heard = "resize" | "reader-left" | "error" | "drain";
 
 export interface ProgramOutput {
   readonly write: (bytes: Uint8Array) => Promise<void> | void;
@@ -81,6 +81,7 @@ export class Output {
   /** The end of what was written last, because an emoji may arrive in two parts. */
   #before = "";
   #editor: Writable | undefined;
+  #plain = false;
 
   constructor(stream: NodeJS.WriteStream) {
     this.#stream = stream;
@@ -90,6 +91,21 @@ export class Output {
 
   get isTTY(): boolean {
     return this.#stream.isTTY;
+  }
+
+  /** For a screen reader, and for whoever wants it: words instead of marks, no colours, no line that is rewritten. */
+  get plain(): boolean {
+    return this.#plain;
+  }
+
+  becomePlain(): void {
+    this.#plain = true;
+  }
+
+  /** A line can be rewritten here, and somebody watches it. */
+  get redraws(): boolean {
+    const { CI, TERM } = process.env;
+    return this.#stream.isTTY && !this.#plain && TERM !== "dumb" && (CI ?? "") === "";
   }
 
   get columns(): number | undefined {
@@ -125,6 +141,7 @@ export class Output {
 
   /** The marks that open and close a style; undefined if the output has no styles. */
   marksOf(style: Style): readonly [open: string, close: string] | undefined {
+    if (this.#plain) return undefined;
     const [open = "", close = ""] = styledByNode(style, "|", { stream: this.#stream }).split("|");
     return open === "" ? undefined : [keyedCodes(open), keyedCodes(close)];
   }
@@ -212,6 +229,23 @@ const SCREEN_RESET =
 
 export const stdout = new Output(process.stdout);
 export const stderr = new Output(process.stderr);
+
+interface Wishes {
+  /** `--plain`, or the setting. */
+  readonly plain: boolean;
+  readonly isTTY: boolean;
+  readonly env: Readonly<Record<string, string | undefined>>;
+}
+
+/** A terminal that cannot move its cursor wants words. In a pipe there is no cursor to be moved. */
+export const isPlainWanted = ({ plain, isTTY, env }: Wishes): boolean =>
+  plain || (isTTY && env["TERM"] === "dumb");
+
+/** Both streams, before anything is shown: what is written has the same form everywhere. */
+export function becomePlain(): void {
+  stdout.becomePlain();
+  stderr.becomePlain();
+}
 
 /**
  * Filters a program's terminal output for a person's terminal: colours and cursor moves pass, control strings do not

@@ -7,9 +7,11 @@ import { type Plan, planCounts, type PlanStep } from "../../core/work-plan.ts";
 import { questionRows } from "./approval.ts";
 import { callLine, type ShownCall, targetOf } from "./call-lines.ts";
 import { fitted, widthOfStream, wrapped } from "./columns.ts";
-import { type Clock, LiveStatus, type Status } from "./live-status.ts";
-import { ModelPace } from "./model-pace.ts";
+import { LiveStatus } from "./live-status.ts";
+import { mark } from "./line-marks.ts";
 import { type Output, styleText } from "./output.ts";
+import type { Clock } from "./paced-writer.ts";
+import { Activities, callKey } from "./run-activity.ts";
 
 interface Showing {
   /** Show errors only. */
@@ -26,7 +28,7 @@ export class RunLines {
   readonly #stream: Output;
   readonly #showing: Showing;
   readonly #activities: Activities;
-  readonly #live: LiveStatus | undefined;
+  readonly #live: LiveStatus;
   readonly #calls = new Map<string, ShownCall>();
   /** What each subagent was asked. */
   readonly #names = new Map<string, string>();
@@ -35,43 +37,40 @@ export class RunLines {
   /** The agent whose lines were written last. */
   #agent: string | undefined;
   #paused = 0;
-  #held = "";
 
   constructor(stream: Output, showing: Showing) {
     this.#stream = stream;
     this.#showing = showing;
     const activities = new Activities(showing.answerIsSeen);
     this.#activities = activities;
-    const watched = stream.isTTY && !showing.quiet && process.env["TERM"] !== "dumb";
-    this.#live = watched ? new LiveStatus(stream, showing.clock, (now) => activities.status(now)) : undefined;
+    const status = (now: number) => activities.status(now);
+    this.#live = new LiveStatus(stream, showing.clock, showing.quiet ? undefined : status);
   }
 
   take(event: AgentEvent): void {
     this.#remember(event);
     const text = this.#textOf(event);
-    if (text !== "") this.#write(`${this.#headOf(event)}${text}\n`);
     this.#follow(event);
+    if (text !== "") this.#live.write(`${this.#headOf(event)}${text}\n`);
+    if (event.type === "run.finished") this.#live.stop();
+    else if (this.#paused === 0) this.#live.start();
     if ("call" in event && event.type === "call.ended") this.#calls.delete(callKey(event));
   }
 
   /** Holds all lines back while a person is asked something; call the returned function to go on. */
   pause(): () => void {
     this.#paused += 1;
-    this.#live?.stop();
+    const resume = this.#live.pause();
     return () => {
       this.#paused -= 1;
-      if (this.#paused > 0) return;
-      this.#stream.write(this.#held);
-      this.#held = "";
-      this.#live?.start();
+      resume();
+      if (this.#paused === 0) this.#live.start();
     };
   }
 
   /** Removes the live line and writes what was held back. */
   end(): void {
-    this.#live?.stop();
-    this.#stream.write(this.#held);
-    this.#held = "";
+    this.#live.stop();
   }
 
   #remember(event: AgentEvent): void {
@@ -124,24 +123,13 @@ export class RunLines {
     const width = widthOfStream(this.#stream);
     const name = this.#names.get(agent) ?? `${call?.tool ?? "task"} ${call?.target ?? agent}`;
     const words = fitted(name, width - 2);
-    return `${styleText("dim", `▸ ${words}`, { stream: this.#stream })}\n`;
-  }
-
-  #write(text: string): void {
-    if (this.#paused > 0) this.#held += text;
-    else if (this.#live === undefined) this.#stream.write(text);
-    else this.#live.around(text);
+    return `${styleText("dim", `${mark("task", this.#stream)} ${words}`, { stream: this.#stream })}\n`;
   }
 
   #follow(event: AgentEvent): void {
-    if (this.#live === undefined) return;
     const call = "call" in event && event.type !== "hook" ? this.#calls.get(callKey(event)) : undefined;
     const callWords = call === undefined ? "" : wordsOf(call);
     this.#activities.take(event, { now: this.#showing.clock.now(), callWords });
-    if (event.type === "run.finished") return this.#live.stop();
-    if (this.#paused > 0) return;
-    this.#live.start();
-    this.#live.refresh();
   }
 }
 
@@ -149,152 +137,11 @@ export class RunLines {
 const wordsOf = ({ tool, target }: ShownCall): string =>
   fitted(tool === "bash" ? target : `${tool} ${target}`, 60);
 
-interface Activity {
-  readonly kind: "model" | "call" | "summary";
-  readonly since: number;
-  /** For a model: when it last sent something, and what it is doing. */
-  readonly heard: number;
-  readonly words: string;
-}
-
-/** Waits shorter than this are not shown. */
-const SHORT_MS = 1000;
-const STUCK_MS = 60_000;
-
-/** Tracks from events what a run is waiting for. The activity that started last is shown. */
-class Activities {
-  readonly #going = new Map<string, Activity>();
-  readonly #answerIsSeen: boolean;
-  /** One per agent, because each has its own conversation. */
-  readonly #paces = new Map<string, ModelPace>();
-  #model = "the model";
-
-  /** When the chat streams the answer, no status is shown while the model answers. */
-  constructor(answerIsSeen: boolean) {
-    this.#answerIsSeen = answerIsSeen;
-  }
-
-  take(event: AgentEvent, about: { readonly now: number; readonly callWords: string }): void {
-    const { now, callWords } = about;
-    const model = `model ${event.agent ?? ""}`;
-    this.#pace(event, now);
-    switch (event.type) {
-      case "run.started":
-        if (event.agent === undefined) this.#model = event.model;
-        return;
-      case "turn.started":
-        return this.#begin(model, { kind: "model", words: "waiting for", since: now });
-      case "text":
-        return this.#heard(model, "answering", now);
-      case "thinking":
-        return this.#heard(model, "thinking", now);
-      case "model.waiting":
-        return this.#begin(model, { kind: "model", words: "waiting for", since: now + event.ms });
-      case "compaction":
-        this.#going.delete(model);
-        if (event.status === "started")
-          this.#begin(model, { kind: "summary", words: "summarising older turns", since: now });
-        return;
-      case "model.finished":
-      case "model.failed":
-      case "rolled_back":
-        this.#going.delete(model);
-        return;
-      case "check.started":
-        return this.#begin("check", {
-          kind: "call",
-          words: `checking: ${fitted(event.command, 50)}`,
-          since: now,
-        });
-      case "check.ended":
-        this.#going.delete("check");
-        return;
-      case "call.decided":
-        if (event.runs)
-          this.#begin(callKey(event), { kind: "call", words: `running ${callWords}`, since: now });
-        return;
-      case "call.ended":
-        this.#going.delete(callKey(event));
-        return;
-      case "run.finished":
-        this.#going.clear();
-        return;
-      default:
-    }
-  }
-
-  status(now: number): Status | undefined {
-    const [key, last] = [...this.#going].at(-1) ?? ["", undefined];
-    if (last === undefined) return undefined;
-    const { kind, since, words } = last;
-    if (now < since)
-      return { text: `asking ${this.#model} again in ${seconds(since - now)}`, alarming: false };
-    if (now - since < SHORT_MS || (words === "answering" && this.#answerIsSeen)) return undefined;
-    if (kind === "model") return this.#ofModel(last, now, this.#paces.get(key));
-    const others = [...this.#going.values()].filter((one) => one.kind === "call").length - 1;
-    const beside = kind === "call" && others > 0 ? ` (and ${others} more)` : "";
-    return { text: `${words}${beside} ${seconds(now - since)}`, alarming: false };
-  }
-
-  #ofModel({ words, since, heard }: Activity, now: number, pace: ModelPace | undefined): Status {
-    const waiting = words === "waiting for";
-    const doing = waiting ? `waiting for ${this.#model}` : `${this.#model}: ${words}`;
-    const silent = now - heard;
-    const text = `${doing} ${seconds(now - since)}`;
-    const rate = (waiting ? pace?.reading(now) : pace?.writing()) ?? "";
-    // Nothing is sent while a long prompt is read.
-    const patience = Math.max(STUCK_MS, waiting ? (pace?.silenceMs ?? 0) : 0);
-    return silent < patience
-      ? { text: `${text}${rate}`, alarming: false }
-      : { text: `${text}, no sign of life for ${seconds(silent)} - stuck?`, alarming: true };
-  }
-
-  /** Learns each model's speed from its own requests. */
-  #pace(event: AgentEvent, now: number): void {
-    const key = `model ${event.agent ?? ""}`;
-    const pace = this.#paces.get(key) ?? new ModelPace();
-    this.#paces.set(key, pace);
-    switch (event.type) {
-      case "turn.started":
-        return pace.asked(event.tokens, now);
-      case "text":
-      case "thinking":
-        return pace.heard(event.text, now);
-      case "model.waiting":
-        return pace.again(now + event.ms);
-      case "model.finished":
-        return pace.finished(event, now);
-      case "compaction":
-      case "rolled_back":
-        return pace.changed();
-      default:
-    }
-  }
-
-  #begin(key: string, activity: Omit<Activity, "heard">): void {
-    this.#going.delete(key);
-    this.#going.set(key, { ...activity, heard: activity.since });
-  }
-
-  #heard(key: string, words: string, now: number): void {
-    const activity = this.#going.get(key);
-    if (activity !== undefined) this.#going.set(key, { ...activity, heard: now, words });
-  }
-}
-
-const callKey = ({ agent, call }: { readonly agent?: string; readonly call: string }): string =>
-  `call ${agent ?? ""} ${call}`;
-
-export const seconds = (ms: number): string => {
-  const whole = Math.max(0, Math.floor(ms / 1000));
-  return whole < 60 ? `${whole} s` : formatDuration(whole * 1000);
-};
-
 /** The line for an event that is not about a call; empty for most events. */
 function eventLine(event: AgentEvent, stream: Output, indent = ""): string {
   const dim = (text: string): string => styleText("dim", text, { stream });
-  const told = (mark: string, text: string): string =>
-    lines(`${mark} ${text}`, stream, indent)
+  const told = (name: "warning" | "waiting", text: string): string =>
+    lines(`${mark(name, stream)} ${text}`, stream, indent)
       .map((line) => styleText("yellow", line, { stream }))
       .join("\n");
   switch (event.type) {
@@ -306,7 +153,7 @@ function eventLine(event: AgentEvent, stream: Output, indent = ""): string {
       return dim(`${indent}box ready  ${formatDuration(event.ms)}`);
     case "model.waiting":
       return told(
-        "~",
+        "waiting",
         `${event.reason}; asking again in ${formatDuration(event.ms)} (attempt ${event.attempt})`,
       );
     case "model.failed":
@@ -322,16 +169,16 @@ function eventLine(event: AgentEvent, stream: Output, indent = ""): string {
     case "check.ended":
       return checkLine(event, stream, indent);
     case "call.missed":
-      return told("!", missedWords(event));
+      return told("warning", missedWords(event));
     case "canary":
-      return told("!", canaryWords(event));
+      return told("warning", canaryWords(event));
     case "notice":
-      return told("!", event.text);
+      return told("warning", event.text);
     case "hook":
-      if (event.did === "failed") return told("!", hookWords(event));
+      if (event.did === "failed") return told("warning", hookWords(event));
       return hookWords(event) && dim(`${indent}${visibleLine(hookWords(event))}`);
     case "compaction":
-      return compactionLine(event, dim, told);
+      return compactionLine(event, stream, { dim, told });
     case "rolled_back":
       return dim(`${indent}rolled back`);
     default:
@@ -342,16 +189,16 @@ function eventLine(event: AgentEvent, stream: Output, indent = ""): string {
 /** Of one that somebody waits for its call tells the end. */
 function taskLine({ task, status, text }: Of<"task">, stream: Output, indent: string): string {
   if (task === undefined || status === "begun") return "";
-  const row = `${indent}${status === "done" ? "✓" : "✗"} ${task} ${status}${text === "" ? "" : `: ${text}`}`;
+  const row = `${indent}${mark(status === "done" ? "done" : "failed", stream)} ${task} ${status}${text === "" ? "" : `: ${text}`}`;
   const colour = status === "done" ? "green" : status === "failed" ? "red" : "yellow";
   return styleText(colour, fitted(row, widthOfStream(stream)), { stream });
 }
 
-const STEP_MARKS: Readonly<Record<PlanStep["status"], readonly [string, Parameters<typeof styleText>[0]]>> = {
-  done: ["✓", "green"],
-  doing: ["▸", "bold"],
-  pending: ["·", "dim"],
-  dropped: ["✗", "dim"],
+const STEP_STYLES: Readonly<Record<PlanStep["status"], Parameters<typeof styleText>[0]>> = {
+  done: "green",
+  doing: "bold",
+  pending: "dim",
+  dropped: "dim",
 };
 
 /** The whole of a new plan; of one that goes on the steps that stand otherwise now. */
@@ -360,9 +207,8 @@ function planLines(plan: Plan, before: Plan, stream: Output): string {
   const shown = isSame ? plan.filter(({ status }, at) => status !== before[at]?.status) : plan;
   if (shown.length === 0 && plan.length > 0) return "";
   const rows = shown.map(({ text, status }) => {
-    const [mark, style] = STEP_MARKS[status];
-    const row = `  ${mark} ${fitted(text, widthOfStream(stream) - 4)}`;
-    return styleText(style, row, { stream });
+    const row = `  ${mark(status, stream)} ${text}`;
+    return styleText(STEP_STYLES[status], fitted(row, widthOfStream(stream)), { stream });
   });
   return [styleText("dim", `plan: ${planCounts(plan)}`, { stream }), ...rows].join("\n");
 }
@@ -373,7 +219,7 @@ function checkLine(event: Of<"check.ended">, stream: Output, indent: string): st
   const green = exit_code === 0;
   const ended = green ? "succeeds" : exit_code === 124 ? "timed out" : `exit ${exit_code}`;
   const moment = when === "before" ? "before the first turn" : "check";
-  const head = `${indent}${green ? "✓" : "✗"} ${moment}: ${fitted(command, 60)}  ${ended}  ${formatDuration(ms)}`;
+  const head = `${indent}${mark(green ? "done" : "failed", stream)} ${moment}: ${fitted(command, 60)}  ${ended}  ${formatDuration(ms)}`;
   const color = green ? "green" : "yellow";
   const told = styleText(color, head, { stream });
   if (green || when === "before") return told;
@@ -410,7 +256,7 @@ type Of<T extends AgentEvent["type"]> = Extract<AgentEvent, { readonly type: T }
 function startedLines(event: Of<"run.started">, stream: Output): readonly string[] {
   const { session, resumed } = event;
   const words = [...startedWords(event), resumed ? `goes on with ${session}` : session];
-  return lines(words.map(visibleLine).join(" · "), stream, "");
+  return lines(words.map(visibleLine).join(mark("between", stream)), stream, "");
 }
 
 /** What works, how and where. */
@@ -421,7 +267,9 @@ export function startedWords({ model, provider, mode, workspace }: Of<"run.start
 }
 
 function failedLine({ reason, remedy }: Of<"model.failed">, stream: Output, indent: string): string {
-  const head = lines(`✗ model: ${reason}`, stream, indent).map((line) => styleText("red", line, { stream }));
+  const head = lines(`${mark("failed", stream)} model: ${reason}`, stream, indent).map((line) =>
+    styleText("red", line, { stream }),
+  );
   const next = `${indent}    ${styleText("bold", "next:", { stream })} ${visibleLine(remedy)}`;
   return [...head, ...(remedy === "" ? [] : [next])].join("\n");
 }
@@ -451,20 +299,25 @@ const saidWords = ({ said, by, text }: Of<"approval">): string =>
 
 const tokens = (count: number | null): string => count?.toLocaleString("en-US") ?? "?";
 
+interface Telling {
+  readonly dim: (text: string) => string;
+  readonly told: (name: "warning", text: string) => string;
+}
+
 function compactionLine(
   { status, before, after, reason }: Of<"compaction">,
-  dim: (text: string) => string,
-  told: (mark: string, text: string) => string,
+  stream: Output,
+  { dim, told }: Telling,
 ): string {
   const sizes = `about ${tokens(before)} -> ${tokens(after)} tokens`;
   switch (status) {
     case "started":
       return "";
     case "pruned":
-      return dim(`≡ old results of tools left out: ${sizes}`);
+      return dim(`${mark("shorter", stream)} old results of tools left out: ${sizes}`);
     case "succeeded":
-      return dim(`≡ older turns summarised: ${sizes}`);
+      return dim(`${mark("shorter", stream)} older turns summarised: ${sizes}`);
     case "failed":
-      return told("!", `older turns not summarised: ${reason}`);
+      return told("warning", `older turns not summarised: ${reason}`);
   }
 }

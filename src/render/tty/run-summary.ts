@@ -6,6 +6,7 @@ import { visibleLine, visibleWhole } from "../../core/visible.ts";
 import { recordedWords } from "../report-form.ts";
 import { candidateRows } from "./attempt-lines.ts";
 import { fitted, widthOfStream, wrapped } from "./columns.ts";
+import { mark } from "./line-marks.ts";
 import { type Output, styleText } from "./output.ts";
 
 type Finished = Extract<AgentEvent, { readonly type: "run.finished" }>;
@@ -31,7 +32,7 @@ export function runSummary(event: Finished, { ms, quiet, changes }: About, strea
   const width = widthOfStream(stream) - LABEL;
   const refused = event.denials.flatMap((denial) => refusedRows(denial, width));
   const status = statusRows(event, width, stream);
-  const looks = handoffRows(event, width, quiet);
+  const looks = handoffRows(event, { width, quiet, stream });
   const moved = movedRows(event);
   const tried = changes === "kept" ? candidateRows(event.attempts ?? [], width) : [];
   const commits = commitRows(event, width);
@@ -44,7 +45,7 @@ export function runSummary(event: Finished, { ms, quiet, changes }: About, strea
         ["status", event.exit_code === 0 ? [] : status],
       ]
     : [
-        ["changed", changedRows(event, width)],
+        ["changed", changedRows(event, width, stream)],
         ["moved out", moved],
         ["commits", commits],
         ["installed", installedRows(event, width)],
@@ -68,10 +69,16 @@ const block = (label: string, rows: readonly string[], stream: Output): string =
     })
     .join("");
 
-function changedRows({ changes, tool_calls }: Finished, width: number): readonly string[] {
+function changedRows({ changes, tool_calls }: Finished, width: number, stream: Output): readonly string[] {
   if (changes === null) return [tool_calls === 0 ? "nothing" : "not known: the box was lost, or never asked"];
   const { added, modified, deleted, ignored, incomplete } = changes;
-  const paths = [...marked("+", added), ...marked("~", modified), ...marked("-", deleted)];
+  const paths = (
+    [
+      ["added", added],
+      ["modified", modified],
+      ["deleted", deleted],
+    ] as const
+  ).flatMap(([name, each]) => each.map((path) => `${mark(name, stream)} ${path}`));
   const counts = countsOf(changes);
   const all = counts.added + counts.modified + counts.deleted;
   const more = all - Math.min(paths.length, MAX_PATHS);
@@ -84,9 +91,6 @@ function changedRows({ changes, tool_calls }: Finished, width: number): readonly
   ];
 }
 
-const marked = (mark: string, paths: readonly string[]): readonly string[] =>
-  paths.map((path) => `${mark} ${path}`);
-
 const inWords = (counts: ReturnType<typeof countsOf>): string =>
   Object.entries(counts)
     .flatMap(([word, count]) => (count === 0 ? [] : [`${count} ${word}`]))
@@ -95,8 +99,7 @@ const inWords = (counts: ReturnType<typeof countsOf>): string =>
 /** Changed paths to check before anything is run there; quiet: only those that the host acts on by itself. */
 function handoffRows(
   { handoff, handoff_left_out: left }: Finished,
-  width: number,
-  quiet: boolean,
+  { width, quiet, stream }: { readonly width: number; readonly quiet: boolean; readonly stream: Output },
 ): readonly string[] {
   const told = handoff.filter(({ tier }) => !quiet || tier === "dangerous");
   if (told.length === 0) return [];
@@ -107,7 +110,10 @@ function handoffRows(
     ...told
       .slice(0, MAX_PATHS)
       .map(({ path, tier, reason }) =>
-        fitted(`${tier === "dangerous" ? "!" : "?"} ${visibleLine(path.toWellFormed())}: ${reason}`, width),
+        fitted(
+          `${mark(tier === "dangerous" ? "warning" : "look", stream)} ${visibleLine(path.toWellFormed())}: ${reason}`,
+          width,
+        ),
       ),
     ...(more > 0 ? [`${more} more: harness diff`] : []),
   ];

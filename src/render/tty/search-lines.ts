@@ -1,6 +1,7 @@
 import { formatDuration, formatSize } from "../../core/bounds.ts";
 import { visible, visibleLine } from "../../core/visible.ts";
 import { fitted, widthOfStream } from "./columns.ts";
+import { mark } from "./line-marks.ts";
 import { move, type Output, styleText } from "./output.ts";
 
 interface Hit {
@@ -153,13 +154,17 @@ export interface StepLine {
   readonly short: string;
 }
 
-const MARKS = { ok: ["green", "✓"], "stand-in": ["yellow", "~"], fail: ["red", "✗"] } as const;
+const MARKS = {
+  ok: ["green", "done"],
+  "stand-in": ["yellow", "instead"],
+  fail: ["red", "failed"],
+} as const;
 
 /** One finished step with its time on one line, and its remedy below if there is one. */
 export function stepLine(step: StepLine, ms: number, stream: Output): string {
-  const [colour, mark] = MARKS[step.state];
+  const [colour, name] = MARKS[step.state];
   const time = styleText("dim", formatDuration(ms).padStart(9), { stream });
-  const head = `  ${styleText(colour, mark, { stream })} ${step.name.padEnd(9)} ${time}  ${step.detail}\n`;
+  const head = `  ${styleText(colour, mark(name, stream), { stream })} ${step.name.padEnd(9)} ${time}  ${step.detail}\n`;
   return step.remedy === ""
     ? head
     : `${head}${" ".repeat(25)}${styleText("bold", "next:", { stream })} ${step.remedy}\n`;
@@ -172,7 +177,7 @@ export class LiveLine {
 
   constructor(stream: Output, quiet: boolean) {
     this.#stream = stream;
-    this.#live = stream.isTTY && !quiet && process.env["TERM"] !== "dumb";
+    this.#live = stream.redraws && !quiet;
   }
 
   show(text: string): void {

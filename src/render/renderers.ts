@@ -1,0 +1,109 @@
+import type { AgentEvent } from "../core/events.ts";
+import { cleaned, RunJson } from "./event-json.ts";
+import type { Output } from "./tty/output.ts";
+import { type Clock, PacedWriter } from "./tty/paced-writer.ts";
+import { RunLines } from "./tty/run-lines.ts";
+import { runSummary } from "./tty/run-summary.ts";
+
+/**
+ * Every way to show a run as it goes on. A renderer subscribes to the events and knows nothing else of the run. `take`
+ * returns at once, whoever reads; `end` leaves a clean terminal and writes what still waits.
+ */
+export interface Renderer {
+  take(event: AgentEvent): void;
+  end(): void;
+}
+
+/** tty: lines, and a live one where the terminal can redraw it; plain: words alone. */
+export const RENDERERS = ["tty", "plain", "quiet", "jsonl"] as const;
+export type RendererName = (typeof RENDERERS)[number];
+
+interface Wanted {
+  readonly json: boolean;
+  readonly quiet: boolean;
+}
+
+/** The one place where it is decided who shows a run. What the screen can do the output says: `plain`, `redraws`, colours. */
+export function rendererFor({ json, quiet }: Wanted, screen: Pick<Output, "plain">): RendererName {
+  if (json) return "jsonl";
+  if (quiet) return "quiet";
+  return screen.plain ? "plain" : "tty";
+}
+
+interface Parts {
+  /** The answer's stream: JSON lines go there. */
+  readonly stdout: Output;
+  readonly stderr: Output;
+  readonly clock: Clock;
+  /** Takes secrets out of a text. */
+  readonly clean: (text: string) => string;
+  readonly changes: "here" | "waiting" | "gone";
+}
+
+export function rendererNamed(name: RendererName, parts: Parts): Renderer {
+  switch (name) {
+    case "jsonl":
+      return new JsonLines(parts.stdout, parts.clock, parts.clean);
+    case "quiet":
+    case "plain":
+    case "tty":
+      return asLines(parts, name === "quiet");
+  }
+}
+
+function asLines({ stderr, clock, clean, changes }: Parts, quiet: boolean): Renderer {
+  const began = clock.now();
+  const lines = new RunLines(stderr, { quiet, answerIsSeen: false, clock });
+  return {
+    take: (told) => {
+      const event = cleaned(told, clean);
+      lines.take(event);
+      if (event.type !== "run.finished") return;
+      lines.end();
+      stderr.write(runSummary(event, { ms: clock.now() - began, quiet, changes }, stderr));
+    },
+    end: () => lines.end(),
+  };
+}
+
+/** Characters of events that wait for a reader; pieces of replies, which `model.finished` repeats, wait in a part of it. */
+const ROOM = 16 * 2 ** 20;
+const PIECES_ROOM = 2 ** 20;
+
+/**
+ * Every event as a line of JSON. A reader who does not read holds up nothing: pieces of replies are left out first, then
+ * whatever exceeds the room, with a notice in its place; the end of the run is always written.
+ */
+export class JsonLines implements Renderer {
+  readonly #json: RunJson;
+  readonly #writer: PacedWriter;
+  /** Stamp of the event that was given last. */
+  #stamp: Pick<AgentEvent, "run" | "seq"> = { run: "", seq: 0 };
+
+  constructor(stream: Output, clock: Clock, clean: (text: string) => string) {
+    this.#json = new RunJson(clean);
+    this.#writer = new PacedWriter(stream, clock, {
+      room: ROOM,
+      leftOut: (events) => new RunJson(clean).take(this.#notice(events)),
+    });
+  }
+
+  take(event: AgentEvent): void {
+    const isPiece = event.type === "text" || event.type === "thinking";
+    const room = isPiece ? PIECES_ROOM : ROOM;
+    const needed = event.type === "run.finished" || event.type === "candidate.finished";
+    this.#writer.write(this.#json.take(event), { room, needed });
+    this.#stamp = event;
+  }
+
+  end(): void {
+    this.#writer.write(this.#json.end());
+    this.#writer.end();
+  }
+
+  #notice(events: number): AgentEvent {
+    const { run, seq } = this.#stamp;
+    const text = `${events} events are left out here: nobody read them in time; the session has them`;
+    return { type: "notice", run, seq, text };
+  }
+}

@@ -1,0 +1,195 @@
+import { formatDuration } from "../../core/bounds.ts";
+import type { AgentEvent } from "../../core/events.ts";
+import { fitted } from "./columns.ts";
+import type { Status } from "./live-status.ts";
+import { ModelPace } from "./model-pace.ts";
+
+/** How far a run is: turns, tokens and cost so far, those of its subagents too. */
+class RunCounts {
+  #turn = 0;
+  #most: number | undefined;
+  #tokens = 0;
+  #cost: number | null = 0;
+  /** It has begun, and is not over. */
+  goes = false;
+
+  take(event: AgentEvent): void {
+    if (event.type === "run.started" && event.agent === undefined) {
+      this.#most = event.max_turns;
+      this.goes = true;
+    }
+    if (event.type === "run.finished") this.goes = false;
+    if (event.type === "turn.started" && event.agent === undefined) this.#turn = event.turn;
+    if (event.type !== "model.finished" && event.type !== "model.aside") return;
+    const { prompt_tokens, completion_tokens, cost } = event.usage;
+    this.#tokens += (prompt_tokens ?? 0) + (completion_tokens ?? 0);
+    this.#cost = this.#cost === null || cost === null ? null : this.#cost + cost;
+  }
+
+  /** The longest first. */
+  words(): readonly string[] {
+    if (this.#turn === 0) return [];
+    const most = this.#most === undefined ? "" : ` of ${this.#most}`;
+    const turn = `turn ${this.#turn}${most}`;
+    const tokens = this.#tokens === 0 ? "" : ` · ${short(this.#tokens)} tokens`;
+    const cost = this.#cost === null || this.#cost === 0 ? "" : ` · cost ${costText(this.#cost)}`;
+    return [turn + tokens + cost, turn + tokens, turn, turn.replace(" of ", "/")];
+  }
+}
+
+const costText = (cost: number): string => cost.toLocaleString("en-US", { maximumSignificantDigits: 2 });
+
+/** 940, 12.4k, 1.2M. */
+function short(count: number): string {
+  if (count < 1000) return String(count);
+  return count < 999_950 ? `${(count / 1000).toFixed(1)}k` : `${(count / 1_000_000).toFixed(1)}M`;
+}
+
+interface Activity {
+  readonly kind: "model" | "call" | "summary";
+  readonly since: number;
+  /** For a model: when it last sent something, and what it is doing. */
+  readonly heard: number;
+  readonly words: string;
+}
+
+/** The time of shorter waits is not shown. */
+const SHORT_MS = 1000;
+const STUCK_MS = 60_000;
+
+/** Tracks from events what a run is waiting for. The activity that started last is shown. */
+export class Activities {
+  readonly #going = new Map<string, Activity>();
+  readonly #answerIsSeen: boolean;
+  /** One per agent, because each has its own conversation. */
+  readonly #paces = new Map<string, ModelPace>();
+  readonly #counts = new RunCounts();
+  #model = "the model";
+
+  /** When the chat streams the answer, no status is shown while the model answers. */
+  constructor(answerIsSeen: boolean) {
+    this.#answerIsSeen = answerIsSeen;
+  }
+
+  take(event: AgentEvent, about: { readonly now: number; readonly callWords: string }): void {
+    const { now, callWords } = about;
+    const model = `model ${event.agent ?? ""}`;
+    this.#pace(event, now);
+    this.#counts.take(event);
+    switch (event.type) {
+      case "run.started":
+        if (event.agent === undefined) this.#model = event.model;
+        return;
+      case "turn.started":
+        return this.#begin(model, { kind: "model", words: "waiting for", since: now });
+      case "text":
+        return this.#heard(model, "answering", now);
+      case "thinking":
+        return this.#heard(model, "thinking", now);
+      case "model.waiting":
+        return this.#begin(model, { kind: "model", words: "waiting for", since: now + event.ms });
+      case "compaction":
+        this.#going.delete(model);
+        if (event.status === "started")
+          this.#begin(model, { kind: "summary", words: "summarising older turns", since: now });
+        return;
+      case "model.finished":
+      case "model.failed":
+      case "rolled_back":
+        this.#going.delete(model);
+        return;
+      case "check.started":
+        return this.#begin("check", {
+          kind: "call",
+          words: `checking: ${fitted(event.command, 50)}`,
+          since: now,
+        });
+      case "check.ended":
+        this.#going.delete("check");
+        return;
+      case "call.decided":
+        if (event.runs)
+          this.#begin(callKey(event), { kind: "call", words: `running ${callWords}`, since: now });
+        return;
+      case "call.ended":
+        this.#going.delete(callKey(event));
+        return;
+      case "run.finished":
+        this.#going.clear();
+        return;
+      default:
+    }
+  }
+
+  status(now: number): Status | undefined {
+    const [key, last] = [...this.#going].at(-1) ?? ["", undefined];
+    const right = this.#answerIsSeen ? [] : this.#counts.words();
+    // A line that comes and goes is restless; the chat has its own below.
+    if (last === undefined)
+      return this.#answerIsSeen || !this.#counts.goes ? undefined : { text: "", alarming: false, right };
+    const { kind, since, words } = last;
+    if (now < since)
+      return { text: `asking ${this.#model} again in ${seconds(since - now)}`, alarming: false, right };
+    if (this.#answerIsSeen && (now - since < SHORT_MS || words === "answering")) return undefined;
+    if (kind === "model") return { ...this.#ofModel(last, now, this.#paces.get(key)), right };
+    const others = [...this.#going.values()].filter((one) => one.kind === "call").length - 1;
+    const beside = kind === "call" && others > 0 ? ` (and ${others} more)` : "";
+    return { text: `${words}${beside}${time(now - since)}`, alarming: false, right };
+  }
+
+  #ofModel({ words, since, heard }: Activity, now: number, pace: ModelPace | undefined): Status {
+    const waiting = words === "waiting for";
+    const doing = waiting ? `waiting for ${this.#model}` : `${this.#model}: ${words}`;
+    const silent = now - heard;
+    const text = `${doing}${time(now - since)}`;
+    const short = now - since < SHORT_MS;
+    const rate = short ? [] : ((waiting ? pace?.reading(now) : pace?.writing()) ?? []);
+    // Nothing is sent while a long prompt is read.
+    const patience = Math.max(STUCK_MS, waiting ? (pace?.silenceMs ?? 0) : 0);
+    return silent < patience
+      ? { text, beside: rate, alarming: false }
+      : { text: `${text}, no sign of life for ${seconds(silent)} - stuck?`, alarming: true };
+  }
+
+  /** Learns each model's speed from its own requests. */
+  #pace(event: AgentEvent, now: number): void {
+    const key = `model ${event.agent ?? ""}`;
+    const pace = this.#paces.get(key) ?? new ModelPace();
+    this.#paces.set(key, pace);
+    switch (event.type) {
+      case "turn.started":
+        return pace.asked(event.tokens, now);
+      case "text":
+      case "thinking":
+        return pace.heard(event.text, now);
+      case "model.waiting":
+        return pace.again(now + event.ms);
+      case "model.finished":
+        return pace.finished(event, now);
+      case "compaction":
+      case "rolled_back":
+        return pace.changed();
+      default:
+    }
+  }
+
+  #begin(key: string, activity: Omit<Activity, "heard">): void {
+    this.#going.delete(key);
+    this.#going.set(key, { ...activity, heard: activity.since });
+  }
+
+  #heard(key: string, words: string, now: number): void {
+    const activity = this.#going.get(key);
+    if (activity !== undefined) this.#going.set(key, { ...activity, heard: now, words });
+  }
+}
+
+export const callKey = ({ agent, call }: { readonly agent?: string; readonly call: string }): string =>
+  `call ${agent ?? ""} ${call}`;
+
+const time = (ms: number): string => (ms < SHORT_MS ? "" : ` ${seconds(ms)}`);
+
+export const seconds = (ms: number): string => {
+  const whole = Math.max(0, Math.floor(ms / 1000));
+  return whole < 60 ? `${whole} s` : formatDuration(whole * 1000);
+};
