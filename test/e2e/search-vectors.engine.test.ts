@@ -82,6 +82,7 @@ test(
       model: null,
       embedded: 0,
       awaited: EMBED_MODEL,
+      worth: null,
       share: 0,
       next: "harness index",
     });

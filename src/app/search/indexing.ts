@@ -10,6 +10,8 @@ import type { Skip } from "../../search/index-words.ts";
 import { mending } from "../../search/index/mending.ts";
 import { OpenedIndex } from "../../search/index/open-index.ts";
 import type { Updated } from "../../search/index/update-index.ts";
+import type { Told } from "../../search/worth/history.ts";
+import { isDue, type VectorWorth } from "../../search/worth/vector-worth.ts";
 import type { Host } from "../host.ts";
 import type { Patience } from "./embedder-access.ts";
 import { indexAccess, indexRoot } from "./search-access.ts";
@@ -87,10 +89,12 @@ export async function indexFolder(
   const opening = { patienceMs: PATIENCE_MS, signal, ...(identity === null ? {} : { vectors: identity }) };
   const made = await mending(access, place, async () => {
     await using index = await OpenedIndex.write(access, place, opening);
-    const updated = await brought(index, indexing, signal);
+    const { told, ...updated } = await brought(index, vectors, indexing, signal);
     index.warnOfHidden();
     await tidied(index, note, signal);
+    await sayWords(index, vectors, note, signal);
     const { chunks, ...rest } = await embedded(index, vectors, indexing, signal);
+    if (rest.kind === "whole") await measured(index, vectors, told, signal);
     const awaited = vectors.kind === "none" ? (vectors.awaited ?? null) : null;
     if (index.facts.awaited !== awaited) index.catalog.note({ awaited });
     const { share, next } = vectorShare(rest.embedded, chunks);
@@ -100,19 +104,67 @@ export async function indexFolder(
   return { workspace, index: place.id, ...made, seconds };
 }
 
+/** Questions of the history that are asked to tell what vectors bring. */
+const QUESTIONS = 100;
+
 async function brought(
   index: OpenedIndex,
+  vectors: Vectors,
   { host, settings, workspace, quiet, note }: Indexing,
   signal: AbortSignal,
-): Promise<Updated> {
+): Promise<Updated & { readonly told: readonly Told[] }> {
   const { readingBox } = await import("../box-access.ts");
   await using box = await readingBox({ host, settings, workspace, warn: note }, signal);
   const progress = new IndexProgress(stderr, quiet, "indexing", "files");
   try {
-    return await index.update(box, { onProgress: progress.take }, signal);
+    const updated = await index.update(box, { onProgress: progress.take }, signal);
+    if (vectors.kind === "none" || !isDue(index.facts.worth, vectors.model.id, updated.chunks))
+      return { ...updated, told: [] };
+    const { historyIn } = await import("../../search/worth/history.ts");
+    const files = new Set(index.catalog.files().keys());
+    const told = await historyIn(box, files, QUESTIONS, signal).catch(() => []);
+    signal.throwIfAborted();
+    return { ...updated, told };
   } finally {
     progress.end();
   }
+}
+
+/** Before the long part: who waits for it may search meanwhile. */
+async function sayWords(
+  { store }: OpenedIndex,
+  vectors: Vectors,
+  note: (text: string) => void,
+  signal: AbortSignal,
+): Promise<void> {
+  if (vectors.kind === "none") return;
+  const { embedded, chunks } = await store.counts(signal);
+  if (embedded < chunks)
+    note(`searchable by words now; ${chunks - embedded} of ${chunks} chunks get their vectors meanwhile`);
+}
+
+/** What the vectors bring on the repository's own history decides what they weigh. */
+async function measured(
+  { store, catalog }: OpenedIndex,
+  vectors: Vectors,
+  told: readonly Told[],
+  signal: AbortSignal,
+): Promise<void> {
+  if (vectors.kind === "none" || told.length === 0) return;
+  const [{ measuredWorth }, { queryVector }] = await Promise.all([
+    import("../../search/worth/measure-worth.ts"),
+    import("../../search/embed-query.ts"),
+  ]);
+  const { model, dimension } = vectors;
+  let silent = false;
+  const vectorOf = async (text: string): Promise<Float32Array | null> => {
+    const asked = silent ? null : await queryVector(model, text, { dimension, signal });
+    // One that fails once is not waited for a hundred times.
+    silent ||= asked?.kind !== "vector";
+    return asked?.kind === "vector" ? asked.vector : null;
+  };
+  const worth = await measuredWorth(store, told, { model: model.id, vectorOf, signal });
+  if (worth !== null) catalog.note({ worth });
 }
 
 /** What a server does not let go of costs its room there and nothing else. */
@@ -210,6 +262,8 @@ export interface IndexStatus {
     readonly embedded: number;
     /** A model that gave no vector in time when the index was made. */
     readonly awaited: string | null;
+    /** What vectors brought on the history of the repository; null where that was not measured. */
+    readonly worth: Omit<VectorWorth, "model" | "chunks"> | null;
   } & Pick<VectorShare, "share" | "next">;
 }
 
@@ -223,7 +277,7 @@ const NONE = {
   whole: false,
   fresh: false,
   updated: null,
-  vectors: { model: null, embedded: 0, awaited: null, share: 0, next: "harness index" },
+  vectors: { model: null, embedded: 0, awaited: null, worth: null, share: 0, next: "harness index" },
 } as const;
 
 /** What there is of the index of a folder; nothing is read of the files, and nothing is changed. */
@@ -239,7 +293,7 @@ export async function indexStatus(
   if (place === undefined || found === undefined) return { workspace, ...NONE };
   await using index = found;
   index.warnOfHidden();
-  const { whole, updated, model, awaited, store } = index.facts;
+  const { whole, updated, model, awaited, worth, store } = index.facts;
   const { summaryOf } = await import("../../search/index/index-summary.ts");
   const { embedded, chunks } = await index.store.counts(signal);
   const { share, next } = vectorShare(embedded, chunks);
@@ -252,6 +306,13 @@ export async function indexStatus(
     whole,
     fresh: await index.isFresh(signal),
     updated: updated === 0 ? null : new Date(updated).toISOString(),
-    vectors: { model, embedded, awaited, share, next },
+    vectors: { model, embedded, awaited, worth: worthOf(model, worth), share, next },
   };
+}
+
+/** Of the model that there is now. */
+function worthOf(model: string | null, worth: VectorWorth | null): IndexStatus["vectors"]["worth"] {
+  if (worth === null || worth.model !== model) return null;
+  const { weight, questions, words, vectors } = worth;
+  return { weight, questions, words, vectors };
 }

@@ -9,6 +9,7 @@ import type { IndexOptions, Stamps } from "../../search/index/index-means.ts";
 import { mending } from "../../search/index/mending.ts";
 import { OpenedIndex } from "../../search/index/open-index.ts";
 import { isDamaged } from "../../search/index/opened-store.ts";
+import { weightIn } from "../../search/worth/vector-worth.ts";
 import type { Host } from "../host.ts";
 import type { RunIndex, RunIndexParts } from "./run-index.ts";
 import { embeddedOnly, indexAccess, indexRoot } from "./search-access.ts";
@@ -87,7 +88,8 @@ async function asked(
   const { vectors } = search;
   const answer = async (index: OpenedIndex, caveat: string): Promise<IndexAnswer> => {
     const vector = await vectors.of(index, query, signal);
-    return { hits: await answersIn(index.store, { text: query, vector, limit }, signal), caveat };
+    const weight = weightIn(index.facts);
+    return { hits: await answersIn(index.store, { text: query, vector, weight, limit }, signal), caveat };
   };
   await using fresh = await freshIndex(search, signal);
   if (fresh !== undefined) return await answer(fresh, "");

@@ -11,6 +11,7 @@ import { mending } from "../../search/index/mending.ts";
 import { OpenedIndex } from "../../search/index/open-index.ts";
 import { isDamaged } from "../../search/index/opened-store.ts";
 import type { SearchHit } from "../../search/rank/rank-hits.ts";
+import { weightIn } from "../../search/worth/vector-worth.ts";
 import type { Host } from "../host.ts";
 import { indexAccess, indexRoot } from "./search-access.ts";
 import { IndexProgress } from "./search-progress.ts";
@@ -121,7 +122,7 @@ async function answered(
   index.warnOfHidden();
   const vector = await vectors.of(index, query, signal);
   const [results, { embedded, chunks }] = await Promise.all([
-    answersIn(index.store, { text: query, vector, limit, below }, signal),
+    answersIn(index.store, { text: query, vector, weight: weightIn(index.facts), limit, below }, signal),
     index.store.counts(signal),
   ]);
   const share = vectorShare(embedded, chunks);

@@ -1,6 +1,7 @@
 import type { Settings } from "../../config/settings-schema.ts";
 import type { EmbedOutcome, EmbedProgress } from "../../search/embed-outcome.ts";
 import type { OpenedIndex } from "../../search/index/open-index.ts";
+import { weightIn } from "../../search/worth/vector-worth.ts";
 import type { Host } from "../host.ts";
 import type { FoundEmbedder, Patience } from "./embedder-access.ts";
 
@@ -41,7 +42,8 @@ export class SearchVectors implements Disposable {
   /** The vector of a question, where the index has some to compare it with. */
   async of(index: Embedded, text: string, signal: AbortSignal): Promise<Float32Array | null> {
     const { model: id, dimension } = index.facts;
-    if (id === null || dimension === null) return null;
+    // Where vectors bring nothing, nobody waits for one.
+    if (id === null || dimension === null || weightIn(index.facts) === 0) return null;
     const failed = this.#failed();
     if (failed !== null) return this.#wordsAlone(failed);
     const found = await this.#find(signal);

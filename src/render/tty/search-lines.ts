@@ -85,6 +85,12 @@ interface Status {
     readonly model: string | null;
     readonly embedded: number;
     readonly awaited: string | null;
+    readonly worth: {
+      readonly weight: number;
+      readonly questions: number;
+      readonly words: number;
+      readonly vectors: number;
+    } | null;
     readonly share: number;
     readonly next: string;
   };
@@ -105,11 +111,24 @@ export function statusLines(status: Status): string {
     `${visibleLine(workspace)}: ${state}`,
     `${files} files in ${chunks} chunks, ${vectors.embedded} with vectors${share}${model}`,
     lackingLine(vectors),
+    worthLine(vectors),
     skippedLine(status.skipped),
     `${store ?? "no"} store, ${visibleLine(folder ?? "")}, updated ${updated ?? "never"}`,
   ]
     .filter((line) => line !== "")
     .join("\n");
+}
+
+/** What vectors bring here; empty where there are none. */
+function worthLine({ model, embedded, worth }: Status["vectors"]): string {
+  if (model === null || embedded === 0) return "";
+  if (worth === null)
+    return "what vectors bring here is not known: the history tells too little, or was not asked yet";
+  const { weight, questions, words, vectors } = worth;
+  const of = `${questions} commits as questions`;
+  if (weight === 0)
+    return `vectors are left out: they find no more here than words alone (${of}, MRR@10 ${words})`;
+  return `vectors weigh ${weight} beside words: MRR@10 ${vectors}, by words alone ${words} (${of})`;
 }
 
 /** Why chunks lack a vector and how to complete them; empty when none do. */

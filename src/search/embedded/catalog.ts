@@ -4,6 +4,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { Connection } from "../../platform/sqlite-connection.ts";
 import { DamagedIndex, indexFailure, openedToRead, setAside, troubleOf } from "../index-failure.ts";
 import type { Role, Skip } from "../index-words.ts";
+import type { VectorWorth } from "../worth/vector-worth.ts";
 import type { RuleFile, Stamp } from "../read/found-file.ts";
 import { CATALOG, FORM, opened, versionOf } from "./catalog-file.ts";
 
@@ -209,6 +210,8 @@ export interface CatalogFacts {
   readonly dimension: number | null;
   /** A model that gave no vector in time when the index was made; null once it has, or where none was to. */
   readonly awaited: string | null;
+  /** What vectors brought on the history, where that was measured. */
+  readonly worth: VectorWorth | null;
   /** When an update ended last, in milliseconds since 1970; 0 for never. */
   readonly updated: number;
   /** What has no row and is unreadable: files whose name is no text, folders that may not be looked into. */
@@ -223,6 +226,7 @@ export const NO_FACTS: CatalogFacts = {
   model: null,
   dimension: null,
   awaited: null,
+  worth: null,
   updated: 0,
   nameless: 0,
   rules: "",

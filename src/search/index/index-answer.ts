@@ -1,4 +1,5 @@
 import { lookupIn } from "../rank/name-lookup.ts";
+import { WEIGHTS } from "../rank/weights.ts";
 import type { SearchHit } from "../rank/rank-hits.ts";
 import type { SearchStore } from "../search-store.ts";
 
@@ -14,6 +15,8 @@ export interface Asked {
   readonly text: string;
   /** Null: by words alone. */
   readonly vector: Float32Array | null;
+  /** What vectors weigh beside words; left out, as much as usual. */
+  readonly weight?: number;
   readonly limit: number;
   /** Only of what lies below this folder, or of this file. */
   readonly below?: string | null;
@@ -22,7 +25,7 @@ export interface Asked {
 /** The best places for a query, best first. */
 export async function answersIn(
   store: SearchStore,
-  { text, vector, limit, below = null }: Asked,
+  { text, vector, weight, limit, below = null }: Asked,
   signal: AbortSignal,
 ): Promise<readonly SearchHit[]> {
   const least = lookupIn(text) === null ? MIN_COUNT : MIN_BY_NAME;
@@ -32,7 +35,7 @@ export async function answersIn(
     import("../rank/rank-hits.ts"),
   ]);
   const wanted = found.filter(({ chunk }) => below === null || isAtOrBelow(chunk.path, below));
-  return rank(wanted, text, limit);
+  return rank(wanted, text, limit, weight === undefined ? WEIGHTS : { ...WEIGHTS, dense: weight });
 }
 
 const isAtOrBelow = (path: string, folder: string): boolean =>

@@ -57,9 +57,10 @@ function fused(candidates: readonly Candidate[], worth: Worth, weights: Weights)
   const lexical = inOrder(candidates, ({ lexical, chunk }) => (lexical ?? 0) * worth(chunk));
   const dense = inOrder(candidates, ({ dense, chunk }) => Math.max(0, dense ?? 0) * worth(chunk));
   const best = lexical[0]?.score ?? 0;
-  if (dense.length === 0) return lexical.map(({ chunk, score }) => ({ chunk, score: score / best }));
+  const share = dense.length === 0 ? 0 : weights.dense * agreement(candidates);
+  if (share === 0 && best > 0) return lexical.map(({ chunk, score }) => ({ chunk, score: score / best }));
   const sums = new Map<Chunk, number>();
-  const { fusion, dense: share } = weights;
+  const { fusion } = weights;
   for (const [list, part] of [
     [lexical, 1 / (1 + share)],
     [dense, share / (1 + share)],
@@ -67,6 +68,27 @@ function fused(candidates: readonly Candidate[], worth: Worth, weights: Weights)
     for (const [place, { chunk }] of list.entries())
       sums.set(chunk, (sums.get(chunk) ?? 0) + (part * (fusion + 1)) / (fusion + 1 + place));
   return sorted([...sums].map(([chunk, score]) => ({ chunk, score })));
+}
+
+/** What words find best, and what they find at all, behind some that may be either. */
+const AGREED = { best: 10, from: 30, least: 20, full: 0.25 } as const;
+
+/**
+ * From 0 to 1: how far vectors tell what the words find best from what they barely find. Vectors that know nothing of
+ * this question do not, and those that know better agree with words in most of it. Where few chunks were found, that
+ * cannot be told, and is 1.
+ */
+export function agreement(candidates: readonly Candidate[]): number {
+  const cosines = candidates
+    .filter(({ lexical, dense }) => lexical !== null && dense !== null)
+    .toSorted((a, b) => (b.lexical ?? 0) - (a.lexical ?? 0) || byPlace(a.chunk, b.chunk))
+    .map(({ dense }) => dense ?? 0);
+  const [best, rest] = [cosines.slice(0, AGREED.best), cosines.slice(AGREED.from)];
+  if (rest.length < AGREED.least) return 1;
+  let above = 0;
+  for (const one of best) for (const other of rest) above += one > other ? 1 : one === other ? 0.5 : 0;
+  const surplus = above / (best.length * rest.length) - 0.5;
+  return Math.min(1, Math.max(0, surplus / AGREED.full));
 }
 
 function inOrder(candidates: readonly Candidate[], score: (one: Candidate) => number): readonly Placed[] {

@@ -62,7 +62,7 @@ export interface Weights {
   /** What words of changes are worth (`add support`), and those that a query opens with: they say what, not where. */
   readonly change: number;
   readonly opening: number;
-  /** The constant of reciprocal ranks, and what the list by vectors weighs beside the one by words. */
+  /** The constant of reciprocal ranks, and what the list by vectors weighs at most beside the one by words. */
   readonly fusion: number;
   readonly dense: number;
   readonly role: Readonly<Record<Role, number>>;

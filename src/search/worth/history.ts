@@ -1,0 +1,74 @@
+import type { Box } from "../../core/ports.ts";
+import { roleOf } from "../rank/path-role.ts";
+import { STOP_WORDS } from "../rank/stem.ts";
+
+/** What a commit said, and the files that it touched: a question with its answers. */
+export interface Told {
+  readonly question: string;
+  readonly answers: ReadonlySet<string>;
+}
+
+const COMMITS = 600;
+const TIME_LIMIT_MS = 10_000;
+const MAX_BYTES = 2 ** 20;
+/** A commit of more files is about none of them. */
+const MAX_ANSWERS = 6;
+const FEWEST_WORDS = 3;
+const MAX_LETTERS = 400;
+
+/**
+ * Git is run in the box, never here: what a repository configures can start programs. What can be shut of that is, and
+ * the box is around the rest. Each commit is its subject after a NUL and its paths after one each.
+ */
+const WORDS = [
+  ..."git --no-pager --no-optional-locks --no-replace-objects -c core.fsmonitor=false".split(" "),
+  ..."-c core.hooksPath=/dev/null -c log.showSignature=false log --no-merges --no-renames".split(" "),
+  ..."--no-ext-diff --no-textconv --relative -z --name-only".split(" "),
+  `--max-count=${COMMITS}`,
+  "--format=%x01%s",
+];
+
+/** At most so many commits, newest first, that tell where something is. None where there is no history, or no git. */
+export async function historyIn(
+  box: Box,
+  files: ReadonlySet<string>,
+  most: number,
+  signal: AbortSignal,
+): Promise<readonly Told[]> {
+  const keep = { head: MAX_BYTES, tail: 0 };
+  const { stdout } = await box.exec({ words: WORDS, timeoutMs: TIME_LIMIT_MS, keep }, signal);
+  return toldIn(new TextDecoder().decode(stdout.head), files, most);
+}
+
+/** Exported for its tests: what git wrote, with files that are in the index. */
+export function toldIn(output: string, files: ReadonlySet<string>, most: number): readonly Told[] {
+  const told = new Map<string, Told>();
+  for (const commit of output.split("\u0001").slice(1)) {
+    const [subject = "", ...paths] = commit.split("\0").map((field) => field.replace(/^\n/, ""));
+    const touched = paths.filter((path) => path !== "" && roleOf(path) === "source");
+    const answers = touched.filter((path) => files.has(path));
+    const question = questionOf(subject);
+    if (question === "" || answers.length === 0 || touched.length > MAX_ANSWERS) continue;
+    if (told.has(question)) continue;
+    told.set(question, { question, answers: new Set(answers) });
+    if (told.size >= most) break;
+  }
+  return [...told.values()];
+}
+
+const NO_QUESTION =
+  /^(?:revert|merge|release|bump|version|prepare|update dep)|\b(?:typos?|lint|changelog|readme|copyright|whitespace)\b|^v?\d+\.\d+/i;
+const KIND = /^(?:feat|fix|perf|refactor|chore|improve|style|security)(?:\([^)]*\))?!?:\s*/i;
+
+/** Without ids, links and what only says that it is a change; empty where too little is said. */
+function questionOf(subject: string): string {
+  if (NO_QUESTION.test(subject)) return "";
+  const said = subject
+    .slice(0, MAX_LETTERS)
+    .replace(KIND, "")
+    .replaceAll(/\(?#\d+\)?|https?:\/\/\S+|\b(?=[0-9a-f]*\d)[0-9a-f]{7,40}\b/g, " ")
+    .replaceAll(/\s+/g, " ")
+    .trim();
+  const words = said.toLowerCase().match(/\p{L}{2,}/gu) ?? [];
+  return words.filter((word) => !STOP_WORDS.has(word)).length < FEWEST_WORDS ? "" : said;
+}

@@ -1,0 +1,47 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { historyIn, toldIn } from "../../../src/search/worth/history.ts";
+import { hostBox } from "../../fakes/host-box.ts";
+import { scratch } from "../../fixtures/scratch.ts";
+import { NEVER } from "../embedded/words.ts";
+
+const FILES = new Set(["src/a.ts", "src/b.ts", "src/c.ts"]);
+const commit = (subject: string, ...paths: readonly string[]): string =>
+  `\u0001${subject}\0\n${paths.map((path) => `${path}\0`).join("")}`;
+
+test("a commit is a question, and the source files that it touched are its answers", () => {
+  const output = [
+    commit("fix(http): read the header of a chunked reply (#41)", "src/a.ts", "test/a.test.ts", "README.md"),
+    commit("walk the tree of folders once", "src/b.ts", "src/gone.ts"),
+  ].join("");
+  assert.deepEqual(toldIn(output, FILES, 10), [
+    { question: "read the header of a chunked reply", answers: new Set(["src/a.ts"]) },
+    { question: "walk the tree of folders once", answers: new Set(["src/b.ts"]) },
+  ]);
+  assert.equal(toldIn(output, FILES, 1).length, 1, "the newest, as many as are wanted");
+});
+
+test("what is no question, has no answer here or too many, and what is said again, is left out", () => {
+  const many = Array.from({ length: 7 }, (_, at) => `src/f${at}.ts`);
+  const output = [
+    commit("Revert the walk of the whole tree", "src/a.ts"),
+    commit("v1.2.3", "src/a.ts"),
+    commit("fix it", "src/a.ts"),
+    commit("read the header of a reply", "src/gone.ts"),
+    commit("read the header of tests", "test/a.test.ts"),
+    commit("rename the reader of headers everywhere", "src/a.ts", ...many),
+    commit("close the socket of a reply", "src/c.ts"),
+    commit("close the socket of a reply", "src/b.ts"),
+  ].join("");
+  assert.deepEqual(
+    toldIn(output, FILES, 10).map(({ question, answers }) => [question, [...answers]]),
+    [["close the socket of a reply", ["src/c.ts"]]],
+  );
+});
+
+test("a folder without a history tells nothing, and what is no output of git neither", async () => {
+  await using place = await scratch({ "work/src/a.ts": "export const a = 1;\n" });
+  assert.deepEqual(await historyIn(hostBox(place.at("work")), FILES, 10, NEVER), []);
+  for (const output of ["", "\0\0", "fatal: not a repository", "\u0001", "\u0001\0\0"])
+    assert.deepEqual(toldIn(output, FILES, 10), [], output);
+});

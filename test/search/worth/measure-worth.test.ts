@@ -1,0 +1,126 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { openEmbeddedStore } from "../../../src/search/embedded/open-embedded.ts";
+import { rank } from "../../../src/search/rank/rank-hits.ts";
+import { WEIGHTS } from "../../../src/search/rank/weights.ts";
+import type { SearchStore } from "../../../src/search/search-store.ts";
+import type { Told } from "../../../src/search/worth/history.ts";
+import { measuredWorth } from "../../../src/search/worth/measure-worth.ts";
+import { isDue, weightIn } from "../../../src/search/worth/vector-worth.ts";
+import { wordFor } from "../../contract/search-store-words.ts";
+import { scratch } from "../../fixtures/scratch.ts";
+import { file, NEVER } from "../embedded/words.ts";
+
+const MODEL = "fake/plain";
+const DIMENSION = 64;
+const FILES = 60;
+const TWINS = 5;
+
+/** The same in every run. */
+function dice(seed: number): () => number {
+  let state = seed;
+  return () => (state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0) / 2 ** 32 - 0.5;
+}
+
+const pathOf = (at: number): string => `src/${wordFor(at)}.ts`;
+
+/** Files share their words with four others each, so that words alone find a right one among five. */
+const project = Array.from({ length: FILES }, (_, at) =>
+  file(pathOf(at), `common ${wordFor(100 + Math.floor(at / TWINS))} shared line\n${wordFor(300 + at)}`),
+);
+const told: readonly Told[] = Array.from({ length: FILES }, (_, at) => ({
+  question: `common shared ${wordFor(100 + Math.floor(at / TWINS))}`,
+  answers: new Set([pathOf(at)]),
+}));
+
+const axisOf = (at: number): Float32Array => {
+  const vector = new Float32Array(DIMENSION);
+  vector[at % DIMENSION] = 1;
+  return vector;
+};
+const random = (seed: number): Float32Array => {
+  const next = dice(seed * 7919 + 1);
+  return Float32Array.from({ length: DIMENSION }, next);
+};
+/** Towards those that share the words of the file that is meant, and not towards that one. */
+const away = (at: number): Float32Array =>
+  Float32Array.from({ length: DIMENSION }, (_, file) =>
+    file !== at && Math.floor(file / TWINS) === Math.floor(at / TWINS) ? 1 : 0,
+  );
+
+const QUESTION_VECTORS: Readonly<Record<string, (at: number) => Float32Array>> = {
+  helpful: axisOf,
+  noise: random,
+  harmful: away,
+};
+
+async function filled(folder: string): Promise<SearchStore> {
+  const store = openEmbeddedStore(folder, { index: "a1", vectors: { model: MODEL, dimension: DIMENSION } });
+  await store.put(project, NEVER);
+  const vectors = project.map(({ chunks }, at) => [chunks[0]?.id ?? "", axisOf(at)] as const);
+  await store.embed(new Map(vectors), NEVER);
+  return store;
+}
+
+async function markOf(
+  store: SearchStore,
+  vectorAt: (at: number) => Float32Array,
+  dense: number,
+): Promise<number> {
+  let sum = 0;
+  for (const [at, { question, answers }] of told.entries()) {
+    const found = await store.candidates({ text: question, vector: vectorAt(at) }, 200, NEVER);
+    const hits = rank(found, question, 20, { ...WEIGHTS, dense });
+    const place = hits.findIndex(({ path }) => answers.has(path));
+    sum += place === -1 || place > 9 ? 0 : 1 / (place + 1);
+  }
+  return sum / told.length;
+}
+
+for (const [kind, vectorAt] of Object.entries(QUESTION_VECTORS))
+  test(`vectors that are ${kind}: what is measured decides what they weigh, and words never lose by more than chance`, async () => {
+    await using place = await scratch();
+    await using store = await filled(place.at("index"));
+    let asked = 0;
+    const worth = await measuredWorth(store, told, {
+      model: MODEL,
+      vectorOf: () => Promise.resolve(vectorAt(asked++)),
+      signal: NEVER,
+    });
+    assert.ok(worth !== null && worth.questions === FILES && worth.chunks === FILES);
+    const [words, vectors] = [await markOf(store, vectorAt, 0), await markOf(store, vectorAt, worth.weight)];
+    assert.ok(Math.abs(worth.words - words) < 0.001 && Math.abs(worth.vectors - vectors) < 0.001);
+    assert.ok(vectors > words - 0.03, `${vectors} against ${words}`);
+    if (kind === "helpful") {
+      assert.ok(worth.weight > 0);
+      assert.ok(vectors > words + 0.1, `${vectors} against ${words}`);
+    }
+    if (kind === "harmful") assert.equal(worth.weight, 0, "left out");
+  });
+
+const vectorOf = (): Promise<Float32Array> => Promise.resolve(axisOf(1));
+
+test("too few questions tell nothing, nor does a model that does not answer", async () => {
+  await using place = await scratch();
+  await using store = await filled(place.at("index"));
+  const means = { model: MODEL, signal: NEVER };
+  assert.equal(await measuredWorth(store, told.slice(0, 24), { ...means, vectorOf }), null);
+  assert.notEqual(await measuredWorth(store, told.slice(0, 25), { ...means, vectorOf }), null);
+  assert.equal(await measuredWorth(store, told, { ...means, vectorOf: () => Promise.resolve(null) }), null);
+});
+
+test("what was measured counts for its model, and until the index is of another size", () => {
+  const worth = { model: MODEL, weight: 0, questions: 60, chunks: 100, words: 0.5, vectors: 0.4 };
+  assert.equal(weightIn({ model: MODEL, worth }), 0);
+  assert.equal(weightIn({ model: "fake/other", worth }), WEIGHTS.dense);
+  assert.equal(weightIn({ model: MODEL, worth: null }), WEIGHTS.dense);
+  assert.deepEqual(
+    [
+      isDue(null, MODEL, 100),
+      isDue(worth, "fake/other", 100),
+      isDue(worth, MODEL, 126),
+      isDue(worth, MODEL, 125),
+    ],
+    [true, true, true, false],
+  );
+});
