@@ -1,24 +1,42 @@
 /**
- * `node bench/search/main.ts --repo DIR [--hold N | --queries FILE] [--most N] [--short]`: how well questions find the
+ * `node bench/search/main.ts --repo DIR [--hold N | --queries FILE] [--most N] [--short] [--embed MODEL]`: how well questions find the
  * files that answer them, beside ripgrep by words and BM25 over whole files, in the same run. DIR is a repository with
  * its history. The questions are made of its last N commits, and the index of what was there before them; or they are in
  * a file, one JSON object a line with `base`, `id`, `query`, `short`, `answers` and `also`, and those whose base this
- * repository has are asked. One JSON line for each way; ± is 95 %.
+ * repository has are asked. One JSON line for each way; ± is 95 %. With `--embed`, vectors of that model at OLLAMA_HOST
+ * too, at fixed weights and at the one that the commits before the index decide on; they are kept in `node_modules/.cache`.
  */
 import { readFileSync } from "node:fs";
 import { parseArgs } from "node:util";
+import { ollamaEmbedder } from "../../src/models/embeddings.ts";
+import { ollamaAddress } from "../../src/models/providers/ollama-address.ts";
+import type { EmbeddingModel } from "../../src/search/embed-model.ts";
 import { scratch } from "../../test/fixtures/scratch.ts";
 import { type Asker, others, ours } from "./contestants.ts";
 import { cutAll } from "./corpus.ts";
 import { Repository } from "./git.ts";
 import { type Asked, askedBy, withoutTwins } from "./queries.ts";
+import { embedded } from "./with-vectors.ts";
 import { halfWidth, KINDS, type Marks, marksOf, mean } from "./score.ts";
 
 const MAX_BYTES = 1 << 20;
+const CACHE = "node_modules/.cache/bench-vectors";
 
 interface Held {
   readonly base: string;
   readonly asked: readonly Asked[];
+}
+
+/** So many commits before the base are looked at. */
+const BEFORE = 600;
+
+function before(repository: Repository, base: string): readonly Asked[] {
+  const there = new Set(repository.tree(base).keys());
+  const all = repository
+    .commits(base)
+    .slice(0, BEFORE)
+    .map((commit) => askedBy(commit, there));
+  return withoutTwins(all.filter((one) => one !== null));
 }
 
 function fromHistory(repository: Repository, hold: number, most: number): Held {
@@ -79,6 +97,17 @@ async function measure(repository: Repository, held: Held, short: boolean): Prom
   const seconds = round((performance.now() - start) / 1000);
   say({ base: held.base, files: files.length, chunks, index_s: seconds, queries: held.asked.length });
   for (const asker of [harness, ...others(contents, files)]) say(await asked(asker, held.asked, short));
+  if (values.embed === undefined) return;
+  const model = modelAt(values.embed);
+  const past = before(repository, held.base);
+  await using vectors = await embedded(place.at("vectors"), files, { model, cache: CACHE, past });
+  say({ history: vectors.worth });
+  for (const asker of vectors.askers) say(await asked(asker, held.asked, short));
+}
+
+function modelAt(name: string): EmbeddingModel {
+  const server = ollamaAddress(process.env, null);
+  return { id: `bench/${name}`, name, embedder: ollamaEmbedder(server, name), mask: (text) => text };
 }
 
 const { values } = parseArgs({
@@ -88,6 +117,7 @@ const { values } = parseArgs({
     hold: { type: "string", default: "400" },
     most: { type: "string", default: "100" },
     short: { type: "boolean", default: false },
+    embed: { type: "string" },
   },
 });
 if (values.repo === undefined) throw new Error("--repo DIR: a repository with its history");

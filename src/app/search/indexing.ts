@@ -10,7 +10,7 @@ import type { Skip } from "../../search/index-words.ts";
 import { mending } from "../../search/index/mending.ts";
 import { OpenedIndex } from "../../search/index/open-index.ts";
 import type { Updated } from "../../search/index/update-index.ts";
-import type { Told } from "../../search/worth/history.ts";
+import type { Told } from "../../search/worth/told-commits.ts";
 import { isDue, type VectorWorth } from "../../search/worth/vector-worth.ts";
 import type { Host } from "../host.ts";
 import type { Patience } from "./embedder-access.ts";
@@ -120,7 +120,7 @@ async function brought(
     const updated = await index.update(box, { onProgress: progress.take }, signal);
     if (vectors.kind === "none" || !isDue(index.facts.worth, vectors.model.id, updated.chunks))
       return { ...updated, told: [] };
-    const { historyIn } = await import("../../search/worth/history.ts");
+    const { historyIn } = await import("../../search/worth/told-commits.ts");
     const files = new Set(index.catalog.files().keys());
     const told = await historyIn(box, files, QUESTIONS, signal).catch(() => []);
     signal.throwIfAborted();

@@ -1,7 +1,7 @@
 import { rank } from "../rank/rank-hits.ts";
 import { WEIGHTS } from "../rank/weights.ts";
 import type { SearchStore } from "../search-store.ts";
-import type { Told } from "./history.ts";
+import type { Told } from "./told-commits.ts";
 import type { VectorWorth } from "./vector-worth.ts";
 
 /** Each is tried on the same questions, the milder first: the other one has to find more. */

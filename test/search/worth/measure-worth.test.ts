@@ -4,7 +4,7 @@ import { openEmbeddedStore } from "../../../src/search/embedded/open-embedded.ts
 import { rank } from "../../../src/search/rank/rank-hits.ts";
 import { WEIGHTS } from "../../../src/search/rank/weights.ts";
 import type { SearchStore } from "../../../src/search/search-store.ts";
-import type { Told } from "../../../src/search/worth/history.ts";
+import type { Told } from "../../../src/search/worth/told-commits.ts";
 import { measuredWorth } from "../../../src/search/worth/measure-worth.ts";
 import { isDue, weightIn } from "../../../src/search/worth/vector-worth.ts";
 import { wordFor } from "../../contract/search-store-words.ts";

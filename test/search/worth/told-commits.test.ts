@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { historyIn, toldIn } from "../../../src/search/worth/history.ts";
+import { historyIn, toldIn } from "../../../src/search/worth/told-commits.ts";
 import { hostBox } from "../../fakes/host-box.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 import { NEVER } from "../embedded/words.ts";
