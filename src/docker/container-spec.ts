@@ -29,6 +29,8 @@ export interface BoxPlan {
   readonly network?: { readonly folder: string };
   /** Over the image's own lists of users and groups; files of the host. */
   readonly account?: { readonly passwd: string; readonly group: string };
+  /** Over the engine's own list of hosts, where that would tell of this machine's: a file of the host. */
+  readonly hosts?: string;
   readonly limits: { readonly memory: number; readonly cpus: number | null; readonly pids: number };
   readonly host: HostFacts;
   /** The profile's JSON text. */
@@ -47,6 +49,8 @@ export interface HostFacts {
   readonly runtime: string | null;
   /** Whether the engine's cgroups take a swappiness: version 1 does. */
   readonly swappiness?: boolean;
+  /** Where the engine is Podman; rootless, it is an ordinary user's. */
+  readonly podman?: { readonly rootless: boolean };
 }
 
 /** The exact command line of the container. */
@@ -201,6 +205,7 @@ type Placed = Pick<
   | "pinned"
   | "volumes"
   | "account"
+  | "hosts"
   | "network"
 >;
 
@@ -210,6 +215,7 @@ export function mountsOf(plan: Placed): Mount[] {
   const extra = [
     ...plan.volumes.map(({ volume, target, writable }) => fromVolume(volume, target, writable !== true)),
     ...Object.entries(plan.account ?? {}).map(([name, file]) => bound(file, `/etc/${name}`, true)),
+    ...(plan.hosts === undefined ? [] : [bound(plan.hosts, "/etc/hosts", true)]),
     ...(plan.network === undefined ? [] : [bound(plan.network.folder, NETWORK_FOLDER, true)]),
   ];
   if (plan.over !== undefined) {

@@ -36,8 +36,12 @@ export function engineClient(options: Docker.DockerOptions, patience: Patience):
 const isLong = ({ path, file }: Request): boolean =>
   file !== undefined || /^\/(?:containers\/[^/?]+\/wait|build|images\/(?:create|load)|commit)\b/.test(path);
 
-/** The library puts the body's fields into the address, too: a seccomp profile and all. */
+/**
+ * The library puts the body's fields into the address, too: a seccomp profile and all. What it is to be attached with it
+ * puts into a body, too, which Podman takes for input of the container.
+ */
 function sentOnce(request: Request): Request {
+  if (/^\/containers\/[^/?]+\/attach\?/.test(request.path)) return { ...request, file: Buffer.alloc(0) };
   if (request.options === undefined || !/^\/(?:containers|volumes|networks)\/create\?/.test(request.path))
     return request;
   const { name, platform, abortSignal: _, authconfig: __, ...body } = request.options;

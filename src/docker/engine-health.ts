@@ -2,7 +2,7 @@ import { statfs } from "node:fs/promises";
 import path from "node:path";
 import { formatSize } from "../core/bounds.ts";
 import { ailing, broken, type Health, healthy } from "../core/health.ts";
-import { answered, askVersion, type Engine, NO_PODMAN } from "./engine.ts";
+import { answered, askVersion, type Engine, isPodman, lackOfPodman } from "./engine.ts";
 import { imageExists, wantedImage } from "./images/build-image.ts";
 import { checkImage } from "./images/image-needs.ts";
 
@@ -20,6 +20,7 @@ interface EngineInfo {
   readonly KernelVersion?: string;
   readonly OperatingSystem?: string;
   readonly DockerRootDir?: string;
+  readonly Rootless?: boolean;
 }
 
 interface Components {
@@ -35,7 +36,7 @@ export async function engineHealth(engine: Engine): Promise<readonly Health[]> {
   );
   const runc =
     components?.find(({ Name }) => Name === "runc" || Name === "crun")?.Version ?? "version unknown";
-  return [versionHealth(engine), runtimeHealth(info, runc), ...readInfo(info)];
+  return [versionHealth(engine, info), runtimeHealth(info, runc), ...readInfo(info)];
 }
 
 /** Takes a signal as the version does. */
@@ -49,9 +50,12 @@ function atLeast(version: string, oldest: string): boolean {
   return major > needMajor || (major === needMajor && minor >= needMinor);
 }
 
-function versionHealth({ version, endpoint }: Engine): Health {
+function versionHealth(engine: Engine, info: EngineInfo): Health {
+  const { version, endpoint } = engine;
   const detail = `${version.name} ${version.version}, API ${version.api}, at ${endpoint.host}`;
-  if (version.name === "Podman") return broken("engine", `${detail}: ${NO_PODMAN}`, "start Docker instead");
+  const lack = isPodman(engine) ? lackOfPodman(engine, info) : undefined;
+  if (lack !== undefined)
+    return broken("engine", `${detail}: ${lack}`, "use the Podman of root, or Docker: docs/engines.md");
   if (atLeast(version.api, MIN_API)) return healthy("engine", detail);
   return broken("engine", `${detail}: older than API ${MIN_API}`, "update the engine to 20.10 or later");
 }

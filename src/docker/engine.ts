@@ -142,6 +142,9 @@ interface Info {
   readonly CgroupVersion?: string;
   readonly DockerRootDir?: string;
   readonly Runtimes?: Readonly<Record<string, unknown>>;
+  readonly Rootless?: boolean;
+  readonly MemoryLimit?: boolean;
+  readonly PidsLimit?: boolean;
 }
 
 export interface EngineFacts extends HostFacts {
@@ -152,8 +155,9 @@ export interface EngineFacts extends HostFacts {
 
 /** What the container spec must know of the engine's machine. */
 export async function hostFacts(engine: Engine): Promise<EngineFacts> {
-  if (engine.version.name === "Podman") throw noPodman(engine);
   const info = (await engine.api.info()) as Info;
+  const podman = isPodman(engine) ? { rootless: info.Rootless === true } : undefined;
+  if (podman !== undefined) refusePodman(engine, info);
   return {
     cpus: info.NCPU ?? 1,
     apparmor: (info.SecurityOptions ?? []).some((option) => option.includes("name=apparmor")),
@@ -161,18 +165,44 @@ export async function hostFacts(engine: Engine): Promise<EngineFacts> {
     runtimes: Object.keys(info.Runtimes ?? {}),
     root: info.DockerRootDir ?? "/var/lib/docker",
     swappiness: info.CgroupVersion !== "2",
+    ...(podman === undefined ? {} : { podman }),
   };
 }
 
-export const NO_PODMAN = "Podman makes containers otherwise than planned (docs/engines.md)";
+export const isPodman = ({ version }: Engine): boolean => version.name === "Podman";
 
-/** Before anything is made: each container would be refused for what its engine says of it. */
-const noPodman = ({ version, endpoint }: Engine): HarnessError =>
-  new HarnessError(
+/** Why no box can be held on this Podman, or undefined. */
+export function lackOfPodman(
+  { endpoint }: Engine,
+  {
+    Rootless,
+    CgroupVersion,
+    MemoryLimit,
+    PidsLimit,
+  }: Pick<Info, "Rootless" | "CgroupVersion" | "MemoryLimit" | "PidsLimit">,
+): string | undefined {
+  if (!endpoint.host.startsWith("unix:"))
+    return "what it makes of a box is read from files of its machine, and it may be another one";
+  const lacking = [
+    ...(MemoryLimit === false ? ["memory"] : []),
+    ...(PidsLimit === false ? ["processes"] : []),
+  ];
+  if (Rootless === true && CgroupVersion !== "2")
+    return "rootless, it sets no limits of memory and processes where cgroups are of version 1";
+  return lacking.length === 0 ? undefined : `it sets no limit of ${lacking.join(" and ")} here`;
+}
+
+/** Before anything is made. */
+function refusePodman(engine: Engine, info: Info): void {
+  const lack = lackOfPodman(engine, info);
+  if (lack === undefined) return;
+  const { version, endpoint } = engine;
+  throw new HarnessError(
     EXIT.sandbox,
-    `no box on ${version.name} ${version.version} at ${endpoint.host}: ${NO_PODMAN}`,
-    "start Docker, or name its address: DOCKER_HOST=unix:///path/to/docker.sock",
+    `no box on ${version.name} ${version.version} at ${endpoint.host}: ${lack} (docs/engines.md)`,
+    "use the Podman of root, or Docker: DOCKER_HOST=unix:///path/to.sock",
   );
+}
 
 /** The profile that is sent with every container, from the installed package at `root`. */
 export async function readSeccomp(root: string): Promise<string> {

@@ -1,7 +1,8 @@
 import { PassThrough } from "node:stream";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { type Engine, hostFacts, readSeccomp } from "./engine.ts";
-import { type BoxPlan, containerSpec } from "./container-spec.ts";
+import { createContainer } from "./box/container.ts";
+import type { BoxPlan } from "./container-spec.ts";
 
 /** One command in one container. */
 export interface Once {
@@ -28,7 +29,7 @@ const OUTPUT_LIMIT = 64 * 1024;
 /** Runs one locked container to its end and removes it, whatever happens. For checks, not for tool calls. */
 export async function runOnce(engine: Engine, once: Once, timeoutMs: number): Promise<Outcome> {
   const plan = await planOf(engine, once);
-  const container = await engine.api.createContainer(containerSpec(plan)).catch((thrown: unknown) => {
+  const container = await createContainer(engine, plan).catch((thrown: unknown) => {
     throw new HarnessError(
       EXIT.sandbox,
       `no container of ${plan.image}: ${reasonOf(thrown)}`,

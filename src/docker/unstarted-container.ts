@@ -1,5 +1,6 @@
+import path from "node:path";
 import type { Container, MountSettings } from "dockerode";
-import type { Engine } from "./engine.ts";
+import { type Engine, isPodman } from "./engine.ts";
 
 interface Wanted {
   /** Any that is there; nothing of it is run. */
@@ -38,6 +39,15 @@ export async function unstartedContainer(
   });
   return { container, [Symbol.asyncDispose]: () => container.remove({ force: true }) };
 }
+
+/**
+ * Where an archive is put that becomes a volume mounted at `target`, and what its top is called. To Podman a path leads
+ * into a volume from its own place on only; to others the top has the volume's owner and mode from above it alone.
+ */
+export const topOf = (engine: Engine, target: string): { readonly path: string; readonly name: string } =>
+  isPodman(engine)
+    ? { path: target, name: "." }
+    : { path: path.posix.dirname(target), name: path.posix.basename(target) };
 
 const mountOf = ({ name, target }: NonNullable<Wanted["volume"]>): MountSettings => ({
   Type: "volume",

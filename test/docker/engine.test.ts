@@ -168,16 +168,31 @@ test("a socket that this user may not open is denied", async () => {
   assert.deepEqual(JSON.parse(stdout), { kind: "denied", host: loopback.host, origin, reason });
 });
 
-test("Podman is refused before anything is asked of it, Docker is asked", async () => {
-  const info = { NCPU: 3 };
-  const named = (name: string): Engine =>
-    ({
-      version: { name, version: "5.4.0", api: "1.41", arch: "amd64" },
-      endpoint: { host: "unix:///none", origin: "usual socket" },
-      api: { info: () => Promise.resolve(info) },
-    }) as unknown as Engine;
-  const [exit, message] = await refusalOf(() => hostFacts(named("Podman")));
-  assert.equal(exit, 6);
-  assert.match(message, /^no box on Podman 5\.4\.0 at unix:\/\/\/none: .*docs\/engines\.md/);
-  assert.equal((await hostFacts(named("Docker"))).cpus, 3);
+const INFO = { NCPU: 3, CgroupVersion: "2", MemoryLimit: true, PidsLimit: true };
+
+const named = (name: string, info: object, host = "unix:///none"): Engine =>
+  ({
+    version: { name, version: "5.4.0", api: "1.41", arch: "amd64" },
+    endpoint: { host, origin: "usual socket" },
+    api: { info: () => Promise.resolve(info) },
+  }) as unknown as Engine;
+
+test("Podman holds boxes where it sets limits and its files can be read, rootless or not", async () => {
+  assert.deepEqual((await hostFacts(named("Podman", INFO))).podman, { rootless: false });
+  assert.deepEqual((await hostFacts(named("Podman", { ...INFO, Rootless: true }))).podman, {
+    rootless: true,
+  });
+  assert.equal((await hostFacts(named("Docker", { NCPU: 3 }))).podman, undefined);
 });
+
+for (const [info, host, why] of [
+  [{ ...INFO, Rootless: true, CgroupVersion: "1" }, undefined, /rootless, it sets no limits of memory/],
+  [{ ...INFO, MemoryLimit: false }, undefined, /it sets no limit of memory here/],
+  [INFO, "tcp://there:2375", /read from files of its machine/],
+] as const)
+  test(`Podman is refused before anything is made: ${why.source}`, async () => {
+    const [exit, message] = await refusalOf(() => hostFacts(named("Podman", info, host)));
+    assert.equal(exit, 6);
+    assert.match(message, /^no box on Podman 5\.4\.0 at .*docs\/engines\.md/);
+    assert.match(message, why);
+  });

@@ -7,8 +7,9 @@ import { textOfBytes } from "../../core/bytes.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { type BoxPlan, containerSpec, isWithin, mountsOf } from "../container-spec.ts";
 import { engineFailure, hasStatus, isMissing } from "../engine-failure.ts";
-import type { Engine } from "../engine.ts";
+import { type Engine, isPodman } from "../engine.ts";
 import { mountsOutside, removeUnthawed } from "../life/frozen-container.ts";
+import { createOnPodman, inspectOnPodman, prepareOnPodman } from "../podman/podman-container.ts";
 import { type HostFile, hostFile, MAY_HOLD, replacedAmong } from "../protect/replaced.ts";
 import { type PausedRunner, RunnerClient } from "../runner/runner-client.ts";
 import { decodeFields, KEY_BYTES, REQUEST, textIn } from "../runner/runner-frames.ts";
@@ -28,6 +29,10 @@ interface Extras {
   readonly frozen?: Frozen | undefined;
   /** Receives warnings that need no action. */
   readonly onWarning?: ((text: string) => void) | undefined;
+}
+
+interface WithEngine {
+  readonly engine: Engine;
 }
 
 interface Frozen {
@@ -59,7 +64,7 @@ export async function verifiedContainer(
   extras: Extras = {},
 ): Promise<VerifiedContainer> {
   const made = await create(engine, plan);
-  return verified(made.container, made.plan, extras);
+  return verified(made.container, made.plan, { ...extras, engine });
 }
 
 /**
@@ -72,13 +77,13 @@ export async function thawedContainer(
   plan: BoxPlan,
   extras: Extras & { readonly id: string; readonly frozen: Frozen },
 ): Promise<VerifiedContainer> {
-  return verified(engine.api.getContainer(extras.id), plan, extras);
+  return verified(engine.api.getContainer(extras.id), plan, { ...extras, engine });
 }
 
 async function verified(
   container: Docker.Container,
   plan: BoxPlan,
-  extras: Extras,
+  extras: Extras & WithEngine,
 ): Promise<VerifiedContainer> {
   const stack = new AsyncDisposableStack();
   stack.defer(() => removeContainer(container, extras.onWarning));
@@ -122,11 +127,15 @@ interface Created {
   readonly plan: BoxPlan;
 }
 
+/** As the plan has it, in the words of the engine. */
+export const createContainer = (engine: Engine, plan: BoxPlan): Promise<Docker.Container> =>
+  isPodman(engine) ? createOnPodman(engine, plan) : engine.api.createContainer(containerSpec(plan));
+
 /** Where the engine cannot read the user lists, they are put into an image. */
 async function create(engine: Engine, plan: BoxPlan): Promise<Created> {
   const { account } = plan;
   try {
-    return { container: await engine.api.createContainer(containerSpec(plan)), plan };
+    return { container: await createContainer(engine, plan), plan };
   } catch (thrown) {
     if (account !== undefined && reasonOf(thrown).includes(account.passwd))
       return create(engine, await withoutLists(engine, plan));
@@ -152,8 +161,10 @@ function keptAlive(client: RunnerClient): Disposable {
 async function connect(
   container: Docker.Container,
   plan: BoxPlan,
-  { door: onAsk, frozen }: Extras,
+  { door: onAsk, frozen, engine }: Extras & WithEngine,
 ): Promise<RunnerClient> {
+  // Whoever attaches to one that is not prepared has Podman do it at the same time.
+  if (isPodman(engine) && frozen === undefined) await prepareOnPodman(engine, container).catch(notStarted);
   const held = frozen?.runner;
   const options = { stream: true, stdin: true, stdout: true, stderr: true, hijack: true };
   const attach = (): Promise<Duplex> => container.attach(options) as Promise<unknown> as Promise<Duplex>;
@@ -163,8 +174,8 @@ async function connect(
   thawed.promise.catch(() => undefined);
   const attaching = held === undefined ? attach() : thawed.promise.then(attach);
   try {
-    const inspected = (await container.inspect()) as unknown as Inspected;
-    refuseUnlessPlanned("the engine", differences(plan, inspected));
+    const { inspected, lines } = await inspectedBy(engine, plan, container);
+    refuseUnlessPlanned("the engine", lines);
     if (frozen !== undefined) {
       await refuseReplaced(plan, frozen, { id: container.id, pid: inspected.State?.Pid });
       await container.unpause();
@@ -180,8 +191,22 @@ async function connect(
       (stream) => void stream.destroy(),
       () => undefined,
     );
-    throw thrown instanceof HarnessError ? thrown : engineFailure("starting the box", thrown);
+    return notStarted(thrown);
   }
+}
+
+const notStarted = (thrown: unknown): never => {
+  throw thrown instanceof HarnessError ? thrown : engineFailure("starting the box", thrown);
+};
+
+async function inspectedBy(
+  engine: Engine,
+  plan: BoxPlan,
+  container: Docker.Container,
+): Promise<{ readonly inspected: Inspected; readonly lines: readonly string[] }> {
+  if (isPodman(engine)) return inspectOnPodman(engine, plan, container);
+  const inspected = (await container.inspect()) as unknown as Inspected;
+  return { inspected, lines: differences(plan, inspected) };
 }
 
 async function refuseReplaced(

@@ -131,7 +131,7 @@ const LOADS =
   /^(LD_|NODE_(?!VERSION$)|GIT_|BASH_|DYLD_|GCONV_PATH$|GLIBC_TUNABLES$|ENV$|SHELLOPTS$|IFS$|OPENSSL_|DOCKER_)/;
 
 /** The engine adds the image's variables to ours. Those that cannot affect the runner are allowed. */
-function environmentLines(wanted: unknown, found: unknown): readonly string[] {
+export function environmentLines(wanted: unknown, found: unknown): readonly string[] {
   const ours = new Map(entries(wanted));
   const theirs = entries(found);
   const missing = [...ours].filter(
@@ -148,7 +148,7 @@ function environmentLines(wanted: unknown, found: unknown): readonly string[] {
 }
 
 /** Containers are looked up by these labels. The image may add labels of its own. */
-const labelLines = (wanted: Fields, found: Fields): readonly string[] =>
+export const labelLines = (wanted: Fields, found: Fields): readonly string[] =>
   Object.keys(wanted)
     .filter((name) => wanted[name] !== found[name])
     .map((name) => `Config.Labels.${name} is ${shown(found[name])}, planned ${shown(wanted[name])}`);
@@ -157,7 +157,7 @@ const mountLine = (type: unknown, from: unknown, to: unknown, writable: boolean)
   `${String(type)} ${shown(from)} at ${shown(to)}, ${writable ? "writable" : "read-only"}`;
 
 /** The mounts as the engine reports them, including volumes that an image declares. */
-function mountLines(plan: BoxPlan, found: unknown): readonly string[] {
+export function mountLines(plan: BoxPlan, found: unknown): readonly string[] {
   const wanted = mountsOf(plan).map((one) =>
     mountLine(one.Type, one.Source, one.Target, one.ReadOnly !== true),
   );

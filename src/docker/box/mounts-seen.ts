@@ -9,7 +9,8 @@ import {
 
 /** Compares the mounts in the box with the planned ones and those that every engine adds; any other is a deviation. */
 export function mountLines(plan: BoxPlan, mountinfo: string): readonly string[] {
-  const { points, strange } = readMountinfo(mountinfo);
+  const { points: all, strange } = readMountinfo(mountinfo);
+  const points = plan.host.podman === undefined ? all : withoutMasks(all);
   const expected = expectations(plan);
   const twice = points.filter(({ path }, index) => points.findIndex((one) => one.path === path) !== index);
   const absent = [...expected.keys()].filter((path) => !points.some((point) => point.path === path));
@@ -111,13 +112,19 @@ function cgroups(point: MountPoint): string | undefined {
 }
 
 /** A masked path is an empty read-only folder or the null device. */
-function isMask({ path, type, root, options }: MountPoint): boolean {
-  if (!MASKED_PATHS.includes(path)) return false;
-  return (
-    (type === "tmpfs" && root === "/" && options.has("ro")) ||
-    (root === "/null" && /^(dev)?tmpfs$/.test(type))
+const isMask = (point: MountPoint): boolean => MASKED_PATHS.includes(point.path) && isCover(point);
+
+const isCover = ({ type, root, options }: MountPoint): boolean =>
+  (type === "tmpfs" && root === "/" && options.has("ro")) || (root === "/null" && /^(dev)?tmpfs$/.test(type));
+
+/** Podman masks what it always does and then what it is told to, be it the same; a path that is masked twice is masked. */
+const withoutMasks = (points: readonly MountPoint[]): readonly MountPoint[] =>
+  points.filter(
+    (point, index) =>
+      !(isWithin(point.path, "/proc") || isWithin(point.path, "/sys")) ||
+      !isCover(point) ||
+      (MASKED_PATHS.includes(point.path) && points.findIndex(({ path }) => path === point.path) === index),
   );
-}
 
 /** One line of /proc/self/mountinfo. */
 export interface MountPoint {

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { lstat, mkdir, open, realpath, rm } from "node:fs/promises";
+import { lstat, mkdir, open, readFile, realpath, rm } from "node:fs/promises";
 import path from "node:path";
 import type { Mode } from "../../core/decision.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
@@ -107,7 +107,8 @@ export async function prepare(maker: BoxMaker, request: BoxRequest, signal?: Abo
   const parks = parking(request, stateDir);
   const network = isGranted(request) ? { folder: networkFolder(mounts, session) } : undefined;
   if (network !== undefined) refuseRemote(engine);
-  const cover = protection.covered.length === 0 ? null : await emptyFile(mounts);
+  const cover = protection.covered.length === 0 ? null : await keptFile(mounts, "empty", "");
+  const hosts = host.podman === undefined ? undefined : await keptFile(mounts, "hosts", HOSTS);
   const named = await account;
   const given = {
     workspace,
@@ -124,6 +125,7 @@ export async function prepare(maker: BoxMaker, request: BoxRequest, signal?: Abo
     volume,
     parks,
     network,
+    hosts,
   };
   const plan = planOf(request, given);
   const { labels } = plan;
@@ -193,22 +195,30 @@ async function protectionWithin(
     : findReached(workspace.path, signal);
 }
 
-/** Nothing writes it: whatever it was made to be, it is empty and read-only when a box is planned. */
-async function emptyFile(folder: string): Promise<string> {
+/** All that a box needs of them, in place of a list that names those of the engine's machine. */
+const HOSTS = "127.0.0.1 localhost\n::1 localhost\n127.0.0.1 sandbox\n";
+
+/** Nothing writes it: whatever it was made to be, it says this and is read-only when a box is planned. */
+async function keptFile(folder: string, name: string, text: string): Promise<string> {
   try {
     await mkdir(folder, { recursive: true, mode: 0o700 });
-    const file = path.join(await realpath(folder), "empty");
-    const stats = await lstat(file).catch(() => undefined);
-    if (stats?.isFile() === true && stats.size === 0 && stats.nlink === 1 && (stats.mode & 0o777) === 0o444)
-      return file;
+    const file = path.join(await realpath(folder), name);
+    if (await isKept(file, text)) return file;
     await rm(file, { recursive: true, force: true });
     await using made = await open(file, "wx", 0o444);
+    await made.writeFile(text);
     await made.chmod(0o444);
     return file;
   } catch (thrown) {
-    const message = `no empty file can be kept in ${folder} to cover sockets with: ${reasonOf(thrown)}`;
-    throw new HarnessError(EXIT.sandbox, message, "make that folder writable, or remove the sockets", thrown);
+    const message = `a file to be mounted into boxes (${name}) cannot be kept in ${folder}: ${reasonOf(thrown)}`;
+    throw new HarnessError(EXIT.sandbox, message, "make that folder writable", thrown);
   }
+}
+
+async function isKept(file: string, text: string): Promise<boolean> {
+  const stats = await lstat(file).catch(() => undefined);
+  if (stats?.isFile() !== true || stats.nlink !== 1 || (stats.mode & 0o777) !== 0o444) return false;
+  return stats.size === Buffer.byteLength(text) && (text === "" || (await readFile(file, "utf8")) === text);
 }
 
 interface Given {
@@ -227,6 +237,7 @@ interface Given {
   readonly volume: string;
   readonly parks: BoxIdentity["parks"];
   readonly network: BoxPlan["network"];
+  readonly hosts: string | undefined;
 }
 
 const planOf = (request: BoxRequest, given: Given): BoxPlan => ({
@@ -245,6 +256,7 @@ const planOf = (request: BoxRequest, given: Given): BoxPlan => ({
   volumes: given.volumes,
   ...(given.account === undefined ? {} : { account: given.account }),
   ...(given.network === undefined ? {} : { network: given.network }),
+  ...(given.hosts === undefined ? {} : { hosts: given.hosts }),
   limits: request.limits,
   host: { ...given.host, runtime: request.runtime },
   seccomp: given.seccomp,

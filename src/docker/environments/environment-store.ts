@@ -2,7 +2,7 @@ import { Readable } from "node:stream";
 import { isMissing } from "../engine-failure.ts";
 import type { Engine } from "../engine.ts";
 import { isImageThere } from "../images/image-progress.ts";
-import { unstartedContainer } from "../unstarted-container.ts";
+import { topOf, unstartedContainer } from "../unstarted-container.ts";
 import { ENVIRONMENT_LABEL, ENVIRONMENT_REPOSITORY } from "./system-layer.ts";
 
 /** What the engine keeps of environments: volumes by the environment's id, system layers by their key. */
@@ -34,7 +34,7 @@ export interface NewVolume {
   readonly owner: { readonly uid: number; readonly gid: number };
 }
 
-const [ABOVE, TOP] = ["/harness-environment", "tree"];
+const TREE = "/harness-environment/tree";
 
 /** An empty one that belongs to the user whose commands fill it. */
 export async function makeVolume(
@@ -43,10 +43,11 @@ export async function makeVolume(
 ): Promise<void> {
   const labels = { [ENVIRONMENT_LABEL]: id, [STATE_LABEL]: stateDir, [LAYER_LABEL]: layer ?? "" };
   await engine.api.createVolume({ Name: name, Driver: "local", Labels: labels });
-  const volume = { name, target: `${ABOVE}/${TOP}` };
+  const volume = { name, target: TREE };
+  const top = topOf(engine, TREE);
   await using filler = await unstartedContainer(engine, { image, labels, volume });
-  await filler.container.putArchive(Readable.from([folderArchive(TOP, owner)], { objectMode: false }), {
-    path: ABOVE,
+  await filler.container.putArchive(Readable.from([folderArchive(top.name, owner)], { objectMode: false }), {
+    path: top.path,
   });
 }
 

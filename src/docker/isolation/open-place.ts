@@ -3,7 +3,7 @@ import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { BOX_LABEL, keptLabels } from "../box-labels.ts";
 import { engineFailure } from "../engine-failure.ts";
 import type { Engine } from "../engine.ts";
-import { unstartedContainer } from "../unstarted-container.ts";
+import { topOf, unstartedContainer } from "../unstarted-container.ts";
 import { noteBytes } from "./layer-quota.ts";
 import { noteVolume } from "./layer-record.ts";
 import { changesIn } from "../runner/runner-files.ts";
@@ -28,7 +28,7 @@ export function unseen(isolation: Isolation, workspace: string, thrown: unknown)
 }
 
 /** In the container that fills the volume and never starts: the engine leaves the archive's own top folder as it is. */
-const [ABOVE, NAME] = ["/harness-copy", "tree"];
+const TREE = "/harness-copy/tree";
 
 /** The workspace as a volume of the engine's, wherever that is, filled by a tar stream. */
 async function makeCopy(request: VolumeRequest): Promise<Place> {
@@ -89,16 +89,12 @@ async function fill(request: VolumeRequest): Promise<void> {
   const { engine, workspace, volume, labels, image, layer, onWarning } = request;
   const skipped: Skipped[] = [];
   const size = { bytes: 0 };
+  const top = topOf(engine, TREE);
   const archive = counted(
-    archiveOf(workspace.path, NAME, (one) => skipped.push(one)),
+    archiveOf(workspace.path, top.name, (one) => skipped.push(one)),
     size,
   );
-  await upload(
-    engine,
-    { image, labels, volume: { name: volume, target: `${ABOVE}/${NAME}` } },
-    archive,
-    size,
-  );
+  await upload(engine, { image, labels, volume: { name: volume, target: TREE } }, archive, size);
   if (layer !== null) await noteBytes(layer.folder, size.bytes);
   for (const text of told(skipped)) onWarning(text);
 }
@@ -113,7 +109,7 @@ async function upload(
   using stalled = whenStalled(size);
   const { signal: abortSignal } = stalled;
   const body = Readable.from(archive, { objectMode: false });
-  await filler.container.putArchive(body, { path: ABOVE, abortSignal });
+  await filler.container.putArchive(body, { path: topOf(engine, TREE).path, abortSignal });
 }
 
 const STALLED_MS = 60_000;

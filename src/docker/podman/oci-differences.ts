@@ -1,0 +1,237 @@
+import { isDeepStrictEqual } from "node:util";
+import {
+  type BoxPlan,
+  commandOf,
+  containerSpec,
+  mountsOf,
+  PACKAGE_CAPABILITIES,
+  ULIMITS,
+} from "../container-spec.ts";
+import { quotaOf } from "./podman-spec.ts";
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/**
+ * What the engine hands to its runtime (the bundle's config.json, by the OCI's form), against the plan: one line for each
+ * deviation. What the plan does not name must be empty, and what is not known here is a deviation.
+ */
+export function ociDifferences(plan: BoxPlan, config: unknown): readonly string[] {
+  const { process, root, linux, mounts, ...others } = fields(config);
+  return [
+    ...unknownLines("", others, ["ociVersion", "hostname", "annotations"]),
+    ...processLines(plan, fields(process)),
+    ...same(
+      "root.readonly",
+      fields(root)["readonly"] === true,
+      containerSpec(plan).HostConfig.ReadonlyRootfs,
+    ),
+    ...linuxLines(plan, fields(linux)),
+    ...mountLines(plan, list(mounts).map(fields)),
+  ];
+}
+
+const fields = (value: unknown): Fields =>
+  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : {};
+
+const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
+
+const shown = (value: unknown): string => {
+  const text = JSON.stringify(value) ?? "nothing";
+  return text.length > 200 ? `${text.slice(0, 200)}… (${text.length} characters)` : text;
+};
+
+const same = (name: string, found: unknown, planned: unknown): readonly string[] =>
+  isDeepStrictEqual(found, planned) ? [] : [`${name} is ${shown(found)}, planned ${shown(planned)}`];
+
+function isEmpty(value: unknown): boolean {
+  if (value === undefined || value === null || value === false || value === "" || value === 0) return true;
+  return typeof value === "object" && Object.keys(value).length === 0;
+}
+
+const unknownLines = (where: string, found: Fields, known: readonly string[]): readonly string[] =>
+  Object.entries(found)
+    .filter(([name, value]) => !known.includes(name) && !isEmpty(value))
+    .map(([name, value]) => `${where}${name} is ${shown(value)}, planned nothing`);
+
+const PROCESS = "user args env cwd capabilities rlimits noNewPrivileges oomScoreAdj".split(" ");
+/** Walls that a machine may have more of: what they are called is the engine's. */
+const LABELS = ["selinuxLabel", "apparmorProfile"];
+
+function processLines(plan: BoxPlan, found: Fields): readonly string[] {
+  const { uid, gid, additionalGids } = fields(found["user"]);
+  const profile = found["apparmorProfile"];
+  const unconfined = profile === undefined || profile === "" || profile === "unconfined";
+  return [
+    ...unknownLines("process.", found, [...PROCESS, ...LABELS]),
+    ...same("process.args", found["args"], commandOf(plan)),
+    ...same("process.cwd", found["cwd"], "/"),
+    ...same("process.user", { uid, gid }, plan.user),
+    ...same(
+      "process.user.additionalGids",
+      list(additionalGids).filter((one) => one !== plan.user.gid),
+      [],
+    ),
+    ...same("process.noNewPrivileges", found["noNewPrivileges"], true),
+    ...same("process.oomScoreAdj", found["oomScoreAdj"], containerSpec(plan).HostConfig.OomScoreAdj),
+    ...capabilityLines(plan, fields(found["capabilities"])),
+    ...rlimitLines(list(found["rlimits"]).map(fields)),
+    ...(plan.host.apparmor && unconfined ? ["process.apparmorProfile is nothing, planned one"] : []),
+  ];
+}
+
+function capabilityLines({ makesImage }: BoxPlan, found: Fields): readonly string[] {
+  const allowed = makesImage === true ? Object.keys(PACKAGE_CAPABILITIES).map((name) => `CAP_${name}`) : [];
+  return Object.entries(found).flatMap(([set, names]) =>
+    list(names)
+      .filter((name) => !allowed.includes(String(name)))
+      .map((name) => `process.capabilities.${set} has ${String(name)}`),
+  );
+}
+
+/** The engine bounds the number of a user's processes on its own. */
+function rlimitLines(found: readonly Fields[]): readonly string[] {
+  const there = new Map(found.map(({ type, soft, hard }) => [String(type), { soft, hard }]));
+  const wanted = Object.entries(ULIMITS).map(
+    ([name, most]) => [`RLIMIT_${name.toUpperCase()}`, most] as const,
+  );
+  const known = new Set(["RLIMIT_NPROC", ...wanted.map(([name]) => name)]);
+  return [
+    ...wanted.flatMap(([name, most]) =>
+      same(`process.rlimits.${name}`, there.get(name), { soft: most, hard: most }),
+    ),
+    ...[...there.keys()].filter((name) => !known.has(name)).map((name) => `process.rlimits has ${name}`),
+  ];
+}
+
+const LINUX =
+  "sysctl resources namespaces seccomp maskedPaths readonlyPaths cgroupsPath uidMappings gidMappings mountLabel".split(
+    " ",
+  );
+const NAMESPACES = ["cgroup", "ipc", "mount", "network", "pid", "uts"];
+
+function linuxLines(plan: BoxPlan, found: Fields): readonly string[] {
+  const { MaskedPaths = [], ReadonlyPaths = [], Sysctls = {} } = containerSpec(plan).HostConfig;
+  const masked = list(found["maskedPaths"]);
+  const covered = new Set([...masked, ...list(found["readonlyPaths"])]);
+  const rootless = plan.host.podman?.rootless === true;
+  const namespaces = list(found["namespaces"]).map(fields);
+  return [
+    ...unknownLines("linux.", found, LINUX),
+    ...same(
+      "linux.namespaces",
+      namespaces.map(({ type }) => String(type)).toSorted(),
+      (rootless ? [...NAMESPACES, "user"] : NAMESPACES).toSorted(),
+    ),
+    ...namespaces
+      .filter(({ path }) => !isEmpty(path))
+      .map(({ type, path }) => `linux.namespaces: ${String(type)} is another's: ${shown(path)}`),
+    ...(rootless ? [] : unknownLines("linux.", { uid: found["uidMappings"], gid: found["gidMappings"] }, [])),
+    ...MaskedPaths.filter((path) => !masked.includes(path)).map((path) => `${path} is not masked`),
+    ...ReadonlyPaths.filter((path) => !covered.has(path)).map((path) => `${path} is not read-only`),
+    ...sysctlLines(Sysctls, fields(found["sysctl"])),
+    ...resourceLines(plan, fields(found["resources"])),
+    ...seccompLines(plan.seccomp, fields(found["seccomp"])),
+  ];
+}
+
+/** Of the box's own network, where nothing is: who may open a socket for echo requests. */
+const OWN_SYSCTL = "net.ipv4.ping_group_range";
+
+const sysctlLines = (planned: Fields, found: Fields): readonly string[] => [
+  ...Object.entries(planned).flatMap(([name, value]) => same(`linux.sysctl.${name}`, found[name], value)),
+  ...unknownLines("linux.sysctl.", found, [...Object.keys(planned), OWN_SYSCTL]),
+];
+
+function resourceLines(plan: BoxPlan, found: Fields): readonly string[] {
+  const { HostConfig: host } = containerSpec(plan);
+  const { limit, swap, swappiness, ...memory } = fields(found["memory"]);
+  const { shares, quota, period, ...cpu } = fields(found["cpu"]);
+  const at = "linux.resources.";
+  return [
+    ...unknownLines(at, found, ["devices", "memory", "cpu", "pids"]),
+    ...unknownLines(`${at}memory.`, memory, ["disableOOMKiller"]),
+    ...unknownLines(`${at}cpu.`, cpu, []),
+    ...(isEmpty(memory["disableOOMKiller"]) ? [] : [`${at}memory.disableOOMKiller is set`]),
+    ...same(`${at}memory.limit`, limit, host.Memory),
+    ...same(`${at}memory.swap`, swap, host.MemorySwap),
+    ...same(`${at}memory.swappiness`, swappiness, host.MemorySwappiness),
+    ...same(`${at}pids`, fields(found["pids"])["limit"], host.PidsLimit),
+    ...same(`${at}cpu.shares`, shares, host.CpuShares),
+    ...same(`${at}cpu.quota`, { quota, period }, { quota: quotaOf(host.NanoCpus ?? 0), period: 100_000 }),
+    ...list(found["devices"])
+      .filter((rule) => fields(rule)["allow"] !== false)
+      .map((rule) => `${at}devices: ${shown(rule)}`),
+  ];
+}
+
+interface Rule {
+  readonly names?: readonly string[];
+  readonly action?: string;
+  readonly errnoRet?: number;
+  readonly args?: readonly Fields[];
+}
+
+/** A rule without what has no meaning: its comment, and numbers that are zero where none is said. */
+const ruled = ({ names = [], action = "", errnoRet, args }: Rule): string =>
+  JSON.stringify([
+    names.toSorted(),
+    action,
+    errnoRet ?? null,
+    (args ?? []).map(({ index, value, valueTwo, op }) => [index, value ?? 0, valueTwo ?? 0, op]),
+  ]);
+
+interface ArchMap {
+  readonly architecture: string;
+  readonly subArchitectures?: readonly string[];
+}
+
+function seccompLines(profile: string, found: Fields): readonly string[] {
+  const planned = JSON.parse(profile) as Fields;
+  const { archMap, syscalls, defaultAction, ...others } = planned;
+  const { architectures, syscalls: kept, ...rest } = found;
+  const [wanted, there] = [syscalls, kept].map((rules) => list(rules).map((one) => ruled(one as Rule)));
+  const known = list(archMap).map((one) => one as ArchMap);
+  const archs = list(architectures).map(String);
+  const complete = known.some(({ architecture, subArchitectures = [] }) =>
+    isDeepStrictEqual(archs.toSorted(), [architecture, ...subArchitectures].toSorted()),
+  );
+  return [
+    ...same("linux.seccomp", rest, { ...others, defaultAction }),
+    ...(isDeepStrictEqual(wanted?.toSorted(), there?.toSorted())
+      ? []
+      : ["linux.seccomp.syscalls are others than planned"]),
+    ...(complete ? [] : [`linux.seccomp.architectures are ${shown(archs)}`]),
+  ];
+}
+
+/** What is mounted in each container: kernel file systems, shared memory, and two files of its own. */
+const ENGINE_MOUNTS =
+  "/proc /sys /dev /dev/pts /dev/mqueue /dev/shm /sys/fs/cgroup /etc/hostname /etc/resolv.conf".split(" ");
+
+function mountLines(plan: BoxPlan, found: readonly Fields[]): readonly string[] {
+  const scratch = Object.keys(containerSpec(plan).HostConfig.Tmpfs ?? {});
+  const planned = new Map(mountsOf(plan).map((one) => [one.Target, one]));
+  return [
+    ...[...scratch, ...planned.keys()]
+      .filter((path) => !found.some(({ destination }) => destination === path))
+      .map((path) => `not mounted: ${path}`),
+    ...found.flatMap((mount) => {
+      const { destination, source, type, options } = mount;
+      const words = list(options).map(String);
+      const at = String(destination);
+      const wanted = planned.get(at);
+      if (wanted === undefined)
+        return [...scratch, ...ENGINE_MOUNTS].includes(at) ? [] : [`mounted unasked: ${shown(mount)}`];
+      return [
+        ...(wanted.Type === "bind" ? same(`${at}: source`, source, wanted.Source) : []),
+        ...same(`${at}: type`, type, "bind"),
+        ...same(`${at}: read-only`, words.includes("ro"), wanted.ReadOnly === true),
+        ...words
+          // Below a volume, which is the engine's own, nothing else is mounted.
+          .filter((word) => word !== "rbind" || wanted.Type === "bind")
+          .filter((word) => /^(?:rbind|r?shared|r?slave|copy|U|O|idmap.*)$/.test(word))
+          .map((word) => `${at}: ${word}`),
+      ];
+    }),
+  ];
+}

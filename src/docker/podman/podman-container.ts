@@ -1,0 +1,160 @@
+import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import type Docker from "dockerode";
+import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import { environmentLines, type Inspected, labelLines, mountLines } from "../box/inspected.ts";
+import { type BoxPlan, containerSpec } from "../container-spec.ts";
+import type { Engine } from "../engine.ts";
+import { cgroupDifferences } from "./cgroup-differences.ts";
+import { ociDifferences } from "./oci-differences.ts";
+import { MOST_PROCESSES, podmanSpec } from "./podman-spec.ts";
+
+/**
+ * Containers by Podman's own interface. Its report of a container leaves out and renames much of what was asked; so what is
+ * compared is the configuration that it hands to its runtime, and the cgroup that came of it. Both are there once the
+ * container is prepared, before anything of it runs.
+ */
+export async function createOnPodman(engine: Engine, plan: BoxPlan): Promise<Docker.Container> {
+  refuseOpen(plan);
+  const folder = await mkdtemp(path.join(tmpdir(), "harness-podman-"));
+  try {
+    const seccompFile = path.join(folder, "seccomp.json");
+    await writeFile(seccompFile, plan.seccomp, { mode: 0o600 });
+    const spec = podmanSpec(plan, { seccompFile, nproc: await mostProcesses() });
+    const answer = await ask(engine, { path: "/containers/create", body: spec });
+    return engine.api.getContainer((answer as { readonly Id: string }).Id);
+  } finally {
+    await rm(folder, { recursive: true, force: true });
+  }
+}
+
+/** Its namespaces and mounts are made, and its first process waits to become what it is to run. */
+export const prepareOnPodman = (engine: Engine, { id }: Docker.Container): Promise<unknown> =>
+  ask(engine, { path: `/containers/${id}/init`, body: {} });
+
+interface Own {
+  readonly OCIConfigPath?: unknown;
+  readonly OCIRuntime?: unknown;
+}
+
+/** What the engine made of the plan; with what it says of the container in the words of Docker's interface. */
+export async function inspectOnPodman(
+  engine: Engine,
+  plan: BoxPlan,
+  container: Docker.Container,
+): Promise<{ readonly inspected: Inspected; readonly lines: readonly string[] }> {
+  const [inspected, own] = await Promise.all([
+    container.inspect() as Promise<unknown> as Promise<Inspected>,
+    ask(engine, { path: `/containers/${container.id}/json` }) as Promise<Own>,
+  ]);
+  const config = await configAt(own.OCIConfigPath);
+  const lines = [
+    ...ociDifferences(plan, config),
+    ...wordLines(plan, inspected, own),
+    ...environmentOf(plan, config),
+    ...(await cgroupDifferences(plan, inspected.State?.Pid)),
+  ];
+  return { inspected, lines };
+}
+
+type Fields = Readonly<Record<string, unknown>>;
+const fields = (value: unknown): Fields =>
+  typeof value === "object" && value !== null ? (value as Fields) : {};
+
+async function configAt(file: unknown): Promise<unknown> {
+  try {
+    return JSON.parse(await readFile(String(file), "utf8")) as unknown;
+  } catch (thrown) {
+    const message = `Podman's word for the box is in ${String(file)}, which cannot be read here: ${reasonOf(thrown)}`;
+    throw new HarnessError(
+      EXIT.sandbox,
+      message,
+      "use the Podman of this machine and of this user: systemctl --user start podman.socket",
+      thrown,
+    );
+  }
+}
+
+const KNOWN_RUNTIMES = ["runc", "crun", "runsc"];
+
+/** What stands in the engine's report alone. */
+function wordLines(
+  plan: BoxPlan,
+  { Image, Config, HostConfig, Mounts, ExecIDs }: Inspected,
+  own: Own,
+): string[] {
+  const [config, host] = [fields(Config), fields(HostConfig)];
+  const planned = containerSpec(plan);
+  const runtime = path.basename(String(own.OCIRuntime));
+  const known = plan.host.runtime === null ? KNOWN_RUNTIMES : [path.basename(plan.host.runtime)];
+  const words: readonly (readonly [string, unknown, unknown])[] = [
+    ["Privileged", host["Privileged"], false],
+    ["AutoRemove", host["AutoRemove"], planned.HostConfig.AutoRemove],
+    ["LogConfig.Type", fields(host["LogConfig"])["Type"], "none"],
+    ["RestartPolicy.Name", fields(host["RestartPolicy"])["Name"], "no"],
+    ["Tty", config["Tty"], false],
+    ["OpenStdin", config["OpenStdin"], planned.OpenStdin],
+    ["Healthcheck", JSON.stringify(fields(config["Healthcheck"])["Test"]), '["NONE"]'],
+    ...(plan.image.startsWith("sha256:") ? [["Image", Image, plan.image] as const] : []),
+  ];
+  return [
+    ...words
+      .filter(([, found, wanted]) => found !== wanted)
+      .map(([name, found, wanted]) => `${name} is ${String(found)}, planned ${String(wanted)}`),
+    ...(known.includes(runtime) ? [] : [`the runtime is ${runtime}, planned ${known.join(", ")}`]),
+    ...labelLines(fields(planned.Labels), fields(config["Labels"])),
+    ...mountLines(plan, Mounts),
+    ...(Array.isArray(ExecIDs) && ExecIDs.length > 0 ? ["something else was started in it"] : []),
+  ];
+}
+
+/** By the engine's default, the host's proxy is told to containers, with its password. */
+function environmentOf(plan: BoxPlan, config: unknown): readonly string[] {
+  const env = fields(fields(config)["process"])["env"];
+  const names = (Array.isArray(env) ? env : []).map((line) => String(line).split("=", 1)[0] ?? "");
+  return [
+    ...environmentLines(containerSpec(plan).Env, env),
+    ...names.filter((name) => /_proxy$/i.test(name)).map((name) => `the engine sets ${name}`),
+  ];
+}
+
+function refuseOpen({ mode }: BoxPlan): void {
+  if (mode !== "danger-full-access") return;
+  const message = "no box with full access on Podman: its network was never tried there";
+  throw new HarnessError(EXIT.sandbox, message, "leave out --mode danger-full-access, or use Docker");
+}
+
+/** This process's own bound, as an engine of this machine has the same or a higher one. */
+async function mostProcesses(): Promise<number> {
+  const text = await readFile("/proc/self/limits", "utf8").catch(() => "");
+  const own = Number(/^Max processes\s+\S+\s+(\d+)/m.exec(text)?.[1] ?? MOST_PROCESSES);
+  return Math.min(own, MOST_PROCESSES);
+}
+
+interface Asked {
+  readonly path: string;
+  /** Sent up, where there is one. */
+  readonly body?: Fields;
+}
+
+interface Modem {
+  readonly dial: (options: object, done: (failure: Error | null, answer: unknown) => void) => void;
+}
+
+/** The oldest version of the interface that has all of this; later ones answer to it. */
+const OWN_API = "/v4.0.0/libpod";
+
+const ask = ({ api }: Engine, { path: at, body }: Asked): Promise<unknown> =>
+  new Promise((resolve, reject) => {
+    const request = {
+      path: `${OWN_API}${at}`,
+      method: body === undefined ? "GET" : "POST",
+      ...(body === undefined ? {} : { options: { _body: body } }),
+      statusCodes: { 200: true, 201: true, 204: true, 304: true, 404: "not there", 500: "server error" },
+    };
+    (api.modem as unknown as Modem).dial(request, (failure, answer) => {
+      if (failure === null) resolve(answer);
+      else reject(failure);
+    });
+  });

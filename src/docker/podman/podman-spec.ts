@@ -1,0 +1,132 @@
+import { containerSpec, type BoxPlan } from "../container-spec.ts";
+
+type Fields = Readonly<Record<string, unknown>>;
+
+/** What is asked of this machine rather than of the plan. */
+export interface PodmanWords {
+  /** A file that the engine reads the profile from, as it takes no text. */
+  readonly seccompFile: string;
+  /** Processes of one user on the whole host: the engine sets this bound itself, to a number it may not be allowed to. */
+  readonly nproc: number;
+}
+
+/** More than any box has, and no more than any service of the engine may set. */
+export const MOST_PROCESSES = 32_768;
+
+/**
+ * The plan in the words of Podman's own interface. The one that it has in common with Docker takes no profile as text,
+ * loses read-only and masked paths, and adds what nobody asked for.
+ */
+export function podmanSpec(plan: BoxPlan, { seccompFile, nproc }: PodmanWords): Fields {
+  const { HostConfig: host, ...config } = containerSpec(plan);
+  return {
+    image: plan.image.replace(/^sha256:/, ""),
+    entrypoint: config.Entrypoint,
+    command: [],
+    user: config.User,
+    work_dir: config.WorkingDir,
+    hostname: config.Hostname,
+    env: Object.fromEntries((config.Env ?? []).map(pair)),
+    labels: config.Labels,
+    stdin: config.OpenStdin,
+    terminal: false,
+    remove: host.AutoRemove,
+    restart_policy: "no",
+    stop_timeout: config.StopTimeout,
+    healthconfig: config.Healthcheck,
+    log_configuration: { driver: "none" },
+    // What the engine would bring of the host, or of its own.
+    env_host: false,
+    httpproxy: false,
+    systemd: "false",
+    manage_password: false,
+    image_volume_mode: "ignore",
+    // Its own list of hosts has all of this machine's.
+    use_image_hosts: true,
+    ...namespaces(plan),
+    privileged: false,
+    cap_drop: host.CapDrop,
+    cap_add: host.CapAdd ?? [],
+    no_new_privileges: true,
+    seccomp_profile_path: seccompFile,
+    mask: host.MaskedPaths,
+    read_only_filesystem: host.ReadonlyRootfs,
+    mounts: [...Object.entries(host.Tmpfs ?? {}).map(scratch), ...binds(host.Mounts ?? [])],
+    volumes: (host.Mounts ?? []).filter(({ Type }) => Type === "volume").map(volume),
+    shm_size: host.ShmSize,
+    sysctl: host.Sysctls,
+    r_limits: [
+      ...(host.Ulimits ?? []).map(({ Name, Soft, Hard }) => ({ type: Name, soft: Soft, hard: Hard })),
+      { type: "nproc", soft: nproc, hard: nproc },
+    ],
+    oom_score_adj: host.OomScoreAdj,
+    resource_limits: resources(host),
+    ...(plan.host.runtime === null ? {} : { oci_runtime: plan.host.runtime }),
+  };
+}
+
+const pair = (line: string): readonly [string, string] => {
+  const at = line.indexOf("=");
+  return [line.slice(0, at), line.slice(at + 1)];
+};
+
+const OWN = { nsmode: "private" };
+
+/** Rootless, the caller's uid is the same inside, as files of the workspace are the caller's. */
+const namespaces = ({ host }: BoxPlan): Fields => ({
+  netns: { nsmode: "none" },
+  ipcns: OWN,
+  pidns: OWN,
+  utsns: OWN,
+  cgroupns: OWN,
+  ...(host.podman?.rootless === true ? { userns: { nsmode: "keep-id" } } : {}),
+});
+
+type HostConfig = ReturnType<typeof containerSpec>["HostConfig"];
+type Mount = NonNullable<HostConfig["Mounts"]>[number];
+
+/**
+ * Number of files and owner are no words of the engine's: behind the size they go to the kernel as they are, and the box
+ * reports whether they hold.
+ */
+function scratch([destination, text]: [string, string]): Fields {
+  const words = text.split(",");
+  const sized = words.filter((word) => /^(?:size|nr_inodes|uid|gid)=/.test(word));
+  const others = words.filter((word) => !sized.includes(word));
+  return {
+    destination,
+    type: "tmpfs",
+    source: "tmpfs",
+    options: [...others, "notmpcopyup", sized.join(",")],
+  };
+}
+
+const binds = (mounts: readonly Mount[]): readonly Fields[] =>
+  mounts
+    .filter(({ Type }) => Type === "bind")
+    .map(({ Source, Target, ReadOnly }) => ({
+      destination: Target,
+      source: Source,
+      type: "bind",
+      options: [ReadOnly === true ? "ro" : "rw", "bind", "rprivate"],
+    }));
+
+const volume = ({ Source, Target, ReadOnly }: Mount): Fields => ({
+  Name: Source,
+  Dest: Target,
+  Options: [ReadOnly === true ? "ro" : "rw", "nocopy", "rprivate"],
+});
+
+const PERIOD = 100_000;
+
+export const quotaOf = (nanoCpus: number): number => Math.round((nanoCpus / 1e9) * PERIOD);
+
+const resources = (host: HostConfig): Fields => ({
+  memory: {
+    limit: host.Memory,
+    swap: host.MemorySwap,
+    ...(host.MemorySwappiness === undefined ? {} : { swappiness: host.MemorySwappiness }),
+  },
+  cpu: { shares: host.CpuShares, quota: quotaOf(host.NanoCpus ?? 0), period: PERIOD },
+  pids: { limit: host.PidsLimit },
+});

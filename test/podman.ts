@@ -1,0 +1,25 @@
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import path from "node:path";
+import { noPodman, podmanEngine } from "./fixtures/podman-engine.ts";
+
+/** The suites of the box on Podman in place of Docker: those named behind `--`, or all that are known to hold there. */
+
+const SUITES = [
+  "test/contract/box-docker.engine.test.ts",
+  ..."granted limits limits-floods".split(" ").map((name) => `test/escape/${name}.engine.test.ts`),
+  ..."canaries commit kept-file".split(" ").map((name) => `test/docker/box/${name}.engine.test.ts`),
+];
+
+if (noPodman !== false) {
+  process.stdout.write(`skipped: ${noPodman}\n`);
+} else {
+  await using podman = await podmanEngine();
+  const named = process.argv.slice(2);
+  const root = path.join(import.meta.dirname, "..");
+  const words = [path.join(root, "test/run.ts"), ...(named.length > 0 ? named : SUITES)];
+  const env = { ...process.env, DOCKER_HOST: podman.host };
+  const suites = spawn(process.execPath, words, { cwd: root, env, stdio: "inherit" });
+  const [code] = (await once(suites, "exit")) as [number | null];
+  process.exitCode = code ?? 1;
+}
