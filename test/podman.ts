@@ -1,15 +1,18 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import path from "node:path";
-import { noPodman, podmanEngine } from "./fixtures/podman-engine.ts";
 
 /** The suites of the box on Podman in place of Docker: those named behind `--`, or all that are known to hold there. */
 
 const SUITES = [
+  "test/docker/podman/podman.engine.test.ts",
   "test/contract/box-docker.engine.test.ts",
   ..."granted limits limits-floods".split(" ").map((name) => `test/escape/${name}.engine.test.ts`),
   ..."canaries commit kept-file".split(" ").map((name) => `test/docker/box/${name}.engine.test.ts`),
 ];
+
+process.env["HARNESS_TEST_PODMAN"] = "1";
+const { noPodman, podmanEngine } = await import("./fixtures/podman-engine.ts");
 
 if (noPodman !== false) {
   process.stdout.write(`skipped: ${noPodman}\n`);

@@ -181,6 +181,8 @@ export function lackOfPodman(
     PidsLimit,
   }: Pick<Info, "Rootless" | "CgroupVersion" | "MemoryLimit" | "PidsLimit">,
 ): string | undefined {
+  // Not all of what tries to get out of a box was run on it: whoever wants it, says so.
+  if (endpoint.origin !== "DOCKER_HOST") return "it is used only where DOCKER_HOST names it";
   if (!endpoint.host.startsWith("unix:"))
     return "what it makes of a box is read from files of its machine, and it may be another one";
   const lacking = [

@@ -170,10 +170,10 @@ test("a socket that this user may not open is denied", async () => {
 
 const INFO = { NCPU: 3, CgroupVersion: "2", MemoryLimit: true, PidsLimit: true };
 
-const named = (name: string, info: object, host = "unix:///none"): Engine =>
+const named = (name: string, info: object, host = "unix:///none", by = "DOCKER_HOST"): Engine =>
   ({
     version: { name, version: "5.4.0", api: "1.41", arch: "amd64" },
-    endpoint: { host, origin: "usual socket" },
+    endpoint: { host, origin: by },
     api: { info: () => Promise.resolve(info) },
   }) as unknown as Engine;
 
@@ -185,13 +185,14 @@ test("Podman holds boxes where it sets limits and its files can be read, rootles
   assert.equal((await hostFacts(named("Docker", { NCPU: 3 }))).podman, undefined);
 });
 
-for (const [info, host, why] of [
+for (const [info, host, why, by] of [
+  [INFO, undefined, /only where DOCKER_HOST names it/, "usual socket"],
   [{ ...INFO, Rootless: true, CgroupVersion: "1" }, undefined, /rootless, it sets no limits of memory/],
   [{ ...INFO, MemoryLimit: false }, undefined, /it sets no limit of memory here/],
   [INFO, "tcp://there:2375", /read from files of its machine/],
 ] as const)
   test(`Podman is refused before anything is made: ${why.source}`, async () => {
-    const [exit, message] = await refusalOf(() => hostFacts(named("Podman", info, host)));
+    const [exit, message] = await refusalOf(() => hostFacts(named("Podman", info, host, by)));
     assert.equal(exit, 6);
     assert.match(message, /^no box on Podman 5\.4\.0 at .*docs\/engines\.md/);
     assert.match(message, why);
