@@ -17,5 +17,5 @@ export const CHUNKS: readonly { readonly name: string; readonly test: RegExp }[]
   { name: "agent", test: /\/src\/(?:agent\/(?!action-judge\.ts)|tools\/)/ },
   { name: "models", test: /\/src\/models\// },
   { name: "sessions", test: /\/src\/sessions\/(?!checkpoints\/|audit\/audit-decisions)/ },
-  { name: "render", test: /\/src\/render\/(?!html\/|tty\/output\.ts)/ },
+  { name: "render", test: /\/src\/render\/(?!html\/|tui\/|tty\/output\.ts)/ },
 ];

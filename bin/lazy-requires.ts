@@ -8,7 +8,7 @@ const LAZY: readonly (readonly [file: string, loads: string, calls: RegExp])[] =
 ];
 
 /**
- * Ollama's client is given a fetch, and asks all the same for one that old browsers lack and whether its headers are
+ * What is left out, or asked in another way. Ollama's client is given a fetch, and asks all the same for one that old browsers lack and whether its headers are
  * `Headers`: the mere name has Node load its own fetch, 13 MB of it, before the first request.
  */
 const UNUSED: readonly (readonly [file: string, code: string, instead: string])[] = [
@@ -18,6 +18,8 @@ const UNUSED: readonly (readonly [file: string, code: string, instead: string])[
     "if (headers instanceof Headers)",
     "if (headers !== undefined && headers instanceof Headers)",
   ],
+  // A variable of the user's is no wish for the debugger of a library.
+  ["ink/build/reconciler.js", "if (process.env['DEV'] === 'true')", "if (false)"],
 ];
 
 /** Has them loaded where they are used: together they cost twice what everything else of a start does. */

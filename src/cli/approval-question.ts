@@ -3,6 +3,8 @@ import type { Question } from "../core/ports.ts";
 import { inertJson, visible } from "../core/visible.ts";
 import {
   answersText,
+  answersTo,
+  asksFor,
   approvalPages,
   moreQuestion,
   type Offered,
@@ -36,6 +38,21 @@ const MORE: ReadonlyMap<string, Choice> = new Map([
   ["", "more"],
   ["y", "more"],
 ]);
+
+const NEXT = [
+  ["y", "shows the next page"],
+  ["n", "refuses it"],
+] as const;
+
+/** A question that is no call. */
+export const yesOrNo = (asks: string): Omit<QuestionStep, "shown" | "prompt"> => ({
+  asks,
+  answers: [
+    ["y", "yes"],
+    ["n", "no"],
+  ],
+  choices: new Map(YES),
+});
 
 /** Nothing that was not on the screen can be approved. */
 export const choicesOf = ({ grants, edits, whole }: Offered): ReadonlyMap<string, Choice> =>
@@ -100,8 +117,11 @@ interface QuestionParts {
 export interface QuestionStep {
   /** Empty where everything stands on the screen already. */
   readonly shown: string;
-  /** The answers in words, and the question itself. */
+  /** The answers in words, and the question itself, where they are lines. */
   readonly prompt: string;
+  /** The same where answers are picked. */
+  readonly asks: string;
+  readonly answers: readonly (readonly [key: string, does: string])[];
   readonly choices: ReadonlyMap<string, Choice>;
 }
 
@@ -148,7 +168,7 @@ export async function saysYes(
   const resume = pause();
   try {
     const { signal } = new AbortController();
-    return (await placeOn(terminal).choose({ shown: "", prompt, choices: new Map(YES) }, signal)) === "yes";
+    return (await placeOn(terminal).choose({ shown: "", prompt, ...yesOrNo("") }, signal)) === "yes";
   } finally {
     resume();
   }
@@ -161,7 +181,8 @@ export async function replied(asked: Asked): Promise<Reply> {
   const { pages, whole } = approvalPages(question, output, place.beside);
   for (const [at, shown] of pages.slice(0, -1).entries()) {
     const prompt = moreQuestion(at + 1, pages.length, output);
-    const choice = await place.choose({ shown, prompt, choices: MORE }, signal);
+    const asks = `page ${at + 1} of ${pages.length}`;
+    const choice = await place.choose({ shown, prompt, asks, answers: NEXT, choices: MORE }, signal);
     if (choice === "no" || choice === "interrupt") return choice;
   }
   const offers = {
@@ -171,7 +192,13 @@ export async function replied(asked: Asked): Promise<Reply> {
   };
   let shown = pages.at(-1) ?? "";
   for (;;) {
-    const step = { shown, prompt: answersText(offers, output), choices: choicesOf(offers) };
+    const step = {
+      shown,
+      prompt: answersText(offers, output),
+      asks: asksFor(offers),
+      answers: answersTo(offers),
+      choices: choicesOf(offers),
+    };
     const reply = await followed(asked, await place.choose(step, signal));
     shown = "";
     if (reply !== undefined) return reply;
@@ -225,8 +252,9 @@ async function isRuleWanted({ place, question, rulesFor, signal }: Asked): Promi
   }
   const rules = shown.rules.flatMap((rule) => quotedRows(inertJson(rule), output));
   const lines = [...wrapped(`This would be written to ${shown.file}:`, width), ...rules];
-  const prompt = `${styleText("bold", "write it, and run the command?", { stream: output })} [y/N] `;
-  const step = { shown: `${lines.join("\n")}\n`, prompt, choices: new Map(YES) };
+  const asks = "write it, and run the command?";
+  const prompt = `${styleText("bold", asks, { stream: output })} [y/N] `;
+  const step = { shown: `${lines.join("\n")}\n`, prompt, ...yesOrNo(asks) };
   return (await place.choose(step, signal)) === "yes";
 }
 

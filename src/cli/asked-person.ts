@@ -37,7 +37,7 @@ export function personOn({ keyboard, output, pause, cancel }: PersonParts): AskP
 }
 
 /** Nothing of what the model says acts on the terminal. */
-function questionText({ question, choices }: Parameters<AskPerson>[0], output: Output): string {
+export function questionText({ question, choices }: Parameters<AskPerson>[0], output: Output): string {
   const width = widthOfStream(output) - 2;
   const words = visible(question)
     .split("\n")

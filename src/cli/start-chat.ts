@@ -82,7 +82,9 @@ async function converse(start: ChatStart): Promise<number> {
   const cancel = (): boolean => chat.cancel("SIGINT");
   const lasting = new LastingRules(host, workspace);
   const added: SlashName[] = [];
-  using screen = await openScreen(settings, {
+  const held: { chat?: ChatController } = {};
+  const facts = factsFrom(settings, workspace);
+  using screen = await openScreen(host, {
     quiet: flags.quiet,
     onInterrupt: () => {
       if (!chat.busy) return false;
@@ -94,7 +96,7 @@ async function converse(start: ChatStart): Promise<number> {
     cancel: () => void cancel(),
     rulesFor: lasting.shown,
     complete: (line) => completed(line, [...COMMANDS, ...added], values.of(added)),
-    facts: () => factsOf(chat),
+    facts: () => facts(held.chat),
   });
   await using chat = new ChatController({
     host,
@@ -113,6 +115,7 @@ async function converse(start: ChatStart): Promise<number> {
     warn: noteTo(flags.quiet),
   });
   const values = new SlashValues(chat);
+  held.chat = chat;
   using leaving = leavingBy((signal) => {
     if (signal !== "SIGTERM") screen.close();
     chat.cancel(signal);
@@ -139,15 +142,35 @@ async function converse(start: ChatStart): Promise<number> {
   return left ?? EXIT.done;
 }
 
-/** As it is now: commands change it. */
-function factsOf(chat: ChatController): ChatFacts {
-  const { chat_model: model, mode } = chat.settings;
-  return { model, mode, window: undefined, hasBox: chat.hasBox, workspace: chat.workspace };
+/** As they are now: commands change them. What a model can hold is asked for once it is asked at all. */
+function factsFrom(settings: Settings, workspace: string): (chat: ChatController | undefined) => ChatFacts {
+  const windows = new Map<string, number | undefined>();
+  const find = async (chat: ChatController, model: string): Promise<void> => {
+    windows.set(model, undefined);
+    const client = await chat.model();
+    windows.set(model, (await client.capabilities(model, AbortSignal.timeout(PATIENCE_MS))).context);
+  };
+  return (chat) => {
+    const { chat_model: model, mode } = chat?.settings ?? settings;
+    if (chat?.conversation !== undefined && !windows.has(model))
+      void find(chat, model).catch(() => undefined);
+    return { model, mode, window: windows.get(model), hasBox: chat?.hasBox ?? false, workspace };
+  };
 }
 
-async function openScreen(_settings: Settings, parts: ScreenParts): Promise<ChatScreen> {
-  return plainScreen(parts);
+const PATIENCE_MS = 5000;
+
+/** Drawn where the terminal can be drawn on, in lines elsewhere, and wherever that is wanted. */
+async function openScreen({ env }: Host, parts: ScreenParts): Promise<ChatScreen> {
+  const isDumb = /^(?:dumb|unknown|)$/.test(env["TERM"] ?? "");
+  const isSmall = (stdout.rows ?? 0) < MIN_ROWS || (stdout.columns ?? 0) < MIN_COLUMNS;
+  if (stdout.plain || isDumb || isSmall || env["HARNESS_CHAT"] === "lines") return plainScreen(parts);
+  const { TuiScreen } = await import("./chat/tui-screen.ts");
+  return new TuiScreen(parts);
 }
+
+const MIN_ROWS = 12;
+const MIN_COLUMNS = 30;
 
 function banner({ chat_model, provider, mode }: Settings, workspace: string, stream: Output): string {
   const width = widthOfStream(stream);

@@ -28,7 +28,7 @@ export interface Terminal extends AsyncDisposable {
 
 const plain = (text: string): string => text.replaceAll(/\u001B\[[0-9;?]*[A-Za-z]/g, "").replaceAll("\r", "");
 
-/** With a home of its own in the scratch folder; its workspace is `work`. */
+/** With a home of its own in the scratch folder; its workspace is `work`. A chat is one of lines. */
 export function onTerminal(
   place: Scratch,
   words: readonly string[],
@@ -40,7 +40,14 @@ export function onTerminal(
     cwd: place.at("work"),
     timeout: PATIENCE_MS,
     killSignal: "SIGKILL",
-    env: { PATH: process.env["PATH"], HOME: place.path, TERM: "xterm", SHELL: "/bin/sh", ...env },
+    env: {
+      PATH: process.env["PATH"],
+      HOME: place.path,
+      TERM: "xterm",
+      SHELL: "/bin/sh",
+      HARNESS_PLAIN: "true",
+      ...env,
+    },
   });
   const state = { written: "", seen: 0 };
   const chunks: Buffer[] = [];

@@ -61,18 +61,43 @@ export interface Offered {
   readonly whole: boolean;
 }
 
-/** The answers that there are, and the question. */
-export function answersText({ grants, edits, whole }: Offered, stream: Output): string {
+/** The answers that there are: the key, and what it does. */
+export function answersTo({
+  grants,
+  edits,
+  whole,
+}: Offered): readonly (readonly [key: string, does: string])[] {
   const yes = grants
-    ? [
-        "y runs it as it is",
-        "g grants that for this call and runs it, s for the session, a always, in your settings",
-      ]
-    : ["y once", "s whenever this is asked in this session", "a always (the rule is shown first)"];
-  const others = ["n no", "t no, and tells the model why"];
-  const all = [...(whole ? yes : []), ...others, ...(edits && whole ? ["e edits the command"] : [])];
-  const prompt = `${styleText("bold", whole ? "run it?" : "refuse it?", { stream })} ${whole ? "[y/N]" : "[n/t]"} `;
-  return [...wrapped(`${all.join("; ")}.`, widthOfStream(stream)), prompt].join("\n");
+    ? ([
+        ["y", "runs it as it is"],
+        ["g", "grants that for this call and runs it"],
+        ["s", "for the session"],
+        ["a", "always, in your settings"],
+      ] as const)
+    : ([
+        ["y", "once"],
+        ["s", "whenever this is asked in this session"],
+        ["a", "always (the rule is shown first)"],
+      ] as const);
+  return [
+    ...(whole ? yes : []),
+    ["n", "no"],
+    ["t", "no, and tells the model why"],
+    ...(edits && whole ? [["e", "edits the command"] as const] : []),
+  ];
+}
+
+export const asksFor = ({ whole }: Offered): string => (whole ? "run it?" : "refuse it?");
+
+/** The answers that there are, and the question. */
+export function answersText(offered: Offered, stream: Output): string {
+  const lasts = (key: string): boolean => offered.grants && (key === "g" || key === "s");
+  const [first = "", ...all] = answersTo(offered).map(
+    ([key, does]) => `${key} ${does}${lasts(key) ? "," : ";"}`,
+  );
+  const rows = wrapped(`${[first, ...all].join(" ").slice(0, -1)}.`, widthOfStream(stream));
+  const asks = styleText("bold", asksFor(offered), { stream });
+  return [...rows, `${asks} ${offered.whole ? "[y/N]" : "[n/t]"} `].join("\n");
 }
 
 /** Everything a person is told before the answers. */

@@ -36,6 +36,7 @@ const MOVES = {
   rubout: "\b \b",
   pasteson: "\u001B[?2004h",
   pastesoff: "\u001B[?2004l",
+  cursor: "\u001B[?25h",
 } as const;
 
 export const move = (name: keyof typeof MOVES): string => key.mark(name);
@@ -59,8 +60,12 @@ export const isStyled = (text: string): boolean => key.isIn(text);
 
 /** Sequences that readline sends to edit a line: cursor moves, erasing, line ends. */
 const EDITS = /\r\n|[\r\n]|\u001B\[(?:\d{0,4}(?:;\d{0,4})?[ABCDGH]|[01]?[JK])/;
-/** Colours used by the help. */
-const COLOURS = /\u001B\[(?:0|1|2|3|4|22|23|24|3[0-7]|39|9[0-7])m/;
+/** Colours used by the help; and the cursor that a drawing library shows again when the process ends. */
+const COLOURS = /\u001B\[(?:(?:0|1|2|3|4|22|23|24|3[0-7]|39|9[0-7])m|\?25h)/;
+
+/** What a drawing library needs to repaint the lines it has drawn: styles, moves, erasing, its cursor, whole updates. */
+const FRAMES =
+  /\r\n|[\r\n]|\u001B\[(?:(?:\d{1,3}(?:;\d{1,3}){0,9})?m|\d{0,4}(?:;\d{0,4})?[ABCDEFGH]|[0-2]?[JK]|\?(?:25|2026)[hl])/;
 
 /** Text written by a library: only the allowed sequences keep their effect. */
 function only(allowed: RegExp, text: string): string {
@@ -77,7 +82,9 @@ export interface ProgramOutput {
 
 export class Output {
   readonly #stream: NodeJS.WriteStream;
-  readonly #put: (chunk: string | Uint8Array, done?: () => void) => boolean;
+  readonly #raw: (chunk: string | Uint8Array, done?: () => void) => boolean;
+  /** Who has what is written instead of the stream. */
+  #taker: ((text: string) => void) | undefined;
   /** The end of what was written last, because an emoji may arrive in two parts. */
   #before = "";
   #editor: Writable | undefined;
@@ -86,7 +93,33 @@ export class Output {
   constructor(stream: NodeJS.WriteStream) {
     this.#stream = stream;
     const write = stream.write.bind(stream);
-    this.#put = (chunk, done) => (done === undefined ? write(chunk) : write(chunk, done));
+    this.#raw = (chunk, done) => (done === undefined ? write(chunk) : write(chunk, done));
+  }
+
+  #put(chunk: string | Uint8Array, done?: () => void): boolean {
+    if (this.#taker === undefined) return this.#raw(chunk, done);
+    this.#taker(typeof chunk === "string" ? chunk : Buffer.from(chunk).toString());
+    done?.();
+    return true;
+  }
+
+  /** What is written goes there instead, as it was given, until what it gives is called; `shownText` is for it. */
+  taken(taker: (text: string) => void): () => void {
+    this.#taker = taker;
+    return () => {
+      this.#taker = undefined;
+    };
+  }
+
+  /** As `write` would write it: our own styles, and everything else visible. */
+  shownText(text: string): string {
+    const parts = key.parted(text);
+    return parts.map((part, at) => (at % 2 === 1 ? sequenceOf(part) : this.#fitting(visible(part)))).join("");
+  }
+
+  /** For a library that draws: nothing but what repaints its own lines keeps its effect. */
+  frames(): Writable & { readonly columns?: number } {
+    return this.#filtered(FRAMES);
   }
 
   get isTTY(): boolean {
@@ -118,10 +151,19 @@ export class Output {
 
   /** Returns false if the caller should wait before writing more. */
   readonly write = (text: string): boolean => {
+    if (this.#taker !== undefined) {
+      this.#taker(text);
+      return true;
+    }
     const parts = key.parted(text);
     const shown = parts.map((part, at) => (at % 2 === 1 ? sequenceOf(part) : this.#shown(part)));
     return this.#put(shown.join(""));
   };
+
+  /** Past whoever has what is written: for the state of the terminal itself. */
+  writeNow(text: string): void {
+    this.#raw(this.shownText(text));
+  }
 
   /** Writes and waits until the reader has caught up. */
   async writeAll(text: string): Promise<void> {
@@ -185,22 +227,25 @@ export class Output {
 
   /** Used only by readline. */
   get editor(): NodeJS.WritableStream {
-    this.#editor ??= this.#editorOver(this.#stream);
+    this.#editor ??= this.#filtered(EDITS);
     return this.#editor;
   }
 
-  #editorOver(stream: NodeJS.WriteStream): Writable {
-    const editor = new Writable({
+  #filtered(allowed: RegExp): Writable {
+    const stream = this.#stream;
+    const filtered = new Writable({
       decodeStrings: false,
       write: (chunk: string | Buffer, _encoding, done) => {
-        this.#put(this.#fitting(only(EDITS, String(chunk))));
+        this.#raw(this.#fitting(only(allowed, String(chunk))));
         done();
       },
     });
-    Object.defineProperty(editor, "columns", { get: () => stream.columns });
-    Object.defineProperty(editor, "isTTY", { get: () => stream.isTTY });
-    stream.on("resize", () => editor.emit("resize"));
-    return editor;
+    for (const size of ["columns", "rows", "isTTY"] as const)
+      Object.defineProperty(filtered, size, { get: () => stream[size] });
+    const resized = (): void => void filtered.emit("resize");
+    stream.on("resize", resized);
+    filtered.once("close", () => stream.removeListener("resize", resized));
+    return filtered;
   }
 
   /** Also filters what libraries write to the stream directly; only the colours of the help remain. */

@@ -134,11 +134,11 @@ export class RunLines {
 }
 
 /** For bash, the command alone is shown. */
-const wordsOf = ({ tool, target }: ShownCall): string =>
+export const wordsOf = ({ tool, target }: ShownCall): string =>
   fitted(tool === "bash" ? target : `${tool} ${target}`, 60);
 
 /** The line for an event that is not about a call; empty for most events. */
-function eventLine(event: AgentEvent, stream: Output, indent = ""): string {
+export function eventLine(event: AgentEvent, stream: Output, indent = ""): string {
   const dim = (text: string): string => styleText("dim", text, { stream });
   const told = (name: "warning" | "waiting", text: string): string =>
     lines(`${mark(name, stream)} ${text}`, stream, indent)
@@ -202,7 +202,7 @@ const STEP_STYLES: Readonly<Record<PlanStep["status"], Parameters<typeof styleTe
 };
 
 /** The whole of a new plan; of one that goes on the steps that stand otherwise now. */
-function planLines(plan: Plan, before: Plan, stream: Output): string {
+export function planLines(plan: Plan, before: Plan, stream: Output): string {
   const isSame = plan.length === before.length && plan.every(({ text }, at) => text === before[at]?.text);
   const shown = isSame ? plan.filter(({ status }, at) => status !== before[at]?.status) : plan;
   if (shown.length === 0 && plan.length > 0) return "";

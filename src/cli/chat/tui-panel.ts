@@ -1,0 +1,110 @@
+import { type EditorState, newEditor, press, withText } from "../../render/tui/line-editor.ts";
+import type { Choosing, Writing } from "../../render/tui/chat-frame.ts";
+import type { Key } from "../../render/tui/terminal-keys.ts";
+import type { Choice, QuestionStep } from "../approval-question.ts";
+
+/** What a key came to: undefined as long as the question is open. */
+export type Settled<T> = { readonly is: T } | undefined;
+
+/** Longer than any answer. */
+const MAX_TYPED = 40;
+
+type Step = Pick<QuestionStep, "asks" | "answers" | "choices">;
+
+/** Answers to pick from, by key or by the arrows; Enter gives the one that is marked, which is no where nothing fits. */
+export class ChoicePanel {
+  readonly #step: Step;
+  #typed = "";
+  #at: number;
+
+  constructor(step: Step) {
+    this.#step = step;
+    this.#at = this.#placeOf("");
+  }
+
+  get shown(): Choosing {
+    const { asks, answers } = this.#step;
+    return { kind: "choosing", asks, answers, at: this.#at };
+  }
+
+  /** In words, for who looks back. */
+  get picked(): string {
+    return this.#step.answers[this.#at]?.[1] ?? "no";
+  }
+
+  take(key: Key): Settled<Choice> {
+    if (key.kind === "paste") return undefined;
+    if (key.kind === "text") {
+      this.#typed = (this.#typed + key.text).slice(0, MAX_TYPED);
+      this.#at = this.#placeOf(this.#typed.trim().toLowerCase());
+      return undefined;
+    }
+    return this.#named(key.name);
+  }
+
+  #named(name: string): Settled<Choice> {
+    switch (name) {
+      case "up":
+        return this.#moved(-1);
+      case "down":
+        return this.#moved(1);
+      case "backspace":
+        this.#typed = this.#typed.slice(0, -1);
+        this.#at = this.#placeOf(this.#typed.trim().toLowerCase());
+        return undefined;
+      case "enter":
+        return { is: this.#choice() };
+      case "ctrl+c":
+      case "escape":
+        return { is: "interrupt" };
+      case "ctrl+d":
+        return { is: "no" };
+      default:
+        return undefined;
+    }
+  }
+
+  #moved(by: -1 | 1): undefined {
+    this.#typed = "";
+    this.#at = Math.max(0, Math.min(this.#step.answers.length - 1, this.#at + by));
+    return undefined;
+  }
+
+  #choice(): Choice {
+    const key = this.#step.answers[this.#at]?.[0] ?? "";
+    return this.#step.choices.get(key) ?? "no";
+  }
+
+  /** Of the answer that these letters give; the one that says no where they give none. */
+  #placeOf(typed: string): number {
+    const { answers, choices } = this.#step;
+    const wanted = choices.get(typed);
+    const at = answers.findIndex(([key]) => choices.get(key) === wanted);
+    return Math.max(0, at);
+  }
+}
+
+/** A line of words, beside the one of messages. Undefined where it is thrown away. */
+export class LinePanel {
+  readonly #mark: string;
+  #editor: EditorState;
+
+  constructor(mark: string, initial: string, width: number) {
+    this.#mark = mark;
+    this.#editor = withText(newEditor(Math.max(10, width - mark.length)), initial);
+  }
+
+  get shown(): Writing {
+    return { kind: "writing", mark: this.#mark, editor: this.#editor };
+  }
+
+  take(key: Key): Settled<string | undefined> {
+    const isBlank = this.#editor.text.trim() === "";
+    if (key.kind === "key" && key.name === "enter" && isBlank) return { is: "" };
+    if (key.kind === "key" && (key.name === "escape" || key.name === "ctrl+c")) return { is: undefined };
+    const { state, did } = press(this.#editor, key);
+    this.#editor = state;
+    if (did.kind === "submit") return { is: did.text };
+    return did.kind === "leave" ? { is: "" } : undefined;
+  }
+}

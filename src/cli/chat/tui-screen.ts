@@ -1,0 +1,429 @@
+import type { Reply } from "../../app/prompter.ts";
+import type { AgentEvent } from "../../core/events.ts";
+import { fitted, widthOfStream } from "../../render/tty/columns.ts";
+import { systemClock } from "../../render/tty/paced-writer.ts";
+import { stderr, stdout, styleText } from "../../render/tty/output.ts";
+import { Activities } from "../../render/tty/run-activity.ts";
+import { wordsOf } from "../../render/tty/run-lines.ts";
+import { answerRowsOn, blockRows, plainRows } from "../../render/tui/block-rows.ts";
+import { Canvas } from "../../render/tui/canvas.ts";
+import { frameOf, MARK_WIDTH } from "../../render/tui/chat-frame.ts";
+import { type ChatState, NEW_CHAT, reduced, taken, withBlock } from "../../render/tui/chat-state.ts";
+import {
+  type EditorState,
+  filled,
+  newEditor,
+  press,
+  resized,
+  withText,
+} from "../../render/tui/line-editor.ts";
+import type { Key } from "../../render/tui/terminal-keys.ts";
+import {
+  replied,
+  yesOrNo,
+  type Choice,
+  type QuestionPlace,
+  type QuestionStep,
+} from "../approval-question.ts";
+import { answerIn, inTurn, questionText } from "../asked-person.ts";
+import type { ChatScreen, Line, ScreenParts } from "./chat-screen.ts";
+import { TuiKeys } from "./tui-keys.ts";
+import { ChoicePanel, LinePanel } from "./tui-panel.ts";
+
+/** Between two drawings: what happens meanwhile is drawn at once. */
+const FRAME_MS = 40;
+const TICK_MS = 120;
+/** Work that is done sooner has no sign of its own. */
+const SOON_MS = 150;
+/** More at once would hold the keys up. */
+const BLOCKS_A_FRAME = 200;
+/** Rows of a question's answers, and of what is below the page. */
+const BESIDE = 12;
+
+const ANSWER = answerRowsOn(stdout);
+
+/** A question that is open: it has the keys. */
+interface Open {
+  readonly panel: ChoicePanel | LinePanel;
+  readonly take: (key: Key) => void;
+  /** It is on the screen: from now on keys count. */
+  isSeen: boolean;
+}
+
+/**
+ * A chat that is drawn: what is finished stays above, what goes on is repainted below it, and the last lines are for the
+ * person. Events only change a state; it is drawn at most so often, whatever comes.
+ */
+export class TuiScreen implements ChatScreen {
+  readonly #parts: ScreenParts;
+  readonly #canvas = new Canvas(stdout);
+  readonly #keys: TuiKeys;
+  readonly #activities = new Activities(false);
+  readonly #turns = inTurn();
+  readonly #releases: (() => void)[];
+  #state: ChatState = NEW_CHAT;
+  #editor: EditorState;
+  #queue: string[] = [];
+  #waiter: ((line: Line) => void) | undefined;
+  /** Rows of an open question, which go above before anything else does. */
+  #urgent: string[] = [];
+  #open: Open | undefined;
+  /** What was put there to be sent again: whoever types something else types over it. */
+  #offered = false;
+  #hints: readonly string[] = [];
+  /** Since when something is worked on. */
+  #since: number | undefined;
+  #ticks = 0;
+  #ticking: (() => void) | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #left = false;
+  #closed = false;
+  /** Of the outputs that can be shown whole, how many were. */
+  #opened = 0;
+
+  constructor(parts: ScreenParts) {
+    this.#parts = parts;
+    this.#editor = newEditor(this.#room);
+    const above = (text: string): void => this.#above(text);
+    this.#releases = [stdout.taken(above), stderr.taken(above), stdout.on("resize", () => this.#resized())];
+    this.#keys = new TuiKeys(
+      (key) => this.#key(key),
+      () => this.leave(),
+    );
+    this.#draw();
+  }
+
+  readonly take = (event: AgentEvent): void => {
+    if (this.#closed) return;
+    const before = this.#state;
+    this.#state = reduced(before, event);
+    const call = "call" in event ? before.calls.find((each) => each.call === event.call) : undefined;
+    const callWords = call === undefined ? "" : wordsOf(call);
+    this.#activities.take(event, { now: systemClock.now(), callWords });
+    if (this.#state !== before) this.#opened = event.type === "call.ended" ? 0 : this.#opened;
+    this.#plan();
+  };
+
+  readonly end = (): void => {
+    this.#plan();
+  };
+
+  line(initial: string): Promise<Line> {
+    this.#working(false);
+    const next = this.#queue.shift();
+    if (this.#left) return Promise.resolve({ kind: "end" });
+    if (next !== undefined) {
+      this.#said(next);
+      return Promise.resolve({ kind: "line", text: next });
+    }
+    if (initial !== "" && this.#editor.text === "") {
+      this.#editor = withText(this.#editor, initial);
+      this.#offered = true;
+    }
+    this.#plan();
+    return new Promise((resolve) => {
+      this.#waiter = (line) => {
+        this.#waiter = undefined;
+        if (line.kind === "line") this.#said(line.text);
+        resolve(line);
+      };
+    });
+  }
+
+  readonly ask: ChatScreen["ask"] = (question, signal) =>
+    this.#turns(async (): Promise<Reply> => {
+      const place: QuestionPlace = {
+        output: stdout,
+        beside: BESIDE,
+        choose: (step, going) => this.#choose(step, going),
+        line: (words, initial, going) => this.#write(words, initial, going),
+        tell: (text) => void this.#urgent.push(...text.trimEnd().split("\n")),
+      };
+      return replied({ place, question, signal, rulesFor: this.#parts.rulesFor, edits: true });
+    });
+
+  readonly askInWords: ChatScreen["askInWords"] = (asked, signal) =>
+    this.#turns(async () => {
+      if (signal.aborted) return undefined;
+      this.#urgent.push(...questionText(asked, stdout).trimEnd().split("\n"));
+      const text = await this.#write("answer> ", "", signal);
+      if (text === undefined && !signal.aborted) this.#parts.cancel();
+      if (text !== undefined && text !== "") this.#urgent.push(...plainRows(`› ${text}`, this.#width - 1));
+      return text === undefined ? undefined : answerIn(text, asked.choices);
+    });
+
+  readonly confirm = (question: string): Promise<boolean> =>
+    this.#turns(async () => {
+      const { signal } = new AbortController();
+      return (await this.#choose({ shown: "", prompt: "", ...yesOrNo(question) }, signal)) === "yes";
+    });
+
+  remember(texts: readonly string[]): void {
+    this.#editor = withText(newEditor(this.#room, texts), this.#editor.text);
+  }
+
+  interrupt(): void {
+    this.#key({ kind: "key", name: "ctrl+c" });
+  }
+
+  resume(): void {
+    this.#keys.grab();
+    this.#draw();
+  }
+
+  close(): void {
+    this.#closed = true;
+  }
+
+  leave(): void {
+    this.#left = true;
+    this.#waiter?.({ kind: "end" });
+  }
+
+  [Symbol.dispose](): void {
+    clearTimeout(this.#timer);
+    this.#ticking?.();
+    this.#working(false);
+    while (!this.#closed && (this.#state.finished.length > 0 || this.#urgent.length > 0)) this.#draw();
+    this.#closed = true;
+    for (const release of this.#releases) release();
+    this.#canvas.close();
+    this.#keys[Symbol.dispose]();
+  }
+
+  get #width(): number {
+    return widthOfStream(stdout);
+  }
+
+  get #room(): number {
+    return this.#width - MARK_WIDTH;
+  }
+
+  /** What others write is shown above, too; lines that are blank only part things on other screens. */
+  #above(text: string): void {
+    if (this.#closed || text.trim() === "") return;
+    const last = this.#state.finished.at(-1);
+    if (last?.kind === "lines" && !last.text.endsWith("\n")) {
+      const finished = [
+        ...this.#state.finished.slice(0, -1),
+        { kind: "lines" as const, text: last.text + text },
+      ];
+      this.#state = { ...this.#state, finished };
+    } else this.#state = withBlock(this.#state, { kind: "lines", text });
+    this.#plan();
+  }
+
+  #said(text: string): void {
+    this.#state = withBlock(this.#state, { kind: "said", text });
+    this.#hints = [];
+    this.#working(true);
+    this.#plan();
+  }
+
+  #working(on: boolean): void {
+    this.#since = on ? systemClock.now() : undefined;
+    this.#ticking?.();
+    this.#ticking = undefined;
+    if (!on) return;
+    this.#ticking = systemClock.every(TICK_MS, () => {
+      this.#ticks += 1;
+      this.#plan();
+    });
+  }
+
+  #plan(): void {
+    if (this.#closed) return;
+    this.#timer ??= setTimeout(() => this.#draw(), FRAME_MS);
+  }
+
+  #draw(): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+    if (this.#closed) return;
+    const now = systemClock.now();
+    const busy = this.#since !== undefined && now - this.#since >= SOON_MS;
+    const above = this.#takeRows();
+    const view = {
+      state: this.#state,
+      busy,
+      status: this.#activities.status(now),
+      ticks: this.#ticks,
+      queue: this.#queue,
+      editor: this.#editor,
+      asking: this.#open?.panel.shown,
+      hints: this.#hints,
+      foot: this.#parts.facts(),
+    };
+    this.#canvas.draw(above, frameOf(view, stdout, ANSWER));
+    if (this.#state.finished.length > 0 && this.#open === undefined) this.#plan();
+  }
+
+  /** What stays from now on. Nothing pushes an open question off the screen. */
+  #takeRows(): readonly string[] {
+    const urgent = this.#urgent;
+    this.#urgent = [];
+    if (this.#open !== undefined) return urgent;
+    const { finished } = this.#state;
+    const blocks = finished.slice(0, BLOCKS_A_FRAME);
+    this.#state = { ...taken(this.#state), finished: finished.slice(BLOCKS_A_FRAME) };
+    return [...urgent, ...blocks.flatMap((block) => blockRows(block, stdout, ANSWER))];
+  }
+
+  #resized(): void {
+    this.#editor = resized(this.#editor, this.#room);
+    this.#plan();
+  }
+
+  #key(key: Key): void {
+    if (key.kind === "key" && key.name === "ctrl+z") return this.#suspend();
+    const open = this.#open;
+    if (open?.isSeen === true) open.take(key);
+    else if (key.kind === "key" && this.#taken(key.name)) this.#hints = [];
+    else this.#edit(key);
+    this.#plan();
+  }
+
+  /** Keys that are about the chat and not about the text. */
+  #taken(name: string): boolean {
+    const isBusy = this.#waiter === undefined;
+    switch (name) {
+      case "ctrl+o":
+        this.#showWhole();
+        return true;
+      case "escape":
+        if (!isBusy) return false;
+        this.#parts.cancel();
+        this.#takeBack(this.#queue.length);
+        return true;
+      case "ctrl+c":
+        if (!isBusy) return false;
+        this.#parts.onInterrupt();
+        this.#takeBack(this.#queue.length);
+        return true;
+      case "up":
+        return this.#editor.text === "" && this.#takeBack(1);
+      default:
+        return false;
+    }
+  }
+
+  /** Messages that wait are edited again; false where none waits. */
+  #takeBack(count: number): boolean {
+    const texts = count === 0 ? [] : this.#queue.splice(-count);
+    if (texts.length === 0) return false;
+    const { text } = this.#editor;
+    this.#editor = withText(this.#editor, [...texts, ...(text === "" ? [] : [text])].join("\n"));
+    return true;
+  }
+
+  #edit(key: Key): void {
+    this.#hints = [];
+    if (this.#offered && key.kind !== "key") this.#editor = withText(this.#editor, "");
+    this.#offered = false;
+    const { state, did } = press(this.#editor, key);
+    this.#editor = state;
+    switch (did.kind) {
+      case "submit":
+        if (this.#waiter === undefined) this.#queue.push(did.text);
+        else this.#waiter({ kind: "line", text: did.text });
+        return;
+      case "complete":
+        return this.#complete();
+      case "leave":
+        return this.#waiter?.({ kind: "end" });
+      case "interrupt":
+        return this.#waiter?.({ kind: "interrupt", empty: did.empty });
+      case "redraw":
+        this.#canvas.close();
+        return this.#draw();
+      default:
+        if (/^\/\S*$/.test(state.text)) this.#hints = this.#hintsOf(this.#parts.complete(state.text)[0]);
+    }
+  }
+
+  #complete(): void {
+    const { text, cursor } = this.#editor;
+    const [hits, of] = this.#parts.complete(text.slice(0, cursor));
+    const [first] = hits;
+    if (first === undefined) return;
+    const common = hits.reduce((start, hit) => commonStart(start, hit), first);
+    const fill = hits.length === 1 ? `${first} ` : common;
+    if (fill.length > of.length) this.#editor = filled(this.#editor, cursor - of.length, fill);
+    this.#hints = hits.length === 1 ? [] : this.#hintsOf(hits);
+  }
+
+  #hintsOf(hits: readonly string[]): readonly string[] {
+    return hits.length === 0 ? [] : [`  ${fitted(hits.join("  "), this.#width - 3)}`];
+  }
+
+  /** The last one; pressed again, the one before it. */
+  #showWhole(): void {
+    this.#opened += 1;
+    const call = this.#state.outputs.at(-this.#opened);
+    if (call !== undefined) this.#state = withBlock(this.#state, { kind: "whole", call });
+  }
+
+  #suspend(): void {
+    this.#canvas.close();
+    this.#keys.release();
+    process.kill(process.pid, "SIGTSTP");
+  }
+
+  async #choose({ shown, ...step }: QuestionStep, signal: AbortSignal): Promise<Choice> {
+    const panel = new ChoicePanel(step);
+    const choice = await this.#asked<Choice>(panel, (key) => panel.take(key), shown, signal);
+    if (choice === undefined) return "no";
+    const words = choice.is === "interrupt" ? "interrupted" : panel.picked;
+    this.#urgent.push(styleText("dim", `  ❯ ${words}`, { stream: stdout }));
+    return choice.is;
+  }
+
+  async #write(words: string, initial: string, signal: AbortSignal): Promise<string | undefined> {
+    const panel = new LinePanel(words, initial, this.#width);
+    const line = await this.#asked<string | undefined>(panel, (key) => panel.take(key), "", signal);
+    return line?.is;
+  }
+
+  /** Only keys that come when all of it is on the screen count; undefined where nobody waits for it any more. */
+  async #asked<T>(
+    panel: Open["panel"],
+    settle: (key: Key) => { readonly is: T } | undefined,
+    shown: string,
+    signal: AbortSignal,
+  ): Promise<{ readonly is: T } | undefined> {
+    if (signal.aborted || this.#left) return undefined;
+    const { promise, resolve } = Promise.withResolvers<{ readonly is: T } | undefined>();
+    // What came before is told before.
+    if (this.#open === undefined) this.#draw();
+    if (shown !== "") this.#urgent.push("", ...shown.replace(/\n$/, "").split("\n"));
+    const open: Open = {
+      panel,
+      isSeen: false,
+      take: (key) => {
+        const settled = settle(key);
+        if (settled !== undefined) resolve(settled);
+      },
+    };
+    this.#open = open;
+    const cancelled = (): void => resolve(undefined);
+    signal.addEventListener("abort", cancelled, { once: true });
+    try {
+      this.#draw();
+      await this.#canvas.written();
+      // What was typed before may still be on its way here.
+      for (let turn = 0; turn < 2; turn += 1) await new Promise((done) => setImmediate(done));
+      open.isSeen = true;
+      return await promise;
+    } finally {
+      signal.removeEventListener("abort", cancelled);
+      this.#open = undefined;
+      this.#plan();
+    }
+  }
+}
+
+function commonStart(one: string, other: string): string {
+  let length = 0;
+  while (length < one.length && one[length] === other[length]) length += 1;
+  return one.slice(0, length);
+}

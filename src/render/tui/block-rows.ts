@@ -1,0 +1,233 @@
+import { visible, visibleLine } from "../../core/visible.ts";
+import { callLine } from "../tty/call-lines.ts";
+import { fitted, widthOfStream, wrapped } from "../tty/columns.ts";
+import { type Output, styleText } from "../tty/output.ts";
+import { eventLine, planLines } from "../tty/run-lines.ts";
+import type { Block, EndedCall } from "./chat-state.ts";
+import { markdownRows } from "./markdown-rows.ts";
+import type { SpanStyle } from "./span-rows.ts";
+
+/** Blocks of a chat as rows that fit the screen; whatever is not ours in them is visible and does nothing. */
+
+const INDENT = "    ";
+const BAR = "  │ ";
+
+/** What a reply looks like; rows that fit the width. */
+export type AnswerRows = (text: string, width: number) => readonly string[];
+
+/** How this screen shows what spans are. */
+const LOOKS: Readonly<Record<SpanStyle, Parameters<typeof styleText>[0]>> = {
+  bold: "bold",
+  italic: "italic",
+  strike: "strikethrough",
+  code: "cyan",
+  link: "underline",
+  heading: "bold",
+  dim: "dim",
+  keyword: "magenta",
+  string: "green",
+  number: "yellow",
+  comment: "dim",
+  added: "green",
+  removed: "red",
+};
+
+/** Replies are Markdown; each paragraph stands for itself. */
+export const answerRowsOn =
+  (stream: Output): AnswerRows =>
+  (text, width) =>
+    markdownRows(text, width).map((row) =>
+      row
+        .map(({ text: part, styles }) =>
+          styles.reduce((told, each) => styleText(LOOKS[each], told, { stream }), part),
+        )
+        .join(""),
+    );
+
+/** Rows of a block, with a blank one above where it begins something. */
+export function blockRows(block: Block, stream: Output, answerRows: AnswerRows): readonly string[] {
+  const width = widthOfStream(stream);
+  switch (block.kind) {
+    case "said":
+      return ["", ...saidRows(block.text, stream)];
+    case "answer": {
+      const rows = answerRows(block.text.replace(/^\s*\n/, "").trimEnd(), width - 1);
+      return ["", ...rows];
+    }
+    case "call":
+      return callRows(block.call, stream);
+    case "whole":
+      return wholeRows(block.call, stream);
+    case "plan":
+      return linesIn(planLines(block.plan, block.before, stream));
+    case "event":
+      return linesIn(eventLine(block.event, stream, block.event.agent === undefined ? "" : INDENT));
+    case "lines":
+      return linesIn(block.text);
+  }
+}
+
+const linesIn = (text: string): readonly string[] => (text === "" ? [] : text.replace(/\n$/, "").split("\n"));
+
+/** Most rows of a message that are shown again. */
+const MAX_SAID = 12;
+
+/** What the person said, told apart from what is answered. */
+function saidRows(text: string, stream: Output): readonly string[] {
+  const room = widthOfStream(stream) - 3;
+  const rows = plainRows(text, room);
+  const more = rows.length - MAX_SAID;
+  return [
+    ...rows.slice(0, MAX_SAID).map((row, at) => {
+      const mark = styleText("cyan", at === 0 ? "› " : "  ", { stream });
+      return mark + styleText("bold", row, { stream });
+    }),
+    ...(more > 0 ? [styleText("dim", `  … ${more} more lines`, { stream })] : []),
+  ];
+}
+
+/** Longer lines are cut off: nobody reads them, and to wrap them takes long. */
+const MAX_LINE = 8000;
+
+/** Text as it is, wrapped; lines keep their indentation. */
+export function plainRows(text: string, width: number): readonly string[] {
+  return text.split("\n").flatMap((line) => {
+    const cut = line.length <= MAX_LINE ? line : `${line.slice(0, MAX_LINE)}…`;
+    const depth = /^[ \t]{0,24}/.exec(cut)?.[0].replaceAll("\t", "  ") ?? "";
+    const room = Math.max(8, width - depth.length);
+    const rows = wrapped(cut.trim(), room);
+    return rows.length === 0 ? [""] : rows.map((row) => depth + row);
+  });
+}
+
+/** Rows of what a call said that are shown at once. */
+const LAST = { ok: 4, other: 10 } as const;
+
+function callRows(call: EndedCall, stream: Output): readonly string[] {
+  const indent = call.agent === undefined ? "" : INDENT;
+  return [
+    ...linesIn(callLine(call, call.ended, stream, indent)),
+    ...verdictRows(call, stream, indent),
+    ...(call.agent === undefined ? bodyRows(call, stream) : []),
+  ];
+}
+
+/** Why it was not simply allowed, where the line above does not say it. */
+function verdictRows({ decided, ended }: EndedCall, stream: Output, indent: string): readonly string[] {
+  if (decided === undefined || decided.decision === "allow" || ended.kind === "denied") return [];
+  const width = widthOfStream(stream) - indent.length - INDENT.length;
+  return decided.rules.slice(0, 2).map(({ id, reason }) =>
+    styleText("dim", `${indent}${INDENT}${fitted(`asked: ${visibleLine(reason)} (${id})`, width)}`, {
+      stream,
+    }),
+  );
+}
+
+/** What a person reads without asking for it: the end of what a command said, or what was changed in a file. */
+function bodyRows(call: EndedCall, stream: Output): readonly string[] {
+  const { tool, ended } = call;
+  if (ended.kind === "denied" || ended.kind === "invalid") return [];
+  const diff = ended.kind === "ok" ? changedLines(call) : [];
+  if (diff.length > 0) return quoted(diff, { most: MAX_DIFF, from: "start" }, stream);
+  if (ended.kind === "ok" && tool !== "bash" && tool !== "task") return [];
+  const most = ended.kind === "ok" ? LAST.ok : LAST.other;
+  return quoted(outputLines(ended.text), { most, from: "end" }, stream);
+}
+
+const outputLines = (text: string): readonly string[] => {
+  const said = text.trimEnd();
+  return said === "" ? [] : said.split("\n");
+};
+
+interface Part {
+  readonly most: number;
+  readonly from: "start" | "end";
+}
+
+/** A row for each line: what does not fit is in the whole of it. */
+function quoted(lines: readonly string[], { most, from }: Part, stream: Output): readonly string[] {
+  const width = widthOfStream(stream) - BAR.length - 1;
+  const kept = from === "end" ? lines.slice(-most) : lines.slice(0, most);
+  const more = lines.length - kept.length;
+  const rows = kept.map((line) => styleText("dim", BAR, { stream }) + painted(line, width, stream, from));
+  const rest = `${BAR}… ${more} more ${more === 1 ? "line" : "lines"} (Ctrl-O shows all)`;
+  const note = more > 0 ? [styleText("dim", fitted(rest, width + BAR.length), { stream })] : [];
+  return from === "end" ? [...note, ...rows] : [...rows, ...note];
+}
+
+function painted(line: string, width: number, stream: Output, from: Part["from"]): string {
+  const shown = fitted(line, width);
+  return from === "start" ? diffPainted(line, shown, stream) : styleText("dim", shown, { stream });
+}
+
+function diffPainted(line: string, shown: string, stream: Output): string {
+  if (line.startsWith("+")) return styleText("green", shown, { stream });
+  if (line.startsWith("-")) return styleText("red", shown, { stream });
+  return line.startsWith("@@") ? styleText("cyan", shown, { stream }) : shown;
+}
+
+const MAX_DIFF = 16;
+
+/** Lines that went and came, of the tools that change files. */
+function changedLines({ tool, args }: EndedCall): readonly string[] {
+  const of = (key: string): string => {
+    const value = args[key];
+    return typeof value === "string" ? value : "";
+  };
+  switch (tool) {
+    case "edit_file": {
+      const more = Array.isArray(args["edits"]) ? (args["edits"] as unknown[]) : [];
+      return [args, ...more].flatMap(editLines);
+    }
+    case "write_file":
+      return textLines(of("content")).map((line) => `+${line}`);
+    case "apply_patch":
+      return textLines(of("patch")).filter((line) => !/^\*\*\* (?:Begin|End) Patch/.test(line));
+    default:
+      return [];
+  }
+}
+
+const textLines = (text: string): readonly string[] =>
+  text === "" ? [] : text.replace(/\n$/, "").split("\n");
+
+/** Lines that both sides begin or end with are no change. */
+function editLines(edit: unknown): readonly string[] {
+  if (typeof edit !== "object" || edit === null) return [];
+  const { old, new: young } = edit as { readonly old?: unknown; readonly new?: unknown };
+  if (typeof old !== "string" || typeof young !== "string") return [];
+  const [was, is] = [textLines(old), textLines(young)];
+  let head = 0;
+  while (head < was.length && head < is.length && was[head] === is[head]) head += 1;
+  let tail = 0;
+  while (tail < was.length - head && tail < is.length - head && was.at(-1 - tail) === is.at(-1 - tail))
+    tail += 1;
+  return [
+    ...was.slice(Math.max(0, head - 1), head).map((line) => ` ${line}`),
+    ...was.slice(head, was.length - tail).map((line) => `-${line}`),
+    ...is.slice(head, is.length - tail).map((line) => `+${line}`),
+    ...is.slice(is.length - tail, is.length - tail + Math.min(1, tail)).map((line) => ` ${line}`),
+  ];
+}
+
+/** Most lines of a call that are put on the screen; all of it is in the report of the session. */
+const MAX_WHOLE = 5000;
+
+function wholeRows(call: EndedCall, stream: Output): readonly string[] {
+  const width = widthOfStream(stream);
+  const diff = changedLines(call);
+  const lines = [...diff, ...(diff.length > 0 ? [""] : []), ...outputLines(call.ended.text)];
+  const more = lines.length - MAX_WHOLE;
+  const head = `${visibleLine(call.tool)}  ${fitted(call.target, Math.max(10, width - call.tool.length - 12))}`;
+  const paint = (line: string, at: number): readonly string[] =>
+    plainRows(visible(line), width - BAR.length - 1).map(
+      (row) => styleText("dim", BAR, { stream }) + (at < diff.length ? diffPainted(line, row, stream) : row),
+    );
+  return [
+    "",
+    styleText("bold", head, { stream }),
+    ...lines.slice(0, MAX_WHOLE).flatMap(paint),
+    ...(lines.length === 0 ? [`${BAR}it said nothing`] : []),
+    ...(more > 0 ? [`${BAR}… ${more} more lines are not shown here: harness report`] : []),
+  ];
+}

@@ -1,0 +1,111 @@
+import { Readable, type Writable } from "node:stream";
+import { Box, type Instance, render, Static, Text, useCursor } from "ink";
+import { createElement, type ReactElement } from "react";
+import type { Output } from "../tty/output.ts";
+
+/** What is drawn last, and again whenever it changes. */
+export interface Frame {
+  readonly rows: readonly string[];
+  /** Both from 0; undefined where nothing can be typed. */
+  readonly cursor: { readonly x: number; readonly y: number } | undefined;
+}
+
+interface Item {
+  readonly text: string;
+}
+
+interface Shown extends Frame {
+  readonly items: readonly Item[];
+}
+
+const NOTHING: Item = { text: "" };
+/** More at once is drawn in pieces. */
+const ROWS_AT_ONCE = 200;
+const FRAMES_A_SECOND = 30;
+
+/**
+ * Ink's part: what stays is written once, above a frame that is repainted in place. All that reaches the terminal goes
+ * through the writer of an Output, which lets nothing through but what repaints lines; the keyboard is somebody else's.
+ */
+export class Canvas {
+  readonly #output: Output;
+  #instance: Instance | undefined;
+  #stream: Writable | undefined;
+  #items: Item[] = [];
+
+  constructor(output: Output) {
+    this.#output = output;
+  }
+
+  get isOpen(): boolean {
+    return this.#instance !== undefined;
+  }
+
+  /** Rows may have styles of the output; each fits its width. */
+  draw(above: readonly string[], frame: Frame): void {
+    const items = this.#itemsOf(above);
+    const rows = frame.rows.map((row) => this.#output.shownText(row));
+    const shown = createElement(Chat, { items, rows, cursor: frame.cursor });
+    if (this.#instance === undefined) this.#open(shown);
+    else this.#instance.rerender(shown);
+  }
+
+  /** Resolves when what was drawn is on its way to the terminal. */
+  async written(): Promise<void> {
+    await this.#instance?.waitUntilRenderFlush();
+  }
+
+  /** The frame is gone, what stood above it stays. */
+  close(): void {
+    const instance = this.#instance;
+    if (instance === undefined) return;
+    instance.rerender(createElement(Chat, { items: this.#itemsOf([]), rows: [], cursor: undefined }));
+    this.#instance = undefined;
+    instance.unmount();
+    this.#stream?.destroy();
+    this.#items = [];
+  }
+
+  #open(shown: ReactElement): void {
+    const stream = this.#output.frames();
+    this.#stream = stream;
+    this.#instance = render(shown, {
+      stdout: stream,
+      stderr: stream,
+      stdin: Readable.from([]),
+      interactive: true,
+      patchConsole: false,
+      exitOnCtrlC: false,
+      isScreenReaderEnabled: false,
+      maxFps: FRAMES_A_SECOND,
+      incrementalRendering: true,
+    });
+  }
+
+  /** Those that were drawn before are only counted. */
+  #itemsOf(above: readonly string[]): readonly Item[] {
+    if (above.length === 0) return this.#items;
+    const fresh: Item[] = [];
+    for (let at = 0; at < above.length; at += ROWS_AT_ONCE)
+      fresh.push({ text: this.#output.shownText(above.slice(at, at + ROWS_AT_ONCE).join("\n")) });
+    this.#items = [...this.#items.map(() => NOTHING), ...fresh];
+    return this.#items;
+  }
+}
+
+/** Rows above that stay, and the frame. */
+function Chat({ items, rows, cursor }: Shown): ReactElement {
+  const { setCursorPosition } = useCursor();
+  setCursorPosition(cursor === undefined ? undefined : { ...cursor });
+  return createElement(
+    Box,
+    { flexDirection: "column" },
+    createElement(Static<Item>, {
+      items: [...items],
+      children: ({ text }, at) => createElement(Text, { key: at }, text === "" ? " " : text),
+    }),
+    ...rows.map((row, at) =>
+      createElement(Text, { key: `row ${at}`, wrap: "truncate" }, row === "" ? " " : row),
+    ),
+  );
+}

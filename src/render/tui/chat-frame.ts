@@ -1,0 +1,231 @@
+import { visible } from "../../core/visible.ts";
+import { fitted, widthOfStream } from "../tty/columns.ts";
+import type { Status } from "../tty/live-status.ts";
+import { type Output, styleText } from "../tty/output.ts";
+import { wordsOf } from "../tty/run-lines.ts";
+import type { AnswerRows } from "./block-rows.ts";
+import type { Frame } from "./canvas.ts";
+import type { ChatState } from "./chat-state.ts";
+import { type EditorRows, rowsOf } from "./editor-rows.ts";
+import type { EditorState } from "./line-editor.ts";
+
+/** What is repainted: what goes on, what waits, where a person types, and the facts at the foot. */
+
+/** Answers to pick from; the one that Enter gives is marked. */
+export interface Choosing {
+  readonly kind: "choosing";
+  readonly asks: string;
+  readonly answers: readonly (readonly [key: string, words: string])[];
+  readonly at: number;
+}
+
+/** A line of words, beside the one of messages. */
+export interface Writing {
+  readonly kind: "writing";
+  readonly mark: string;
+  readonly editor: EditorState;
+}
+
+export interface FrameView {
+  readonly state: ChatState;
+  /** Undefined while nothing goes on. */
+  readonly status: Status | undefined;
+  readonly busy: boolean;
+  readonly ticks: number;
+  readonly queue: readonly string[];
+  readonly editor: EditorState;
+  readonly asking: Choosing | Writing | undefined;
+  /** Below the input. */
+  readonly hints: readonly string[];
+  readonly foot: Foot;
+}
+
+export interface Foot {
+  readonly model: string;
+  readonly mode: string;
+  readonly window: number | undefined;
+  readonly hasBox: boolean;
+}
+
+const HEIGHT = 24;
+const MARK = "› ";
+/** Columns of the mark before what is typed. */
+export const MARK_WIDTH = MARK.length;
+const MAX_CALLS = 3;
+const MAX_QUEUED = 3;
+const MAX_HINTS = 6;
+
+/** At most a row less than the screen has, so that it is repainted in place. */
+export function frameOf(view: FrameView, stream: Output, answerRows: AnswerRows): Frame {
+  const width = widthOfStream(stream);
+  const height = Math.max(6, (stream.rows || HEIGHT) - 1);
+  const foot = footRows(view, width, stream);
+  const input = inputPart(view, { width, height, stream });
+  const going = [...callRows(view, width, stream), ...statusRows(view, width, stream)];
+  const below = [...going, ...queueRows(view, width, stream), ...input.rows, ...foot];
+  const room = height - below.length - 1;
+  const answer = answerPart(view.state, { width, room }, answerRows);
+  const above = [...answer, ""];
+  const rows = [...above, ...below].slice(-height);
+  const cut = above.length + below.length - rows.length;
+  const before = above.length + below.length - foot.length - input.rows.length - cut;
+  const { cursor } = input;
+  return { rows, cursor: cursor === undefined ? undefined : { x: cursor.x, y: before + cursor.y } };
+}
+
+/** Characters of an answer that goes on that are laid out: a screen shows no more. */
+const MAX_LIVE = 20_000;
+
+/** The end of what the model says now. */
+function answerPart(
+  { answer }: ChatState,
+  { width, room }: { readonly width: number; readonly room: number },
+  answerRows: AnswerRows,
+): readonly string[] {
+  const { body, line, begun, fence } = answer;
+  const all = body + line;
+  if (all.trim() === "" || room <= 0) return [];
+  // What is cut off above is of the same block of code.
+  const text =
+    all.length <= MAX_LIVE ? all : `${fence === undefined ? "" : `${fence}\n`}${all.slice(-MAX_LIVE)}`;
+  const rows = ["", ...answerRows(begun ? text : text.replace(/^\s*\n/, ""), width - 1)];
+  return rows.slice(-room);
+}
+
+/** Those that run; the one that goes on longest is at the top. */
+function callRows({ state, asking }: FrameView, width: number, stream: Output): readonly string[] {
+  if (asking !== undefined) return [];
+  const running = state.calls.filter(({ decided }) => decided?.runs === true);
+  const more = running.length - MAX_CALLS;
+  return [
+    ...running
+      .slice(0, MAX_CALLS)
+      .map((call) => styleText("dim", fitted(`▸ ${wordsOf(call)}`, width - 1), { stream })),
+    ...(more > 0 ? [styleText("dim", `  and ${more} more`, { stream })] : []),
+  ];
+}
+
+const SPINNER = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"];
+
+function statusRows(
+  { busy, status, ticks, asking }: FrameView,
+  width: number,
+  stream: Output,
+): readonly string[] {
+  if (!busy || asking !== undefined) return [];
+  const mark = SPINNER[ticks % SPINNER.length] ?? "";
+  const words = fitted(status?.text ?? "working", width - 4 - STOPS.length);
+  const colour = status?.alarming === true ? "yellow" : "cyan";
+  return [`${styleText(colour, `${mark} ${words}`, { stream })}${styleText("dim", STOPS, { stream })}`];
+}
+
+const STOPS = "  Esc stops it";
+
+function queueRows({ queue }: FrameView, width: number, stream: Output): readonly string[] {
+  const more = queue.length - MAX_QUEUED;
+  const rows = queue.slice(0, MAX_QUEUED).map((text) => fitted(`waits: ${text}`, width - 3));
+  const how = queue.length === 0 ? [] : ["Up takes the last one back"];
+  return [...rows, ...(more > 0 ? [`and ${more} more`] : []), ...how].map((row) =>
+    styleText("dim", `  ${row}`, { stream }),
+  );
+}
+
+interface Part {
+  readonly rows: readonly string[];
+  readonly cursor: Frame["cursor"];
+}
+
+interface Room {
+  readonly width: number;
+  readonly height: number;
+  readonly stream: Output;
+}
+
+function inputPart(view: FrameView, room: Room): Part {
+  const { asking } = view;
+  if (asking?.kind === "choosing") return choosingPart(asking, room);
+  const { mark, editor } = asking ?? { mark: MARK, editor: view.editor };
+  const edited = editorPart(editor, mark, room);
+  const { stream, width } = room;
+  const hints = view.hints
+    .slice(0, MAX_HINTS)
+    .map((hint) => styleText("dim", fitted(hint, width - 1), { stream }));
+  return { ...edited, rows: [...edited.rows, ...hints] };
+}
+
+/** The rows around the cursor, as many as there is room for. */
+function editorPart(editor: EditorState, mark: string, { width, height, stream }: Room): Part {
+  const laid: EditorRows = rowsOf(editor, width - mark.length);
+  const most = Math.max(1, Math.min(12, Math.floor(height / 3)));
+  const first = Math.max(0, Math.min(laid.row - Math.floor(most / 2), laid.rows.length - most));
+  const kept = laid.rows.slice(first, first + most);
+  const rows = kept.map((pieces, at) => {
+    const text = pieces
+      .map(({ kind, text }) => (kind === "paste" ? styleText("cyan", text, { stream }) : text))
+      .join("");
+    const isFirst = first + at === 0;
+    const hidden = at === 0 && first > 0;
+    const lead = isFirst ? mark : (hidden ? "…" : " ").padEnd(mark.length);
+    return styleText(isFirst ? "bold" : "dim", lead, { stream }) + text;
+  });
+  const search = searchRow(editor, width, stream);
+  return {
+    rows: [...rows, ...search],
+    cursor: { x: mark.length + laid.column, y: laid.row - first },
+  };
+}
+
+function searchRow({ search }: EditorState, width: number, stream: Output): readonly string[] {
+  if (search === undefined) return [];
+  const found =
+    search.found === undefined && search.query !== "" ? "nothing found for" : "earlier messages with";
+  return [styleText("dim", fitted(`  ${found}: ${search.query}`, width - 1), { stream })];
+}
+
+/** The answer that Enter gives stands out without colours, too. */
+function choosingPart({ asks, answers, at }: Choosing, { width, stream }: Room): Part {
+  const rows = answers.map(([key, words], place) => {
+    const row = fitted(`${place === at ? "❯" : " "} ${key}  ${words}`, width - 1);
+    return place === at ? styleText(["bold", "cyan"], row, { stream }) : row;
+  });
+  const how = styleText("dim", fitted("a key or the arrows pick, Enter answers", width - 1), { stream });
+  return {
+    rows: [styleText("bold", fitted(visible(asks), width - 1), { stream }), ...rows, how],
+    cursor: undefined,
+  };
+}
+
+/** Facts from left to right as far as there is room; the most telling come first. */
+function footRows({ state, foot, asking }: FrameView, width: number, stream: Output): readonly string[] {
+  if (asking !== undefined) return [];
+  const { context, spent } = state;
+  const { model, mode, window, hasBox } = foot;
+  const facts = [
+    fitted(model.slice(model.lastIndexOf("/") + 1), 32),
+    mode,
+    ...(context === undefined
+      ? []
+      : [
+          window === undefined
+            ? `${short(context)} in context`
+            : `${Math.min(999, Math.round((100 * context) / window))} % of ${short(window)}`,
+        ]),
+    ...(spent.tokens === 0 ? [] : [`${short(spent.tokens)} tokens`]),
+    ...(spent.cost === null || spent.cost === 0 ? [] : [`cost ${spent.cost.toPrecision(2)}`]),
+    hasBox ? "box open" : "no box yet",
+  ];
+  let row = "";
+  for (const fact of facts) {
+    const longer = row === "" ? fact : `${row} · ${fact}`;
+    if (longer.length > width - 3) break;
+    row = longer;
+  }
+  return [styleText("dim", `  ${row}`, { stream })];
+}
+
+const short = (count: number): string =>
+  count < 1000
+    ? String(count)
+    : count < 100_000
+      ? `${(count / 1000).toFixed(1)}k`
+      : `${Math.round(count / 1000)}k`;

@@ -1,0 +1,267 @@
+import type { AgentEvent } from "../../core/events.ts";
+import type { Plan } from "../../core/work-plan.ts";
+import { type ShownCall, targetOf } from "../tty/call-lines.ts";
+
+type Of<T extends AgentEvent["type"]> = Extract<AgentEvent, { readonly type: T }>;
+
+export interface ChatCall extends ShownCall {
+  readonly call: string;
+  /** Of a subagent. */
+  readonly agent: string | undefined;
+  readonly args: Readonly<Record<string, unknown>>;
+}
+
+export interface EndedCall extends ChatCall {
+  readonly ended: Of<"call.ended">;
+}
+
+/** What stays as it is from now on, and is shown above whatever still changes. */
+export type Block =
+  | { readonly kind: "said"; readonly text: string }
+  /** `first` of the parts of a reply. */
+  | { readonly kind: "answer"; readonly text: string; readonly first: boolean }
+  | { readonly kind: "call"; readonly call: EndedCall }
+  | { readonly kind: "whole"; readonly call: EndedCall }
+  | { readonly kind: "plan"; readonly plan: Plan; readonly before: Plan }
+  | { readonly kind: "event"; readonly event: AgentEvent }
+  /** Lines that are styled already: what commands answer, questions. */
+  | { readonly kind: "lines"; readonly text: string };
+
+/** A reply that goes on. Its paragraphs are finished one after the other; a block of code is one. */
+export interface OpenAnswer {
+  /** Whole lines. */
+  readonly body: string;
+  /** What has no end yet. */
+  readonly line: string;
+  /** That of the open block of code. */
+  readonly fence: string | undefined;
+  /** Something of this reply is finished. */
+  readonly begun: boolean;
+}
+
+export interface Spent {
+  readonly tokens: number;
+  /** Null where it is not known. */
+  readonly cost: number | null;
+}
+
+export interface ChatState {
+  /** Oldest first; whoever shows them takes them out. */
+  readonly finished: readonly Block[];
+  readonly answer: OpenAnswer;
+  /** In the order in which they were proposed. */
+  readonly calls: readonly ChatCall[];
+  readonly plan: Plan;
+  /** Of the last request to the model, as it was counted or estimated. */
+  readonly context: number | undefined;
+  readonly spent: Spent;
+  /** Newest last. */
+  readonly outputs: readonly EndedCall[];
+  /** A hook has put an answer in place of what the model said. */
+  readonly replaced: boolean;
+}
+
+const NO_ANSWER: OpenAnswer = { body: "", line: "", fence: undefined, begun: false };
+
+export const NEW_CHAT: ChatState = {
+  finished: [],
+  answer: NO_ANSWER,
+  calls: [],
+  plan: [],
+  context: undefined,
+  spent: { tokens: 0, cost: null },
+  outputs: [],
+  replaced: false,
+};
+
+/** Calls whose output can be shown whole. */
+const MAX_OUTPUTS = 50;
+
+/** What is shown of a chat once this has happened. */
+export function reduced(state: ChatState, event: AgentEvent): ChatState {
+  const isMain = event.agent === undefined;
+  switch (event.type) {
+    case "text":
+      return isMain ? withText(state, event.text) : state;
+    case "turn.started": {
+      const next = { ...withoutAnswer(state), replaced: isMain ? false : state.replaced };
+      return isMain && event.tokens !== undefined ? { ...next, context: event.tokens } : next;
+    }
+    case "model.finished":
+      return counted(isMain ? withoutAnswer(state) : state, event);
+    case "model.aside":
+      return counted(state, event);
+    case "call.proposed":
+      return withCall(isMain ? withoutAnswer(state) : state, event);
+    case "call.decided":
+      return changedCall(state, event, { decided: event });
+    case "call.edited":
+      return changedCall(state, event, { args: event.args, target: targetOf(event.args) });
+    case "call.ended":
+      return endedCall(state, event);
+    case "plan":
+      return {
+        ...withBlock(state, { kind: "plan", plan: event.steps, before: state.plan }),
+        plan: event.steps,
+      };
+    case "hook":
+      return withBlock(
+        { ...state, replaced: state.replaced || (event.event === "Stop" && event.did === "replaced") },
+        { kind: "event", event },
+      );
+    case "run.finished":
+      return finishedRun(state, event);
+    default:
+      return othersOf(state, event);
+  }
+}
+
+/** Told by a line of its own, as in a run. */
+const TOLD: ReadonlySet<AgentEvent["type"]> = new Set([
+  "intent",
+  "model.waiting",
+  "model.failed",
+  "call.parked",
+  "task",
+  "check.ended",
+  "call.missed",
+  "canary",
+  "notice",
+  "compaction",
+]);
+
+function othersOf(state: ChatState, event: AgentEvent): ChatState {
+  if (!TOLD.has(event.type)) return event.type === "rolled_back" ? withoutAnswer(state) : state;
+  const ends = event.type === "model.waiting" || event.type === "model.failed";
+  return withBlock(ends && event.agent === undefined ? withoutAnswer(state) : state, {
+    kind: "event",
+    event,
+  });
+}
+
+export const withBlock = (state: ChatState, block: Block): ChatState => ({
+  ...state,
+  finished: [...state.finished, block],
+});
+
+/** Without what is finished: it has been shown. */
+export const taken = (state: ChatState): ChatState =>
+  state.finished.length === 0 ? state : { ...state, finished: [] };
+
+/** Reads each piece once, however long the reply is. */
+function withText(state: ChatState, text: string): ChatState {
+  const pieces = text.split("\n");
+  const last = pieces.pop() ?? "";
+  if (pieces.length === 0) {
+    const { answer } = state;
+    return { ...state, answer: { ...answer, line: answer.line + last } };
+  }
+  const paragraphs: string[] = [];
+  let { body, line, fence } = state.answer;
+  for (const piece of pieces) {
+    line += piece;
+    if (fence === undefined && line.trim() === "") {
+      if (body !== "") paragraphs.push(body);
+      body = "";
+    } else {
+      fence = fenceBehind(fence, line);
+      body += `${line}\n`;
+    }
+    line = "";
+  }
+  const blocks = paragraphs.map((each, at) => ({
+    kind: "answer" as const,
+    text: each,
+    first: !state.answer.begun && at === 0,
+  }));
+  return {
+    ...state,
+    finished: blocks.length === 0 ? state.finished : [...state.finished, ...blocks],
+    answer: { body, line: last, fence, begun: state.answer.begun || blocks.length > 0 },
+  };
+}
+
+const FENCE = /^ {0,12}(`{3,20}|~{3,20})([^`]{0,200})$/;
+
+/** The open fence once this line is there. */
+function fenceBehind(open: string | undefined, line: string): string | undefined {
+  const [, mark, words = ""] = FENCE.exec(line.slice(0, 240)) ?? [];
+  if (mark === undefined) return open;
+  if (open === undefined) return mark;
+  return mark.startsWith(open) && words.trim() === "" ? undefined : open;
+}
+
+/** What is left of the reply is finished. */
+function withoutAnswer(state: ChatState): ChatState {
+  const { body, line, begun } = state.answer;
+  const text = body + line;
+  if (text.trim() === "") return state.answer === NO_ANSWER ? state : { ...state, answer: NO_ANSWER };
+  return { ...withBlock(state, { kind: "answer", text, first: !begun }), answer: NO_ANSWER };
+}
+
+function counted(state: ChatState, { usage, ...event }: Of<"model.finished"> | Of<"model.aside">): ChatState {
+  const { prompt_tokens: prompt, completion_tokens: completion, cost } = usage;
+  const { spent } = state;
+  const sum = {
+    tokens: spent.tokens + (prompt ?? 0) + (completion ?? 0),
+    cost: cost === null ? spent.cost : (spent.cost ?? 0) + cost,
+  };
+  const isMain = event.type === "model.finished" && event.agent === undefined;
+  const context = isMain && prompt !== null ? prompt + (completion ?? 0) : state.context;
+  return { ...state, spent: sum, context };
+}
+
+const isCall =
+  ({ call, agent }: { readonly call: string; readonly agent?: string }) =>
+  (each: ChatCall): boolean =>
+    each.call === call && each.agent === agent;
+
+const withCall = (state: ChatState, event: Of<"call.proposed">): ChatState => ({
+  ...state,
+  calls: [
+    ...state.calls,
+    {
+      call: event.call,
+      agent: event.agent,
+      tool: event.tool,
+      args: event.args,
+      target: targetOf(event.args),
+      decided: undefined,
+    },
+  ],
+});
+
+function changedCall(
+  state: ChatState,
+  event: Of<"call.decided"> | Of<"call.edited">,
+  news: Partial<ChatCall>,
+): ChatState {
+  const is = isCall(event);
+  return { ...state, calls: state.calls.map((each) => (is(each) ? { ...each, ...news } : each)) };
+}
+
+function endedCall(state: ChatState, event: Of<"call.ended">): ChatState {
+  const is = isCall(event);
+  const unknown: ChatCall = {
+    call: event.call,
+    agent: event.agent,
+    tool: "?",
+    target: "",
+    args: {},
+    decided: undefined,
+  };
+  const call: EndedCall = { ...(state.calls.find(is) ?? unknown), ended: event };
+  const next = { ...state, calls: state.calls.filter((each) => !is(each)) };
+  // Its own event has shown it.
+  if (call.tool === "plan" && event.kind === "ok") return next;
+  return {
+    ...withBlock(next, { kind: "call", call }),
+    outputs: [...state.outputs, call].slice(-MAX_OUTPUTS),
+  };
+}
+
+function finishedRun(state: ChatState, event: Of<"run.finished">): ChatState {
+  const next: ChatState = { ...withoutAnswer(state), calls: [], replaced: false };
+  if (!state.replaced || event.status !== "done" || event.answer === null) return next;
+  return withBlock(next, { kind: "answer", text: event.answer, first: true });
+}
