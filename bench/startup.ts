@@ -69,6 +69,41 @@ const search = (): Promise<Measured> =>
     );
   });
 
+/** From the start of a chat on a terminal to the first frame of it, where one can type. */
+function firstFrame(home: string): Promise<number> {
+  const env = { PATH: process.env["PATH"], HOME: home, TERM: "xterm-256color" };
+  const command = `stty cols 80 rows 24; exec ${LAUNCHER}`;
+  return new Promise((resolve, reject) => {
+    const start = performance.now();
+    const child = spawn("script", ["-qec", command, "/dev/null"], { env, cwd: home });
+    let shown = "";
+    child.once("error", reject);
+    child.stdin.on("error", () => undefined);
+    child.stdout.on("data", (bytes: Buffer) => {
+      const before = shown.includes(FRAME);
+      shown += bytes.toString();
+      if (before || !shown.includes(FRAME)) return;
+      resolve(performance.now() - start);
+      child.stdin.write("\u0004");
+    });
+    child.once("exit", () => reject(new Error(`no frame came: ${JSON.stringify(shown)}`)));
+  });
+}
+
+/** Stands at the foot of the first one. */
+const FRAME = "no box yet";
+
+/** The same terminal with an empty program on it. Both run to where a person could go on. */
+const chat = (): Promise<Measured> =>
+  withEmptyProgram((home, empty) => {
+    const command = `stty cols 80 rows 24; exec ${process.execPath} ${empty}`;
+    return inTurn(
+      RUNS,
+      () => firstFrame(home),
+      () => wholeProcess("script", ["-qec", command, "/dev/null"], home),
+    );
+  });
+
 export const STARTUP: readonly Figure[] = [
   {
     name: "startup.version",
@@ -93,4 +128,6 @@ export const STARTUP: readonly Figure[] = [
     measure: () => againstEmptyProgram(["policy", "check", "--", "ls"]),
   },
   { name: "startup.search", unit: "ms", against: EMPTY, hold: 2, measure: search },
+  // 400 ms where an empty program takes 50: nobody waits for it.
+  { name: "startup.chat", unit: "ms", against: EMPTY, hold: 8, measure: chat },
 ];

@@ -45,7 +45,7 @@ export function onTerminal(
       HOME: place.path,
       TERM: "xterm",
       SHELL: "/bin/sh",
-      HARNESS_PLAIN: "true",
+      HARNESS_CHAT: "lines",
       ...env,
     },
   });

@@ -65,6 +65,8 @@ export class TuiScreen implements ChatScreen {
   #editor: EditorState;
   #queue: string[] = [];
   #waiter: ((line: Line) => void) | undefined;
+  /** Keys that leave, pressed before somebody waited for a line. */
+  #early: Line[] = [];
   /** Rows of an open question, which go above before anything else does. */
   #urgent: string[] = [];
   #open: Open | undefined;
@@ -110,8 +112,10 @@ export class TuiScreen implements ChatScreen {
 
   line(initial: string): Promise<Line> {
     this.#working(false);
-    const next = this.#queue.shift();
+    const early = this.#early.shift();
     if (this.#left) return Promise.resolve({ kind: "end" });
+    if (early !== undefined) return Promise.resolve(early);
+    const next = this.#queue.shift();
     if (next !== undefined) {
       this.#said(next);
       return Promise.resolve({ kind: "line", text: next });
@@ -297,7 +301,8 @@ export class TuiScreen implements ChatScreen {
         return true;
       case "ctrl+c":
         if (!isBusy) return false;
-        this.#parts.onInterrupt();
+        if (!this.#parts.onInterrupt())
+          this.#early.push({ kind: "interrupt", empty: this.#editor.text === "" });
         this.#takeBack(this.#queue.length);
         return true;
       case "up":
@@ -330,15 +335,20 @@ export class TuiScreen implements ChatScreen {
       case "complete":
         return this.#complete();
       case "leave":
-        return this.#waiter?.({ kind: "end" });
+        return this.#give({ kind: "end" });
       case "interrupt":
-        return this.#waiter?.({ kind: "interrupt", empty: did.empty });
+        return this.#give({ kind: "interrupt", empty: did.empty });
       case "redraw":
         this.#canvas.close();
         return this.#draw();
       default:
         if (/^\/\S*$/.test(state.text)) this.#hints = this.#hintsOf(this.#parts.complete(state.text)[0]);
     }
+  }
+
+  #give(line: Line): void {
+    if (this.#waiter === undefined) this.#early.push(line);
+    else this.#waiter(line);
   }
 
   #complete(): void {

@@ -1,0 +1,69 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { choicesOf } from "../../../src/cli/approval-question.ts";
+import { ChoicePanel, LinePanel } from "../../../src/cli/chat/tui-panel.ts";
+import { answersTo } from "../../../src/render/tty/approval.ts";
+import type { Key } from "../../../src/render/tui/terminal-keys.ts";
+
+const key = (name: string): Key => ({ kind: "key", name });
+const text = (typed: string): Key => ({ kind: "text", text: typed });
+
+function panel(offered: Partial<Parameters<typeof answersTo>[0]> = {}): ChoicePanel {
+  const all = { grants: false, edits: true, whole: true, ...offered };
+  return new ChoicePanel({ asks: "run it?", answers: answersTo(all), choices: choicesOf(all) });
+}
+
+/** What these keys come to. */
+function answered(keys: readonly Key[], offered?: Parameters<typeof panel>[0]): unknown {
+  const asked = panel(offered);
+  for (const each of keys) {
+    const settled = asked.take(each);
+    if (settled !== undefined) return settled.is;
+  }
+  return "open";
+}
+
+const enter = key("enter");
+
+for (const [what, keys, wanted] of [
+  ["Enter alone", [enter], "no"],
+  ["y and Enter", [text("y"), enter], "yes"],
+  ["the whole word", [text("yes"), enter], "yes"],
+  ["y alone", [text("y")], "open"],
+  ["other words that begin so", [text("y"), text("ou"), enter], "no"],
+  ["what is taken back", [text("yo"), key("backspace"), enter], "yes"],
+  ["s", [text("s"), enter], "session"],
+  ["a", [text("A"), enter], "always"],
+  ["t", [text("t"), enter], "tell"],
+  ["e", [text("e"), enter], "edit"],
+  ["n", [text("n"), enter], "no"],
+  ["an arrow up from no", [key("up"), enter], "always"],
+  ["arrows to the first", [key("up"), key("up"), key("up"), key("up"), enter], "yes"],
+  ["a paste, which was not meant for it", [{ kind: "paste", text: "y\n" } as Key, enter], "no"],
+  ["Ctrl-C", [key("ctrl+c")], "interrupt"],
+  ["Escape", [key("escape")], "interrupt"],
+  ["Ctrl-D", [key("ctrl+d")], "no"],
+] as const)
+  test(`${what}: ${wanted}`, () => assert.equal(answered(keys), wanted));
+
+test("what was not shown whole is approved by no key", () => {
+  for (const letter of ["y", "s", "a", "g", "e"])
+    assert.equal(answered([text(letter), enter], { whole: false }), "no", letter);
+  assert.equal(answered([text("t"), enter], { whole: false }), "tell");
+});
+
+test("a grant is an answer only where something can be granted", () => {
+  assert.equal(answered([text("g"), enter], { grants: true }), "call");
+  assert.equal(answered([text("g"), enter]), "no");
+});
+
+test("a line is given, left empty, or thrown away", () => {
+  const line = (...keys: readonly Key[]): unknown => {
+    const asked = new LinePanel("edit> ", "npm test", 80);
+    return keys.map((each) => asked.take(each)).at(-1);
+  };
+  assert.deepEqual(line(text(" -v"), enter), { is: "npm test -v" });
+  assert.deepEqual(line(key("ctrl+u"), enter), { is: "" });
+  assert.deepEqual(line(key("escape")), { is: undefined });
+  assert.deepEqual(line(key("ctrl+c")), { is: undefined });
+});

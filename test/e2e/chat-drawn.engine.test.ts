@@ -1,0 +1,158 @@
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import path from "node:path";
+import test from "node:test";
+import { skip as noEngine } from "../fixtures/engine.ts";
+import { household } from "./box-command.ts";
+import { noScreen, onScreen } from "./drawn-chat.ts";
+import { ROOT } from "./package.ts";
+import { type AskedChat, type Replies, type Said, startModel } from "./run-command.ts";
+
+assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
+
+const skip = noScreen || noEngine;
+const ASKED = /^run it\?\n/m;
+/** The line to type in, with nothing going on. */
+const READY = /\n\n›(?: .*)?\n {2}\S+ · workspace-write/;
+const last = (chat: AskedChat | undefined): string => chat?.messages.at(-1)?.content ?? "";
+
+type Call = readonly [tool: string, args: Readonly<Record<string, unknown>>];
+
+/** Calls one after the other, whatever comes of each. */
+const calling =
+  (calls: readonly Call[]): Replies =>
+  (chat): Said => {
+    const call = calls[chat.messages.filter(({ role }) => role === "tool").length];
+    return call === undefined ? { text: "All of it is done." } : { text: "Next.", calls: [call] };
+  };
+
+async function chatting(calls: readonly Call[], files: Readonly<Record<string, string>> = {}) {
+  const place = await household(files);
+  const model = await startModel(calling(calls));
+  const screen = await onScreen(place, model.flags, { rows: 40 });
+  await screen.until(READY);
+  await screen.type("change what is there, please");
+  await screen.press("Enter");
+  return {
+    place,
+    model,
+    screen,
+    [Symbol.asyncDispose]: async () => {
+      await screen[Symbol.asyncDispose]();
+      await model[Symbol.asyncDispose]();
+      await place[Symbol.asyncDispose]();
+    },
+  };
+}
+
+const command = (text: string): Call => ["bash", { command: text }];
+
+test(
+  "a command is shown whole before it is asked for: yes runs it, Enter alone refuses it",
+  { skip },
+  async () => {
+    await using chat = await chatting([command("node a.js > yes.txt"), command("node a.js > no.txt")], {
+      "a.js": "console.log(1);\n",
+    });
+    const { screen, place } = chat;
+    const shown = await screen.until(ASKED);
+    assert.match(shown, /│ node a\.js > yes\.txt\n {2}│ {6}\^\^\^\^/);
+    assert.match(shown, /It is contained/);
+    await screen.type("y");
+    await screen.until(/❯ y {2}once/);
+    await screen.press("Enter");
+    await screen.until(/│ node a\.js > no\.txt[\s\S]*^run it\?\n/m);
+    await screen.press("Enter");
+    const end = await screen.until(/All of it is done\./);
+    assert.match(end, /✓ bash node a\.js > yes\.txt {2}approved/);
+    assert.match(end, /⊘ bash node a\.js > no\.txt/);
+    assert.equal(await place.read("work/yes.txt"), "1\n");
+    assert.equal(existsSync(place.at("work/no.txt")), false);
+  },
+);
+
+test(
+  "a no with words is told to the model, and another command is run in place of one",
+  { skip },
+  async () => {
+    const files = { "a.js": "console.log(1);\n", "b.js": "console.log(2);\n" };
+    await using chat = await chatting([command("node a.js > a.txt"), command("node a.js > b.txt")], files);
+    const { screen, model, place } = chat;
+    await screen.until(ASKED);
+    await screen.type("t");
+    await screen.press("Enter");
+    await screen.until(/^tell the model>/m);
+    await screen.type("not with node");
+    await screen.press("Enter");
+    await screen.until(/│ node a\.js > b\.txt[\s\S]*^run it\?\n/m);
+    assert.match(last(model.asked().at(-1)), /not with node/);
+    await screen.type("e");
+    await screen.press("Enter");
+    await screen.until(/^edit> node a\.js > b\.txt/m);
+    await screen.press("C-u");
+    await screen.type("node b.js > b.txt");
+    await screen.press("Enter");
+    await screen.until(/│ node b\.js > b\.txt[\s\S]*^run it\?\n/m);
+    await screen.type("y");
+    await screen.press("Enter");
+    await screen.until(/All of it is done\./);
+    assert.equal(await place.read("work/b.txt"), "2\n");
+    assert.equal(existsSync(place.at("work/a.txt")), false);
+  },
+);
+
+test("what is typed before a question is the next message, and no answer to it", { skip }, async () => {
+  await using chat = await chatting([command("sleep 2"), command("node a.js > a.txt")], { "a.js": "" });
+  const { screen, place } = chat;
+  await screen.type("y");
+  await screen.press("Enter");
+  await screen.until(ASKED);
+  await screen.press("Escape");
+  await screen.until(/cancelled/);
+  assert.equal(existsSync(place.at("work/a.txt")), false);
+});
+
+test("a task of looking, editing and testing asks no more than twice", { skip }, async () => {
+  const files = {
+    "sum.js": "exports.sum = (a, b) => a - b;\n",
+    "sum.test.js":
+      "require('node:test')('sum', () => require('node:assert').equal(require('./sum').sum(1, 2), 3));\n",
+    "package.json": '{"scripts":{"test":"node --test","build":"node sum.js"}}',
+  };
+  await using chat = await chatting(
+    [
+      ["list_dir", { path: "." }],
+      ["read_file", { path: "sum.js" }],
+      ["edit_file", { path: "sum.js", old: "a - b", new: "a + b" }],
+      command("npm test"),
+      command("npm run build"),
+      command("npm run build"),
+      command("git diff | head -20"),
+    ],
+    files,
+  );
+  const { screen, place } = chat;
+  let asked = 0;
+  for (;;) {
+    const shown = await screen.until(/^run it\?\n|All of it is done\./m);
+    if (!ASKED.test(shown)) break;
+    asked += 1;
+    await screen.type("s");
+    await screen.press("Enter");
+    await screen.until(/^(?![\s\S]*^run it\?\n)/m);
+  }
+  assert.ok(asked <= 2, `asked ${asked} times`);
+  assert.match(await place.read("work/sum.js"), /a \+ b/);
+  assert.match(await screen.all(), /│ -exports\.sum = \(a, b\) => a - b;|│ -a - b/);
+});
+
+test("what a command prints acts on no terminal", { skip }, async () => {
+  const hostile = String.raw`printf '\033]52;c;ZXZpbA==\007\033[2J\033]0;title\007\033[?1049h\342\200\256done\n'`;
+  await using chat = await chatting([command(hostile)]);
+  const { screen } = chat;
+  await screen.until(/All of it is done\./);
+  const sent = await screen.bytes();
+  for (const sequence of ["\u001B]", "\u001B[?1049h", "\u202E", "\u0007"])
+    assert.equal(sent.includes(sequence), false, JSON.stringify(sequence));
+  assert.match(await screen.all(), /\]52;c;ZXZpbA==/);
+});

@@ -1,0 +1,189 @@
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import path from "node:path";
+import test from "node:test";
+import { household } from "./box-command.ts";
+import { noScreen as skip, onScreen, type Screen } from "./drawn-chat.ts";
+import { ROOT } from "./package.ts";
+import { startModel } from "./run-command.ts";
+
+assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
+
+const READY = /^›(?: .*)?\n.*no box yet/m;
+
+/** Steps of a model that answers from a file. */
+async function scripted(
+  steps: readonly (readonly unknown[])[],
+  size: { readonly columns?: number; readonly rows?: number } = {},
+) {
+  const place = await household();
+  await place.write("model.jsonl", steps.map((reply) => JSON.stringify({ reply })).join("\n"));
+  const screen = await onScreen(place, ["--provider", "scripted", "--model", place.at("model.jsonl")], size);
+  await screen.until(READY);
+  return {
+    place,
+    screen,
+    say: async (text: string): Promise<void> => {
+      await screen.type(text);
+      await screen.press("Enter");
+    },
+    [Symbol.asyncDispose]: async () => {
+      await screen[Symbol.asyncDispose]();
+      await place[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** The terminal is what it was before, and whoever sits at it sees where they type. */
+async function assertClean(screen: Screen, at: (name: string) => string): Promise<void> {
+  await screen.until(/left with/);
+  const sent = await screen.bytes();
+  for (const [mode, wanted] of [
+    ["2004", "l"],
+    ["25", "h"],
+    ["2026", "l"],
+  ] as const)
+    assert.equal([...sent.matchAll(new RegExp(`\u001B\\[\\?${mode}([hl])`, "g"))].at(-1)?.[1], wanted, mode);
+  assert.equal(await screen.state("#{cursor_flag} #{alternate_on}"), "1 0");
+  assert.equal(await readFile(at("after"), "utf8"), await readFile(at("before"), "utf8"));
+}
+
+for (const [how, keys] of [
+  ["Ctrl-D", ["C-d"]],
+  ["Ctrl-C twice", ["C-c", "C-c"]],
+] as const)
+  test(`${how} leaves with 0, and the terminal is as it was`, { skip }, async () => {
+    await using chat = await scripted([]);
+    await chat.screen.press(...keys);
+    await chat.screen.until(/left with 0/);
+    await assertClean(chat.screen, chat.place.at);
+  });
+
+test(
+  "an answer is shown above, the input and the facts below; a message of several lines is one",
+  { skip },
+  async () => {
+    await using place = await household();
+    await using model = await startModel((chat) => ({
+      text: `You said: ${JSON.stringify(chat.messages.at(-1)?.content)}`,
+      tokens: [1000, 20],
+    }));
+    await using screen = await onScreen(place, model.flags);
+    await screen.until(READY);
+    await screen.type("one\\");
+    await screen.press("Enter");
+    await screen.paste("two\nthree\n");
+    await screen.press("Enter");
+    const shown = await screen.until(/You said: "one\\n[^"]*"/);
+    assert.match(shown, /› one\n {2}two\n {2}three/);
+    assert.match(
+      await screen.until(/% of/),
+      /› *\n {2}coder:7b · workspace-write · 3 % of 32\.8k · 1\.0k tokens/,
+    );
+    assert.match(model.asked().at(-1)?.messages.at(-1)?.content ?? "", /^one\ntwo\nthree\n?$/);
+    await screen.type("exit");
+    await screen.press("Enter");
+    await screen.until(/left with 0/);
+    await assertClean(screen, place.at);
+  },
+);
+
+test("Esc ends the request, what was asked is offered again, and the chat goes on", { skip }, async () => {
+  await using chat = await scripted([["I begin ", { delay: "60s" }, "late"], ["Now I answer."]]);
+  await chat.say("take long");
+  await chat.screen.until(/I begin/);
+  await chat.screen.until(/Esc stops it/);
+  await chat.screen.press("Escape");
+  assert.match(await chat.screen.until(/^› take long\n {2}/m), /cancelled/);
+  await chat.screen.type("something else");
+  await chat.screen.until(/^› something else\n {2}/m);
+  await chat.screen.press("Enter");
+  assert.match(await chat.screen.until(/Now I answer/), /› something else/);
+  assert.doesNotMatch(await chat.screen.all(), /late/);
+});
+
+test("what is typed while it works waits, can be taken back, and is said in its turn", { skip }, async () => {
+  await using chat = await scripted([["First.", { delay: "4s" }], ["Second."], ["Third."]]);
+  await chat.say("one");
+  await chat.screen.until(/First/);
+  await chat.say("two");
+  await chat.say("threee");
+  await chat.screen.until(/waits: two\n {2}waits: threee/);
+  await chat.screen.press("Up");
+  await chat.screen.until(/^› threee/m);
+  await chat.screen.press("BSpace");
+  await chat.screen.press("Enter");
+  await chat.screen.until(/Third\./);
+  const all = await chat.screen.all();
+  assert.match(all, /› one\n\nFirst\.\n\n› two\n\nSecond\.\n\n› three\n\nThird\./);
+});
+
+test("a terminal that is made narrower and wider while a reply comes stays whole", { skip }, async () => {
+  await using chat = await scripted([
+    [
+      { text: "alpha beta gamma delta\n\n", times: 3 },
+      { delay: "2s" },
+      { text: "epsilon zeta eta theta\n\n", times: 3 },
+      { delay: "2s" },
+      "The end.",
+    ],
+    ["Still here."],
+  ]);
+  await chat.say("speak");
+  await chat.screen.until(/alpha/);
+  await chat.screen.resize(44, 16);
+  await chat.screen.until(/epsilon/);
+  await chat.screen.resize(100, 30);
+  await chat.screen.until(/The end\./);
+  await chat.say("and now?");
+  const shown = await chat.screen.until(/Still here\.\n\n›/);
+  assert.equal(shown.split("Esc stops it").length, 1, shown);
+  const all = await chat.screen.all();
+  for (const [word, times] of [
+    ["alpha", 3],
+    ["epsilon", 3],
+    ["The end", 1],
+  ] as const)
+    assert.equal(all.split(word).length - 1, times, `${word}:\n${all}`);
+});
+
+test("a very long answer is there whole above, each line of it once", { skip }, async () => {
+  const rows = Array.from({ length: 400 }, (_, at) => `line ${at}.`);
+  await using chat = await scripted([[`\`\`\`\n${rows.join("\n")}\n\`\`\``, " ", "\n\nAll of it."]]);
+  await chat.say("write");
+  await chat.screen.until(/All of it\./);
+  const all = (await chat.screen.all()).split("\n").map((row) => row.trim());
+  for (const row of rows) assert.equal(all.filter((each) => each === row).length, 1, row);
+});
+
+test("a command with a slash is completed, answered and told apart from a message", { skip }, async () => {
+  await using chat = await scripted([]);
+  await chat.screen.type("/sess");
+  await chat.screen.until(/\/sessions/);
+  await chat.screen.press("Tab");
+  await chat.screen.press("Enter");
+  await chat.screen.until(/There is none of this folder/);
+  await chat.say("/sesions");
+  await chat.screen.until(/did you mean \/sessions\?/);
+});
+
+test("without colours nothing is coloured, and without drawing it is lines", { skip }, async () => {
+  await using place = await household();
+  await using screen = await onScreen(place, [], { env: { NO_COLOR: "1" } });
+  await screen.until(READY);
+  assert.doesNotMatch(await screen.bytes(), /\u001B\[[\d;]*m/);
+  await screen.press("C-d");
+  await screen.until(/left with 0/);
+  for (const [words, env] of [
+    [["--plain"], {}],
+    [[], { TERM: "dumb" }],
+    [[], { HARNESS_PLAIN: "true" }],
+    [[], { HARNESS_CHAT: "lines" }],
+  ] as const) {
+    await using other = await household();
+    await using lines = await onScreen(other, words, { env });
+    await lines.until(/^harness>/m);
+    assert.doesNotMatch(await lines.bytes(), /\u001B\[\?2026h/);
+  }
+});

@@ -1,0 +1,102 @@
+import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import { promisify } from "node:util";
+import { COMPILED } from "../fixtures/cli.ts";
+import type { Scratch } from "../fixtures/scratch.ts";
+import { ROOT } from "./package.ts";
+
+/** `harness` on a terminal that draws, as a person sees it: tmux is the terminal, and says what stands on its screen. */
+
+const TMUX = "/usr/bin/tmux";
+const PATIENCE_MS = 60_000;
+const run = promisify(execFile);
+
+export const noScreen: string | false =
+  !existsSync(TMUX) && "tmux is the terminal of this test and is not here";
+
+export interface Screen extends AsyncDisposable {
+  /** As it is typed, a name of tmux (`Enter`, `Escape`, `C-c`) in a list of its own. */
+  readonly type: (text: string) => Promise<void>;
+  readonly press: (...names: readonly string[]) => Promise<void>;
+  readonly paste: (text: string) => Promise<void>;
+  /** The rows of the screen once this stands there. */
+  readonly until: (wanted: RegExp) => Promise<string>;
+  /** With all that was scrolled away. */
+  readonly all: () => Promise<string>;
+  readonly resize: (columns: number, rows: number) => Promise<void>;
+  /** Every byte that the program has sent. */
+  readonly bytes: () => Promise<string>;
+  /** What tmux says of its pane. */
+  readonly state: (format: string) => Promise<string>;
+}
+
+/** With a home of its own in the scratch folder; its workspace is `work`. The shell behind it tells the exit code. */
+export async function onScreen(
+  place: Scratch,
+  words: readonly string[],
+  {
+    columns = 80,
+    rows = 24,
+    env = {},
+  }: { columns?: number; rows?: number; env?: Record<string, string> } = {},
+): Promise<Screen> {
+  const socket = place.at("tmux.sock");
+  const tmux = async (...all: readonly string[]): Promise<string> =>
+    (await run(TMUX, ["-S", socket, "-f", "/dev/null", ...all], { timeout: PATIENCE_MS })).stdout;
+  await place.write(
+    "start.sh",
+    `sleep 0.2; stty -a > ${place.at("before")}; sh -c 'echo $$ > ${place.at("pid")}; exec ${path.join(ROOT, "bin/harness")} ${words.join(" ")}'; echo "left with $?"; stty -a > ${place.at("after")}; exec cat\n`,
+  );
+  const given = { PATH: process.env["PATH"] ?? "", HOME: place.path, LANG: "C.UTF-8", ...COMPILED, ...env };
+  const variables = Object.entries(given).flatMap(([name, value]) => ["-e", `${name}=${value}`]);
+  const size = ["-x", String(columns), "-y", String(rows)];
+  await tmux(
+    "new-session",
+    "-d",
+    ...size,
+    ...variables,
+    "-c",
+    place.at("work"),
+    `sh ${place.at("start.sh")}`,
+  );
+  await tmux("pipe-pane", "-O", `cat > ${place.at("sent")}`);
+  const shown = async (...more: readonly string[]): Promise<string> => tmux("capture-pane", "-p", ...more);
+  return {
+    type: async (text) => void (await tmux("send-keys", "-l", text)),
+    press: async (...names) => void (await tmux("send-keys", ...names)),
+    paste: async (text) => {
+      await tmux("set-buffer", text);
+      await tmux("paste-buffer", "-p");
+    },
+    until: async (wanted) => {
+      const over = AbortSignal.timeout(PATIENCE_MS);
+      for (;;) {
+        const text = await shown();
+        if (wanted.test(text)) return text;
+        if (over.aborted) throw new Error(`${String(wanted)} never came:\n${await shown("-S", "-")}`);
+        await sleep(100);
+      }
+    },
+    all: () => shown("-S", "-"),
+    resize: async (x, y) => void (await tmux("resize-window", "-x", String(x), "-y", String(y))),
+    bytes: () => readFile(place.at("sent"), "utf8"),
+    state: async (format) => (await tmux("display-message", "-p", format)).trim(),
+    [Symbol.asyncDispose]: async () => {
+      await tmux("kill-server").catch(() => undefined);
+      // It puts its things away before its home is gone.
+      const pid = Number(await place.read("pid"));
+      while (isThere(pid)) await sleep(50);
+    },
+  };
+}
+
+function isThere(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
