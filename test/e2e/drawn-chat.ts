@@ -46,11 +46,15 @@ export async function onScreen(
   const socket = place.at("tmux.sock");
   const tmux = async (...all: readonly string[]): Promise<string> =>
     (await run(TMUX, ["-S", socket, "-f", "/dev/null", ...all], { timeout: PATIENCE_MS })).stdout;
+  // Where it starts: tmux would put its own TERM in place of one that is given to it.
+  const settings = Object.entries(env)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(" ");
   await place.write(
     "start.sh",
-    `sleep 0.2; stty -a > ${place.at("before")}; sh -c 'echo $$ > ${place.at("pid")}; exec ${path.join(ROOT, "bin/harness")} ${words.join(" ")}'; echo "left with $?"; stty -a > ${place.at("after")}; exec cat\n`,
+    `sleep 0.2; stty -a > ${place.at("before")}; sh -c 'echo $$ > ${place.at("pid")}; exec env ${settings} ${path.join(ROOT, "bin/harness")} ${words.join(" ")}'; echo "left with $?"; stty -a > ${place.at("after")}; exec cat\n`,
   );
-  const given = { PATH: process.env["PATH"] ?? "", HOME: place.path, LANG: "C.UTF-8", ...COMPILED, ...env };
+  const given = { PATH: process.env["PATH"] ?? "", HOME: place.path, LANG: "C.UTF-8", ...COMPILED };
   const variables = Object.entries(given).flatMap(([name, value]) => ["-e", `${name}=${value}`]);
   const size = ["-x", String(columns), "-y", String(rows)];
   await tmux(
