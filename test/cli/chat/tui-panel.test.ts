@@ -57,11 +57,12 @@ test("a grant is an answer only where something can be granted", () => {
   assert.equal(answered([text("g"), enter]), "no");
 });
 
+const line = (...keys: readonly Key[]): unknown => {
+  const asked = new LinePanel("edit> ", "npm test", 80);
+  return keys.map((each) => asked.take(each)).at(-1);
+};
+
 test("a line is given, left empty, or thrown away", () => {
-  const line = (...keys: readonly Key[]): unknown => {
-    const asked = new LinePanel("edit> ", "npm test", 80);
-    return keys.map((each) => asked.take(each)).at(-1);
-  };
   assert.deepEqual(line(text(" -v"), enter), { is: "npm test -v" });
   assert.deepEqual(line(key("ctrl+u"), enter), { is: "" });
   assert.deepEqual(line(key("escape")), { is: undefined });

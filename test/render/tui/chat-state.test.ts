@@ -169,6 +169,9 @@ test("a block of code is one, whatever blank lines are in it; the paragraphs aro
   assert.equal(whole.answer.line, "Last");
 });
 
+const texts = (state: ChatState): readonly unknown[] =>
+  state.finished.flatMap((block) => (block.kind === "answer" ? [block.text] : []));
+
 test("an answer that a hook put in place is shown at the end, its twin without the hook is not", () => {
   const finished = {
     type: "run.finished" as const,
@@ -186,8 +189,6 @@ test("an answer that a hook put in place is shown at the end, its twin without t
   };
   const said: EventBody = { type: "text", text: "Words." };
   const hook = { type: "hook", event: "Stop", did: "replaced" } as unknown as EventBody;
-  const texts = (state: ChatState): readonly unknown[] =>
-    state.finished.flatMap((block) => (block.kind === "answer" ? [block.text] : []));
   assert.deepEqual(texts(after(events(said, hook, finished))), ["Words.", "Other words."]);
   assert.deepEqual(texts(after(events(said, finished))), ["Words."]);
 });
