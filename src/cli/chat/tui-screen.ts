@@ -92,7 +92,7 @@ export class TuiScreen implements ChatScreen {
       (key) => this.#key(key),
       () => this.leave(),
     );
-    this.#draw();
+    this.#plan();
   }
 
   readonly take = (event: AgentEvent): void => {

@@ -131,7 +131,10 @@ function bodyRows(call: EndedCall, stream: Output): readonly string[] {
   if (diff.length > 0) return quoted(diff, { most: MAX_DIFF, from: "start" }, stream);
   if (ended.kind === "ok" && tool !== "bash" && tool !== "task") return [];
   const most = ended.kind === "ok" ? LAST.ok : LAST.other;
-  return quoted(outputLines(ended.text), { most, from: "end" }, stream);
+  const said = outputLines(ended.text);
+  // The line above has it.
+  if (said.length === 1 && ended.reason !== undefined && said[0]?.includes(ended.reason) === true) return [];
+  return quoted(said, { most, from: "end" }, stream);
 }
 
 const outputLines = (text: string): readonly string[] => {

@@ -40,7 +40,7 @@ export interface FrameView {
   readonly foot: Foot;
 }
 
-export interface Foot {
+interface Foot {
   readonly model: string;
   readonly mode: string;
   readonly window: number | undefined;

@@ -4,7 +4,7 @@ import { type ShownCall, targetOf } from "../tty/call-lines.ts";
 
 type Of<T extends AgentEvent["type"]> = Extract<AgentEvent, { readonly type: T }>;
 
-export interface ChatCall extends ShownCall {
+interface ChatCall extends ShownCall {
   readonly call: string;
   /** Of a subagent. */
   readonly agent: string | undefined;
@@ -28,7 +28,7 @@ export type Block =
   | { readonly kind: "lines"; readonly text: string };
 
 /** A reply that goes on. Its paragraphs are finished one after the other; a block of code is one. */
-export interface OpenAnswer {
+interface OpenAnswer {
   /** Whole lines. */
   readonly body: string;
   /** What has no end yet. */
@@ -39,7 +39,7 @@ export interface OpenAnswer {
   readonly begun: boolean;
 }
 
-export interface Spent {
+interface Spent {
   readonly tokens: number;
   /** Null where it is not known. */
   readonly cost: number | null;
