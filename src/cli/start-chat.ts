@@ -5,6 +5,7 @@ import { sessionsWorkspace } from "../app/session-access.ts";
 import { askForTrust, seenUntrusted, untrustedOf } from "../app/project-trust.ts";
 import { ChatController } from "../app/run/chat-controller.ts";
 import { LastingRules } from "../app/run/lasting-rules.ts";
+import { namedNote } from "../app/run/mode-note.ts";
 import type { Config } from "../config/load-config.ts";
 import type { Settings } from "../config/settings-schema.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
@@ -13,8 +14,9 @@ import { visible } from "../core/visible.ts";
 import { fitted, widthOfStream } from "../render/tty/columns.ts";
 import { type Output, stderr, stdout, styleText } from "../render/tty/output.ts";
 import { itemText } from "../render/tty/trust-lines.ts";
-import { ChatLines } from "./chat/chat-lines.ts";
+import { ChatLines, type TypedTexts } from "./chat/chat-lines.ts";
 import type { ChatFacts, ChatScreen, ScreenParts } from "./chat/chat-screen.ts";
+import { fileCompletion } from "./chat/file-completion.ts";
 import { leavingBy, onSignals } from "./chat/leaving.ts";
 import { person, sessionYes } from "./chat/person-answers.ts";
 import { plainScreen } from "./chat/plain-screen.ts";
@@ -96,6 +98,9 @@ async function converse(start: ChatStart): Promise<number> {
     cancel: () => void cancel(),
     rulesFor: lasting.shown,
     complete: (line) => completed(line, [...COMMANDS, ...added], values.of(added)),
+    files: fileCompletion(async (text, signal) =>
+      (await import("../app/file-mentions.ts")).fileCandidates(host, workspace, text, signal),
+    ),
     facts: () => facts(held.chat),
   });
   await using chat = new ChatController({
@@ -123,17 +128,19 @@ async function converse(start: ChatStart): Promise<number> {
   });
   using _ = onSignals({ SIGINT: () => screen.interrupt(), SIGCONT: () => screen.resume() });
   errors.write(banner(settings, workspace, errors));
+  const typed = await typedTexts(start);
+  screen.remember(typed.with([]));
   if (found !== undefined) {
     const { messages } = (await chat.resume(found)).memory.history;
     errors.write(recalled(messages, errors));
-    screen.remember(requestsIn(messages));
+    screen.remember(typed.with(requestsIn(messages)));
   }
   const { all, note } = await chat.commands();
   added.push(...namesOf(all));
   if (note !== "") noteTo(flags.quiet)(visible(note));
   setImmediate(() => void chat.ahead());
   const over = (): boolean => leaving.code() !== undefined;
-  await new ChatLines({ chat, screen, output, errors, over }).run();
+  await new ChatLines({ chat, screen, typed, output, errors, over }).run();
   const left = leaving.code();
   if (left === undefined && chat.conversation !== undefined)
     errors.write(
@@ -159,6 +166,28 @@ function factsFrom(settings: Settings, workspace: string): (chat: ChatController
 }
 
 const PATIENCE_MS = 5000;
+
+/** Of this folder alone; that it cannot be kept is said once. */
+async function typedTexts({ host, settings, workspace, flags }: ChatStart): Promise<TypedTexts> {
+  const { typedHistory } = await import("../app/typed-history.ts");
+  const history = typedHistory({ stateDir: host.places.state, workspace });
+  const said = new Set<string>();
+  return {
+    keep: async (text) => {
+      const failure = settings.history ? await history.keep(text) : undefined;
+      if (failure === undefined || said.size > 0) return;
+      said.add(failure);
+      noteTo(flags.quiet)(`what you type is not kept for later chats: ${visible(failure)}`);
+    },
+    with: (texts) =>
+      [...new Set([...(settings.history ? history.read() : []), ...texts].toReversed())].toReversed(),
+    named: async (text) => {
+      if (!text.includes("@")) return "";
+      const { filesNamedIn } = await import("../app/file-mentions.ts");
+      return namedNote(await filesNamedIn(host, workspace, text));
+    },
+  };
+}
 
 /** Drawn where the terminal can be drawn on, in lines elsewhere, and wherever that is wanted. */
 async function openScreen({ env }: Host, parts: ScreenParts): Promise<ChatScreen> {

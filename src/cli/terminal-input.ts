@@ -4,6 +4,7 @@ import { EXIT, HarnessError } from "../core/errors.ts";
 import { visible } from "../core/visible.ts";
 import { move, type Output, stdout } from "../render/tty/output.ts";
 import type { Line } from "./chat/chat-screen.ts";
+import type { Completion } from "./chat/file-completion.ts";
 
 /** A piece for the reader; undefined when no more will come. */
 export type Reader = (piece: Piece | undefined) => void;
@@ -190,7 +191,7 @@ function keysOf(text: string): readonly Piece[] {
   return pieces;
 }
 
-type Complete = (line: string) => readonly [hits: readonly string[], of: string];
+type Complete = (line: string) => Completion | Promise<Completion>;
 
 const PROMPT = "harness> ";
 const MORE = "     ... ";
@@ -254,9 +255,17 @@ export class Prompt {
       history: this.#history,
       historySize: MAX_HISTORY,
       removeHistoryDuplicates: true,
-      completer: (line: string) => {
-        const [hits, of] = this.#complete(line);
-        return [[...hits], of];
+      completer: (line: string, done: (_: null, found: [string[], string]) => void) => {
+        const give = ([hits, of]: Completion): void => done(null, [[...hits], of]);
+        const found = this.#complete(line);
+        if (!(found instanceof Promise)) return give(found);
+        const isSame = (): boolean => reader.line.slice(0, reader.cursor) === line;
+        // What was typed since stays as it is; a reader that is done takes nothing any more.
+        const later = async (): Promise<void> => {
+          const late = await found;
+          if (this.#reader === reader) give(isSame() ? late : [[], ""]);
+        };
+        void later();
       },
     });
     const { promise, resolve } = Promise.withResolvers<Line>();

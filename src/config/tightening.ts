@@ -35,6 +35,7 @@ export const DIRECTIONS: Readonly<Record<SettingKey, Direction>> = {
   isolation: { by: "values", order: [["overlay", "copy"], ["bind"]] },
   image: never("everything in the box is run from it"),
   env: never("everything in the box starts from it"),
+  history: { by: "values", order: [["false"], ["true"]] },
   canaries: { by: "values", order: [["true"], ["false"]] },
   memory: LESS,
   cpus: LESS,

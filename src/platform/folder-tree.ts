@@ -45,10 +45,15 @@ export class FolderTree {
     this.#root = Buffer.from(root);
   }
 
-  async *entries(signal: AbortSignal): AsyncGenerator<FolderEntry> {
+  /** `enters` is asked for a folder when all that lies beside it was told. */
+  async *entries(
+    signal: AbortSignal,
+    enters: (folder: string) => boolean | Promise<boolean> = () => true,
+  ): AsyncGenerator<FolderEntry> {
     const folders = [""];
     let count = 0;
     for (let folder = folders.pop(); folder !== undefined; folder = folders.pop()) {
+      if (folder !== "" && !(await enters(folder))) continue;
       for (const name of this.#namesIn(folder)) {
         if ((count += 1) % AT_ONCE === 0) await breath();
         signal.throwIfAborted();

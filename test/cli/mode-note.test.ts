@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { isTyped, modeNote, networkNote, withoutMode } from "../../src/app/run/mode-note.ts";
+import { isTyped, modeNote, namedNote, networkNote, withoutMode } from "../../src/app/run/mode-note.ts";
 import type { Message } from "../../src/core/messages.ts";
 
 const user = (text: string): Message => ({ role: "user", text });
@@ -42,4 +42,12 @@ test("a network is told when it is another one than the system prompt or an earl
 test("what the loop says for a person is not typed by them", () => {
   assert.equal(isTyped(user("fix it")), true);
   assert.equal(isTyped(user("[harness] Your reply was cut")), false);
+});
+
+test("files that were named are told in one line, which nobody has typed", () => {
+  assert.equal(namedNote([]), "");
+  const note = namedNote(["src/a.ts", "with blank.md"]);
+  assert.equal(note, '\n\n[harness] With @ it names, in the workspace: "src/a.ts", "with blank.md"');
+  const mode = modeNote([], "workspace-write", "read-only");
+  assert.equal(withoutMode(`see @src/a.ts${note}${mode}`), "see @src/a.ts");
 });

@@ -97,3 +97,30 @@ test("the arrow brings back what was sent, newest first, and what an earlier ses
   type("\u001B[A\u001B[A\r");
   assert.deepEqual(await again, line("older"));
 });
+
+test("a tab completes when the files are found, unless the line is another one by then", async () => {
+  const keys = fakeKeyboard();
+  const waiting: ((hits: readonly string[]) => void)[] = [];
+  const complete = (text: string) =>
+    new Promise<readonly [readonly string[], string]>((resolve) =>
+      waiting.push((hits) => resolve([hits, text.slice(text.indexOf("@"))])),
+    );
+  const prompt = new Prompt(keys.keyboard, fakeTerminal(80).stream, complete);
+  const found = async (hits: readonly string[]): Promise<void> => {
+    waiting.shift()?.(hits);
+    await new Promise((resolve) => setImmediate(resolve));
+  };
+  const asked = prompt.ask();
+  keys.type("see @pars\t");
+  await found(["@src/parser.ts"]);
+  keys.type(" @doc\t");
+  keys.type("s");
+  await found(["@docs/plan.md"]);
+  keys.type(" now\r");
+  assert.deepEqual(await asked, line("see @src/parser.ts @docs now"));
+  const gone = prompt.ask();
+  keys.type("@x\t");
+  keys.type("\r");
+  assert.deepEqual(await gone, line("@x"));
+  await found(["@xyz"]);
+});

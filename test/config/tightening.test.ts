@@ -113,6 +113,7 @@ const CHANGES: Readonly<
       [1, 2],
     ],
   },
+  history: { tighten: [[true, false]], loosen: [[false, true]] },
   canaries: { tighten: [[false, true]], loosen: [[true, false]] },
   pids: { tighten: [[2, 1]], loosen: [[1, 2]] },
   timeout: { tighten: [[2, 1]], loosen: [[1, 2]] },

@@ -32,6 +32,7 @@ const LOOSE: Readonly<Record<SettingKey, unknown>> = {
   image: "theirs",
   env: "theirs",
   canaries: false,
+  history: true,
   memory: "64g",
   cpus: 64,
   pids: 4_000_000,
@@ -94,13 +95,13 @@ test("a project that loosens every setting changes none of them until it is trus
   await using place = await household({ [SETTINGS]: JSON.stringify(LOOSE) });
   await place.write(
     ".config/harness/config.json",
-    '{"isolation": "overlay", "cpus": 1, "canaries": true, "min_release_age": "96h"}',
+    '{"isolation": "overlay", "cpus": 1, "canaries": true, "history": false, "min_release_age": "96h"}',
   );
   const before = await configOf(place);
   for (const key of SETTING_KEYS) {
     // Nothing that a project denies loosens.
     if (key === "deny_domains") continue;
-    if (!["isolation", "cpus", "canaries", "min_release_age"].includes(key))
+    if (!["isolation", "cpus", "canaries", "history", "min_release_age"].includes(key))
       assert.deepEqual(before[key]?.value, DEFAULTS[key], key);
     assert.ok(before[key]?.ignored !== undefined, `${key} is not said to be ignored`);
   }

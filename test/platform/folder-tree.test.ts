@@ -117,3 +117,19 @@ test("it ends where it is told to", async () => {
     name: "AbortError",
   });
 });
+
+test("a folder is entered when all beside it was told, unless it is not to be", async () => {
+  await using place = await scratch({ "a/x": "", "b/y": "", c: "" });
+  const told: string[] = [];
+  const beside: (readonly string[])[] = [];
+  const enters = (folder: string): boolean => {
+    beside.push(told.filter((each) => !each.includes("/")).toSorted());
+    return folder !== "b";
+  };
+  for await (const { path: at } of new FolderTree(place.path).entries(signal, enters)) told.push(at);
+  assert.deepEqual(told.toSorted(), ["a", "a/x", "b", "c"]);
+  assert.deepEqual(beside, [
+    ["a", "b", "c"],
+    ["a", "b", "c"],
+  ]);
+});

@@ -35,9 +35,17 @@ export function networkNote(seen: readonly Message[], pinned: string, network: s
 /** Of a task in the background. */
 const LOST_NOTE = /\n\n\[harness\] t\d+ \([^\n]*\) is lost: [^\n]*/g;
 
+const NAMED_NOTE = /\n\n\[harness\] With @ it names, in the workspace: [^\n]*/;
+
+/** Of files that a person names in a request; reading them is the model's own call. */
+export const namedNote = (files: readonly string[]): string =>
+  files.length === 0
+    ? ""
+    : `\n\n[harness] With @ it names, in the workspace: ${files.map((file) => JSON.stringify(file)).join(", ")}`;
+
 /** What the person has typed. */
 export const withoutMode = (text: string): string =>
-  text.replace(NOTE, "").replace(NETWORK_NOTE, "").replace(LOST_NOTE, "");
+  text.replace(NOTE, "").replace(NETWORK_NOTE, "").replace(LOST_NOTE, "").replace(NAMED_NOTE, "");
 
 /** Whether a person has typed it, or the loop has added it for them. */
 export const isTyped = ({ role, text }: Message): boolean =>

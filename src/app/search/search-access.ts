@@ -14,7 +14,7 @@ import { type Host, packageRoot } from "../host.ts";
 
 export const indexRoot = ({ places }: Host): string => path.join(places.state, "search");
 
-const RULES: PathRules = {
+export const PATH_RULES: PathRules = {
   ignored: NestedIgnore.none(),
   mostOfList: MAX_RULES_LENGTH,
   secret: (file) => secretAt(`/${foldPath(file)}`) !== null,
@@ -26,7 +26,7 @@ export const indexAccess = (
   { search }: Settings,
   warn: (text: string) => void,
 ): IndexOptions => ({
-  rules: RULES,
+  rules: PATH_RULES,
   // Until a person can say that a repository's text may be believed.
   trust: "untrusted",
   thread: threadProgram(),

@@ -7,9 +7,19 @@ import { answerTo, COMMANDS, slashOf } from "../chat-commands.ts";
 import { besides, closing, HandoffNotes, requestsIn } from "../chat-view.ts";
 import type { ChatScreen } from "./chat-screen.ts";
 
+/** What a person typed here and in chats before. */
+export interface TypedTexts {
+  readonly keep: (text: string) => Promise<void>;
+  /** What was kept, then these, each once. */
+  readonly with: (texts: readonly string[]) => readonly string[];
+  /** A line more for the model of files that the text names, or nothing. */
+  readonly named: (text: string) => Promise<string>;
+}
+
 interface ChatParts {
   readonly chat: ChatController;
   readonly screen: ChatScreen;
+  readonly typed: TypedTexts;
   readonly output: Output;
   readonly errors: Output;
   /** Somebody has ended it from outside. */
@@ -52,6 +62,7 @@ export class ChatLines {
         continue;
       }
       this.#warned = false;
+      await this.#parts.typed.keep(line.text);
       if ((await this.#take(line.text)) === "leave") return;
     }
   }
@@ -88,7 +99,7 @@ export class ChatLines {
   }
 
   async #command(name: string, argument: string): Promise<void> {
-    const { chat, screen, output } = this.#parts;
+    const { chat, screen, output, typed } = this.#parts;
     const before = chat.conversation;
     await this.#orSay(async () => {
       const show = (text: string): void => void output.write(`${fittedLines(text, output)}\n`);
@@ -96,7 +107,7 @@ export class ChatLines {
       if (text !== "") show(text);
     });
     if (chat.conversation !== before && chat.conversation !== undefined)
-      screen.remember(requestsIn(chat.conversation.memory.history.messages));
+      screen.remember(typed.with(requestsIn(chat.conversation.memory.history.messages)));
   }
 
   async #request(text: string, typed = text): Promise<void> {
@@ -104,7 +115,7 @@ export class ChatLines {
     const count = (): number => chat.conversation?.memory.history.count ?? 0;
     const before = count();
     await this.#orSay(async () => {
-      const finished = await chat.request(text);
+      const finished = await chat.request(text + (await this.#parts.typed.named(typed)));
       // Told to the last: what was moved away is not found again by whoever was not told.
       errors.write(besides(finished, errors));
       if (!over()) errors.write(closing(finished, errors) + this.#handed.lines(finished.handoff, errors));

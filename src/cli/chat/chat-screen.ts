@@ -3,6 +3,7 @@ import type { AgentEvent } from "../../core/events.ts";
 import type { Question } from "../../core/ports.ts";
 import type { AskPerson } from "../../tools/tool-context.ts";
 import type { RulesShown } from "../../app/prompter.ts";
+import type { Completion } from "./file-completion.ts";
 
 /** What a person says next. */
 export type Line =
@@ -51,7 +52,9 @@ export interface ScreenParts {
   /** The rules that an "always" would write. */
   readonly rulesFor: (question: Question) => Promise<RulesShown>;
   /** For the tab key: what could stand there, and the part of the line that it would replace. */
-  readonly complete: (line: string) => readonly [hits: readonly string[], of: string];
+  readonly complete: (line: string) => Completion;
+  /** The same behind an `@`: undefined where the line does not end with one. */
+  readonly files: (line: string) => Promise<Completion> | undefined;
   readonly facts: () => ChatFacts;
 }
 

@@ -19,7 +19,7 @@ export function plainScreen(parts: ScreenParts): ChatScreen {
   const turns = inTurn();
   const question = questionsOn({ ...terminal, rulesFor: parts.rulesFor, edits: true });
   const words = personOn({ ...terminal, cancel: parts.cancel });
-  const prompt = new Prompt(keyboard, stdout, parts.complete);
+  const prompt = new Prompt(keyboard, stdout, (line) => parts.files(line) ?? parts.complete(line));
   return {
     take: (event) => view.take(event),
     end: () => view.end(),

@@ -27,6 +27,7 @@ import {
 } from "../approval-question.ts";
 import { answerIn, inTurn, questionText } from "../asked-person.ts";
 import type { ChatScreen, Line, ScreenParts } from "./chat-screen.ts";
+import type { Completion } from "./file-completion.ts";
 import { TuiKeys } from "./tui-keys.ts";
 import { ChoicePanel, LinePanel } from "./tui-panel.ts";
 
@@ -353,7 +354,23 @@ export class TuiScreen implements ChatScreen {
 
   #complete(): void {
     const { text, cursor } = this.#editor;
-    const [hits, of] = this.#parts.complete(text.slice(0, cursor));
+    const before = text.slice(0, cursor);
+    const files = this.#parts.files(before);
+    if (files === undefined) return this.#fill(this.#parts.complete(before));
+    void this.#fillLater(files);
+  }
+
+  /** Unless something was typed since. */
+  async #fillLater(files: Promise<Completion>): Promise<void> {
+    const { text, cursor } = this.#editor;
+    const found = await files;
+    if (this.#editor.text !== text || this.#editor.cursor !== cursor) return;
+    this.#fill(found);
+    this.#draw();
+  }
+
+  #fill([hits, of]: Completion): void {
+    const { cursor } = this.#editor;
     const [first] = hits;
     if (first === undefined) return;
     const common = hits.reduce((start, hit) => commonStart(start, hit), first);
