@@ -85,7 +85,7 @@ async function converse(start: ChatStart): Promise<number> {
   const lasting = new LastingRules(host, workspace);
   const added: SlashName[] = [];
   const held: { chat?: ChatController } = {};
-  const facts = factsFrom(settings, workspace);
+  const facts = factsFrom(settings, workspace, () => screen.end());
   using screen = await openScreen(host, {
     quiet: flags.quiet,
     onInterrupt: () => {
@@ -150,12 +150,17 @@ async function converse(start: ChatStart): Promise<number> {
 }
 
 /** As they are now: commands change them. What a model can hold is asked for once it is asked at all. */
-function factsFrom(settings: Settings, workspace: string): (chat: ChatController | undefined) => ChatFacts {
+function factsFrom(
+  settings: Settings,
+  workspace: string,
+  known: () => void,
+): (chat: ChatController | undefined) => ChatFacts {
   const windows = new Map<string, number | undefined>();
   const find = async (chat: ChatController, model: string): Promise<void> => {
     windows.set(model, undefined);
     const client = await chat.model();
     windows.set(model, (await client.capabilities(model, AbortSignal.timeout(PATIENCE_MS))).context);
+    known();
   };
   return (chat) => {
     const { chat_model: model, mode } = chat?.settings ?? settings;
