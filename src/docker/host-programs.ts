@@ -88,7 +88,7 @@ export async function askHost(
   return { code, stdout };
 }
 
-const safePath = ({ PATH = "" }: HostQuestion["env"], apart: string): readonly string[] =>
+export const safePath = ({ PATH = "" }: HostQuestion["env"], apart: string): readonly string[] =>
   PATH.split(":").filter((folder) => path.isAbsolute(folder) && !isWithin(apart, folder));
 
 const isWithin = (folder: string, file: string): boolean => {
@@ -108,7 +108,11 @@ export async function programOfHost(
 }
 
 /** The file of the program, with no link on its way that leads into `apart`. */
-async function hostProgram(name: string, env: HostQuestion["env"], apart: string): Promise<string | null> {
+export async function hostProgram(
+  name: string,
+  env: HostQuestion["env"],
+  apart: string,
+): Promise<string | null> {
   const fenced = await realpath(apart).catch(() => apart);
   for (const folder of safePath(env, apart)) {
     const file = path.join(folder, name);

@@ -63,6 +63,18 @@ test("--deny tells the model that the user said no, and a refusal is left", { sk
   assertValid(model.asked());
 });
 
+test("--because tells the model why with the no, and goes with nothing else", { skip }, async () => {
+  await using place = await household();
+  await using model = await startModel([bash("echo one > one", FAR), FINE]);
+  const session = sessionOf(await park(place, model));
+  const words = ["--because", "use the mirror in vendor"];
+  for (const wrong of [words, ["--once", ...words], ["--deny", "--because", " "]])
+    assert.equal((await approve(place, session, wrong)).code, 2);
+  const more = await approve(place, session, ["--deny", ...words, "--json"]);
+  assert.deepEqual(endOf(more), [4, 4, "refused"], more.stderr);
+  assert.match(resultsIn(model.asked()[1])[1] ?? "", /use the mirror in vendor/);
+});
+
 test("--json has the events of the rest, whose figures are those of the whole run", { skip }, async () => {
   await using place = await household();
   await using model = await startModel([

@@ -39,6 +39,8 @@ export interface ApproveRequest {
   readonly id: string;
   /** What was said by a flag; undefined: the question is asked. */
   readonly said: Said | undefined;
+  /** What the model is told with a no that a flag says. */
+  readonly because?: string | undefined;
   /** What is granted with a yes. */
   readonly domains: readonly string[];
   /** Undefined where nobody is there to be asked. */
@@ -215,13 +217,17 @@ async function wordOn(
   {
     id,
     said,
+    because,
     domains,
     prompter,
     rules,
-  }: Pick<ApproveRequest, "id" | "said" | "domains" | "prompter"> & { readonly rules: LastingRules },
+  }: Pick<ApproveRequest, "id" | "said" | "because" | "domains" | "prompter"> & {
+    readonly rules: LastingRules;
+  },
   signal: AbortSignal,
 ): Promise<Word> {
-  if (said !== undefined) return { said, domains, from: "flag" };
+  if (said !== undefined)
+    return { said, domains, from: "flag", ...(because === undefined ? {} : { told: because }) };
   if (prompter === undefined)
     throw new HarnessError(
       EXIT.usage,

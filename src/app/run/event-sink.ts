@@ -11,6 +11,7 @@ import { systemClock } from "../../render/tty/paced-writer.ts";
 import { stderr, stdout } from "../../render/tty/output.ts";
 import { AuditTrail, type RunAbout } from "../../sessions/audit-trail.ts";
 import { runId } from "../session-access.ts";
+import { desktopNotice, isWatched, telling } from "./person-notice.ts";
 
 /** What is done with each event as it comes. */
 export type Take = (event: AgentEvent) => void;
@@ -126,14 +127,31 @@ interface Wanted {
   readonly json: boolean;
   readonly quiet: boolean;
   readonly changes: "here" | "waiting" | "gone";
+  /** Left out where nobody is told of the end. */
+  readonly tells?: {
+    readonly notify: Settings["notify"];
+    readonly title: string;
+    /** Programs in it are the run's, not the person's. */
+    readonly workspace: string;
+  };
 }
 
 /** For `run` and `approve`, as the flags and the terminal want it. */
-export const runRenderer = ({ changes, ...wanted }: Wanted): Renderer =>
-  rendererNamed(rendererFor(wanted, stderr), {
+export function runRenderer({ changes, tells, ...wanted }: Wanted): Renderer {
+  const shown = rendererNamed(rendererFor(wanted, stderr), {
     stdout,
     stderr,
     clock: systemClock,
     clean: maskSecrets,
     changes,
   });
+  if (tells === undefined || !isWatched(wanted, stderr, process.env["CI"])) return shown;
+  const { notify, title, workspace } = tells;
+  return telling(shown, {
+    notify,
+    title: maskSecrets(title),
+    screen: stderr,
+    clock: systemClock,
+    desktop: (text) => void desktopNotice(text, process.env, workspace).catch(() => undefined),
+  });
+}

@@ -52,9 +52,7 @@ export const GO_ON = "Go on with the task.";
 
 /** One request with nobody there, from its first event to its last. */
 export async function runTask(given: RunInput): Promise<Finished> {
-  const { flags } = given;
-  const waits = given.settings.isolation === "bind" ? "here" : "waiting";
-  const show = given.show ?? runRenderer({ ...flags, changes: flags.passing === true ? "gone" : waits });
+  const show = given.show ?? shownRun(given);
   await using own = given.observers === undefined ? await observersFor(given) : undefined;
   const observers = given.observers ?? own;
   const failed = (thrown: unknown): void => observers?.failed(thrown);
@@ -73,6 +71,13 @@ export async function runTask(given: RunInput): Promise<Finished> {
   } finally {
     show.end();
   }
+}
+
+function shownRun({ flags, settings, session, workspace }: RunInput): Renderer {
+  const { notify, isolation } = settings;
+  const waits = isolation === "bind" ? "here" : "waiting";
+  const changes = flags.passing === true ? "gone" : waits;
+  return runRenderer({ ...flags, changes, tells: { notify, title: session.info().title, workspace } });
 }
 
 async function runSteps(given: RunInput, progress: RunProgress): Promise<Finished> {

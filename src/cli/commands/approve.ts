@@ -1,5 +1,6 @@
 import { Args, Flags } from "@oclif/core";
 import { readLayer } from "../../config/config-layers.ts";
+import { EXIT, HarnessError } from "../../core/errors.ts";
 import { answer, HarnessCommand } from "../command.ts";
 import { prompter } from "../terminal.ts";
 
@@ -11,7 +12,7 @@ const flag = (own: string, description: string) =>
 export class Approve extends HarnessCommand {
   static override summary = "Answer the question that a parked run waits with, and let it go on.";
   static override description =
-    "Without a flag the question is shown, and you answer it on the terminal. The run goes on in a new box over the same workspace, from the call that waited to its end, with run's output and exit codes; it may park again. The answer counts for that very question: where the workspace or your rules have changed what it would mean, it is asked anew.";
+    "Without a flag the question is shown, and you answer it on the terminal. The run goes on in its own box, which was frozen, or where that is gone in a new one over the same workspace, from the call that waited to its end, with run's output and exit codes; it may park again. The answer counts for that very question: where the workspace or your rules have changed what it would mean, it is asked anew.";
   static override args = {
     id: Args.string({ description: "the session, or how its id begins", required: true }),
   };
@@ -20,6 +21,17 @@ export class Approve extends HarnessCommand {
     session: flag("session", "yes, whenever the same is asked in this session"),
     always: flag("always", "yes, and a rule in your policy file allows it from now on"),
     deny: flag("deny", "no; the model is told so"),
+    because: Flags.string({
+      description: "with --deny: what the model is told beside the no",
+      helpGroup: "ANSWER",
+      helpValue: "WORDS",
+      dependsOn: ["deny"],
+      parse: async (words) => {
+        if (words.trim() === "")
+          throw new HarnessError(EXIT.usage, "--because has no words", "leave it out, or say why");
+        return words.trim();
+      },
+    }),
     "allow-domain": Flags.string({
       multiple: true,
       description:
@@ -34,16 +46,26 @@ export class Approve extends HarnessCommand {
     "harness approve 1ng41 --once",
     "harness approve 1ng41 --session --allow-domain registry.example.org:443:read",
     "harness approve 1ng41 --deny --json",
+    'harness approve 1ng41 --deny --because "use the mirror in vendor instead"',
   ];
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Approve);
-    const { json, quiet } = flags;
+    const { json, quiet, because } = flags;
     const { "allow-domain": named = [] } = flags;
     const { allow_domains: domains = [] } = readLayer({ allow_domains: named }, () => "--allow-domain");
     const said = ANSWERS.find((each) => flags[each]) ?? (domains.length > 0 ? "once" : undefined);
     const { approve } = await import("../../app/run/approve-run.ts");
-    const request = { host: this.host, id: args.id, said, domains, prompter: prompter(), json, quiet };
+    const request = {
+      host: this.host,
+      id: args.id,
+      said,
+      because,
+      domains,
+      prompter: prompter(),
+      json,
+      quiet,
+    };
     const finished = await approve(request);
     if (!json && finished.answer !== null) answer(finished.answer);
     process.exitCode = finished.exit_code;

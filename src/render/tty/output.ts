@@ -37,6 +37,7 @@ const MOVES = {
   pasteson: "\u001B[?2004h",
   pastesoff: "\u001B[?2004l",
   cursor: "\u001B[?25h",
+  bell: "\u0007",
 } as const;
 
 export const move = (name: keyof typeof MOVES): string => key.mark(name);

@@ -1,0 +1,104 @@
+import { spawn } from "node:child_process";
+import type { Settings } from "../../config/settings-schema.ts";
+import type { AgentEvent, RunStatus } from "../../core/events.ts";
+import { visible } from "../../core/visible.ts";
+import { hostProgram, safePath } from "../../docker/host-programs.ts";
+import type { Renderer } from "../../render/renderers.ts";
+import { move, type Output } from "../../render/tty/output.ts";
+import type { Clock } from "../../render/tty/paced-writer.ts";
+
+/** A person waits that long in front of the terminal; whoever waits longer looks elsewhere. */
+const LONG_MS = 30_000;
+const MAX_TITLE = 80;
+
+interface Ended {
+  readonly status: RunStatus;
+  readonly ms: number;
+}
+
+export interface Way {
+  readonly bell: boolean;
+  readonly desktop: boolean;
+}
+
+/** How a person is told of the end of a run: if it took long, or waits for a word. Who has ended it by a key knows. */
+export function wayToTell({ status, ms }: Ended, notify: Settings["notify"]): Way {
+  const due = status === "parked" || (status !== "interrupted" && ms > LONG_MS);
+  return {
+    bell: due && (notify === "bell" || notify === "both"),
+    desktop: due && (notify === "desktop" || notify === "both"),
+  };
+}
+
+/** Somebody watches: a terminal, and neither words for a program nor silence were asked for. */
+export const isWatched = (
+  { json, quiet }: { readonly json: boolean; readonly quiet: boolean },
+  screen: Pick<Output, "isTTY">,
+  ci: string | undefined,
+): boolean => screen.isTTY && !json && !quiet && (ci ?? "") === "";
+
+/** One line without markup: servers of notifications read tags and entities. */
+export function noticeText(status: RunStatus, title: string): string {
+  const line = visible(title.replaceAll(/\s+/gu, " ").replaceAll(/[<>&]/g, " ")).trim();
+  const said = status === "parked" ? "waits for your word" : `ended: ${status}`;
+  return `${said} (${Array.from(line).slice(0, MAX_TITLE).join("")})`;
+}
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** The text is an argument of its own, and to AppleScript an argument too: no part of a program. */
+const PROGRAMS: readonly (readonly [string, (text: string) => readonly string[]])[] = [
+  ["notify-send", (text) => ["--app-name=harness", "--", "harness", text]],
+  [
+    "osascript",
+    (text) => [
+      "-e",
+      "on run argv",
+      "-e",
+      'display notification (item 1 of argv) with title "harness"',
+      "-e",
+      "end run",
+      text,
+    ],
+  ],
+];
+
+/** By the first program that PATH has outside of `apart`; nobody waits for it, and what fails fails in silence. */
+export async function desktopNotice(text: string, env: Env, apart: string): Promise<void> {
+  for (const [name, argv] of PROGRAMS) {
+    const file = await hostProgram(name, env, apart);
+    if (file === null) continue;
+    const child = spawn(file, argv(text), {
+      env: { ...env, PATH: safePath(env, apart).join(":") },
+      cwd: "/",
+      detached: true,
+      stdio: "ignore",
+    });
+    child.on("error", () => undefined);
+    child.unref();
+    return;
+  }
+}
+
+interface Telling {
+  readonly notify: Settings["notify"];
+  readonly title: string;
+  readonly screen: Output;
+  readonly clock: Clock;
+  readonly desktop: (text: string) => void;
+}
+
+/** Shows a run as `renderer` does, and tells the person of its end behind that. */
+export function telling(renderer: Renderer, { notify, title, screen, clock, desktop }: Telling): Renderer {
+  const began = clock.now();
+  return {
+    take: (event: AgentEvent) => {
+      renderer.take(event);
+      if (event.type !== "run.finished") return;
+      const way = wayToTell({ status: event.status, ms: clock.now() - began }, notify);
+      if (way.bell) screen.write(move("bell"));
+      if (way.desktop) desktop(noticeText(event.status, title));
+    },
+    end: () => renderer.end(),
+  };
+}

@@ -1,0 +1,112 @@
+import assert from "node:assert/strict";
+import { on } from "node:events";
+import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
+import { watch } from "node:fs";
+import { tmpdir } from "node:os";
+import path from "node:path";
+import test, { type TestContext } from "node:test";
+import {
+  desktopNotice,
+  isWatched,
+  noticeText,
+  telling,
+  wayToTell,
+} from "../../../src/app/run/person-notice.ts";
+import { fakeClock, fakeTerminal } from "../../fakes/terminal.ts";
+import { EVERY_EVENT, stamped } from "../../fixtures/events.ts";
+
+const BOTH = { bell: true, desktop: true };
+const NEITHER = { bell: false, desktop: false };
+
+test("the end of a long run is told, and a parked one however short; not what a key has ended", () => {
+  assert.deepEqual(wayToTell({ status: "done", ms: 30_001 }, "both"), BOTH);
+  assert.deepEqual(wayToTell({ status: "done", ms: 30_000 }, "both"), NEITHER);
+  assert.deepEqual(wayToTell({ status: "parked", ms: 1 }, "both"), BOTH);
+  assert.deepEqual(wayToTell({ status: "interrupted", ms: 90_000 }, "both"), NEITHER);
+  assert.deepEqual(wayToTell({ status: "failed", ms: 90_000 }, "off"), NEITHER);
+  assert.deepEqual(wayToTell({ status: "failed", ms: 90_000 }, "bell"), { bell: true, desktop: false });
+  assert.deepEqual(wayToTell({ status: "failed", ms: 90_000 }, "desktop"), { bell: false, desktop: true });
+});
+
+test("nobody watches a pipe, CI, --json or --quiet", () => {
+  const flags = { json: false, quiet: false };
+  const screen = { isTTY: true };
+  assert.equal(isWatched(flags, screen, undefined), true);
+  assert.equal(isWatched(flags, { isTTY: false }, undefined), false);
+  assert.equal(isWatched(flags, screen, "true"), false);
+  assert.equal(isWatched({ ...flags, json: true }, screen, undefined), false);
+  assert.equal(isWatched({ ...flags, quiet: true }, screen, undefined), false);
+});
+
+test("a title is cut, on one line, and has neither markup nor controls", () => {
+  const text = noticeText("done", `<b>a</b>\n&lt;\u001B]52;c;x\u0007${"y".repeat(200)}`);
+  assert.doesNotMatch(text, /[<>&\n\u001B\u0007]/);
+  assert.ok(Array.from(text).length <= "ended: done ()".length + 80);
+  assert.equal(noticeText("parked", "mend it"), "waits for your word (mend it)");
+});
+
+for (const [ms, bell] of [
+  [29_000, ""],
+  [31_000, "\u0007"],
+] as const)
+  test(`a run of ${ms} ms ${bell === "" ? "ends in silence" : "rings and is told of"}`, () => {
+    const { clock, pass } = fakeClock();
+    const { stream, written } = fakeTerminal(80);
+    const told: string[] = [];
+    const shown = { take: () => undefined, end: () => undefined };
+    const renderer = telling(shown, {
+      notify: "both",
+      title: "mend it",
+      screen: stream,
+      clock,
+      desktop: (text) => told.push(text),
+    });
+    pass(ms);
+    for (const event of stamped([{ ...EVERY_EVENT["run.finished"], status: "done" }])) renderer.take(event);
+    assert.equal(written(), bell);
+    assert.deepEqual(told, bell === "" ? [] : ["ended: done (mend it)"]);
+  });
+
+async function programIn(folder: string, seen: string): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  const file = path.join(folder, "notify-send");
+  await writeFile(
+    file,
+    `#!/bin/sh\nprintf '%s\\n' "$@" > '${seen}.part'\n/bin/mv '${seen}.part' '${seen}'\n`,
+  );
+  await chmod(file, 0o755);
+}
+
+async function folderFor(t: TestContext): Promise<string> {
+  const folder = await mkdtemp(path.join(tmpdir(), "notice-"));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+test("notify-send gets the text as one argument, and one that the workspace holds is not run", async (t) => {
+  const folder = await folderFor(t);
+  const seen = path.join(folder, "seen");
+  const work = path.join(folder, "work");
+  await mkdir(seen);
+  await programIn(path.join(folder, "bin"), path.join(seen, "own"));
+  await programIn(path.join(work, "bin"), path.join(seen, "theirs"));
+  const watcher = watch(seen);
+  const changes = on(watcher, "change");
+  const PATH = `${work}/bin:${folder}/bin`;
+  await desktopNotice("done; $(touch x)", { PATH }, work);
+  let got: string | undefined;
+  while (got === undefined) {
+    await changes.next();
+    got = await readFile(path.join(seen, "own"), "utf8").catch(() => undefined);
+  }
+  watcher.close();
+  assert.equal(got, "--app-name=harness\n--\nharness\ndone; $(touch x)\n");
+  await assert.rejects(readFile(path.join(seen, "theirs")));
+});
+
+test("where no program is there, or it cannot be started, nothing happens", async (t) => {
+  const folder = await folderFor(t);
+  await desktopNotice("done", { PATH: folder }, "/nowhere");
+  await writeFile(path.join(folder, "notify-send"), "#!/no/such/program\n", { mode: 0o755 });
+  await desktopNotice("done", { PATH: folder }, "/nowhere");
+});
