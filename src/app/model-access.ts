@@ -11,7 +11,7 @@ import {
   NOT_REPORTED,
   wantedWindow,
 } from "../models/capabilities.ts";
-import { askServer, type ServerAnswer, keyedServer } from "../models/model-server.ts";
+import { askServer, type ServerAnswer, keyedServer, requireKey } from "../models/model-server.ts";
 import {
   callsOf,
   type ProbeRecord,
@@ -21,6 +21,7 @@ import {
   writeProbe,
 } from "../models/model-probe.ts";
 import { kindOf, type ModelKind } from "../models/model-kinds.ts";
+import type { KeyedProvider } from "../models/provider-servers.ts";
 import { WireFailure } from "../models/model-api.ts";
 import { ollamaAddress } from "../models/providers/ollama-address.ts";
 import { OllamaWire } from "../models/providers/ollama-api.ts";
@@ -62,11 +63,10 @@ export function modelClient(host: Host, settings: Settings): ModelClient {
   switch (provider) {
     case "ollama":
       return ollamaClient(host, settings);
-    case "openai":
-    case "anthropic":
-      return keyedClient(host, provider, settings);
-    default:
+    case "scripted":
       return scriptedClient(settings);
+    default:
+      return keyedClient(host, provider, settings);
   }
 }
 
@@ -76,7 +76,7 @@ const inForm = (assumed: Capabilities, calls: CallForm | undefined): Capabilitie
   calls === undefined ? assumed : { ...assumed, calls, tools: calls === "native" };
 
 /** A server that is reached by a key, or by none where it wants none. */
-function keyedClient(host: Host, name: "openai" | "anthropic", settings: Settings): ModelClient {
+function keyedClient(host: Host, name: KeyedProvider, settings: Settings): ModelClient {
   const { base_url: baseUrl, capabilities: user, max_context_tokens: maxContext, prices } = settings;
   const key = readKey(name, { env: host.env, file: host.keysFile }) ?? "";
   const reached = keyedServer(name, { baseUrl, key });
@@ -93,7 +93,8 @@ function keyedClient(host: Host, name: "openai" | "anthropic", settings: Setting
     return capabilitiesOf(model, { user, maxContext, probe, server: wordOn(model) });
   };
   const provider = (calls?: CallForm): Provider => {
-    const Api = name === "openai" ? OpenAiWire : AnthropicWire;
+    requireKey(name, reached.base, key);
+    const Api = name === "anthropic" ? AnthropicWire : OpenAiWire;
     return providerWithCapabilities(new Api({ baseUrl: reached.base, key, whole: !settings.stream }), {
       limits: limitsOf(settings),
       prices,
@@ -110,7 +111,7 @@ function keyedClient(host: Host, name: "openai" | "anthropic", settings: Setting
     capabilities,
     subject: (model) => Promise.resolve(subject(model)),
     provider,
-    holds: name === "openai",
+    holds: name !== "anthropic",
   };
 }
 

@@ -152,7 +152,20 @@ const secrets = z.union(
   SECRETS,
 );
 
-export const PROVIDERS = ["ollama", "openai", "anthropic", "scripted"] as const;
+export const PROVIDERS = [
+  "ollama",
+  "openai",
+  "anthropic",
+  "gemini",
+  "deepseek",
+  "openrouter",
+  "mistral",
+  "groq",
+  "lmstudio",
+  "vllm",
+  "llamacpp",
+  "scripted",
+] as const;
 export const ISOLATIONS = ["bind", "overlay", "copy"] as const;
 export const ON_ASK = ["refuse", "contained", "park"] as const;
 export const NOTIFY = ["off", "bell", "desktop", "both"] as const;

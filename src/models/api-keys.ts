@@ -3,15 +3,12 @@ import * as z from "zod";
 import { quote } from "shell-quote";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { NotRegularError, openRegularSync } from "../platform/safe-files.ts";
-
-/** Where each API's key stands in the environment; the file has the same APIs as keys. */
-const VARIABLES = { openai: "OPENAI_API_KEY", anthropic: "ANTHROPIC_API_KEY" } as const;
-
-export type KeyName = keyof typeof VARIABLES;
+import { type KeyedProvider, PROVIDER_SERVERS } from "./provider-servers.ts";
 
 /** A header's value takes nothing else, and an error about it would show it. */
 const key = z.string().regex(/^[\u0021-\u007e]{1,500}$/);
-const keyFile = z.strictObject({ openai: key, anthropic: key }).partial();
+/** It has the names of the providers as keys. */
+const keyFile = z.partialRecord(z.enum(Object.keys(PROVIDER_SERVERS) as KeyedProvider[]), key);
 
 const MAX_BYTES = 64 * 1024;
 const OTHERS = 0o077;
@@ -25,12 +22,13 @@ interface KeyPlaces {
 }
 
 /** The key of one API: from the environment, else from the file; undefined when neither has it. */
-export function readKey(name: KeyName, { env, file }: KeyPlaces): string | undefined {
-  const given = env[VARIABLES[name]]?.trim();
+export function readKey(name: KeyedProvider, { env, file }: KeyPlaces): string | undefined {
+  const { variable } = PROVIDER_SERVERS[name];
+  const given = env[variable]?.trim();
   if (given === undefined || given === "") return keysIn(file)[name];
   if (key.safeParse(given).success) return given;
-  const remedy = `Set it again, from the page of your account: export ${VARIABLES[name]}=…`;
-  throw new HarnessError(EXIT.usage, `${VARIABLES[name]} holds signs that no key has`, remedy);
+  const remedy = `Set it again, from the page of your account: export ${variable}=…`;
+  throw new HarnessError(EXIT.usage, `${variable} holds signs that no key has`, remedy);
 }
 
 /** The text with a mark in place of every key. */

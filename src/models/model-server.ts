@@ -1,17 +1,18 @@
 import { z } from "zod";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { ailing, broken, type Health, healthy } from "../core/health.ts";
-import { type KeyName, readKey } from "./api-keys.ts";
+import { readKey } from "./api-keys.ts";
 import { NOT_REPORTED, type Reported } from "./capabilities.ts";
 import { type Answer, askJson } from "./http-request.ts";
 import { kindOf } from "./model-kinds.ts";
+import { type KeyedProvider, PROVIDER_SERVERS } from "./provider-servers.ts";
 import { ollamaAddress } from "./providers/ollama-address.ts";
 import { grouped, ollamaHealth, SMALL_CONTEXT } from "./providers/ollama-health.ts";
 import { quoted } from "./providers/ollama-server.ts";
 import { readScenario } from "./providers/scenario.ts";
 
 export interface ModelHealthRequest {
-  readonly provider: "ollama" | "openai" | "anthropic" | "scripted";
+  readonly provider: "ollama" | KeyedProvider | "scripted";
   /** The settings base_url, chat_model and max_context_tokens. */
   readonly baseUrl: string | null;
   readonly model: string;
@@ -26,30 +27,23 @@ export interface ModelHealthRequest {
 
 /** A provider that is reached by a key. */
 interface Keyed {
-  readonly key: KeyName;
+  readonly key: KeyedProvider;
   readonly name: string;
   readonly variable: string;
   readonly publicBase: string;
+  readonly local: boolean;
   readonly listPath: string;
   readonly headers: (key: string) => Readonly<Record<string, string>>;
 }
 
-const OPENAI: Keyed = {
-  key: "openai",
-  name: "OpenAI",
-  variable: "OPENAI_API_KEY",
-  publicBase: "https://api.openai.com/v1",
-  listPath: "/models",
-  headers: (key) => ({ authorization: `Bearer ${key}` }),
-};
-const ANTHROPIC: Keyed = {
-  key: "anthropic",
-  name: "Anthropic",
-  variable: "ANTHROPIC_API_KEY",
-  publicBase: "https://api.anthropic.com",
-  listPath: "/v1/models?limit=1000",
-  headers: (key) => ({ "x-api-key": key }),
-};
+function keyedOf(key: KeyedProvider): Keyed {
+  const { title, variable, base, local } = PROVIDER_SERVERS[key];
+  const common = { key, name: title, variable, publicBase: base, local };
+  return key === "anthropic"
+    ? { ...common, listPath: "/v1/models?limit=1000", headers: (secret) => ({ "x-api-key": secret }) }
+    : { ...common, listPath: "/models", headers: (secret) => ({ authorization: `Bearer ${secret}` }) };
+}
+
 const ANTHROPIC_VERSION = { "anthropic-version": "2023-06-01" };
 const TIMEOUT_MS = 5000;
 const OTHER_BASE = "harness config set base_url URL";
@@ -68,13 +62,11 @@ export async function modelHealth(request: ModelHealthRequest): Promise<readonly
         const baseUrl = ollamaAddress(request.env, request.baseUrl);
         return await ollamaHealth({ ...request, baseUrl, timeoutMs: TIMEOUT_MS });
       }
-      case "openai":
-        return await keyedHealth(OPENAI, request);
-      case "anthropic":
-        return await keyedHealth(ANTHROPIC, request);
-      default:
+      case "scripted":
         readScenario(request.model);
         return [healthy("model.server", "plays a scenario file")];
+      default:
+        return await keyedHealth(keyedOf(request.provider), request);
     }
   } catch (thrown) {
     const remedy = thrown instanceof HarnessError ? thrown.remedy : "";
@@ -86,7 +78,7 @@ async function keyedHealth(provider: Keyed, request: ModelHealthRequest): Promis
   const key = readKey(provider.key, { env: request.env, file: request.keysFile }) ?? "";
   const { base, headers } = reach(provider, request.baseUrl, key);
   const setKey = `export ${provider.variable}=KEY`;
-  if (key === "" && base === provider.publicBase)
+  if (key === "" && needsKey(provider, base))
     return [fail(`${provider.variable} is not set; ${base} needs it`, setKey)];
   const signal = AbortSignal.any([request.signal, AbortSignal.timeout(TIMEOUT_MS)]);
   const answer = await askJson({ url: `${base}${provider.listPath}`, signal, headers });
@@ -99,18 +91,28 @@ async function keyedHealth(provider: Keyed, request: ModelHealthRequest): Promis
 
 /** Where such a provider is asked for its models, and with what. The headers hold the key. */
 export function keyedServer(
-  provider: KeyName,
+  provider: KeyedProvider,
   { baseUrl, key }: { readonly baseUrl: string | null; readonly key: string },
 ): { readonly base: string; readonly list: string; readonly headers: Readonly<Record<string, string>> } {
-  const keyed = provider === "openai" ? OPENAI : ANTHROPIC;
+  const keyed = keyedOf(provider);
   const { base, headers } = reach(keyed, baseUrl, key);
   return { base, list: `${base}${keyed.listPath}`, headers };
+}
+
+const needsKey = (provider: Keyed, base: string): boolean => !provider.local && base === provider.publicBase;
+
+/** Refuses to ask a provider's own address without the key that it needs. */
+export function requireKey(provider: KeyedProvider, base: string, key: string): void {
+  const keyed = keyedOf(provider);
+  if (key !== "" || !needsKey(keyed, base)) return;
+  const reason = `${keyed.variable} is not set; ${base} needs it`;
+  throw new HarnessError(EXIT.usage, reason, `export ${keyed.variable}=KEY`);
 }
 
 function reach(provider: Keyed, baseUrl: string | null, key: string) {
   const headers = {
     ...(key === "" ? {} : provider.headers(key)),
-    ...(provider === ANTHROPIC ? ANTHROPIC_VERSION : {}),
+    ...(provider.key === "anthropic" ? ANTHROPIC_VERSION : {}),
   };
   return { base: cleanBase(baseUrl ?? provider.publicBase), headers };
 }
@@ -141,10 +143,14 @@ function refusedHealth(provider: Keyed, base: string, keyless: boolean, answer: 
 
 const fail = (detail: string, remedy: string): Health => broken("model.server", detail, remedy);
 
-/** The usual slip: of openai the base ends in /v1, of anthropic it does not. */
+/** The usual slip: of most the base ends in /v1, of anthropic it does not. */
 function rightBase(provider: Keyed, base: string): string {
   const root = base.replace(/\/v1$/, "");
-  const right = provider === OPENAI ? `${root}/v1` : root;
+  const right = provider.publicBase.endsWith("/v1")
+    ? `${root}/v1`
+    : provider.key === "anthropic"
+      ? root
+      : base;
   return right === base ? OTHER_BASE : `harness config set base_url ${right}`;
 }
 
@@ -169,7 +175,7 @@ function contextHealth(
     if (tokens >= SMALL_CONTEXT) return healthy("model.context", `${grouped(tokens)} tokens`);
     return ailing("model.context", `${grouped(tokens)} tokens; too few for most tasks`, setIt);
   }
-  return base === provider.publicBase
+  return needsKey(provider, base)
     ? healthy("model.context", "as the provider sets it")
     : ailing("model.context", "the server does not tell; without a bound a long prompt may be cut", setIt);
 }

@@ -243,7 +243,7 @@ async function contextFor(
     signal,
   });
   const { context: tokens, origin } = await capabilities;
-  const isServed = settings.provider === "ollama" || settings.provider === "openai";
+  const isServed = settings.provider !== "anthropic" && settings.provider !== "scripted";
   return {
     agent,
     isSmall: isServed && isSmallModel(settings.chat_model, { tokens, known: origin.context !== "guess" }),
