@@ -7,6 +7,11 @@ const WIDE =
 const NARROW_KANA = /^[\uFF61-\uFFDC]/u;
 const EMPTY = /^(?:\p{Mn}|\p{Me})/u;
 
+/** Two of these are one flag; a tone behind a picture colours it. */
+const LETTER_OF_FLAG = /^\p{Regional_Indicator}$/u;
+const TONE = /^\p{Emoji_Modifier}$/u;
+const PICTURE = /^\p{Extended_Pictographic}$/u;
+
 const TAB = 8;
 
 /** A character and its width in a terminal. */
@@ -19,9 +24,15 @@ export interface Cell {
 export function cellsOf(line: string): readonly Cell[] {
   const cells: Cell[] = [];
   let column = 0;
+  let before = "";
   for (const character of line) {
     const shown = character === "\t" ? " ".repeat(TAB - (column % TAB)) : visible(character);
-    const columns = shown === character ? columnsOf(character) : shown.length;
+    const joins =
+      (LETTER_OF_FLAG.test(before) && LETTER_OF_FLAG.test(character)) ||
+      (PICTURE.test(before) && TONE.test(character));
+    const own = shown === character ? columnsOf(character) : shown.length;
+    const columns = joins ? 0 : own;
+    before = joins ? "" : character;
     cells.push({ shown, columns });
     if (character.length === 2) cells.push({ shown: "", columns: 0 });
     column += columns;

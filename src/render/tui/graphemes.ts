@@ -39,8 +39,6 @@ export interface Shown {
   readonly columns: number;
 }
 
-const FLAG = /^\p{Regional_Indicator}{2}$/u;
-const TONED = /^\p{Extended_Pictographic}\p{Emoji_Modifier}$/u;
 const TAB = "    ";
 
 /** One grapheme as it is drawn. */
@@ -48,7 +46,6 @@ export function shownOf(grapheme: string): Shown {
   if (grapheme === "\t") return { text: TAB, columns: TAB.length };
   if (grapheme.length === 1 && grapheme >= " " && grapheme <= "~") return { text: grapheme, columns: 1 };
   const text = withoutEmojiParts(visible(grapheme));
-  if (FLAG.test(text) || TONED.test(text)) return { text, columns: 2 };
   return { text, columns: widthOf(cellsOf(text)) };
 }
 

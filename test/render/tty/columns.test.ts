@@ -1,0 +1,16 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { cellsOf, widthOf } from "../../../src/render/tty/columns.ts";
+import { columnsIn } from "../../../src/render/tui/graphemes.ts";
+
+for (const [text, columns] of [
+  ["\u{1F1E9}\u{1F1EA}", 2],
+  ["\u{1F1E9}\u{1F1EA}\u{1F1EB}\u{1F1F7}", 4],
+  ["\u{1F44D}\u{1F3FD}", 2],
+  ["\u{1F44D}\u{1F44D}", 4],
+  ["a\u{1F3FD}", 3],
+] as const)
+  test(`${text} takes ${columns} columns in a line and in the chat`, () => {
+    assert.equal(widthOf(cellsOf(text)), columns);
+    assert.equal(columnsIn(text), columns);
+  });
