@@ -117,7 +117,7 @@ const OTHER: Readonly<Record<string, object>> = {
 const promptOf = ({ messages: [system, ...others], tools }: Body): string =>
   [system, tools, ...others].map((part) => JSON.stringify(part)).join("\n");
 
-export async function peakOf(pid: number): Promise<number> {
+async function peakOf(pid: number): Promise<number> {
   const status = await readFile(`/proc/${pid}/status`, "utf8");
   return Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1]) / 1024;
 }

@@ -29,7 +29,7 @@ export function wholeProcess(
 const EMPTY = "an empty program on the same Node";
 
 /** A folder with an empty program; it is gone at the end. */
-export async function withEmptyProgram<T>(work: (home: string, empty: string) => Promise<T>): Promise<T> {
+async function withEmptyProgram<T>(work: (home: string, empty: string) => Promise<T>): Promise<T> {
   const home = await mkdtemp(path.join(tmpdir(), "harness-bench-"));
   try {
     const empty = path.join(home, "empty.mjs");
@@ -41,7 +41,7 @@ export async function withEmptyProgram<T>(work: (home: string, empty: string) =>
 }
 
 /** `harness …` against an empty program on the same Node. */
-export const againstEmptyProgram = (args: readonly string[]): Promise<Measured> =>
+const againstEmptyProgram = (args: readonly string[]): Promise<Measured> =>
   withEmptyProgram((home, empty) =>
     inTurn(
       RUNS,

@@ -168,7 +168,7 @@ export const PROVIDERS = [
 ] as const;
 export const ISOLATIONS = ["bind", "overlay", "copy"] as const;
 export const ON_ASK = ["refuse", "contained", "park"] as const;
-export const NOTIFY = ["off", "bell", "desktop", "both"] as const;
+const NOTIFY = ["off", "bell", "desktop", "both"] as const;
 export const STORES = ["auto", "qdrant", "embedded"] as const;
 const SEARCH_SERVICES = ["searxng", "tavily", "exa", "brave"] as const;
 

@@ -66,7 +66,10 @@ test("nothing of the workspace is started, by whatever name, beside twins elsewh
     [["sh", path.relative(place.at("config"), place.at("work/evil.sh"))], /broken: .* lies in the workspace/],
     [["guard"], /broken: there is no program guard/],
     ["guard", /^127/],
-    [`case :$PATH: in *:${place.at("work/bin")}:*) exit 9 ;; *:${place.at("home/bin")}:*) echo kept ;; esac`, /^0 kept$/],
+    [
+      `case :$PATH: in *:${place.at("work/bin")}:*) exit 9 ;; *:${place.at("home/bin")}:*) echo kept ;; esac`,
+      /^0 kept$/,
+    ],
     [["tool"], /^0 home$/],
   ];
   for (const [command, what] of rows)

@@ -8,7 +8,7 @@ export interface Edited {
   readonly pastes: readonly string[];
 }
 
-export interface RowPiece {
+interface RowPiece {
   readonly text: string;
   /** A `paste` stands for more than is shown. */
   readonly kind: "text" | "paste";

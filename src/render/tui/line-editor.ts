@@ -247,7 +247,7 @@ function submitted(state: EditorState): Pressed {
 }
 
 /** What begins with a blank is not kept, and nothing twice in a row. */
-export function remembered(history: readonly string[], text: string): readonly string[] {
+function remembered(history: readonly string[], text: string): readonly string[] {
   return /^\s/.test(text) || text === history.at(-1) ? history : [...history, text];
 }
 
