@@ -189,7 +189,7 @@ test("the project's own check counts only where it can be run", async () => {
 });
 
 test("the project's own check is asked for as any command is", async () => {
-  const check: Check = { command: "make test", by: "project" };
+  const check: Check = { command: "make verify", by: "project" };
   const refused = agentWith({ codes: [0], check, onAsk: "refuse" });
   assert.deepEqual([(await run(refused)).verified, checks(refused)], [null, []]);
   const denied = agentWith({ codes: [0], check: { command: "rm -rf /", by: "project" } });
@@ -218,7 +218,7 @@ const proofAfter = async (check: Check, given: Omit<Given, "check">) => {
 };
 
 test("a run that goes on without a look before its first turn leaves out what cannot run, too", async () => {
-  const own: Check = { command: "make test", by: "project" };
+  const own: Check = { command: "make verify", by: "project" };
   assert.equal(
     await proofAfter(own, {
       codes: [2],
