@@ -1,4 +1,4 @@
-import { availableParallelism, totalmem } from "node:os";
+import { availableParallelism } from "node:os";
 import path from "node:path";
 import { setSetting } from "../config/config-edit.ts";
 import { formatDuration, formatSize } from "../core/bounds.ts";
@@ -16,6 +16,7 @@ import {
   type ModelMachine,
   secondsToFirstWord,
   tokensPerSecond,
+  usableMemory,
 } from "../models/model-choices.ts";
 import { modelHealth } from "../models/model-server.ts";
 import { isLoopback, ollamaAddress } from "../models/providers/ollama-address.ts";
@@ -58,8 +59,6 @@ const INSTALL = "install Ollama from https://ollama.com/download";
 const AGREE = "./start.sh --yes";
 /** About; what the registry says of the image changes from version to version. */
 const IMAGE_BYTES = 2e9;
-/** The rest is for the system, the boxes and what else is open. */
-const USABLE = 0.75;
 
 class ModelSetup {
   readonly #where: Where;
@@ -197,7 +196,7 @@ class ModelSetup {
 
   /** Of a card behind /dev/dri it is not known whether Ollama can use it: only NVIDIA's counts. */
   #machine(gpu: boolean, sidecar: boolean): ModelMachine {
-    const usable = totalmem() * USABLE;
+    const usable = usableMemory();
     const most = sidecar ? (this.#plan.container.HostConfig?.Memory ?? usable) : usable;
     return { memory: Math.min(usable, most), cores: availableParallelism(), gpu };
   }

@@ -1,3 +1,5 @@
+import { totalmem } from "node:os";
+
 /** Models of Ollama's library that the set-up offers, and what they ask of a machine. */
 
 export interface ModelChoice {
@@ -12,6 +14,12 @@ export interface ModelChoice {
 
 const GB = 1e9;
 const GiB = 2 ** 30;
+
+/** The rest is for the system, the boxes and what else is open. */
+const USABLE = 0.75;
+
+/** Bytes of this machine's memory that a model may take. */
+export const usableMemory = (): number => totalmem() * USABLE;
 
 /** The best for this work first. A row that is added needs all four figures; `docs/models.md` shows them. */
 export const MODEL_CHOICES: readonly ModelChoice[] = [

@@ -1,0 +1,107 @@
+import { Flags } from "@oclif/core";
+import {
+  askPlaces,
+  changesFor,
+  commandsFor,
+  LOCAL_PROVIDERS,
+  overwrites,
+  ownSettings,
+  rankedOffers,
+  rowOf,
+  type ServerOffer,
+  serverPlaces,
+  type SettingChange,
+  wantedOffers,
+  writeChanges,
+} from "../../app/first-run.ts";
+import { untilInterrupted } from "../../app/interruption.ts";
+import { envNameOf } from "../../config/load-config.ts";
+import { EXIT } from "../../core/errors.ts";
+import { stderr } from "../../render/tty/output.ts";
+import { answer, answerJson, HarnessCommand } from "../command.ts";
+import { choose, confirm, isTerminal } from "../terminal.ts";
+
+export class Init extends HarnessCommand {
+  static override summary = "Find a model server on this machine, and write it into your settings.";
+  static override description =
+    "Asks the usual addresses of this machine alone (Ollama's, by OLLAMA_HOST too; LM Studio 1234; llama-server 8080; vLLM 8000), offers the chat models of what answers, those that fit the memory first, and after a question writes provider, chat_model, and base_url where it is not the usual one. What you have set already is replaced only after that question: with --yes it stays, and that is said. Without a terminal and without --yes it says what it would write, and ends with 2. Ends with 5 where no chat model is found.";
+  static override flags = {
+    provider: Flags.option({ options: LOCAL_PROVIDERS, description: "ask this server alone" })(),
+    model: Flags.string({ description: "take this model", helpValue: "NAME" }),
+    yes: Flags.boolean({ description: "take the first offer, and write it without asking" }),
+  };
+  static override examples = ["harness init", "harness init --yes --provider ollama --model qwen3:8b"];
+
+  async run(): Promise<void> {
+    const { flags } = await this.parse(Init);
+    await untilInterrupted(async (signal) => {
+      const own = await ownSettings(this.host);
+      const answers = await askPlaces(serverPlaces(this.host, own, flags.provider), signal);
+      const offers = wantedOffers(rankedOffers(answers, own), answers, flags.model);
+      const rows = offers.map((offer) => rowOf(offer));
+      const at =
+        offers.length === 1 || !isTerminal()
+          ? 0
+          : await choose("These chat models are on this machine:", rows, { yes: flags.yes, signal });
+      const chosen = at === null ? undefined : offers[at];
+      if (chosen === undefined) return answer("nothing was written");
+      await this.#settle(chosen, changesFor(chosen, own), { ...flags, signal });
+    }, "harness init");
+  }
+
+  async #settle(offer: ServerOffer, changes: readonly SettingChange[], asked: Asked): Promise<void> {
+    const [file] = this.host.places.configFiles;
+    const kept = asked.yes && changes.some(overwrites);
+    const unasked = !asked.yes && !isTerminal();
+    if (!asked.json && changes.length > 0)
+      answer([`${offer.model} at ${offer.place.address}; for ${file}:`, ...changes.map(lineOf)].join("\n"));
+    const write =
+      changes.length > 0 && !kept && !unasked && (await confirm("Write this?", asked.yes, asked.signal));
+    if (write) await writeChanges(file, changes);
+    if (unasked && changes.length > 0) process.exitCode = EXIT.usage;
+    if (asked.json) answerJson(jsonOf(offer, changes, { file, written: write }));
+    else answer(endOf(changes, { kept, unasked, write }));
+    for (const variable of KEYS.map((key) => envNameOf(key)))
+      if (this.host.env[variable]) stderr.write(`note: ${variable} is set and goes before the file\n`);
+  }
+}
+
+interface Asked {
+  readonly yes: boolean;
+  readonly json: boolean;
+  readonly signal: AbortSignal;
+}
+
+const KEYS = ["provider", "chat_model", "base_url"] as const;
+
+const lineOf = (change: SettingChange): string =>
+  `  ${change.key} = ${change.value}${overwrites(change) ? `   (now ${change.before})` : ""}`;
+
+function endOf(
+  changes: readonly SettingChange[],
+  { kept, unasked, write }: { readonly kept: boolean; readonly unasked: boolean; readonly write: boolean },
+): string {
+  if (changes.length === 0) return "your settings name it already; next: harness doctor";
+  if (write) return "written; next: harness doctor";
+  if (kept) {
+    const own = changes.filter(overwrites);
+    const names = own.map(({ key, before }) => `${key} ${before}`).join(", ");
+    return `nothing was written: what you have set is kept (${names}); to take this: ${commandsFor(changes)}`;
+  }
+  return unasked
+    ? "nothing was written, as nobody is there to ask: harness init --yes"
+    : "nothing was written";
+}
+
+const jsonOf = (
+  { place, model }: ServerOffer,
+  changes: readonly SettingChange[],
+  { file, written }: { readonly file: string; readonly written: boolean },
+) => ({
+  provider: place.provider,
+  chat_model: model,
+  base_url: place.usual ? null : place.address,
+  file,
+  written,
+  changes: changes.map(({ key, value, before }) => ({ key, value, before: before ?? null })),
+});

@@ -1,0 +1,66 @@
+import assert from "node:assert/strict";
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import path from "node:path";
+import test, { describe } from "node:test";
+import { type Ended, runProgram } from "../fixtures/cli.ts";
+import { scratch } from "../fixtures/scratch.ts";
+import { startFakeOllama } from "../fakes/ollama-server.ts";
+import { ROOT } from "./package.ts";
+
+assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
+
+type Place = Awaited<ReturnType<typeof scratch>>;
+
+/** The other servers' ports may be taken on a machine, so that Ollama alone is asked. */
+const init = (place: Place, server: string, words: readonly string[]): Promise<Ended> =>
+  runProgram("bin/harness", ["init", "--provider", "ollama", ...words], {
+    home: place.path,
+    env: { XDG_CONFIG_HOME: place.at("config"), OLLAMA_HOST: server },
+  });
+
+const models = [
+  { name: "qwen3:8b", size: 5000, capabilities: ["completion", "tools"] },
+  { name: "gemma3:4b", size: 5000, capabilities: ["completion"] },
+];
+
+interface Told {
+  readonly file: string;
+  readonly written: boolean;
+}
+
+describe("init", () => {
+  test("without a terminal it says what it would write; with --yes it writes that", async () => {
+    await using place = await scratch({ x: "" });
+    await using fake = await startFakeOllama({ models });
+    const asked = await init(place, fake.url, []);
+    assert.equal(asked.code, 2, asked.stderr);
+    assert.match(asked.stdout, /provider = ollama\n {2}chat_model = qwen3:8b\nnothing was written/);
+    const done = await init(place, fake.url, ["--yes", "--json"]);
+    assert.equal(done.code, 0, done.stderr);
+    const told = JSON.parse(done.stdout) as Told;
+    assert.equal(told.written, true);
+    assert.deepEqual(JSON.parse(await readFile(told.file, "utf8")), {
+      base_url: fake.url,
+      provider: "ollama",
+      chat_model: "qwen3:8b",
+    });
+    const again = await init(place, fake.url, []);
+    assert.equal(again.code, 0);
+    assert.match(again.stdout, /name it already/);
+    const other = await init(place, fake.url, ["--yes", "--model", "gemma3:4b"]);
+    assert.equal(other.code, 0);
+    assert.match(other.stdout, /kept \(chat_model qwen3:8b\).*harness config set chat_model gemma3:4b/);
+    assert.match(await readFile(told.file, "utf8"), /qwen3:8b/);
+  });
+
+  test("without a server it says what was tried, and ends with 5", async () => {
+    await using place = await scratch({ x: "" });
+    const gone = await startFakeOllama();
+    await gone[Symbol.asyncDispose]();
+    const ended = await init(place, gone.url, ["--yes"]);
+    assert.equal(ended.code, 5);
+    assert.ok(ended.stderr.includes(gone.url), ended.stderr);
+    assert.match(ended.stderr, /ollama serve/);
+  });
+});
