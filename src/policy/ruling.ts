@@ -80,7 +80,7 @@ const HINTS: readonly (readonly [rule: string, hint: string])[] = [
   ["code.elsewhere", "run it from inside the workspace"],
   ["repository.rewritten", "nothing makes it allowed; git stash or git revert keep what was there"],
   ["repository.forced", "push without force, or do it yourself"],
-  ["network", "do it before or after the run: the box has no network"],
+  ["network", "do it before or after the run: the box has no network that was not granted"],
   ["install", "install before the run, or put it into the image: harness sandbox build"],
   ["privilege", "leave sudo out: in the box it gains nothing"],
   ["system", "nothing makes it allowed"],

@@ -49,11 +49,21 @@ unattended  it is refused
   test("--explain of what asks says whether it runs unattended, and which command allows it", async () => {
     const { stdout } = await check([...IN, "--explain", "--", "npm run build"]);
     assert.deepEqual(stdout.split("\n").slice(-4), [
-      "contained   yes: no network, and it changes only the workspace and temporary files",
+      "contained   yes: no network that was not granted, and it changes only the workspace and temporary files",
       "unattended  it runs",
       "to allow    harness policy allow --cwd /home/dev/project -- 'npm run build'",
       "",
     ]);
+  });
+
+  test("--explain says of a granted host nothing but that it is granted", async () => {
+    const curl = ["--", "curl -sS https://example.com/x"];
+    const granted = await check([...IN, "--explain", "--allow-domain", "example.com", ...curl]);
+    assert.match(granted.stdout, /^contained +yes: no network that was not granted, and/m);
+    const other = await check([...IN, "--explain", "--allow-domain", "example.org", ...curl]);
+    assert.match(other.stdout, /^contained +no: /m);
+    for (const { stdout } of [granted, other])
+      assert.doesNotMatch(stdout, /no network(?! that was not granted)/);
   });
 
   test("a command that looks like an answer stays inside of one line", async () => {

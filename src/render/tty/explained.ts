@@ -58,7 +58,8 @@ function effectLines(effects: readonly string[]): readonly string[] {
   return [...told, ...(more > 0 ? [`… and ${more} more: --json has all`] : [])].map((line) => INDENT + line);
 }
 
-const CONTAINED = "yes: no network, and it changes only the workspace and temporary files";
+const CONTAINED =
+  "yes: no network that was not granted, and it changes only the workspace and temporary files";
 const NOT_CONTAINED = "no: it may read a secret, reach the network, or change what lies elsewhere";
 
 const ruleLine = ({ id, reason }: MatchedRule, stream: Output, beside = ""): string =>
