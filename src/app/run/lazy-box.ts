@@ -17,6 +17,8 @@ export interface LazyBox extends AsyncDisposable {
   readonly walls: AbortSignal;
   /** Resolves when there is one; never, where nobody wants one or it cannot be. */
   readonly opened: Promise<Box>;
+  /** Whoever asks for the box gets it when this look at what is there at the start has come to its end, whichever. */
+  readonly holdFor: (look: Promise<unknown>) => void;
   /** Of the box, which is started for it; undefined where it can be granted nothing. */
   readonly network: () => Promise<GrantedNetwork | undefined>;
   /** Undefined as long as no call has asked for it. */
@@ -76,6 +78,7 @@ export function lazyBox(
   const ending = new AbortController();
   const started: StartedBox = {};
   const opened = Promise.withResolvers<Box>();
+  const looks: Promise<unknown>[] = [];
   const open = async (): Promise<OwnedBox> => {
     const began = performance.now();
     try {
@@ -97,13 +100,16 @@ export function lazyBox(
     return started.box?.catch(() => undefined);
   };
   return {
-    box: () => {
+    box: async () => {
       started.used = true;
-      return box();
+      const ready = await box();
+      await Promise.allSettled(looks);
+      return ready;
     },
     warm: () => void setTimeout(() => void box().catch(() => undefined), 1),
     walls: walls.signal,
     opened: opened.promise,
+    holdFor: (look) => void looks.push(look),
     network: async () => (await box()).network,
     used: () => (started.used ? started.box : undefined),
     park: () => parked(started, warn),

@@ -133,6 +133,8 @@ export function briefingFrom(
     const instructions = facts.instructions.filter(({ path }) => !shown.has(path));
     return briefing({ ...facts, instructions }, { trusted: false, room });
   });
+  // What a first call writes was not there at the start.
+  box.holdFor(gathered);
   gathered.catch(() => undefined);
   return async () => {
     if (box.used() === undefined) return undefined;

@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { History } from "../../../src/agent/context/history.ts";
 import { hostFrom } from "../../../src/app/host.ts";
-import { instructionsFor } from "../../../src/app/run/session-prompt.ts";
+import { lazyBox } from "../../../src/app/run/lazy-box.ts";
+import { briefingFrom, instructionsFor } from "../../../src/app/run/session-prompt.ts";
+import { fakeBox } from "../../fakes/box.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 
 const namesIn = async (home: string, work: string): Promise<readonly string[]> => {
@@ -23,4 +26,31 @@ test("what other agents are told by the user counts where harness has nothing of
   assert.deepEqual(await namesIn(place.path, place.at("work")), ["(the user's own) ~/.claude/CLAUDE.md"]);
   await place.write(".config/harness/AGENTS.md", "Use spaces.\n");
   assert.deepEqual(await namesIn(place.path, place.at("work")), ["(the user's own) AGENTS.md"]);
+});
+
+test("nobody gets the box before what is there at the start has been looked at, however that ends", async () => {
+  for (const ends of [true, false]) {
+    const look = Promise.withResolvers<never>();
+    const told: string[] = [];
+    const slow = Object.assign(fakeBox({ files: { "a.txt": "" } }), {
+      exec: () => {
+        told.push("look");
+        return look.promise;
+      },
+    });
+    await using box = lazyBox(
+      () => Promise.resolve(slow),
+      () => told.push("ready"),
+    );
+    const { signal } = new AbortController();
+    const prompt = { text: "", shown: new Set<string>(), room: 1000 };
+    briefingFrom(box, prompt, { history: new History(() => undefined), signal });
+    const got = box.box().then(() => told.push("given"));
+    for (let turns = 0; turns < 20; turns += 1) await new Promise((resolve) => setImmediate(resolve));
+    assert.deepEqual(told, ["ready", "look"]);
+    if (ends) look.resolve({ stdout: { head: new Uint8Array(), tail: new Uint8Array() } } as never);
+    else look.reject(new Error("no shell in the image"));
+    await got;
+    assert.deepEqual(told, ["ready", "look", "given"]);
+  }
 });
