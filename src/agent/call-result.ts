@@ -16,12 +16,13 @@ interface Ending {
 
 /** Tells the end of a call, and adds it to the account of the run. */
 export function ended(agent: AgentContext, { call, judged, result, ms }: Ending): ToolResult {
-  const { kind, text, full = null, exitCode } = result;
+  const { kind, text, full = null, exitCode, peak } = result;
   const cause = "cause" in result ? result.cause : null;
   const exit = exitCode === undefined ? {} : { exit_code: exitCode };
   const why = visibleLine(agent.clean(reasonIn(result)));
   const reason = why === "" ? {} : { reason: why };
-  agent.emit({ type: "call.ended", call: call.id, kind, cause, text, full, ms, ...exit, ...reason });
+  const most = peak === undefined ? {} : { peak };
+  agent.emit({ type: "call.ended", call: call.id, kind, cause, text, full, ms, ...exit, ...most, ...reason });
   if (result.missed !== undefined)
     agent.emit({ type: "call.missed", call: call.id, tool: call.name, kind: result.missed, nearest: [] });
   const account = accountOf(call, judged, result);

@@ -1,7 +1,7 @@
 import type { ProgramPlace } from "./decision.ts";
 import { type Cause } from "./errors.ts";
 import * as z from "zod";
-import type { Box } from "./ports.ts";
+import type { Box, ExecResult } from "./ports.ts";
 import type { JsonSchema } from "./model-provider.ts";
 import { nearest } from "./spelling.ts";
 
@@ -12,6 +12,8 @@ interface Ended {
   readonly full?: string;
   /** Of the command that it ran. */
   readonly exitCode?: number;
+  /** Most memory and processes of that command at a time. */
+  readonly peak?: ExecResult["peak"];
   /** Why it ended as it did, for people; the first line of the text says so where it is left out. */
   readonly reason?: string;
   /** It was of a file that the model had not read: the text holds that file, and it counts as read. */

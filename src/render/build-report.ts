@@ -143,8 +143,8 @@ class RunBuilder {
     if (known === undefined) return;
     if (event.type === "call.decided") known.verdict = verdictOf(event);
     else {
-      const { kind, cause, text, full, ms, exit_code = null } = event;
-      known.end = { kind, cause, text, full, ms, exit_code };
+      const { kind, cause, text, full, ms, exit_code = null, peak = null } = event;
+      known.end = { kind, cause, text, full, ms, exit_code, peak };
     }
   }
 

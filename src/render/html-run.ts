@@ -12,6 +12,7 @@ import {
   endWords,
   momentWords,
   packageWords,
+  peakWords,
   planWords,
   type RunEnd,
   type RunReport,
@@ -217,7 +218,7 @@ function callDetails(call: CallReport): Html {
     <summary>
       <strong>${tool}</strong>
       ${pill(verdictWords(call))} ${end?.kind === "denied" ? undefined : pill(endWords(call))}
-      <span class="soft">${time}</span>
+      <span class="soft">${time}${peakWords(end)}</span>
       ${target === "" ? undefined : markup`<code>${target}</code>`}
     </summary>
     <div class="inside">

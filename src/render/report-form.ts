@@ -103,7 +103,11 @@ export interface CallReport {
   readonly verdict: Own<"call.decided", "decision" | "contained" | "rules" | "runs" | "by" | "judged"> | null;
   /** Null when the call has no end. */
   readonly end:
-    | (Own<"call.ended", "kind" | "cause" | "text" | "full" | "ms"> & { readonly exit_code: number | null })
+    | (Own<"call.ended", "kind" | "cause" | "text" | "full" | "ms"> & {
+        readonly exit_code: number | null;
+        /** Null where no command ran, and in records of before it was kept. */
+        readonly peak: NonNullable<Of<"call.ended">["peak"]> | null;
+      })
     | null;
 }
 
@@ -114,6 +118,12 @@ export interface Remark {
   readonly tone: "quiet" | "warning" | "error";
   readonly text: string;
 }
+
+/** Most of the machine that its command had at a time; empty where nobody knows. */
+export const peakWords = (end: CallReport["end"]): string =>
+  end === null || end.peak === null || end.peak.memory_bytes === 0
+    ? ""
+    : `, ${formatSize(end.peak.memory_bytes)} and ${end.peak.pids} ${end.peak.pids === 1 ? "process" : "processes"} at most`;
 
 /** All calls of a run, in order. */
 export const callsOf = ({ turns }: RunReport): readonly CallReport[] =>

@@ -30,4 +30,10 @@ test("folder and variables go on from command to command with nobody there", { s
     COMMANDS.map(([, runs]) => runs),
   );
   assert.equal(await place.read("work/sub/out.txt"), "1\n");
+  // What a command had of the machine is told of each that ran, and of nothing else.
+  const peaks = eventsOf(ran).flatMap((event) => (event.type === "call.ended" ? [event.peak] : []));
+  assert.deepEqual(
+    peaks.map((peak) => peak !== undefined && peak.pids > 0 && peak.memory_bytes > 0),
+    COMMANDS.map(([, runs]) => runs),
+  );
 });

@@ -30,7 +30,13 @@ test("nothing else reads what a project brings", () => {
 });
 
 test("settings and rules of a project are loaded in one place each, as trust answers them", () => {
-  assert.deepEqual(filesWith(/(?<!function )\bloadConfig\(/), ["src/cli/settings.ts"]);
+  // The first run reads what the user has set, and nothing of a project.
+  const [first, ...others] = filesWith(/(?<!function )\bloadConfig\(/).toSorted();
+  assert.deepEqual([first, ...others], ["src/app/first-run.ts", "src/cli/settings.ts"]);
+  assert.match(
+    readFileSync(path.join(ROOT, "src/app/first-run.ts"), "utf8"),
+    /loadConfig\(\{ env, project: undefined,/,
+  );
   assert.deepEqual(filesWith(/(?<!function )\bloadRules\(/), ["src/app/policy-context.ts"]);
   for (const file of ["src/cli/settings.ts", "src/app/policy-context.ts"])
     assert.match(readFileSync(path.join(ROOT, file), "utf8"), /project = await projectText\(host/);

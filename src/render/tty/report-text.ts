@@ -12,6 +12,7 @@ import {
   momentWords,
   networkWords,
   packageWords,
+  peakWords,
   planWords,
   type Report,
   type RunReport,
@@ -186,7 +187,7 @@ function stepText(step: Step, page: Page): void {
 function callText(call: CallReport, page: Page, indent: string): string {
   const { end } = call;
   const denied = end?.kind === "denied";
-  const time = denied || end === null ? "" : `  ${formatDuration(end.ms)}`;
+  const time = denied || end === null ? "" : `  ${formatDuration(end.ms)}${peakWords(end)}`;
   const words = denied ? [verdictWords(call)] : [verdictWords(call), endWords(call)];
   const room =
     page.width - indent.length - words.reduce((sum, { text }) => sum + text.length + 2, time.length);

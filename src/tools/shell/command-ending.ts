@@ -11,6 +11,7 @@ interface Ending {
   readonly lines: readonly string[];
   readonly advice: readonly Advice[];
   readonly exitCode: number;
+  readonly peak: ExecResult["peak"];
   /** Empty where only the exit code is known. */
   readonly reason: string;
 }
@@ -46,6 +47,7 @@ export function endingOf(result: ExecResult, output: string): Ending {
     lines: [...sideLines(result, met.cause), ...(ended === undefined ? [] : [ended])],
     advice,
     exitCode: result.exit_code,
+    peak: result.peak,
     reason: met.reason,
   };
 }
@@ -134,16 +136,16 @@ export function adviseOnce(): Advise {
   };
 }
 
-export function asResult({ kind, cause, exitCode, reason }: Ending, text: string): ToolResult {
+export function asResult({ kind, cause, exitCode, peak, reason }: Ending, text: string): ToolResult {
   switch (kind) {
     case "ok":
-      return { kind, text, exitCode };
+      return { kind, text, exitCode, peak };
     case "failed":
-      return { kind, cause: cause ?? "program", text, exitCode, reason };
+      return { kind, cause: cause ?? "program", text, exitCode, peak, reason };
     case "timed_out":
-      return { kind, cause: "timeout", text, exitCode, reason };
+      return { kind, cause: "timeout", text, exitCode, peak, reason };
     case "cancelled":
-      return { kind, cause: "user", text, exitCode, reason };
+      return { kind, cause: "user", text, exitCode, peak, reason };
   }
 }
 
