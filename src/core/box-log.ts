@@ -175,3 +175,6 @@ const MAX_LISTED = 20;
 const listed = (paths: readonly string[]): string =>
   paths.slice(0, MAX_LISTED).map(shown).join(", ") +
   (paths.length > MAX_LISTED ? ` and ${paths.length - MAX_LISTED} more` : "");
+
+/** Of one command: what it and its processes had at a time. */
+export const peakForm = z.strictObject({ memory_bytes: z.int().min(0), pids: z.int().min(0) }).readonly();

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { commitForm, quarantinedForm } from "./box-log.ts";
+import { commitForm, peakForm, quarantinedForm } from "./box-log.ts";
 import { MODES, PROGRAM_PLACES, VERDICTS } from "./decision.ts";
 import { handoffForm } from "./handoff.ts";
 import { HOOK_TOLD } from "./hook-form.ts";
@@ -348,11 +348,7 @@ export const eventForm = z.discriminatedUnion("type", [
     full: text.nullable().describe("For show_full, where the text is not all of it."),
     ms,
     exit_code: count.exactOptional().describe("Of the command that the call ran, where it ran one."),
-    peak: z
-      .object({ memory_bytes: count, pids: count })
-      .readonly()
-      .exactOptional()
-      .describe("Most memory and processes of that command at a time, where it ran one."),
+    peak: peakForm.exactOptional().describe("Most memory and processes of that command at a time."),
     reason: text
       .exactOptional()
       .describe("Why, in one line. Left out where it went well, or the exit code is all that is known."),
