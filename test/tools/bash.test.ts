@@ -7,6 +7,9 @@ import type { FakeCommand } from "../fakes/commands.ts";
 import { fakeDesk } from "../fakes/desk.ts";
 import { called, prepared } from "../fixtures/call.ts";
 
+/** What a command of these boxes has had of the machine. */
+const PEAK = { memory_bytes: 1, pids: 1 };
+
 /** Bash as far as it is needed here; what it leaves goes to the file that it is told of, after the call's token. */
 const bashDoing =
   (act: FakeCommand, left?: string): FakeCommand =>
@@ -36,7 +39,7 @@ const run = (
 ): ReturnType<typeof called> => called(bashTool(desk), { command: "x", ...args }, boxWith(bash));
 
 test("stdout and stderr are parted only when both are there, and nothing is said as nothing", async () => {
-  const ok = { kind: "ok", exitCode: 0 } as const;
+  const ok = { kind: "ok", exitCode: 0, peak: PEAK } as const;
   assert.deepEqual(await run(saying("out\n", "")), { ...ok, text: "out" });
   assert.deepEqual(await run(saying("", "err\n")), { ...ok, text: "err" });
   assert.deepEqual(await run(saying("out\n", "err\n")), { ...ok, text: "out\n[stderr]\nerr" });
@@ -111,7 +114,7 @@ test("what the shell exported over the box's own is taken over, and what cannot 
   const desk = fakeDesk();
   const left = "/repo/a\0HOME=/home/box\0CI=2\0A=1\0END\0";
   const said = await called(bashTool(desk), { command: "x" }, boxWith(leaving(left)));
-  assert.deepEqual(said, { kind: "ok", text: "(no output)", exitCode: 0 });
+  assert.deepEqual(said, { kind: "ok", text: "(no output)", exitCode: 0, peak: PEAK });
   assert.deepEqual([desk.shell.folder, desk.shell.env], ["/repo/a", { CI: "2", A: "1" }]);
   assert.match(
     (await run(leaving("/repo/b\0A="))).text,
@@ -151,6 +154,7 @@ test("a box has one file, and what is left in it by an earlier call changes noth
     kind: "ok",
     text: "(no output)",
     exitCode: 0,
+    peak: PEAK,
   });
   assert.deepEqual([desk.shell.folder, desk.shell.env, files.size], ["/repo", { A: "1" }, 1]);
 });
