@@ -32,7 +32,7 @@ const BREACHES: readonly (readonly [string, unknown])[] = [
   ["process.user.uid", 0],
   ["process.user.additionalGids", [1000, 998]],
   ["process.args", ["sh"]],
-  ["process.cwd", "/work"],
+  ["process.cwd", "/repo"],
   ["process.noNewPrivileges", false],
   ["process.noNewPrivileges", undefined],
   ["process.oomScoreAdj", -500],
@@ -89,11 +89,11 @@ const written = ({ options }: Mounted): readonly string[] =>
 for (const [what, mounts] of [
   ["a socket more", [...mountsOf(), { destination: "/s", type: "bind", source: "/run/s", options: ["ro"] }]],
   ["the host's list of hosts", [...mountsOf(), { destination: "/etc/hosts", type: "bind", source: "/h" }]],
-  ["a protected path left out", remade("/work/.git", () => undefined)],
-  ["a protected path writable", remade("/work/.git", (one) => ({ ...one, options: written(one) }))],
-  ["another folder in its place", remade("/work", (one) => ({ ...one, source: "/" }))],
-  ["what is mounted below it", remade("/work", (one) => ({ ...one, options: ["rw", "rbind", "rprivate"] }))],
-  ["one that reaches the host", remade("/work", (one) => ({ ...one, options: [...one.options, "shared"] }))],
+  ["a protected path left out", remade("/repo/.git", () => undefined)],
+  ["a protected path writable", remade("/repo/.git", (one) => ({ ...one, options: written(one) }))],
+  ["another folder in its place", remade("/repo", (one) => ({ ...one, source: "/" }))],
+  ["what is mounted below it", remade("/repo", (one) => ({ ...one, options: ["rw", "rbind", "rprivate"] }))],
+  ["one that reaches the host", remade("/repo", (one) => ({ ...one, options: [...one.options, "shared"] }))],
   ["no scratch folder", remade("/tmp", () => undefined)],
 ] as const)
   test(`a mount that was not planned is told: ${what}`, () => {
