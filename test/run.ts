@@ -143,6 +143,8 @@ function touched(every: readonly TestFile[]): readonly TestFile[] {
 
 // Modes of files are told by tests, whoever runs them.
 process.umask(0o022);
+// So is what a terminal gets: a build server's environment has no live line and no colours.
+for (const name of ["CI", "FORCE_COLOR", "NO_COLOR"]) delete process.env[name];
 // A fresh clone has none of the modules that are made of YAML; what changed since is made anew.
 if (existsSync(path.join(ROOT, "bin/programs.ts"))) await import("../bin/programs.ts");
 const cache = path.join(ROOT, "node_modules/.cache/tests");

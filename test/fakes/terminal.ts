@@ -2,8 +2,9 @@ import { Writable } from "node:stream";
 import { Output } from "../../src/render/tty/output.ts";
 import type { Clock } from "../../src/render/tty/paced-writer.ts";
 
-// It would colour pipes too, whoever runs the tests.
-delete process.env["FORCE_COLOR"];
+// What the caller's environment says of terminals is none of these tests' business.
+for (const name of ["CI", "FORCE_COLOR", "NO_COLOR"]) delete process.env[name];
+process.env["TERM"] = "xterm";
 
 export interface FakeTerminal {
   readonly stream: Output;

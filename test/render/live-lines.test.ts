@@ -5,9 +5,6 @@ import { RunLines } from "../../src/render/tty/run-lines.ts";
 import { fakeClock, fakeTerminal } from "../fakes/terminal.ts";
 import { EVERY_EVENT } from "../fixtures/events.ts";
 
-// Whoever runs the tests may have a terminal that cannot rewrite a line.
-process.env["TERM"] = "xterm";
-
 function watched(columns: number | undefined, answerIsSeen = false) {
   const terminal = fakeTerminal(columns);
   const { clock, pass, running } = fakeClock();

@@ -14,10 +14,6 @@ import { isPlainWanted, Output } from "../../src/render/tty/output.ts";
 import { fakeClock } from "../fakes/terminal.ts";
 import { EVERY_EVENT, stamped } from "../fixtures/events.ts";
 
-process.env["TERM"] = "xterm";
-delete process.env["CI"];
-delete process.env["NO_COLOR"];
-
 interface Screen {
   readonly renderer: Renderer;
   /** Bytes of stdout and of stderr. */

@@ -6,9 +6,6 @@ import { runSummary } from "../../../src/render/tty/run-summary.ts";
 import { fakeClock, fakeTerminal } from "../../fakes/terminal.ts";
 import { EVERY_EVENT } from "../../fixtures/events.ts";
 
-// Whoever runs the tests may have a terminal that cannot rewrite a line.
-process.env["TERM"] = "xterm";
-
 function shown(columns: number | undefined, quiet = false) {
   const terminal = fakeTerminal(columns, columns !== undefined);
   const { clock, pass } = fakeClock();

@@ -2,22 +2,16 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { Output } from "../../../src/render/tty/output.ts";
 import { IndexProgress } from "../../../src/app/search/search-progress.ts";
+import "../../fakes/terminal.ts";
 
 /** What stands in the line of a terminal of so many columns, the last for each size of it. */
 function shown(columns: number): string {
   const lines: string[] = [];
   const terminal = { isTTY: true, columns, write: (text: string) => lines.push(text) };
-  const term = process.env["TERM"];
-  process.env["TERM"] = "xterm";
-  try {
-    new IndexProgress(new Output(terminal as never), false, "indexing", "files").take({
-      done: 3000,
-      total: 3000,
-    });
-  } finally {
-    if (term === undefined) delete process.env["TERM"];
-    else process.env["TERM"] = term;
-  }
+  new IndexProgress(new Output(terminal as never), false, "indexing", "files").take({
+    done: 3000,
+    total: 3000,
+  });
   return lines.at(-1)?.replace("\r\u001B[2K", "") ?? "";
 }
 
