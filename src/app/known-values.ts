@@ -3,7 +3,7 @@ import { parseConfigDocument } from "../config/config-document.ts";
 import { readConfigText } from "../config/load-config.ts";
 import { DEFAULTS } from "../config/settings-schema.ts";
 import { type Candidate, word } from "../core/candidate.ts";
-import { knownSessions, type KnownSession } from "../sessions/known-sessions.ts";
+import { knownNotes, knownSessions, type KnownSession } from "../sessions/known-sessions.ts";
 import type { Host } from "./host.ts";
 
 const MOST_SESSIONS = 100;
@@ -11,6 +11,11 @@ const MOST_SESSIONS = 100;
 /** What the state on this disk knows, for completion: no network, no engine, nothing of a project, nothing written. */
 export const sessionWords = (host: Host, folder: string): readonly Candidate[] =>
   recent(host, folder).map(({ id, title }) => word(id, title));
+
+export const noteWords = ({ places }: Host, folder: string): readonly Candidate[] =>
+  knownNotes(places.state, realOf(folder), MOST_SESSIONS).map(({ number, title }) =>
+    word(String(number), title),
+  );
 
 /** Models that sessions had, and those of the user's settings or else the defaults. */
 export async function modelWords(host: Host, folder: string): Promise<readonly Candidate[]> {

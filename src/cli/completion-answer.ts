@@ -59,6 +59,7 @@ const SOURCES: Readonly<Record<ValueKind | "words", Source>> = {
   /** Names only: a value never leaves the environment. */
   variables: () => Promise.resolve(Object.keys(process.env).map((name) => word(`${name}@`))),
   sessions: async () => (await import("../app/known-values.ts")).sessionWords(host(), process.cwd()),
+  notes: async () => (await import("../app/known-values.ts")).noteWords(host(), process.cwd()),
   models: async () => (await import("../app/known-values.ts")).modelWords(host(), process.cwd()),
   servers: async () => (await import("../app/known-values.ts")).serverWords(host()),
   settings: async () => {

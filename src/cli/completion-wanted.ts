@@ -40,6 +40,7 @@ export interface Catalogue {
 /** Values that are looked up where they are kept, or left to the shell (files, folders), or for the person alone to say. */
 export type ValueKind =
   | "sessions"
+  | "notes"
   | "models"
   | "settings"
   | "setting-values"
@@ -73,6 +74,7 @@ const FORM_VALUES: Readonly<Record<string, ValueKind>> = { DIR: "folders", FILE:
 /** By the argument's name; where one name means two things, by the command's id and the name. */
 const ARG_VALUES: Readonly<Record<string, ValueKind>> = {
   id: "sessions",
+  note: "notes",
   "sandbox:rm id": "free",
   key: "settings",
   value: "setting-values",

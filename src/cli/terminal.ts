@@ -110,6 +110,13 @@ const TASK: PromptWords = {
   shorter: "put it into a file of the workspace, and name that",
 };
 
+export const NOTE: PromptWords = {
+  what: "text of a note",
+  typed: 'harness notes edit 3 "make all"',
+  piped: 'harness notes add "Build" - < build.md',
+  shorter: "a note holds 10000 characters",
+};
+
 /** The task, or whatever else it is: the words of the command line, or what is piped in for `-`. */
 export async function promptFrom(
   words: readonly string[],

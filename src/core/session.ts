@@ -105,18 +105,33 @@ export interface OutputPage {
   readonly total: number;
 }
 
-export interface Note {
+/** The most that one note holds, whoever writes it. */
+export const NOTE_BOUNDS = { title: 200, body: 10_000, tags: 10, tag: 50 } as const;
+
+/** What is said in a note. */
+export interface NoteText {
   readonly title: string;
   readonly body: string;
   readonly tags: readonly string[];
+}
+
+export interface Note extends NoteText {
+  /** By which it is named; no other note ever has it. */
+  readonly number: number;
+  /** When it was written or changed last, in milliseconds since 1970. */
   readonly written: number;
 }
 
 /** Of one workspace, over all its sessions. */
 export interface Notes {
-  write(note: Omit<Note, "written">): void;
+  write(note: NoteText): Note;
   /** Newest first; a query is looked for in title, body and tags, whatever the case. */
   find(query: string, limit: number): readonly Note[];
+  get(number: number): Note | undefined;
+  /** Takes the place of what `before` says; nothing is changed, and false told, when the note is another by now or gone. */
+  replace(before: Note, text: NoteText): boolean;
+  /** Whether it was there. */
+  remove(number: number): boolean;
 }
 
 /** The store of sessions. Every call is durable when it returns, so that nothing is acted on before it is recorded. */

@@ -1,4 +1,4 @@
-import { spawn } from "node:child_process";
+import { spawn, type StdioOptions } from "node:child_process";
 import { constants, existsSync } from "node:fs";
 import { access, readFile, realpath } from "node:fs/promises";
 import path from "node:path";
@@ -106,6 +106,29 @@ export async function programOfHost(
   if (!path.isAbsolute(name)) return null;
   return hostProgram(path.basename(name), { PATH: path.dirname(name) }, apart);
 }
+
+/** A program that the user named, on their own terminal, to its end; null where there is none. Ctrl-C is for it alone. */
+export async function runOnTerminal(
+  argv: readonly [string, ...string[]],
+  { env, cwd, apart, stdio }: Pick<HostQuestion, "env" | "cwd" | "apart"> & { readonly stdio: StdioOptions },
+): Promise<{ readonly code: number | null } | null> {
+  const [program, ...args] = argv;
+  const file = await programOfHost(program, env, apart);
+  if (file === null) return null;
+  process.on("SIGINT", unmoved);
+  try {
+    const child = spawn(file, args, { env, cwd, stdio });
+    const code = await new Promise<number | null>((resolve) => {
+      child.once("error", () => resolve(null));
+      child.once("close", resolve);
+    });
+    return { code };
+  } finally {
+    process.off("SIGINT", unmoved);
+  }
+}
+
+const unmoved = (): void => undefined;
 
 /** The file of the program, with no link on its way that leads into `apart`. */
 export async function hostProgram(

@@ -8,6 +8,11 @@ export interface KnownSession {
   readonly model: string;
 }
 
+export interface KnownNote {
+  readonly number: number;
+  readonly title: string;
+}
+
 const PATIENCE_MS = 100;
 
 /**
@@ -15,21 +20,36 @@ const PATIENCE_MS = 100;
  * nothing is made, mended, brought up to date or waited for, and where there is no answer at once there are none.
  */
 export function knownSessions(stateDir: string, workspace: string, limit: number): readonly KnownSession[] {
+  const sql =
+    "SELECT id, title, model FROM sessions ORDER BY workspace = ? DESC, changed DESC, id DESC LIMIT ?";
+  return known(stateDir, sql, workspace, limit).map(({ id, title, model }) => ({
+    id: String(id),
+    title: String(title),
+    model: String(model),
+  }));
+}
+
+/** The folder's notes in the same way, newest first. */
+export function knownNotes(stateDir: string, workspace: string, limit: number): readonly KnownNote[] {
+  const sql = "SELECT number, title FROM notes WHERE workspace = ? ORDER BY number DESC LIMIT ?";
+  return known(stateDir, sql, workspace, limit).map(({ number, title }) => ({
+    number: Number(number),
+    title: String(title),
+  }));
+}
+
+function known(
+  stateDir: string,
+  sql: string,
+  workspace: string,
+  limit: number,
+): readonly Readonly<Record<string, unknown>>[] {
   const file = path.join(stateDir, "sessions.db");
   if (!existsSync(file)) return [];
   let sqlite: DatabaseSync | undefined;
   try {
     sqlite = new DatabaseSync(file, { readOnly: true, timeout: PATIENCE_MS });
-    const rows = sqlite
-      .prepare(
-        "SELECT id, title, model FROM sessions ORDER BY workspace = ? DESC, changed DESC, id DESC LIMIT ?",
-      )
-      .all(workspace, limit);
-    return rows.map(({ id, title, model }) => ({
-      id: String(id),
-      title: String(title),
-      model: String(model),
-    }));
+    return sqlite.prepare(sql).all(workspace, limit);
   } catch {
     return [];
   } finally {

@@ -216,4 +216,20 @@ CREATE TABLE checkpoints (
 ) STRICT, WITHOUT ROWID;
 `,
   MODEL_MESSAGES,
+  `
+-- A number is never given twice: people name notes by it while a run writes others.
+ALTER TABLE notes RENAME TO notes_before;
+DROP INDEX notes_by_workspace;
+CREATE TABLE notes (
+  number INTEGER PRIMARY KEY AUTOINCREMENT,
+  workspace TEXT NOT NULL,
+  title TEXT NOT NULL,
+  body TEXT NOT NULL,
+  tags TEXT NOT NULL,
+  written INTEGER NOT NULL
+) STRICT;
+INSERT INTO notes SELECT number, workspace, title, body, tags, written FROM notes_before;
+DROP TABLE notes_before;
+CREATE INDEX notes_by_workspace ON notes (workspace, number);
+`,
 ];

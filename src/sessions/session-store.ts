@@ -3,7 +3,6 @@ import path from "node:path";
 import { EXIT, HarnessError } from "../core/errors.ts";
 import type { Message } from "../core/messages.ts";
 import type {
-  Note,
   Notes,
   Session,
   SessionAbout,
@@ -14,6 +13,7 @@ import type {
 import { auditFile, AuditFile, dropAudit } from "./audit-file.ts";
 import type { Database } from "./database.ts";
 import { openDatabase } from "./sessions-db.ts";
+import { storedNotes } from "./note-store.ts";
 import { collect, ContentFiles, QUOTA_BYTES } from "./output-files.ts";
 import { StoredOutputs } from "./outputs.ts";
 import { Clock, INFO, StoredSession } from "./stored-session.ts";
@@ -135,31 +135,6 @@ class Store implements SessionStore {
       found.map(({ id }) => id),
     );
   }
-}
-
-interface Row {
-  readonly title: string;
-  readonly body: string;
-  readonly tags: string;
-  readonly written: number;
-}
-
-function storedNotes(db: Database, workspace: string, now: () => number): Notes {
-  return {
-    write: ({ title, body, tags }) => {
-      db.insert("notes", { workspace, title, body, tags: JSON.stringify(tags), written: now() });
-    },
-    find: (query, limit) =>
-      (
-        db.all(
-          "SELECT title, body, tags, written FROM notes WHERE workspace = ? ORDER BY number DESC",
-          workspace,
-        ) as readonly Row[]
-      )
-        .map((row): Note => ({ ...row, tags: JSON.parse(row.tags) as readonly string[] }))
-        .filter(({ title, body, tags }) => [title, body, ...tags].some((text) => contains(text, query)))
-        .slice(0, Math.max(0, limit)),
-  };
 }
 
 /** Without letters that look like digits. In ascending order, so that ids sort as their numbers do. */

@@ -1,15 +1,14 @@
 import * as z from "zod";
+import { NOTE_BOUNDS } from "../core/session.ts";
 import { type AnyTool, anyTool, NO_FACTS } from "../core/tool.ts";
 import type { ToolContext } from "./tool-context.ts";
 import { forgiving, listOf } from "./forgiving-input.ts";
 
-const MAX_COUNT = { title: 200, body: 10_000, tags: 10, tag: 50 } as const;
-
 const input = forgiving(
   z.strictObject({
-    title: z.string().min(1).max(MAX_COUNT.title),
-    body: z.string().max(MAX_COUNT.body),
-    tags: listOf(z.string().max(MAX_COUNT.tag)).optional(),
+    title: z.string().min(1).max(NOTE_BOUNDS.title),
+    body: z.string().max(NOTE_BOUNDS.body),
+    tags: listOf(z.string().max(NOTE_BOUNDS.tag)).optional(),
   }),
 );
 type Input = z.infer<typeof input>;
@@ -24,7 +23,7 @@ export function noteTool({ notes }: Pick<ToolContext, "notes">): AnyTool {
     beside: false,
     facts: () => NO_FACTS,
     run: ({ title, body, tags = [] }) => {
-      notes.write({ title, body, tags: tags.slice(0, MAX_COUNT.tags) });
+      notes.write({ title, body, tags: tags.slice(0, NOTE_BOUNDS.tags) });
       return Promise.resolve({ kind: "ok", text: `noted: ${title}` });
     },
   });

@@ -1,6 +1,6 @@
 import type { Plan } from "../core/work-plan.ts";
 import type { Index } from "../core/ports.ts";
-import type { Notes, Outputs } from "../core/session.ts";
+import type { Notes, NoteText, Outputs } from "../core/session.ts";
 import type { ToolResult } from "../core/tool.ts";
 
 /** Contents of files that the model knows, by absolute path. Every change is stored with the session. */
@@ -59,7 +59,7 @@ export interface ToolContext {
   readonly seen: SeenFiles;
   readonly shell: ShellState;
   readonly outputs: Outputs;
-  readonly notes: Notes;
+  readonly notes: Pick<Notes, "find"> & { readonly write: (note: NoteText) => unknown };
   /** Names of these exported variables that later calls do not get; without it, later calls get all. */
   readonly refused?: (variables: Exported) => Promise<ReadonlySet<string>>;
   /** Time limit of a command that names none. */

@@ -131,17 +131,46 @@ function noteCases(add: Add): void {
   add("notes belong to a workspace, newest first", ({ store, at }) => {
     const notes = store.notes("/w");
     at.now = 7;
-    notes.write({ title: "Build", body: "npm run build", tags: ["npm"] });
+    const build = notes.write({ title: "Build", body: "npm run build", tags: ["npm"] });
     at.now = 8;
-    notes.write({ title: "Tests", body: "are in test/", tags: [] });
+    const tests = notes.write({ title: "Tests", body: "are in test/", tags: [] });
     store.notes("/other").write({ title: "Else", body: "", tags: [] });
-    const [build, tests] = [
-      { title: "Build", body: "npm run build", tags: ["npm"], written: 7 },
-      { title: "Tests", body: "are in test/", tags: [], written: 8 },
-    ];
+    assert.deepEqual(
+      [build, tests],
+      [
+        { number: build.number, title: "Build", body: "npm run build", tags: ["npm"], written: 7 },
+        { number: tests.number, title: "Tests", body: "are in test/", tags: [], written: 8 },
+      ],
+    );
     assert.deepEqual(store.notes("/w").find("", 10), [tests, build]);
     assert.deepEqual(notes.find("", 1), [tests]);
     for (const query of ["BUILD", "run b", "NPM"]) assert.deepEqual(notes.find(query, 10), [build], query);
     assert.deepEqual(notes.find("else", 10), []);
+  });
+
+  add("a note is replaced as it was known, and is the newest then", ({ store, at }) => {
+    const notes = store.notes("/w");
+    const [one, two] = ["one", "two"].map((title) => notes.write({ title, body: "b", tags: ["t"] }));
+    assert.ok(one !== undefined && two !== undefined);
+    at.now += 5;
+    const text = { title: "One", body: "more", tags: [] };
+    assert.equal(notes.replace(one, text), true);
+    const after = { ...text, number: one.number, written: at.now };
+    assert.deepEqual(notes.find("", 5), [after, two]);
+    assert.equal(notes.replace(one, { ...text, body: "from what it was before" }), false);
+    assert.equal(store.notes("/other").replace(after, text), false);
+    assert.deepEqual(notes.get(one.number), after);
+  });
+
+  add("a note that was removed is gone, and its number is nobody else's", ({ store }) => {
+    const notes = store.notes("/w");
+    const text = { title: "one", body: "", tags: [] };
+    const one = notes.write(text);
+    assert.equal(store.notes("/other").remove(one.number), false);
+    assert.deepEqual(store.notes("/other").get(one.number), undefined);
+    assert.deepEqual([notes.remove(one.number), notes.remove(one.number)], [true, false]);
+    assert.equal(notes.get(one.number), undefined);
+    assert.equal(notes.replace(one, text), false);
+    assert.notEqual(notes.write(text).number, one.number);
   });
 }

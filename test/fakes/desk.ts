@@ -1,4 +1,4 @@
-import type { Note, Notes, OutputPage, Outputs } from "../../src/core/session.ts";
+import type { Note, Notes, NoteText, OutputPage, Outputs } from "../../src/core/session.ts";
 import type { ToolResult } from "../../src/core/tool.ts";
 import type { Part, ToolContext, ShellState, Subagents } from "../../src/tools/tool-context.ts";
 
@@ -26,18 +26,40 @@ function pageOf(text: string, from: number, limit: number): OutputPage {
   return { text: text.slice(offset, end), offset, end, total: text.length };
 }
 
-export function memoryNotes(): Notes {
-  const notes: Note[] = [];
+export function memoryNotes(now?: () => number): Notes {
+  let notes: readonly Note[] = [];
+  let last = 0;
+  const at = (): number => now?.() ?? Date.UTC(2026, 10, 21) + last;
   return {
-    write: (note) => void notes.unshift({ ...note, written: Date.UTC(2026, 10, 21) + notes.length }),
+    write: ({ title, body, tags }) => {
+      const note = { number: (last += 1), title, body, tags, written: at() };
+      notes = [note, ...notes];
+      return note;
+    },
     find: (query, limit) =>
       notes
         .filter(({ title, body, tags }) =>
           [title, body, ...tags].join("\n").toLowerCase().includes(query.toLowerCase()),
         )
         .slice(0, limit),
+    get: (number) => notes.find((note) => note.number === number),
+    replace: (before, { title, body, tags }) => {
+      const found = notes.find((note) => note.number === before.number);
+      if (found === undefined || said(found) !== said(before)) return false;
+      const after = { number: found.number, title, body, tags, written: at() };
+      notes = [after, ...notes.filter((note) => note !== found)];
+      return true;
+    },
+    remove: (number) => {
+      const kept = notes.filter((note) => note.number !== number);
+      const removed = kept.length < notes.length;
+      notes = kept;
+      return removed;
+    },
   };
 }
+
+const said = ({ title, body, tags }: NoteText): string => JSON.stringify([title, body, tags]);
 
 function memoryShell(start: string): ShellState {
   const state = { folder: start, env: {} as Readonly<Record<string, string>> };

@@ -4,7 +4,6 @@ import type { AgentEvent } from "../../src/core/events.ts";
 import { EXIT, HarnessError } from "../../src/core/errors.ts";
 import type { Message } from "../../src/core/messages.ts";
 import type {
-  Note,
   Notes,
   Outputs,
   Session,
@@ -14,6 +13,7 @@ import type {
   SessionRecord,
   SessionStore,
 } from "../../src/core/session.ts";
+import { memoryNotes } from "./desk.ts";
 import { memorySteps } from "./steps.ts";
 import { Clock, statusAfter } from "../../src/sessions/stored-session.ts";
 import { newId, onlyId } from "../../src/sessions/session-store.ts";
@@ -23,7 +23,7 @@ import { pageOf } from "../../src/sessions/outputs.ts";
 export function memoryStore(now: () => number = Date.now): SessionStore {
   const clock = new Clock(now);
   const sessions = new Map<string, MemorySession>();
-  const notes = new Map<string, Note[]>();
+  const notes = new Map<string, Notes>();
   let open = true;
   const find = (given: string): MemorySession => {
     const found = [...sessions.keys()].filter((id) => id.startsWith(given));
@@ -68,9 +68,9 @@ export function memoryStore(now: () => number = Date.now): SessionStore {
       ),
     remove: (id) => usable(() => void sessions.delete(find(id).id)),
     notes: (workspace) => {
-      const own = notes.get(workspace) ?? [];
+      const own = notes.get(workspace) ?? memoryNotes(now);
       notes.set(workspace, own);
-      return memoryNotes(own, now);
+      return own;
     },
     [Symbol.dispose]: () => {
       open = false;
@@ -165,15 +165,5 @@ function memoryOutputs(): Outputs & { readonly kept: readonly string[] } {
       const text = /^o[1-9]\d*$/.test(id) ? kept[Number(id.slice(1)) - 1] : undefined;
       return text === undefined ? undefined : pageOf(text, offset, limit);
     },
-  };
-}
-
-function memoryNotes(own: Note[], now: () => number): Notes {
-  return {
-    write: (note) => void own.unshift({ ...structuredClone(note), written: now() }),
-    find: (query, limit) =>
-      own
-        .filter(({ title, body, tags }) => [title, body, ...tags].some((text) => has(text, query)))
-        .slice(0, limit),
   };
 }

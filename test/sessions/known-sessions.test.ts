@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readdirSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import test from "node:test";
-import { knownSessions } from "../../src/sessions/known-sessions.ts";
+import { knownNotes, knownSessions } from "../../src/sessions/known-sessions.ts";
 import { openStore } from "../../src/sessions/session-store.ts";
 import { ABOUT } from "../contract/store-words.ts";
 import { scratch } from "../fixtures/scratch.ts";
@@ -47,4 +47,19 @@ test("nothing is made where nothing is, and what is damaged stays as it is", asy
   assert.deepEqual(knownSessions(place.at("state"), "/", 5), []);
   assert.deepEqual(readdirSync(place.path), ["state"]);
   assert.deepEqual(readdirSync(place.at("state")), ["sessions.db"]);
+});
+
+test("the folder's notes are known by their numbers, the newest first", async () => {
+  await using place = await scratch();
+  {
+    using store = openStore(place.at("state"));
+    for (const title of ["old", "fresh"]) store.notes("/here").write({ title, body: "", tags: [] });
+    store.notes("/there").write({ title: "other", body: "", tags: [] });
+  }
+  assert.deepEqual(knownNotes(place.at("state"), "/here", 5), [
+    { number: 2, title: "fresh" },
+    { number: 1, title: "old" },
+  ]);
+  assert.deepEqual(knownNotes(place.at("state"), "/here", 1).length, 1);
+  assert.deepEqual(knownNotes(place.at("none"), "/here", 5), []);
 });

@@ -320,3 +320,6 @@ function screenFilter(): (bytes: Uint8Array) => string {
     return out;
   };
 }
+
+/** For a program of the user's that has the whole terminal until it ends: an editor. */
+export const WHOLE_TERMINAL = "inherit";

@@ -1,0 +1,32 @@
+import { Flags } from "@oclif/core";
+import { notesAbout, withNotes } from "../../../app/notes-access.ts";
+import { noteLines } from "../../../render/tty/notes-lines.ts";
+import { stderr, stdout } from "../../../render/tty/output.ts";
+import { answer, answerJson, HarnessCommand } from "../../command.ts";
+import { settingFlags, workspaceOf } from "../../settings.ts";
+
+export class NotesList extends HarnessCommand {
+  static override summary = "List the notes of this folder, newest first.";
+  static override description =
+    "Notes are what the model (its tool `note`) and you keep for later runs of a folder; the model reads them when it asks for them. A query is looked for in title, text and tags, whatever the case. With --json, one object per line, with its text.";
+  static override flags = {
+    query: Flags.string({ description: "only those that say this", helpValue: "TEXT" }),
+    tag: Flags.string({ description: "only those with this tag", helpValue: "TAG" }),
+    limit: Flags.integer({ description: "so many at most", helpValue: "N", min: 1, default: 50 }),
+    cwd: settingFlags.cwd,
+  };
+  static override examples = ["harness notes list", "harness notes list --tag build --json"];
+
+  async run(): Promise<void> {
+    const { flags } = await this.parse(NotesList);
+    const { query = "", tag, limit, json } = flags;
+    const found = await withNotes(this.host, workspaceOf(flags), (of) =>
+      notesAbout(of, { query, tag, limit: limit + 1 }),
+    );
+    const shown = found.slice(0, limit);
+    if (json) for (const note of shown) answerJson(note);
+    else if (shown.length > 0) answer(noteLines(shown, stdout));
+    else if (!flags.quiet) stderr.write("there is no such note here\n");
+    if (found.length > shown.length && !flags.quiet) stderr.write("there are more: --limit, --query\n");
+  }
+}

@@ -1,0 +1,32 @@
+import { Args } from "@oclif/core";
+import { noteGiven, withNotes } from "../../../app/notes-access.ts";
+import { EXIT, HarnessError } from "../../../core/errors.ts";
+import { answer, answerJson, HarnessCommand } from "../../command.ts";
+import { settingFlags, workspaceOf } from "../../settings.ts";
+
+export class NotesRemove extends HarnessCommand {
+  static override summary = "Remove notes of this folder.";
+  static override description =
+    "When one of several is not known, none is removed. There is no way back. With --json, one object per removed note, with its text.";
+  static override usage = "notes remove NOTE...";
+  static override strict = false;
+  static override args = {
+    note: Args.string({ description: "its number, as `harness notes list` shows it", ignoreStdin: true }),
+  };
+  static override flags = { cwd: settingFlags.cwd };
+  static override examples = ["harness notes remove 3", "harness notes remove 3 5"];
+
+  async run(): Promise<void> {
+    const { flags, argv } = await this.parse(NotesRemove);
+    if (argv.length === 0) throw new HarnessError(EXIT.usage, "say which notes", "harness notes list");
+    const removed = await withNotes(this.host, workspaceOf(flags), (of) => {
+      const found = new Map(
+        argv.map((given) => noteGiven(of, String(given))).map((note) => [note.number, note]),
+      );
+      return [...found.values()].filter(({ number }) => of.notes.remove(number));
+    });
+    for (const note of removed)
+      if (flags.json) answerJson(note);
+      else answer(String(note.number));
+  }
+}

@@ -1,0 +1,26 @@
+import { Args } from "@oclif/core";
+import { noteGiven, withNotes } from "../../../app/notes-access.ts";
+import { noteText } from "../../../render/tty/notes-lines.ts";
+import { stdout } from "../../../render/tty/output.ts";
+import { answer, answerJson, HarnessCommand } from "../../command.ts";
+import { settingFlags, workspaceOf } from "../../settings.ts";
+
+export class NotesShow extends HarnessCommand {
+  static override summary = "Show a note of this folder as a whole.";
+  static override args = {
+    note: Args.string({
+      description: "its number, as `harness notes list` shows it",
+      required: true,
+      ignoreStdin: true,
+    }),
+  };
+  static override flags = { cwd: settingFlags.cwd };
+  static override examples = ["harness notes show 3", "harness notes show 3 --json"];
+
+  async run(): Promise<void> {
+    const { args, flags } = await this.parse(NotesShow);
+    const note = await withNotes(this.host, workspaceOf(flags), (of) => noteGiven(of, args.note));
+    if (flags.json) answerJson(note);
+    else answer(noteText(note, stdout));
+  }
+}
