@@ -15,6 +15,7 @@ import {
   type Waiting,
 } from "./outcome.ts";
 import { preflight } from "./preflight.ts";
+import { repetitionAtEnd } from "./repetition-guard.ts";
 import { checkNote } from "./verification.ts";
 import { NOTICE } from "./context/history.ts";
 import { seenWith, type ToldHandoff } from "./run-changes.ts";
@@ -63,12 +64,15 @@ export async function runRequest(
 ): Promise<Finished> {
   const either = agent.limits.deadline(signal);
   prepare(agent, request);
+  const stuck = repetitionAtEnd(agent.history.messages);
+  if (stuck !== undefined) agent.rollBack(stuck.mark);
   const before = agent.history.count;
   agent.deeds.shownBefore = request.workedBefore === true;
   if (request.goesOn === true) agent.deeds.goOn();
   const opening = await openingOf(agent, request, either);
   const news = agent.tasks?.news();
-  const lost = (news?.lines ?? []).map((line) => `\n\n${NOTICE}${line}`).join("");
+  const lines = [...(stuck === undefined ? [] : [stuck.text]), ...(news?.lines ?? [])];
+  const lost = lines.map((line) => `\n\n${NOTICE}${line}`).join("");
   agent.history.add({ role: "user", text: `${request.prompt}${lost}${request.note ?? ""}${opening}` });
   news?.told();
   const ending = endingOf(await workWithTasks(agent, either), { signal, agent });

@@ -1,4 +1,5 @@
-import type { ToolCall } from "../core/messages.ts";
+import type { Message, ToolCall } from "../core/messages.ts";
+import { NOTICE } from "./context/history.ts";
 
 export type Repeating = Pick<ToolCall, "name" | "args">;
 
@@ -11,6 +12,8 @@ const ROUNDS_OF_POLLS = 10;
 const MAX_CYCLE_LENGTH = 4;
 /** A model that turns away each time, and comes back each time. */
 const MAX_BREAKS = 3;
+/** How what is told instead of a result begins. */
+const NOT_RUN = "Not run: ";
 
 interface Entry {
   readonly key: string;
@@ -92,15 +95,71 @@ function isPoll({ name, args }: Repeating): boolean {
 
 function brokenText(call: Repeating, period: number): string {
   if (call.name === "task" && isPoll(call))
-    return "Not run: the task shows the same as the last times. Wait for it with a timeout, do something else meanwhile, or cancel it.";
+    return `${NOT_RUN}the task shows the same as the last times. Wait for it with a timeout, do something else meanwhile, or cancel it.`;
   if (isPoll(call))
-    return "Not run: the job shows the same as the last times. Wait for it in one command (sleep 30), do something else meanwhile, or end it.";
+    return `${NOT_RUN}the job shows the same as the last times. Wait for it in one command (sleep 30), do something else meanwhile, or end it.`;
   const what =
     period === 1
       ? `this is the same ${call.name} call for the third time in a row`
       : `you go round in the same ${period} calls, with the same results`;
-  return `Not run: ${what}. The result is above and will not change. Do something else: other arguments, another tool, another idea. If nothing is left to do, or you are stuck, give your final answer and say so. Repeating it once more stops the run.`;
+  return `${NOT_RUN}${what}. The result is above and will not change. Do something else: other arguments, another tool, another idea. If nothing is left to do, or you are stuck, give your final answer and say so. Repeating it once more stops the run.`;
 }
+
+interface Stuck {
+  /** The history up to here is what was done before the repetition. */
+  readonly mark: number;
+  /** What the model is told of it instead: not the calls themselves, which it would only take up again. */
+  readonly text: string;
+}
+
+/**
+ * The repetition that a history ends with, once the guard has broken it up: whoever goes on with the conversation is not
+ * shown the same calls again. Undefined where the history ends otherwise. Nothing that a person said is part of it.
+ */
+export function repetitionAtEnd(messages: readonly Message[]): Stuck | undefined {
+  const own = messages.findLastIndex(({ role, text }) => role === "user" && !text.startsWith(NOTICE)) + 1;
+  const made = messages.flatMap((message, at) =>
+    at >= own && message.role === "assistant" ? message.calls.map((call) => ({ call, at })) : [],
+  );
+  const isLast = (at: number): boolean => messages.findLastIndex(({ role }) => role === "assistant") === at;
+  // Of the reply that was stopped, only what came before the stop counts.
+  for (let end = made.length; end > 0 && isLast(made[end - 1]?.at ?? -1); end -= 1) {
+    const found = cycleOf(made.slice(0, end).map(({ call }) => keyOf(call)));
+    if (found === undefined) continue;
+    const mark = firstWhole(made, end - found.length);
+    if (mark === undefined || !messages.slice(mark).some(isBroken)) continue;
+    const names = [...new Set(made.slice(end - found.period, end).map(({ call }) => call.name))];
+    return { mark, text: stuckText(names, found) };
+  }
+  return undefined;
+}
+
+interface Cycle {
+  readonly period: number;
+  /** Of all its rounds. */
+  readonly length: number;
+}
+
+/** The shortest cycle that stands at the end at least three times. */
+function cycleOf(keys: readonly string[]): Cycle | undefined {
+  for (let period = 1; period <= MAX_CYCLE_LENGTH; period += 1) {
+    let length = Math.min(period, keys.length);
+    while (length < keys.length && keys.at(-1 - length) === keys.at(period - 1 - length)) length += 1;
+    if (length >= period * ROUNDS) return { period, length };
+  }
+  return undefined;
+}
+
+/** Where the first reply stands of which no call came before the cycle. */
+function firstWhole(made: readonly { readonly at: number }[], from: number): number | undefined {
+  const before = made[from - 1]?.at ?? -1;
+  return made.slice(from).find(({ at }) => at > before)?.at;
+}
+
+const isBroken = ({ role, text }: Message): boolean => role === "tool" && text.startsWith(NOT_RUN);
+
+const stuckText = (names: readonly string[], { period, length }: Cycle): string =>
+  `Before this you were stopped: you made the same ${period === 1 ? `${names.join()} call ${length} times` : `${period} calls (${names.join(", ")}) over and over, ${length} in all`}, with the same results. They are left out here. Take another way.`;
 
 function keyOf({ name, args }: Repeating): string {
   return `${name} ${JSON.stringify(sorted(args))}`;
