@@ -165,15 +165,20 @@ export function withObjections(
   if (!rulings.some(({ contained }) => contained === "offline")) return rulings;
   // A command that records in the repository may write there in its box.
   const records = new Set(effects.flatMap(({ kind, call }) => (kind === "repository" ? [call] : [])));
-  const objected = (use: Use): readonly boolean[] =>
-    calls.map((called, at) => records.has(at) || callObjection(called, around, use));
-  const by = { read: objected("read"), write: objected("write") };
+  const asked = { read: new Map<number, boolean>(), write: new Map<number, boolean>() };
+  const objects = (call: number, use: Use): boolean => {
+    const [called, known] = [calls[call], asked[use].get(call)];
+    if (known !== undefined || called === undefined) return known ?? false;
+    const found = records.has(call) || callObjection(called, around, use);
+    asked[use].set(call, found);
+    return found;
+  };
   // Words of a function's call are judged nowhere else.
-  const anywhere = calls.some(({ words: [name] }, at) => by.write[at] === true && !knows(name?.value ?? ""));
+  const anywhere = calls.some(({ words: [name] }, at) => !knows(name?.value ?? "") && objects(at, "write"));
   return rulings.map((ruling, at) => {
     const effect = effects[at];
     if (ruling.contained !== "offline" || effect === undefined) return ruling;
-    const speaks = anywhere || by[useOf(effect)][effect.call] === true || textSpeaks(effect, text, around);
+    const speaks = anywhere || objects(effect.call, useOf(effect)) || textSpeaks(effect, text, around);
     return speaks ? { ...ruling, contained: "never" } : ruling;
   });
 }

@@ -9,11 +9,12 @@ import {
 import type { Effect } from "./effects/effect.ts";
 import { withFetched } from "./effects/redirects.ts";
 import { programOf, withLater } from "./effects/call-effects.ts";
+import type { Scope } from "./effects/scope.ts";
 import type { Called } from "./effects/walk.ts";
 import { Assumptions } from "./effects/assume.ts";
 import { EffectWalk } from "./effects/effect-walk.ts";
 import { withObjectedFlaws, withObjections } from "./containment.ts";
-import { rulingOf, placesFor } from "./judge-effects.ts";
+import { type Places, rulingOf, placesFor } from "./judge-effects.ts";
 import { type Ruling, textRuling } from "./ruling.ts";
 import type { IgnoreRules } from "./paths/ignore-rules.ts";
 import { Models } from "./programs/program-models.ts";
@@ -73,6 +74,13 @@ export interface Looked {
   readonly effects: readonly Effect[];
 }
 
+/** What is judged, and where. */
+interface Judged {
+  readonly text: string;
+  readonly places: Places;
+  readonly context: CommandContext;
+}
+
 /** Judges command lines. Keeps nothing but the models of programs that it has prepared. */
 export class CommandPolicy {
   private readonly models = new Models(new ProgramTable());
@@ -100,8 +108,9 @@ export class CommandPolicy {
 
   judge(text: string, context: CommandContext): Judgement {
     const read = readShell(text);
+    const judged = { text, places: placesFor(context), context };
     const looked = this.walked(read, context, false);
-    const rulings = this.ruled(looked, text, context);
+    const rulings = this.ruled(looked, judged);
     const holds = holderOf(context);
     const decision = decisionOf(rulings, { holds, mode: context.mode, length: text.length });
     const again =
@@ -111,21 +120,20 @@ export class CommandPolicy {
     // The second walk only answers containment; the decision is not changed.
     const contained = again
       ? rulings.every((ruling) => holds(ruling) || isOpen(ruling)) &&
-        this.ruled(this.walked(read, context, true), text, context).every(holds)
+        this.ruled(this.walked(read, context, true), judged).every(holds)
       : decision.contained;
     const { effects, flaws } = looked;
     return { rulings, decision: { ...decision, contained, effects }, flawed: flaws.length > 0 };
   }
 
-  private ruled(looked: Looked, text: string, context: CommandContext): readonly Ruling[] {
+  private ruled(looked: Looked, { text, places, context }: Judged): readonly Ruling[] {
     const { flaws, calls, effects } = looked;
-    const places = placesFor(context);
     const knows = (name: string): boolean => this.models.find(programOf(name)[0]) !== undefined;
     const known = effects.map((effect) => rulingOf(effect, places));
     const rulings = withObjections(known, { text, calls, effects, knows }, places);
     const { rules = [], mode } = context;
     const all = rules.length === 0 ? rulings : applyRules(rules, { calls, effects, rulings, places, mode });
-    return [...withObjectedFlaws(flaws, text, places), ...all];
+    return flaws.length === 0 ? all : [...withObjectedFlaws(flaws, text, places), ...all];
   }
 
   /** The effects of the text and the flaws of the text, without a decision. */
@@ -141,7 +149,7 @@ export class CommandPolicy {
     const assumptions = assumes ? new Assumptions(tree, workspace) : null;
     const { models } = this;
     const walk = new EffectWalk({ models, home, workspace, installed, assumptions, readShell: readInner });
-    walk.node(tree, { folders: [folder], variables: new Map(), functions: new Set() }, "nothing");
+    walk.node(tree, { folders: [folder], ...NOTHING_SET }, "nothing");
     const { calls, effects, assumable, strays } = walk;
     return {
       flaws: doubts.map(textRuling),
@@ -153,6 +161,9 @@ export class CommandPolicy {
 }
 
 const nowhere = (): boolean => false;
+
+/** Where a text starts: scopes are never changed, so all texts share it. */
+const NOTHING_SET: Pick<Scope, "variables" | "functions"> = { variables: new Map(), functions: new Set() };
 
 type Holds = (ruling: Ruling) => boolean;
 
@@ -169,6 +180,8 @@ const isOpen = ({ id }: Ruling): boolean =>
     id,
   );
 
+const STRICTEST_FIRST = VERDICTS.toReversed();
+
 /** Bound on the rules of a decision, for texts of thousands of commands. */
 const MAX_RULES = 200;
 
@@ -179,22 +192,31 @@ interface Deciding {
 }
 
 function decisionOf(rulings: readonly Ruling[], { holds, mode, length }: Deciding): Decision {
-  const byVerdict = new Map<Verdict, Ruling[]>(VERDICTS.map((verdict) => [verdict, []]));
-  for (const ruling of rulings) byVerdict.get(verdictIn(mode, ruling))?.push(ruling);
-  const strictestFirst = VERDICTS.toReversed();
-  const sorted = strictestFirst.flatMap((verdict) => worstFirst(byVerdict.get(verdict) ?? [], holds));
-  const rules = distinct(sorted.slice(0, MAX_RULES * 5)).slice(0, MAX_RULES);
+  const verdicts = rulings.map((ruling) => verdictIn(mode, ruling));
+  const rules = distinct(worstFirst(rulings, verdicts, holds));
   return {
-    decision: strictestFirst.find((verdict) => (byVerdict.get(verdict)?.length ?? 0) > 0) ?? "allow",
+    decision: STRICTEST_FIRST.find((verdict) => verdicts.includes(verdict)) ?? "allow",
     contained: rulings.every(holds),
     rules: rules.length > 0 ? rules : [{ id: "harmless", reason: "it only prints", span: [0, length] }],
   };
 }
 
-/** Rulings that are not contained come first: they are the reason why an unattended run refuses. */
-function worstFirst(rulings: readonly Ruling[], holds: Holds): readonly Ruling[] {
-  const rank = (ruling: Ruling): number => (holds(ruling) ? (ruling.contained === "always" ? 2 : 1) : 0);
-  return rulings.length < 2 ? rulings : rulings.toSorted((a, b) => rank(a) - rank(b));
+/**
+ * The strictest verdict comes first, and of equal ones what is not contained: that is the reason why an unattended run
+ * refuses.
+ */
+function worstFirst(
+  rulings: readonly Ruling[],
+  verdicts: readonly Verdict[],
+  holds: Holds,
+): readonly Ruling[] {
+  if (rulings.length < 2) return rulings;
+  const ranks = rulings.map((ruling, at) => {
+    const milder = holds(ruling) ? (ruling.contained === "always" ? 2 : 1) : 0;
+    return milder - 3 * VERDICTS.indexOf(verdicts[at] as Verdict);
+  });
+  const order = rulings.map((_, at) => at).toSorted((a, b) => (ranks[a] ?? 0) - (ranks[b] ?? 0));
+  return order.slice(0, MAX_RULES * 5).map((at) => rulings[at] as Ruling);
 }
 
 function verdictIn(mode: Mode, { verdict, readOnly }: Ruling): Verdict {
@@ -202,16 +224,18 @@ function verdictIn(mode: Mode, { verdict, readOnly }: Ruling): Verdict {
   return mode === "danger-full-access" && verdict === "ask" ? "allow" : verdict;
 }
 
+/** What they say, each once. */
 function distinct(rulings: readonly Ruling[]): readonly MatchedRule[] {
-  const seen = new Set<string>();
-  const rules: MatchedRule[] = [];
+  const [first, ...more] = rulings;
+  if (first !== undefined && more.length === 0) return [ruleOf(first)];
+  const rules = new Map<string, MatchedRule>();
   for (const ruling of rulings) {
-    const { id, reason, span } = ruling;
     const key = keyOf(ruling);
-    if (!seen.has(key)) rules.push({ id, reason, span });
-    seen.add(key);
+    if (rules.size < MAX_RULES && !rules.has(key)) rules.set(key, ruleOf(ruling));
   }
-  return rules;
+  return [...rules.values()];
 }
+
+const ruleOf = ({ id, reason, span }: Ruling): MatchedRule => ({ id, reason, span });
 
 const keyOf = ({ id, reason, span }: MatchedRule): string => `${id} ${span[0]} ${span[1]} ${reason}`;

@@ -23,7 +23,8 @@ interface CallAt {
   readonly span: Span;
 }
 
-type Words = readonly [Arg, ...Arg[]];
+/** A program's name and its arguments. */
+export type Words = readonly [Arg, ...Arg[]];
 
 /** Judges one command with its words. Returns the scope after it. */
 export function callEffects(words: Words, at: CallAt): Scope {
@@ -51,8 +52,10 @@ function unclear({ value, span, feed }: Arg, walk: Walk): void {
 }
 
 /** The name may expand to no word at all; then the next word is the name, so its dangers are looked for too. */
-function maybeNothing([name, next, ...rest]: Words, at: CallAt): void {
-  if (name.loose !== true || next?.kind !== "literal" || next.value.startsWith("-")) return;
+function maybeNothing(words: Words, at: CallAt): void {
+  if (words[0].loose !== true) return;
+  const [, next, ...rest] = words;
+  if (next?.kind !== "literal" || next.value.startsWith("-")) return;
   at.walk.effects.push(...nested([next, ...rest], at));
 }
 
@@ -77,8 +80,7 @@ function elsewhere(name: Arg, { walk, scope }: CallAt): void {
 
 function perFolder(model: Model, words: Words, at: CallAt): void {
   const { walk, scope } = at;
-  const [{ value }, ...args] = words;
-  const [program] = programOf(value);
+  const { value } = words[0];
   const seen = new Set<string>();
   for (const folder of scope.folders) {
     const found = walk.world.models.effects(model, words, surroundings(folder, at));
@@ -88,7 +90,7 @@ function perFolder(model: Model, words: Words, at: CallAt): void {
         if (seen.has(key)) continue;
         seen.add(key);
       }
-      const settled = isSettled(each, { program, args }, { folder, workspace: walk.world.workspace });
+      const settled = isSettled(each, words, { folder, workspace: walk.world.workspace });
       walk.add(settled ? { ...each, inside: true } : each, value, at.span);
     }
   }
@@ -97,10 +99,12 @@ function perFolder(model: Model, words: Words, at: CallAt): void {
 /** A doubt that the box answers. */
 const isSettled = (
   found: Found,
-  { program, args }: { readonly program: string; readonly args: readonly Arg[] },
+  words: Words,
   at: { readonly folder: Place; readonly workspace: string },
 ): found is Extract<Found, { readonly kind: "unknown" }> =>
-  found.kind === "unknown" && found.inside !== true && settles(program, args, found, at);
+  found.kind === "unknown" &&
+  found.inside !== true &&
+  settles(programOf(words[0].value)[0], words.slice(1), found, at);
 
 const isLocal = (program: string, [, ...args]: Words, { walk, scope }: CallAt): boolean =>
   scope.folders.every((folder) => isLocalTool(program, args, { folder, workspace: walk.world.workspace }));

@@ -11,12 +11,12 @@ import type {
   Word,
 } from "../shell/shell-syntax.ts";
 import { type Assumed, isFilter, isXargs, namedByVariable } from "./assume.ts";
-import { calledFrom, callEffects, echoed, inPart } from "./call-effects.ts";
+import { calledFrom, callEffects, echoed, inPart, type Words } from "./call-effects.ts";
 import { compoundEffects } from "./compound-effects.ts";
 import type { Doubt, Effect } from "./effect.ts";
 import { ENVIRONMENT, exportsSecret, isInert, isPrivate, isTame, variableDoubt } from "./environment.ts";
 import { redirectEffects } from "./redirects.ts";
-import { resolve } from "./resolve.ts";
+import { literalOf, resolve } from "./resolve.ts";
 import { either, type Scope, withVariable } from "./scope.ts";
 import { isBoxed } from "./local-tools.ts";
 import type { Called, Walk, World } from "./walk.ts";
@@ -130,18 +130,25 @@ export class EffectWalk implements Walk {
   }
 
   args(words: readonly Word[], scope: Scope): readonly Arg[] {
+    const { assumptions, workspace } = this.world;
+    const args: Arg[] = [];
+    for (const word of words) {
+      const literal = literalOf(word);
+      if (literal === null) args.push(...this.resolved(word, scope));
+      else args.push(literal);
+    }
+    return assumptions === null ? args : args.map((arg) => namedByVariable(arg, scope, workspace));
+  }
+
+  private resolved(word: Word, scope: Scope): readonly Arg[] {
     const { home } = this.world;
     const assumed = (piece: Piece): Assumed | null => this.assumed(piece, scope);
     const script = (body: Node): "unknown" | "network" => this.apart(body, scope);
-    const args = words.flatMap((word) => {
-      const evaluates = (what: string): void => this.doubt("shell.expansion", what, word.span);
-      const inherits = (name: string): void => {
-        if (exportsSecret(name)) this.add({ kind: "read", path: ENVIRONMENT }, `$${name}`, word.span);
-      };
-      return resolve(word, { scope, home, script, evaluates, inherits, assumed });
-    });
-    const { assumptions, workspace } = this.world;
-    return assumptions === null ? args : args.map((arg) => namedByVariable(arg, scope, workspace));
+    const evaluates = (what: string): void => this.doubt("shell.expansion", what, word.span);
+    const inherits = (name: string): void => {
+      if (exportsSecret(name)) this.add({ kind: "read", path: ENVIRONMENT }, `$${name}`, word.span);
+    };
+    return resolve(word, { scope, home, script, evaluates, inherits, assumed });
   }
 
   private assumed(piece: Piece, scope: Scope): Assumed | null {
@@ -183,24 +190,25 @@ export class EffectWalk implements Walk {
 
   private command(
     node: Simple,
-    [first, ...rest]: readonly Arg[],
+    words: readonly Arg[],
     { scope, input }: { readonly scope: Scope; readonly input: Use["input"] },
   ): Scope {
-    const by = first?.value ?? "shell";
-    const shared = node.assignments.length > 0 || takesPart(first, rest) ? inPart(input) : input;
+    const by = words[0]?.value ?? "shell";
+    const shared = node.assignments.length > 0 || takesPart(words) ? inPart(input) : input;
     const fed =
       node.redirects.length === 0
         ? shared
         : redirectEffects(node.redirects, { walk: this, scope, by, input: shared });
-    if (first === undefined) return node.assignments.reduce((now, each) => assign(each, now, this), scope);
+    if (!isCommand(words)) return node.assignments.reduce((now, each) => assign(each, now, this), scope);
     for (const each of node.assignments) prefix(each, scope, this);
-    return callEffects([first, ...rest], { walk: this, scope, input: fed, span: node.span });
+    return callEffects(words, { walk: this, scope, input: fed, span: node.span });
   }
 }
 
 /** A substitution among the words reads the same stdin. */
-const takesPart = (first: Arg | undefined, rest: readonly Arg[]): boolean =>
-  first?.feed !== undefined || rest.some(({ feed }) => feed !== undefined);
+const takesPart = (words: readonly Arg[]): boolean => words.some(({ feed }) => feed !== undefined);
+
+const isCommand = (words: readonly Arg[]): words is Words => words.length > 0;
 
 interface At {
   readonly walk: Walk;
@@ -304,8 +312,7 @@ function failed(after: Scope, before: Scope): Scope {
  */
 function leaves(node: Node): boolean {
   if (node.kind !== "simple" || node.redirects.length > 0 || node.assignments.length > 0) return false;
-  const [name = null, status = "0", ...more] = node.words.map(({ pieces: [piece, ...others] }) =>
-    others.length === 0 && piece?.kind === "text" ? piece.text : null,
-  );
-  return name === "exit" && status !== null && /^\d{1,3}$/.test(status) && more.length === 0;
+  const [name, status, more] = node.words;
+  if (name === undefined || more !== undefined || literalOf(name)?.value !== "exit") return false;
+  return status === undefined || /^\d{1,3}$/.test(literalOf(status)?.value ?? "");
 }

@@ -16,11 +16,15 @@ export interface Resolver {
   inherits(name: string): void;
 }
 
+/** The argument that a word of plain text is; null for any other word, which is resolved. */
+export function literalOf({ pieces, span }: Word): Arg | null {
+  const only = pieces.length === 1 ? pieces[0] : undefined;
+  return only?.kind === "text" ? { kind: "literal", value: only.text, span } : null;
+}
+
 /** The arguments that a word becomes; several only where a known value is split. */
 export function resolve(word: Word, resolver: Resolver): readonly Arg[] {
   const { pieces, span } = word;
-  const [only] = pieces;
-  if (pieces.length === 1 && only?.kind === "text") return [{ kind: "literal", value: only.text, span }];
   const made = pieces.map((piece) => partOf(piece, resolver));
   const value = made.map((part) => part.value).join("");
   const kind = made.reduce<Arg["kind"]>((known, part) => vaguer(known, part.kind), "literal");

@@ -6,14 +6,16 @@
  */
 export function resolvePath(from: string, path: string): string {
   const absolute = path.startsWith("/");
-  if (absolute && isNormal(path)) return path;
+  const joined = absolute ? path : `${from}/${path}`;
+  if (isNormal(joined)) return joined;
   const folder = walk([], from, []);
   return `/${walk(absolute ? [] : folder, path, folder).join("/")}`;
 }
 
 const ODD = /\/\.{0,2}(?:\/|$)/;
 
-const isNormal = (path: string): boolean => !ODD.test(path) && !path.startsWith("/proc/");
+const isNormal = (path: string): boolean =>
+  path.startsWith("/") && !path.startsWith("/proc/") && !ODD.test(path);
 
 function walk(start: readonly string[], path: string, cwd: readonly string[]): readonly string[] {
   let at = [...start];

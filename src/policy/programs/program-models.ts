@@ -4,6 +4,7 @@ import { optionTable } from "./option-groups.ts";
 import {
   type Arg,
   type Call,
+  type Fixed,
   type Found,
   makeUse,
   type Model,
@@ -22,8 +23,11 @@ export interface ModelTable {
   model(number: number): Model;
 }
 
-/** A model with its options parsed and its readers resolved. */
+/** A model with its options parsed and its readers resolved. All have the same keys, in the same order: they are read fast. */
 interface Compiled {
+  readonly local: boolean;
+  readonly does: readonly Fixed[];
+  readonly subs: SubCommands | null;
   readonly manner: Manner;
   readonly options: OptionTable;
   readonly operands: OperandTable;
@@ -31,6 +35,12 @@ interface Compiled {
   readonly first: readonly Reader[];
   readonly also: readonly Reader[];
   readonly reader: Reader | null;
+}
+
+interface SubCommands {
+  readonly commands: ReadonlyMap<string, number>;
+  readonly aliases: ReadonlyMap<string, string>;
+  readonly otherwise: number | null;
 }
 
 /** The models of programs, each prepared at its first use. */
@@ -48,8 +58,9 @@ export class Models {
 
   /** All effects of this use. `words` starts with the program's name. */
   effects(model: Model, words: readonly [Arg, ...Arg[]], around: Surroundings): readonly Found[] {
-    const [name, ...args] = words;
-    return this.use(model, { program: baseName(name.value), name, args, globals: [] }, around);
+    const [name] = words;
+    const call = { program: baseName(name.value), name, args: words.slice(1), globals: [] };
+    return this.use(model, call, around);
   }
 
   /** Prepares every model; throws for a mistake in one. */
@@ -69,52 +80,61 @@ export class Models {
   private use(model: Model, call: Call, around: Surroundings): readonly Found[] {
     const compiled = this.compile(model);
     if (tellsOfItself(call.args, compiled))
-      return model.local === true ? [fixedEffect("settings", around.folder, call.program)] : [];
-    const all = (readers: readonly Reader[], use: Use): readonly Found[] =>
-      readers.flatMap((each) => each(use, compiled.options));
-    if (compiled.reader !== null) {
-      const none = makeUse(call, { options: [], operands: [] }, around);
-      const use = makeUse(call, { options: [], operands: call.args }, around);
-      return [...all(compiled.first, none), ...compiled.reader(use, compiled.options)];
+      return compiled.local ? [fixedEffect("settings", around.folder, call.program)] : [];
+    const { options, first, also, reader, subs } = compiled;
+    const found: Found[] = [];
+    if (reader !== null) {
+      if (first.length > 0)
+        addAll(found, first, makeUse(call, { options: [], operands: [] }, around), options);
+      found.push(...reader(makeUse(call, { options: [], operands: call.args }, around), options));
+      return found;
     }
-    const reading = readArguments(call.args, compiled.options, compiled.manner);
+    const reading = readArguments(call.args, options, compiled.manner);
     const use = makeUse(call, reading, movedBy(reading, around));
-    const misread = reading.misread.map(({ doubt, arg, what }) => use.doubt(doubt, arg, what));
-    const found = [...misread, ...optionEffects(reading, use)];
-    if (model.commands !== undefined && reading.operands.length > 0)
-      return [...found, ...this.sub(model, use, { call, around: { ...around, folder: use.folder } })];
-    return [
-      ...found,
-      ...operandEffects(compiled.operands, reading, use),
-      ...(model.does ?? []).map((fixed) => fixedEffect(fixed, use.folder, use.program)),
-      ...all(compiled.first, use),
-      ...all(compiled.also, use),
-    ];
+    for (const { doubt, arg, what } of reading.misread) found.push(use.doubt(doubt, arg, what));
+    addOptionEffects(found, reading, use);
+    if (subs !== null && reading.operands.length > 0) {
+      const moved = use.folder === around.folder ? around : { ...around, folder: use.folder };
+      found.push(...this.sub(subs, use, { call, around: moved }));
+      return found;
+    }
+    addOperandEffects(found, compiled.operands, { reading, use });
+    for (const fixed of compiled.does) found.push(fixedEffect(fixed, use.folder, use.program));
+    addAll(found, first, use, options);
+    addAll(found, also, use, options);
+    return found;
   }
 
   private sub(
-    { commands = {}, aliases = {}, otherwise }: Model,
+    { commands, aliases, otherwise }: SubCommands,
     use: Use,
     { call, around }: { readonly call: Call; readonly around: Surroundings },
   ): readonly Found[] {
-    const [name, ...args] = use.operands as readonly [Arg, ...Arg[]];
+    const [name] = use.operands as readonly [Arg, ...Arg[]];
     if (name.kind !== "literal") return [use.doubt("word.dynamic", name)];
-    const word = Object.hasOwn(aliases, name.value) ? (aliases[name.value] ?? "") : name.value;
+    const word = aliases.get(name.value) ?? name.value;
     const program = `${call.program} ${word}`;
-    const number = Object.hasOwn(commands, word) ? commands[word] : undefined;
-    const globals = [...call.globals, ...use.options];
+    const number = commands.get(word);
+    const globals = use.options.length === 0 ? call.globals : [...call.globals, ...use.options];
     if (number !== undefined)
-      return this.use(this.table.model(number), { program, name, args, globals }, around);
-    if (otherwise === undefined) return [use.doubt("operand.unknown", name, program)];
+      return this.use(
+        this.table.model(number),
+        { program, name, args: use.operands.slice(1), globals },
+        around,
+      );
+    if (otherwise === null) return [use.doubt("operand.unknown", name, program)];
     return this.use(this.table.model(otherwise), { ...call, args: use.operands, globals }, around);
   }
 
   private compile(model: Model): Compiled {
     const known = this.compiled.get(model);
     if (known !== undefined) return known;
-    const { singleDash = false, abbreviates = false, strict = false } = model;
-    const compiled = {
-      manner: { strict: strict || model.commands !== undefined, singleDash, abbreviates },
+    const { singleDash = false, abbreviates = false, strict = false, commands } = model;
+    const compiled: Compiled = {
+      local: model.local === true,
+      does: model.does ?? [],
+      subs: commands === undefined ? null : subCommands(model, commands),
+      manner: { strict: strict || commands !== undefined, singleDash, abbreviates },
       options: optionTable(model),
       operands: { first: [], rest: null, last: [], here: false, ...model.arguments },
       tells: new Set(model.tells),
@@ -127,8 +147,23 @@ export class Models {
   }
 }
 
-const tellsOfItself = ([only, ...more]: readonly Arg[], { tells }: Compiled): boolean =>
-  more.length === 0 && only?.kind === "literal" && tells.has(only.value);
+const subCommands = (
+  { aliases = {}, otherwise }: Model,
+  commands: NonNullable<Model["commands"]>,
+): SubCommands => ({
+  commands: new Map(Object.entries(commands)),
+  aliases: new Map(Object.entries(aliases)),
+  otherwise: otherwise ?? null,
+});
+
+function addAll(found: Found[], readers: readonly Reader[], use: Use, options: OptionTable): void {
+  for (const reader of readers) found.push(...reader(use, options));
+}
+
+function tellsOfItself(args: readonly Arg[], { tells }: Compiled): boolean {
+  const only = args.length === 1 ? args[0] : undefined;
+  return only?.kind === "literal" && tells.has(only.value);
+}
 
 const baseName = (program: string): string => program.slice(program.lastIndexOf("/") + 1);
 
@@ -140,11 +175,11 @@ function movedBy({ options }: Reading, around: Surroundings): Surroundings {
   return folder === around.folder ? around : { ...around, folder };
 }
 
-function optionEffects({ options }: Reading, use: Use): readonly Found[] {
-  return options.flatMap(({ spec, value, span, name }) => {
-    const found = value === null || spec.role === "command" ? [] : givenEffects(spec.role, value, use);
-    return spec.fixed === null ? found : [...found, { ...fixedEffect(spec.fixed, use.folder, name), span }];
-  });
+function addOptionEffects(found: Found[], { options }: Reading, use: Use): void {
+  for (const { spec, value, span, name } of options) {
+    if (value !== null && spec.role !== "command") found.push(...givenEffects(spec.role, value, use));
+    if (spec.fixed !== null) found.push({ ...fixedEffect(spec.fixed, use.folder, name), span });
+  }
 }
 
 /** The use already has the folder that these options lead to. */
@@ -157,26 +192,34 @@ const LIGHT: Weight = { forced: false, recursive: false };
 const RECURSIVE = new Set(["-r", "-R", "--recursive"]);
 const FORCED = new Set(["-f", "--force"]);
 
-function operandEffects(table: OperandTable, { options, operands }: Reading, use: Use): readonly Found[] {
-  const roles = rolesFor(
-    table,
-    operands.length,
-    options.some(({ spec }) => spec.role === "pattern"),
-  );
+function addOperandEffects(
+  found: Found[],
+  table: OperandTable,
+  { reading: { options, operands }, use }: { readonly reading: Reading; readonly use: Use },
+): void {
   const turned = options.findLast(({ spec }) => spec.turns !== null)?.spec.turns ?? null;
-  const has = (names: ReadonlySet<string>): boolean => options.some(({ name }) => names.has(name));
-  const weight = { forced: has(FORCED), recursive: has(RECURSIVE) };
-  const found: Found[] = [];
+  if (operands.length === 0) {
+    if (table.here) found.push(...hereEffects(table, turned, use));
+    return;
+  }
+  const roleAt = rolesFor(table, operands.length, options);
+  const weight = weightOf(options);
   for (const [index, arg] of operands.entries()) {
-    const role = roleOfOperand(roles[index] ?? null, turned);
-    if (role === "command") return [...found, ...use.command(operands.slice(index))];
-    found.push(
-      ...(role === null ? [use.doubt("operand.unknown", arg)] : roleEffects(role, arg, use, weight)),
-    );
+    const role = roleOfOperand(roleAt(index), turned);
+    if (role === "command") {
+      found.push(...use.command(operands.slice(index)));
+      return;
+    }
+    if (role === null) found.push(use.doubt("operand.unknown", arg));
+    else found.push(...roleEffects(role, arg, use, weight));
     if (role === "check" && turned === "write") found.push(...roleEffects(turned, arg, use, weight));
   }
-  if (operands.length === 0 && table.here) found.push(...hereEffects(table, turned, use));
-  return found;
+}
+
+function weightOf(options: Reading["options"]): Weight {
+  if (options.length === 0) return LIGHT;
+  const has = (names: ReadonlySet<string>): boolean => options.some(({ name }) => names.has(name));
+  return { forced: has(FORCED), recursive: has(RECURSIVE) };
 }
 
 /** Only file roles can be turned; the code of a checked file runs all the same. */
@@ -202,13 +245,21 @@ interface OperandTable {
   readonly here: boolean;
 }
 
-/** The role of each operand; null where the table has none left. `pattern` is dropped where an option gave it. */
-function rolesFor(table: OperandTable, count: number, patternGiven: boolean): readonly (Role | null)[] {
+/**
+ * The role of the operand with a number; null where the table has none left. `pattern` is dropped where an option gave
+ * it.
+ */
+function rolesFor(
+  table: OperandTable,
+  count: number,
+  options: Reading["options"],
+): (index: number) => Role | null {
+  const patternGiven = options.some(({ spec }) => spec.role === "pattern");
   const first = patternGiven ? table.first.filter((role) => role !== "pattern") : table.first;
-  const lastFrom =
-    table.rest === null ? Number.MAX_SAFE_INTEGER : Math.max(first.length, count - table.last.length);
-  return Array.from({ length: count }, (_, index) => {
+  const { rest, last } = table;
+  const lastFrom = rest === null ? Number.MAX_SAFE_INTEGER : Math.max(first.length, count - last.length);
+  return (index) => {
     if (index < first.length) return first[index] ?? null;
-    return index >= lastFrom ? (table.last[index - lastFrom] ?? null) : table.rest;
-  });
+    return index >= lastFrom ? (last[index - lastFrom] ?? null) : rest;
+  };
 }

@@ -123,15 +123,16 @@ class Converter {
   }
 
   list(statements: readonly Statement[], at: { readonly pos: number; readonly end: number }): List {
-    const items = statements.flatMap(({ command, background }) => {
+    const items: List["items"][number][] = [];
+    for (const { command, background } of statements) {
       const last = background === true ? "&" : ";";
-      if (command.type !== "AndOr") return [{ node: this.node(command), then: last } as const];
-      const { commands, operators } = command;
-      return commands.map(
-        (part, index) => ({ node: this.node(part), then: operators[index] ?? last }) as const,
-      );
-    });
-    const [first, end] = [items[0]?.node.span[0] ?? at.pos, items.at(-1)?.node.span[1] ?? at.pos];
+      if (command.type !== "AndOr") items.push({ node: this.node(command), then: last });
+      else
+        for (const [index, part] of command.commands.entries())
+          items.push({ node: this.node(part), then: command.operators[index] ?? last });
+    }
+    const first = items[0]?.node.span[0] ?? at.pos;
+    const end = items.at(-1)?.node.span[1] ?? at.pos;
     return { kind: "list", span: this.whole ?? [first, end], items };
   }
 
@@ -151,7 +152,8 @@ class Converter {
 
   words(source: Parameters<typeof wordsOf>[0]): readonly Word[] {
     if (!this.spend(COST.word, source) || this.tooMany(source)) return [];
-    return wordsOf(source, this.inner).map((word) => this.placed(word));
+    const words = wordsOf(source, this.inner);
+    return this.fits(source) ? words : words.map((word) => this.placed(word));
   }
 
   word(source: Parameters<typeof wordsOf>[0]): Word {
@@ -159,9 +161,14 @@ class Converter {
     return this.placed(wordOf(source, this.inner));
   }
 
+  /** What stands there has the span that it has in the parser's tree. */
+  private fits({ end }: { readonly end: number }): boolean {
+    return this.whole === null && end <= this.length;
+  }
+
   placed<T extends { readonly span: Span }>(thing: T): T {
     const [pos, end] = thing.span;
-    return this.whole === null && end <= this.length ? thing : { ...thing, span: this.span({ pos, end }) };
+    return this.fits({ end }) ? thing : { ...thing, span: this.span({ pos, end }) };
   }
 
   redirects(sources: readonly Redirection[]): readonly Redirect[] {
@@ -170,17 +177,12 @@ class Converter {
 
   private simple(source: Command): Simple {
     this.spend(COST.command, source);
-    const name = source.name === undefined ? [] : this.words(source.name);
+    const words: Word[] = source.name === undefined ? [] : [...this.words(source.name)];
     const assignments = source.prefix.filter((part) => part.type === "Assignment");
-    const words =
-      source.suffix.length === 0
-        ? name
-        : [
-            ...name,
-            ...source.args.flatMap((arg) =>
-              arg.type === "Word" ? this.words(arg) : [this.placed(assignmentAsWord(arg, this.inner))],
-            ),
-          ];
+    if (source.suffix.length > 0)
+      for (const arg of source.args)
+        if (arg.type === "Word") words.push(...this.words(arg));
+        else words.push(this.placed(assignmentAsWord(arg, this.inner)));
     return {
       kind: "simple",
       span: this.span(source),
