@@ -168,6 +168,6 @@ const files = wanted();
 const known = expected(files, measured);
 await runAll(tally);
 writeFileSync(TIMES, JSON.stringify([...measured, ...tally.times]));
-tally.print();
+await tally.print();
 // A change that touches no test is no red.
 process.exitCode = tally.green || (values.changed && files.length === 0) ? 0 : 1;

@@ -58,6 +58,9 @@ interface Editor extends AsyncDisposable {
   answer: Answer;
 }
 
+/** A test that fails before it puts the program away is ended all the same. */
+const PATIENCE_MS = 180_000;
+
 async function editing(flags: readonly string[] = [], given?: Scratch): Promise<Editor> {
   const place = given ?? (await household(FILES));
   const model = await startModel(obeys);
@@ -65,6 +68,8 @@ async function editing(flags: readonly string[] = [], given?: Scratch): Promise<
     cwd: place.path,
     env: { PATH: process.env["PATH"] ?? "", HOME: place.path, ...COMPILED },
     stdio: ["pipe", "pipe", "ignore"],
+    timeout: PATIENCE_MS,
+    killSignal: "SIGKILL",
   });
   const ended = once(child, "close").then(([code]) => code as number | null);
   const state = { answer: (() => "reject_once") as Answer };
@@ -393,6 +398,8 @@ test(
     const child = spawn(path.join(ROOT, "bin/harness"), ["acp", ...model.flags], {
       cwd: place.at("work"),
       env: { PATH: process.env["PATH"] ?? "", HOME: place.path, ...COMPILED },
+      timeout: PATIENCE_MS,
+      killSignal: "SIGKILL",
     });
     const ended = once(child, "close").then(([code]) => code as number | null);
     await using _ = {
@@ -414,7 +421,7 @@ test(
       for (;;) {
         const found = messages().find((each) => each["id"] === id);
         if (found !== undefined) return found;
-        assert.equal(child.exitCode, null);
+        assert.deepEqual([child.exitCode, child.signalCode], [null, null]);
         await sleep(10);
       }
     };

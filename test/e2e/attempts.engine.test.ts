@@ -263,11 +263,12 @@ test(
 
 /** Once a candidate has made this file in its layer. */
 async function whenInLayer(place: Scratch, file: string): Promise<void> {
-  for (;;) {
+  for (let looks = 0; looks < 5000; looks += 1) {
     const layers = await readdir(layersFolder(place)).catch(() => []);
     if (layers.some((layer) => existsSync(path.join(layersFolder(place), layer, "upper", file)))) return;
     await sleep(20);
   }
+  throw new Error(`no candidate made ${file}`);
 }
 
 for (const jobs of ["1", "3"])

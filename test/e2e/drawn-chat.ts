@@ -92,14 +92,18 @@ export async function onScreen(
       await tmux("kill-server").catch(() => undefined);
       // It puts its things away before its home is gone.
       const pid = Number(await place.read("pid"));
-      while (isThere(pid)) await sleep(50);
+      const over = AbortSignal.timeout(PATIENCE_MS);
+      while (isThere(pid) && !over.aborted) await sleep(50);
+      if (!over.aborted) return;
+      process.kill(pid, "SIGKILL");
+      throw new Error("the chat outlived its terminal");
     },
   };
 }
 
 function isThere(pid: number): boolean {
   try {
-    return process.kill(pid, 0);
+    return pid > 0 && process.kill(pid, 0);
   } catch {
     return false;
   }

@@ -46,6 +46,8 @@ async function edited(place: Scratch): Promise<void> {
     cwd: place.path,
     env: envOf(place),
     stdio: ["pipe", "pipe", "ignore"],
+    timeout: 180_000,
+    killSignal: "SIGKILL",
   });
   const ended = once(child, "close");
   const stream = ndJsonStream(

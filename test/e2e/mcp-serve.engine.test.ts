@@ -314,6 +314,8 @@ async function rawly(place: Scratch) {
   const child = spawn(path.join(ROOT, "bin/harness"), ["mcp", "serve"], {
     cwd: place.at("work"),
     env: envOf(place),
+    timeout: 180_000,
+    killSignal: "SIGKILL",
   });
   const texts = { out: "", err: "" };
   child.stdout.on("data", (chunk: Buffer) => (texts.out += chunk.toString()));
@@ -328,7 +330,7 @@ async function rawly(place: Scratch) {
     for (;;) {
       const found = messages().find((each) => each["id"] === id);
       if (found !== undefined) return found;
-      assert.equal(child.exitCode, null, texts.err);
+      assert.deepEqual([child.exitCode, child.signalCode], [null, null], texts.err);
       await sleep(10);
     }
   };

@@ -61,13 +61,14 @@ test("without an engine an old index answers, and a new one cannot be made", { s
 /** Waits until the catalog knows of files. */
 async function whenSome(place: Scratch): Promise<void> {
   const root = place.at(".local/state/harness/search");
-  for (;;) {
+  for (let looks = 0; looks < 5000; looks += 1) {
     for (const name of readdirSync(root)) {
       using catalog = Catalog.read(path.join(root, name));
       if (catalog !== undefined && catalog.files().size > 0) return;
     }
     await sleep(20);
   }
+  throw new Error("the catalog never knew of a file");
 }
 
 test("Ctrl-C keeps what is done, and says that it is not all", { skip }, async () => {

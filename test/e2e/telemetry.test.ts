@@ -154,12 +154,13 @@ test("what a subagent did stands below the task that it worked for", async () =>
 
 /** Once the diagnostics in this folder say that the second turn has begun. */
 async function begun(folder: string, then: () => void): Promise<void> {
-  for (;;) {
+  for (let looks = 0; looks < 10_000; looks += 1) {
     const names = await readdir(folder);
     const texts = await Promise.all(names.map((name) => readFile(path.join(folder, name), "utf8")));
     if (texts.join("").includes('"turn":2')) return then();
     await sleep(10);
   }
+  throw new Error("there was no second turn");
 }
 
 test("a run that a person ends is told whole: what was going on is ended, and not called an error", async () => {

@@ -33,6 +33,9 @@ export function startRun(
         ...env,
       },
       stdio: ["ignore", "pipe", "pipe"],
+      // A test that fails before it ends the run leaves none behind.
+      timeout: 180_000,
+      killSignal: "SIGKILL",
     },
   );
   let text = "";

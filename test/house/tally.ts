@@ -14,7 +14,14 @@ export class Tally {
   readonly #skipped = new Map<string, string[]>();
   readonly #failures: string[] = [];
 
+  readonly #shown = new spec();
+
+  constructor() {
+    this.#shown.pipe(process.stdout, { end: false });
+  }
+
   readonly note = (event: TestEvent): void => {
+    this.#shown.write(event);
     if (event.type !== "test:pass" && event.type !== "test:fail") return;
     if (event.type === "test:fail") {
       this.failed += 1;
@@ -47,8 +54,20 @@ export class Tally {
     this.times.set(known, (this.times.get(known) ?? 0) + details.duration_ms);
   };
 
+  /** Says of a process that was ended what it was at. */
+  ended(event: Failed, mostMs: number, begun: readonly string[]): void {
+    this.#shown.write(event);
+    this.ran += 1;
+    this.failed += 1;
+    const what = begun.length === 0 ? "no test had begun, or all had ended" : `at ${begun.join(", ")}`;
+    const file = path.relative(ROOT, event.data.name);
+    this.#failures.push(`${file}\n  ended after ${mostMs / 60_000} minutes: ${what}`);
+  }
+
   /** What was skipped and why, then what failed: the end of a long output is what is read. */
-  print(): void {
+  async print(): Promise<void> {
+    this.#shown.end();
+    await finished(this.#shown);
     const skipped = [...this.#skipped.values()].flat().length;
     if (skipped > 0) console.log(`\nskipped, so not shown here (${skipped}):`);
     for (const [reason, names] of this.#skipped)
@@ -63,7 +82,9 @@ const NO_REASON = "NO REASON GIVEN";
 const MOST_FAILURES = 20;
 const MOST_OF_ONE = 1500;
 
-function failureText({ name, file, details }: Extract<TestEvent, { type: "test:fail" }>["data"]): string {
+type Failed = Extract<TestEvent, { type: "test:fail" }>;
+
+function failureText({ name, file, details }: Failed["data"]): string {
   const { cause, message } = details.error;
   const text = cause instanceof Error ? (cause.stack ?? cause.message) : message;
   return `${name}\n  ${path.relative(ROOT, file ?? "")}\n${text.slice(0, MOST_OF_ONE)}`;
@@ -76,23 +97,56 @@ interface Beside {
   readonly beside: number;
   /** Of its processes, over that of this one. */
   readonly env?: Readonly<Record<string, string>>;
+  /** How long one process may take: one that waits for ever is ended, and red. */
+  readonly mostMs?: number;
 }
 
-/** One run of these files, `beside` of them at once. */
+/** Far over what the longest file takes where many others compute. */
+const MOST_MS = 15 * 60_000;
+
+/** Each of these files in a process of its own, `beside` of them at once. */
 export async function runFiles(
   files: readonly string[],
-  { beside, env = {} }: Beside,
+  { beside, env = {}, mostMs = MOST_MS }: Beside,
   tally: Tally,
 ): Promise<void> {
-  if (files.length === 0) return;
-  const events = run({
-    files: files.map((file) => path.resolve(ROOT, file)),
-    concurrency: beside,
-    env: { ...process.env, ...env },
-  });
-  events.on("data", tally.note);
-  events.on("data", tally.time);
-  const shown = events.pipe(new spec());
-  shown.pipe(process.stdout, { end: false });
-  await finished(shown);
+  const left = [...files];
+  const worker = async (): Promise<void> => {
+    for (let file = left.shift(); file !== undefined; file = left.shift())
+      await runFile(path.resolve(ROOT, file), { ...process.env, ...env }, mostMs, tally);
+  };
+  await Promise.all(Array.from({ length: beside }, worker));
+}
+
+async function runFile(file: string, env: NodeJS.ProcessEnv, mostMs: number, tally: Tally): Promise<void> {
+  const over = AbortSignal.timeout(mostMs);
+  const begun = new Set<string>();
+  const told: TestEvent[] = [];
+  const events: AsyncIterable<TestEvent> = run({ files: [file], env, signal: over });
+  for await (const event of events) {
+    if (isOfThisRun(event)) continue;
+    tally.time(event);
+    follow(begun, event);
+    told.push(event);
+  }
+  // What a file tells stands together, whatever else ran meanwhile.
+  for (const event of told)
+    if (over.aborted && event.type === "test:fail" && event.data.name === file)
+      tally.ended(event, mostMs, [...begun]);
+    else tally.note(event);
+}
+
+/** One run is one file: its sums say nothing beside those of the tally. */
+const isOfThisRun = ({ type, data }: TestEvent): boolean =>
+  type === "test:summary" || (type === "test:diagnostic" && data.file === undefined);
+
+/** Which tests of a process have begun and not ended. */
+function follow(begun: Set<string>, event: TestEvent): void {
+  if (event.type !== "test:dequeue" && event.type !== "test:complete") return;
+  const { name, file = "", entryFile } = event.data as CompletedTest;
+  // What is the process itself has none.
+  if (entryFile === undefined) return;
+  const known = `${path.relative(ROOT, file)}: ${name}`;
+  if (event.type === "test:dequeue") begun.add(known);
+  else begun.delete(known);
 }

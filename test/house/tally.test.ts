@@ -1,0 +1,49 @@
+import assert from "node:assert/strict";
+import path from "node:path";
+import test from "node:test";
+import { pathToFileURL } from "node:url";
+import { scratch } from "../fixtures/scratch.ts";
+import { repository, run } from "./plant.ts";
+
+const TALLY = JSON.stringify(pathToFileURL(path.join(repository, "test/house/tally.ts")).href);
+
+/** What a run says of a test file of this text, `mostMs` its bound; this process may not run tests itself. */
+async function told(text: string, mostMs: number): Promise<string> {
+  await using place = await scratch({
+    "one.test.mjs": `import test from "node:test";\n${text}\n`,
+    "run.mjs": `import { runFiles, Tally } from ${TALLY};
+      delete process.env.NODE_TEST_CONTEXT;
+      const tally = new Tally();
+      await runFiles([process.argv[2]], { beside: 2, mostMs: ${mostMs} }, tally);
+      await tally.print();
+      console.log(tally.green ? "green" : "red");`,
+  });
+  return (await run(process.execPath, [place.at("run.mjs"), place.at("one.test.mjs")], place.path)).stdout;
+}
+
+const NEVER = 600_000;
+
+test("a file that ends is green, and its tests are counted once", async () => {
+  const text = 'test("one", () => {}); test("two", () => {});';
+  assert.match(await told(text, NEVER), /\n2 tests, 0 failed, 0 skipped\ngreen\n$/);
+});
+
+test("a failed test is red, and told", async () => {
+  const said = await told('test("one", () => { throw new Error("broken"); });', NEVER);
+  assert.match(
+    said,
+    /\n✖ one\n {2}.*one\.test\.mjs\nError: broken\n[^]*\n1 tests, 1 failed, 0 skipped\nred\n$/,
+  );
+});
+
+for (const [what, text] of [
+  ["a test never ends", 'test("waits", () => new Promise(() => setInterval(() => {}, 1000)));'],
+  ["something stays open after its tests", 'test("done", () => void setInterval(() => {}, 1000));'],
+  ["a test computes for ever", 'test("spins", () => { for (;;); });'],
+] as const)
+  test(`a file is ended, red, and named when ${what}`, async () => {
+    assert.match(
+      await told(text, 3000),
+      /\n✖ .*one\.test\.mjs\n {2}ended after 0\.05 minutes: .*\n\n\d tests, 1 failed, 0 skipped\nred\n$/,
+    );
+  });
