@@ -25,6 +25,8 @@ export interface EvalRequest {
   readonly scripted?: string;
   /** Keep the workspaces of runs that were not solved. */
   readonly keep: boolean;
+  /** One is begun, with so many over. */
+  readonly onTask: (task: string, done: number, all: number) => void;
   readonly onResult: (result: EvalResult, done: number, all: number) => void;
 }
 
@@ -49,6 +51,7 @@ export async function runEval(request: EvalRequest, signal: AbortSignal): Promis
   await using results = await openResults(file);
   const worker = async (): Promise<void> => {
     for (let next = left.shift(); next !== undefined && !ended.aborted; next = left.shift()) {
+      request.onTask(next.task.name, done, all.length);
       const result = await runTask(next.task, next.nth, request, ended);
       if (ended.aborted) return;
       done += 1;

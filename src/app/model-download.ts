@@ -1,14 +1,12 @@
 import { mkdir, readFile, rm } from "node:fs/promises";
 import path from "node:path";
 import { z } from "zod";
-import { formatDuration, formatSize } from "../core/bounds.ts";
+import { formatSize } from "../core/bounds.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
 import { downloadOf } from "../models/model-choices.ts";
 import { type PullProgress, pullModel } from "../models/providers/ollama-setup.ts";
 import { replaceFile } from "../platform/safe-files.ts";
-import { progressBar } from "../render/tty/search-lines.ts";
 import type { SetupContext } from "./setup-context.ts";
-import { Pace } from "./search/search-progress.ts";
 
 /** A download that was agreed to and is not complete: it goes on at the next start without another question. */
 const pendingForm = z.strictObject({
@@ -77,34 +75,6 @@ export class DownloadTotals {
 /** How often the record of a download is brought up to date, for a start that is killed. */
 const KEEP_MS = 5000;
 
-/** One download as a person sees it: how much, how fast, how long still. */
-class Shown {
-  readonly totals = new DownloadTotals();
-  readonly #model: string;
-  readonly #pace = new Pace();
-  /** What was there at the first word of it. */
-  #before: number | undefined;
-
-  constructor(model: string) {
-    this.#model = model;
-  }
-
-  line(progress: PullProgress): string {
-    this.totals.take(progress);
-    const { completed, total } = this.totals.sum;
-    if (progress.total === null || total === 0) return `${this.#model}: ${progress.status}`;
-    this.#before ??= completed;
-    this.#pace.take(completed, performance.now());
-    const rate = this.#pace.perSecond;
-    const left =
-      rate === null
-        ? ""
-        : `, ${formatSize(rate)} a second, ${formatDuration(((total - completed) / rate) * 1000)} left`;
-    const kept = this.#before > 0 ? ` (${formatSize(this.#before)} were there)` : "";
-    return `${this.#model} ${progressBar(completed, total)} ${partOf({ completed, total })}${left}${kept}`;
-  }
-}
-
 export type Downloaded =
   | { readonly kind: "done" }
   | { readonly kind: "failed"; readonly reason: string; readonly remedy: string };
@@ -119,7 +89,7 @@ export async function download(server: string, model: string, context: SetupCont
     context.onLine(`${model}: ${partOf(before)} are there; the download goes on from there`);
   const sum = { completed: before?.completed ?? 0, total: before?.total ?? downloadOf(model) ?? 0 };
   await keep(context, { model, server, ...sum });
-  const shown = new Shown(model);
+  const totals = new DownloadTotals();
   let kept = performance.now();
   let writing: Promise<void> = Promise.resolve();
   const result = await pullModel({
@@ -127,8 +97,11 @@ export async function download(server: string, model: string, context: SetupCont
     model,
     signal: context.signal,
     onProgress: (progress) => {
-      context.onLine(shown.line(progress));
-      Object.assign(sum, shown.totals.sum.total > 0 ? shown.totals.sum : {});
+      totals.take(progress);
+      const { completed, total } = totals.sum;
+      if (progress.total === null || total === 0) context.onLine(`${model}: ${progress.status}`);
+      else context.onAdvance({ done: completed, total, unit: "bytes", now: model });
+      if (total > 0) Object.assign(sum, { completed, total });
       if (performance.now() - kept < KEEP_MS) return;
       kept = performance.now();
       writing = writing.then(() => keep(context, { model, server, ...sum }));

@@ -11,6 +11,7 @@ import {
   type SidecarProject,
   SIDECARS,
 } from "../docker/sidecars.ts";
+import type { Advance } from "../render/tty/progress-line.ts";
 import type { StepLine } from "../render/tty/search-lines.ts";
 import { requireEngine } from "./box-access.ts";
 import type { Host } from "./host.ts";
@@ -31,8 +32,10 @@ export interface SetupContext {
   readonly attended: boolean;
   /** The services beside the boxes; those of harness itself when left out. */
   readonly project?: SidecarProject<SidecarName>;
-  /** Progress within a step; where nobody watches, a line now and then. */
+  /** What a step is at. */
   readonly onLine: (line: string) => void;
+  /** How far it is, where that is known. */
+  readonly onAdvance: (far: Advance) => void;
   /** Where nobody is there, it is agreed to with `yes` alone. */
   readonly confirm: (question: string) => Promise<boolean>;
   /** The row that is chosen: the first one with `yes`; null for none of them, and where nobody is there. */

@@ -7,42 +7,42 @@ import { isDebianLike, readSystem, type System } from "../docker/host-programs.t
 import { ensureImage, imageExists } from "../docker/images/build-image.ts";
 import { checkImage } from "../docker/images/image-needs.ts";
 import { stderr } from "../render/tty/output.ts";
-import { LiveLine, stepLine, type StepLine } from "../render/tty/search-lines.ts";
+import { type Advance, ProgressLine } from "../render/tty/progress-line.ts";
+import { stepLine, type StepLine } from "../render/tty/search-lines.ts";
 import { lookForEngine, noEngine } from "./box-access.ts";
 import { done, type SetupContext, standIn, type StepResult } from "./setup-context.ts";
 import { describeFailure } from "./stderr-messages.ts";
-
-/** So many lines of a long step at most where nobody watches the terminal. */
-const PLAIN_MS = 10_000;
 
 /** Prints each step as one line with its time; a failed step is printed too, and ends the set-up. */
 export class Steps {
   readonly #quiet: boolean;
   readonly #signal: AbortSignal;
-  readonly line: LiveLine;
-  #said = 0;
+  #line: ProgressLine | undefined;
   /** Every step that did not fail, in order. */
   readonly taken: StepLine[] = [];
 
   constructor(quiet: boolean, signal: AbortSignal) {
     this.#quiet = quiet;
     this.#signal = signal;
-    this.line = new LiveLine(stderr, quiet);
   }
 
-  /** What a step is at: a line that is rewritten, or a plain one now and then where nobody watches. */
-  progress(text: string): void {
-    this.line.show(`  … ${text}`);
-    const now = performance.now();
-    if (this.#quiet || stderr.isTTY || now - this.#said < PLAIN_MS) return;
-    this.#said = now;
-    stderr.write(`  … ${text}\n`);
+  /** What the step is at. */
+  readonly progress = (text: string): void => this.#line?.line(text);
+  readonly advance = (far: Advance): void => this.#line?.take(far);
+
+  /** Asks with nothing of the step's progress on the screen. */
+  async asking<T>(question: () => Promise<T>): Promise<T> {
+    const resume = this.#line?.pause();
+    try {
+      return await question();
+    } finally {
+      resume?.();
+    }
   }
 
   async run<T>(name: string, work: () => Promise<T>, say: (value: T) => StepResult): Promise<T> {
     const start = performance.now();
-    this.#said = start;
-    this.line.show(`  … ${name}`);
+    this.#line = new ProgressLine(stderr, { what: `  ${name}`, quiet: this.#quiet, endIsTold: true });
     try {
       const value = await work();
       this.#signal.throwIfAborted();
@@ -53,11 +53,13 @@ export class Steps {
       const { message, remedy } = describeFailure(thrown, []);
       this.#print(name, { state: "fail", detail: message, remedy, short: message }, start);
       throw new HarnessError(thrown.exit, "", "", thrown);
+    } finally {
+      this.#line.end();
     }
   }
 
   #print(name: string, result: StepResult, start: number): void {
-    this.line.clear();
+    this.#line?.end();
     this.taken.push({ name, ...result });
     if (this.#quiet && result.state !== "fail") return;
     stderr.write(stepLine({ name, ...result }, performance.now() - start, stderr));

@@ -139,5 +139,7 @@ function knownCommands(): Commands {
 export const noteTo =
   (quiet: boolean) =>
   (text: string): void => {
-    if (!quiet) stderr.write(`note: ${visibleWhole(text)}\n`);
+    if (!quiet) stderr.write(noteText(text));
   };
+
+export const noteText = (text: string): string => `note: ${visibleWhole(text)}\n`;

@@ -85,6 +85,7 @@ async function home(image = IMAGE): Promise<Home> {
       attended: false,
       project,
       onLine: (line) => void said.push(line),
+      onAdvance: ({ done = 0, total = 0, now = "" }) => void said.push(`${now}: ${done} of ${total} bytes`),
       confirm: (question) => Promise.resolve((asked.push(question), given.yes ?? false)),
       choose: (question, rows) => {
         asked.push([question, ...rows].join("\n"));
@@ -167,7 +168,7 @@ test(
     );
     const model = rows[0]?.split(" ")[0] ?? "";
     assert.ok(
-      first.said.some((line) => line.startsWith(`${model} [`) && line.includes("MiB of 9.5 MiB")),
+      first.said.some((line) => line.startsWith(`${model}: `) && /[1-9]\d* of \d{7} bytes$/.test(line)),
       first.said.join("\n"),
     );
     assert.deepEqual((await namesOn(user.server)).toSorted(), [model, "nomic-embed-text"].toSorted());
@@ -213,7 +214,7 @@ test(
       .start({
         yes: true,
         signal: leave.signal,
-        onLine: (line) => void (/\[#+/.test(line) && leave.abort(new Error("interrupted"))),
+        onAdvance: ({ done = 0 }) => void (done > 0 && leave.abort(new Error("interrupted"))),
       })
       .catch((thrown: unknown) => thrown);
     assert.ok(ended instanceof HarnessError, JSON.stringify(ended));
@@ -238,7 +239,7 @@ test(
       said.some((line) => line.endsWith(" are there; the download goes on from there")),
       said.join("\n"),
     );
-    const sizes = said.flatMap((line) => /\] +(\d+) %/.exec(line)?.[1] ?? []).map(Number);
+    const sizes = said.flatMap((line) => /: (\d+) of \d+ bytes$/.exec(line)?.[1] ?? []).map(Number);
     assert.ok((sizes[0] ?? 0) > 0, "it began where the first one ended");
   },
 );

@@ -50,6 +50,7 @@ async function step(ollama: FakeOllama, person: Person = {}, place?: Scratch): P
     yes: person.yes ?? false,
     attended: takes !== undefined,
     onLine: () => undefined,
+    onAdvance: () => undefined,
     confirm: (question) => (
       asked.push(question),
       Promise.resolve(takes !== undefined || person.yes === true)

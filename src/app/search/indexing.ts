@@ -4,9 +4,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Settings } from "../../config/settings-schema.ts";
 import { HarnessError } from "../../core/errors.ts";
 import { stderr } from "../../render/tty/output.ts";
+import { ProgressLine } from "../../render/tty/progress-line.ts";
 import { type EmbedOutcome, vectorShare, type VectorShare } from "../../search/embed-outcome.ts";
 import { claimIndex, findIndex } from "../../search/embedded/catalog-workspace.ts";
 import type { Skip } from "../../search/index-words.ts";
+import type { Progress } from "../../search/index/index-plan.ts";
 import { mending } from "../../search/index/mending.ts";
 import { OpenedIndex } from "../../search/index/open-index.ts";
 import type { Updated } from "../../search/index/update-index.ts";
@@ -15,7 +17,6 @@ import { isDue, type VectorWorth } from "../../search/worth/vector-worth.ts";
 import type { Host } from "../host.ts";
 import type { Patience } from "./embedder-access.ts";
 import { indexAccess, indexRoot } from "./search-access.ts";
-import { IndexProgress } from "./search-progress.ts";
 import { embedIn, identityOf, noVectors, type Vectors, vectorsFor } from "./search-vectors.ts";
 
 export interface Indexing {
@@ -115,9 +116,10 @@ async function brought(
 ): Promise<Updated & { readonly told: readonly Told[] }> {
   const { readingBox } = await import("../box-access.ts");
   await using box = await readingBox({ host, settings, workspace, warn: note }, signal);
-  const progress = new IndexProgress(stderr, quiet, "indexing", "files");
+  const progress = new ProgressLine(stderr, { what: "indexing", quiet });
   try {
-    const updated = await index.update(box, { onProgress: progress.take }, signal);
+    const onProgress = (far: Progress): void => progress.take({ ...far, unit: "files" });
+    const updated = await index.update(box, { onProgress }, signal);
     if (vectors.kind === "none" || !isDue(index.facts.worth, vectors.model.id, updated.chunks))
       return { ...updated, told: [] };
     const { historyIn } = await import("../../search/worth/told-commits.ts");
@@ -184,14 +186,11 @@ async function embedded(
   { quiet }: Indexing,
   signal: AbortSignal,
 ): Promise<EmbedOutcome> {
-  const progress = new IndexProgress(stderr, quiet, "embedding", "chunks");
-  try {
-    const outcome = await embedIn(index, vectors, progress.take, signal);
-    signal.throwIfAborted();
-    return outcome;
-  } finally {
-    progress.end();
-  }
+  using progress = new ProgressLine(stderr, { what: "embedding", quiet });
+  const onProgress = ({ done, total }: Progress): void => progress.take({ done, total, unit: "chunks" });
+  const outcome = await embedIn(index, vectors, onProgress, signal);
+  signal.throwIfAborted();
+  return outcome;
 }
 
 /** Between two looks; a look that takes long is followed by a longer rest, so that it costs a tenth at most. */

@@ -3,10 +3,12 @@ import path from "node:path";
 import type { Settings } from "../../config/settings-schema.ts";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { stderr } from "../../render/tty/output.ts";
+import { ProgressLine } from "../../render/tty/progress-line.ts";
 import { claimIndex, findIndex, type IndexPlace } from "../../search/embedded/catalog-workspace.ts";
 import { answersIn } from "../../search/index/index-answer.ts";
 import type { IndexOptions } from "../../search/index/index-means.ts";
 import { vectorShare, type VectorShare } from "../../search/embed-outcome.ts";
+import type { Progress } from "../../search/index/index-plan.ts";
 import { mending } from "../../search/index/mending.ts";
 import { OpenedIndex } from "../../search/index/open-index.ts";
 import { isDamaged } from "../../search/index/opened-store.ts";
@@ -14,7 +16,6 @@ import type { SearchHit } from "../../search/rank/rank-hits.ts";
 import { weightIn } from "../../search/worth/vector-worth.ts";
 import type { Host } from "../host.ts";
 import { indexAccess, indexRoot } from "./search-access.ts";
-import { IndexProgress } from "./search-progress.ts";
 import { SearchVectors } from "./search-vectors.ts";
 
 export interface Asking {
@@ -145,7 +146,7 @@ async function renew(
 ): Promise<OpenedIndex | undefined> {
   const { host, settings, workspace, quiet, note } = asking;
   const stack = new AsyncDisposableStack();
-  const progress = new IndexProgress(stderr, quiet, "indexing", "files");
+  const progress = new ProgressLine(stderr, { what: "indexing", quiet });
   try {
     const index = stack.use(
       await OpenedIndex.write(access, claimIndex(indexRoot(host), workspace), {
@@ -155,7 +156,8 @@ async function renew(
     );
     const { readingBox } = await import("../box-access.ts");
     await using box = await readingBox({ host, settings, workspace, warn: note }, signal);
-    await index.update(box, { onProgress: progress.take }, signal);
+    const onProgress = (far: Progress): void => progress.take({ ...far, unit: "files" });
+    await index.update(box, { onProgress }, signal);
     await vectors.embedSome(index, signal);
     stack.move();
     return index;

@@ -4,6 +4,7 @@ import type { Connection } from "../../core/network.ts";
 import type { Cause } from "../../core/errors.ts";
 import type { ExecResult, OwnedBox } from "../../core/ports.ts";
 import { lastStates, visible } from "../../core/visible.ts";
+import type { Advance } from "../../render/tty/progress-line.ts";
 import type { Behaved } from "../../vet/judge-acts.ts";
 import type { PlannedStep } from "../../vet/step-plan.ts";
 
@@ -21,7 +22,7 @@ export interface Running {
   readonly env: Readonly<Record<string, string>>;
   /** What was asked of the network so far. */
   readonly connections: readonly Connection[];
-  readonly onProgress: (text: string) => void;
+  readonly onProgress: (far: Advance) => void;
 }
 
 export interface RunStep {
@@ -74,7 +75,9 @@ export async function runSteps(
       notRun.push(`${next.command}: there was no time left for it: --max-time`);
       continue;
     }
-    running.onProgress(next.command);
+    const over = ran.length + notRun.length;
+    const total = over + 1 + waiting.length;
+    running.onProgress({ done: over, total, unit: "commands", now: next.command, steady: false });
     const timeoutMs = Math.max(1000, Math.min(running.timeoutMs, left));
     const at = {
       number: (again?.first ?? 0) + ran.length,

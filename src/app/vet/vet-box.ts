@@ -5,6 +5,7 @@ import type { OwnedBox } from "../../core/ports.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import { ROOT_OWNED } from "../../docker/box/box-workspace.ts";
 import { openBoxFor } from "../box-access.ts";
+import type { Advance } from "../../render/tty/progress-line.ts";
 import type { Host } from "../host.ts";
 
 /** The boxes in which a repository is fetched, unpacked and tried: the user's settings, and of the repository's none. */
@@ -18,7 +19,7 @@ export interface VetOptions {
   readonly maxMs: number;
   readonly warn: (text: string) => void;
   /** What is being done, for whoever waits. */
-  readonly onProgress: (text: string) => void;
+  readonly onProgress: (far: Advance) => void;
 }
 
 const GiB = 2 ** 30;

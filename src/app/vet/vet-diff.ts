@@ -97,7 +97,7 @@ export async function vetDiff(
       thrown,
     );
   });
-  options.onProgress("taking both commits");
+  options.onProgress({ now: "taking both commits" });
   const ends: { found?: Ends } = {};
   const fill = async (box: OwnedBox) => {
     ends.found = await takeBoth(box, { folder, from, to, apart }, signal);

@@ -54,9 +54,8 @@ export async function vetWithFacts(
   const started = performance.now();
   refuseGrants(options.settings);
   const subject = await subjectNamed(wanted.name);
-  options.onProgress(
-    subject.kind === "archive" ? "unpacking" : subject.kind === "git" ? "cloning" : "looking",
-  );
+  const now = subject.kind === "archive" ? "unpacking" : subject.kind === "git" ? "cloning" : "looking";
+  options.onProgress({ now });
   await using stack = new AsyncDisposableStack();
   const staged = subject.kind === "folder" ? undefined : stack.use(await stage(options, subject, signal));
   const tree = staged?.tree ?? (subject as Extract<Subject, { readonly kind: "folder" }>).path;

@@ -5,8 +5,9 @@ import { Args, Flags } from "@oclif/core";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
 import { untilInterrupted } from "../../app/interruption.ts";
-import { noteTo } from "../../app/stderr-messages.ts";
-import { stdout } from "../../render/tty/output.ts";
+import { noteText } from "../../app/stderr-messages.ts";
+import { stderr, stdout } from "../../render/tty/output.ts";
+import { ProgressLine } from "../../render/tty/progress-line.ts";
 
 export class Eval extends HarnessCommand {
   static override summary = "Run a suite of tasks against a model and count what was solved.";
@@ -72,7 +73,8 @@ export class Eval extends HarnessCommand {
       return answer(`A: ${flags.compare}\nB: ${out}\n${comparedTable(one, other)}`);
     }
     const tasks = await readSuite(args.suite, flags.only ?? []);
-    const say = noteTo(flags.quiet);
+    using progress = new ProgressLine(stderr, { what: "eval", quiet: flags.quiet });
+    const say = (text: string): void => void (flags.quiet || progress.write(noteText(text)));
     const workspaces = await mkdtemp(path.join(tmpdir(), "harness-eval-"));
     const results = await untilInterrupted((signal) =>
       runEval(
@@ -86,6 +88,7 @@ export class Eval extends HarnessCommand {
           keep: flags.keep,
           ...(flags.attempts === undefined ? {} : { attempts: flags.attempts }),
           ...(flags.scripted === undefined ? {} : { scripted: `${flags.scripted}.jsonl` }),
+          onTask: (now, done, total) => progress.take({ done, total, unit: "runs", now }),
           onResult: (result, done, all) => {
             if (flags.json) answerJson(result);
             say(`${done}/${all} ${resultLine(result)}`);
@@ -94,6 +97,7 @@ export class Eval extends HarnessCommand {
         signal,
       ),
     );
+    progress.end();
     if (flags.keep) say(`workspaces: ${workspaces}`);
     else await rm(workspaces, { recursive: true, force: true });
     const { evalPage } = await import("../../render/eval-page.ts");

@@ -44,15 +44,10 @@ export class Setup extends HarnessCommand {
         mayInstall: !flags["no-install"],
         yes: flags.yes,
         attended: isTerminal(),
-        onLine: (line) => steps.progress(line),
-        confirm: (question) => {
-          steps.line.clear();
-          return confirm(question, flags.yes, signal);
-        },
-        choose: (question, rows) => {
-          steps.line.clear();
-          return choose(question, rows, { yes: flags.yes, signal });
-        },
+        onLine: steps.progress,
+        onAdvance: steps.advance,
+        confirm: (question) => steps.asking(() => confirm(question, flags.yes, signal)),
+        choose: (question, rows) => steps.asking(() => choose(question, rows, { yes: flags.yes, signal })),
       };
       await bringUp(context, steps, { sidecars: !flags["no-sidecars"], model: !flags["no-model"] });
       if (flags.quiet || flags.brief) return;

@@ -1,13 +1,13 @@
 import { Args, Flags } from "@oclif/core";
 import { untilInterrupted } from "../../app/interruption.ts";
-import { noteTo } from "../../app/stderr-messages.ts";
+import { noteText } from "../../app/stderr-messages.ts";
 import type { VetOptions } from "../../app/vet/vet-box.ts";
 import { DURATION_FORM, parseDuration } from "../../core/bounds.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import { visibleLine } from "../../core/visible.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
 import { boxFlags, ownConfigFor } from "../settings.ts";
 import { stderr, stdout } from "../../render/tty/output.ts";
+import { ProgressLine } from "../../render/tty/progress-line.ts";
 import { comparisonText, vetText } from "../../render/tty/vet-lines.ts";
 import type { VetComparison, VetReport } from "../../core/behaviour.ts";
 
@@ -66,12 +66,16 @@ export class Vet extends HarnessCommand {
     const { args, flags } = await this.parse(Vet, dashes === -1 ? this.argv : this.argv.slice(0, dashes));
     const { repo: name, other } = args;
     refuseMixed(flags, { name, other, words });
-    const options = await this.options(flags);
+    const given = await this.options(flags);
     await untilInterrupted(async (signal) => {
+      using progress = new ProgressLine(stderr, { what: "vet", quiet: flags.quiet });
+      const warn = (text: string): void => void (flags.quiet || progress.write(noteText(text)));
+      const options = { ...given, onProgress: progress.take, warn };
       const told = flags.compare
         ? await compared(options, [name ?? "", other ?? ""], signal)
         : await reported(options, { range: flags.diff, name: name ?? ".", words }, signal);
       signal.throwIfAborted();
+      progress.end();
       if (flags.html === "-") answer(told.page());
       else if (flags.html !== undefined) await writePage(flags.html, told.page());
       if (flags.json) answerJson(told.value);
@@ -82,7 +86,7 @@ export class Vet extends HarnessCommand {
 
   private async options(
     flags: Readonly<Record<string, unknown>> & { readonly quiet: boolean },
-  ): Promise<VetOptions> {
+  ): Promise<Omit<VetOptions, "onProgress" | "warn">> {
     // Grants are those of this command alone, and so is the environment.
     const { settings } = await ownConfigFor({ ...flags, "allow-domain": flags["allow-domain"] ?? [] });
     const given = flags["max-time"];
@@ -98,10 +102,6 @@ export class Vet extends HarnessCommand {
       settings: { ...settings, env: typeof flags["env"] === "string" ? flags["env"] : "none" },
       runtime: typeof flags["runtime"] === "string" ? flags["runtime"] : null,
       maxMs,
-      warn: noteTo(flags.quiet),
-      onProgress: (text) => {
-        if (!flags.quiet && stderr.isTTY) stderr.write(`vet: ${visibleLine(text)}\n`);
-      },
     };
   }
 }

@@ -46,13 +46,9 @@ interface Step {
   readonly title: string;
 }
 
-const BAR = 20;
-
 /** One line for each step: where redrawing is of no use, as in a log, it reads the same. */
 export function stepLine({ at, of, title }: Step, stream: Output): string {
-  const done = Math.round(((at - 1) / Math.max(1, of)) * BAR);
-  const bar = `${"#".repeat(done)}${".".repeat(BAR - done)}`;
-  return `${styleText("dim", `[${bar}] ${at}/${of}`, { stream })} ${visible(title)}\n`;
+  return `${styleText("dim", `${at}/${of}`, { stream })} ${visible(title)}\n`;
 }
 
 interface Built {

@@ -2,7 +2,7 @@ import { formatDuration, formatSize } from "../../core/bounds.ts";
 import { visible, visibleLine } from "../../core/visible.ts";
 import { fitted, widthOfStream } from "./columns.ts";
 import { mark } from "./line-marks.ts";
-import { move, type Output, styleText } from "./output.ts";
+import { type Output, styleText } from "./output.ts";
 
 interface Hit {
   readonly path: string;
@@ -187,35 +187,4 @@ export function stepLine(step: StepLine, ms: number, stream: Output): string {
   return step.remedy === ""
     ? head
     : `${head}${" ".repeat(25)}${styleText("bold", "next:", { stream })} ${step.remedy}\n`;
-}
-
-/** A progress line that is rewritten in place; it does nothing when the output is no terminal. */
-export class LiveLine {
-  readonly #stream: Output;
-  readonly #live: boolean;
-
-  constructor(stream: Output, quiet: boolean) {
-    this.#stream = stream;
-    this.#live = stream.redraws && !quiet;
-  }
-
-  show(text: string): void {
-    if (!this.#live) return;
-    const width = Math.max(20, (this.#stream.columns ?? 80) - 1);
-    this.#stream.write(`${move("erase")}${visibleLine(text).slice(0, width)}`);
-  }
-
-  clear(): void {
-    if (this.#live) this.#stream.write(move("erase"));
-  }
-}
-
-/** The first text that fits on a line of the terminal, or the last one if none does. */
-export const fitting = (columns: number | undefined, texts: readonly string[]): string =>
-  texts.find(({ length }) => length < (columns ?? 80)) ?? texts.at(-1) ?? "";
-
-export function progressBar(done: number, total: number, width = 24): string {
-  const share = total > 0 ? Math.min(1, done / total) : 0;
-  const filled = Math.round(share * width);
-  return `[${"#".repeat(filled)}${".".repeat(width - filled)}] ${String(Math.floor(share * 100)).padStart(3)} %`;
 }

@@ -2,9 +2,10 @@ import { Flags } from "@oclif/core";
 import { buildEnvironment } from "../../../app/environment-build.ts";
 import { runWorkspace } from "../../../app/host.ts";
 import { untilInterrupted } from "../../../app/interruption.ts";
-import { noteTo } from "../../../app/stderr-messages.ts";
+import { noteText } from "../../../app/stderr-messages.ts";
 import { builtLines, recipeLines, stepLine } from "../../../render/tty/environment-lines.ts";
 import { stderr } from "../../../render/tty/output.ts";
+import { ProgressLine } from "../../../render/tty/progress-line.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { configFor, settingFlags, workspaceOf } from "../../settings.ts";
 
@@ -32,6 +33,8 @@ export class EnvBuild extends HarnessCommand {
     const workspace = await runWorkspace(workspaceOf(flags), "harness env build --cwd FOLDER");
     const { settings } = await configFor(flags);
     const tells = !flags.quiet;
+    // What the tools print is no company for a line that is rewritten.
+    using progress = new ProgressLine(stderr, { what: "environment", quiet: flags.quiet || flags.verbose });
     const built = await untilInterrupted(
       (signal) =>
         buildEnvironment(
@@ -40,14 +43,24 @@ export class EnvBuild extends HarnessCommand {
             settings,
             workspace,
             rebuild: flags.rebuild,
-            onStep: (step) => void (tells && stderr.write(stepLine(step, stderr))),
+            onStep: (step) => {
+              if (tells) progress.write(stepLine(step, stderr));
+              progress.take({
+                done: step.at - 1,
+                total: step.of,
+                unit: "steps",
+                now: step.title,
+                steady: false,
+              });
+            },
             onOutput: (bytes) => void (flags.verbose && stderr.program().write(bytes)),
-            warn: noteTo(flags.quiet),
+            warn: (text) => void (tells && progress.write(noteText(text))),
           },
           signal,
         ),
       "harness env build goes on where this one stopped",
     );
+    progress.end();
     const { record, how, chosen, lost } = built;
     if (flags.json) {
       const { id, key, versions, installed, seconds, volumes } = record;

@@ -2,6 +2,7 @@ import { Flags } from "@oclif/core";
 import { untilInterrupted } from "../../../app/interruption.ts";
 import { buildImage } from "../../../app/own-boxes.ts";
 import { stderr } from "../../../render/tty/output.ts";
+import { ProgressLine } from "../../../render/tty/progress-line.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 
 export class SandboxBuild extends HarnessCommand {
@@ -15,9 +16,10 @@ export class SandboxBuild extends HarnessCommand {
 
   async run(): Promise<void> {
     const { flags } = await this.parse(SandboxBuild);
-    const onLine = flags.quiet ? () => undefined : (line: string) => void stderr.write(`${line}\n`);
-    const build = await buildImage(this.host, { rebuild: flags.rebuild, onLine });
+    using progress = new ProgressLine(stderr, { what: "sandbox image", quiet: flags.quiet });
+    const build = await buildImage(this.host, { rebuild: flags.rebuild, onLine: progress.line });
     const built = await untilInterrupted(build);
+    progress.end();
     if (flags.json) answerJson(built);
     else answer(`${built.tag}  ${built.how}`);
   }

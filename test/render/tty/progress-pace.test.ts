@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { Pace } from "../../../src/app/search/search-progress.ts";
+import { Pace } from "../../../src/render/tty/progress-line.ts";
 
 function after(...marks: readonly (readonly [done: number, at: number])[]): number | null {
   const pace = new Pace();

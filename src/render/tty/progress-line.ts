@@ -1,0 +1,177 @@
+import { formatDuration, formatSize } from "../../core/bounds.ts";
+import { fitted, widthOfStream } from "./columns.ts";
+import { LiveStatus, type Status } from "./live-status.ts";
+import type { Output } from "./output.ts";
+import { type Clock, systemClock } from "./paced-writer.ts";
+import { seconds } from "./run-activity.ts";
+
+/** How far something is. What is left out is not known. */
+export interface Advance {
+  readonly done?: number;
+  readonly total?: number;
+  /** What is counted, as a noun; `bytes` are told by their size. */
+  readonly unit?: string;
+  /** What is done just now. */
+  readonly now?: string;
+  /** Its parts take about as long as each other, so that what is left can be told from what was done. */
+  readonly steady?: boolean;
+}
+
+interface ProgressWish {
+  readonly what: string;
+  readonly quiet: boolean;
+  /** Who shows it says its end in words of its own. */
+  readonly endIsTold?: boolean;
+  readonly clock?: Clock;
+}
+
+/** What is over before has no lines of its own where nothing is rewritten. */
+const LONG_MS = 1000;
+/** Narrower than this, the share is told without a bar. */
+const BAR_COLUMNS = 70;
+const MOST_NOW = 60;
+
+/**
+ * The progress of one long work on stderr. On a terminal it is a line that is rewritten by time: what is done, a bar where
+ * the total is known, how fast, how long still, how long already. Elsewhere it is a line at the start and one at the end, and
+ * none of both for what is over in a moment. It says nothing where quiet is wanted.
+ */
+export class ProgressLine {
+  readonly #stream: Output;
+  readonly #wish: ProgressWish;
+  readonly #clock: Clock;
+  readonly #live: LiveStatus;
+  readonly #began: number;
+  #pace = new Pace();
+  #at: Advance = {};
+  #saysStart: (() => void) | undefined;
+  #startIsSaid = false;
+
+  constructor(stream: Output, wish: ProgressWish) {
+    this.#stream = stream;
+    this.#wish = wish;
+    this.#clock = wish.clock ?? systemClock;
+    this.#began = this.#clock.now();
+    this.#live = new LiveStatus(stream, this.#clock, wish.quiet ? undefined : (now) => this.#status(now));
+    if (wish.quiet) return;
+    if (stream.redraws) this.#live.start();
+    else this.#saysStart = this.#clock.every(LONG_MS, () => this.#start());
+  }
+
+  readonly take = (advance: Advance): void => {
+    if (advance.unit !== this.#at.unit || advance.total !== this.#at.total) this.#pace = new Pace();
+    this.#at = advance;
+    if (advance.done !== undefined) this.#pace.take(advance.done, this.#clock.now());
+  };
+
+  /** A line of a program at work. The builder of images tells in its own lines which step of how many it is at. */
+  readonly line = (text: string): void => {
+    const [, at, of, step] = /^Step (\d{1,4})\/(\d{1,4}) ?: ?(.*)/.exec(text) ?? [];
+    if (at === undefined) this.#at = { ...this.#at, now: text };
+    else
+      this.take({ done: Number(at) - 1, total: Number(of), unit: "steps", now: step ?? "", steady: false });
+  };
+
+  /** A line that stays, above the one that is rewritten. */
+  readonly write = (text: string): void => this.#live.write(text);
+
+  /** Nothing is shown until the returned function is called: somebody is asked. */
+  pause(): () => void {
+    const resume = this.#live.pause();
+    return () => {
+      resume();
+      if (this.#stream.redraws) this.#live.start();
+    };
+  }
+
+  end(): void {
+    this.#saysStart?.();
+    this.#live.stop();
+    if (!this.#startIsSaid || this.#wish.endIsTold === true) return;
+    const { done, total } = this.#at;
+    const far = done === undefined || total === undefined ? "" : ` (${this.#counted(done, total)})`;
+    this.#stream.write(`${this.#wish.what}: ended after ${seconds(this.#clock.now() - this.#began)}${far}\n`);
+  }
+
+  [Symbol.dispose](): void {
+    this.end();
+  }
+
+  #start(): void {
+    this.#saysStart?.();
+    this.#startIsSaid = true;
+    this.#stream.write(`${this.#wish.what} …\n`);
+  }
+
+  #status(now: number): Status {
+    const { what } = this.#wish;
+    const { done, total, now: doing = "" } = this.#at;
+    const right = now - this.#began < LONG_MS ? [] : [seconds(now - this.#began)];
+    if (done === undefined || total === undefined)
+      return { text: doing === "" ? what : `${what}: ${doing}`, alarming: false, right };
+    const share = total > 0 ? Math.min(1, done / total) : 0;
+    const bar = widthOfStream(this.#stream) < BAR_COLUMNS ? "" : ` ${progressBar(share)}`;
+    return {
+      text: `${what}${bar} ${Math.floor(share * 100)} %`,
+      beside: [
+        ` ${this.#counted(done, total)}`,
+        ...this.#rest(total - done),
+        ...(doing === "" ? [] : [`  ${fitted(doing, MOST_NOW)}`]),
+      ],
+      alarming: false,
+      right,
+    };
+  }
+
+  #counted(done: number, total: number): string {
+    const { unit = "" } = this.#at;
+    if (unit === "bytes") return `${formatSize(done)} of ${formatSize(total)}`;
+    return `${done} of ${total} ${unit}`;
+  }
+
+  #rest(left: number): readonly string[] {
+    const { steady = true, unit } = this.#at;
+    const rate = this.#pace.perSecond;
+    if (!steady || rate === null || left <= 0) return [];
+    const fast = unit === "bytes" ? formatSize(rate) : Math.round(rate) || "";
+    return [...(fast === "" ? [] : [`, ${fast} a second`]), `, ${formatDuration((left / rate) * 1000)} left`];
+  }
+}
+
+const BAR = 24;
+
+function progressBar(share: number): string {
+  const filled = Math.round(share * BAR);
+  return `[${"#".repeat(filled)}${".".repeat(BAR - filled)}]`;
+}
+
+/** Two stretches of this length have to agree before anything is said of the rest. */
+const STRETCH_MS = 1500;
+const ALIKE = 2;
+
+interface Mark {
+  readonly done: number;
+  readonly at: number;
+}
+
+/** How fast something goes on. What was done before the first look is not counted, nor what came before it went steadily. */
+export class Pace {
+  #mark: Mark | undefined;
+  #rates: readonly number[] = [];
+
+  /** `at` in milliseconds of any clock that only goes on. */
+  take(done: number, at: number): void {
+    this.#mark ??= { done, at };
+    const since = at - this.#mark.at;
+    if (since < STRETCH_MS) return;
+    this.#rates = [...this.#rates.slice(-1), ((done - this.#mark.done) / since) * 1000];
+    this.#mark = { done, at };
+  }
+
+  /** Null until it is steady. */
+  get perSecond(): number | null {
+    const [one = 0, other = 0] = this.#rates;
+    const slower = Math.min(one, other);
+    return slower > 0 && Math.max(one, other) <= slower * ALIKE ? (one + other) / 2 : null;
+  }
+}

@@ -1,0 +1,166 @@
+import assert from "node:assert/strict";
+import { afterEach, describe, test } from "node:test";
+import { type Advance, ProgressLine } from "../../../src/render/tty/progress-line.ts";
+import { fakeClock, fakeTerminal } from "../../fakes/terminal.ts";
+
+interface Place {
+  /** None is a pipe. */
+  readonly columns?: number;
+  readonly colours?: boolean;
+  readonly plain?: boolean;
+  readonly quiet?: boolean;
+}
+
+function progressIn({ columns, colours = false, plain = false, quiet = false }: Place) {
+  const terminal = fakeTerminal(columns, colours);
+  if (plain) terminal.stream.becomePlain();
+  const time = fakeClock();
+  const line = new ProgressLine(terminal.stream, { what: "indexing", quiet, clock: time.clock });
+  /** So many seconds, with this many more done in each. */
+  const goOn = (seconds: number, perSecond: number, rest: Advance): void => {
+    for (let at = 1; at <= seconds; at += 1) {
+      line.take({ ...rest, done: at * perSecond });
+      time.pass(500);
+      time.pass(500);
+    }
+  };
+  return { ...terminal, ...time, line, goOn };
+}
+
+/** What stands there after eight seconds. */
+function after(place: Place, perSecond: number, rest: Advance): string {
+  const { goOn, seen } = progressIn(place);
+  goOn(8, perSecond, rest);
+  return seen().at(-1) ?? "";
+}
+
+const FILES = { total: 2000, unit: "files" };
+const BYTES = { total: 4 * 2 ** 30, unit: "bytes", now: "qwen3:8b" };
+const STEPS = { total: 20, unit: "steps", now: "npm ci", steady: false };
+
+describe("on a terminal it is one line that fits", () => {
+  const FILES_AT = [
+    [120, `indexing [#####...................] 20 % 400 of 2000 files, 50 a second, 32.0 s left`, "  8 s"],
+    [80, `indexing [#####...................] 20 % 400 of 2000 files, 50 a second`, "  8 s"],
+    [60, `indexing 20 % 400 of 2000 files, 50 a second`, "  8 s"],
+    [40, `indexing 20 % 400 of 2000 files`, "  8 s"],
+    [20, `indexing 20 %`, "  8 s"],
+  ] as const;
+  for (const [columns, left, right] of FILES_AT)
+    test(`of ${columns} columns`, () => {
+      const line = after({ columns }, 50, FILES);
+      assert.equal(line, left.padEnd(columns - 1 - right.length) + right);
+      assert.equal(line.length, columns - 1);
+    });
+
+  test("bytes are told by their size, with the rate and what they are of", () => {
+    const line = after({ columns: 120 }, 64 * 2 ** 20, BYTES);
+    assert.match(
+      line,
+      /^indexing \[###\.{21}\] 12 % 512 MiB of 4\.0 GiB, 64 MiB a second, 56\.0 s left {2}qwen3:8b +8 s$/,
+    );
+  });
+
+  test("of steps that are not alike nothing is said of the rest", () => {
+    assert.match(after({ columns: 120 }, 1, STEPS), /\] 40 % 8 of 20 steps {2}npm ci +8 s$/);
+  });
+
+  test("without a total it says what is done and how long already", () => {
+    assert.match(after({ columns: 60 }, 0, { now: "unpacking" }), /^indexing: unpacking +8 s$/);
+  });
+});
+
+test("the builder's own words say which step of how many it is at", () => {
+  const { line, pass, seen } = progressIn({ columns: 80 });
+  line.line("Step 3/20 : RUN make");
+  pass(500);
+  assert.match(seen().at(-1) ?? "", /10 % 2 of 20 steps {2}RUN make/);
+  line.line("gcc -c a.c");
+  pass(500);
+  assert.match(seen().at(-1) ?? "", /10 % 2 of 20 steps {2}gcc -c a\.c +1 s/);
+});
+
+test("what is told often is drawn by time", () => {
+  const { line, pass, written } = progressIn({ columns: 80 });
+  for (let done = 0; done < 5000; done += 1) line.take({ done, total: 5000, unit: "files" });
+  assert.equal(written(), "", "what is over in a moment is not flashed");
+  pass(500);
+  assert.equal(written().match(/indexing/g)?.length, 1);
+});
+
+test("a line that stays is above it, and at its end it is gone", () => {
+  const { line, pass, seen, running } = progressIn({ columns: 80 });
+  line.take({ done: 1, total: 3, unit: "runs" });
+  pass(1000);
+  line.write("1/3 solved\n");
+  const [first, second = ""] = seen();
+  assert.deepEqual([first, second.startsWith("indexing [")], ["1/3 solved", true]);
+  line.end();
+  assert.deepEqual(seen(), ["1/3 solved", ""]);
+  assert.equal(running(), false);
+});
+
+test("while somebody is asked it is not drawn, and afterwards it is again", () => {
+  const { line, pass, seen } = progressIn({ columns: 80 });
+  pass(1000);
+  const resume = line.pause();
+  assert.equal(seen().at(-1), "");
+  pass(1000);
+  assert.equal(seen().at(-1), "");
+  resume();
+  pass(1000);
+  assert.match(seen().at(-1) ?? "", /^indexing +3 s$/);
+});
+
+const BOTH = "indexing …\nindexing: ended after 8 s (400 of 2000 files)\n";
+const inLines = (place: Place): string => {
+  const { goOn, line, written } = progressIn(place);
+  goOn(8, 50, FILES);
+  line.end();
+  return written();
+};
+
+describe("where no line is rewritten it has a start and an end", () => {
+  afterEach(() => {
+    delete process.env["CI"];
+    process.env["TERM"] = "xterm";
+  });
+
+  test("in a pipe", () => assert.equal(inLines({}), BOTH));
+  test("with --plain", () => assert.equal(inLines({ columns: 80, plain: true }), BOTH));
+  test("in CI", () => {
+    process.env["CI"] = "true";
+    assert.equal(inLines({ columns: 80 }), BOTH);
+  });
+  test("on a dumb terminal", () => {
+    process.env["TERM"] = "dumb";
+    assert.equal(inLines({ columns: 80 }), BOTH);
+  });
+
+  test("what is over in a moment has none of both", () => {
+    const { line, written } = progressIn({});
+    line.take({ done: 3, total: 3, unit: "files" });
+    line.end();
+    assert.equal(written(), "");
+  });
+});
+
+test("with --quiet nothing is said, on a terminal neither", () => {
+  for (const columns of [80, undefined]) {
+    const { goOn, line, written } = progressIn({
+      quiet: true,
+      ...(columns === undefined ? {} : { columns }),
+    });
+    goOn(8, 50, FILES);
+    line.end();
+    assert.equal(written(), "");
+  }
+});
+
+test("colours come where there are some", () => {
+  for (const colours of [true, false]) {
+    const { pass, written } = progressIn({ columns: 80, colours });
+    pass(500);
+    assert.equal(written(), colours ? "\u001B[2mindexing\u001B[22m" : "indexing");
+  }
+});
