@@ -1,4 +1,4 @@
-import { setSetting } from "../config/config-edit.ts";
+import { setSettings } from "../config/config-edit.ts";
 import { loadConfig } from "../config/load-config.ts";
 import { formatSize } from "../core/bounds.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
@@ -221,9 +221,11 @@ function stays(key: WrittenKey, wanted: string | null, standing: string | null |
 /** A setting that is there would become another. */
 export const overwrites = ({ before }: SettingChange): boolean => before !== undefined && before !== null;
 
-export async function writeChanges(file: string, changes: readonly SettingChange[]): Promise<void> {
-  for (const { key, value } of changes) await setSetting(file, key, value ?? "null");
-}
+export const writeChanges = (file: string, changes: readonly SettingChange[]): Promise<void> =>
+  setSettings(
+    file,
+    changes.map(({ key, value }) => [key, value ?? "null"]),
+  );
 
 /** What a person types to make the same changes. */
 export const commandsFor = (changes: readonly SettingChange[]): string =>

@@ -18,14 +18,25 @@ export function settingPath(dotted: string): SettingKey | "search.store" | "sear
 }
 
 /** Writes one setting into the user's file; its comments and other keys stay. All or nothing. */
-export async function setSetting(file: string, dotted: string, text: string): Promise<void> {
-  const key = settingPath(dotted);
-  const value = valueFromText(key, text);
-  readLayer(nested(key, value), () => dotted);
+export const setSetting = (file: string, dotted: string, text: string): Promise<void> =>
+  setSettings(file, [[dotted, text]]);
+
+/** Several of them, by one replacement of the file. */
+export async function setSettings(
+  file: string,
+  wanted: readonly (readonly [dotted: string, text: string])[],
+): Promise<void> {
   const before = (await readConfigText(file)) ?? "{}\n";
   const document = parseConfigDocument(file, before);
-  const alias = Object.keys(ALIASES).find((other) => ALIASES[other] === key && hasKey(document.value, other));
-  const edited = withValue(before, (alias ?? key).split("."), value);
+  const edited = wanted.reduce((text, [dotted, said]) => {
+    const key = settingPath(dotted);
+    const value = valueFromText(key, said);
+    readLayer(nested(key, value), () => dotted);
+    const alias = Object.keys(ALIASES).find(
+      (other) => ALIASES[other] === key && hasKey(document.value, other),
+    );
+    return withValue(text, (alias ?? key).split("."), value);
+  }, before);
   readLayer(parseConfigDocument(file, edited).value, document.at);
   await replaceFile(file, edited);
 }

@@ -52,11 +52,15 @@ export const withoutEmojiParts = (shownText: string): string =>
   PLAIN.test(shownText) ? shownText : shownText.replaceAll(/[\uFE0E\uFE0F\u200D]/g, "");
 
 const MAX_LENGTH = 400;
+/** Nothing that is shown is shorter than the half of what it stands for, so that the rest can change nothing of the line. */
+const MOST_READ = 2 * (MAX_LENGTH + CONTEXT);
 
 /** The same as one bounded line: untrusted text cannot imitate a line of the harness. */
 export function visibleLine(text: string): string {
-  const line = visibleWhole(text);
-  return line.length <= MAX_LENGTH ? line : `${line.slice(0, MAX_LENGTH)}…`;
+  const line = visibleWhole(text.slice(0, MOST_READ));
+  if (line.length <= MAX_LENGTH) return line;
+  const isWithinCharacter = /[\uD800-\uDBFF]/.test(line[MAX_LENGTH - 1] ?? "");
+  return `${line.slice(0, isWithinCharacter ? MAX_LENGTH - 1 : MAX_LENGTH)}…`;
 }
 
 /** The same without a bound: for names, and for commands to be typed. */

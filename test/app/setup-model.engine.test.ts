@@ -168,7 +168,7 @@ test(
     );
     const model = rows[0]?.split(" ")[0] ?? "";
     assert.ok(
-      first.said.some((line) => line.startsWith(`${model}: `) && /[1-9]\d* of \d{7} bytes$/.test(line)),
+      first.said.some((line) => line.startsWith(`${model}: `) && /[1-9]\d* of \d{8} bytes$/.test(line)),
       first.said.join("\n"),
     );
     assert.deepEqual((await namesOn(user.server)).toSorted(), [model, "nomic-embed-text"].toSorted());

@@ -3,7 +3,14 @@ import { mkdir, readdir, readlink, stat, symlink } from "node:fs/promises";
 import path from "node:path";
 import test from "node:test";
 import { parseConfigDocument } from "../../src/config/config-document.ts";
-import { addGrants, addServer, removeServer, setSetting, settingPath } from "../../src/config/config-edit.ts";
+import {
+  addGrants,
+  addServer,
+  removeServer,
+  setSetting,
+  setSettings,
+  settingPath,
+} from "../../src/config/config-edit.ts";
 import { refusalOf } from "../fixtures/refusal.ts";
 import { scratch } from "../fixtures/scratch.ts";
 
@@ -45,6 +52,26 @@ for (const [name, [before, key, text, after]] of Object.entries(EDITS))
     assert.equal(await place.read(FILE), after);
     assert.deepEqual(await readdir(path.dirname(place.at(FILE))), ["config.json"]);
   });
+
+test("several settings are written by one replacement, or none of them", async () => {
+  await using place = await scratch({ [FILE]: '{"max_steps": 3}' });
+  const file = place.at(FILE);
+  const { ino } = await stat(file);
+  const [, told] = await refusalOf(() =>
+    setSettings(file, [
+      ["provider", "ollama"],
+      ["pids", "many"],
+    ]),
+  );
+  assert.match(told, /pids/);
+  assert.deepEqual([await place.read(FILE), (await stat(file)).ino], ['{"max_steps": 3}', ino]);
+  await setSettings(file, [
+    ["provider", "ollama"],
+    ["max_turns", "4"],
+    ["base_url", "null"],
+  ]);
+  assert.deepEqual(JSON.parse(await place.read(FILE)), { max_steps: 4, provider: "ollama", base_url: null });
+});
 
 const VALUES: readonly (readonly [key: string, text: string, value: unknown])[] = [
   ["chat_model", "007", "007"],

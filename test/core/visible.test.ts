@@ -4,6 +4,7 @@ import { fc } from "../fixtures/property.ts";
 import { activeIn } from "../fixtures/hostile.ts";
 import {
   visible,
+  visibleLine,
   visiblePieces,
   inertJson,
   visibleStream,
@@ -75,4 +76,19 @@ test("a line of JSON keeps its meaning and holds no control", () => {
   const line = inertJson(value);
   assert.deepEqual(JSON.parse(line), value);
   assert.match(line, /^[\u0020-\u007Eä❤]+$/);
+});
+
+test("of a long field a line is read as far as it is shown, and no character is cut in half", () => {
+  const far = "a".repeat(400);
+  assert.equal(visibleLine(far), far);
+  assert.equal(visibleLine(`${far}b`), `${far}…`);
+  assert.equal(visibleLine("\r\n".repeat(500)), `${"\u240A".repeat(400)}…`);
+  assert.equal(visibleLine(`${"a".repeat(399)}\u{1F600}b`), `${"a".repeat(399)}…`);
+  const read: number[] = [];
+  const huge = "x".repeat(2 ** 20);
+  const counted = {
+    slice: (from: number, to: number) => (read.push(to - from), huge.slice(from, to)),
+  } as unknown as string;
+  assert.equal(visibleLine(counted).length, 401);
+  assert.ok(read.every((length) => length < 1000));
 });

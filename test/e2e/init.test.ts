@@ -7,6 +7,7 @@ import { type Ended, runProgram } from "../fixtures/cli.ts";
 import { scratch } from "../fixtures/scratch.ts";
 import { startFakeOllama } from "../fakes/ollama-server.ts";
 import { ROOT } from "./package.ts";
+import { noTerminal, onTerminal } from "./terminal.ts";
 
 assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
 
@@ -52,6 +53,21 @@ describe("init", () => {
     assert.equal(other.code, 0);
     assert.match(other.stdout, /kept \(chat_model qwen3:8b\).*harness config set chat_model gemma3:4b/);
     assert.match(await readFile(told.file, "utf8"), /qwen3:8b/);
+  });
+
+  test("with --json nobody is asked, at a terminal neither", { skip: noTerminal }, async () => {
+    await using place = await scratch({ "work/x": "" });
+    await using fake = await startFakeOllama({ models });
+    const env = { XDG_CONFIG_HOME: place.at("config"), OLLAMA_HOST: fake.url };
+    const words = ["init", "--provider", "ollama", "--json"];
+    await using asked = onTerminal(place, words, env);
+    assert.equal(await asked.ended, 2);
+    const told = JSON.parse(asked.screen().trim()) as Told;
+    assert.equal(told.written, false);
+    assert.equal(existsSync(told.file), false);
+    await using done = onTerminal(place, [...words, "--yes"], env);
+    assert.equal(await done.ended, 0);
+    assert.equal((JSON.parse(done.screen().trim()) as Told).written, true);
   });
 
   test("without a server it says what was tried, and ends with 5", async () => {

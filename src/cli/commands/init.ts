@@ -24,7 +24,7 @@ import { choose, confirm, isTerminal } from "../terminal.ts";
 export class Init extends HarnessCommand {
   static override summary = "Find a model server on this machine, and write it into your settings.";
   static override description =
-    "Asks the usual addresses of this machine alone (Ollama's, by OLLAMA_HOST too; LM Studio 1234; llama-server 8080; vLLM 8000), offers the chat models of what answers, those that fit the memory first, and after a question writes provider, chat_model, and base_url where it is not the usual one. What you have set already is replaced only after that question: with --yes it stays, and that is said. Without a terminal and without --yes it says what it would write, and ends with 2. Ends with 5 where no chat model is found.";
+    "Asks the usual addresses of this machine alone (Ollama's, by OLLAMA_HOST too; LM Studio 1234; llama-server 8080; vLLM 8000), offers the chat models of what answers, those that fit the memory first, and after a question writes provider, chat_model, and base_url where it is not the usual one. What you have set already is replaced only after that question: with --yes it stays, and that is said. Without a terminal or with --json, and without --yes, it says what it would write, and ends with 2. Ends with 5 where no chat model is found.";
   static override flags = {
     provider: Flags.option({ options: LOCAL_PROVIDERS, description: "ask this server alone" })(),
     model: Flags.string({ description: "take this model", helpValue: "NAME" }),
@@ -40,7 +40,7 @@ export class Init extends HarnessCommand {
       const offers = wantedOffers(rankedOffers(answers, own), answers, flags.model);
       const rows = offers.map((offer) => rowOf(offer));
       const at =
-        offers.length === 1 || !isTerminal()
+        offers.length === 1 || !this.#isThere(flags)
           ? 0
           : await choose("These chat models are on this machine:", rows, { yes: flags.yes, signal });
       const chosen = at === null ? undefined : offers[at];
@@ -49,10 +49,15 @@ export class Init extends HarnessCommand {
     }, "harness init");
   }
 
+  /** Whoever wants JSON is no person who could be asked. */
+  #isThere({ json }: Pick<Asked, "json">): boolean {
+    return isTerminal() && !json;
+  }
+
   async #settle(offer: ServerOffer, changes: readonly SettingChange[], asked: Asked): Promise<void> {
     const [file] = this.host.places.configFiles;
     const kept = asked.yes && changes.some(overwrites);
-    const unasked = !asked.yes && !isTerminal();
+    const unasked = !asked.yes && !this.#isThere(asked);
     if (!asked.json && changes.length > 0)
       answer([`${offer.model} at ${offer.place.address}; for ${file}:`, ...changes.map(lineOf)].join("\n"));
     const write =

@@ -68,7 +68,10 @@ export function fitted(text: string, width: number): string {
   if (widthOf(cells) <= width) return shown(cells);
   const head = taken(cells, Math.ceil((width - 1) / 2));
   const tail = taken(cells.toReversed(), width - 1 - widthOf(head)).toReversed();
-  return `${shown(head)}${CUT}${shown(tail)}`;
+  // What takes no column belongs to what stood before it: the second half of a flag, an accent.
+  const begins = tail.findIndex(({ columns }) => columns > 0);
+  const whole = begins === -1 ? [] : tail.slice(begins);
+  return `${shown(head)}${CUT}${shown(whole)}`;
 }
 
 function taken(cells: readonly Cell[], width: number): readonly Cell[] {

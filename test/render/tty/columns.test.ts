@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { cellsOf, widthOf } from "../../../src/render/tty/columns.ts";
+import { cellsOf, fitted, widthOf } from "../../../src/render/tty/columns.ts";
 import { columnsIn } from "../../../src/render/tui/graphemes.ts";
 
 for (const [text, columns] of [
@@ -14,3 +14,13 @@ for (const [text, columns] of [
     assert.equal(widthOf(cellsOf(text)), columns);
     assert.equal(columnsIn(text), columns);
   });
+
+test("a flag and an accented letter are cut off whole", () => {
+  const [germany, france] = ["\u{1F1E9}\u{1F1EA}", "\u{1F1EB}\u{1F1F7}"];
+  assert.equal(fitted(`ab${germany}cd${france}`, 10), `ab${germany}cd${france}`);
+  assert.equal(fitted(`${germany}${germany}${france}${france}`, 7), `${germany}…${france}${france}`);
+  assert.equal(fitted(`${germany}${germany}${france}${france}`, 6), `${germany}…${france}`);
+  assert.equal(fitted(`abcdef${france}`, 4), `ab…`);
+  assert.equal(fitted("abcdee\u0301", 3), "a…e\u0301");
+  assert.equal(fitted("abcdee\u0301", 2), "a…");
+});
