@@ -8,10 +8,12 @@ case ${1:-} in
 Usage: ./stop.sh [--purge] [--yes]
 
 Stops the sidecars (Qdrant, Ollama) and removes this user's sandboxes. What they keep stays: the
-search index and the models are there again at the next ./start.sh.
+search index and the models are there again at the next ./start.sh. Environments that were built stay,
+and are named with what removes them.
 
-  --purge   also remove the images and the search index of the sidecar, after asking, and the models
-            that the Ollama sidecar has loaded, after asking for those; without a terminal only with --yes
+  --purge   also remove the images, the environments and the search index of the sidecar, after asking, and
+            the models that the Ollama sidecar has loaded, after asking for those; without a terminal only
+            with --yes
   --yes     do not ask
 
 Your sessions, checkpoints and settings are never touched.

@@ -7,7 +7,9 @@ import path from "node:path";
 const SUITES = [
   "test/docker/podman/podman.engine.test.ts",
   "test/contract/box-docker.engine.test.ts",
-  ..."granted limits limits-floods".split(" ").map((name) => `test/escape/${name}.engine.test.ts`),
+  ..."granted kernel leaks limits limits-floods"
+    .split(" ")
+    .map((name) => `test/escape/${name}.engine.test.ts`),
   ..."canaries commit kept-file".split(" ").map((name) => `test/docker/box/${name}.engine.test.ts`),
 ];
 

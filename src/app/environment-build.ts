@@ -298,7 +298,7 @@ async function setupBox(making: Build, { image, volumes }: BuildingRecord): Prom
   // Yarn comes with the system layer, and with it a registry of its own.
   const askBox = recipe.managers.yarn === undefined || image === null ? undefined : askerIn(engine, image);
   const network = await networkOf(making, recipe.registries, askBox);
-  const variables = toolVariables(recipe, { workspace, granted: true });
+  const variables = toolVariables(recipe, { workspace, granted: true, minAge: settings.min_release_age });
   const { home, state } = host.places;
   return startBox(
     { engine, root: packageRoot, uid: host.uid, home, stateDir: state, onWarning: warn },

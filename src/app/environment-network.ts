@@ -8,7 +8,12 @@ import { askHost } from "../docker/host-programs.ts";
 import { runOnce } from "../docker/oneshot.ts";
 import type { NetworkRequest } from "../docker/network/box-network.ts";
 import { hostTrust } from "../docker/network/host-trust.ts";
-import { ageVariables, withoutAge } from "../docker/network/install-variables.ts";
+import {
+  ageNote,
+  ageVariables,
+  managersWithoutAge,
+  withoutAge,
+} from "../docker/network/install-variables.ts";
 import { boundsOf, registryFiles, registryVariables } from "./granted-network.ts";
 import { type Host, packageRoot } from "./host.ts";
 
@@ -82,7 +87,13 @@ export async function goProxyOf({ host, workspace, signal }: SetUp): Promise<str
 /** Of whose registries a wanted age says nothing. */
 export function tellAgeless(recipe: Recipe, { settings, warn }: Pick<SetUp, "settings" | "warn">): void {
   if (settings.min_release_age === 0) return;
-  const system = systemRegistries({ recipe });
-  const ageless = withoutAge([...new Set([...recipe.registries, ...system])]);
-  if (ageless.length > 0) warn(`min_release_age holds for npm and pip, not for ${ageless.join(", ")}`);
+  const presets = [...new Set([...recipe.registries, ...systemRegistries({ recipe })])];
+  const { php, ruby } = recipe.toolchains;
+  const note = ageNote([
+    ...withoutAge(presets),
+    ...managersWithoutAge(recipe.managers),
+    ...(php === undefined ? [] : ["composer"]),
+    ...(ruby === undefined ? [] : ["bundler"]),
+  ]);
+  if (note !== undefined) warn(note);
 }

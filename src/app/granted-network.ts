@@ -113,8 +113,8 @@ async function installRules(
 ): Promise<Readonly<Record<string, string>>> {
   const presets = new Set(grants.map(({ origin }) => origin).filter(isPreset));
   if (presets.size === 0) return {};
-  const { installVariables, withoutAge } = await import("../docker/network/install-variables.ts");
-  const ageless = settings.min_release_age > 0 ? withoutAge([...presets]) : [];
-  if (ageless.length > 0) warn(`min_release_age holds for npm and pip, not for ${ageless.join(", ")}`);
+  const { ageNote, installVariables, withoutAge } = await import("../docker/network/install-variables.ts");
+  const note = settings.min_release_age > 0 ? ageNote(withoutAge([...presets])) : undefined;
+  if (note !== undefined) warn(note);
   return installVariables(presets, settings, Date.now());
 }

@@ -1,6 +1,6 @@
 import type { Config } from "../config/load-config.ts";
 import type { Engine } from "../docker/engine.ts";
-import { removeEnvironments } from "./own-environments.ts";
+import { type ListedEnvironment, ownEnvironments, removeEnvironments } from "./own-environments.ts";
 import { removeBoxes, removeImages } from "../docker/remove-all.ts";
 import { downSidecars, upSidecar } from "../docker/sidecar-lifecycle.ts";
 import {
@@ -80,6 +80,8 @@ export interface TornDown {
   readonly boxes: number;
   readonly sidecars: Awaited<ReturnType<typeof downSidecars>>;
   readonly images: readonly string[];
+  /** Of this user; `removed` by their ids. */
+  readonly environments: { readonly removed: readonly string[]; readonly kept: readonly ListedEnvironment[] };
 }
 
 /** What is removed for good, beside what is only stopped. */
@@ -108,7 +110,8 @@ export async function tearDown(host: Host, { images: purge, volumes, models }: P
   const keep = models ? [] : [MODELS_VOLUME];
   const sidecars = await downSidecars(engine.api, SIDECARS.name, { volumes, keep });
   const pulled = Object.values(SIDECARS.services).map(({ image }) => image);
-  if (purge) await removeEnvironments(host, "all");
+  const removed = purge ? await removeEnvironments(host, "all") : [];
   const images = purge ? await removeImages(engine, pulled) : [];
-  return { boxes, sidecars, images };
+  const environments = { removed, kept: await ownEnvironments(host) };
+  return { boxes, sidecars, images, environments };
 }

@@ -16,7 +16,7 @@ const NO_ENVIRONMENT = "none";
 
 interface Wanted {
   readonly host: Host;
-  readonly settings: Pick<Settings, "env" | "image" | "allow_domains">;
+  readonly settings: Pick<Settings, "env" | "image" | "allow_domains" | "min_release_age">;
   readonly workspace: string;
   readonly warn: (text: string) => void;
 }
@@ -47,7 +47,7 @@ export async function environmentFor(engine: Engine, wanted: Wanted): Promise<Bo
   return {
     image: record.image,
     volumes: record.volumes,
-    env: toolVariables(record.recipe, { workspace, granted }),
+    env: toolVariables(record.recipe, { workspace, granted, minAge: settings.min_release_age }),
     use: "run",
     services: record.recipe.services,
     notes: files.points,

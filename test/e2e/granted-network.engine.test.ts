@@ -7,6 +7,7 @@ import { answerOf, household, sandboxExec } from "./box-command.ts";
 import { eventsOf, finishedOf, harness, startModel } from "./run-command.ts";
 import { bash } from "./parked.ts";
 import { resultsIn } from "./run-requests.ts";
+import { noTerminal, onTerminal } from "./terminal.ts";
 
 /** On the host's loopback, and granted as such: nothing here leaves the machine. */
 const server = createServer(({ url }, response) => {
@@ -108,6 +109,34 @@ test(
     assert.match(report.stdout, /network: refused\n {2}elsewhere\.test:80: 1 time: the host elsewhere\.test/);
   },
 );
+
+test("a chat counts what each of its requests installed", { skip: noTerminal || skip }, async () => {
+  await using place = await household({ "node_modules/.package-lock.json": lock("first") });
+  const done = { text: "It is done." };
+  await using model = await startModel([bash(INSTALL), done, bash("cat README.md"), done]);
+  await using terminal = onTerminal(place, ["--allow-domain", `npm=${at()}:private`, ...model.flags]);
+  await terminal.until(/harness> $/);
+  terminal.type("install it\r");
+  await terminal.until(/run it\? \[y\/N\] $/);
+  terminal.type("y\r");
+  await terminal.until(/It is done\.\n[\s\S]*harness> $/);
+  terminal.type("look\r");
+  await terminal.until(/It is done\.\n[\s\S]*harness> $/);
+  terminal.type("exit\r");
+  assert.equal(await terminal.ended, 0);
+  const report = await harness(place, ["report", "--json"]);
+  const { runs } = JSON.parse(report.stdout) as {
+    readonly runs: readonly { readonly end: { readonly installed: unknown } }[];
+  };
+  const packages = [{ ecosystem: "npm", name: "left-pad", version: "1.3.0" }];
+  assert.deepEqual(
+    runs.map(({ end }) => end.installed),
+    [
+      { total: 2, new: 1, packages },
+      { total: 2, new: 0, packages: [] },
+    ],
+  );
+});
 
 /** The host's own way out is a stub on loopback, so that a name that is granted leads nowhere else. */
 const upstream = (): Readonly<Record<string, string>> => ({

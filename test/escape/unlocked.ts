@@ -2,6 +2,7 @@ import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
 import type { ContainerCreateOptions } from "dockerode";
 import { engine, image } from "../fixtures/engine.ts";
+import { ULIMITS } from "../fixtures/escape-plain.ts";
 
 type HostConfig = NonNullable<ContainerCreateOptions["HostConfig"]>;
 
@@ -15,6 +16,7 @@ export async function unlocked(command: string, more: HostConfig = {}): Promise<
       Memory: 2 ** 28,
       MemorySwap: 2 ** 28,
       PidsLimit: 128,
+      Ulimits: ULIMITS,
       LogConfig: { Type: "none", Config: {} },
       ...more,
     },

@@ -12,6 +12,7 @@ import { type Checkpoints, NO_CHECKPOINTS } from "../../core/checkpoint-port.ts"
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { AgentEvent, Emit } from "../../core/events.ts";
 import type { Extensions } from "../../core/extensions.ts";
+import { installs } from "../../core/grant.ts";
 import type { Connection, GrantSaid } from "../../core/network.ts";
 import type { Usage } from "../../core/messages.ts";
 import type { Provider } from "../../core/model-provider.ts";
@@ -205,6 +206,7 @@ export async function chatTurn(input: TurnInput, text: string): Promise<Finished
   const held = await box.for(conversation);
   try {
     await unlessAborted(Promise.resolve(conversation.extensions.ready?.()), signal);
+    if (settings.allow_domains.some(installs)) await held.box.countPackages(signal);
     const finished = await runRequest(
       agent,
       {

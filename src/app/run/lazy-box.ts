@@ -29,8 +29,12 @@ export interface LazyBox extends AsyncDisposable {
   readonly settle: () => Promise<void>;
   /** What it did beside its commands since this was last asked. */
   readonly log: () => Promise<BoxLog>;
-  /** What was there when it began, where it reaches registries. */
+  /** What was there when it began, or when packages were last counted, where it reaches registries. */
   readonly packages: () => ListedPackages | undefined;
+  /** Of the end of a request: what was there then. */
+  readonly keepPackages: (now: ListedPackages) => void;
+  /** From now on it reaches registries, and what is there is no news; the box is started for it only where it is used. */
+  readonly countPackages: (signal: AbortSignal) => Promise<void>;
   /** Ends it, frozen where it was parked and `stays`; what it did beside its commands. Disposing of it ends it, too. */
   readonly finish: (stays: boolean) => Promise<BoxLog>;
 }
@@ -40,7 +44,10 @@ interface StartedBox {
   used?: true;
   ended?: true;
   parked?: ParkedHandle;
+  installs?: true;
   packages?: ListedPackages | undefined;
+  /** As they were counted at the end of a request. */
+  latest?: ListedPackages;
 }
 
 /** What cannot be parked is removed as ever. */
@@ -76,14 +83,14 @@ export function lazyBox(
 ): LazyBox {
   const walls = new AbortController();
   const ending = new AbortController();
-  const started: StartedBox = {};
+  const started: StartedBox = installs ? { installs } : {};
   const opened = Promise.withResolvers<Box>();
   const looks: Promise<unknown>[] = [];
   const open = async (): Promise<OwnedBox> => {
     const began = performance.now();
     try {
       const box = await start(ending.signal, (why) => walls.abort(why));
-      if (installs) started.packages = await packagesOf(box, ending.signal);
+      if (started.installs === true) started.packages = await packagesOf(box, ending.signal);
       onReady(performance.now() - began, box);
       opened.resolve(box);
       void box.gone.then((reason) => (started.ended ? undefined : walls.abort(lostBox(reason, remedy))));
@@ -114,6 +121,13 @@ export function lazyBox(
     used: () => (started.used ? started.box : undefined),
     park: () => parked(started, warn),
     packages: () => started.packages,
+    keepPackages: (now) => void (started.latest = now),
+    countPackages: async (signal) => {
+      started.installs = true;
+      if (started.used !== true) return;
+      const counted = async (): Promise<ListedPackages | undefined> => packagesOf(await box(), signal);
+      started.packages = started.latest ?? (await counted().catch(() => undefined));
+    },
     settle: async () => (await started.box?.catch(() => undefined))?.settle?.(),
     log: async () => {
       const ready = started.used === true ? await started.box?.catch(() => undefined) : undefined;
@@ -152,7 +166,7 @@ type Told = Awaited<ReturnType<Request["changes"]>>;
 
 /** `last`: no command of it counts any more, so nothing is committed for one from here on. What a box that is lost had changed nobody can tell; one that no call has used has changed nothing. */
 export async function boxChanges(
-  { used, walls, settle, packages }: LazyBox,
+  { used, walls, settle, packages, keepPackages }: LazyBox,
   signal: AbortSignal,
   last = false,
 ): Promise<Told> {
@@ -169,7 +183,9 @@ export async function boxChanges(
   const installed =
     before === undefined || isLost
       ? undefined
-      : await box.then((ready) => installedIn(ready, before, fresh)).catch(() => undefined);
+      : await box
+          .then((ready) => installedIn(ready, before, { signal: fresh, keepPackages }))
+          .catch(() => undefined);
   return {
     ...seen,
     handoff: [...outside, ...others],
@@ -185,11 +201,13 @@ async function packagesOf(box: Box, signal: AbortSignal): Promise<ListedPackages
 async function installedIn(
   box: Box,
   { packages }: ListedPackages,
-  signal: AbortSignal,
+  { signal, keepPackages }: Pick<LazyBox, "keepPackages"> & { readonly signal: AbortSignal },
 ): Promise<Installed | undefined> {
   const { installedSince } = await import("../../docker/environments/installed-packages.ts");
   const now = await packagesOf(box, signal);
-  return now === undefined ? undefined : installedSince(packages, now);
+  if (now === undefined) return undefined;
+  keepPackages(now);
+  return installedSince(packages, now);
 }
 
 /** What lost its protection may hold anything. */

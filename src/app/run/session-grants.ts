@@ -1,5 +1,6 @@
 import type { Settings } from "../../config/settings-schema.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
+import { installs } from "../../core/grant.ts";
 import type { GrantSaid } from "../../core/network.ts";
 import { grantsOf } from "../granted-network.ts";
 import type { HarnessRequests } from "../harness-requests.ts";
@@ -10,7 +11,7 @@ interface GrantParts {
   readonly host: Host;
   readonly settings: Settings;
   readonly workspace: string;
-  readonly box: Pick<LazyBox, "network">;
+  readonly box: Pick<LazyBox, "network" | "countPackages">;
   /** What is granted counts for the harness's own requests, too. */
   readonly requests: Pick<HarnessRequests, "grant">;
   readonly warn: (text: string) => void;
@@ -39,6 +40,7 @@ export class SessionGrants {
     const { grants, variables, files } = await grantsOf(fresh, this.#parts, signal);
     const network = await box.network();
     if (network === undefined) throw new HarnessError(EXIT.sandbox, NO_WAY, NEXT);
+    if (fresh.some(installs) && !this.#domains.some(installs)) await box.countPackages(signal);
     const ofBox = await network.grant(grants, variables, files);
     const ofHarness = requests.grant(grants);
     const withdraw = (): void => {

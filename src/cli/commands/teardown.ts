@@ -1,6 +1,7 @@
 import { Flags } from "@oclif/core";
 import { hasModels, tearDown } from "../../app/setup-context.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
+import { keptEnvironments } from "../../render/tty/environment-lines.ts";
 import { stderr } from "../../render/tty/output.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
 import { confirm } from "../terminal.ts";
@@ -10,7 +11,8 @@ export class Teardown extends HarnessCommand {
   static override hidden = true;
   static override flags = {
     purge: Flags.boolean({
-      description: "also remove images, the search index and the models of the sidecars, after asking",
+      description:
+        "also remove images, environments, the search index and the models of the sidecars, after asking",
     }),
     yes: Flags.boolean({ description: "do not ask" }),
   };
@@ -21,9 +23,14 @@ export class Teardown extends HarnessCommand {
     const { purge } = flags;
     if (purge) await agree(flags.yes);
     const models = purge && (flags.yes || ((await hasModels(this.host)) && (await confirm(MODELS, false))));
-    const { boxes, sidecars, images } = await tearDown(this.host, { images: purge, volumes: purge, models });
-    if (flags.json) answerJson({ boxes, sidecars, images });
-    else answer(describe(boxes, sidecars.containers, [...sidecars.volumes, ...images]));
+    const torn = await tearDown(this.host, { images: purge, volumes: purge, models });
+    const { boxes, sidecars, images, environments } = torn;
+    const made = environments.removed.map((id) => `environment ${id}`);
+    if (flags.json) answerJson({ boxes, sidecars, images, environments });
+    else {
+      answer(describe(boxes, sidecars.containers, [...sidecars.volumes, ...images, ...made]));
+      if (environments.kept.length > 0) answer(keptEnvironments(environments.kept));
+    }
     for (const { name, reason } of sidecars.kept) stderr.write(`kept ${name}: ${reason}\n`);
     if (sidecars.kept.length > 0) process.exitCode = EXIT.failed;
   }
@@ -33,7 +40,8 @@ const MODELS =
   "Remove the models that the Ollama sidecar has loaded, too? To have them again is a download of gigabytes.";
 
 async function agree(yes: boolean): Promise<void> {
-  const question = "Remove the sandbox images and the search index of the sidecar? Sessions stay.";
+  const question =
+    "Remove the sandbox images, the environments and the search index of the sidecar? Sessions stay.";
   if (yes || (await confirm(question, false))) return;
   const remedy = process.stdin.isTTY ? "./stop.sh stops without removing them" : "./stop.sh --purge --yes";
   throw new HarnessError(EXIT.usage, "nothing was purged: it was not agreed to", remedy);

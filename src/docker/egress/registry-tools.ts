@@ -88,8 +88,8 @@ export async function yarnRegistry(run: Asking["run"]): Promise<readonly string[
   return [];
 }
 
-/** pnpm goes by npm's; the second is Berry's. */
-const NPM_VARIABLES = ["npm_config_registry", "YARN_NPM_REGISTRY_SERVER"];
+/** pnpm goes by npm's until version 10, by the second since 11; the third is Berry's. */
+const NPM_VARIABLES = ["npm_config_registry", "pnpm_config_registry", "YARN_NPM_REGISTRY_SERVER"];
 const YARN_VARIABLES = ["YARN_REGISTRY", "YARN_NPM_REGISTRY_SERVER"];
 const PIP_INDEX = ["PIP_INDEX_URL", "UV_DEFAULT_INDEX"];
 const PIP_MORE = ["PIP_EXTRA_INDEX_URL", "UV_INDEX"];

@@ -71,8 +71,8 @@ const pnpm: Install = (version, lock) => ({
 const yarn: Install = (version, lock) => ({
   managers: { yarn: version ?? berryOf(lock) },
   steps: [
-    lock?.includes("__metadata:") === true
-      ? "YARN_ENABLE_SCRIPTS=0 yarn install --immutable"
+    (lock === undefined ? Number(version?.split(".")[0] ?? 1) > 1 : lock.includes("__metadata:"))
+      ? `YARN_ENABLE_SCRIPTS=0 yarn install${lock === undefined ? "" : " --immutable"}`
       : `yarn install${lock === undefined ? "" : " --frozen-lockfile"} --ignore-scripts --non-interactive`,
   ],
 });

@@ -1,3 +1,4 @@
+import { yarnAge } from "../network/install-variables.ts";
 import type { Recipe } from "./recipe.ts";
 
 /** Where an environment keeps what tools fetched, outside of the workspace and of the box's own HOME, which is empty at each start. */
@@ -24,7 +25,7 @@ const TOOLS: Readonly<Record<string, Tool>> = {
       YARN_GLOBAL_FOLDER: `${CACHE}/yarn-global`,
       YARN_ENABLE_TELEMETRY: "0",
     },
-    offline: { npm_config_offline: "true", YARN_ENABLE_NETWORK: "0" },
+    offline: { npm_config_offline: "true", pnpm_config_offline: "true", YARN_ENABLE_NETWORK: "0" },
   },
   pip: {
     always: {
@@ -83,11 +84,23 @@ const YARN: Variables = {
   YARN_INSTALL_STATE_PATH: `${CACHE}/yarn-install-state.gz`,
 };
 
+/** pnpm reads npm's variables until version 10, and only its own since 11. */
+const PNPM: Variables = {
+  npm_config_store_dir: `${CACHE}/pnpm`,
+  pnpm_config_store_dir: `${CACHE}/pnpm`,
+  pnpm_config_cache_dir: `${CACHE}/pnpm-cache`,
+};
+
+interface Where {
+  readonly workspace: string;
+  readonly granted: boolean;
+  /** Of releases, in ms; 0 for none. */
+  readonly minAge: number;
+}
+
 /** For the commands of a box with this recipe. In `folders` a `.venv` at the top is the Python that is found first. */
-export function toolVariables(
-  recipe: Recipe,
-  { workspace, granted }: { readonly workspace: string; readonly granted: boolean },
-): Variables {
+export function toolVariables(recipe: Recipe, { workspace, granted, minAge }: Where): Variables {
+  const { yarn, pnpm } = recipe.managers;
   const names = [
     ...Object.keys(recipe.toolchains).map((name) => TOOLCHAIN_TOOLS[name] ?? ""),
     ...recipe.registries.filter((name) => KNOWN.has(name)),
@@ -99,8 +112,8 @@ export function toolVariables(
       {},
       ...tools.map(({ always, offline }) => ({ ...always, ...(granted ? {} : offline) })),
     ) as Variables),
-    ...(recipe.managers.yarn === undefined ? {} : YARN),
-    ...(recipe.managers.pnpm === undefined ? {} : { npm_config_store_dir: `${CACHE}/pnpm` }),
+    ...(yarn === undefined ? {} : { ...YARN, ...(granted ? yarnAge(yarn, minAge) : {}) }),
+    ...(pnpm === undefined ? {} : PNPM),
     ...(venv === undefined ? {} : { VIRTUAL_ENV: venv, PATH: `${venv}/bin:${BASE_PATH}` }),
     ...recipe.env,
   };

@@ -11,6 +11,7 @@ interface InstallRules {
 }
 
 const MINUTE = 60_000;
+const DAY = 24 * 60 * MINUTE;
 
 /** `presets`: those that are granted. */
 export function installVariables(
@@ -30,7 +31,10 @@ export function installVariables(
   };
 }
 
-/** Only releases that are as old as that; those of managers that take no age are taken as ever (`withoutAge`). */
+/**
+ * Only releases that are as old as that; those of managers that take no age are taken as ever (`withoutAge`). Yarns that do
+ * not know their own variable refuse to do anything, so that one is set where the yarn is known (`yarnAge`).
+ */
 export function ageVariables(
   presets: ReadonlySet<string>,
   age: number,
@@ -38,19 +42,52 @@ export function ageVariables(
 ): Readonly<Record<string, string>> {
   if (age === 0) return {};
   const before = new Date(now - age).toISOString();
-  const minutes = String(Math.ceil(age / MINUTE));
+  const minutes = inMinutes(age);
+  // pnpm reads the first of its two until version 10, the second since 11.
   const npm = {
     npm_config_before: before,
     npm_config_minimum_release_age: minutes,
-    YARN_NPM_MINIMAL_AGE_GATE: minutes,
+    pnpm_config_minimum_release_age: minutes,
   };
-  const pip = { UV_EXCLUDE_NEWER: before, PIP_UPLOADED_PRIOR_TO: before };
+  const pip = {
+    UV_EXCLUDE_NEWER: before,
+    PIP_UPLOADED_PRIOR_TO: before,
+    POETRY_SOLVER_MIN_RELEASE_AGE: String(Math.ceil(age / DAY)),
+  };
   return { ...(presets.has("npm") ? npm : {}), ...(presets.has("pip") ? pip : {}) };
 }
+
+const inMinutes = (age: number): string => String(Math.ceil(age / MINUTE));
+
+/** For the yarn of this version. */
+export const yarnAge = (version: string | null, age: number): Readonly<Record<string, string>> =>
+  age > 0 && takesAge("yarn", version) ? { YARN_NPM_MINIMAL_AGE_GATE: inMinutes(age) } : {};
+
+/** The first releases that can be told an age. */
+const FIRST = { pnpm: [10, 16], yarn: [4, 10], uv: [0, 1], poetry: [2, 4] } as const;
+
+/** `version` as it is wanted: of a part that it leaves out, the newest is had; null is the newest, or yarn 1. */
+function takesAge(manager: keyof typeof FIRST, version: string | null): boolean {
+  if (version === null) return manager !== "yarn";
+  const [major = 0, minor = Infinity] = version.split(".").map(Number);
+  const [first, second] = FIRST[manager];
+  return major > first || (major === first && minor >= second);
+}
+
+/** Of these managers, in these versions, what is new is taken as ever. */
+export const managersWithoutAge = (
+  managers: Readonly<Partial<Record<keyof typeof FIRST, string | null | undefined>>>,
+): readonly string[] =>
+  (Object.keys(FIRST) as (keyof typeof FIRST)[]).flatMap((name) => {
+    const version = managers[name];
+    if (version === undefined || takesAge(name, version)) return [];
+    return [version === null ? `${name} 1` : `${name} ${version}`];
+  });
 
 /** npm and pnpm, both yarns; scripts that stand before and behind one that is run by its name are off with them. */
 const NPM = {
   npm_config_ignore_scripts: "true",
+  pnpm_config_ignore_scripts: "true",
   YARN_IGNORE_SCRIPTS: "true",
   YARN_ENABLE_SCRIPTS: "false",
   YARN_ENABLE_IMMUTABLE_INSTALLS: "true",
@@ -59,3 +96,9 @@ const NPM = {
 /** Presets of which no manager can be told an age: what is new is taken as ever. */
 export const withoutAge = (presets: readonly string[]): readonly string[] =>
   presets.filter((preset) => ["cargo", "go", "maven", "apt"].includes(preset));
+
+/** What is told of them; undefined where there are none. */
+export const ageNote = (names: readonly string[]): string | undefined =>
+  names.length === 0
+    ? undefined
+    : `min_release_age is not known to ${names.join(", ")}: what is new there is taken as ever`;

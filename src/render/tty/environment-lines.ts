@@ -142,3 +142,20 @@ export function environmentTable(all: readonly Listed[], stream: Output, now = D
   );
   return lines.map((line, index) => `${index === 0 ? styleText("bold", line, { stream }) : line}\n`).join("");
 }
+
+const SHOWN = 20;
+
+/** Those that an ending leaves there, and what removes them. */
+export function keptEnvironments(all: readonly Listed[]): string {
+  const many = all.length === 1 ? "1 environment stays" : `${all.length} environments stay`;
+  return [
+    `${many}: harness env rm --all`,
+    ...all
+      .slice(0, SHOWN)
+      .map(({ id, bytes, system_bytes, workspace }) =>
+        `  ${id}  ${size(bytes)}, image ${size(system_bytes)}  ${visible(workspace)}`.trimEnd(),
+      ),
+    ...(all.length > SHOWN ? [`  and ${all.length - SHOWN} more: harness env list`] : []),
+    "",
+  ].join("\n");
+}

@@ -23,7 +23,7 @@ test("what a person grants counts for the box and for the harness's own requests
     host: hostFrom({ HOME: "/nonexistent" }),
     settings: DEFAULTS,
     workspace: "/nonexistent",
-    box: { network: () => Promise.resolve(network) },
+    box: { network: () => Promise.resolve(network), countPackages: () => Promise.resolve() },
     requests: { grant: granting(open.harness) },
     warn: () => undefined,
     keep: () => Promise.resolve(),
@@ -35,4 +35,26 @@ test("what a person grants counts for the box and for the harness's own requests
   assert.deepEqual(open, { box: [], harness: [] });
   await grants.grant({ domains: ["docs.example.org"], for: "session" }, signal);
   assert.deepEqual([open.harness, grants.domains()], [["docs.example.org"], ["docs.example.org"]]);
+});
+
+test("packages are counted before a registry is granted to a running box, and for nothing else", async () => {
+  const done: string[] = [];
+  const network: GrantedNetwork = {
+    connections: () => [],
+    grant: () => Promise.resolve(() => void done.push("granted")),
+  };
+  const grants = new SessionGrants({
+    host: hostFrom({ HOME: "/nonexistent" }),
+    settings: DEFAULTS,
+    workspace: "/nonexistent",
+    box: { network: () => Promise.resolve(network), countPackages: async () => void done.push("counted") },
+    requests: { grant: () => () => undefined },
+    warn: () => undefined,
+    keep: () => Promise.resolve(),
+  });
+  const { signal } = new AbortController();
+  await grants.grant({ domains: ["example.org"], for: "session" }, signal);
+  assert.deepEqual(done, []);
+  await grants.grant({ domains: ["npm=npm.example.org:443"], for: "session" }, signal);
+  assert.deepEqual(done, ["counted"]);
 });

@@ -62,6 +62,7 @@ test("yarn's own registry counts with npm's, asked of the host's yarn or else of
   assert.ok(hostsOf(answer).includes("yarn.example.org:443"));
   assert.partialDeepStrictEqual(answer.variables, {
     npm_config_registry: "https://npm.example.org/team/",
+    pnpm_config_registry: "https://npm.example.org/team/",
     YARN_REGISTRY: "https://yarn.example.org/",
     YARN_NPM_REGISTRY_SERVER: "https://yarn.example.org/",
   });
@@ -80,7 +81,11 @@ test("npm is asked for its registries, those of scopes, and where their files ar
   }
   assert.equal(answer.asked, "host");
   const registry = "https://npm.example.org/team/";
-  assert.deepEqual(answer.variables, { npm_config_registry: registry, YARN_NPM_REGISTRY_SERVER: registry });
+  assert.deepEqual(answer.variables, {
+    npm_config_registry: registry,
+    pnpm_config_registry: registry,
+    YARN_NPM_REGISTRY_SERVER: registry,
+  });
 });
 
 test("where the files are is asked once, as long as the registries are the same", async () => {

@@ -63,6 +63,11 @@ export const SHAPES: readonly Shape[] = [
     },
   },
   {
+    name: "yarn of today without a lock file",
+    files: { "package.json": '{"packageManager":"yarn@4.5.0"}' },
+    recipe: { managers: { yarn: "4.5.0" }, setup: [step("YARN_ENABLE_SCRIPTS=0 yarn install")] },
+  },
+  {
     name: "yarn of today",
     files: {
       "package.json": '{"packageManager":"yarn@4.5.0+sha512.abc"}',

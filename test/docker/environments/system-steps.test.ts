@@ -67,7 +67,7 @@ test("tools are told to stay offline only where nothing is granted", () => {
     folders: [".venv"],
     env: { OWN: "1" },
   });
-  const offline = toolVariables(recipe, { workspace: "/w", granted: false });
+  const offline = toolVariables(recipe, { workspace: "/w", granted: false, minAge: 0 });
   const wanted = {
     npm_config_offline: "true",
     PIP_NO_INDEX: "1",
@@ -77,10 +77,21 @@ test("tools are told to stay offline only where nothing is granted", () => {
   };
   assert.partialDeepStrictEqual(offline, wanted);
   assert.match(offline["PATH"] ?? "", /^\/w\/\.venv\/bin:\/usr\/local\/lib\/harness\/bin:/);
-  const granted = toolVariables(recipe, { workspace: "/w", granted: true });
+  const granted = toolVariables(recipe, { workspace: "/w", granted: true, minAge: 0 });
   for (const name of Object.keys(wanted).slice(0, -1)) assert.equal(granted[name], undefined, name);
   assert.equal(granted["CARGO_HOME"], offline["CARGO_HOME"]);
-  assert.deepEqual(toolVariables(recipeSchema.parse({}), { workspace: "/w", granted: false }), {});
+  assert.deepEqual(toolVariables(recipeSchema.parse({}), { workspace: "/w", granted: false, minAge: 0 }), {});
+});
+
+test("pnpm keeps its store in the cache by both of its names for that, and a new yarn is told an age", () => {
+  const where = { workspace: "/w", granted: true, minAge: 60 * 60_000 };
+  const variables = toolVariables(wishes({ managers: { pnpm: null, yarn: "4" } }).recipe, where);
+  const store = variables["npm_config_store_dir"];
+  assert.equal(store, "/var/cache/harness/pnpm");
+  assert.equal(variables["pnpm_config_store_dir"], store);
+  assert.equal(variables["YARN_NPM_MINIMAL_AGE_GATE"], "60");
+  const old = wishes({ managers: { yarn: "3" } }).recipe;
+  assert.equal(toolVariables(old, where)["YARN_NPM_MINIMAL_AGE_GATE"], undefined);
 });
 
 test("what java says of its environment is not taken for its version", async () => {

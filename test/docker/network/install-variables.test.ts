@@ -1,6 +1,12 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { installVariables } from "../../../src/docker/network/install-variables.ts";
+import {
+  ageNote,
+  installVariables,
+  managersWithoutAge,
+  withoutAge,
+  yarnAge,
+} from "../../../src/docker/network/install-variables.ts";
 
 const NOW = Date.parse("2026-03-10T12:00:00Z");
 const DAY = 24 * 60 * 60_000;
@@ -16,6 +22,7 @@ test("without a preset nothing is set", () => {
 test("with npm's registries the scripts of packages are off, in every manager of its packages", () => {
   assert.deepEqual(variables(["npm"]), {
     npm_config_ignore_scripts: "true",
+    pnpm_config_ignore_scripts: "true",
     YARN_IGNORE_SCRIPTS: "true",
     YARN_ENABLE_SCRIPTS: "false",
     YARN_ENABLE_IMMUTABLE_INSTALLS: "true",
@@ -32,9 +39,35 @@ test("a least age is told to those that can be told", () => {
     PIP_ONLY_BINARY: ":all:",
     UV_EXCLUDE_NEWER: "2026-03-07T12:00:00.000Z",
     PIP_UPLOADED_PRIOR_TO: "2026-03-07T12:00:00.000Z",
+    POETRY_SOLVER_MIN_RELEASE_AGE: "3",
   });
   const npm = variables(["npm"], { min_release_age: 3 * DAY });
   assert.equal(npm["npm_config_before"], "2026-03-07T12:00:00.000Z");
   assert.equal(npm["npm_config_minimum_release_age"], String(3 * 24 * 60));
-  assert.equal(npm["YARN_NPM_MINIMAL_AGE_GATE"], String(3 * 24 * 60));
+  assert.equal(npm["pnpm_config_minimum_release_age"], String(3 * 24 * 60));
+  const half = variables(["pip"], { min_release_age: DAY / 2 });
+  assert.equal(half["POETRY_SOLVER_MIN_RELEASE_AGE"], "1");
+});
+
+test("a yarn is told an age only where it knows the word: others would refuse to do anything", () => {
+  const gate = { YARN_NPM_MINIMAL_AGE_GATE: String(24 * 60) };
+  for (const version of ["4", "4.10.0", "4.18.1", "5.0.0"])
+    assert.deepEqual(yarnAge(version, DAY), gate, version);
+  for (const version of [null, "1.22.22", "2", "3.8.7", "4.9.2"])
+    assert.deepEqual(yarnAge(version, DAY), {}, String(version));
+  assert.deepEqual(yarnAge("4", 0), {});
+  assert.equal(variables(["npm"], { min_release_age: DAY })["YARN_NPM_MINIMAL_AGE_GATE"], undefined);
+});
+
+test("which managers take no age is told by name and version, those that do are not", () => {
+  assert.deepEqual(managersWithoutAge({}), []);
+  assert.deepEqual(managersWithoutAge({ pnpm: null, yarn: "4", uv: null, poetry: "2.4.0" }), []);
+  assert.deepEqual(managersWithoutAge({ pnpm: "10.15.1", yarn: null, poetry: "1.8.5" }), [
+    "pnpm 10.15.1",
+    "yarn 1",
+    "poetry 1.8.5",
+  ]);
+  assert.deepEqual(withoutAge(["npm", "pip", "cargo", "git"]), ["cargo"]);
+  assert.equal(ageNote([]), undefined);
+  assert.match(ageNote(["cargo", "yarn 1"]) ?? "", /not known to cargo, yarn 1:/);
 });
