@@ -2,7 +2,8 @@
  * Makes modules of plain data of the YAML in src: programs.generated.ts of src/policy/programs, and for each table beside
  * its code `<table>.generated.ts`. Then tries the examples of every row.
  */
-import { readFileSync, renameSync, writeFileSync } from "node:fs";
+import { createHash } from "node:crypto";
+import { globSync, readFileSync, renameSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import type { CompiledPrograms } from "./compile-programs.ts";
 import { compileTables } from "./compile-tables.ts";
@@ -32,12 +33,23 @@ function keep(module: string, text: string): void {
   renameSync(whole, target);
 }
 
+/** One version of the policy is one state of its sources, tables included. */
+function versionModule(): string {
+  const hash = createHash("sha256");
+  const files = globSync("src/policy/**/*.{ts,yaml}", { cwd: ROOT }).filter(
+    (file) => !file.endsWith(".generated.ts"),
+  );
+  for (const file of files.toSorted()) hash.update(`${file}\n`).update(readFileSync(path.join(ROOT, file)));
+  return `// Made by bin/programs.ts of the sources of the policy.\nexport const POLICY_VERSION = "${hash.digest("hex").slice(0, 16)}";\n`;
+}
+
 const tables = compileTables();
 for (const { module, text } of tables) keep(module, text);
 // What follows loads modules of the policy, and with them the tables that were made just now.
 const { compilePrograms } = await import("./compile-programs.ts");
 const compiled = compilePrograms();
 keep("src/policy/programs/programs.generated.ts", moduleOf(compiled));
+keep("src/policy/policy-version.generated.ts", versionModule());
 const { wrongExamples } = await import("./program-examples.ts");
 const { wrongTableExamples } = await import("./table-examples.ts");
 const cases = tables.flatMap(({ examples }) => examples);

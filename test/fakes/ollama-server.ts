@@ -59,7 +59,7 @@ export interface FakeOllama extends AsyncDisposable {
   readonly requests: readonly FakeRequest[];
 }
 
-const FAKE_DIGEST = "sha256:a3de86cd1c132c822487ededd47a324c50491393e6565cd14bafa40d0b8e686f";
+export const FAKE_DIGEST = "sha256:a3de86cd1c132c822487ededd47a324c50491393e6565cd14bafa40d0b8e686f";
 
 export async function startFakeOllama(options: FakeOllamaOptions = {}): Promise<FakeOllama> {
   const requests: FakeRequest[] = [];

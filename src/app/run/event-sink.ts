@@ -5,6 +5,7 @@ import type { Settings } from "../../config/settings-schema.ts";
 import type { AgentEvent, EventBody } from "../../core/events.ts";
 import { maskSecrets } from "../../core/secrets.ts";
 import type { Session } from "../../core/session.ts";
+import { POLICY_VERSION } from "../../policy/policy-version.generated.ts";
 import { cleaned } from "../../render/event-json.ts";
 import { type Renderer, rendererFor, rendererNamed } from "../../render/renderers.ts";
 import { systemClock } from "../../render/tty/paced-writer.ts";
@@ -117,6 +118,7 @@ export function aboutRun(settings: Settings, origins: Config["origins"]): RunAbo
     settings: Object.fromEntries(each),
     versions: {
       harness: manifest.version,
+      policy: POLICY_VERSION,
       node: process.version,
       system: `${process.platform} ${process.arch}`,
     },

@@ -5,7 +5,13 @@ import { type Output, styleText } from "./output.ts";
 
 /** Diffs in the format of `git diff`; control characters in names and texts are made visible. */
 export const fileDiffs = (files: readonly FileDiff[], stream: Output): string =>
-  files.flatMap((file) => [...headOf(file), ...bodyOf(file)].map((line) => coloured(line, stream))).join("");
+  files.flatMap((file) => linesOf(file).map((line) => coloured(line, stream))).join("");
+
+/** The same for a file: without colours. */
+export const patchOf = (files: readonly FileDiff[]): string =>
+  files.flatMap((file) => linesOf(file).map((line) => `${line}\n`)).join("");
+
+const linesOf = (file: FileDiff): readonly string[] => [...headOf(file), ...bodyOf(file)];
 
 function headOf(file: FileDiff): readonly string[] {
   const { path, was, before, after } = file;

@@ -65,3 +65,25 @@ export function rerunLines(rerun: ShownRerun, stream: Output): string {
 
 const words = (ended: Ended | null): string =>
   ended === null ? "nothing" : `${ended.kind}${ended.exit_code === null ? "" : ` (exit ${ended.exit_code})`}`;
+
+interface ShownManifest {
+  readonly harness: string | null;
+  readonly policy: string | null;
+  readonly model: { readonly provider: string; readonly name: string; readonly digest: string | null };
+  readonly parts: readonly { readonly name: string; readonly bytes: number; readonly sha256: string }[];
+}
+
+/** What a bundle is, before what its session did. */
+export function bundleLines(manifest: ShownManifest, sha256: string, stream: Output): string {
+  const { harness, policy, model, parts } = manifest;
+  const by = model.digest === null ? "" : ` (${visibleLine(model.digest)})`;
+  const lines = [
+    styleText("bold", `bundle ${sha256}`, { stream }),
+    `harness ${visibleLine(harness ?? "unknown")}, policy ${visibleLine(policy ?? "unknown")}, model ${visibleLine(model.provider)} ${visibleLine(model.name)}${by}`,
+    ...parts.map(
+      ({ name, bytes, sha256: hash }) =>
+        `  ${visibleLine(name)}  ${bytes} bytes  ${hash.slice(0, 12)}  as it was written`,
+    ),
+  ];
+  return `${lines.join("\n")}\n`;
+}

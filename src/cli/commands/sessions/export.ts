@@ -1,20 +1,38 @@
-import { Args } from "@oclif/core";
-import { answerEach, HarnessCommand } from "../../command.ts";
+import { Args, Flags } from "@oclif/core";
 import { withSessions } from "../../../app/session-access.ts";
+import { noteTo } from "../../../app/stderr-messages.ts";
+import { visible } from "../../../core/visible.ts";
+import { answer, answerEach, answerJson, HarnessCommand } from "../../command.ts";
 
 export class SessionsExport extends HarnessCommand {
-  static override summary = "Write all records of a session, as JSON lines.";
+  static override summary = "Write all records of a session, as JSON lines, or the session as one file.";
   static override description =
-    "Each line is a record, in the order they were made: messages, what was rolled back or cleared, what was shown shorter to the model, files as the model knew them, the shell's state, and how each turn ended.";
+    "Each line is a record, in the order they were made: messages, what was rolled back or cleared, what was shown shorter to the model, files as the model knew them, the shell's state, and how each turn ended. --bundle writes one file (a tar) that `harness replay --bundle` opens anywhere: events, records, the changes as a patch, the audit, the settings, each with its hash; what is recognisable as a secret is masked, and a file that is there is not replaced. Its sha256 is told.";
   static override args = {
     id: Args.string({ description: "a session, as `harness sessions list` shows it", required: true }),
   };
-  static override examples = ["harness sessions export 1ng41dkw23pc > session.jsonl"];
+  static override flags = {
+    bundle: Flags.string({ description: "all of it into one new file", helpValue: "FILE" }),
+  };
+  static override examples = [
+    "harness sessions export 1ng41dkw23pc > session.jsonl",
+    "harness sessions export 1ng41dkw23pc --bundle session.tar",
+  ];
 
   async run(): Promise<void> {
-    const { args } = await this.parse(SessionsExport);
-    const records = await withSessions(this.host, (store) => store.open(args.id).records());
-    await answerEach(each(records));
+    const { args, flags } = await this.parse(SessionsExport);
+    const { bundle: file } = flags;
+    if (file === undefined) {
+      const records = await withSessions(this.host, (store) => store.open(args.id).records());
+      return answerEach(each(records));
+    }
+    const { exportBundle } = await import("../../../app/bundle-file.ts");
+    const say = noteTo(flags.quiet);
+    const done = await withSessions(this.host, (store) =>
+      exportBundle(this.host, store, { session: store.open(args.id), file, say }),
+    );
+    if (flags.json) answerJson(done);
+    else answer(`${done.sha256}  ${visible(done.file)}`);
   }
 }
 

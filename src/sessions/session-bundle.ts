@@ -1,0 +1,272 @@
+import * as z from "zod";
+import type { AuditVerdict } from "../core/audit.ts";
+import { MODES } from "../core/decision.ts";
+import { EXIT, HarnessError } from "../core/errors.ts";
+import { STATUSES } from "../core/events.ts";
+import type { SessionInfo } from "../core/session.ts";
+import { hashIn, type Head, linesOf, NONE, sha256 } from "./audit-chain.ts";
+import { verified } from "./audit-verify.ts";
+
+/**
+ * A session as one file: a tar of plain parts in a fixed order, the manifest with the hash of each part first, its own
+ * hash last. Nothing in it depends on when or where it was made, so the same session gives the same bytes. What is read
+ * is held in memory and nothing is written: an archive that is not byte for byte as it would be written here is none.
+ */
+
+const FORMAT = "harness-bundle";
+const BUNDLE_VERSION = 1;
+
+/** In their order. */
+const PARTS = ["events.jsonl", "records.jsonl", "changes.patch", "audit.jsonl", "settings.json"] as const;
+type PartName = (typeof PARTS)[number];
+const MANIFEST = "manifest.json";
+const SEAL = "manifest.sha256";
+
+export const MAX_BUNDLE_BYTES = 256 * 2 ** 20;
+
+export type Parts = Readonly<Record<PartName, Buffer>>;
+
+const hashForm = z.string().regex(/^[0-9a-f]{64}$/);
+const count = z.number().int().nonnegative();
+
+const manifestForm = z.strictObject({
+  format: z.literal(FORMAT),
+  version: z.literal(BUNDLE_VERSION),
+  /** Of its last run, as far as that said so: older ones name no policy. */
+  harness: z.string().nullable(),
+  policy: z.string().nullable(),
+  model: z.strictObject({ provider: z.string(), name: z.string(), digest: z.string().nullable() }),
+  session: z.strictObject({
+    id: z.string(),
+    workspace: z.string(),
+    mode: z.enum(MODES),
+    provider: z.string(),
+    model: z.string(),
+    title: z.string(),
+    started: count,
+    changed: count,
+    messages: count,
+    status: z.enum(STATUSES).nullable(),
+  }),
+  audit: z.strictObject({ lines: count, head: z.string() }),
+  parts: z.array(z.strictObject({ name: z.string(), bytes: count, sha256: hashForm })),
+});
+
+export type BundleManifest = z.infer<typeof manifestForm>;
+
+export interface BundleAbout extends Pick<BundleManifest, "harness" | "policy" | "model"> {
+  readonly session: SessionInfo;
+}
+
+/** The bytes of the file. */
+export function bundleOf(about: BundleAbout, parts: Parts): Buffer {
+  const { session, harness, policy, model } = about;
+  const { id, workspace, mode, provider, title, started, changed, messages, status } = session;
+  const { lines, hash } = headIn(parts["audit.jsonl"]);
+  const manifest: BundleManifest = {
+    format: FORMAT,
+    version: BUNDLE_VERSION,
+    harness,
+    policy,
+    model,
+    session: {
+      id,
+      workspace,
+      mode,
+      provider,
+      model: session.model,
+      title,
+      started,
+      changed,
+      messages,
+      status,
+    },
+    audit: { lines, head: hash },
+    parts: PARTS.map((name) => ({ name, bytes: parts[name].length, sha256: sha256(parts[name]) })),
+  };
+  const told = Buffer.from(`${JSON.stringify(manifest, undefined, 2)}\n`);
+  const archive = archived([
+    [MANIFEST, told],
+    ...PARTS.map((name) => [name, parts[name]] as const),
+    [SEAL, Buffer.from(`${sha256(told)}\n`)],
+  ]);
+  if (archive.length > MAX_BUNDLE_BYTES)
+    throw new HarnessError(
+      EXIT.failed,
+      `the session ${id} does not fit a bundle: it would be larger than ${MAX_BUNDLE_BYTES / 2 ** 20} MiB`,
+      `harness sessions export ${id} > session.jsonl`,
+    );
+  return archive;
+}
+
+/** The last line that is whole: what the database would know of the file. */
+function headIn(audit: Buffer): Head {
+  const { lines } = linesOf(audit);
+  const at = lines.findLastIndex((line) => hashIn(line) !== undefined);
+  const last = lines[at];
+  return { lines: at + 1, bytes: audit.length, hash: (last && hashIn(last)) ?? NONE };
+}
+
+export interface OpenedBundle {
+  readonly manifest: BundleManifest;
+  readonly parts: Parts;
+  /** Of the chain by itself; every part is as its hash says, or the bundle is not opened. */
+  readonly audit: Omit<AuditVerdict, "file">;
+}
+
+/** What a file holds, once every byte of it is as it was written; exit 1 names what is not, exit 2 what is no bundle. */
+export function openBundle(bytes: Buffer, file: string): OpenedBundle {
+  const members = new Reader(bytes, file).members();
+  const told = members.get(MANIFEST) ?? refuse(file, `its first member is not ${MANIFEST}`);
+  const manifest = manifestIn(told, members.get(SEAL), file);
+  const parts = Object.fromEntries(
+    PARTS.map((name) => [name, partOf(name, members, manifest, file)]),
+  ) as Parts;
+  const { lines, head } = manifest.audit;
+  const bytesOf = parts["audit.jsonl"].length;
+  return {
+    manifest,
+    parts,
+    audit: verified(parts["audit.jsonl"], manifest.session.id, { lines, hash: head, bytes: bytesOf }),
+  };
+}
+
+function manifestIn(told: Buffer, seal: Buffer | undefined, file: string): BundleManifest {
+  const value = jsonIn(told);
+  const said = z.looseObject({ format: z.literal(FORMAT), version: z.number() }).safeParse(value);
+  if (said.success && said.data.version !== BUNDLE_VERSION)
+    throw new HarnessError(
+      EXIT.usage,
+      `${file} is a bundle of version ${said.data.version}; this harness reads version ${BUNDLE_VERSION}`,
+      "harness --version   (open it with the version that wrote it)",
+    );
+  if (seal?.toString("latin1") !== `${sha256(told)}\n`) throw changed(file, MANIFEST);
+  const { data } = manifestForm.safeParse(value);
+  return data ?? refuse(file, `its ${MANIFEST} does not say what one says`);
+}
+
+function partOf(
+  name: PartName,
+  members: ReadonlyMap<string, Buffer>,
+  { parts }: BundleManifest,
+  file: string,
+): Buffer {
+  const content = members.get(name) ?? refuse(file, `it has no ${name}`);
+  const said = parts.find((part) => part.name === name);
+  if (said?.sha256 !== sha256(content) || said.bytes !== content.length) throw changed(file, name);
+  return content;
+}
+
+const changed = (file: string, part: string): HarnessError =>
+  new HarnessError(
+    EXIT.failed,
+    `${file}: its part ${part} is not as it was written`,
+    "get the file again, and compare its sha256 with the one that the export told",
+  );
+
+function refuse(file: string, why: string): never {
+  throw new HarnessError(
+    EXIT.usage,
+    `${file} is no bundle of a session: ${why}`,
+    "harness sessions export ID --bundle FILE",
+  );
+}
+
+function jsonIn(bytes: Buffer): unknown {
+  try {
+    return JSON.parse(bytes.toString("utf8"));
+  } catch {
+    return undefined;
+  }
+}
+
+const BLOCK = 512;
+const ORDER: readonly string[] = [MANIFEST, ...PARTS, SEAL];
+
+const padding = (size: number): Buffer => Buffer.alloc((BLOCK - (size % BLOCK)) % BLOCK);
+
+function archived(members: readonly (readonly [string, Buffer])[]): Buffer {
+  const pieces = members.flatMap(([name, content]) => [
+    headerOf(name, content.length),
+    content,
+    padding(content.length),
+  ]);
+  return Buffer.concat([...pieces, Buffer.alloc(2 * BLOCK)]);
+}
+
+/** The one form of a header that there is: a plain file of nobody, of no time. */
+function headerOf(name: string, size: number): Buffer {
+  const header = Buffer.alloc(BLOCK);
+  header.write(name, 0, 100, "latin1");
+  header.write("0000644\0", 100, "latin1");
+  header.write("0000000\0".repeat(2), 108, "latin1");
+  header.write(`${size.toString(8).padStart(11, "0")}\0`, 124, "latin1");
+  header.write(`${"0".repeat(11)}\0`, 136, "latin1");
+  header.write(" ".repeat(8), 148, "latin1");
+  header.write("0", 156, "latin1");
+  header.write("ustar\u000000", 257, "latin1");
+  const sum = header.reduce((all, byte) => all + byte, 0);
+  header.write(`${sum.toString(8).padStart(6, "0")}\0 `, 148, "latin1");
+  return header;
+}
+
+/** Takes nothing for granted: each member is the one that comes next, in the one form that is written. */
+class Reader {
+  readonly #bytes: Buffer;
+  readonly #file: string;
+  #at = 0;
+
+  constructor(bytes: Buffer, file: string) {
+    this.#bytes = bytes;
+    this.#file = file;
+  }
+
+  members(): ReadonlyMap<string, Buffer> {
+    const found = new Map<string, Buffer>();
+    for (const name of ORDER) {
+      const content = this.#member(name, found);
+      found.set(name, content);
+    }
+    const rest = this.#bytes.subarray(this.#at);
+    if (rest.length !== 2 * BLOCK || rest.some((byte) => byte !== 0)) {
+      const next = nameIn(rest);
+      refuse(this.#file, next === "" ? "it does not end as one does" : this.#about(next, found));
+    }
+    return found;
+  }
+
+  #member(wanted: string, found: ReadonlyMap<string, Buffer>): Buffer {
+    const header = this.#take(BLOCK, wanted);
+    const name = nameIn(header);
+    if (name !== wanted) refuse(this.#file, this.#about(name, found));
+    const size = Number.parseInt(header.toString("latin1", 124, 135), 8);
+    if (!(size >= 0) || !header.equals(headerOf(wanted, size)))
+      refuse(this.#file, `${wanted} is no plain file in it, or its header was changed`);
+    const content = this.#take(size, wanted);
+    if (this.#take(padding(size).length, wanted).some((byte) => byte !== 0))
+      refuse(this.#file, `there is something behind ${wanted} that is no part`);
+    return content;
+  }
+
+  #about(name: string, found: ReadonlyMap<string, Buffer>): string {
+    const shown = JSON.stringify(name.slice(0, 80));
+    if (name === "") return "a part is missing";
+    if (found.has(name)) return `it holds ${shown} twice`;
+    return ORDER.includes(name)
+      ? `${shown} is not in its place`
+      : `it holds ${shown}, which is no part of one`;
+  }
+
+  #take(length: number, of: string): Buffer {
+    if (length > this.#bytes.length - this.#at) refuse(this.#file, `it ends in the middle of ${of}`);
+    const taken = this.#bytes.subarray(this.#at, this.#at + length);
+    this.#at += length;
+    return taken;
+  }
+}
+
+function nameIn(header: Buffer): string {
+  const field = header.subarray(0, 100);
+  const end = field.indexOf(0);
+  return field.toString("latin1", 0, end === -1 ? field.length : end);
+}

@@ -1,0 +1,137 @@
+import assert from "node:assert/strict";
+import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import path from "node:path";
+import test, { describe } from "node:test";
+import { AuditTrail } from "../../src/sessions/audit-trail.ts";
+import { RunCheckpoints } from "../../src/sessions/checkpoints/recorder.ts";
+import { CheckpointStore } from "../../src/sessions/checkpoints/checkpoint-store.ts";
+import { openStore } from "../../src/sessions/session-store.ts";
+import { ABOUT, message } from "../contract/store-words.ts";
+import { type Ended, runProgram } from "../fixtures/cli.ts";
+import { EVERY_EVENT, stamped } from "../fixtures/events.ts";
+import { FAKE_DIGEST, startFakeOllama } from "../fakes/ollama-server.ts";
+import { scratch, type Scratch } from "../fixtures/scratch.ts";
+import { ROOT } from "./package.ts";
+
+assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
+
+const SECRET = `sk-ant-api03-${"Ab3".repeat(30)}`;
+
+interface Kept extends AsyncDisposable {
+  readonly place: Scratch;
+  readonly id: string;
+  /** `state` of which machine; neither has an engine. */
+  readonly harness: (words: readonly string[], state?: string, ollama?: string) => Promise<Ended>;
+}
+
+/** A session of every event that changed a file, and said a secret. */
+async function kept(): Promise<Kept> {
+  const place = await scratch({ "work/a.txt": "one\n", "other/x": "" });
+  const [stateDir, workspace] = [place.at("here/harness"), place.at("work")];
+  using store = openStore(stateDir);
+  const session = store.create({ ...ABOUT, workspace });
+  const { id, steps } = session;
+  const settings = {
+    base_url: { value: null, origin: "default" },
+    mode: { value: "workspace-write", origin: "--mode" },
+  };
+  const trail = new AuditTrail(session.audit, { settings, versions: { harness: "9.9.9", policy: "feed" } });
+  session.append(message(`use ${SECRET}`));
+  for (const event of stamped(Object.values(EVERY_EVENT))) {
+    trail.take(event);
+    session.log(event);
+  }
+  const open = (): CheckpointStore => new CheckpointStore({ stateDir, workspace });
+  await using run = new RunCheckpoints({ session: id, steps, open, notice: assert.fail });
+  await run.around({ turn: 1, lasting: false, call: "c1" }, () =>
+    Promise.resolve(writeFileSync(place.at("work/a.txt"), `one\nkey=${SECRET}\n`)),
+  );
+  return {
+    place,
+    id,
+    harness: (words, state = "here", ollama = "127.0.0.1:9") =>
+      runProgram("bin/harness", words, {
+        home: place.path,
+        cwd: state === "here" ? workspace : place.at("other"),
+        env: {
+          XDG_STATE_HOME: place.at(state),
+          XDG_CONFIG_HOME: place.path,
+          DOCKER_HOST: "unix:///nowhere.sock",
+          OLLAMA_HOST: ollama,
+        },
+      }),
+    [Symbol.asyncDispose]: () => place[Symbol.asyncDispose](),
+  };
+}
+
+describe("sessions export --bundle and replay --bundle", { concurrency: 2 }, () => {
+  test("what one machine exports is checked and shown on another that has nothing, and nothing is written there", async () => {
+    await using one = await kept();
+    const { place, id, harness } = one;
+    const done = await harness(["sessions", "export", id, "--bundle", "s.tar"]);
+    assert.equal(done.code, 0, done.stderr);
+    const [, hash = ""] = /^([0-9a-f]{64}) {2}s\.tar\n$/.exec(done.stdout) ?? [];
+    const again = await harness(["sessions", "export", id, "--bundle", "t.tar", "--json"]);
+    assert.equal((JSON.parse(again.stdout) as { sha256: string }).sha256, hash, "the same bytes each time");
+    const bytes = readFileSync(place.at("work/s.tar"));
+    assert.ok(!bytes.includes(SECRET) && bytes.includes("+key="));
+
+    const file = place.at("work/s.tar");
+    const shown = await harness(["replay", "--bundle", file], "there");
+    assert.equal(shown.code, 0, shown.stderr);
+    for (const said of [
+      hash,
+      "harness 9.9.9, policy feed",
+      "as it was written",
+      "run 1 of 1: asked",
+      "unbroken",
+    ])
+      assert.ok(shown.stdout.includes(said), `${said} in ${shown.stdout}`);
+    const json = JSON.parse((await harness(["replay", "--bundle", file, "--json"], "there")).stdout) as {
+      bundle: { session: { id: string }; model: unknown };
+      report: { runs: readonly unknown[]; diff: string };
+    };
+    assert.equal(json.bundle.session.id, id);
+    assert.deepEqual(json.bundle.model, { provider: "ollama", name: "coder:7b", digest: null });
+    assert.equal(json.report.runs.length, 1);
+    assert.match(json.report.diff, /^diff --git a\/a\.txt b\/a\.txt\n/);
+    assert.ok(!existsSync(place.at("there/harness/sessions.db")));
+    assert.deepEqual(readdirSync(place.at("other")), ["x"]);
+  });
+
+  test("a changed byte is told by its part, another file and an engine are not asked for", async () => {
+    await using one = await kept();
+    const { place, id, harness } = one;
+    await harness(["sessions", "export", id, "--bundle", "s.tar"]);
+    const file = place.at("work/s.tar");
+    const twice = await harness(["sessions", "export", id, "--bundle", "s.tar"]);
+    assert.deepEqual([twice.code, twice.stdout], [2, ""]);
+    assert.match(twice.stderr, /s\.tar is there already/);
+    const bytes = readFileSync(file);
+    const at = bytes.indexOf('"kind":"decision"');
+    bytes[at + 9] = (bytes[at + 9] ?? 0) ^ 1;
+    writeFileSync(file, bytes);
+    const changed = await harness(["replay", "--bundle", file], "there");
+    assert.deepEqual([changed.code, changed.stdout], [1, ""]);
+    assert.match(changed.stderr, /its part audit\.jsonl is not as it was written/);
+    for (const [words, said] of [
+      [["replay", "--bundle", place.at("nothing.tar")], /cannot be read/],
+      [["replay", "--bundle", place.at("work/a.txt")], /is no bundle of a session/],
+      [["replay", "--bundle", place.at("work")], /cannot be read|no regular file/],
+      [["replay", id, "--bundle", file], /say no ID with it/],
+    ] as const) {
+      const { code, stdout, stderr } = await harness(words, "there");
+      assert.deepEqual([code, stdout], [2, ""], words.join(" "));
+      assert.match(stderr, said);
+    }
+  });
+
+  test("the digest of the model is in it where its server tells one", async () => {
+    await using one = await kept();
+    await using server = await startFakeOllama({ models: [{ name: "coder:7b" }] });
+    const { id, harness, place } = one;
+    await harness(["sessions", "export", id, "--bundle", "s.tar"], "here", server.url);
+    const { stdout } = await harness(["replay", "--bundle", place.at("work/s.tar")], "there");
+    assert.match(stdout, new RegExp(`model ollama coder:7b \\(${FAKE_DIGEST.replace("sha256:", "")}\\)`));
+  });
+});
