@@ -7,6 +7,7 @@
 #include "../runner/ask.h"
 #include "../runner/buffer.h"
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,15 +36,60 @@ static int real_git(char **words) {
   return 127;
 }
 
+/* Options before the subcommand that say nothing of what is recorded; the harness takes every path literally. */
+static int says_nothing(const char *word) {
+  static const char *const words[] = {"--no-pager", "-P", "-p", "--paginate", "--no-optional-locks",
+                                      "--literal-pathspecs", "--no-advice", "--no-lazy-fetch"};
+  for (size_t i = 0; i < sizeof words / sizeof words[0]; i++)
+    if (strcmp(word, words[i]) == 0) return 1;
+  return 0;
+}
+
+/* Whether both lead to the same place. */
+static int same_place(const char *one, const char *other) {
+  char a[PATH_MAX], b[PATH_MAX];
+  return realpath(one, a) != NULL && realpath(other, b) != NULL && strcmp(a, b) == 0;
+}
+
+/* Whether these two, either of which may be NULL, name what git finds from this folder by itself. */
+static int finds_itself(const char *git_dir, const char *work_tree) {
+  char top[PATH_MAX], found[PATH_MAX + 8];
+  if (git_dir == NULL && work_tree == NULL) return 1;
+  if (getcwd(top, sizeof top) == NULL) return 0;
+  /* Without a work tree the folder itself is one, where the git directory is named. */
+  if (work_tree == NULL) work_tree = ".";
+  for (;;) {
+    snprintf(found, sizeof found, "%s/.git", top);
+    if (access(found, F_OK) == 0) break;
+    char *slash = strrchr(top, '/');
+    if (slash == NULL || slash == top) return 0;
+    *slash = 0;
+  }
+  return same_place(work_tree, top) && (git_dir == NULL || same_place(git_dir, found));
+}
+
+/* The value of an option that is written as `--name VALUE` or `--name=VALUE`; NULL for another option. */
+static const char *value_of(const char *name, char ***word) {
+  size_t length = strlen(name);
+  if (strncmp(**word, name, length) != 0) return NULL;
+  if ((**word)[length] == '=') return **word + length + 1;
+  return (**word)[length] == 0 && (*word)[1] != NULL ? *++*word : NULL;
+}
+
 /* Options before the subcommand that can be passed on; any other makes it the real git's call. */
 static char **subcommand(char **words, struct buffer *request) {
   char **word = words + 1;
-  for (; word[0] != NULL && word[0][0] == '-'; word += 2) {
-    if (word[1] == NULL) return NULL;
-    if (strcmp(word[0], "-c") == 0) put_field_text(request, 'k', word[1]);
-    else if (strcmp(word[0], "-C") != 0 || chdir(word[1]) < 0) return NULL;
+  const char *git_dir = NULL, *work_tree = NULL, *value;
+  for (; word[0] != NULL && word[0][0] == '-'; word++) {
+    if (says_nothing(word[0])) continue;
+    if ((value = value_of("--git-dir", &word)) != NULL) git_dir = value;
+    else if ((value = value_of("--work-tree", &word)) != NULL) work_tree = value;
+    else if (word[1] == NULL) return NULL;
+    else if (strcmp(word[0], "-c") == 0) put_field_text(request, 'k', *++word);
+    else if (strcmp(word[0], "-C") != 0 || chdir(*++word) < 0) return NULL;
   }
-  return word[0] != NULL && (strcmp(word[0], "add") == 0 || strcmp(word[0], "commit") == 0) ? word : NULL;
+  if (word[0] == NULL || !finds_itself(git_dir, work_tree)) return NULL;
+  return strcmp(word[0], "add") == 0 || strcmp(word[0], "commit") == 0 ? word : NULL;
 }
 
 static int connect_harness(void) {

@@ -273,14 +273,14 @@ const REFUSED_BY: Readonly<Record<Settled["by"], string>> = {
 };
 
 function refusal(
-  { rules, grants }: Judged,
+  { rules, grants, contained }: Judged,
   { by, reason, word }: Settled,
   veto: Veto | undefined,
 ): ToolResult {
   const [rule] = rules;
   const why = rule === undefined ? "" : `${rule.reason}${by === "hook" ? "" : ` (rule ${rule.id})`}`;
   const option = by === "nobody" && grants.length > 0 ? `--allow-domain ${grants.join(",")}` : "";
-  const hint = option === "" ? rule && hintFor(rule.id) : `the user runs it again with ${option}`;
+  const hint = option === "" ? rule && hintFor(rule.id, contained) : `the user runs it again with ${option}`;
   const text = [
     `${REFUSED_BY[by]}: ${[reason, why].filter(Boolean).join(": ")}. It was not run.`,
     word === undefined ? "" : `The user's reason: ${word}`,

@@ -282,7 +282,7 @@ export async function refuseUnlessAllowed(
   throw new HarnessError(
     EXIT.refused,
     `${verdict}: ${visibleLine(rule?.reason ?? "no rule allows it")} (${rule?.id ?? "none"})`,
-    (rule && hintFor(rule.id)) ?? nextCommand("check --explain", text, { mode, cwd }),
+    (rule && hintFor(rule.id, decision.contained)) ?? nextCommand("check --explain", text, { mode, cwd }),
   );
 }
 
@@ -294,7 +294,7 @@ export interface Explained {
   /** A rule could allow exactly this. */
   readonly allowable: boolean;
   /** What would pass instead, by a rule's id. */
-  readonly hintFor: typeof hintFor;
+  readonly hintFor: (rule: string) => string | undefined;
 }
 
 /** A verdict with every rule behind it, and whether the user could allow this very command. */
@@ -311,7 +311,7 @@ export async function explain(
     verdicts: standings.map(({ verdict }) => verdict),
     effects: decision.effects.map(effectText),
     unattended: runsUnattended(decision, context.mode),
-    hintFor,
+    hintFor: (rule) => hintFor(rule, decision.contained),
     allowable: asks && ruleFor(text, context, policy).kind === "rules",
   };
 }

@@ -85,9 +85,12 @@ export async function mode({ chat, argument: name }: SlashCall): Promise<string>
 
 /** For this chat, and with `always` for those that come. */
 export async function grant({ chat, argument }: Pick<SlashCall, "chat" | "argument">): Promise<string> {
-  const { allow_domains: now } = chat.settings;
-  if (argument === "")
+  const { allow_domains: now, mode: box } = chat.settings;
+  if (argument === "") {
+    if (box === "danger-full-access")
+      return "The box has a network that nothing filters; grants say nothing there.";
     return now.length === 0 ? "Nothing is granted: the box has no network." : now.join(", ");
+  }
   const words = argument.split(/\s+/);
   const lasts = words[0] === "always";
   const { allow_domains: more = [] } = readLayer(

@@ -80,13 +80,18 @@ const HINTS: readonly (readonly [rule: string, hint: string])[] = [
   ["code.elsewhere", "run it from inside the workspace"],
   ["repository.rewritten", "nothing makes it allowed; git stash or git revert keep what was there"],
   ["repository.forced", "push without force, or do it yourself"],
-  ["network", "do it before or after the run: the box has no network that was not granted"],
-  ["install", "install before the run, or put it into the image: harness sandbox build"],
+  ["network", "grant the host, --allow-domain HOST, or do it before or after the run"],
+  ["install", "grant the registry, --allow-domain npm, or have it installed before: harness env build"],
   ["privilege", "leave sudo out: in the box it gains nothing"],
   ["system", "nothing makes it allowed"],
   ["device", "nothing makes it allowed"],
   ["bomb", "nothing makes it allowed"],
 ];
 
-export const hintFor = (rule: string): string | undefined =>
-  HINTS.find(([id]) => rule === id || (id.endsWith(".") && rule.startsWith(id)))?.[1];
+const GRANTED = "nothing has to change: all it reaches is granted, so it runs where nobody is asked";
+
+/** `contained`: the command reaches nothing that is not granted. */
+export const hintFor = (rule: string, contained: boolean): string | undefined =>
+  contained && (rule === "network" || rule === "install")
+    ? GRANTED
+    : HINTS.find(([id]) => rule === id || (id.endsWith(".") && rule.startsWith(id)))?.[1];

@@ -77,3 +77,17 @@ test("a question mark behind a command, or its name behind /help, has it describ
   assert.match(await called("help", "compakt"), /did you mean \/compact\?/);
   assert.match(await called("help", ""), /\n\/exit +leave/);
 });
+
+const granted = (mode: string, allow_domains: readonly string[]): Promise<string> =>
+  answerTo("grant", {
+    chat: { settings: { mode, allow_domains } },
+    argument: "",
+    show: never,
+    confirm: never,
+  } as unknown as SlashCall);
+
+test("/grant tells what is granted, and says that the box has no network only where that is so", async () => {
+  assert.equal(await granted("workspace-write", []), "Nothing is granted: the box has no network.");
+  assert.equal(await granted("workspace-write", ["npm", "example.org"]), "npm, example.org");
+  assert.match(await granted("danger-full-access", []), /a network that nothing filters/);
+});

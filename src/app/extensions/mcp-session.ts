@@ -19,7 +19,7 @@ import { type Catalogue, catalogueOf, type OfferedTool } from "../../extensions/
 import { ToolPins } from "../../extensions/mcp/tool-pins.ts";
 import { replaceFile } from "../../platform/safe-files.ts";
 import type { ServerPlan } from "./mcp-plans.ts";
-import { filledIn } from "./mcp-words.ts";
+import { filledIn, whySlow } from "./mcp-words.ts";
 import { offeredExtras } from "./mcp-extras.ts";
 import { mcpTool } from "./mcp-tool.ts";
 import type { ExtensionParts } from "./open-extensions.ts";
@@ -100,6 +100,7 @@ export class McpSession implements Extensions {
       version: manifest.version,
       open: () => this.#link(served),
       initMs: settings.init_timeout,
+      slow: () => whySlow(settings, this.#parts.settings.allow_domains),
       callMs: settings.call_timeout,
       changed: () => this.#changed(served),
       notice: (text) => this.#tell(text),

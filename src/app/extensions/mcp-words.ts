@@ -1,3 +1,4 @@
+import path from "node:path";
 import type { McpServerSettings } from "../../config/mcp-settings.ts";
 import { inertJson } from "../../core/visible.ts";
 
@@ -40,6 +41,34 @@ const filled = (text: string, env: Env, missing: Set<string>): string =>
     if (value === undefined) missing.add(name);
     return "";
   });
+
+/** Programs that load what they are to start, and the preset that they load it from. */
+const LOADERS: Readonly<Record<string, string>> = {
+  npx: "npm",
+  npm: "npm",
+  pnpm: "npm",
+  pnpx: "npm",
+  yarn: "npm",
+  bunx: "npm",
+  uvx: "pip",
+  uv: "pip",
+  pipx: "pip",
+  go: "go",
+  cargo: "cargo",
+};
+const LONGER = 'a longer "init_timeout" waits for it';
+
+/** Why a server was not ready in time, as far as can be told from how it is started, and what would help. */
+export function whySlow(settings: McpServerSettings, granted: readonly string[]): string {
+  if ("url" in settings) return `its address did not answer in time; ${LONGER}`;
+  if (!settings.sandbox) return LONGER;
+  const preset = LOADERS[path.basename(settings.command[0] ?? "")];
+  if (preset !== undefined && !granted.some((each) => each.split("=", 1)[0] === preset))
+    return `it loads itself, and the box has no ${preset} to load it from: put it into an environment (harness env build), or --allow-domain ${preset} with a longer "init_timeout"`;
+  if (granted.length === 0)
+    return `where it wants a network, the box has none: --allow-domain HOST, or harness env build for what it loads; else ${LONGER}`;
+  return `where it wants a host that is not granted: --allow-domain HOST; else ${LONGER}`;
+}
 
 /** The names that a server's words ask the user's environment for. */
 function variablesIn(settings: McpServerSettings): readonly string[] {

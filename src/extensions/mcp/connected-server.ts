@@ -31,6 +31,8 @@ export interface McpServerParts {
   /** Waits for what it runs in; rejects where that cannot be had now. */
   readonly open: () => Promise<ServerLink>;
   readonly initMs: number;
+  /** Why it may be slow, and what would help. */
+  readonly slow?: () => string;
   readonly callMs: number;
   /** Its tools are others, or gone. */
   readonly changed: () => void;
@@ -128,7 +130,7 @@ export class McpServer implements AsyncDisposable {
   }
 
   async #connect(): Promise<void> {
-    const { open, initMs, version } = this.#parts;
+    const { open, initMs, slow, version } = this.#parts;
     let link: ServerLink;
     try {
       link = await unlessAborted(open(), this.#ending.signal);
@@ -158,7 +160,7 @@ export class McpServer implements AsyncDisposable {
       const { reason, isPlace } = link.end();
       await client.close().catch(() => undefined);
       await link.transport.close().catch(() => undefined);
-      this.#down(tooLate.aborted ? tooSlow(initMs) : reason || saidBy(thrown), isPlace);
+      this.#down(tooLate.aborted ? tooSlow(initMs, slow) : reason || saidBy(thrown), isPlace);
     }
   }
 
@@ -268,7 +270,8 @@ const isSessionLost = (thrown: unknown, { transport }: Client): boolean =>
 
 const counted = (starts: number): string => `${starts} start${starts === 1 ? "" : "s"}`;
 
-const tooSlow = (ms: number): string => `it was not ready within ${formatDuration(ms)}`;
+const tooSlow = (ms: number, why: () => string = () => ""): string =>
+  [`it was not ready within ${formatDuration(ms)}`, why()].filter((words) => words !== "").join(": ");
 
 /** Words of a server, as one bounded line. */
 const saidBy = (thrown: unknown): string => visibleLine(reasonOf(thrown));

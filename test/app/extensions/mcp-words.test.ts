@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { filledIn, serverDoes, whyNot } from "../../../src/app/extensions/mcp-words.ts";
+import { filledIn, serverDoes, whyNot, whySlow } from "../../../src/app/extensions/mcp-words.ts";
 import { mcpServers, type McpServerSettings } from "../../../src/config/mcp-settings.ts";
 
 function server(given: object): McpServerSettings {
@@ -66,4 +66,22 @@ test("on the host only the user's own servers are started", () => {
   assert.equal(whyNot(outside, true), undefined);
   assert.match(whyNot(outside, false) ?? "", /in the box or not|started in the box/);
   assert.equal(whyNot(server({ command: "s", enabled: false }), true), "it is not enabled");
+});
+
+test("why a server is slow is told by how it is started and what is granted, with what would help", () => {
+  const npx = server({ command: ["/usr/bin/npx", "-y", "x"] });
+  assert.match(whySlow(npx, []), /the box has no npm .*harness env build.* --allow-domain npm/);
+  assert.match(whySlow(npx, ["pip"]), /no npm/);
+  for (const granted of ["npm", "npm=npm.example.org:443"])
+    assert.doesNotMatch(whySlow(npx, [granted]), /no npm|env build/, granted);
+  assert.match(whySlow(server({ command: ["uvx", "x"] }), []), /--allow-domain pip/);
+  assert.match(whySlow(server({ command: ["./own"] }), []), /the box has none: --allow-domain HOST/);
+  assert.match(
+    whySlow(server({ command: ["./own"] }), ["example.org"]),
+    /^where it wants a host that is not/,
+  );
+  const onHost = whySlow(server({ command: ["own"], sandbox: false }), []);
+  assert.doesNotMatch(onHost, /box/);
+  assert.match(onHost, /init_timeout/);
+  assert.match(whySlow(server({ url: "https://mcp.example.org/" }), []), /its address did not answer/);
 });

@@ -76,6 +76,50 @@ test(
   },
 );
 
+test(
+  "options before the sub-command change nothing, as long as they name the repository that git finds",
+  { skip: cannot },
+  async () => {
+    await using place = await project();
+    const who = "-c user.name=me -c user.email=me@here";
+    const line = [
+      "echo a > a; mkdir -p sub; echo b > sub/b; echo c > c; echo d > d",
+      "git --no-pager add a",
+      "git -P -C sub --no-optional-locks add b",
+      "git --git-dir=.git --work-tree=. add c",
+      "cd sub; git --work-tree . -C .. --git-dir .git --literal-pathspecs add d; cd ..",
+      `git --no-pager ${who} --git-dir "$PWD/.git" commit -q -m one`,
+    ].join(" && ");
+    assert.deepEqual(shown(await inBox(place, line)), [0, "", ""]);
+    assert.equal(git(place.at("w"), "log", "-1", "--format=%s", "--name-only"), "one\n\na\nc\nd\nsub/b\n");
+  },
+);
+
+test(
+  "what names another repository, or other programs for git, is the real git's, and records nothing here",
+  { skip: cannot },
+  async () => {
+    await using place = await project();
+    const before = git(place.at("w"), "rev-parse", "HEAD");
+    const who = "-c user.name=me -c user.email=me@here";
+    for (const words of [
+      "--exec-path=/tmp add a",
+      "--bare add a",
+      `--namespace=n ${who} commit -m x --allow-empty`,
+      `-C sub --git-dir=../.git ${who} commit -m x --allow-empty`,
+      `--git-dir= ${who} commit -m x --allow-empty`,
+      `-c=user.name=me ${who} commit -m x --allow-empty`,
+    ]) {
+      const { exit_code } = await inBox(place, `mkdir -p sub; echo a > a; git ${words}`);
+      assert.notEqual(exit_code, 0, words);
+    }
+    assert.equal(git(place.at("w"), "rev-parse", "HEAD"), before);
+    const own = `git init -q /tmp/r; git --git-dir=/tmp/r/.git --work-tree=/tmp/r ${who} commit -q -m own --allow-empty; git -C /tmp/r log --format=%s`;
+    assert.deepEqual(shown(await inBox(place, own)).slice(0, 2), [0, "own\n"]);
+    assert.equal(git(place.at("w"), "rev-parse", "HEAD"), before);
+  },
+);
+
 const REFUSED: Readonly<Record<string, readonly [line: string, says: RegExp]>> = {
   "another setting": ["git -c core.editor=vi commit -m x", /no other setting than user\.name/],
   "an option that starts a program": ["git commit -m x --gpg-sign=k", /not among the options/],

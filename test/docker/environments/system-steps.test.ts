@@ -83,6 +83,18 @@ test("tools are told to stay offline only where nothing is granted", () => {
   assert.deepEqual(toolVariables(recipeSchema.parse({}), { workspace: "/w", granted: false, minAge: 0 }), {});
 });
 
+test("composer and bundler keep what they install, and composer is told to stay offline", () => {
+  const { recipe } = wishes({ toolchains: { php: null, ruby: null } });
+  const offline = toolVariables(recipe, { workspace: "/w", granted: false, minAge: 0 });
+  assert.partialDeepStrictEqual(offline, {
+    COMPOSER_HOME: "/var/cache/harness/composer",
+    COMPOSER_DISABLE_NETWORK: "1",
+    BUNDLE_PATH: "vendor/bundle",
+  });
+  const granted = toolVariables(recipe, { workspace: "/w", granted: true, minAge: 0 });
+  assert.equal(granted["COMPOSER_DISABLE_NETWORK"], undefined);
+});
+
 test("pnpm keeps its store in the cache by both of its names for that, and a new yarn is told an age", () => {
   const where = { workspace: "/w", granted: true, minAge: 60 * 60_000 };
   const variables = toolVariables(wishes({ managers: { pnpm: null, yarn: "4" } }).recipe, where);

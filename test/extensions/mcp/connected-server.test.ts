@@ -13,6 +13,7 @@ interface Opened extends AsyncDisposable {
 
 interface Given {
   readonly initMs?: number;
+  readonly slow?: () => string;
   readonly callMs?: number;
   readonly delays?: readonly number[];
 }
@@ -30,6 +31,7 @@ async function opened(scenario: string | ((start: number) => string), given: Giv
     },
     initMs: given.initMs ?? 5000,
     callMs: given.callMs ?? 5000,
+    ...(given.slow === undefined ? {} : { slow: given.slow }),
     delays: given.delays ?? [],
     changed: () => (state.changes += 1),
     notice: (text) => notices.push(text),
@@ -93,6 +95,15 @@ for (const [scenario, why] of [
     await files.server.ready();
     assert.equal(files.notices.length, 1);
   });
+
+const slow = (): string => "it loads itself";
+
+test("one that is too slow is told with the cause and what would help; one that ends is not", async () => {
+  await using hangs = await opened("hangs-at-start", { initMs: 100, slow });
+  assert.match(hangs.server.why, /^it was not ready within 100 ms: it loads itself$/);
+  await using dies = await opened("dies-at-start", { slow });
+  assert.doesNotMatch(dies.server.why, /loads itself/);
+});
 
 test("a greeting before the first message is passed over", async () => {
   await using files = await opened("greets");
