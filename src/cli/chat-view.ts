@@ -8,6 +8,7 @@ import { visibleLine } from "../core/visible.ts";
 import { type AnswerStream, answerStream } from "../render/tty/answer-text.ts";
 import { fitted, widthOfStream, wrapped } from "../render/tty/columns.ts";
 import { systemClock } from "../render/tty/paced-writer.ts";
+import { mark } from "../render/tty/line-marks.ts";
 import { type Output, styleText } from "../render/tty/output.ts";
 import { RunLines } from "../render/tty/run-lines.ts";
 import { commitRows, movedRows } from "../render/tty/run-summary.ts";
@@ -112,12 +113,11 @@ export class HandoffNotes {
     for (const each of fresh) this.#told.add(keyOf(each));
     if (fresh.length === 0) return "";
     const rows = fresh.slice(0, MAX_HANDED).map(({ path, tier, reason }) => {
-      const mark = tier === "dangerous" ? "!" : "?";
-      return `  ${mark} ${visibleLine(path.toWellFormed())}: ${reason}`;
+      return `  ${mark(tier === "dangerous" ? "warning" : "look", stream)} ${visibleLine(path.toWellFormed())}: ${reason}`;
     });
     const more = fresh.length - rows.length;
     const all = [
-      "! to look at before you run anything here:",
+      `${mark("warning", stream)} to look at before you run anything here:`,
       ...rows,
       ...(more > 0 ? [`  ${more} more: harness diff`] : []),
     ];
@@ -137,11 +137,11 @@ export function closing({ status, reason, tool_calls }: Finished, stream: Output
     case "refused":
       return "";
     case "interrupted":
-      return lines("~", tool_calls === 0 ? "cancelled" : `cancelled: ${BACK}`, stream);
+      return lines(stream.plain ? "" : "~ ", tool_calls === 0 ? "cancelled" : `cancelled: ${BACK}`, stream);
     case "budget":
-      return lines("!", `${reason} Say "go on" to go on.`, stream);
+      return lines(`${mark("warning", stream)} `, `${reason} Say "go on" to go on.`, stream);
     default:
-      return lines("✗", reason, stream);
+      return lines(`${mark("failed", stream)} `, reason, stream, "red");
   }
 }
 
@@ -149,8 +149,10 @@ export function closing({ status, reason, tool_calls }: Finished, stream: Output
 export function besides(finished: Finished, stream: Output): string {
   const [moved, commits] = [movedRows(finished), commitRows(finished, widthOfStream(stream) - INDENT.length)];
   const rows = [
-    ...(moved.length === 0 ? [] : ["! made in the box and moved out of the workspace:", ...indented(moved)]),
-    ...(commits.length === 0 ? [] : ["~ committed:", ...indented(commits)]),
+    ...(moved.length === 0
+      ? []
+      : [`${mark("warning", stream)} made in the box and moved out of the workspace:`, ...indented(moved)]),
+    ...(commits.length === 0 ? [] : [`${stream.plain ? "" : "~ "}committed:`, ...indented(commits)]),
   ];
   return rows.map((row) => `${styleText("yellow", row, { stream })}\n`).join("");
 }
@@ -158,9 +160,9 @@ export function besides(finished: Finished, stream: Output): string {
 const INDENT = "  ";
 const indented = (rows: readonly string[]): readonly string[] => rows.map((row) => INDENT + row);
 
-const lines = (mark: string, text: string, stream: Output): string =>
-  wrapped(`${mark} ${text}`, widthOfStream(stream))
-    .map((line) => `${styleText(mark === "✗" ? "red" : "yellow", line, { stream })}\n`)
+const lines = (head: string, text: string, stream: Output, colour: "red" | "yellow" = "yellow"): string =>
+  wrapped(`${head}${text}`, widthOfStream(stream))
+    .map((line) => `${styleText(colour, line, { stream })}\n`)
     .join("");
 
 const MAX_RECALLED = 6;
@@ -170,23 +172,24 @@ export function recalled(messages: readonly Message[], stream: Output): string {
   const said = messages.flatMap((message) => messageIn(message) ?? []);
   const width = widthOfStream(stream) - 2;
   const earlier = said.length - MAX_RECALLED;
+  const head = (typed: boolean): string => (!typed ? "  " : stream.plain ? "you: " : "› ");
   return [
     ...(earlier > 0 ? [`  (${earlier} earlier)`] : []),
-    ...said.slice(-MAX_RECALLED).map(({ mark, text }) => `${mark}${fitted(text, width)}`),
+    ...said.slice(-MAX_RECALLED).map(({ typed, text }) => `${head(typed)}${fitted(text, width)}`),
   ]
     .map((line) => `${styleText("dim", line, { stream })}\n`)
     .join("");
 }
 
 interface Said {
-  readonly mark: string;
+  readonly typed: boolean;
   readonly text: string;
 }
 
 function messageIn(message: Message): Said | undefined {
-  if (isTyped(message)) return { mark: "› ", text: withoutMode(message.text) };
+  if (isTyped(message)) return { typed: true, text: withoutMode(message.text) };
   const text = message.role === "assistant" ? message.text.trim() : "";
-  return text === "" ? undefined : { mark: "  ", text };
+  return text === "" ? undefined : { typed: false, text };
 }
 
 /** What a person has typed, oldest first. */

@@ -4,15 +4,18 @@ import { noteTo } from "../app/stderr-messages.ts";
 import { sessionsWorkspace } from "../app/session-access.ts";
 import { askForTrust, seenUntrusted, untrustedOf } from "../app/project-trust.ts";
 import { ChatController } from "../app/run/chat-controller.ts";
+import { ChatNotice, desktopNotice, isWatched } from "../app/run/person-notice.ts";
 import { LastingRules } from "../app/run/lasting-rules.ts";
 import { namedNote } from "../app/run/mode-note.ts";
 import type { Config } from "../config/load-config.ts";
 import type { Settings } from "../config/settings-schema.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
+import { maskSecrets } from "../core/secrets.ts";
 import type { SessionStore } from "../core/session.ts";
 import { visible } from "../core/visible.ts";
 import { fitted, widthOfStream } from "../render/tty/columns.ts";
-import { type Output, stderr, stdout, styleText } from "../render/tty/output.ts";
+import { move, type Output, stderr, stdout, styleText } from "../render/tty/output.ts";
+import { systemClock } from "../render/tty/paced-writer.ts";
 import { itemText } from "../render/tty/trust-lines.ts";
 import { ChatLines, type TypedTexts } from "./chat/chat-lines.ts";
 import type { ChatFacts, ChatScreen, ScreenParts } from "./chat/chat-screen.ts";
@@ -85,6 +88,7 @@ async function converse(start: ChatStart): Promise<number> {
   const lasting = new LastingRules(host, workspace);
   const added: SlashName[] = [];
   const held: { chat?: ChatController } = {};
+  const notice = noticeOf(start, () => held.chat);
   const facts = factsFrom(settings, workspace, () => screen.end());
   using screen = await openScreen(host, {
     quiet: flags.quiet,
@@ -110,13 +114,19 @@ async function converse(start: ChatStart): Promise<number> {
     workspace,
     runtime: flags.runtime ?? null,
     store: stores.open,
-    view: screen,
+    view: {
+      take: (event) => {
+        screen.take(event);
+        notice.take(event);
+      },
+      end: screen.end,
+    },
     approver: person({
-      ask: screen.ask,
+      ask: (question, signal) => notice.asked(() => screen.ask(question, signal)),
       cancel,
       ...sessionYes(() => chat.conversation?.session, lasting, flags.quiet),
     }),
-    person: screen.askInWords,
+    person: (asked, signal) => notice.asked(() => screen.askInWords(asked, signal)),
     warn: noteTo(flags.quiet),
   });
   const values = new SlashValues(chat);
@@ -147,6 +157,20 @@ async function converse(start: ChatStart): Promise<number> {
       styleText("dim", `to go on: harness resume ${chat.conversation.session.id}\n`, { stream: errors }),
     );
   return left ?? EXIT.done;
+}
+
+function noticeOf(
+  { settings, workspace, flags }: ChatStart,
+  chat: () => ChatController | undefined,
+): ChatNotice {
+  if (!isWatched(flags, stderr, process.env["CI"])) return new ChatNotice(undefined);
+  return new ChatNotice({
+    clock: systemClock,
+    notify: () => (chat()?.settings ?? settings).notify,
+    title: () => maskSecrets(chat()?.conversation?.session.info().title ?? "chat"),
+    ring: () => stderr.writeNow(move("bell")),
+    desktop: (text) => void desktopNotice(text, process.env, workspace).catch(() => undefined),
+  });
 }
 
 /** As they are now: commands change them. What a model can hold is asked for once it is asked at all. */
@@ -198,7 +222,8 @@ async function typedTexts({ host, settings, workspace, flags }: ChatStart): Prom
 async function openScreen({ env }: Host, parts: ScreenParts): Promise<ChatScreen> {
   const isDumb = /^(?:dumb|unknown|)$/.test(env["TERM"] ?? "");
   const isSmall = (stdout.rows ?? 0) < MIN_ROWS || (stdout.columns ?? 0) < MIN_COLUMNS;
-  if (stdout.plain || isDumb || isSmall || env["HARNESS_CHAT"] === "lines") return plainScreen(parts);
+  if (parts.quiet || stdout.plain || isDumb || isSmall || env["HARNESS_CHAT"] === "lines")
+    return plainScreen(parts);
   const { TuiScreen } = await import("./chat/tui-screen.ts");
   return new TuiScreen(parts);
 }

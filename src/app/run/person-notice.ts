@@ -102,3 +102,51 @@ export function telling(renderer: Renderer, { notify, title, screen, clock, desk
     end: () => renderer.end(),
   };
 }
+
+interface ChatTelling extends Pick<Telling, "clock" | "desktop"> {
+  /** As they are now: a chat changes them. */
+  readonly notify: () => Settings["notify"];
+  readonly title: () => string;
+  readonly ring: () => void;
+}
+
+/** The same in a chat: of a request that took long, and of a question that comes long after the person's last word. */
+export class ChatNotice {
+  readonly #telling: ChatTelling | undefined;
+  #since = 0;
+
+  /** Without somebody who watches it tells nothing. */
+  constructor(telling: ChatTelling | undefined) {
+    this.#telling = telling;
+  }
+
+  take(event: AgentEvent): void {
+    if ("agent" in event && event.agent !== undefined) return;
+    if (event.type === "run.started") this.#heard();
+    if (event.type === "run.finished") this.#tell(event.status);
+  }
+
+  /** What a person is asked. */
+  async asked<T>(question: () => Promise<T>): Promise<T> {
+    this.#tell("parked");
+    try {
+      return await question();
+    } finally {
+      this.#heard();
+    }
+  }
+
+  #heard(): void {
+    this.#since = this.#telling?.clock.now() ?? 0;
+  }
+
+  #tell(status: RunStatus): void {
+    if (this.#telling === undefined) return;
+    const { clock, notify, ring, desktop, title } = this.#telling;
+    const ms = clock.now() - this.#since;
+    if (ms <= LONG_MS) return;
+    const way = wayToTell({ status, ms }, notify());
+    if (way.bell) ring();
+    if (way.desktop) desktop(noticeText(status, title()));
+  }
+}

@@ -2,6 +2,7 @@ import { Args, Flags } from "@oclif/core";
 import { readLayer } from "../../config/config-layers.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import { answer, HarnessCommand } from "../command.ts";
+import { ownConfigFor } from "../settings.ts";
 import { prompter } from "../terminal.ts";
 
 const ANSWERS = ["once", "session", "always", "deny"] as const;
@@ -55,6 +56,8 @@ export class Approve extends HarnessCommand {
     const { "allow-domain": named = [] } = flags;
     const { allow_domains: domains = [] } = readLayer({ allow_domains: named }, () => "--allow-domain");
     const said = ANSWERS.find((each) => flags[each]) ?? (domains.length > 0 ? "once" : undefined);
+    // What cannot be read says so where it is used: the run has settings of its own.
+    await ownConfigFor(flags).catch(() => undefined);
     const { approve } = await import("../../app/run/approve-run.ts");
     const request = {
       host: this.host,

@@ -71,7 +71,9 @@ export class AttemptLines {
     this.#going.set(candidate, { since: this.#showing.clock.now(), turn: 0, call: "" });
     if (this.#begun || this.#showing.quiet) return;
     this.#begun = true;
-    const words = [`${this.#showing.count} candidates`, ...startedWords(event)].map(visibleLine).join(" · ");
+    const words = [`${this.#showing.count} candidates`, ...startedWords(event)]
+      .map(visibleLine)
+      .join(mark("between", this.#stream));
     const rows = wrapped(words, widthOfStream(this.#stream));
     this.#write(rows.map((row) => styleText("dim", row, { stream: this.#stream })).join("\n"));
     this.#live.start();

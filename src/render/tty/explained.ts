@@ -1,6 +1,6 @@
 import type { Decision, MatchedRule, Verdict } from "../../core/decision.ts";
 import { visibleLine } from "../../core/visible.ts";
-import { type Cell, cellsOf, widthOf } from "./columns.ts";
+import { type Cell, cellsOf, fitted, widthOf } from "./columns.ts";
 import { type Output, styleText } from "./output.ts";
 
 const COLOURS = { allow: "green", ask: "yellow", deny: "red" } as const satisfies Record<Verdict, string>;
@@ -122,6 +122,7 @@ function marked(
   stream: Output,
 ): readonly string[] {
   const width = Math.max(40, stream.columns || WIDTH) - INDENT.length;
+  if (stream.plain) return [`${INDENT}at: ${fitted(text.slice(...span) || "its end", width - 4)}`];
   const lines = markedLines(text, span, width);
   const more = lines.length - MAX_LINES;
   return [

@@ -12,6 +12,7 @@ const MARKS = {
   instead: ["~", "instead:"],
   stopped: ["-", "stopped:"],
   warning: ["!", "warning:"],
+  loosens: ["!", "loosens:"],
   look: ["?", "look:"],
   waiting: ["~", "waiting:"],
   shorter: ["≡", "note:"],
@@ -21,6 +22,7 @@ const MARKS = {
   /** Starts every line of a text from outside, so none of them can look like our own. */
   quoted: ["  │ ", "  | "],
   between: [" · ", ", "],
+  then: [" → ", ", then "],
 } as const;
 
 export const mark = (name: keyof typeof MARKS, stream: Output): string => MARKS[name][stream.plain ? 1 : 0];

@@ -26,6 +26,7 @@ import {
 import { requestRows } from "../request-figures.ts";
 import { targetOf } from "./call-lines.ts";
 import { fitted, widthOfStream, wrapped } from "./columns.ts";
+import { mark } from "./line-marks.ts";
 import { type Output, styleText } from "./output.ts";
 
 const MAX_PATHS = 50;
@@ -37,7 +38,7 @@ export function reportText(report: Report, stream: Output): string {
   const { session, runs } = report;
   page.line(styleText("bold", fitted(session.title, page.width), { stream }));
   page.line(
-    page.dim(`${session.id} · ${visibleLine(session.workspace)} · begun ${momentWords(session.started)}`),
+    page.facts([session.id, visibleLine(session.workspace), `begun ${momentWords(session.started)}`]),
   );
   for (const [at, run] of runs.entries()) runText(run, `run ${at + 1} of ${runs.length}`, page);
   if (runs.length === 0) page.line("no run of it was kept");
@@ -49,7 +50,7 @@ export function reportText(report: Report, stream: Output): string {
 function runText(run: RunReport, name: string, page: Page): void {
   page.heading(`${name}: asked`);
   page.wrapped(run.task.slice(0, 4000));
-  page.line(page.dim(`  ${momentWords(run.started)} · ${run.mode} · ${visibleLine(run.model)}`));
+  page.line(page.facts([`  ${momentWords(run.started)}`, run.mode, visibleLine(run.model)]));
   refusalsText(run, page);
   const { steps } = planWords(run.plan);
   listText(
@@ -93,9 +94,9 @@ function changesText({ end }: RunReport, page: Page): void {
   const { added, modified, deleted, ignored, incomplete } = changes;
   const counts = countsOf(changes);
   const paths = [
-    ...added.map((path) => `+ ${path}`),
-    ...modified.map((path) => `~ ${path}`),
-    ...deleted.map((path) => `- ${path}`),
+    ...added.map((path) => `${page.mark("added")} ${path}`),
+    ...modified.map((path) => `${page.mark("modified")} ${path}`),
+    ...deleted.map((path) => `${page.mark("deleted")} ${path}`),
   ];
   const more = counts.added + counts.modified + counts.deleted - Math.min(paths.length, MAX_PATHS);
   listText(
@@ -226,6 +227,15 @@ class Page {
 
   dim(text: string): string {
     return styleText("dim", text, { stream: this.#stream });
+  }
+
+  mark(name: Parameters<typeof mark>[0]): string {
+    return mark(name, this.#stream);
+  }
+
+  /** Beside each other in one line. */
+  facts(texts: readonly string[]): string {
+    return this.dim(texts.join(this.mark("between")));
   }
 
   said({ tone, text }: Worded): string {

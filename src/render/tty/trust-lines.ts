@@ -1,4 +1,5 @@
 import { visibleWhole } from "../../core/visible.ts";
+import { mark } from "./line-marks.ts";
 import { type Output, styleText } from "./output.ts";
 
 /** What a project brings, for a person who is to trust it or not. All of its own text is escaped, none is cut. */
@@ -53,7 +54,7 @@ const STATES = {
   unusable: "never counts",
 };
 
-/** `!` is before what counts only once it is trusted. */
+/** A mark is before what counts only once it is trusted. */
 export function itemText(item: ShownItem, stream: Output): string {
   const { what, files, standing, declined, does, problem, waits, diff } = item;
   const state = problem !== null && standing !== "trusted" ? "does not count" : STATES[standing];
@@ -62,7 +63,7 @@ export function itemText(item: ShownItem, stream: Output): string {
   const head = `${styleText("bold", name, { stream })}  ${what}: ${state}${said}`;
   const effects = does.map(({ text, loosens }) =>
     loosens && standing !== "trusted"
-      ? styleText("yellow", `  ! ${visibleWhole(text)}`, { stream })
+      ? styleText("yellow", `  ${mark("loosens", stream)} ${visibleWhole(text)}`, { stream })
       : `    ${visibleWhole(text)}`,
   );
   const lines = [
@@ -70,7 +71,7 @@ export function itemText(item: ShownItem, stream: Output): string {
     ...(problem === null ? [] : [styleText("red", `  ${visibleWhole(problem)}`, { stream })]),
     ...effects,
     ...(waits && does.some(({ loosens }) => !loosens)
-      ? ["  what has no ! before it only tightens, and counts as it is"]
+      ? [`  what has no ${mark("loosens", stream)} before it only tightens, and counts as it is`]
       : []),
     ...(diff.length === 0
       ? []

@@ -2,6 +2,7 @@ import type { Finding, Verdict, VetComparison, VetReport, VetStep, Weight } from
 import { formatDuration, formatSize } from "../../core/bounds.ts";
 import { visibleLine } from "../../core/visible.ts";
 import { cellsOf, widthOf, widthOfStream, wrapped } from "./columns.ts";
+import { mark } from "./line-marks.ts";
 import { type Output, styleText } from "./output.ts";
 
 /** A report on a repository: the verdict first, then what speaks for it, what was run, and what was not seen. */
@@ -62,7 +63,7 @@ const dimLines = (text: string, { stream, width }: Where): readonly string[] =>
 function factLines(facts: readonly string[], at: Where): readonly string[] {
   const lines: string[] = [];
   for (const fact of facts) {
-    const longer = lines.length === 0 ? fact : `${lines.at(-1)} · ${fact}`;
+    const longer = lines.length === 0 ? fact : `${lines.at(-1)}${mark("between", at.stream)}${fact}`;
     if (widthOf(cellsOf(longer)) <= at.width) lines.splice(-1, 1, longer);
     else lines.push(fact);
   }
@@ -103,7 +104,7 @@ function findingLines(
       path === undefined || text.includes(path) ? "" : `${path}${line === undefined ? "" : `:${line}`}: `;
     const often = times === undefined || times < 2 || text.startsWith("and ") ? "" : ` (${times} times)`;
     const in_ = step === undefined ? "" : `in ${steps[step]?.command ?? `step ${step + 1}`}`;
-    const chain = by === undefined || by.length === 0 ? in_ : by.join(" → ");
+    const chain = by === undefined || by.length === 0 ? in_ : by.join(mark("then", stream));
     return [
       ...withAside(`${where}${text}${often}`, rule, { stream, width }),
       ...(chain === ""
@@ -137,7 +138,7 @@ const unseenLines = (unseen: readonly string[], where: Where): readonly string[]
 export function comparisonText(told: VetComparison, stream: Output): string {
   const { verdict, before, after, findings, gone, changes, unseen } = told;
   const width = widthOfStream(stream);
-  const sides = `${visibleLine(before.repository.name)} (${before.verdict}) → ${visibleLine(after.repository.name)} (${after.verdict})`;
+  const sides = `${visibleLine(before.repository.name)} (${before.verdict})${mark("then", stream)}${visibleLine(after.repository.name)} (${after.verdict})`;
   const isSame = findings.length === 0 && changes.length === 0 && gone.length === 0;
   const parts = [
     [

@@ -4,8 +4,9 @@ import { chmod, mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises
 import { watch } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import test, { type TestContext } from "node:test";
+import test, { describe, type TestContext } from "node:test";
 import {
+  ChatNotice,
   desktopNotice,
   isWatched,
   noticeText,
@@ -109,4 +110,55 @@ test("where no program is there, or it cannot be started, nothing happens", asyn
   await desktopNotice("done", { PATH: folder }, "/nowhere");
   await writeFile(path.join(folder, "notify-send"), "#!/no/such/program\n", { mode: 0o755 });
   await desktopNotice("done", { PATH: folder }, "/nowhere");
+});
+
+describe("in a chat", () => {
+  function chat(notify: "both" | "off" = "both") {
+    const { clock, pass } = fakeClock();
+    const told: string[] = [];
+    const notice = new ChatNotice({
+      clock,
+      notify: () => notify,
+      title: () => "mend it",
+      ring: () => void told.push("bell"),
+      desktop: (text) => void told.push(text),
+    });
+    const take = (type: string, more: object = {}): void =>
+      notice.take({ type, ...more } as unknown as Parameters<typeof notice.take>[0]);
+    return { notice, take, pass, told };
+  }
+
+  test("a request that took long is told of at its end, a short one is not, nor with notify off", () => {
+    for (const [ms, notify, wanted] of [
+      [31_000, "both", ["bell", "ended: done (mend it)"]],
+      [29_000, "both", []],
+      [31_000, "off", []],
+    ] as const) {
+      const { take, pass, told } = chat(notify);
+      pass(90_000);
+      take("run.started");
+      take("run.started", { agent: "a1" });
+      pass(ms);
+      take("run.finished", { status: "done", agent: "a1" });
+      take("run.finished", { status: "done" });
+      assert.deepEqual(told, wanted);
+    }
+  });
+
+  test("a question that comes long after the person's last word is told of, the next one at once is not", async () => {
+    const { notice, take, pass, told } = chat();
+    take("run.started");
+    pass(31_000);
+    assert.equal(await notice.asked(() => Promise.resolve((pass(60_000), "yes"))), "yes");
+    assert.deepEqual(told, ["bell", "waits for your word (mend it)"]);
+    await notice.asked(() => Promise.resolve("no"));
+    pass(29_000);
+    take("run.finished", { status: "done" });
+    assert.equal(told.length, 2, "the answer was the person's last word");
+  });
+
+  test("where nobody watches nothing is told", async () => {
+    const notice = new ChatNotice(undefined);
+    assert.equal(await notice.asked(() => Promise.resolve("yes")), "yes");
+  });
 });
