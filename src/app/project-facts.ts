@@ -1,10 +1,6 @@
 import { readdir } from "node:fs/promises";
 import path from "node:path";
-import { EXIT, HarnessError } from "../core/errors.ts";
-import type { Settings } from "../config/settings-schema.ts";
 import { readRegularHead } from "../platform/safe-files.ts";
-import type { Host } from "./host.ts";
-import { judgedPath } from "./policy-context.ts";
 import { projectCheck } from "./run/project-check.ts";
 
 /** What can be told of a project without a model, from names and the heads of plain files. */
@@ -202,39 +198,4 @@ export function factsText({ languages, commands, folders }: ProjectFacts): strin
           "",
         ]),
   ].join("\n");
-}
-
-export const FACTS_FILE = "AGENTS.md";
-
-interface FactsPlace {
-  readonly host: Host;
-  readonly settings: Settings;
-  readonly workspace: string;
-  readonly warn: (text: string) => void;
-}
-
-/** Writes it as a call of the model would be written: judged first, then in a box over the workspace. */
-export async function writeFacts(place: FactsPlace, text: string, signal: AbortSignal): Promise<void> {
-  const { host, settings, workspace } = place;
-  const judged = await judgedPath(host, FACTS_FILE, {
-    workspace,
-    home: host.places.home,
-    mode: settings.mode,
-    op: "write",
-  });
-  if (judged.decision !== "allow")
-    throw new HarnessError(
-      EXIT.refused,
-      `${FACTS_FILE} is not written: ${judged.rules[0]?.reason ?? "no rule allows it"}`,
-      "/mode workspace-write",
-    );
-  const { writingBox } = await import("./box-access.ts");
-  await using box = await writingBox(place, signal);
-  const written = await box.write(FACTS_FILE, new TextEncoder().encode(text));
-  if (written.kind !== "ok")
-    throw new HarnessError(
-      EXIT.failed,
-      `${FACTS_FILE} is not written: ${written.reason}`,
-      `ls -l ${FACTS_FILE}`,
-    );
 }

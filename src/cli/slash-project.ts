@@ -1,9 +1,11 @@
 import { type CommitPreview, proposedMessage, WorkspaceCommit } from "../app/commit-changes.ts";
 import { checkUp, exitFor } from "../app/checkup.ts";
-import { FACTS_FILE, factsText, projectFacts, writeFacts } from "../app/project-facts.ts";
+import { FACTS_FILE, factsDiff, writeFacts } from "../app/facts-file.ts";
+import { factsText, projectFacts } from "../app/project-facts.ts";
 import type { ChatController } from "../app/run/chat-controller.ts";
 import { instructionsFor } from "../app/run/session-prompt.ts";
 import { visible, visibleLine } from "../core/visible.ts";
+import { fileDiffs } from "../render/tty/file-diffs.ts";
 import { healthTable } from "../render/tty/setup-lines.ts";
 import type { SlashCall } from "./chat-commands.ts";
 
@@ -76,7 +78,7 @@ export async function system({ chat }: SlashCall): Promise<string> {
 const READ_ONLY = "The mode is read-only: nothing is written. /mode workspace-write changes that.";
 
 /** A short AGENTS.md of what can be told without a model. */
-export async function init({ chat, show, confirm }: SlashCall): Promise<string> {
+export async function init({ chat, output, show, confirm }: SlashCall): Promise<string> {
   const { host, workspace, settings } = chat;
   if (settings.mode === "read-only") return READ_ONLY;
   const facts = await projectFacts(workspace);
@@ -86,19 +88,22 @@ export async function init({ chat, show, confirm }: SlashCall): Promise<string> 
   const text = factsText(facts);
   const before = project.find(({ path }) => path === FACTS_FILE);
   if (before?.text === text) return `${FACTS_FILE} says just that already.`;
-  show(visible(text));
-  const replaces =
-    before === undefined ? "" : `There is one of ${before.text.split("\n").length} lines, which is lost. `;
-  if (
-    !(await confirm(
-      `${replaces}${replaces === "" ? "Write this to" : "Put this in its place in"} ${FACTS_FILE}?`,
-    ))
-  )
-    return "Nothing was written.";
+  show(
+    before === undefined
+      ? visible(text)
+      : fileDiffs([await factsDiff(before.text, text)], output).trimEnd() +
+          (before.cut ? "\n(of the one that is there, its head)" : ""),
+  );
+  const question = before === undefined ? `Write this to ${FACTS_FILE}?` : `Change ${FACTS_FILE} like this?`;
+  if (!(await confirm(question))) return "Nothing was written.";
   await chat.release();
-  const place = { host, settings, workspace, warn: (said: string) => show(visibleLine(said)) };
-  await chat.aside((signal) => writeFacts(place, text, signal));
-  return `${FACTS_FILE} is written: sessions that begin from now on are told of it.`;
+  const warn = (said: string): void => show(visibleLine(said));
+  const store = await chat.store();
+  const session = chat.conversation?.session;
+  const back = await chat.aside((signal) =>
+    writeFacts({ host, settings, workspace, store, session, warn }, text, signal),
+  );
+  return `${FACTS_FILE} is written: sessions that begin from now on are told of it.\nTo have back what was: ${back}`;
 }
 
 const MAX_SHOWN = 40;

@@ -5,6 +5,7 @@ import { stat } from "node:fs/promises";
 import path from "node:path";
 import test from "node:test";
 import { promisify } from "node:util";
+import { runProgram } from "../fixtures/cli.ts";
 import { skip as noEngine } from "../fixtures/engine.ts";
 import { household } from "./box-command.ts";
 import { ROOT } from "./package.ts";
@@ -114,11 +115,26 @@ test("/init shows what it would write, and writes it after a yes alone", { skip 
   assert.equal(existsSync(chat.place.at("work/AGENTS.md")), false);
   const [, yes] = await chat.asks("/init", "y");
   assert.match(yes, /AGENTS\.md is written/);
+  const [undo = ""] = /harness undo \S+/.exec(yes) ?? [];
   assert.match(await chat.place.read("work/AGENTS.md"), /- `src\/`: 1 file, mostly TypeScript/);
   assert.match(await chat.ask("/memory"), /KiB {2}AGENTS\.md/);
   assert.match(await chat.ask("/init"), /says just that already/);
-  await chat.ask("/mode read-only");
   await chat.place.write("work/AGENTS.md", "mine\n");
+  const [changed, again] = await chat.asks("/init", "y");
+  assert.match(
+    changed,
+    /--- a\/AGENTS\.md[\s\S]*^-mine$[\s\S]*^\+- test: `npm test`$[\s\S]*Change AGENTS\.md/m,
+  );
+  const [back = ""] = /harness undo \S+/.exec(again) ?? [];
+  assert.notEqual(back, undo);
+  const undone = await runProgram("bin/harness", back.split(" ").slice(1), { home: chat.place.path });
+  assert.equal(undone.code, 0, undone.stderr);
+  assert.equal(
+    await chat.place.read("work/AGENTS.md"),
+    "mine\n",
+    "the checkpoint has brought the old one back",
+  );
+  await chat.ask("/mode read-only");
   assert.match(await chat.ask("/init"), /The mode is read-only/);
   assert.equal(await chat.place.read("work/AGENTS.md"), "mine\n");
 });

@@ -112,22 +112,22 @@ test("where no program is there, or it cannot be started, nothing happens", asyn
   await desktopNotice("done", { PATH: folder }, "/nowhere");
 });
 
-describe("in a chat", () => {
-  function chat(notify: "both" | "off" = "both") {
-    const { clock, pass } = fakeClock();
-    const told: string[] = [];
-    const notice = new ChatNotice({
-      clock,
-      notify: () => notify,
-      title: () => "mend it",
-      ring: () => void told.push("bell"),
-      desktop: (text) => void told.push(text),
-    });
-    const take = (type: string, more: object = {}): void =>
-      notice.take({ type, ...more } as unknown as Parameters<typeof notice.take>[0]);
-    return { notice, take, pass, told };
-  }
+function chat(notify: "both" | "off" = "both") {
+  const { clock, pass } = fakeClock();
+  const told: string[] = [];
+  const notice = new ChatNotice({
+    clock,
+    notify: () => notify,
+    title: () => "mend it",
+    ring: () => void told.push("bell"),
+    desktop: (text) => void told.push(text),
+  });
+  const take = (type: string, more: object = {}): void =>
+    notice.take({ type, ...more } as unknown as Parameters<typeof notice.take>[0]);
+  return { notice, take, pass, told };
+}
 
+describe("in a chat", () => {
   test("a request that took long is told of at its end, a short one is not, nor with notify off", () => {
     for (const [ms, notify, wanted] of [
       [31_000, "both", ["bell", "ended: done (mend it)"]],
