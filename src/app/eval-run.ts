@@ -1,11 +1,11 @@
-import { spawn } from "node:child_process";
 import { constants } from "node:fs";
-import { copyFile, cp, lstat, mkdir, open, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { copyFile, cp, lstat, mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import { EXIT, HarnessError } from "../core/errors.ts";
+import { type ChildEnd, finishedIn, type FinishedRun, lastLines, runChild } from "./child-run.ts";
 import { type EvalTask, hasFolder } from "./eval-suite.ts";
+import { openResults, resultLines } from "./result-lines.ts";
 import { type EvalResult, keyOf, resultForm } from "../render/eval-results.ts";
-import { packageRoot } from "./host.ts";
 
 export interface EvalRequest {
   readonly tasks: readonly EvalTask[];
@@ -82,9 +82,9 @@ async function runTask(
 ): Promise<EvalResult> {
   const workspace = path.join(request.workspaces, `${task.name}.${nth}`);
   const env = { ...process.env, XDG_STATE_HOME: path.join(request.folder, "state") };
-  const inBox = (command: string, timeout: string): Promise<Ended> => {
+  const inBox = (command: string, timeout: string): Promise<ChildEnd> => {
     const words = ["sandbox", "exec", "--cwd", workspace, "--timeout", timeout, "--", "sh", "-c", command];
-    return harness(words, env, signal);
+    return runChild({ words, env, signal });
   };
   await rm(workspace, { recursive: true, force: true });
   await mkdir(workspace, { recursive: true });
@@ -93,7 +93,7 @@ async function runTask(
   if (set !== undefined && set.code !== 0 && !signal.aborted) throw notSetUp(task, set);
   const started = performance.now();
   const words = [...runWords(task, request), "--cwd", workspace, "--", task.prompt];
-  const ran = await harness(words, { ...env, ...attemptsSet(request) }, signal);
+  const ran = await runChild({ words, env: { ...env, ...attemptsSet(request) }, signal });
   const duration_ms = Math.round(performance.now() - started);
   const finished = finishedIn(ran.stdout);
   if (!signal.aborted) refuseHopeless(task, ran, finished);
@@ -148,7 +148,11 @@ async function clearWay(workspace: string, file: string): Promise<void> {
 }
 
 /** A run that got no word of a model, for a reason that all others would meet, ends the whole. */
-function refuseHopeless({ name }: EvalTask, { code, stderr }: Ended, finished: Finished | undefined): void {
+function refuseHopeless(
+  { name }: EvalTask,
+  { code, stderr }: ChildEnd,
+  finished: FinishedRun | undefined,
+): void {
   const exit = HOPELESS.find((each) => each === code);
   const worked = (finished?.tool_calls ?? 0) > 0 || (finished?.usage?.completion_tokens ?? 0) > 0;
   if (exit === undefined || worked || (finished?.turns ?? 0) > 1) return;
@@ -159,9 +163,9 @@ function refuseHopeless({ name }: EvalTask, { code, stderr }: Ended, finished: F
   );
 }
 
-const NOTHING: Finished = {};
+const NOTHING: FinishedRun = {};
 
-function toldOf(finished: Finished | undefined, { stderr }: Ended) {
+function toldOf(finished: FinishedRun | undefined, { stderr }: ChildEnd) {
   const {
     status = "none",
     reason = lastLines(stderr),
@@ -205,127 +209,16 @@ function runWords(task: EvalTask, { flags, scripted }: EvalRequest): readonly st
   ];
 }
 
-/** What is read of `run.finished`. */
-interface Finished {
-  readonly answer?: string | null;
-  readonly status?: string;
-  readonly reason?: string;
-  readonly turns?: number;
-  readonly tool_calls?: number;
-  readonly denials?: readonly unknown[];
-  readonly attempts?: readonly unknown[];
-  readonly usage?: { readonly prompt_tokens: number | null; readonly completion_tokens: number | null };
-}
-
-function finishedIn(stdout: string): Finished | undefined {
-  const line = stdout.trimEnd().split("\n").at(-1) ?? "";
-  if (!line.includes('"run.finished"')) return undefined;
-  try {
-    return JSON.parse(line) as Finished;
-  } catch {
-    return undefined;
-  }
-}
-
-interface Ended {
-  /** Null where it was killed. */
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
-
-/** The end of an output: a run may write without end. */
-const KEPT_BYTES = 1_000_000;
-
-function harness(words: readonly string[], env: NodeJS.ProcessEnv, signal: AbortSignal): Promise<Ended> {
-  return new Promise((resolve, reject) => {
-    const child = spawn(path.join(packageRoot, "bin/harness"), [...words], {
-      env,
-      stdio: ["ignore", "pipe", "pipe"],
-    });
-    const kept = { stdout: "", stderr: "" };
-    for (const name of ["stdout", "stderr"] as const)
-      child[name].setEncoding("utf8").on("data", (text: string) => {
-        kept[name] = (kept[name] + text).slice(-KEPT_BYTES);
-      });
-    const stop = (): void => void child.kill("SIGTERM");
-    if (signal.aborted) stop();
-    signal.addEventListener("abort", stop, { once: true });
-    child.once("error", reject);
-    child.once("close", (code) => {
-      signal.removeEventListener("abort", stop);
-      resolve({ code, ...kept });
-    });
-  });
-}
-
-const SHOWN_LINES = 12;
-
-const lastLines = (text: string): string => text.trimEnd().split("\n").slice(-SHOWN_LINES).join("\n");
-
-const notSetUp = (task: EvalTask, { code, stderr }: Ended): HarnessError =>
+const notSetUp = (task: EvalTask, { code, stderr }: ChildEnd): HarnessError =>
   new HarnessError(
     EXIT.failed,
     `${task.name}: its setup ended with ${code}: ${lastLines(stderr)}`,
     `mend "setup" in ${path.join(task.folder, "task.json")}`,
   );
 
-/** The results of a file, one JSON value a line. A last line that was cut by a kill does not count. */
+/** The results of a file. */
 export async function readResults(file: string): Promise<readonly EvalResult[]> {
-  let text: string;
-  try {
-    text = await readFile(file, "utf8");
-  } catch (thrown) {
-    if (errorCode(thrown) === "ENOENT") return [];
-    throw new HarnessError(
-      EXIT.usage,
-      `${file} cannot be read: ${reasonOf(thrown)}`,
-      `ls -l ${file}`,
-      thrown,
-    );
-  }
-  const lines = text.split("\n");
-  return lines.slice(0, -1).map((line, at) => {
-    const read = resultForm.safeParse(parsed(line));
-    if (read.success) return read.data;
-    throw new HarnessError(
-      EXIT.usage,
-      `${file}, line ${at + 1} is no result of an eval`,
-      "name a results.jsonl that harness eval has written",
-    );
-  });
-}
-
-function parsed(line: string): unknown {
-  try {
-    return JSON.parse(line) as unknown;
-  } catch {
-    return undefined;
-  }
-}
-
-/** Appends results; the cut line that a kill may have left is ended first, so that it costs no other one. */
-export async function openResults(
-  file: string,
-): Promise<AsyncDisposable & { add(result: EvalResult): Promise<void> }> {
-  const handle = await open(file, "a+");
-  const { size } = await handle.stat();
-  const last = Buffer.alloc(1);
-  if (size > 0) {
-    await handle.read(last, 0, 1, size - 1);
-    if (last[0] !== 0x0a) await handle.truncate(await lastLineEnd(handle, size));
-  }
-  return {
-    add: async (result) => {
-      await handle.appendFile(`${JSON.stringify(result)}\n`);
-      await handle.datasync();
-    },
-    [Symbol.asyncDispose]: () => handle.close(),
-  };
-}
-
-async function lastLineEnd(handle: Awaited<ReturnType<typeof open>>, size: number): Promise<number> {
-  const bytes = Buffer.alloc(size);
-  await handle.read(bytes, 0, size, 0);
-  return bytes.lastIndexOf(0x0a) + 1;
+  const results: EvalResult[] = [];
+  for await (const each of resultLines({ file, form: resultForm, writer: "eval" })) results.push(each);
+  return results;
 }

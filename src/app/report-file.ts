@@ -1,5 +1,16 @@
 import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import { maskSecrets } from "../core/secrets.ts";
+import type { Session } from "../core/session.ts";
 import { NotRegularError, readRegularHead, replaceFile } from "../platform/safe-files.ts";
+import { reportOf } from "../render/build-report.ts";
+import { cleaned } from "../render/event-json.ts";
+import type { Report } from "../render/report-form.ts";
+
+/** What a session did; what is recognisable as a secret is masked. */
+export function sessionReport(session: Session): Report {
+  const parts = { session: session.info(), timeline: session.timeline(), audit: session.audit.verify() };
+  return cleaned(reportOf({ ...parts, diff: null }), maskSecrets);
+}
 
 /** The mark stands near the start. */
 const HEAD_BYTES = 2048;

@@ -141,7 +141,7 @@ const noLayer = ({ id }: Session): HarnessError =>
   );
 
 /** What a session has changed and nobody applied goes with it, and the box that waits for it; what cannot go now, the next box takes away. */
-async function removeLayer(host: Host, session: Session): Promise<void> {
+export async function removeLayer(host: Host, session: Session): Promise<void> {
   const stateDir = host.places.state;
   await dropFrozen(host, session.id);
   {

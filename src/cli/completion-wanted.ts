@@ -83,6 +83,7 @@ const ARG_VALUES: Readonly<Record<string, ValueKind>> = {
   path: "files",
   dir: "folders",
   suite: "folders",
+  tasks: "files",
   repo: "files",
   other: "files",
   "env:rm name": "folders",

@@ -130,7 +130,19 @@ export async function promptFrom(
   throw new HarnessError(EXIT.usage, `there is no ${given.what}`, given.typed);
 }
 
-async function fromPipe({ what, piped: how, shorter }: PromptWords): Promise<string> {
+const fromPipe = (given: PromptWords): Promise<string> =>
+  pipedText(given, { bytes: MAX_PROMPT_BYTES, size: "1 MiB" });
+
+interface PipeBound {
+  readonly bytes: number;
+  readonly size: string;
+}
+
+/** All that is piped in. */
+export async function pipedText(
+  { what, piped: how, shorter }: Omit<PromptWords, "typed">,
+  { bytes: most, size }: PipeBound,
+): Promise<string> {
   using piped = pipedInput();
   if (piped.input === undefined)
     throw new HarnessError(EXIT.usage, `- reads the ${what} from a pipe, and there is none`, how);
@@ -138,8 +150,7 @@ async function fromPipe({ what, piped: how, shorter }: PromptWords): Promise<str
   let bytes = 0;
   for await (const chunk of piped.input) {
     bytes += chunk.length;
-    if (bytes > MAX_PROMPT_BYTES)
-      throw new HarnessError(EXIT.usage, `the ${what} is longer than 1 MiB`, shorter);
+    if (bytes > most) throw new HarnessError(EXIT.usage, `the ${what} is longer than ${size}`, shorter);
     chunks.push(chunk);
   }
   const text = new TextDecoder().decode(Buffer.concat(chunks)).trim();

@@ -20,11 +20,11 @@ import { type Plan, planKept } from "../../core/work-plan.ts";
 import type { Approver } from "../../core/ports.ts";
 import { maskSecrets } from "../../core/secrets.ts";
 import type { Outputs, Parked } from "../../core/session.ts";
-import { isLoopback, ollamaAddress } from "../../models/providers/ollama-address.ts";
 import { unlessAborted } from "../../platform/cancelled.ts";
 import { cleaned } from "../../render/event-json.ts";
 import type { Part } from "../../tools/tool-context.ts";
 import type { Host } from "../host.ts";
+import { isLocalModel } from "../model-terms.ts";
 import { lazyJudge } from "../policy-context.ts";
 import type { Sink } from "./event-sink.ts";
 import type { LazyBox } from "./lazy-box.ts";
@@ -200,12 +200,4 @@ function compactorFor(
     ...(kept === undefined ? {} : { kept }),
     keep: (trigger, signal) => agent().hooks.compacting(trigger, { emit: agent().emit, signal }),
   });
-}
-
-/** Whether what is sent to the model stays on this machine. Models that a local server hands on are not local. */
-export function isLocalModel({ env }: Host, { provider, base_url, chat_model }: Settings): boolean {
-  if (provider === "scripted") return true;
-  if (/[:-]cloud$/.test(chat_model)) return false;
-  if (provider === "ollama") return isLoopback(ollamaAddress(env, base_url));
-  return base_url !== null && isLoopback(base_url);
 }

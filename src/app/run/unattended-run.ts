@@ -1,11 +1,10 @@
 import { Limits, type LimitsGiven } from "../../agent/limits.ts";
 import type { Finished } from "../../agent/agent-run.ts";
 import type { Config } from "../../config/load-config.ts";
-import type { Settings } from "../../config/settings-schema.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import { priceOf } from "../../models/usage.ts";
 import { checkNetwork } from "../granted-network.ts";
 import { type Host, runWorkspace } from "../host.ts";
+import { refuseUnpriced } from "../model-terms.ts";
 import { earlierSession, newSession, openSessions, type SessionChoice } from "../session-access.ts";
 import { untrustedIn } from "../project-trust.ts";
 import { noteTo } from "../stderr-messages.ts";
@@ -47,7 +46,7 @@ export async function runUnattended({
   flags,
 }: UnattendedRun): Promise<Finished> {
   checkNetwork(host, settings);
-  refuseUnpriced(budget, settings);
+  refuseUnpriced(budget.cost, settings);
   const limits = new Limits(budget, () => performance.now());
   const goesOn = flags.continue || flags.resume !== undefined;
   if (flags.fork === true && !goesOn) throw nothingToFork();
@@ -100,15 +99,4 @@ export async function runUnattended({
     untrusted: await untrustedIn(host, workspace),
     signal: interrupted.signal,
   });
-}
-
-/** A limit of cost that nothing could be held against is no limit. */
-function refuseUnpriced({ cost }: LimitsGiven, { prices, chat_model }: Settings): void {
-  if (cost === undefined || priceOf(chat_model, prices) !== undefined) return;
-  const row = JSON.stringify([{ model: chat_model, input: 1, output: 5 }]);
-  throw new HarnessError(
-    EXIT.usage,
-    `--max-cost: no price is known for ${chat_model}`,
-    `harness config set prices '${row}'   (per million tokens)`,
-  );
 }

@@ -12,7 +12,7 @@ import type { EmbeddingModel } from "../../search/embed-model.ts";
 import { dimensionOf } from "../../search/embed-outcome.ts";
 import { openVectorCache, type VectorCache } from "../../search/embedding-cache.ts";
 import type { Host } from "../host.ts";
-import { isLocalModel } from "../run/agent-assembly.ts";
+import { isLocalModel } from "../model-terms.ts";
 
 /** Constructs what makes vectors. */
 

@@ -1,14 +1,10 @@
 import { Args, Flags } from "@oclif/core";
 import { EXIT } from "../../core/errors.ts";
-import { maskSecrets } from "../../core/secrets.ts";
 import type { Session } from "../../core/session.ts";
-import { cleaned } from "../../render/event-json.ts";
 import { REPORT_MARK, reportPage } from "../../render/html-page.ts";
-import { reportOf } from "../../render/build-report.ts";
-import type { Report as ReportValue } from "../../render/report-form.ts";
 import { auditVerdict, NOT_PROVEN, reportText } from "../../render/tty/report-text.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
-import { writeReport } from "../../app/report-file.ts";
+import { sessionReport, writeReport } from "../../app/report-file.ts";
 import { sessionGiven, withSessions } from "../../app/session-access.ts";
 import { settingFlags, workspaceOf } from "../settings.ts";
 import { stderr, stdout } from "../../render/tty/output.ts";
@@ -37,7 +33,7 @@ export class Report extends HarnessCommand {
     await withSessions(this.host, async (store) => {
       const session = await sessionGiven(store, args.id, workspaceOf(flags));
       if (flags.verify) return verify(session, flags.json);
-      const report = cleanReport(session);
+      const report = sessionReport(session);
       if (flags.html === "-") answer(reportPage(report));
       else if (flags.html !== undefined) await writeReport(flags.html, reportPage(report), REPORT_MARK);
       if (flags.json) answerJson(report);
@@ -45,11 +41,6 @@ export class Report extends HarnessCommand {
       else if (flags.html !== "-" && !flags.quiet) stderr.write(`written: ${flags.html}\n`);
     });
   }
-}
-
-function cleanReport(session: Session): ReportValue {
-  const parts = { session: session.info(), timeline: session.timeline(), audit: session.audit.verify() };
-  return cleaned(reportOf({ ...parts, diff: null }), maskSecrets);
 }
 
 function verify(session: Session, json: boolean): void {

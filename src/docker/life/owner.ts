@@ -10,9 +10,15 @@ import { runHost } from "../host-programs.ts";
  */
 
 export async function thisProcess(): Promise<Owner> {
-  const [boot, start] = await Promise.all([bootId(), startOf(process.pid)]);
-  if (start !== undefined) return { pid: process.pid, start, boot };
+  const owner = await processOwner(process.pid);
+  if (owner !== undefined) return owner;
   throw new HarnessError(EXIT.sandbox, `when process ${process.pid} started cannot be told`, "mount /proc");
+}
+
+/** undefined when there is no such process, or only its zombie. */
+export async function processOwner(pid: number): Promise<Owner | undefined> {
+  const [boot, start] = await Promise.all([bootId(), startOf(pid)]);
+  return start === undefined ? undefined : { pid, start, boot };
 }
 
 /** False only when it is certain: another boot, no such process, another start time, or a zombie. */

@@ -76,6 +76,43 @@ function coloured(line: string, stream: Output): string {
   return line.startsWith("-") ? paint("red") : `${line}\n`;
 }
 
+/** A patch for `git apply`, every text as it is; `left` are paths whose change no such patch can hold. */
+export function patchOf(files: readonly FileDiff[]): {
+  readonly text: string;
+  readonly left: readonly string[];
+} {
+  const fits = files.filter(isPatch);
+  const lines = fits.flatMap((file) => [...headOf(file), ...fileLines(file)]);
+  const left = files.filter((file) => !isPatch(file) && !isFolder(file)).map(({ path }) => path);
+  const notes = left.map((path) => `# not in this patch: ${printedName(path)}\n`);
+  return { text: notes.join("") + lines.map((line) => `${line}\n`).join(""), left };
+}
+
+const KINDS_OF_GIT: ReadonlySet<string | undefined> = new Set(["file", "link", undefined]);
+
+/** Git has none by themselves: they come and go with what is in them. */
+const isFolder = ({ before, after }: FileDiff): boolean =>
+  [before?.kind, after?.kind].every((kind) => kind === "folder" || kind === undefined);
+
+const isPatch = ({ before, after, lines }: FileDiff): boolean =>
+  lines !== null &&
+  KINDS_OF_GIT.has(before?.kind) &&
+  KINDS_OF_GIT.has(after?.kind) &&
+  (before === null || after === null || before.kind === after.kind);
+
+function fileLines({ path, was, before, after, lines }: FileDiff): readonly string[] {
+  if (lines === null || lines.hunks.length === 0) return [];
+  const [a, b] = [
+    before === null ? "/dev/null" : printedName(`a/${was ?? path}`),
+    after === null ? "/dev/null" : printedName(`b/${path}`),
+  ];
+  const hunks = lines.hunks.flatMap(({ from, to, lines: each }) => [
+    `@@ -${from.join(",")} +${to.join(",")} @@`,
+    ...each.map((line) => line.toWellFormed()),
+  ]);
+  return [`--- ${a}`, `+++ ${b}`, ...hunks];
+}
+
 /** One line per file, and the totals. */
 export function diffStat(files: readonly FileDiff[], stream: Output): string {
   const rows = files.map((file) => `${markOf(file, stream)} ${statName(file)}  ${countsOf(file, stream)}\n`);

@@ -1,0 +1,79 @@
+import { createHash } from "node:crypto";
+import { mkdir, readdir } from "node:fs/promises";
+import path from "node:path";
+import type { Settings } from "../../config/settings-schema.ts";
+import type { Host } from "../host.ts";
+import { isLocalModel } from "../model-terms.ts";
+import { boundJobs, type JobsBound, thisMachine } from "./jobs-bound.ts";
+
+/** What a batch is started with, apart from its rows. */
+
+/** Flags of `harness run` that hold for every row. */
+const PASSED = [
+  "mode",
+  "model",
+  "provider",
+  "base-url",
+  "isolation",
+  "image",
+  "env",
+  "allow-domain",
+  "secret",
+  "canaries",
+  "memory",
+  "cpus",
+  "pids",
+  "runtime",
+  "timeout",
+  "max-turns",
+  "on-ask",
+  "attempts",
+] as const;
+
+/**
+ * As words, by flag. Rows of folders work in a layer unless said otherwise: each begins with the folder as it is. Nobody
+ * goes on with what a clone that is gone by then has parked.
+ */
+export function wordsOfFlags(
+  flags: Readonly<Record<string, unknown>>,
+  { isolation, on_ask, attempts }: Pick<Settings, "isolation" | "on_ask" | "attempts">,
+): { readonly words: ReadonlyMap<string, readonly string[]>; readonly inPlace: boolean } {
+  const words = new Map<string, readonly string[]>();
+  for (const name of PASSED) {
+    const value = flags[name];
+    if (value === true) words.set(`--${name}`, [`--${name}`]);
+    else if (Array.isArray(value))
+      words.set(
+        `--${name}`,
+        value.map((each) => `--${name}=${each}`),
+      );
+    else if (typeof value === "string") words.set(`--${name}`, [`--${name}=${value}`]);
+  }
+  if (flags["isolation"] === undefined)
+    words.set("--isolation", [`--isolation=${isolation === "copy" ? "copy" : "overlay"}`]);
+  if (on_ask === "park") words.set("--on-ask", ["--on-ask=contained"]);
+  return { words, inPlace: flags["isolation"] === "bind" || attempts > 1 };
+}
+
+export function jobsFor(host: Host, settings: Settings, wanted: number): JobsBound {
+  const servesModel = settings.provider !== "scripted" && isLocalModel(host, settings);
+  const { memory, cpus } = settings;
+  return boundJobs(wanted, { memory, cpus, servesModel }, thisMachine());
+}
+
+/**
+ * Where a batch is kept that names no folder: below the state, by what its rows came from, each time a new one. One that
+ * goes on is the last.
+ */
+export async function ownBatchFolder(host: Host, source: string, resume: boolean): Promise<string> {
+  const name = path
+    .basename(source)
+    .replaceAll(/[^\w.-]+/g, "_")
+    .slice(0, 40);
+  const key = createHash("sha256").update(source).digest("hex").slice(0, 12);
+  const root = path.join(host.places.state, "batches", `${name}-${key}`);
+  await mkdir(root, { recursive: true, mode: 0o700 });
+  const numbers = (await readdir(root)).filter((each) => /^\d{1,9}$/.test(each)).map(Number);
+  const last = Math.max(0, ...numbers);
+  return path.join(root, String(resume ? Math.max(1, last) : last + 1));
+}

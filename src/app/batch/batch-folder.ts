@@ -1,0 +1,148 @@
+import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import * as z from "zod";
+import { diskTroubleOf } from "../../core/disk-trouble.ts";
+import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import { isAlive, processOwner } from "../../docker/life/owner.ts";
+import { FileLock } from "../../platform/lock.ts";
+import { rowResultForm, type RowResult, type RowSummary, summaryOf } from "../../render/batch-results.ts";
+import { openResults, resultLines } from "../result-lines.ts";
+
+/**
+ * `results.jsonl` has the rows that have ended, `running/<id>` the process of each that has not, `lock` is held as long
+ * as somebody works on the batch. Beside them lie the patches, reports and audits of the rows.
+ */
+export interface BatchFolder extends AsyncDisposable {
+  /** Rows that ended before, by their ids. */
+  readonly earlier: ReadonlyMap<string, RowSummary>;
+  /** Runs of an earlier coordinator that were still there, and are ended. */
+  readonly leftovers: number;
+  readonly add: (result: RowResult) => Promise<void>;
+  readonly begun: (id: string, pid: number) => Promise<void>;
+  readonly ended: (id: string) => Promise<void>;
+}
+
+const RESULTS = "results.jsonl";
+
+export async function openBatchFolder(folder: string, resume: boolean): Promise<BatchFolder> {
+  const running = path.join(folder, "running");
+  await mkdir(running, { recursive: true }).catch((thrown: unknown) => {
+    throw outLost(folder, thrown);
+  });
+  await using stack = new AsyncDisposableStack();
+  stack.use(locked(folder));
+  const file = path.join(folder, RESULTS);
+  const earlier = new Map<string, RowSummary>();
+  for await (const result of resultLines({ file, form: rowResultForm, writer: "batch" }))
+    earlier.set(result.id, summaryOf(result));
+  if (earlier.size > 0 && !resume)
+    throw new HarnessError(
+      EXIT.usage,
+      `${folder} has the results of an earlier batch`,
+      "--resume goes on with it; another --out begins anew",
+    );
+  const leftovers = await endLeftovers(running);
+  await removeAsides(folder);
+  const results = stack.use(await openResults(file));
+  const kept = stack.move();
+  const noted = (id: string): string => path.join(running, id);
+  return {
+    earlier,
+    leftovers,
+    add: (result) =>
+      results.add(result).catch((thrown: unknown) => {
+        throw outLost(folder, thrown);
+      }),
+    begun: async (id, pid) => {
+      const owner = await processOwner(pid);
+      // What cannot be noted ends by itself: nobody reads what it prints any more.
+      if (owner !== undefined) await writeFile(noted(id), JSON.stringify(owner)).catch(() => undefined);
+    },
+    ended: (id) => rm(noted(id), { force: true }).catch(() => undefined),
+    [Symbol.asyncDispose]: () => kept.disposeAsync(),
+  };
+}
+
+/** Nothing more can be kept there: no row may end unseen, so that it ends the batch. */
+export class OutLost extends HarnessError {}
+
+export const outLost = (folder: string, thrown: unknown): OutLost =>
+  new OutLost(
+    EXIT.failed,
+    `results cannot be kept in ${folder}: ${diskTroubleOf(thrown) === "full" ? "the disk is full" : reasonOf(thrown)}`,
+    `df -h ${folder}; once that is mended, --resume goes on`,
+    thrown,
+  );
+
+function locked(folder: string): FileLock {
+  const lock = new FileLock(path.join(folder, "lock"), 0);
+  try {
+    lock.take("exclusive");
+    return lock;
+  } catch (thrown) {
+    lock[Symbol.dispose]();
+    if (diskTroubleOf(thrown) !== "busy") throw outLost(folder, thrown);
+    throw new HarnessError(
+      EXIT.usage,
+      `another harness batch works on ${folder}`,
+      "wait for it to end, or name another --out",
+      thrown,
+    );
+  }
+}
+
+const owner = z.object({ pid: z.int().positive(), start: z.string(), boot: z.string() });
+const PATIENCE_MS = 20_000;
+const POLL_MS = 50;
+
+/** Runs whose coordinator was killed end by themselves with their next word; they are not waited for so long. */
+async function endLeftovers(running: string): Promise<number> {
+  const ended = await Promise.all(
+    (await readdir(running)).map(async (name) => {
+      const file = path.join(running, name);
+      const read = owner.safeParse(parsed(await readFile(file, "utf8").catch(() => "")));
+      const wasThere = read.success && (await endProcess(read.data));
+      await rm(file, { force: true });
+      return wasThere;
+    }),
+  );
+  return ended.filter(Boolean).length;
+}
+
+/** In order, else at once. Whoever has the same number by now is left alone. */
+async function endProcess(known: z.output<typeof owner>): Promise<boolean> {
+  if (!(await isAlive(known))) return false;
+  for (const signal of ["SIGTERM", "SIGKILL"] as const) {
+    tell(known.pid, signal);
+    const deadline = performance.now() + PATIENCE_MS;
+    while (performance.now() < deadline) {
+      if (!(await isAlive(known))) return true;
+      await sleep(POLL_MS);
+    }
+  }
+  return true;
+}
+
+function tell(pid: number, signal: NodeJS.Signals): void {
+  try {
+    process.kill(pid, signal);
+  } catch {
+    // It is gone.
+  }
+}
+
+/** What a kill has left half-written. */
+async function removeAsides(folder: string): Promise<void> {
+  const aside = /^\d+-[0-9a-f]{16}\.\w+(?:\.\w+)?\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+  for (const name of await readdir(folder))
+    if (aside.test(name)) await rm(path.join(folder, name), { force: true });
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,204 @@
+import { createHash } from "node:crypto";
+import path from "node:path";
+import * as z from "zod";
+import { DURATION_FORM, parseDuration } from "../../core/bounds.ts";
+import { MODES } from "../../core/decision.ts";
+import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import { nearest } from "../../core/spelling.ts";
+import { visibleLine } from "../../core/visible.ts";
+import { readRegular, TooLargeError } from "../../platform/safe-files.ts";
+
+/** As `harness run -` takes it from a pipe. */
+const MAX_PROMPT_BYTES = 2 ** 20;
+const MAX_FILE_BYTES = 64 * 2 ** 20;
+
+const duration = z.string().refine((text) => parseDuration(text) !== undefined, `expected ${DURATION_FORM}`);
+const whole = z.int().positive();
+/** A word for `harness run`: no byte that no argument can hold. */
+const word = z.string().regex(/^[^\0]+$/, "expected a text that is not empty");
+
+const limitsForm = z.strictObject({
+  max_turns: whole.optional(),
+  max_time: duration.optional(),
+  max_tokens: whole.optional(),
+  max_cost: z.number().positive().max(1e12).optional(),
+  max_tool_calls: whole.optional(),
+});
+
+const FIELDS = {
+  dir: word.optional(),
+  repo: word.optional(),
+  prompt: z
+    .string()
+    .refine((text) => text.trim() !== "", "expected a task, found nothing")
+    .refine((text) => Buffer.byteLength(text) <= MAX_PROMPT_BYTES, "it is longer than 1 MiB"),
+  check: word.optional(),
+  limits: limitsForm.optional(),
+  mode: z.enum(MODES).optional(),
+  env: word.optional(),
+};
+
+const rowForm = z
+  .strictObject(FIELDS)
+  .refine(
+    ({ dir, repo }) => (dir === undefined) !== (repo === undefined),
+    'expected one of "dir" and "repo"',
+  );
+
+type RowLimits = z.output<typeof limitsForm>;
+
+/** One run that is wanted. */
+export interface BatchRow extends Pick<z.output<typeof rowForm>, "prompt" | "check" | "mode" | "env"> {
+  /** From 1 on, in the order of the file. */
+  readonly row: number;
+  /** The same for the same wishes; a row that stands there twice has two. */
+  readonly id: string;
+  readonly kind: "dir" | "repo";
+  /** As it was written. */
+  readonly target: string;
+  readonly limits: RowLimits;
+}
+
+export interface RowDefaults {
+  /** For rows that name none. */
+  readonly check: string | undefined;
+}
+
+interface Problem {
+  readonly line: number;
+  readonly why: string;
+}
+
+const SHOWN_PROBLEMS = 10;
+
+/** All rows of a file, or what is wrong with which lines of it; `name` is what the file is called. */
+export function readRows(text: string, name: string, defaults: RowDefaults): readonly BatchRow[] {
+  const problems: Problem[] = [];
+  const ids = new RowIds();
+  const rows: BatchRow[] = [];
+  for (const { line, text: each } of linesOf(text)) {
+    const read = rowOf(each);
+    if (typeof read === "string") problems.push({ line, why: read });
+    else rows.push(ids.named(rows.length + 1, { ...read, check: read.check ?? defaults.check }));
+  }
+  if (problems.length > 0) throw notRows(problems, name);
+  if (rows.length === 0) throw noRows(name);
+  return rows;
+}
+
+/** A row for each path or address of a list, one a line. */
+export function rowsOfList(
+  text: string,
+  name: string,
+  wanted: RowDefaults & { readonly prompt: string },
+): readonly BatchRow[] {
+  const ids = new RowIds();
+  const named = linesOf(text).filter(({ text: each }) => !each.trimStart().startsWith("#"));
+  const odd = named.find(({ text: each }) => each.includes("\0"));
+  if (odd !== undefined) throw notRows([{ line: odd.line, why: "expected a path or an address" }], name);
+  const rows = named.map(({ text: each }, at) =>
+    ids.named(at + 1, { repo: each.trim(), prompt: wanted.prompt, check: wanted.check }),
+  );
+  if (rows.length === 0) throw noRows(name);
+  return rows;
+}
+
+function linesOf(text: string): readonly { readonly line: number; readonly text: string }[] {
+  return text
+    .replace(/^\uFEFF/, "")
+    .split("\n")
+    .map((each, at) => ({ line: at + 1, text: each.replace(/\r$/, "") }))
+    .filter((each) => each.text.trim() !== "");
+}
+
+type ReadRow = z.output<typeof rowForm>;
+
+/** The row, or why it is none. */
+function rowOf(text: string): ReadRow | string {
+  let value: unknown;
+  try {
+    value = JSON.parse(text);
+  } catch (thrown) {
+    return `it is no JSON: ${visibleLine(reasonOf(thrown))}`;
+  }
+  const read = rowForm.safeParse(value);
+  if (read.success) return read.data;
+  return read.error.issues.flatMap(wordsOf).join("; ");
+}
+
+function wordsOf(issue: z.core.$ZodIssue): readonly string[] {
+  const at = issue.path.join(".");
+  if (issue.code !== "unrecognized_keys") return [`${at === "" ? "" : `${at}: `}${issue.message}`];
+  const known = Object.keys(at === "limits" ? limitsForm.shape : FIELDS);
+  return issue.keys.map((key) => {
+    const meant = nearest(key, known);
+    const named = visibleLine(JSON.stringify(at === "" ? key : `${at}.${key}`));
+    return `unknown key ${named}${meant === undefined ? "" : `; did you mean ${meant}?`}`;
+  });
+}
+
+const KEYS = Object.keys(FIELDS).join(", ");
+
+function notRows(problems: readonly Problem[], name: string): HarnessError {
+  const shown = problems.slice(0, SHOWN_PROBLEMS).map(({ line, why }) => `${name}, line ${line}: ${why}`);
+  const more = problems.length - shown.length;
+  return new HarnessError(
+    EXIT.usage,
+    [...shown, ...(more > 0 ? [`and ${more} more lines`] : [])].join("\n"),
+    `nothing was started; a row has these keys: ${KEYS}`,
+  );
+}
+
+const noRows = (name: string): HarnessError =>
+  new HarnessError(
+    EXIT.usage,
+    `${name} has no rows`,
+    'one JSON object a line: {"dir": "FOLDER", "prompt": "…"}',
+  );
+
+/** Numbers the rows and names them by what they want. */
+class RowIds {
+  readonly #seen = new Map<string, number>();
+
+  named(row: number, { dir, repo, prompt, check, limits = {}, mode, env }: ReadRow): BatchRow {
+    const kind = dir === undefined ? "repo" : "dir";
+    const target = dir ?? repo ?? "";
+    const place = /^[a-z][a-z0-9+.-]*:\/\//i.test(target) ? target : path.resolve(target);
+    const bounds = Object.entries(limits).toSorted(([a], [b]) => (a < b ? -1 : 1));
+    const wish = digest([kind, place, prompt, check, bounds, mode, env]);
+    const nth = (this.#seen.get(wish) ?? 0) + 1;
+    this.#seen.set(wish, nth);
+    const id = nth === 1 ? wish : digest([wish, nth]);
+    const others = {
+      ...(check === undefined ? {} : { check }),
+      ...(mode === undefined ? {} : { mode }),
+      ...(env === undefined ? {} : { env }),
+    };
+    return { row, id, kind, target, prompt, limits, ...others };
+  }
+}
+
+const ID_CHARACTERS = 16;
+
+const digest = (parts: readonly unknown[]): string =>
+  createHash("sha256")
+    .update(JSON.stringify(parts.map((part) => part ?? null)))
+    .digest("hex")
+    .slice(0, ID_CHARACTERS);
+
+/** The text of a file of rows or of a list. */
+export async function rowsFile(file: string): Promise<string> {
+  try {
+    return new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(
+      await readRegular(file, { links: "follow", max: MAX_FILE_BYTES }),
+    );
+  } catch (thrown) {
+    const why =
+      thrown instanceof TooLargeError
+        ? "it is larger than 64 MiB"
+        : thrown instanceof TypeError
+          ? "it is not UTF-8"
+          : reasonOf(thrown);
+    throw new HarnessError(EXIT.usage, `${file} cannot be read: ${why}`, `ls -l ${file}`, thrown);
+  }
+}

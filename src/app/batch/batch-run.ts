@@ -1,0 +1,184 @@
+import { realpath } from "node:fs/promises";
+import path from "node:path";
+import { Interrupted } from "../../core/errors.ts";
+import type { Usage } from "../../core/messages.ts";
+import { NO_USAGE, sumUsage } from "../../models/usage.ts";
+import { type BatchEnd, type RowResult, type RowSummary, summaryOf } from "../../render/batch-results.ts";
+import { CODES } from "../interruption.ts";
+import { openBatchFolder } from "./batch-folder.ts";
+import type { BatchRow } from "./batch-rows.ts";
+import { type RowPlan, runRow } from "./row-run.ts";
+
+/** Of all rows together; when one is spent, no further row is begun. */
+interface BatchBudget {
+  readonly ms?: number;
+  readonly tokens?: number;
+  readonly cost?: number;
+}
+
+export interface BatchRequest extends Omit<RowPlan, "alone" | "begun" | "ended"> {
+  readonly rows: readonly BatchRow[];
+  /** Go on with what lies in the folder. */
+  readonly resume: boolean;
+  readonly jobs: number;
+  readonly budget: BatchBudget;
+  readonly onResult: (result: RowResult, ended: number) => void;
+}
+
+/**
+ * Runs what has no result in the folder yet. Each run is a process of its own, as a user would start it. Rows of one
+ * folder, or of folders within each other, are run one after the other, in the order of the file; all others side by side.
+ */
+export async function runBatch(request: BatchRequest, signal: AbortSignal): Promise<BatchEnd> {
+  await using folder = await openBatchFolder(request.folder, request.resume);
+  const { rows, warn } = request;
+  const ended = rows.flatMap(({ id }) => folder.earlier.get(id) ?? []);
+  if (folder.leftovers > 0)
+    warn(`${folder.leftovers} runs of the earlier batch were still there, and are ended`);
+  if (request.resume) warn(`${ended.length} of ${rows.length} rows have ended already`);
+  const queue = new RowQueue(await placed(rows.filter(({ id }) => !folder.earlier.has(id))));
+  const spent = new Spending(request.budget, ended, warn);
+  const failed = new AbortController();
+  const stopped = AbortSignal.any([signal, failed.signal]);
+  const plan: RowPlan = { ...request, alone: oneByOne(), begun: folder.begun, ended: folder.ended };
+  const run = async ({ row }: PlacedRow): Promise<void> => {
+    const result = await runRow(row, plan, stopped);
+    await folder.add(result);
+    const summary = summaryOf(result);
+    ended.push(summary);
+    spent.count(summary);
+    request.onResult(result, ended.length);
+  };
+  const running = new Set<Promise<void>>();
+  for (;;) {
+    while (running.size < request.jobs && !stopped.aborted && spent.which() === undefined) {
+      const next = queue.take();
+      if (next === undefined) break;
+      const work = run(next)
+        .catch((thrown: unknown) => {
+          if (!stopped.aborted) failed.abort(thrown);
+        })
+        .finally(() => {
+          queue.free(next);
+          running.delete(work);
+        });
+      running.add(work);
+    }
+    if (running.size === 0) break;
+    await Promise.race(running);
+  }
+  if (failed.signal.aborted) throw failed.signal.reason;
+  const left = rows.length - ended.length;
+  return {
+    rows: rows.length,
+    ended,
+    usage: ended.reduce((sum: Usage, { usage }) => (usage === null ? sum : sumUsage(sum, usage)), NO_USAGE),
+    spent: left > 0 ? spent.which() : undefined,
+    signal: signal.aborted ? codeOf(signal) : undefined,
+  };
+}
+
+function codeOf({ reason }: AbortSignal): number {
+  const name = reason instanceof Interrupted ? reason.signal : "SIGINT";
+  return name === "reader-left" || name === "overtaken" ? CODES.SIGHUP : CODES[name];
+}
+
+interface PlacedRow {
+  readonly row: BatchRow;
+  /** The folder that it works on; undefined for a clone, which is its own. */
+  readonly place: string | undefined;
+}
+
+const placed = (rows: readonly BatchRow[]): Promise<readonly PlacedRow[]> =>
+  Promise.all(
+    rows.map(async (row) => {
+      if (row.kind === "repo") return { row, place: undefined };
+      const named = path.resolve(row.target);
+      return { row, place: await realpath(named).catch(() => named) };
+    }),
+  );
+
+/** Rows that wait, in order; none is given out that works on a folder of one that was. */
+class RowQueue {
+  readonly #waiting: PlacedRow[];
+  readonly #busy = new Set<string>();
+
+  constructor(rows: readonly PlacedRow[]) {
+    this.#waiting = [...rows];
+  }
+
+  /** The next one that can begin. */
+  take(): PlacedRow | undefined {
+    const at = this.#waiting.findIndex(({ place }) => place === undefined || !this.#isBusy(place));
+    if (at === -1) return undefined;
+    const [next] = this.#waiting.splice(at, 1);
+    if (next?.place !== undefined) this.#busy.add(next.place);
+    return next;
+  }
+
+  free({ place }: PlacedRow): void {
+    if (place !== undefined) this.#busy.delete(place);
+  }
+
+  #isBusy(place: string): boolean {
+    for (const busy of this.#busy) if (within(place, busy) || within(busy, place)) return true;
+    return false;
+  }
+}
+
+const within = (inner: string, outer: string): boolean =>
+  inner === outer || inner.startsWith(outer === path.sep ? outer : `${outer}${path.sep}`);
+
+/** What is spent of the whole: the time of this command, and what all rows that have ended took. */
+class Spending {
+  readonly #budget: BatchBudget;
+  readonly #warn: (text: string) => void;
+  readonly #started = performance.now();
+  readonly #untold = new Set<"tokens" | "cost">();
+  #tokens = 0;
+  #cost = 0;
+
+  constructor(budget: BatchBudget, ended: readonly RowSummary[], warn: (text: string) => void) {
+    this.#budget = budget;
+    this.#warn = warn;
+    for (const each of ended) this.count(each);
+  }
+
+  count({ row, usage }: RowSummary): void {
+    if (usage === null) return;
+    const { prompt_tokens, completion_tokens, cost } = usage;
+    this.#tokens += (prompt_tokens ?? 0) + (completion_tokens ?? 0);
+    this.#cost += cost ?? 0;
+    if (prompt_tokens === null || completion_tokens === null) this.#tellUntold("tokens", row);
+    if (cost === null) this.#tellUntold("cost", row);
+  }
+
+  /** The limit that is spent. */
+  which(): string | undefined {
+    const { ms, tokens, cost } = this.#budget;
+    if (ms !== undefined && performance.now() - this.#started >= ms) return "--max-time";
+    if (tokens !== undefined && this.#tokens >= tokens) return "--max-tokens";
+    if (cost !== undefined && this.#cost >= cost) return "--max-cost";
+    return undefined;
+  }
+
+  #tellUntold(what: "tokens" | "cost", row: number): void {
+    if (this.#budget[what] === undefined || this.#untold.has(what)) return;
+    this.#untold.add(what);
+    this.#warn(`what row ${row} took is not known: --max-${what} holds for the others alone`);
+  }
+}
+
+/** Gives what runs one work after the other. */
+function oneByOne(): RowPlan["alone"] {
+  let last: Promise<unknown> = Promise.resolve();
+  return async (work) => {
+    const before = last;
+    const mine = (async () => {
+      await before.catch(() => undefined);
+      return work();
+    })();
+    last = mine.catch(() => undefined);
+    return mine;
+  };
+}

@@ -1,0 +1,71 @@
+import { randomUUID } from "node:crypto";
+import { constants } from "node:fs";
+import { copyFile, open, rename, rm } from "node:fs/promises";
+import path from "node:path";
+import { replaceFile } from "../../platform/safe-files.ts";
+import { reportPage } from "../../render/html-page.ts";
+import { patchOf } from "../../render/tty/file-diffs.ts";
+import { diffOfSession } from "../checkpoint-access.ts";
+import type { Host } from "../host.ts";
+import { sessionReport } from "../report-file.ts";
+import { withSessions } from "../session-access.ts";
+import { diffOfLayer, removeLayer } from "../session-changes.ts";
+import { outLost } from "./batch-folder.ts";
+
+export interface Collecting {
+  readonly host: Host;
+  readonly session: string;
+  readonly folder: string;
+  /** What the files are called, without their ends. */
+  readonly name: string;
+  /** Its workspace goes: what it changed is in the patch, and nowhere else. */
+  readonly passing: boolean;
+}
+
+/** Whatever the umask says it may be for others, as any file of a user's. */
+const modeOf = (): number => 0o666 & ~process.umask();
+
+/**
+ * The patch, the report and the audit of a row: each whole or not there. Gives the paths whose change no patch can hold.
+ * Where the folder takes nothing more, it throws what ends the batch.
+ */
+export async function collectRow({
+  host,
+  session: id,
+  folder,
+  name,
+  passing,
+}: Collecting): Promise<readonly string[]> {
+  return withSessions(host, async (store) => {
+    const session = store.open(id);
+    const waiting = await diffOfLayer(host, store, session, () => undefined);
+    const { files } = waiting ?? (await diffOfSession(host, session, 0));
+    const { text, left } = patchOf(files);
+    const page = reportPage(sessionReport(session));
+    const at = path.join(folder, name);
+    try {
+      await replaceFile(`${at}.patch`, text, { mode: modeOf(), lasts: "content" });
+      await replaceFile(`${at}.html`, page, { mode: modeOf(), lasts: "content" });
+      await copyWhole(path.join(host.places.state, "audit", `${id}.jsonl`), `${at}.audit.jsonl`);
+    } catch (thrown) {
+      throw outLost(folder, thrown);
+    }
+    if (passing) await removeLayer(host, session);
+    return left;
+  });
+}
+
+/** An audit may be long: it is not read into this process. */
+async function copyWhole(from: string, to: string): Promise<void> {
+  const aside = `${to}.${randomUUID()}`;
+  try {
+    await copyFile(from, aside, constants.COPYFILE_EXCL);
+    await using handle = await open(aside, "r+");
+    await handle.chmod(modeOf());
+    await handle.sync();
+    await rename(aside, to);
+  } catch (thrown) {
+    await rm(aside, { force: true }).catch(() => undefined);
+    throw thrown;
+  }
+}

@@ -1,0 +1,296 @@
+import { lstat, stat } from "node:fs/promises";
+import path from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
+import type { Settings } from "../../config/settings-schema.ts";
+import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import type { Usage } from "../../core/messages.ts";
+import { visibleLine } from "../../core/visible.ts";
+import { NO_USAGE, sumUsage } from "../../models/usage.ts";
+import type { RowCause, RowResult } from "../../render/batch-results.ts";
+import { type ChildEnd, finishedIn, type FinishedRun, lastLines, refusalIn, runChild } from "../child-run.ts";
+import type { Host } from "../host.ts";
+import type { Subject } from "../vet/subject.ts";
+import { OutLost } from "./batch-folder.ts";
+import type { BatchRow } from "./batch-rows.ts";
+import { collectRow } from "./collect-row.ts";
+
+/** What all rows have in common. */
+export interface RowPlan {
+  readonly host: Host;
+  /** The user's own, with what the flags say. */
+  readonly settings: Settings;
+  /** Words for `harness run`, by the flag that they begin with. */
+  readonly flags: ReadonlyMap<string, readonly string[]>;
+  readonly runtime: string | null;
+  readonly folder: string;
+  /** How often a row is tried again whose model or box was away. */
+  readonly retries: number;
+  /** Rows of folders change them: as they go, or with the candidate that is applied. */
+  readonly inPlace: boolean;
+  readonly warn: (text: string) => void;
+  /** One after the other: what is collected of a row is in memory meanwhile. */
+  readonly alone: <T>(work: () => Promise<T>) => Promise<T>;
+  readonly begun: (id: string, pid: number) => Promise<void>;
+  readonly ended: (id: string) => Promise<void>;
+}
+
+/** Why a row could not begin. */
+class RowFault extends Error {
+  override readonly name = "RowFault";
+  readonly why: RowCause;
+
+  constructor(why: RowCause, message: string) {
+    super(message);
+    this.why = why;
+  }
+}
+
+/** What one try came to. */
+interface Tried {
+  readonly told: Pick<RowResult, "status" | "exit_code" | "reason" | "cause">;
+  readonly finished: FinishedRun | undefined;
+}
+
+/** Of those that something else is to blame for, which may be mended by then. */
+const PASSING: ReadonlySet<RowCause | null> = new Set<RowCause>(["model", "sandbox"]);
+const FIRST_WAIT_MS = 2000;
+const LONGEST_WAIT_MS = 60_000;
+
+/** A row to its end. Rejects where the signal cut it off, so that it has not ended, or where nothing can be kept. */
+export async function runRow(row: BatchRow, plan: RowPlan, signal: AbortSignal): Promise<RowResult> {
+  const started = performance.now();
+  let usage: Usage | null = null;
+  for (let retries = 0; ; retries += 1) {
+    const mayRetry = retries < plan.retries;
+    const { told, finished } = await tryRow(row, plan, { mayRetry }, signal);
+    usage = plus(usage, finished?.usage);
+    if (!mayRetry || !isPassing(told.cause, finished, row, plan)) {
+      const duration_ms = Math.round(performance.now() - started);
+      return resultOf(row, { told, finished }, { usage, attempts: retries, duration_ms });
+    }
+    const ms = Math.min(LONGEST_WAIT_MS, FIRST_WAIT_MS * 2 ** retries);
+    const why = visibleLine(told.reason.split("\n")[0] ?? "");
+    plan.warn(`row ${row.row} is tried again in ${ms / 1000} s (${told.cause}): ${why}`);
+    await sleep(ms, undefined, { signal });
+  }
+}
+
+const plus = (before: Usage | null, more: Usage | undefined): Usage | null =>
+  more === undefined ? before : sumUsage(before ?? NO_USAGE, more);
+
+/** What has begun to change a folder is not begun again on top of that. */
+function isPassing(
+  cause: RowCause | null,
+  finished: FinishedRun | undefined,
+  row: BatchRow,
+  { inPlace }: RowPlan,
+): boolean {
+  if (!PASSING.has(cause)) return false;
+  if (!inPlace || row.kind === "repo") return true;
+  const { changes, tool_calls } = finished ?? {};
+  if (changes === undefined || changes === null) return (tool_calls ?? 0) === 0;
+  return changes.added.length + changes.modified.length + changes.deleted.length === 0;
+}
+
+async function tryRow(
+  row: BatchRow,
+  plan: RowPlan,
+  { mayRetry }: { readonly mayRetry: boolean },
+  signal: AbortSignal,
+): Promise<Tried> {
+  try {
+    await using place = await placeOf(row, plan, signal);
+    const ran = await runChild({
+      words: wordsFor(row, plan, place),
+      env: process.env,
+      input: row.prompt,
+      signal,
+      onStart: (pid) => void plan.begun(row.id, pid),
+    });
+    await plan.ended(row.id);
+    const finished = finishedIn(ran.stdout);
+    const told = toldOf(ran, finished);
+    if (signal.aborted && (told.cause === "interrupted" || told.cause === "killed")) throw signal.reason;
+    const session = finished?.session;
+    const again = mayRetry && isPassing(told.cause, finished, row, plan);
+    if (again || session === undefined) return { told, finished };
+    const fault = await collected(row, plan, { session, passing: place.passing });
+    return { told: fault === undefined || told.cause !== null ? told : fault, finished };
+  } catch (thrown) {
+    if (signal.aborted) throw thrown;
+    return { told: faultOf(thrown), finished: undefined };
+  }
+}
+
+/** What is kept of a row, beside its result; gives why it is not, where that is the row's own. */
+async function collected(
+  row: BatchRow,
+  { host, folder, alone, warn }: RowPlan,
+  of: { readonly session: string; readonly passing: boolean },
+): Promise<Tried["told"] | undefined> {
+  const name = `${row.row}-${row.id}`;
+  try {
+    const left = await alone(() => collectRow({ host, folder, name, ...of }));
+    if (left.length > 0)
+      warn(`row ${row.row}: ${left.length} paths are not in its patch, which cannot hold them: ${left[0]}`);
+    return undefined;
+  } catch (thrown) {
+    if (thrown instanceof OutLost) throw thrown;
+    const reason = `what it changed cannot be told: ${reasonOf(thrown)}`;
+    warn(`row ${row.row}: ${reason}`);
+    return { status: "failed", exit_code: EXIT.failed, reason, cause: "patch" };
+  }
+}
+
+interface Place extends AsyncDisposable {
+  readonly folder: string;
+  /** It is a clone, and gone when the row has ended. */
+  readonly passing: boolean;
+}
+
+async function placeOf(row: BatchRow, plan: RowPlan, signal: AbortSignal): Promise<Place> {
+  if (row.kind === "repo") return cloneOf(row, plan, signal);
+  const folder = path.resolve(row.target);
+  const found = await stat(folder).catch((thrown: unknown) => {
+    throw new RowFault("dir", `there is no folder ${row.target}: ${reasonOf(thrown)}`);
+  });
+  if (!found.isDirectory()) throw new RowFault("dir", `${row.target} is no folder`);
+  return { folder, passing: false, [Symbol.asyncDispose]: () => Promise.resolve() };
+}
+
+/** As `harness vet` fetches a repository: in a box of its own, with nothing of the user's, and nothing of it is obeyed. */
+async function cloneOf(row: BatchRow, plan: RowPlan, signal: AbortSignal): Promise<Place> {
+  const { host, settings, runtime, warn } = plan;
+  const [{ subjectNamed }, { stage }] = await Promise.all([
+    import("../vet/subject.ts"),
+    import("../vet/staging.ts"),
+  ]);
+  const options = { host, settings, runtime, maxMs: 0, warn, onProgress: () => undefined };
+  const named = await subjectNamed(row.target);
+  const staged = await stage(options, await asClone(named, row.target), signal);
+  if (staged.notRun !== null) {
+    await staged[Symbol.asyncDispose]();
+    throw new RowFault("repo", `${row.target}: ${staged.notRun}`);
+  }
+  return { folder: staged.tree, passing: true, [Symbol.asyncDispose]: () => staged[Symbol.asyncDispose]() };
+}
+
+async function asClone(
+  named: Subject,
+  target: string,
+): Promise<Exclude<Subject, { readonly kind: "folder" }>> {
+  if (named.kind !== "folder") return named;
+  const inner = await lstat(path.join(named.path, ".git")).catch(() => undefined);
+  if (inner?.isDirectory() === true) return { kind: "git", from: { path: named.path }, ref: null };
+  throw new RowFault(
+    "repo",
+    `${target} is no repository of git; next: a row with "dir" works on a folder as it is`,
+  );
+}
+
+function wordsFor(row: BatchRow, plan: RowPlan, place: Place): readonly string[] {
+  const { max_turns, max_time, max_tokens, max_cost, max_tool_calls } = row.limits;
+  const own = {
+    "--mode": row.mode,
+    "--env": row.env,
+    "--check": row.check,
+    "--max-turns": max_turns,
+    "--max-time": max_time,
+    "--max-tokens": max_tokens,
+    "--max-cost": max_cost,
+    "--max-tool-calls": max_tool_calls,
+    // In a clone nothing has to be kept as it is, but what is thrown away is told by its layer.
+    ...(place.passing ? { "--isolation": plan.settings.isolation === "copy" ? "copy" : "overlay" } : {}),
+  };
+  const said = Object.entries(own).filter(([, value]) => value !== undefined);
+  const flags = new Map(plan.flags);
+  for (const [name] of said) flags.delete(name);
+  // It would be a mistake of the row's, where it is the whole batch that wants several.
+  if (row.mode === "read-only") flags.delete("--attempts");
+  return [
+    "run",
+    "--json",
+    "--quiet",
+    ...[...flags.values()].flat(),
+    ...said.map(([name, value]) => `${name}=${value}`),
+    `--cwd=${place.folder}`,
+    "-",
+  ];
+}
+
+const OF_CODE: ReadonlyMap<number, readonly [RowResult["status"], RowCause]> = new Map<
+  number,
+  readonly [RowResult["status"], RowCause]
+>([
+  [EXIT.failed, ["failed", "failed"]],
+  [EXIT.usage, ["failed", "usage"]],
+  [EXIT.budget, ["budget", "budget"]],
+  [EXIT.refused, ["refused", "refused"]],
+  [EXIT.model, ["model", "model"]],
+  [EXIT.sandbox, ["sandbox", "sandbox"]],
+  [EXIT.parked, ["parked", "parked"]],
+  [EXIT.hangup, ["interrupted", "interrupted"]],
+  [EXIT.interrupted, ["interrupted", "interrupted"]],
+  [EXIT.terminated, ["interrupted", "interrupted"]],
+]);
+
+/** What a shell says of a program that was killed. */
+const KILLED = 137;
+
+function toldOf(ran: ChildEnd, finished: FinishedRun | undefined): Tried["told"] {
+  const exit_code = ran.code ?? KILLED;
+  const reason = reasonIn(ran, finished);
+  if (exit_code === EXIT.done) return { status: "done", exit_code, reason, cause: null };
+  const [status, cause] = OF_CODE.get(exit_code) ?? (["failed", "killed"] as const);
+  const unproven = cause === "failed" && (finished?.verified?.exit_code ?? 0) !== 0;
+  return { status, exit_code, reason, cause: unproven ? "check" : cause };
+}
+
+function reasonIn({ code, stdout, stderr }: ChildEnd, finished: FinishedRun | undefined): string {
+  const said = finished?.reason ?? refusalIn(stdout) ?? lastLines(stderr);
+  return code === null ? `its process was killed. ${said}`.trim() : said;
+}
+
+/** What a row fails with that came to no run. */
+function faultOf(thrown: unknown): Tried["told"] {
+  if (thrown instanceof RowFault)
+    return {
+      status: "failed",
+      exit_code: EXIT.usage,
+      reason: thrown.message,
+      cause: thrown.why,
+    };
+  if (thrown instanceof OutLost || !(thrown instanceof HarnessError)) throw thrown;
+  const { exit, message, remedy } = thrown;
+  const reason = `${message}${remedy === "" ? "" : `; next: ${remedy}`}`;
+  const [status, cause] =
+    exit === EXIT.sandbox ? (["sandbox", "sandbox"] as const) : (["failed", "repo"] as const);
+  return { status, exit_code: exit, reason, cause };
+}
+
+function resultOf(
+  { row, id, kind, target }: BatchRow,
+  { told, finished }: Tried,
+  whole: Pick<RowResult, "usage" | "attempts" | "duration_ms">,
+): RowResult {
+  const { status, exit_code, reason, cause } = told;
+  const { attempts, duration_ms, usage } = whole;
+  return {
+    type: "row.finished",
+    row,
+    id,
+    [kind]: target,
+    status,
+    exit_code,
+    reason,
+    cause,
+    session: finished?.session ?? null,
+    turns: finished?.turns ?? null,
+    tool_calls: finished?.tool_calls ?? null,
+    usage,
+    changes: finished?.changes ?? null,
+    verified: finished?.verified ?? null,
+    attempts,
+    duration_ms,
+  };
+}

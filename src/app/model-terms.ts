@@ -1,0 +1,32 @@
+import type { Settings } from "../config/settings-schema.ts";
+import { EXIT, HarnessError } from "../core/errors.ts";
+import { isLoopback, ollamaAddress } from "../models/providers/ollama-address.ts";
+import { priceOf } from "../models/usage.ts";
+import type { Host } from "./host.ts";
+
+/** What the settings say of a model, without asking its server: where it is, what it costs. */
+
+/** Whether what is sent to the model stays on this machine. Models that a local server hands on are not local. */
+export function isLocalModel(
+  { env }: Pick<Host, "env">,
+  { provider, base_url, chat_model }: Pick<Settings, "provider" | "base_url" | "chat_model">,
+): boolean {
+  if (provider === "scripted") return true;
+  if (/[:-]cloud$/.test(chat_model)) return false;
+  if (provider === "ollama") return isLoopback(ollamaAddress(env, base_url));
+  return base_url !== null && isLoopback(base_url);
+}
+
+/** A limit of cost that nothing could be held against is no limit. */
+export function refuseUnpriced(
+  cost: number | undefined,
+  { prices, chat_model }: Pick<Settings, "prices" | "chat_model">,
+): void {
+  if (cost === undefined || priceOf(chat_model, prices) !== undefined) return;
+  const row = JSON.stringify([{ model: chat_model, input: 1, output: 5 }]);
+  throw new HarnessError(
+    EXIT.usage,
+    `--max-cost: no price is known for ${chat_model}`,
+    `harness config set prices '${row}'   (per million tokens)`,
+  );
+}

@@ -1,0 +1,193 @@
+import path from "node:path";
+import { Args, Flags } from "@oclif/core";
+import type { BatchRow } from "../../app/batch/batch-rows.ts";
+import { interruption } from "../../app/interruption.ts";
+import { noteTo } from "../../app/stderr-messages.ts";
+import { EXIT, HarnessError } from "../../core/errors.ts";
+import { batchTotals, type BatchEnd, type RowResult } from "../../render/batch-results.ts";
+import { batchTable, rowLine } from "../../render/tty/batch-lines.ts";
+import { stdout } from "../../render/tty/output.ts";
+import { answer, answerJson, HarnessCommand } from "../command.ts";
+import { limitsFrom, ownConfigFor, runFlags, settingFlags } from "../settings.ts";
+import { pipedText } from "../terminal.ts";
+
+const { cwd: _, ...passed } = settingFlags;
+
+const PIPED = {
+  what: "list of rows",
+  piped: "harness batch - < tasks.jsonl",
+  shorter: "several batches, each of a part of them",
+};
+
+export class Batch extends HarnessCommand {
+  static override summary = "Do many tasks unattended, some side by side, each a run of its own.";
+  static override description =
+    'TASKS is a file of JSON lines, {"dir" or "repo", "prompt"} and if wanted "check", "limits", "mode", "env" (- reads it from a pipe); --repos is a list of repositories that get the same task. A repo is cloned in a box, as `harness vet` does; a dir is worked on in a layer over it, so that it stays as it is, and rows of one folder are run one after the other. Results, patches, reports and audits are kept in --out as they come, and --resume goes on where a batch was stopped. Ends with 0 when every row did, else with 1 (docs/scale.md).';
+  static override usage = "batch [FLAGS] TASKS | --repos LIST --prompt TASK";
+  static override args = { tasks: Args.string({ description: "a file of rows; - reads them from a pipe" }) };
+  static override flags = {
+    repos: Flags.string({
+      description: "a file of paths and addresses of repositories, one a line; - reads it from a pipe",
+      helpValue: "FILE",
+      dependsOn: ["prompt"],
+    }),
+    prompt: Flags.string({ description: "with --repos: the task", helpValue: "TASK", dependsOn: ["repos"] }),
+    jobs: Flags.integer({
+      description: "how many rows are run side by side, as far as memory and processors allow",
+      helpValue: "N",
+      min: 1,
+      max: 256,
+      default: 1,
+    }),
+    out: Flags.string({
+      description: "folder for results, patches, reports and audits (in the state folder)",
+      helpValue: "DIR",
+    }),
+    resume: Flags.boolean({
+      description: "go on with the batch of the folder: only rows that have not ended",
+    }),
+    retries: Flags.integer({
+      description: "how often a row is tried again when its model or box was away",
+      helpValue: "N",
+      min: 0,
+      max: 10,
+      default: 2,
+    }),
+    html: Flags.string({ description: "write all rows as a page", helpValue: "FILE" }),
+    "max-time": Flags.string({
+      description: "time of the whole: then no further row is begun",
+      helpGroup: "BUDGET",
+      helpValue: "30m",
+    }),
+    "max-tokens": Flags.string({ description: "tokens of all rows", helpGroup: "BUDGET", helpValue: "N" }),
+    "max-cost": Flags.string({ description: "cost of all rows", helpGroup: "BUDGET", helpValue: "X" }),
+    "max-turns": Flags.string({
+      description: "requests to the model, of each row (40)",
+      helpGroup: "BUDGET",
+      helpValue: "N",
+    }),
+    check: Flags.string({
+      description: "command that has to succeed in the box of each row that names none of its own",
+      helpGroup: "PROOF",
+      helpValue: "CMD",
+    }),
+    attempts: runFlags.attempts,
+    "on-ask": Flags.option({
+      options: ["refuse", "contained"] as const,
+      description: "what becomes of an ask: refused, or run if it is contained",
+      helpGroup: "RUN",
+    })(),
+    ...passed,
+  };
+  static override examples = [
+    "harness batch tasks.jsonl",
+    "harness batch tasks.jsonl --jobs 4 --out results --html results.html",
+    "harness batch tasks.jsonl --out results --resume",
+    'harness batch --repos repos.txt --prompt "update the licence header" --check "npm test"',
+    "harness batch tasks.jsonl --json | jq -r 'select(.exit_code != 0) | .reason'",
+  ];
+
+  async run(): Promise<void> {
+    const { args, flags } = await this.parse(Batch);
+    const { rows, source, title } = await this.#rows(args.tasks, flags);
+    const { settings } = await ownConfigFor(flags);
+    const { ms, tokens, cost } = limitsFrom(flags, settings.max_turns);
+    const [own, { refuseUnpriced }, { runBatch }] = await Promise.all([
+      import("../../app/batch/batch-command.ts"),
+      import("../../app/model-terms.ts"),
+      import("../../app/batch/batch-run.ts"),
+    ]);
+    refuseUnpriced(cost, settings);
+    const say = noteTo(flags.quiet);
+    const { jobs, why } = own.jobsFor(this.host, settings, flags.jobs);
+    if (why !== undefined) say(why);
+    const { words, inPlace } = own.wordsOfFlags(flags, settings);
+    const folder =
+      flags.out === undefined
+        ? await own.ownBatchFolder(this.host, source, flags.resume)
+        : path.resolve(flags.out);
+    using stopped = interruption();
+    const end = await runBatch(
+      {
+        host: this.host,
+        settings,
+        rows,
+        folder,
+        flags: words,
+        inPlace,
+        runtime: flags.runtime ?? null,
+        retries: flags.retries,
+        jobs,
+        resume: flags.resume,
+        budget: {
+          ...(ms === undefined ? {} : { ms }),
+          ...(tokens === undefined ? {} : { tokens }),
+          ...(cost === undefined ? {} : { cost }),
+        },
+        warn: say,
+        onResult: (result, ended) => tell(result, `${ended}/${rows.length}`, flags),
+      },
+      stopped.signal,
+    );
+    await this.#finish(end, { title, folder }, flags);
+  }
+
+  async #finish(
+    end: BatchEnd,
+    { title, folder }: { readonly title: string; readonly folder: string },
+    flags: { readonly html?: string | undefined; readonly json: boolean; readonly quiet: boolean },
+  ): Promise<void> {
+    const totals = batchTotals(end);
+    if (flags.json) answerJson(totals);
+    else answer(batchTable(end, stdout));
+    noteTo(flags.quiet)(`kept in ${folder}`);
+    process.exitCode = totals.exit_code;
+    if (flags.html === undefined) return;
+    const [{ batchPage }, { writeReport }, { REPORT_MARK }] = await Promise.all([
+      import("../../render/batch-page.ts"),
+      import("../../app/report-file.ts"),
+      import("../../render/html-page.ts"),
+    ]);
+    await writeReport(flags.html, batchPage(title, end), REPORT_MARK);
+  }
+
+  async #rows(
+    tasks: string | undefined,
+    {
+      repos,
+      prompt = "",
+      check,
+    }: {
+      readonly repos?: string | undefined;
+      readonly prompt?: string | undefined;
+      readonly check?: string | undefined;
+    },
+  ): Promise<{ readonly rows: readonly BatchRow[]; readonly source: string; readonly title: string }> {
+    const file = repos ?? tasks;
+    if (file === undefined || (repos !== undefined && tasks !== undefined))
+      throw new HarnessError(
+        EXIT.usage,
+        file === undefined ? "there are no rows" : "either a file of rows, or --repos with --prompt",
+        'harness batch tasks.jsonl   (or: harness batch --repos LIST --prompt "…")',
+      );
+    if (repos !== undefined && prompt.trim() === "")
+      throw new HarnessError(EXIT.usage, "--prompt holds no task", 'harness batch --repos LIST --prompt "…"');
+    const { readRows, rowsFile, rowsOfList } = await import("../../app/batch/batch-rows.ts");
+    const text =
+      file === "-" ? await pipedText(PIPED, { bytes: 64 * 2 ** 20, size: "64 MiB" }) : await rowsFile(file);
+    const title = file === "-" ? "stdin" : path.basename(file);
+    const rows =
+      repos === undefined ? readRows(text, title, { check }) : rowsOfList(text, title, { prompt, check });
+    const source = file === "-" ? `stdin\n${prompt}` : path.resolve(file);
+    return { rows, source, title };
+  }
+}
+
+function tell(
+  result: RowResult,
+  nth: string,
+  { json, quiet }: { readonly json: boolean; readonly quiet: boolean },
+): void {
+  if (json) answerJson(result);
+  if (!quiet && !json) noteTo(false)(`${nth} ${rowLine(result)}`);
+}

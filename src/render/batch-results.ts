@@ -1,0 +1,124 @@
+import * as z from "zod";
+import { EXIT } from "../core/errors.ts";
+import { type RunChanges, STATUSES } from "../core/events.ts";
+import type { Usage } from "../core/messages.ts";
+
+/** Why a row did not end with 0. The first ones are those of its run; the others come before it, or behind. */
+export const CAUSES = [
+  "check",
+  "failed",
+  "usage",
+  "budget",
+  "refused",
+  "model",
+  "sandbox",
+  "parked",
+  "interrupted",
+  "killed",
+  "dir",
+  "repo",
+  "patch",
+] as const;
+export type RowCause = (typeof CAUSES)[number];
+
+const count = z.number().nullable();
+
+export const rowResultForm = z.object({
+  type: z.literal("row.finished"),
+  /** From 1 on, as it stood in the file when it was run. */
+  row: z.int().positive(),
+  id: z.string(),
+  dir: z.string().exactOptional(),
+  repo: z.string().exactOptional(),
+  status: z.enum(STATUSES),
+  exit_code: z.int(),
+  reason: z.string(),
+  /** Null for a row that ended with 0. */
+  cause: z.enum(CAUSES).nullable(),
+  /** Null where it never came to one. */
+  session: z.string().nullable(),
+  turns: count,
+  tool_calls: count,
+  usage: z
+    .object({
+      requests: z.number(),
+      prompt_tokens: count,
+      completion_tokens: count,
+      cached_tokens: count,
+      cost: count,
+    })
+    .nullable(),
+  changes: z.custom<RunChanges | null>((value) => typeof value === "object"),
+  verified: z.object({ command: z.string(), exit_code: z.int(), rounds: z.int() }).nullable(),
+  /** How often it was tried again. */
+  attempts: z.int().min(0),
+  duration_ms: z.number(),
+});
+
+/** The end of one row, as it is printed and kept. */
+export type RowResult = Readonly<z.output<typeof rowResultForm>>;
+
+/** What is remembered of a row: of ten thousand, not all that they changed. */
+export interface RowSummary extends Pick<
+  RowResult,
+  | "row"
+  | "id"
+  | "status"
+  | "exit_code"
+  | "reason"
+  | "cause"
+  | "session"
+  | "usage"
+  | "attempts"
+  | "duration_ms"
+> {
+  readonly target: string;
+}
+
+const REASON_CHARACTERS = 300;
+
+export function summaryOf(result: RowResult): RowSummary {
+  const { row, id, status, exit_code, reason, cause, session, usage, attempts, duration_ms } = result;
+  const target = result.dir ?? result.repo ?? "";
+  const short = reason.slice(0, REASON_CHARACTERS).toWellFormed();
+  return { row, id, status, exit_code, reason: short, cause, session, usage, attempts, duration_ms, target };
+}
+
+export interface BatchTotals {
+  readonly type: "batch.finished";
+  readonly rows: number;
+  readonly done: number;
+  readonly failed: number;
+  readonly not_started: number;
+  readonly by_cause: Readonly<Partial<Record<RowCause, number>>>;
+  readonly usage: Usage;
+  readonly exit_code: number;
+}
+
+/** How a whole batch stands. */
+export interface BatchEnd {
+  readonly rows: number;
+  readonly ended: readonly RowSummary[];
+  /** Of all that have ended. */
+  readonly usage: Usage;
+  /** Which limit of the whole is spent, so that no further row was begun. */
+  readonly spent: string | undefined;
+  /** The code of the signal that ended it. */
+  readonly signal: number | undefined;
+}
+
+export function batchTotals({ rows, ended, usage, signal }: BatchEnd): BatchTotals {
+  const done = ended.filter(({ exit_code }) => exit_code === EXIT.done).length;
+  const by_cause: Partial<Record<RowCause, number>> = {};
+  for (const { cause } of ended) if (cause !== null) by_cause[cause] = (by_cause[cause] ?? 0) + 1;
+  return {
+    type: "batch.finished",
+    rows,
+    done,
+    failed: ended.length - done,
+    not_started: rows - ended.length,
+    by_cause,
+    usage,
+    exit_code: signal ?? (done === rows ? EXIT.done : EXIT.failed),
+  };
+}

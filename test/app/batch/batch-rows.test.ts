@@ -1,0 +1,148 @@
+import assert from "node:assert/strict";
+import path from "node:path";
+import test from "node:test";
+import { type BatchRow, readRows, rowsFile, rowsOfList } from "../../../src/app/batch/batch-rows.ts";
+import { EXIT, HarnessError } from "../../../src/core/errors.ts";
+import { scratch } from "../../fixtures/scratch.ts";
+
+const rowsIn = (text: string, check?: string): readonly BatchRow[] =>
+  readRows(text, "tasks.jsonl", { check });
+
+const idsOf = (text: string, check?: string): readonly string[] => rowsIn(text, check).map(({ id }) => id);
+
+/** What a person is told. */
+function refusalOf(work: () => unknown): HarnessError {
+  try {
+    work();
+  } catch (thrown) {
+    assert.ok(thrown instanceof HarnessError);
+    assert.equal(thrown.exit, EXIT.usage);
+    return thrown;
+  }
+  return assert.fail("it was taken");
+}
+
+test("rows are read with all that a row may say, whatever ends the lines and however the file begins", () => {
+  const whole = {
+    dir: "shop",
+    prompt: "mend it",
+    check: "make test",
+    limits: { max_turns: 5, max_time: "10m", max_tokens: 1000, max_cost: 0.5, max_tool_calls: 9 },
+    mode: "read-only",
+    env: "none",
+  };
+  const text = `\uFEFF${JSON.stringify(whole)}\r\n\r\n{"repo":"https://example.org/a/b#v1","prompt":"look"}`;
+  const rows = rowsIn(text);
+  assert.deepEqual(
+    rows.map((row) => ({ ...row, id: "" })),
+    [
+      {
+        row: 1,
+        id: "",
+        kind: "dir",
+        target: "shop",
+        prompt: "mend it",
+        limits: whole.limits,
+        check: "make test",
+        mode: "read-only",
+        env: "none",
+      },
+      { row: 2, id: "", kind: "repo", target: "https://example.org/a/b#v1", prompt: "look", limits: {} },
+    ],
+  );
+  for (const { id } of rows) assert.match(id, /^[0-9a-f]{16}$/);
+});
+
+for (const [line, told] of [
+  ['{"dir":"a","promt":"x"}', /line 2: .*unknown key "promt"; did you mean prompt\?/s],
+  [
+    '{"dir":"a","prompt":"x","limits":{"max_turn":3}}',
+    /unknown key "limits\.max_turn"; did you mean max_turns/,
+  ],
+  ['{"dir":"a","prompt":"x","limits":{"max_time":"soon"}}', /limits\.max_time: expected a duration/],
+  ['{"dir":"a","prompt":"x","mode":"all"}', /mode: /],
+  ['{"dir":"a","prompt":"  "}', /prompt: expected a task/],
+  ['{"prompt":"x"}', /expected one of "dir" and "repo"/],
+  ['{"dir":"a","repo":"b","prompt":"x"}', /expected one of "dir" and "repo"/],
+  ['{"dir":"a\\u0000b","prompt":"x"}', /dir: expected a text/],
+  ['["a"]', /line 2: /],
+  ['{"dir":', /line 2: it is no JSON/],
+] as const)
+  test(`${line} is no row, and what is wrong with it is said`, () => {
+    const { message, remedy } = refusalOf(() => rowsIn(`{"dir":"a","prompt":"x"}\n${line}\n`));
+    assert.match(message, told);
+    assert.match(message, /^tasks\.jsonl, line 2: /);
+    assert.match(remedy, /nothing was started.*prompt/);
+  });
+
+test("of many wrong lines the first ones are named, and how many more there are", () => {
+  const { message } = refusalOf(() => rowsIn("{}\n".repeat(25)));
+  assert.equal(message.split("\n").length, 11);
+  assert.match(message, /and 15 more lines$/);
+});
+
+test("a file without a row is refused, and so is a list", () => {
+  for (const text of ["", "\n\r\n", "\uFEFF"]) {
+    assert.match(refusalOf(() => rowsIn(text)).message, /has no rows/);
+    assert.match(
+      refusalOf(() => rowsOfList(text, "list", { prompt: "p", check: undefined })).message,
+      /has no rows/,
+    );
+  }
+});
+
+test("a list gives a row for each line that is no remark", () => {
+  const rows = rowsOfList("# mine\na\r\n\n https://example.org/b#main \n", "list", {
+    prompt: "p",
+    check: "true",
+  });
+  assert.deepEqual(
+    rows.map(({ row, kind, target, prompt, check }) => [row, kind, target, prompt, check]),
+    [
+      [1, "repo", "a", "p", "true"],
+      [2, "repo", "https://example.org/b#main", "p", "true"],
+    ],
+  );
+});
+
+test("a row is known by what it wants: twice in the file it is two, changed it is another, moved it is the same", () => {
+  const one = '{"dir":"a","prompt":"x"}';
+  const [first = "", second = ""] = idsOf(`${one}\n${one}\n`);
+  assert.notEqual(first, second);
+  assert.deepEqual(
+    idsOf(`{"prompt":"y","dir":"a"}\n{"prompt":"x","dir":"${path.resolve("a")}"}\n${one}`).slice(1),
+    [first, second],
+  );
+  const others = [
+    '{"dir":"a","prompt":"x","check":"true"}',
+    '{"dir":"a","prompt":"x","mode":"read-only"}',
+    '{"dir":"a","prompt":"x","limits":{"max_turns":2}}',
+    '{"repo":"a","prompt":"x"}',
+    '{"dir":"b","prompt":"x"}',
+  ].flatMap((line) => idsOf(line));
+  assert.equal(new Set([first, second, ...others]).size, 7);
+  assert.notDeepEqual(idsOf(one, "make test"), [first]);
+  assert.deepEqual(idsOf('{"dir":"a","prompt":"x","limits":{"max_turns":1,"max_tokens":2}}'), [
+    ...idsOf('{"dir":"a","prompt":"x","limits":{"max_tokens":2,"max_turns":1}}'),
+  ]);
+});
+
+test("a file that is none, or holds no text, is named with why", async () => {
+  await using place = await scratch({ folder: "", "rows.jsonl": '{"dir":"a","prompt":"ä"}\n' });
+  assert.equal(rowsIn(await rowsFile(place.at("rows.jsonl")))[0]?.prompt, "ä");
+  await assert.rejects(rowsFile(place.at("none")), /none cannot be read: ENOENT/);
+  await assert.rejects(rowsFile(place.path), /cannot be read: it is not a file/);
+  const { writeFile } = await import("node:fs/promises");
+  await writeFile(place.at("odd"), Buffer.from([0x7b, 0xff, 0x7d]));
+  await assert.rejects(rowsFile(place.at("odd")), /it is not UTF-8/);
+});
+
+test("ten thousand rows are read, each with an id of its own", () => {
+  const text = Array.from(
+    { length: 10_000 },
+    (_, at) => `{"dir":"d${at % 7}","prompt":"task ${at % 90}"}\n`,
+  ).join("");
+  const rows = rowsIn(text);
+  assert.equal(new Set(rows.map(({ id }) => id)).size, 10_000);
+  assert.equal(rows.at(-1)?.row, 10_000);
+});
