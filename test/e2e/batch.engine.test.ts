@@ -70,7 +70,7 @@ test(
     assert.equal(kept.length, 9, kept.join(" "));
     assert.match(await readFile(place.at("rows.html"), "utf8"), /harness batch/);
     // Nothing of the clone is left.
-    assert.deepEqual(await readdir(place.at(".cache/harness/vet/boxes")), []);
+    assert.deepEqual(await readdir(place.at(".cache/harness-clones/vet/boxes")), []);
   },
 );
 

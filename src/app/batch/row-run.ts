@@ -160,7 +160,8 @@ async function placeOf(row: BatchRow, plan: RowPlan, signal: AbortSignal): Promi
 
 /** As `harness vet` fetches a repository: in a box of its own, with nothing of the user's, and nothing of it is obeyed. */
 async function cloneOf(row: BatchRow, plan: RowPlan, signal: AbortSignal): Promise<Place> {
-  const { host, settings, runtime, warn } = plan;
+  const { settings, runtime, warn } = plan;
+  const host = beside(plan.host);
   const [{ subjectNamed }, { stage }] = await Promise.all([
     import("../vet/subject.ts"),
     import("../vet/staging.ts"),
@@ -174,6 +175,12 @@ async function cloneOf(row: BatchRow, plan: RowPlan, signal: AbortSignal): Promi
   }
   return { folder: staged.tree, passing: true, [Symbol.asyncDispose]: () => staged[Symbol.asyncDispose]() };
 }
+
+/** Whatever lies in our own folders no run may write: clones are in a neighbour of the cache, on the same disk. */
+const beside = (host: Host): Host => ({
+  ...host,
+  places: { ...host.places, cache: `${host.places.cache}-clones` },
+});
 
 async function asClone(
   named: Subject,
