@@ -4,7 +4,7 @@ import { copyFile, open, rename, rm } from "node:fs/promises";
 import path from "node:path";
 import { replaceFile } from "../../platform/safe-files.ts";
 import { reportPage } from "../../render/html-page.ts";
-import { patchOf } from "../../render/tty/file-diffs.ts";
+import { gitPatchOf } from "../../render/tty/file-diffs.ts";
 import { diffOfSession } from "../checkpoint-access.ts";
 import type { Host } from "../host.ts";
 import { sessionReport } from "../report-file.ts";
@@ -40,7 +40,7 @@ export async function collectRow({
     const session = store.open(id);
     const waiting = await diffOfLayer(host, store, session, () => undefined);
     const { files } = waiting ?? (await diffOfSession(host, session, 0));
-    const { text, left } = patchOf(files);
+    const { text, left } = gitPatchOf(files);
     const page = reportPage(sessionReport(session));
     const at = path.join(folder, name);
     try {

@@ -26,18 +26,28 @@ function headOf(file: FileDiff): readonly string[] {
   return [...head, ...modes, "similarity index 100%", ...names];
 }
 
-function bodyOf({ path, was, change, before, after, lines }: FileDiff): readonly string[] {
-  const [a, b] = [
-    before === null ? "/dev/null" : printedName(`a/${was ?? path}`),
-    after === null ? "/dev/null" : printedName(`b/${path}`),
-  ];
-  if (lines === null) return [...remarks(before, after, change), `Binary files ${a} and ${b} differ`];
-  if (lines.hunks.length === 0) return remarks(before, after, change);
+function bodyOf(file: FileDiff): readonly string[] {
+  const { before, after, change, lines } = file;
+  const said = remarks(before, after, change);
+  if (lines !== null) return [...said, ...hunksOf(file, visible)];
+  const [a, b] = sidesOf(file);
+  return [...said, `Binary files ${a} and ${b} differ`];
+}
+
+const sidesOf = ({ path, was, before, after }: FileDiff): readonly [a: string, b: string] => [
+  before === null ? "/dev/null" : printedName(`a/${was ?? path}`),
+  after === null ? "/dev/null" : printedName(`b/${path}`),
+];
+
+function hunksOf(file: FileDiff, print: (line: string) => string): readonly string[] {
+  const { lines } = file;
+  if (lines === null || lines.hunks.length === 0) return [];
+  const [a, b] = sidesOf(file);
   const hunks = lines.hunks.flatMap(({ from, to, lines: each }) => [
     `@@ -${from.join(",")} +${to.join(",")} @@`,
-    ...each.map((line) => visible(line.toWellFormed())),
+    ...each.map((line) => print(line.toWellFormed())),
   ]);
-  return [...remarks(before, after, change), `--- ${a}`, `+++ ${b}`, ...hunks];
+  return [`--- ${a}`, `+++ ${b}`, ...hunks];
 }
 
 /** A description of changes that git's diff format cannot express. */
@@ -77,12 +87,12 @@ function coloured(line: string, stream: Output): string {
 }
 
 /** A patch for `git apply`, every text as it is; `left` are paths whose change no such patch can hold. */
-export function patchOf(files: readonly FileDiff[]): {
+export function gitPatchOf(files: readonly FileDiff[]): {
   readonly text: string;
   readonly left: readonly string[];
 } {
   const fits = files.filter(isPatch);
-  const lines = fits.flatMap((file) => [...headOf(file), ...fileLines(file)]);
+  const lines = fits.flatMap((file) => [...headOf(file), ...hunksOf(file, (line) => line)]);
   const left = files.filter((file) => !isPatch(file) && !isFolder(file)).map(({ path }) => path);
   const notes = left.map((path) => `# not in this patch: ${printedName(path)}\n`);
   return { text: notes.join("") + lines.map((line) => `${line}\n`).join(""), left };
@@ -99,19 +109,6 @@ const isPatch = ({ before, after, lines }: FileDiff): boolean =>
   KINDS_OF_GIT.has(before?.kind) &&
   KINDS_OF_GIT.has(after?.kind) &&
   (before === null || after === null || before.kind === after.kind);
-
-function fileLines({ path, was, before, after, lines }: FileDiff): readonly string[] {
-  if (lines === null || lines.hunks.length === 0) return [];
-  const [a, b] = [
-    before === null ? "/dev/null" : printedName(`a/${was ?? path}`),
-    after === null ? "/dev/null" : printedName(`b/${path}`),
-  ];
-  const hunks = lines.hunks.flatMap(({ from, to, lines: each }) => [
-    `@@ -${from.join(",")} +${to.join(",")} @@`,
-    ...each.map((line) => line.toWellFormed()),
-  ]);
-  return [`--- ${a}`, `+++ ${b}`, ...hunks];
-}
 
 /** One line per file, and the totals. */
 export function diffStat(files: readonly FileDiff[], stream: Output): string {

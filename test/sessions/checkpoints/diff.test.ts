@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { chmodSync, cpSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import test from "node:test";
 import { stdout } from "../../../src/render/tty/output.ts";
-import { fileDiffs } from "../../../src/render/tty/file-diffs.ts";
+import { fileDiffs, gitPatchOf } from "../../../src/render/tty/file-diffs.ts";
 import { type SessionDiff, sessionDiff } from "../../../src/sessions/checkpoints/checkpoint-diff.ts";
 import { type KeptRun, keptRun } from "../../fixtures/kept-run.ts";
 import { pictureOf } from "../../fixtures/tree-picture.ts";
@@ -71,6 +71,25 @@ test("binaries, kinds and odd things are named", async () => {
   assert.match(text, /^Binary files a\/b.bin and b\/b.bin differ$/m);
   assert.match(text, /^# a file before, a folder now$/m);
   assert.match(text, /^# a fifo$/m);
+});
+
+test("a patch for git has every text as it is, and names what it cannot hold", async () => {
+  await using kept = await keptRun({ "b.bin": "\0a", "f.txt": "text\n", "bell.txt": "a\r\n\u0007b\n" });
+  cpSync(kept.root, kept.place.at("copy"), { recursive: true });
+  await kept.run(() => {
+    writeFileSync(kept.place.at("work/b.bin"), "\0b");
+    writeFileSync(kept.place.at("work/bell.txt"), "a\r\n\u0007\u001b[31m\u202eb\n");
+    mkdirSync(kept.place.at("work/sub"));
+    writeFileSync(kept.place.at("work/sub/new"), "new");
+    execFileSync("mkfifo", [kept.place.at("work/pipe")]);
+  });
+  const { text, left } = gitPatchOf((await diffOf(kept)).files);
+  assert.deepEqual(left, ["b.bin", "pipe"]);
+  assert.match(text, /^# not in this patch: b\.bin\n# not in this patch: pipe\ndiff --git /);
+  execFileSync("git", ["apply", "-"], { cwd: kept.place.at("copy"), input: text });
+  rmSync(kept.place.at("work/pipe"));
+  writeFileSync(kept.place.at("work/b.bin"), "\0a");
+  assert.deepEqual(pictureOf(kept.place.at("copy")), pictureOf(kept.root));
 });
 
 test("only what came after a step, and nothing of what was undone", async () => {
