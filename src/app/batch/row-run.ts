@@ -105,7 +105,7 @@ async function tryRow(
       env: process.env,
       input: row.prompt,
       signal,
-      onStart: (pid) => void plan.begun(row.id, pid),
+      onStart: (pid) => void plan.begun(row.id, pid).catch(() => undefined),
     });
     await plan.ended(row.id);
     const finished = finishedIn(ran.stdout);
