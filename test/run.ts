@@ -27,19 +27,26 @@ import {
   testFiles,
   type Times,
 } from "./house/suites.ts";
-import { runFiles, Tally } from "./house/tally.ts";
+import { type Lane, runLanes } from "./house/lanes.ts";
+import { runFile, Tally } from "./house/tally.ts";
 
 const ROOT = path.join(import.meta.dirname, "..");
 const CORES = availableParallelism();
 
-/** Groups per core: many enough that a heavy one does not run at the end by itself. */
-const GROUPS = 6;
+/** Groups per core: each loads the modules anew; files with a process of their own fill what is left at the end. */
+const GROUPS = 3;
+
+/** Many small cases make much that is soon of no use: it is looked through less often where it has room. */
+const YOUNG = ["--min-semi-space-size=16"];
 
 /** Engine tests wait for the engine more than they compute. */
 const ENGINE_BESIDE = CORES * 2;
 
 /** Tests of the CLI run beside all others, and wait for programs they start. */
 const CLI_BESIDE = Math.ceil(CORES / 2);
+
+/** All of them together. */
+const BESIDE = CORES + ENGINE_BESIDE + CLI_BESIDE;
 
 /** A folder that is gone with this process. */
 function ownFolder(parent: string): string {
@@ -97,24 +104,35 @@ function unitsOf(files: readonly TestFile[]): readonly string[] {
   return units.map(({ module }) => module);
 }
 
-async function runSuite(suite: Suite, workers: number, tally: Tally): Promise<void> {
-  const own = files.filter((each) => each.suite === suite);
-  if (own.length === 0) return;
+/** What a suite runs in. */
+function environment(suite: Suite): Readonly<Record<string, string>> {
   const memory = suite === "unit" && process.env["TMPDIR"] === undefined ? memoryFolder() : undefined;
-  const env = memory === undefined ? {} : { env: { TMPDIR: memory } };
-  await runFiles(unitsOf(own), { beside: workers, ...env }, tally);
+  return memory === undefined ? {} : { TMPDIR: memory };
 }
 
-const runAlone = (tally: Tally): Promise<void> =>
-  runFiles(paths(files.filter((each) => each.alone)), { beside: 1 }, tally);
+function laneOf(suite: Suite, bounds: Pick<Lane, "share" | "most" | "after">, tally: Tally): Lane {
+  const units = unitsOf(files.filter((each) => each.suite === suite));
+  const env = units.length === 0 ? {} : environment(suite);
+  const flags = suite === "unit" ? YOUNG : [];
+  return { ...bounds, files: units, run: (file) => runFile(file, tally, { env, flags }) };
+}
 
 /**
  * Unit tests compute; those that start the CLI or use the engine wait more than that, so they run meanwhile. What is
- * alone is so among tests that use the engine, and no test of the other suites asks the engine for anything.
+ * alone is so among tests that use the engine, and no test of the other suites asks the engine for anything. Who has
+ * nothing left leaves its room to the others.
  */
-async function runAll(tally: Tally): Promise<void> {
-  const engine = runAlone(tally).then(() => runSuite("engine", ENGINE_BESIDE, tally));
-  await Promise.all([engine, runSuite("unit", CORES, tally), runSuite("e2e", CLI_BESIDE, tally)]);
+function runAll(tally: Tally): Promise<void> {
+  const unit = laneOf("unit", { share: CORES, most: CORES + 1 }, tally);
+  const alone: Lane = {
+    files: paths(files.filter((each) => each.alone)),
+    run: (file) => runFile(file, tally),
+    share: 1,
+    most: 1,
+  };
+  const cli = laneOf("e2e", { share: CLI_BESIDE, most: CLI_BESIDE * 3 }, tally);
+  const engine = laneOf("engine", { share: ENGINE_BESIDE, most: BESIDE, after: alone }, tally);
+  return runLanes([unit, alone, engine, cli], BESIDE);
 }
 
 const { values, positionals } = parseArgs({

@@ -63,6 +63,7 @@ async function testless(start: string): Promise<Scratch> {
     "house/suites.ts",
     "house/changed.ts",
     "house/tally.ts",
+    "house/lanes.ts",
   ].map((name) => `test/${name}`)) {
     await place.write(file, "");
     await cp(path.join(repository, file), place.at(file));

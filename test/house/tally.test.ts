@@ -11,10 +11,10 @@ const TALLY = JSON.stringify(pathToFileURL(path.join(repository, "test/house/tal
 async function told(text: string, mostMs: number): Promise<string> {
   await using place = await scratch({
     "one.test.mjs": `import test from "node:test";\n${text}\n`,
-    "run.mjs": `import { runFiles, Tally } from ${TALLY};
+    "run.mjs": `import { runFile, Tally } from ${TALLY};
       delete process.env.NODE_TEST_CONTEXT;
       const tally = new Tally();
-      await runFiles([process.argv[2]], { beside: 2, mostMs: ${mostMs} }, tally);
+      await runFile(process.argv[2], tally, { mostMs: ${mostMs} });
       await tally.print();
       console.log(tally.green ? "green" : "red");`,
   });

@@ -93,36 +93,34 @@ function failureText({ name, file, details }: Failed["data"]): string {
 /** The file that its process was started with is not in the types yet; a test that is a process has none. */
 type CompletedTest = Extract<TestEvent, { type: "test:complete" }>["data"] & { readonly entryFile?: string };
 
-interface Beside {
-  readonly beside: number;
-  /** Of its processes, over that of this one. */
+interface Bounds {
+  /** Over the environment of this process. */
   readonly env?: Readonly<Record<string, string>>;
-  /** How long one process may take: one that waits for ever is ended, and red. */
+  /** Of its Node. */
+  readonly flags?: readonly string[];
+  /** How long it may take: one that waits for ever is ended, and red. */
   readonly mostMs?: number;
 }
 
 /** Far over what the longest file takes where many others compute. */
 const MOST_MS = 15 * 60_000;
 
-/** Each of these files in a process of its own, `beside` of them at once. */
-export async function runFiles(
-  files: readonly string[],
-  { beside, env = {}, mostMs = MOST_MS }: Beside,
+/** Runs this module with the tests of one file, or of several, in a process of its own. */
+export async function runFile(
+  module: string,
   tally: Tally,
+  { env = {}, flags = [], mostMs = MOST_MS }: Bounds = {},
 ): Promise<void> {
-  const left = [...files];
-  const worker = async (): Promise<void> => {
-    for (let file = left.shift(); file !== undefined; file = left.shift())
-      await runFile(path.resolve(ROOT, file), { ...process.env, ...env }, mostMs, tally);
-  };
-  await Promise.all(Array.from({ length: beside }, worker));
-}
-
-async function runFile(file: string, env: NodeJS.ProcessEnv, mostMs: number, tally: Tally): Promise<void> {
+  const file = path.resolve(ROOT, module);
   const over = AbortSignal.timeout(mostMs);
   const begun = new Set<string>();
   const told: TestEvent[] = [];
-  const events: AsyncIterable<TestEvent> = run({ files: [file], env, signal: over });
+  const events: AsyncIterable<TestEvent> = run({
+    files: [file],
+    env: { ...process.env, ...env },
+    execArgv: [...flags],
+    signal: over,
+  });
   for await (const event of events) {
     if (isOfThisRun(event)) continue;
     tally.time(event);

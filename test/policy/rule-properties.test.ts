@@ -46,7 +46,7 @@ const rules = (verdicts: readonly Verdict[]): fc.Arbitrary<UserRules> =>
       return readRules(plain as unknown[], "user").examples.map(({ rule }) => rule);
     });
 
-const RUNS = { numRuns: many(500) };
+const RUNS = { numRuns: many(300) };
 
 test("rules that tighten never make a verdict milder", () => {
   fc.assert(

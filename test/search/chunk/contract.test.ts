@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { test } from "node:test";
 import { Cutter, LANGUAGES, languageOf, decoded } from "../../../src/search/chunk/cut-file.ts";
 import { HUGE, MAX_COUNT } from "../../../src/search/chunk/chunk-limits.ts";
-import { fc } from "../../fixtures/property.ts";
+import { assertCostly, fc } from "../../fixtures/property.ts";
 import { SOURCES } from "./sources.ts";
 
 const PATHS = [...Object.keys(SOURCES), "notes.md", "a.yaml", "a.txt", "LICENSE"];
@@ -22,16 +22,16 @@ async function holds(cutter: Cutter, path: string, bytes: Uint8Array): Promise<v
   assert.deepEqual(await cutter.cut(path, bytes), file);
 }
 
-const property = async (arbitrary: fc.Arbitrary<Uint8Array>, numRuns: number): Promise<void> => {
+const property = async (arbitrary: fc.Arbitrary<Uint8Array>): Promise<void> => {
   using cutter = new Cutter();
-  await fc.assert(
+  await assertCostly(
     fc.asyncProperty(fc.constantFrom(...PATHS), arbitrary, (path, bytes) => holds(cutter, path, bytes)),
-    { numRuns },
+    80,
   );
 };
 
 test("any bytes: the pieces are the text, lines are right, none is too long, twice the same", () =>
-  property(fc.uint8Array({ maxLength: 4000 }), 150));
+  property(fc.uint8Array({ maxLength: 4000 })));
 
 test("any text, with line ends of all kinds", () =>
   property(
@@ -43,7 +43,6 @@ test("any text, with line ends of all kinds", () =>
         ),
       )
       .map((parts) => Buffer.from(parts.join(""))),
-    200,
   ));
 
 test("code of every language, cut up and put together wrongly", () => {
@@ -51,10 +50,7 @@ test("code of every language, cut up and put together wrongly", () => {
   const part = fc
     .tuple(fc.constantFrom(...all), fc.nat(), fc.nat())
     .map(([text, from, size]) => text.slice(from % text.length, (from % text.length) + (size % 900)));
-  return property(
-    fc.array(part, { maxLength: 30 }).map((parts) => Buffer.from(parts.join(""))),
-    200,
-  );
+  return property(fc.array(part, { maxLength: 30 }).map((parts) => Buffer.from(parts.join(""))));
 });
 
 test("deep nesting, long lines, and no text at all", async () => {
