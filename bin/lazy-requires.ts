@@ -1,10 +1,16 @@
 import type { Plugin } from "rolldown";
 
-/** Packages that dockerode loads at once and needs for one way of working only: engines over ssh, builds with BuildKit. */
+/**
+ * What dockerode loads at once and needs for one way of working only (engines over ssh, builds with BuildKit), and
+ * oclif for the shells of Windows, for a flag that is read from stdin and for measuring itself.
+ */
 const LAZY: readonly (readonly [file: string, loads: string, calls: RegExp])[] = [
   ["docker-modem/lib/ssh.js", "require('ssh2').Client", /\bClient(?=\()/g],
   ["dockerode/lib/session.js", 'require("@grpc/grpc-js")', /\bgrpc(?=\.)/g],
   ["dockerode/lib/session.js", 'require("@grpc/proto-loader")', /\bprotoLoader(?=\.)/g],
+  ["@oclif/core/lib/util/os.js", 'require("node:child_process")', /\bnode_child_process_1(?=\.)/g],
+  ["@oclif/core/lib/parser/parse.js", 'require("node:readline")', /\bnode_readline_1(?=\.)/g],
+  ["@oclif/core/lib/performance.js", 'require("node:perf_hooks")', /\bnode_perf_hooks_1(?=\.)/g],
 ];
 
 /**
@@ -18,6 +24,8 @@ const UNUSED: readonly (readonly [file: string, code: string, instead: string])[
     "if (headers instanceof Headers)",
     "if (headers !== undefined && headers instanceof Headers)",
   ],
+  // Nothing here is another on Windows' Linux, and to find that out takes the modules of three packages.
+  ["@oclif/core/lib/util/os.js", "(await import('wsl-utils')).isWsl ? 'wsl' : ", ""],
   // A variable of the user's is no wish for the debugger of a library.
   ["ink/build/reconciler.js", "if (process.env['DEV'] === 'true')", "if (false)"],
 ];

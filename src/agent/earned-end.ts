@@ -1,4 +1,4 @@
-import type { Intent } from "../core/events.ts";
+import type { Intent } from "../core/messages.ts";
 import type { EndedCall } from "../core/session.ts";
 import type { Verification } from "./verification.ts";
 

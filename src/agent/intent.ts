@@ -1,5 +1,5 @@
 import type { Mode } from "../core/decision.ts";
-import type { Intent } from "../core/events.ts";
+import type { Intent } from "../core/messages.ts";
 
 /*
  * What a request is about, by its words alone; no model is asked. It decides whether the box starts at once, and that a

@@ -78,7 +78,8 @@ const host = (): ReturnType<typeof hostFrom> => hostFrom(process.env);
 async function settingValues({ given }: Wanted, { commands }: Catalogue): Promise<readonly Candidate[]> {
   const [key = ""] = given;
   if (key.endsWith("_model")) return SOURCES.models(NOTHING, { commands, topics: {} });
-  const { DEFAULTS, STORES } = await import("../config/settings-schema.ts");
+  const { DEFAULTS } = await import("../config/settings-schema.ts");
+  const { STORES } = await import("../config/setting-words.ts");
   if (key === "search.store") return STORES.map((store) => word(store));
   if (typeof DEFAULTS[key as keyof typeof DEFAULTS] === "boolean") return [word("true"), word("false")];
   const options = commands["run"]?.flags[key.replaceAll("_", "-")]?.options ?? [];

@@ -1,5 +1,4 @@
 /** First file to load: it answers --version at once and loads the rest, of a command or for a shell's tab, through the compile cache. */
-import { enableCompileCache } from "node:module";
 import path from "node:path";
 import manifest from "../../package.json" with { type: "json" };
 import { placesFrom, hostPath } from "../config/places.ts";
@@ -13,7 +12,10 @@ guardOutput();
 if (words.length === 1 && words[0] === "--version") {
   stdout.write(`harness ${manifest.version}\n`);
 } else {
-  enableCompileCache(path.join(placesFrom(process.env).cache, "compile"));
+  // Loaded here: --version does without, and would wait for it.
+  process
+    .getBuiltinModule("node:module")
+    .enableCompileCache(path.join(placesFrom(process.env).cache, "compile"));
   if (words[0] === "__complete")
     await (await import("./completion-answer.ts")).answerCompletion(words.slice(1));
   else await (await import("./command-line.ts")).runCli(words);

@@ -3,11 +3,12 @@ import type { LimitsGiven } from "../agent/limits.ts";
 import { type Host, hostFrom } from "../app/host.ts";
 import { projectText } from "../app/project-trust.ts";
 import { type Config, loadConfig } from "../config/load-config.ts";
-import { ISOLATIONS, ON_ASK, PROVIDERS, type SettingKey, STORES } from "../config/settings-schema.ts";
+import { type SettingKey } from "../config/settings-schema.ts";
+import { ISOLATIONS, ON_ASK, PROVIDERS, STORES } from "../config/setting-words.ts";
 import { DURATION_FORM, parseDuration } from "../core/bounds.ts";
 import { MODES } from "../core/decision.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
-import { INTENTS } from "../core/events.ts";
+import { INTENTS } from "../core/messages.ts";
 import type { CommandContext } from "../policy/decide.ts";
 import { becomePlain } from "../render/tty/output.ts";
 

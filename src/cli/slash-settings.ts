@@ -1,7 +1,7 @@
 import { modelClient } from "../app/model-access.ts";
 import type { ChatController } from "../app/run/chat-controller.ts";
 import { readLayer } from "../config/config-layers.ts";
-import { PROVIDERS } from "../config/settings-schema.ts";
+import { PROVIDERS } from "../config/setting-words.ts";
 import { type Mode, MODES } from "../core/decision.ts";
 import { nearest } from "../core/spelling.ts";
 import { visible } from "../core/visible.ts";

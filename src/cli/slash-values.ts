@@ -1,6 +1,6 @@
 import { sessionWords } from "../app/known-values.ts";
 import type { ChatController } from "../app/run/chat-controller.ts";
-import { PROVIDERS } from "../config/settings-schema.ts";
+import { PROVIDERS } from "../config/setting-words.ts";
 import { MODES } from "../core/decision.ts";
 import { PRESETS } from "../core/grant.ts";
 import { COMMANDS, type SlashName } from "./chat-commands.ts";

@@ -1,7 +1,8 @@
 import type { ZodError } from "zod";
 import { nearest } from "../core/spelling.ts";
 import { configError } from "./config-document.ts";
-import { ALIASES, type Layer, layerSchema, ROW_KEYS, SETTING_KEYS } from "./settings-schema.ts";
+import { type Layer, layerSchema, ROW_KEYS } from "./setting-rules.ts";
+import { ALIASES, SETTING_KEYS } from "./settings-schema.ts";
 
 /** Checks one source of settings as a whole; `at` says where a key of it stands. */
 export function readLayer(value: unknown, at: (keys: readonly PropertyKey[]) => string): Layer {

@@ -2,17 +2,10 @@ import { formatSize } from "../core/bounds.ts";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { NotRegularError, readRegular, TooLargeError } from "../platform/safe-files.ts";
 import { nested, parseConfigDocument, valueFromText } from "./config-document.ts";
-import { readLayer } from "./config-layers.ts";
 import { type Env, placesFrom } from "./places.ts";
+import type { Layer } from "./setting-rules.ts";
 import { type Change, changeOf } from "./tightening.ts";
-import {
-  DEFAULTS,
-  type Layer,
-  SETTING_KEYS,
-  type SettingKey,
-  type Settings,
-  USERS_OWN,
-} from "./settings-schema.ts";
+import { DEFAULTS, SETTING_KEYS, type SettingKey, type Settings, USERS_OWN } from "./settings-schema.ts";
 
 /** What a project brings of one kind, as `harness trust` answers it. */
 export interface ProjectText {
@@ -64,9 +57,9 @@ interface Source {
 export async function loadConfig(request: ConfigRequest): Promise<Config> {
   const [file, olderFile] = placesFrom(request.env).configFiles;
   const own = (await Promise.all([olderFile, file].map(fileSource))).flat();
-  const later = [...envSources(request.env), ...flagSources(request.flags)];
+  const later = [...(await envSources(request.env)), ...(await flagSources(request.flags))];
   if (request.project === undefined) return merge([...own, ...later]);
-  const { source, ...project } = projectSource(request.project, merge(own).settings);
+  const { source, ...project } = await projectSource(request.project, merge(own).settings);
   return { ...merge([...own, ...source, ...later]), project };
 }
 
@@ -75,7 +68,7 @@ export async function projectChanges(
   env: Env,
   { file, text }: Pick<ProjectText, "file" | "text">,
 ): Promise<readonly SettingChange[]> {
-  const layer = layerOf(file, text);
+  const layer = await layerOf(file, text);
   const [own, olderFile] = placesFrom(env).configFiles;
   const sources = (await Promise.all([olderFile, own].map(fileSource))).flat();
   return changesBy(layer, merge(sources).settings);
@@ -86,16 +79,16 @@ interface ProjectSource extends ProjectSettings {
 }
 
 /** `under`: what is in force without the project. */
-function projectSource({ file, text, trusted }: ProjectText, under: Settings): ProjectSource {
+async function projectSource({ file, text, trusted }: ProjectText, under: Settings): Promise<ProjectSource> {
   if (trusted) {
-    const layer = layerOf(file, text);
+    const layer = await layerOf(file, text);
     const ignored = changesBy(layer, under)
       .filter(({ key }) => USERS_OWN.has(key))
       .map(withoutChange);
     return { file, trusted, ignored, source: [{ origin: file, layer: withoutUsersOwn(layer) }] };
   }
   try {
-    const layer = layerOf(file, text);
+    const layer = await layerOf(file, text);
     const { counted, ignored } = countedOf(layer, under);
     return { file, trusted, ignored, source: [{ origin: file, layer: counted }] };
   } catch (thrown) {
@@ -133,35 +126,45 @@ function changesBy(layer: Layer, under: Settings): readonly SettingChange[] {
   });
 }
 
-function layerOf(file: string, text: string): Layer {
+/** The rules of all settings are loaded where there is something to hold to them. */
+async function ruled(value: unknown, at: (keys: readonly PropertyKey[]) => string): Promise<Layer> {
+  const { readLayer } = await import("./config-layers.ts");
+  return readLayer(value, at);
+}
+
+function layerOf(file: string, text: string): Promise<Layer> {
   const document = parseConfigDocument(file, text);
-  return readLayer(document.value, document.at);
+  return ruled(document.value, document.at);
 }
 
 async function fileSource(file: string): Promise<Source[]> {
   const text = await readConfigText(file);
   if (text === undefined) return [];
-  return [{ origin: file, layer: layerOf(file, text) }];
+  return [{ origin: file, layer: await layerOf(file, text) }];
 }
 
 /** HARNESS_<KEY>, e.g. HARNESS_CHAT_MODEL, HARNESS_SEARCH_STORE. */
 export const envNameOf = (dotted: string): string => `HARNESS_${dotted.toUpperCase().replaceAll(".", "_")}`;
 
-function envSources(env: Env): Source[] {
+async function envSources(env: Env): Promise<Source[]> {
   const keys = [...SETTING_KEYS.filter((key) => key !== "search"), "search.store", "search.url"] as const;
-  return keys.flatMap((key) => {
-    const variable = envNameOf(key);
-    const text = env[variable];
-    if (text === undefined || text === "") return [];
-    return [{ origin: variable, layer: readLayer(nested(key, valueFromText(key, text)), () => variable) }];
-  });
+  const sources: Source[] = [];
+  for (const key of keys) {
+    const origin = envNameOf(key);
+    const text = env[origin];
+    if (text === undefined || text === "") continue;
+    sources.push({ origin, layer: await ruled(nested(key, valueFromText(key, text)), () => origin) });
+  }
+  return sources;
 }
 
-function flagSources(flags: ConfigRequest["flags"]): Source[] {
-  return [...flags].map(([flag, { key, value }]) => {
+async function flagSources(flags: ConfigRequest["flags"]): Promise<Source[]> {
+  const sources: Source[] = [];
+  for (const [origin, { key, value }] of flags) {
     const raw = typeof value === "string" ? valueFromText(key, value) : value;
-    return { origin: flag, layer: readLayer({ [key]: raw }, () => flag) };
-  });
+    sources.push({ origin, layer: await ruled({ [key]: raw }, () => origin) });
+  }
+  return sources;
 }
 
 /** The settings that a source sets; of `search` also each half. */

@@ -1,3 +1,4 @@
+import { INTENTS } from "./messages.ts";
 import * as z from "zod";
 import { commitForm, peakForm, quarantinedForm } from "./box-log.ts";
 import { MODES, PROGRAM_PLACES, VERDICTS } from "./decision.ts";
@@ -71,9 +72,6 @@ const judgedForm = z.strictObject({
     .exactOptional()
     .describe("Where a program runs that somebody added, and that does the work. Left out where none does."),
 });
-
-export const INTENTS = ["direct", "repo", "change", "web"] as const;
-export type Intent = (typeof INTENTS)[number];
 
 export const RESULT_KINDS = [
   "ok",

@@ -1,5 +1,9 @@
 /** The messages of a conversation. Provider formats are translated at the edge of models/. */
 
+/** What a task wants: an answer, a look at the repository, a change of it, or something of the web. */
+export const INTENTS = ["direct", "repo", "change", "web"] as const;
+export type Intent = (typeof INTENTS)[number];
+
 export interface ToolCall {
   readonly id: string;
   readonly name: string;

@@ -1,8 +1,8 @@
 import type { Audit } from "./audit.ts";
 import type { Steps } from "./checkpoint-port.ts";
 import type { Mode, Verdict } from "./decision.ts";
-import type { AgentEvent, Denial, Intent, RunStatus } from "./events.ts";
-import type { Message, Usage } from "./messages.ts";
+import type { AgentEvent, Denial, RunStatus } from "./events.ts";
+import type { Intent, Message, Usage } from "./messages.ts";
 import type { GrantSaid } from "./network.ts";
 import type { Plan } from "./work-plan.ts";
 import type { Question } from "./ports.ts";

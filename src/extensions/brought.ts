@@ -1,4 +1,3 @@
-import { createHash } from "node:crypto";
 import type { Dirent } from "node:fs";
 import { lstat, readdir, realpath, stat } from "node:fs/promises";
 import path from "node:path";
@@ -276,7 +275,8 @@ async function readInside(top: string, file: string, binaries = false): Promise<
   }
 }
 
-const hashOf = (bytes: Uint8Array): string => createHash("sha256").update(bytes).digest("hex");
+const hashOf = (bytes: Uint8Array): string =>
+  process.getBuiltinModule("node:crypto").createHash("sha256").update(bytes).digest("hex");
 
 const decoded = (bytes: Uint8Array): string =>
   new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);

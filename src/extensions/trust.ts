@@ -1,7 +1,5 @@
-import { createHash } from "node:crypto";
-import { closeSync, mkdirSync, readFileSync } from "node:fs";
+import { closeSync, lstatSync, mkdirSync, readFileSync } from "node:fs";
 import path from "node:path";
-import * as z from "zod";
 import { diskTroubleOf } from "../core/disk-trouble.ts";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { NotRegularError, openRegularSync, replaceFileSync, TooLargeError } from "../platform/safe-files.ts";
@@ -15,6 +13,7 @@ import {
   type ProjectPlace,
   rowOf,
 } from "./brought.ts";
+import type { RecordForm, TrustRecord } from "./trust-record.ts";
 
 /**
  * The records of what a person has seen of a project and trusts. One file for each project in the user's state, named
@@ -62,7 +61,7 @@ export async function trustOf(
 ): Promise<ProjectTrust> {
   const place = await projectOf(workspace, owner.home);
   const all = await broughtBy(place, wanted);
-  const { record, damage } = place === undefined ? NOTHING : readRecord(owner, place);
+  const { record, damage } = place === undefined ? NOTHING : await readRecord(owner, place);
   const items = all.map((brought) => itemOf(brought, record));
   const there = new Set<string>(all.map(({ kind }) => kind));
   const gone = (record?.trusted ?? [])
@@ -105,7 +104,7 @@ export async function trustedFile(owner: TrustOwner, workspace: string, kind: Ki
     return { state: "untrusted", file: path.join(place.top, brought.path), why: brought.why, text: null };
   const [{ path: main, text, sha256: hash }, ...named] = brought.files;
   const file = path.join(place.top, main);
-  const { record, damage } = readRecord(owner, place);
+  const { record, damage } = await readRecord(owner, place);
   const { standing } = itemOf(brought, record);
   if (standing !== "trusted") return { state: "untrusted", file, why: damage ?? WHY[standing], text };
   const byPath = new Map(named.map((each) => [each.path, each]));
@@ -130,26 +129,11 @@ function itemOf(brought: Brought, record: TrustRecord | undefined): Item {
   return { brought, standing, before, declined };
 }
 
-const sha256 = (text: string): string => createHash("sha256").update(text).digest("hex");
+const sha256 = (text: string): string =>
+  process.getBuiltinModule("node:crypto").createHash("sha256").update(text).digest("hex");
 
 const digestOf = ({ kind, files }: { readonly kind: Kind; readonly files: readonly BroughtFile[] }): string =>
   sha256(JSON.stringify([kind, ...files.map((file) => [file.path, file.sha256])]));
-
-const fileForm = z.strictObject({
-  path: z.string(),
-  text: z.string(),
-  sha256: z.string(),
-  bytes: z.int().optional(),
-});
-const recordForm = z.strictObject({
-  form: z.literal(1),
-  top: z.string(),
-  dev: z.string(),
-  ino: z.string(),
-  trusted: z.array(z.strictObject({ kind: z.string(), at: z.string(), files: z.array(fileForm).min(1) })),
-  declined: z.array(z.strictObject({ kind: z.string(), digest: z.string() })),
-});
-type TrustRecord = z.infer<typeof recordForm>;
 
 interface RecordRead {
   readonly record: TrustRecord | undefined;
@@ -157,21 +141,38 @@ interface RecordRead {
 }
 
 const NOTHING: RecordRead = { record: undefined, damage: undefined };
+const DAMAGED = "it is damaged";
 const MAX_RECORD = 64 * 2 ** 20;
 
 const folderOf = ({ stateDir }: TrustOwner): string => path.join(stateDir, "trust");
 const recordFile = (owner: TrustOwner, top: string): string =>
   path.join(folderOf(owner), `${sha256(top).slice(0, 40)}.json`);
 
+/** The form of records is loaded where there is one. */
+async function readRecord(owner: TrustOwner, place: ProjectPlace): Promise<RecordRead> {
+  if (!isThere(recordFile(owner, place.top))) return NOTHING;
+  return recordIn((await import("./trust-record.ts")).recordForm, owner, place);
+}
+
+/** What cannot be looked at is there. */
+function isThere(file: string): boolean {
+  try {
+    return lstatSync(file, { throwIfNoEntry: false }) !== undefined;
+  } catch {
+    return true;
+  }
+}
+
 /** The record of this very folder; one of another that had the same path is none. */
-function readRecord(owner: TrustOwner, place: ProjectPlace): RecordRead {
+function recordIn(form: RecordForm, owner: TrustOwner, place: ProjectPlace): RecordRead {
   const file = recordFile(owner, place.top);
   try {
-    const record = recordForm.parse(JSON.parse(ownText(file, owner.uid)));
+    const { data: record } = form.safeParse(JSON.parse(ownText(file, owner.uid)));
+    if (record === undefined) throw new Error(DAMAGED);
     const wrong = record.trusted
       .flatMap(({ files }) => files)
       .find((each) => each.bytes === undefined && sha256(each.text) !== each.sha256);
-    if (record.top !== place.top || wrong !== undefined) throw new Error("it is damaged");
+    if (record.top !== place.top || wrong !== undefined) throw new Error(DAMAGED);
     return record.dev === place.dev && record.ino === place.ino ? { record, damage: undefined } : NOTHING;
   } catch (thrown) {
     const code = errorCode(thrown);
@@ -184,7 +185,7 @@ function readRecord(owner: TrustOwner, place: ProjectPlace): RecordRead {
 }
 
 function damageOf(thrown: unknown): string {
-  if (thrown instanceof SyntaxError || thrown instanceof z.ZodError) return "it is damaged";
+  if (thrown instanceof SyntaxError) return DAMAGED;
   if (thrown instanceof NotRegularError) return "it is no file";
   return reasonOf(thrown);
 }
@@ -251,13 +252,15 @@ async function change(
   const folder = folderOf(owner);
   try {
     mkdirSync(folder, { recursive: true, mode: 0o700 });
-    const [{ FileLock }, { privateFile }] = await Promise.all([
+    const [{ FileLock }, { privateFile }, { recordForm }] = await Promise.all([
       import("../platform/lock.ts"),
       import("../platform/sqlite-connection.ts"),
+      import("./trust-record.ts"),
     ]);
+    // Nothing is waited for while it is locked: who waits for the lock stops the whole process.
     using lock = new FileLock(privateFile(path.join(folder, "lock")), PATIENCE_MS);
     lock.take("reserved");
-    const { record = { form: 1, ...place, trusted: [], declined: [] } } = readRecord(owner, place);
+    const { record = { form: 1, ...place, trusted: [], declined: [] } } = recordIn(recordForm, owner, place);
     const file = recordFile(owner, place.top);
     const text = `${JSON.stringify(edit(record), null, 1)}\n`;
     replaceFileSync(file, text, { aside: `${file}.new`, lasts: "name" });

@@ -12,7 +12,6 @@ import {
   writeFileSync,
 } from "node:fs";
 import { type FileHandle, open, rename, rm } from "node:fs/promises";
-import { randomUUID } from "node:crypto";
 import path from "node:path";
 
 /**
@@ -115,13 +114,16 @@ interface Replacement {
 
 const PRIVATE = 0o600;
 
+/** Loaded when a file is written: Node's cryptography takes longer to load than all of a command that only reads. */
+const beside = (): string => process.getBuiltinModule("node:crypto").randomUUID();
+
 /** Puts a file in the place of another as a whole, or leaves that one as it is; a kill leaves one of the two. */
 export async function replaceFile(
   file: string,
   content: string | Uint8Array,
   { mode = PRIVATE, aside, lasts }: Replacement,
 ): Promise<void> {
-  const written = aside ?? `${file}.${randomUUID()}`;
+  const written = aside ?? `${file}.${beside()}`;
   try {
     {
       await using handle = await open(written, aside === undefined ? "wx" : "w", PRIVATE);
@@ -143,7 +145,7 @@ export function replaceFileSync(
   content: string | Uint8Array | ((descriptor: number) => void),
   { mode = PRIVATE, aside, lasts }: Replacement,
 ): void {
-  const written = aside ?? `${file}.${randomUUID()}`;
+  const written = aside ?? `${file}.${beside()}`;
   try {
     const descriptor = openSync(written, aside === undefined ? "wx" : "w", PRIVATE);
     try {

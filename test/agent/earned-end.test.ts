@@ -3,7 +3,7 @@ import test from "node:test";
 import { ACT_NOW, ACT_SOON, Deeds, earnedBy, EndRules } from "../../src/agent/earned-end.ts";
 import { Limits } from "../../src/agent/limits.ts";
 import { work } from "../../src/agent/loop.ts";
-import type { Intent } from "../../src/core/events.ts";
+import type { Intent } from "../../src/core/messages.ts";
 import type { EndedCall } from "../../src/core/session.ts";
 import { anyTool, NO_FACTS, type ToolResult } from "../../src/core/tool.ts";
 import * as z from "zod";

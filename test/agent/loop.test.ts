@@ -5,7 +5,7 @@ import { FittedAnswer } from "../../src/agent/final-answer.ts";
 import { Limits } from "../../src/agent/limits.ts";
 import { work } from "../../src/agent/loop.ts";
 import { EXIT, HarnessError } from "../../src/core/errors.ts";
-import { type Intent, INTENTS } from "../../src/core/events.ts";
+import { type Intent, INTENTS } from "../../src/core/messages.ts";
 import { type AnyTool, anyTool, type Facts, NO_FACTS, type ToolResult } from "../../src/core/tool.ts";
 import { fakeAgent, type FakeAgent, type Line } from "../fakes/agent.ts";
 

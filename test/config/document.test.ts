@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { parseConfigDocument } from "../../src/config/config-document.ts";
 import { readLayer } from "../../src/config/config-layers.ts";
-import { layerSchema, SETTING_KEYS } from "../../src/config/settings-schema.ts";
+import { layerSchema } from "../../src/config/setting-rules.ts";
+import { SETTING_KEYS } from "../../src/config/settings-schema.ts";
 import { refusalOf } from "../fixtures/refusal.ts";
 
 const read = (text: string): unknown => {

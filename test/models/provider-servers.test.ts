@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { PROVIDERS } from "../../src/config/settings-schema.ts";
+import { PROVIDERS } from "../../src/config/setting-words.ts";
 import { readKey } from "../../src/models/api-keys.ts";
 import { keyedServer, requireKey } from "../../src/models/model-server.ts";
 import { type KeyedProvider, PROVIDER_SERVERS } from "../../src/models/provider-servers.ts";

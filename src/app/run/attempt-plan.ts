@@ -6,7 +6,8 @@ import type { Config } from "../../config/load-config.ts";
 import type { Settings } from "../../config/settings-schema.ts";
 import { countsOf } from "../../core/changes.ts";
 import { EXIT, HarnessError, type Signal } from "../../core/errors.ts";
-import type { CandidateTold, Intent, RunChanges } from "../../core/events.ts";
+import type { CandidateTold, RunChanges } from "../../core/events.ts";
+import type { Intent } from "../../core/messages.ts";
 import { NO_USAGE, sumUsage } from "../../models/usage.ts";
 
 /** What is decided of candidates: how many there are, how each is asked, which one counts, what is told at the end. */

@@ -1,4 +1,3 @@
-import { randomBytes } from "node:crypto";
 import { lstatSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { replaceFileSync } from "../../platform/safe-files.ts";
@@ -63,7 +62,7 @@ function claimed(root: string, workspace: string): IndexPlace {
   // Two that begin at the same time make one index.
   using _ = waitForWriter(() => root);
   const found = findIndex(root, workspace);
-  const id = found?.id ?? randomBytes(12).toString("hex");
+  const id = found?.id ?? process.getBuiltinModule("node:crypto").randomBytes(12).toString("hex");
   const folder = path.join(root, id);
   mkdirSync(folder, { recursive: true, mode: 0o700 });
   const identity = identityOf(workspace) ?? { dev: "", ino: "", born: "" };

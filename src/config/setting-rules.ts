@@ -1,0 +1,228 @@
+import * as z from "zod";
+import { DURATION_FORM, parseDuration, parseSize, SIZE_FORM } from "../core/bounds.ts";
+import { MODES } from "../core/decision.ts";
+import { toolsForm } from "../core/custom-tools.ts";
+import { grantText, isPreset, readGrant, splitGrants } from "../core/grant.ts";
+import { hooksForm } from "../core/hook-form.ts";
+import { CALL_FORMS } from "../core/model-provider.ts";
+import { MCP_KEYS, mcpServers } from "./mcp-settings.ts";
+import { ISOLATIONS, NOTIFY, ON_ASK, PROVIDERS, SEARCH_SERVICES, STORES } from "./setting-words.ts";
+
+/** What every setting may be. Unknown keys are errors everywhere. */
+
+const MINUTE = 60_000;
+const MiB = 2 ** 20;
+const TiB = 2 ** 40;
+
+const duration = (minimum: number, maximum: number) =>
+  z.union([z.string(), z.number()], `expected ${DURATION_FORM}`).transform((value, context) => {
+    const ms = parseDuration(String(value));
+    if (ms !== undefined && ms >= minimum && ms <= maximum) return ms;
+    const expected = `expected ${DURATION_FORM}, from ${minimum / 1000} s to ${maximum / 1000} s`;
+    context.addIssue({ code: "custom", message: expected });
+    return z.NEVER;
+  });
+
+const size = (minimum: number, maximum: number) =>
+  z.union([z.string(), z.number()], `expected ${SIZE_FORM}`).transform((value, context) => {
+    const bytes = parseSize(String(value));
+    if (bytes !== undefined && bytes >= minimum && bytes <= maximum) return bytes;
+    const expected = `expected ${SIZE_FORM}, from ${minimum / MiB}m to ${maximum / MiB}m`;
+    context.addIssue({ code: "custom", message: expected });
+    return z.NEVER;
+  });
+
+const whole = (minimum: number, maximum: number) =>
+  z
+    .number(`expected a whole number from ${minimum} to ${maximum}`)
+    .refine(
+      (value) => Number.isSafeInteger(value) && value >= minimum && value <= maximum,
+      `expected a whole number from ${minimum} to ${maximum}`,
+    );
+
+const oneOf = <const T extends readonly string[]>(values: T) =>
+  z.enum(values, `expected one of ${values.join(", ")}`);
+const yesNo = z.boolean("expected true or false");
+const processors = z
+  .number("expected a number of processors from 0.1 to 1024")
+  .min(0.1, "expected a number of processors from 0.1 to 1024")
+  .max(1024, "expected a number of processors from 0.1 to 1024");
+const name = z
+  .string("expected text")
+  .min(1, "expected text that is not empty")
+  .max(500, "expected at most 500 characters");
+/** As engines read it: [host[:port]/]name[:tag][@digest]. It becomes part of a request's path. */
+const imageName = name.regex(
+  /^(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::\d+)?\/)?[a-z0-9]+(?:[._-]+[a-z0-9]+)*(?:\/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)*(?::\w[\w.-]{0,127})?(?:@[a-z0-9]+:[0-9a-f]{32,128})?$/,
+  "expected an image's name such as debian:bookworm or registry.example:5000/team/box",
+);
+const TEMPERATURE = "expected a temperature from 0 to 2";
+const price = z.number("expected a price per million tokens").min(0, "expected a price of 0 or more");
+const webUrl = z.url({ protocol: /^https?$/, error: "expected an http:// or https:// address" });
+const GRANT_LIST = "expected a list of host names";
+
+/** An entry as people write it: its own form of text, presets as their word. Each text may name several. */
+const grantEntry = z
+  .union([z.string(), z.looseObject({})], "expected a host name")
+  .transform((value, context) => {
+    const given = typeof value === "string" ? splitGrants(value) : [objectGrant(value, context)];
+    if (given.length === 0) context.addIssue({ code: "custom", message: `expected ${GRANT_FORM}` });
+    return given.flatMap((text) => {
+      if (text === undefined) return [];
+      if (isPreset(text)) return [text];
+      const read = readGrant(text);
+      if (read.kind === "grant") return [grantText(read.grant)];
+      context.addIssue({ code: "custom", message: `expected ${GRANT_FORM}: ${read.message}` });
+      return [];
+    });
+  });
+const GRANT_FORM = "a host name such as example.org or *.example.org";
+
+const grantObject = z.strictObject({
+  host: z.string("expected a host name"),
+  ports: z.array(z.int("expected a port"), "expected a list of ports").optional(),
+  methods: z.array(z.string("expected a method"), "expected a list of methods").optional(),
+  private: yesNo.optional(),
+});
+
+function objectGrant(value: unknown, context: z.RefinementCtx): string | undefined {
+  const read = grantObject.safeParse(value);
+  if (!read.success) {
+    context.addIssue({ code: "custom", message: read.error.issues[0]?.message ?? `expected ${GRANT_FORM}` });
+    return undefined;
+  }
+  const { host, ports = [], methods = [], private: own = false } = read.data;
+  const parts = [ports.join(","), methods.length === 0 ? "" : methods.join(","), own ? "private" : ""].filter(
+    (part) => part !== "",
+  );
+  return [host, ...parts].join(":");
+}
+
+const grants = z.array(grantEntry, GRANT_LIST).transform((lists) => [...new Set(lists.flat())]);
+
+const packageName = z
+  .string("expected a package's name")
+  .regex(
+    /^(?:@[a-z0-9][\w.-]{0,100}\/)?[a-z0-9][\w.-]{0,100}$/i,
+    "expected a package's name such as esbuild",
+  );
+
+const SECRET_NAME = /^[A-Za-z_]\w{0,99}$/;
+const SECRETS = "expected names of variables, each with the hosts that it is for";
+
+/** `NAME@HOST,HOST`; without hosts those that the settings name for it. */
+function secretFlag(
+  text: string,
+  context: z.RefinementCtx,
+): readonly (readonly [string, readonly string[]])[] {
+  const [name = "", hosts = "", ...more] = text.split("@");
+  if (SECRET_NAME.test(name) && more.length === 0 && (hosts !== "" || !text.includes("@")))
+    return [[name, hosts.split(",").filter((host) => host !== "")]];
+  context.addIssue({ code: "custom", message: "expected NAME@HOST, such as API_TOKEN@api.example.org" });
+  return [];
+}
+
+const hostName = z.string("expected a host name").transform((text, context) => {
+  const read = readGrant(text);
+  if (read.kind === "grant" && grantText(read.grant) === read.grant.host && !isPreset(read.grant.origin))
+    return read.grant.host;
+  const message = read.kind === "wrong" ? read.message : "a name alone is wanted, without ports or methods";
+  context.addIssue({ code: "custom", message: `expected ${GRANT_FORM}: ${message}` });
+  return z.NEVER;
+});
+const secretTable = z.record(
+  z.string().regex(SECRET_NAME, "expected a variable's name such as API_TOKEN"),
+  z.array(hostName, GRANT_LIST),
+  SECRETS,
+);
+const secrets = z.union(
+  [
+    secretTable,
+    z
+      .array(z.string(), SECRETS)
+      .transform((texts, context) => Object.fromEntries(texts.flatMap((text) => secretFlag(text, context))))
+      .pipe(secretTable),
+  ],
+  SECRETS,
+);
+
+const priceRow = z.strictObject({ model: name, input: price, output: price, cached: price.optional() });
+
+const webSearch = z
+  .strictObject({ provider: oneOf(SEARCH_SERVICES), url: webUrl.optional() })
+  .refine(({ provider, url }) => provider !== "searxng" || url !== undefined, {
+    path: ["url"],
+    message: "expected the address of your SearXNG",
+  });
+/** All of it is off where it is not said. */
+const web = z.strictObject({ fetch: yesNo.default(false), search: webSearch.nullable().default(null) });
+
+const capabilityRow = z.strictObject({
+  prefix: name,
+  context: whole(512, 100_000_000).optional(),
+  tools: yesNo.optional(),
+  thinking: yesNo.optional(),
+  calls: oneOf(CALL_FORMS).optional(),
+});
+
+/** Blanks and comments always succeed, and prove nothing. */
+const isCommand = (text: string): boolean => text.split("\n").some((line) => !/^\s*(?:#|$)/.test(line));
+
+/** One rule per key. Where null is allowed it means: decided at run time. */
+const RULES = {
+  provider: oneOf(PROVIDERS),
+  base_url: webUrl.nullable(),
+  chat_model: name,
+  embed_model: name,
+  max_context_tokens: whole(2048, 100_000_000).nullable(),
+  stream: yesNo,
+  plain: yesNo,
+  notify: oneOf(NOTIFY),
+  mode: oneOf(MODES),
+  on_ask: oneOf(ON_ASK),
+  park_timeout: duration(0, 30 * 24 * 60 * MINUTE),
+  isolation: oneOf(ISOLATIONS),
+  image: imageName.nullable(),
+  env: name.nullable(),
+  canaries: yesNo,
+  history: yesNo,
+  memory: size(64 * MiB, 4 * TiB),
+  cpus: processors.nullable(),
+  pids: whole(16, 4_000_000),
+  timeout: duration(1000, 60 * MINUTE),
+  connect_timeout: duration(1000, 10 * MINUTE),
+  first_token_timeout: duration(1000, 120 * MINUTE),
+  idle_timeout: duration(1000, 120 * MINUTE),
+  max_turns: whole(1, 10_000),
+  check: name.refine(isCommand, "expected a command").nullable(),
+  attempts: whole(1, 16),
+  temperature: z.number(TEMPERATURE).min(0, TEMPERATURE).max(2, TEMPERATURE).nullable(),
+  allow_domains: grants,
+  deny_domains: z.array(hostName, GRANT_LIST).transform((names) => [...new Set(names)]),
+  network_upload: size(MiB, 4 * TiB),
+  network_download: size(MiB, 4 * TiB),
+  network_idle_timeout: duration(1000, 60 * MINUTE),
+  secrets,
+  install_scripts: z.array(packageName, "expected a list of names of packages"),
+  min_release_age: duration(0, 366 * 24 * 60 * MINUTE),
+  hooks: hooksForm,
+  tools: toolsForm,
+  search: z.strictObject({ store: oneOf(STORES), url: webUrl }).partial(),
+  web,
+  mcp: mcpServers,
+  prices: z.array(priceRow, "expected a list of prices"),
+  capabilities: z.array(capabilityRow, "expected a list of capabilities"),
+};
+
+/** One source of settings: any of the keys, none else. */
+export const layerSchema = z.strictObject(RULES).partial();
+export type Layer = z.infer<typeof layerSchema>;
+
+/** The keys inside a setting that has keys of its own. */
+export const ROW_KEYS: Readonly<Record<string, readonly string[]>> = {
+  search: Object.keys(RULES.search.shape),
+  web: Object.keys(web.shape),
+  mcp: MCP_KEYS,
+  prices: Object.keys(priceRow.shape),
+  capabilities: Object.keys(capabilityRow.shape),
+};
