@@ -108,14 +108,17 @@ const REACHERS = new RegExp(
   ].join("|"),
 );
 
+const ADDRESS = /\b(?!file:)[a-z][a-z0-9+.-]*:\/\/(?:[^\s"'`/@]*@)?(\[[^\]\s]*\]|[^\s"'`/:?#)\\]*)/gi;
+const DEVICE = /\/(?:dev|inet\d?)\/(?:tcp|udp)\/(?:\d+\/)?([^\s"'`/]*)/g;
+const REMOTE = /(?:^|[\s"'`=])[\w.-]+@[\w.-]+:(?!\s)/;
+
 /** Hosts of all addresses in a text; an empty string for each host that cannot be determined. */
 function addressesIn(text: string): readonly string[] {
-  const named = [
-    ...text.matchAll(/\b(?!file:)[a-z][a-z0-9+.-]*:\/\/(?:[^\s"'`/@]*@)?(\[[^\]\s]*\]|[^\s"'`/:?#)\\]*)/gi),
-  ];
-  const devices = [...text.matchAll(/\/(?:dev|inet\d?)\/(?:tcp|udp)\/(?:\d+\/)?([^\s"'`/]*)/g)];
-  const remotes = /(?:^|[\s"'`=])[\w.-]+@[\w.-]+:(?!\s)/.test(text) ? [""] : [];
-  return [...[...named, ...devices].map(([, host = ""]) => host), ...remotes];
+  const hosts: string[] = [];
+  if (text.includes("://")) for (const [, host = ""] of text.matchAll(ADDRESS)) hosts.push(host);
+  if (/\/(?:tcp|udp)\//.test(text)) for (const [, host = ""] of text.matchAll(DEVICE)) hosts.push(host);
+  if (text.includes("@") && REMOTE.test(text)) hosts.push("");
+  return hosts;
 }
 
 const piecesOf = (text: string): readonly string[] =>

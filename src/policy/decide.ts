@@ -95,7 +95,7 @@ export class CommandPolicy {
     const { rulings, decision } = this.judge(text, context);
     const holds = holderOf(context);
     const standings = decision.rules.map((rule) => {
-      const same = rulings.filter((ruling) => keyOf(ruling) === keyOf(rule));
+      const same = rulings.filter((ruling) => isSame(ruling, rule));
       const verdicts = same.map((ruling) => verdictIn(context.mode, ruling));
       return {
         // No ruling belongs to the rule `harmless`.
@@ -226,16 +226,13 @@ function verdictIn(mode: Mode, { verdict, readOnly }: Ruling): Verdict {
 
 /** What they say, each once. */
 function distinct(rulings: readonly Ruling[]): readonly MatchedRule[] {
-  const [first, ...more] = rulings;
-  if (first !== undefined && more.length === 0) return [ruleOf(first)];
-  const rules = new Map<string, MatchedRule>();
-  for (const ruling of rulings) {
-    const key = keyOf(ruling);
-    if (rules.size < MAX_RULES && !rules.has(key)) rules.set(key, ruleOf(ruling));
-  }
-  return [...rules.values()];
+  const rules: MatchedRule[] = [];
+  for (const ruling of rulings)
+    if (rules.length < MAX_RULES && !rules.some((rule) => isSame(rule, ruling))) rules.push(ruleOf(ruling));
+  return rules;
 }
 
 const ruleOf = ({ id, reason, span }: Ruling): MatchedRule => ({ id, reason, span });
 
-const keyOf = ({ id, reason, span }: MatchedRule): string => `${id} ${span[0]} ${span[1]} ${reason}`;
+const isSame = (a: MatchedRule, b: MatchedRule): boolean =>
+  a.span[0] === b.span[0] && a.span[1] === b.span[1] && a.id === b.id && a.reason === b.reason;
