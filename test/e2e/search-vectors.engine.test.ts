@@ -60,6 +60,38 @@ test(
   },
 );
 
+test("while an index gets its vectors, a search from elsewhere is answered by words", { skip }, async () => {
+  await using place = await household(FILES);
+  const [free, searchable] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  await using ollama = await startEmbeddingOllama({
+    instead: (texts, response, request) => {
+      // The model is there; what it takes long for is the pieces.
+      if (request === 1) return false;
+      void free.promise.then(() =>
+        sendJson(response, { embeddings: texts.map((text) => [...hashVector(text, 64)]) }),
+      );
+      return true;
+    },
+  });
+  const env = { OLLAMA_HOST: ollama.server.url, HARNESS_EMBED_MODEL: EMBED_MODEL };
+  const state = { ended: false };
+  const indexing = runProgram("bin/harness", ["index", "--json"], {
+    home: place.path,
+    cwd: place.at("work"),
+    env,
+    onStderr: (text) => void (text.includes("searchable by words now") && searchable.resolve()),
+  }).finally(() => {
+    state.ended = true;
+    searchable.resolve();
+  });
+  await searchable.promise;
+  const { results } = await search(place, "gate7", { env });
+  assert.deepEqual([results[0]?.path, state.ended], ["src/f7.ts", false]);
+  free.resolve();
+  const { chunks, vectors } = JSON.parse((await indexing).stdout) as Told;
+  assert.deepEqual([vectors["kind"], vectors["embedded"]], ["whole", chunks]);
+});
+
 test(
   "an index without the vectors that were wanted says so, in its status and in each search, until it is completed",
   { skip },
