@@ -1,5 +1,5 @@
 import type { Config } from "../config/load-config.ts";
-import { DEFAULTS } from "../config/settings-schema.ts";
+import { DEFAULTS, type Settings } from "../config/settings-schema.ts";
 import { EXIT, type ExitCode, HarnessError } from "../core/errors.ts";
 import { broken, type Health, healthy } from "../core/health.ts";
 import { boxHealth } from "../docker/box/box-health.ts";
@@ -29,15 +29,7 @@ export async function checkUp(
   const groups = await Promise.all([
     engineChecks(host, settings.image),
     diskHealth("disk", host.places.state),
-    modelHealth({
-      provider: settings.provider,
-      baseUrl: settings.base_url,
-      model: settings.chat_model,
-      maxContext: settings.max_context_tokens,
-      env: host.env,
-      keysFile: host.keysFile,
-      signal: AbortSignal.timeout(10_000),
-    }),
+    modelChecks(host, settings),
     storeHealth({ ...settings.search, apiKey: host.env["QDRANT_API_KEY"] }),
   ]);
   const project = await trustHealth(host, workspace);
@@ -47,6 +39,36 @@ export async function checkUp(
     healthy("node", `${process.version} at ${process.execPath}`),
     ...groups.flat(),
   ];
+}
+
+/** Of the model that the settings name: whether its server answers, and has it. */
+export const modelChecks = (host: Host, settings: Settings): Promise<readonly Health[]> =>
+  modelHealth({
+    provider: settings.provider,
+    baseUrl: settings.base_url,
+    model: settings.chat_model,
+    maxContext: settings.max_context_tokens,
+    env: host.env,
+    keysFile: host.keysFile,
+    signal: AbortSignal.timeout(10_000),
+  });
+
+/** What no run can do without, told without starting a box. */
+export async function firstChecks(host: Host, settings: Settings): Promise<readonly Health[]> {
+  const [engine, model] = await Promise.all([
+    engineAndImage(host, settings.image),
+    modelChecks(host, settings),
+  ]);
+  return [...engine, ...model];
+}
+
+async function engineAndImage(host: Host, image: string | null): Promise<readonly Health[]> {
+  const found = await lookForEngine(host).catch(asFailure);
+  if (found instanceof HarnessError || !isEngine(found)) return engineChecks(host, image);
+  const health = imageHealth(found, packageRoot, image).catch(lost);
+  return [...(await engineHealth(found).catch((thrown: unknown) => [lost(thrown)])), await health].filter(
+    ({ id, state }) => id === "engine" || id === "image" || state === "fail",
+  );
 }
 
 /** The code `run` would end with: config first, then the box, then the model. */

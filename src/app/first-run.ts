@@ -1,3 +1,6 @@
+import { existsSync } from "node:fs";
+import { mkdir } from "node:fs/promises";
+import path from "node:path";
 import { setSettings } from "../config/config-edit.ts";
 import { loadConfig } from "../config/load-config.ts";
 import { formatSize } from "../core/bounds.ts";
@@ -10,6 +13,7 @@ import { PROVIDER_SERVERS } from "../models/provider-servers.ts";
 import { isLoopback, ollamaAddress } from "../models/providers/ollama-address.ts";
 import { ollamaModels } from "../models/providers/ollama-models.ts";
 import { fullName, quoted } from "../models/providers/ollama-server.ts";
+import { replaceFile } from "../platform/safe-files.ts";
 import type { Host } from "./host.ts";
 
 /** The first run: the model servers of this machine, what they offer, and what of it is written into the user's settings. */
@@ -230,3 +234,18 @@ export const writeChanges = (file: string, changes: readonly SettingChange[]): P
 /** What a person types to make the same changes. */
 export const commandsFor = (changes: readonly SettingChange[]): string =>
   changes.map(({ key, value }) => `harness config set ${key} ${quoted(value ?? "null")}`).join(" && ");
+
+const welcomeFile = ({ places }: Host): string => path.join(places.state, "welcomed");
+
+/** Somebody who has named no model was told once what there is. */
+export const isWelcomed = (host: Host): boolean => existsSync(welcomeFile(host));
+
+/** Where it cannot be noted, the welcome comes again. */
+export async function noteWelcome(host: Host): Promise<void> {
+  try {
+    await mkdir(host.places.state, { recursive: true, mode: 0o700 });
+    await replaceFile(welcomeFile(host), "", { lasts: "content" });
+  } catch {
+    return;
+  }
+}

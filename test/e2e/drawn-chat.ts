@@ -54,7 +54,13 @@ export async function onScreen(
     "start.sh",
     `sleep 0.2; stty -a > ${place.at("before")}; sh -c 'echo $$ > ${place.at("pid")}; exec env ${settings} ${path.join(ROOT, "bin/harness")} ${words.join(" ")}'; echo "left with $?"; stty -a > ${place.at("after")}; exec cat\n`,
   );
-  const given = { PATH: process.env["PATH"] ?? "", HOME: place.path, LANG: "C.UTF-8", ...COMPILED };
+  const given = {
+    PATH: process.env["PATH"] ?? "",
+    HOME: place.path,
+    LANG: "C.UTF-8",
+    HARNESS_CHAT_MODEL: "qwen3:8b",
+    ...COMPILED,
+  };
   const variables = Object.entries(given).flatMap(([name, value]) => ["-e", `${name}=${value}`]);
   const size = ["-x", String(columns), "-y", String(rows)];
   await tmux(

@@ -46,6 +46,8 @@ export function onTerminal(
       TERM: "xterm",
       SHELL: "/bin/sh",
       HARNESS_CHAT: "lines",
+      // Whoever has named a model is not welcomed.
+      HARNESS_CHAT_MODEL: "qwen3:8b",
       ...env,
     },
   });

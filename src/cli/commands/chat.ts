@@ -17,6 +17,8 @@ export class Chat extends HarnessCommand {
     if (flags.json)
       throw new HarnessError(EXIT.usage, "a chat is not told in JSON", 'harness run --json "…"');
     requireTerminal(HINT);
+    const { welcome } = await import("../chat/welcome.ts");
+    await welcome(this.host, flags);
     const { startChat } = await import("../start-chat.ts");
     process.exitCode = await startChat(this.host, flags);
   }
