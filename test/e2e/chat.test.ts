@@ -95,6 +95,29 @@ test("a box that cannot start is said with what to do, and tried again", { skip 
   assert.equal(await terminal.ended, 0);
 });
 
+test("what was typed is there in the next chat of the folder, and not of another", { skip }, async () => {
+  await using place = await household();
+  await using model = await startModel([{ text: "Hm." }]);
+  await using first = onTerminal(place, model.flags);
+  await first.until(PROMPT);
+  first.type("remember the milk\r");
+  await first.until(/Hm\.\n[\s\S]*harness> $/);
+  first.type("exit\r");
+  assert.equal(await first.ended, 0);
+  await using second = onTerminal(place, model.flags);
+  await second.until(PROMPT);
+  second.type("\u001B[A\u001B[A");
+  await second.until(/harness> remember the milk$/);
+  second.type("\u0003\u0004");
+  assert.equal(await second.ended, 0);
+  await place.write("other/x", "");
+  await using other = onTerminal(place, [...model.flags, "--cwd", place.at("other")]);
+  await other.until(PROMPT);
+  other.type("\u001B[A");
+  other.type("new\r");
+  assert.doesNotMatch(await other.until(/Hm\.|✗/), /remember/);
+});
+
 test("an unknown command suggests the nearest, and a blank line is nothing", { skip }, async () => {
   await using place = await household();
   await using terminal = onTerminal(place, []);

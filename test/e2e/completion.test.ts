@@ -159,9 +159,10 @@ for (const shell of SHELLS)
       };
       const told = offered(shell, Object.keys(cases));
       assert.deepEqual(told.offered.map(sorted), Object.values(cases).map(sorted));
-      const [folders = [], files = []] = offered(shell, ["harness index s", "harness policy test n"]).offered;
+      const paths = ["harness index s", "harness policy test n", "harness policy test --rules n"];
+      const [folders = [], files = [], rules = []] = offered(shell, paths).offered;
       assert.match(folders.join(), /^src\/?$/);
-      assert.deepEqual(files, ["notes.md"]);
+      assert.deepEqual([files, rules], [["notes.md"], ["notes.md"]]);
     });
 
     test("sessions are offered by their ids, and whatever their titles say stays text", () => {

@@ -237,8 +237,9 @@ interface Asked {
 }
 
 /** A question with the answers that there are. */
-export function askedOf({ tool, args, text: whole, decision, grants = [] }: Question): Asked {
-  const why = decision.rules.map(({ id, reason }) => `- ${reason} (${id})`).join("\n");
+export function askedOf(question: Question): Asked {
+  const { tool, args, text: whole, shown: beside = "", effects = [], decision, grants = [] } = question;
+  const why = decision.rules.map(({ id, reason, span }) => `- ${reason} (${id})${partOf(whole, span)}`);
   const hosts = grants.join(", ");
   const [once, session] =
     grants.length === 0
@@ -249,14 +250,40 @@ export function askedOf({ tool, args, text: whole, decision, grants = [] }: Ques
     { optionId: "session", name: session ?? "", kind: "allow_always" },
     { optionId: "reject", name: "Reject", kind: "reject_once" },
   ];
-  const shown = whole === "" ? "" : `${fenced(whole)}\n`;
+  const told = [
+    ...[whole, beside].filter((each) => each !== "").map(fenced),
+    ...effectsTold(effects),
+    ...why,
+    decision.contained ? CONTAINED : NOT_CONTAINED,
+  ];
   return {
     title: titleOf(tool, args),
     kind: kindOf(tool),
-    content: [{ type: "content", content: text(`${shown}${why}`) }],
+    content: [{ type: "content", content: text(told.join("\n")) }],
     options,
   };
 }
+
+/** The part of a command that a rule is about; nothing where that is all of it. */
+function partOf(whole: string, [from, to]: readonly [number, number]): string {
+  const part = whole.slice(from, to).trim();
+  return part === "" || part === whole.trim() ? "" : `: ${visibleLine(part)}`;
+}
+
+/** Most effects that are told one by one; the text has them all. */
+const MAX_EFFECTS = 12;
+
+function effectsTold(effects: readonly string[]): readonly string[] {
+  if (effects.length === 0) return [];
+  const more = effects.length - MAX_EFFECTS;
+  const rows = effects.slice(0, MAX_EFFECTS).map((each) => `- ${visibleLine(each)}`);
+  return ["It would:", ...rows, ...(more > 0 ? [`- and ${more} more`] : []), ""];
+}
+
+const CONTAINED =
+  "\nIt is contained: no network that was not granted, and it changes only the workspace and temporary files.";
+const NOT_CONTAINED =
+  "\nIt is not contained: it may read a secret, reach the network, or change what lies elsewhere.";
 
 export const permissionOf = (optionId: string): Permission =>
   optionId === "once" || optionId === "session" ? optionId : "reject";

@@ -230,6 +230,26 @@ test("a question has its command whole, the reasons, and three answers", () => {
   );
 });
 
+test("a question tells what the call would do and which part a rule is about, as the chat does", () => {
+  const told = (more: object): string => JSON.stringify(askedOf({ ...QUESTION, ...more }).content);
+  const rules = [{ id: "net", reason: "it reaches the network", span: [8, 14] as const }];
+  const many = Array.from({ length: 14 }, (_, at) => `effect ${at + 1}`);
+  const asked = told({
+    text: "make && curl x",
+    decision: { ...QUESTION.decision, contained: false, rules },
+    effects: many,
+    shown: "+ a line",
+  });
+  assert.match(
+    asked,
+    /\+ a line.*It would:.*- effect 12\\n- and 2 more.*it reaches the network \(net\): curl x/,
+  );
+  assert.match(asked, /It is not contained/);
+  const whole = told({ decision: { ...QUESTION.decision, contained: true, rules } });
+  assert.match(whole, /It is contained/);
+  assert.doesNotMatch(whole, /It would/);
+});
+
 test("an answer that was not offered is no", () => {
   const said = ["once", "session", "reject", "always", "", "ONCE"].map((each) => permissionOf(each));
   assert.deepEqual(said, ["once", "session", "reject", "reject", "reject", "reject"]);
