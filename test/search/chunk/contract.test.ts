@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { isDeepStrictEqual } from "node:util";
 import { Cutter, LANGUAGES, languageOf, decoded } from "../../../src/search/chunk/cut-file.ts";
 import { HUGE, MAX_COUNT } from "../../../src/search/chunk/chunk-limits.ts";
 import { assertCostly, fc } from "../../fixtures/property.ts";
@@ -19,7 +20,8 @@ async function holds(cutter: Cutter, path: string, bytes: Uint8Array): Promise<v
     assert.deepEqual([piece.start, piece.end], [line, line + ends - (piece.text.endsWith("\n") ? 1 : 0)]);
     line += ends;
   }
-  assert.deepEqual(await cutter.cut(path, bytes), file);
+  // A difference of a million lines is not told line by line: that takes all memory there is.
+  assert.ok(isDeepStrictEqual(await cutter.cut(path, bytes), file), `${path} is cut in two ways`);
 }
 
 const property = async (arbitrary: fc.Arbitrary<Uint8Array>): Promise<void> => {
