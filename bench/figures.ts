@@ -1,4 +1,5 @@
 import { AGENT } from "./agent.ts";
+import { BATCH } from "./batch.ts";
 import { CHECKPOINTS } from "./checkpoints.ts";
 import { EGRESS } from "./egress.ts";
 import { ENVIRONMENTS } from "./environments.ts";
@@ -30,4 +31,5 @@ export const FIGURES: readonly Figure[] = [
   ...EGRESS,
   ...ENVIRONMENTS,
   ...VET,
+  ...BATCH,
 ];
