@@ -129,3 +129,17 @@ test(
     assert.deepEqual(await readdir(place.at("a")), ["notes.txt"]);
   },
 );
+
+test("a list of repositories comes from a pipe, and the rows are its own", { skip }, async () => {
+  await using place = await folders("a");
+  const words = ["batch", "--repos", "-", "--prompt", "Look.", "--json", "--out", place.at("out")];
+  const input = `# those that are gone\n${place.at("none")}\r\n\n${place.at("a")}\n`;
+  const ran = await harness(place, [...words, "--provider", "scripted", "--model", "m"], { input });
+  const { rows, whole } = batchOf(ran);
+  assert.deepEqual([ran.code, whole.rows, whole.by_cause], [1, 2, { repo: 2 }], ran.stderr);
+  assert.match(rows.find(({ row }) => row === 1)?.reason ?? "", /there is no such file or folder/);
+  assert.match(rows.find(({ row }) => row === 2)?.reason ?? "", /is no repository of git/);
+  const neither = await harness(place, ["batch"], { input });
+  assert.equal(neither.code, 2);
+  assert.match(neither.stderr, /there are no rows/);
+});

@@ -24,7 +24,10 @@ export class Batch extends HarnessCommand {
   static override description =
     'TASKS is a file of JSON lines, {"dir" or "repo", "prompt"} and if wanted "check", "limits", "mode", "env" (- reads it from a pipe); --repos is a list of repositories that get the same task. A repo is cloned in a box, as `harness vet` does; a dir is worked on in a layer over it, so that it stays as it is, and rows of one folder are run one after the other. Results, patches, reports and audits are kept in --out as they come, and --resume goes on where a batch was stopped. Ends with 0 when every row did, else with 1 (docs/scale.md).';
   static override usage = "batch [FLAGS] TASKS | --repos LIST --prompt TASK";
-  static override args = { tasks: Args.string({ description: "a file of rows; - reads them from a pipe" }) };
+  static override args = {
+    // What is piped in is the list, where one is.
+    tasks: Args.string({ description: "a file of rows; - reads them from a pipe", ignoreStdin: true }),
+  };
   static override flags = {
     repos: Flags.string({
       description: "a file of paths and addresses of repositories, one a line; - reads it from a pipe",
