@@ -13,7 +13,7 @@ export interface Proxy extends AsyncDisposable {
 
 const REQUEST = /^(GET|POST|DELETE|HEAD) \/(?:v[\d.]+\/)?([^\s?]*)[\s?]/;
 
-/** `onRequest` gets the request without ids, such as `POST containers/create`, before the engine does. */
+/** `onRequest` gets the request without ids, such as `POST containers/create`, before the engine does; Podman's own interface as the common one. */
 export async function engineProxy(
   file: string,
   onRequest: (request: string) => void = () => undefined,
@@ -30,7 +30,8 @@ export async function engineProxy(
     near.on("data", (chunk: Buffer) => {
       if (state.stalled) return;
       const [, method, path = ""] = REQUEST.exec(chunk.toString("latin1", 0, 2000)) ?? [];
-      if (method !== undefined) onRequest(`${method} ${path.replaceAll(/[0-9a-f]{64}/g, "ID")}`);
+      if (method !== undefined)
+        onRequest(`${method} ${path.replace(/^libpod\//, "").replaceAll(/[0-9a-f]{64}/g, "ID")}`);
     });
     near.on("data", (chunk: Buffer) => state.stalled || far.write(chunk));
     far.on("data", (chunk: Buffer) => state.stalled || near.write(chunk));

@@ -93,7 +93,8 @@ const ROUTES: readonly Attack[] = [
     name: "a resolver that could be asked",
     run: "grep nameserver /etc/resolv.conf | grep -v -E '^nameserver 127\\.0\\.0\\.1$'; grep -E '^(search|domain) [a-z]' /etc/resolv.conf; true",
     denied: (_, { all }) => assert.equal(all, ""),
-    twin: "grep 127.0.0.1 /etc/resolv.conf",
+    // Podman leaves the file empty, which means the same: the resolver of the box itself, which there is not.
+    twin: "test -r /etc/resolv.conf",
   },
   {
     name: "interfaces, routes, neighbours",

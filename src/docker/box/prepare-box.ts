@@ -5,7 +5,7 @@ import type { Mode } from "../../core/decision.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { type BoxIdentity, boxLabels, type Owner, ownerLabels } from "../box-labels.ts";
 import type { BoxPlan, HostFacts } from "../container-spec.ts";
-import { type Engine, hostFacts, readSeccomp } from "../engine.ts";
+import { type Engine, hostFacts, isPodman, readSeccomp } from "../engine.ts";
 import type { Isolation, VolumeRequest } from "../isolation/workspace-place.ts";
 import { thisProcess } from "../life/owner.ts";
 import { followPointer } from "../protect/git-pointer.ts";
@@ -104,7 +104,7 @@ export async function prepare(maker: BoxMaker, request: BoxRequest, signal?: Abo
   const [{ id, volumes }, seccomp, owner] = await fixed;
   const session = randomBytes(8).toString("hex");
   const volume = `harness-${session}`;
-  const parks = parking(request, stateDir);
+  const parks = isPodman(engine) ? notWaiting(request, maker) : parking(request, stateDir);
   const network = isGranted(request) ? { folder: networkFolder(mounts, session) } : undefined;
   if (network !== undefined) refuseRemote(engine);
   const cover = protection.covered.length === 0 ? null : await keptFile(mounts, "empty", "");
@@ -139,6 +139,12 @@ const isGranted = ({ network, mode }: BoxRequest): boolean =>
 
 const parking = ({ parks, keep }: BoxRequest, stateDir: string): Given["parks"] =>
   parks === undefined || keep === null ? undefined : { session: keep, stateDir };
+
+/** It ends a box's input with the connection of its harness, and with its input a box ends. */
+function notWaiting({ parks, keep }: BoxRequest, { onWarning }: BoxMaker): undefined {
+  if (parks !== undefined && keep !== null)
+    onWarning("on Podman no box waits for an answer: the run goes on in a new one, over the same workspace");
+}
 
 function refuseUnknownRuntime(runtime: string | null, known: readonly string[]): void {
   if (runtime === null || known.includes(runtime)) return;

@@ -87,6 +87,8 @@ interface Bootstrap {
   readonly request: BuildRequest;
 }
 
+const FILES = 4096;
+
 /**
  * A base image from packages, without root on this machine and without installing anything on it: the packages are
  * unpacked here, and configured in a network-less container. The tag appears only when everything has worked.
@@ -99,7 +101,14 @@ async function bootstrapBase({ engine, tag, system, work, request }: Bootstrap):
     Image: raw,
     Cmd: ["/bin/sh", "/.stage/configure"],
     Labels: { [STAGE_LABEL]: String(process.pid) },
-    HostConfig: { NetworkMode: "none" },
+    // By itself Podman sets higher limits than a service without the right to may.
+    HostConfig: {
+      NetworkMode: "none",
+      Ulimits: [
+        { Name: "nofile", Soft: FILES, Hard: FILES },
+        { Name: "nproc", Soft: FILES, Hard: FILES },
+      ],
+    },
   });
   try {
     await configure(container, request.signal);

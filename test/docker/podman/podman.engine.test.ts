@@ -33,11 +33,15 @@ describe("a box on Podman", { skip: noPodman || noGit }, () => {
   before(async () => void (held.podman = await podmanEngine()));
   after(async () => held.podman?.[Symbol.asyncDispose]());
 
-  async function boxOver(place: Scratch, wanted: Partial<BoxRequest> = {}): Promise<OwnedBox> {
+  async function boxOver(
+    place: Scratch,
+    wanted: Partial<BoxRequest> = {},
+    onWarning: (text: string) => void = () => undefined,
+  ): Promise<OwnedBox> {
     assert.ok(held.podman);
     const { engine } = held.podman;
     const folders = { home: place.at("home"), stateDir: place.at("state") };
-    const maker = { engine, root: ROOT, uid: 0, ...folders, onWarning: () => undefined };
+    const maker = { engine, root: ROOT, uid: 0, ...folders, onWarning };
     const request: BoxRequest = {
       workspace: place.at("r"),
       mode: "workspace-write",
@@ -141,6 +145,20 @@ describe("a box on Podman", { skip: noPodman || noGit }, () => {
     assert.match(forks?.[1] ?? "", /Resource temporarily unavailable/);
     assert.notEqual(files?.[0], 0);
     assert.notEqual(calls?.[0], 0);
+  });
+
+  test("a box that was to wait for an answer cannot, which is said once, and works all the same", async () => {
+    await using place = await project();
+    const warned: string[] = [];
+    const onWarning = (text: string): void => void warned.push(text);
+    await using box = await boxOver(place, { keep: "session", parks: 60_000 }, onWarning);
+    assert.deepEqual(warned, [
+      "on Podman no box waits for an answer: the run goes on in a new one, over the same workspace",
+    ]);
+    assert.equal(await box.park?.(), undefined);
+    const asked = { words: ["cat", "sub/a.txt"], timeoutMs: 30_000, keep: { head: 64, tail: 0 } };
+    const { stdout } = await box.exec(asked, AbortSignal.timeout(60_000));
+    assert.equal(Buffer.from(stdout.head).toString(), "a\n");
   });
 
   test("full access is refused with its reason", async () => {
