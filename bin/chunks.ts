@@ -26,7 +26,11 @@ export const CHUNKS: readonly { readonly name: string; readonly test: RegExp }[]
   // A question to an index that is fresh: neither files are read for it nor models asked.
   {
     name: "asked",
-    test: /\/src\/(?:app\/search\/(?:search-request|search-access|search-progress|search-vectors)|search\/(?:embedded\/|rank\/|index\/(?:index-answer|look-for-changes|mending|open-index|opened-store)|chunk\/chunk-limits|read\/sieve|open-store|index-failure|index-words|embed-outcome|unit-vectors|qdrant\/plain-address)|render\/tty\/(?:search-lines|columns|line-marks))/,
+    test: /\/src\/(?:app\/search\/(?:search-request|search-access|search-progress|search-vectors)|search\/(?:embedded\/|rank\/|index\/(?:index-answer|look-for-changes|mending|open-index|opened-store)|chunk\/chunk-limits|read\/sieve|open-store|index-failure|index-words|embed-outcome|unit-vectors|qdrant\/plain-address))/,
+  },
+  {
+    name: "progress",
+    test: /\/src\/render\/tty\/(?:columns|line-marks|live-status|model-pace|paced-writer|progress-line|run-activity|search-lines)\.ts$/,
   },
   { name: "render", test: /\/src\/render\/(?!html\/|tui\/|tty\/output\.ts)/ },
 ];
