@@ -56,6 +56,25 @@ if [ $# -gt 0 ] && [ ! -d "$caller" ]; then
   exit 2
 fi
 
+# The box is a Linux container, so other systems need a virtual machine with an engine in it.
+node_hint="apt-get install -y nodejs npm"
+case $(uname -s 2>/dev/null) in
+Darwin)
+  node_hint="brew install node"
+  cat >&2 <<'TXT'
+  · macOS: needs Node 24 with npm, and an engine in a Linux machine of its own, started: Docker Desktop,
+    or colima (brew install colima docker && colima start). harness is not tested on macOS.
+TXT
+  ;;
+MINGW* | MSYS* | CYGWIN* | Windows*)
+  cat >&2 <<'TXT'
+error: harness does not run on Windows itself
+  next: wsl --install, then ./start.sh in a folder of that Linux, with Docker Desktop or an engine in it (not tested)
+TXT
+  exit 2
+  ;;
+esac
+
 began=$(date +%s)
 
 # The same line format as the steps that follow in `harness setup`.
@@ -82,7 +101,7 @@ if [ "$(cat node_modules/.harness-packages 2>/dev/null)" = "$wanted" ]; then
 else
   [ $install = yes ] || fail packages "not installed for this package-lock.json" "npm ci"
   command -v npm >/dev/null 2>&1 ||
-    fail node "no npm on PATH" "install Node with npm first, e.g.: apt-get install -y nodejs npm"
+    fail node "no npm on PATH" "install Node with npm first, e.g.: $node_hint"
   rm -f node_modules/.harness-packages
   npm ci --ignore-scripts --no-audit --no-fund --loglevel=error >"$log" 2>&1 </dev/null ||
     fail packages "npm ci did not finish" "npm ci, with a package registry in reach; a full disk shows in: df -h ."
@@ -98,7 +117,7 @@ version=$("$node" --version 2>/dev/null)
 major=${version#v}
 major=${major%%.*}
 [ "${major:-0}" -ge 24 ] 2>/dev/null ||
-  fail node "Node 24 or later is needed, found ${version:-none}" "install Node 24, or set HARNESS_NODE to one"
+  fail node "Node 24 or later is needed, found ${version:-none}" "install Node 24 (e.g. $node_hint), or set HARNESS_NODE to one"
 ok node "$version"
 
 if [ -f dist/main.js ] && [ -s oclif.manifest.json ] && [ -z "$(find src bin package.json -newer oclif.manifest.json -print | head -n 1)" ]; then

@@ -52,11 +52,13 @@ export class Memory {
   }
 
   /**
-   * Of a subagent: it begins empty but for the files that its parent knows, or as it was parked. Its records go into the
-   * list that comes with it, and nowhere else.
+   * Of a subagent: it begins empty but for the files that its parent knows, in the folder where its parent's shell is, or
+   * as it was parked. Its records go into the list that comes with it, and nowhere else.
    */
   child(workspace: string, parked?: Pick<ParkedChild, "records" | "name">): ChildMemory {
-    const records = [...(parked?.records ?? this.seen.records())];
+    const { folder } = this.shell;
+    const place: readonly SessionRecord[] = folder === workspace ? [] : [{ kind: "shell", folder, env: {} }];
+    const records = [...(parked?.records ?? [...this.seen.records(), ...place])];
     const kind = { open: "come", name: parked?.name ?? crypto.randomUUID() } as const;
     const memory = new Memory(workspace, records, (each) => void records.push(each), kind);
     return { memory, records };

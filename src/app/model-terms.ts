@@ -1,7 +1,7 @@
 import type { Settings } from "../config/settings-schema.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
 import { isLoopback, ollamaAddress } from "../models/providers/ollama-address.ts";
-import { priceOf } from "../models/usage.ts";
+import { dayOf, priceOf } from "../models/usage.ts";
 import type { Host } from "./host.ts";
 
 /** What the settings say of a model, without asking its server: where it is, what it costs. */
@@ -22,7 +22,7 @@ export function refuseUnpriced(
   cost: number | undefined,
   { prices, chat_model }: Pick<Settings, "prices" | "chat_model">,
 ): void {
-  if (cost === undefined || priceOf(chat_model, prices) !== undefined) return;
+  if (cost === undefined || priceOf(chat_model, prices, dayOf(Date.now())) !== undefined) return;
   const row = JSON.stringify([{ model: chat_model, input: 1, output: 5 }]);
   throw new HarnessError(
     EXIT.usage,

@@ -146,7 +146,13 @@ const secrets = z.union(
   SECRETS,
 );
 
-const priceRow = z.strictObject({ model: name, input: price, output: price, cached: price.optional() });
+const priceRow = z.strictObject({
+  model: name,
+  input: price,
+  output: price,
+  cached: price.exactOptional(),
+  from: z.iso.date("expected the first day of the price, as 2026-03-01").exactOptional(),
+});
 
 const webSearch = z
   .strictObject({ provider: oneOf(SEARCH_SERVICES), url: webUrl.optional() })

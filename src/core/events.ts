@@ -6,6 +6,7 @@ import { handoffForm } from "./handoff.ts";
 import { HOOK_TOLD } from "./hook-form.ts";
 import { CAUSES } from "./errors.ts";
 import { installedForm } from "./installed.ts";
+import { priceForm, usageForm } from "./messages.ts";
 import { GRANT_TERMS } from "./network.ts";
 import { planStepForm } from "./work-plan.ts";
 
@@ -17,17 +18,8 @@ import { planStepForm } from "./work-plan.ts";
 /** The descriptions are what docs/run-events.schema.json says to its readers. */
 const text = z.string();
 const count = z.int().min(0);
-const nullableCount = count.nullable();
 const ms = z.number().min(0);
 const argsForm = z.record(z.string(), z.unknown());
-
-export const usageForm = z.strictObject({
-  requests: count,
-  prompt_tokens: nullableCount,
-  completion_tokens: nullableCount,
-  cached_tokens: nullableCount,
-  cost: z.number().nullable(),
-});
 
 /** Each count is of the whole request; together they are its tokens. */
 export const promptForm = z.strictObject({
@@ -254,6 +246,7 @@ export const eventForm = z.discriminatedUnion("type", [
       .readonly()
       .exactOptional()
       .describe("What its box may reach, as the user wrote it. Left out where that is nothing."),
+    price: priceForm.exactOptional().describe("The price of the day, per million tokens. Left out: unknown."),
   }),
   event("intent", "What the task was taken for; it decides whether the box starts at once.", {
     intent: z.enum(INTENTS),

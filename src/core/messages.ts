@@ -1,3 +1,5 @@
+import * as z from "zod";
+
 /** The messages of a conversation. Provider formats are translated at the edge of models/. */
 
 /** What a task wants: an answer, a look at the repository, a change of it, or something of the web. */
@@ -29,3 +31,34 @@ export interface Usage {
   readonly cached_tokens: number | null;
   readonly cost: number | null;
 }
+
+/** Prices per million tokens, of every model whose name begins so. Without `cached`, what was kept costs like the rest. */
+export interface Price {
+  readonly model: string;
+  readonly input: number;
+  readonly output: number;
+  readonly cached?: number;
+  /** The first day that it holds, as 2026-03-01 in UTC; left out, it always did. */
+  readonly from?: string;
+}
+
+export const priceWords = ({ model, input, output, cached, from }: Price): string =>
+  `${model}: ${input} in, ${output} out${cached === undefined ? "" : `, ${cached} cached`} per million tokens${from === undefined ? "" : `, from ${from}`}`;
+
+const count = z.int().min(0).nullable();
+
+export const usageForm = z.strictObject({
+  requests: z.int().min(0),
+  prompt_tokens: count,
+  completion_tokens: count,
+  cached_tokens: count,
+  cost: z.number().nullable(),
+});
+
+export const priceForm = z.strictObject({
+  model: z.string(),
+  input: z.number(),
+  output: z.number(),
+  cached: z.number().exactOptional(),
+  from: z.string().exactOptional(),
+});

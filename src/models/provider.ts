@@ -1,4 +1,4 @@
-import type { Message, ToolCall, Usage } from "../core/messages.ts";
+import type { Message, Price, ToolCall, Usage } from "../core/messages.ts";
 import type {
   AssistantMessage,
   Capabilities,
@@ -36,8 +36,8 @@ import {
 import { type Clock, type Limits, LIMITS, pause, realClock, Watched } from "./timeouts.ts";
 import {
   costOf,
+  dayOf,
   NO_USAGE,
-  type Price,
   priceOf,
   promptBytes,
   REFUSED_USAGE,
@@ -105,7 +105,7 @@ function setupFrom(wire: Wire, options: ProviderOptions): Setup {
     limits: { ...LIMITS, ...options.limits },
     rules: { ...RETRIES, ...options.retry },
     clean: (text) => redact(text, keys),
-    prices: options.prices ?? [],
+    price: (model) => priceOf(model, options.prices ?? [], dayOf(Date.now())),
     estimator: options.estimator ?? new TokenEstimator(),
     fallbacks: options.fallbacks ?? new RememberedFallbacks(),
     written: ({ format, tools }: ModelRequest) => (format === undefined ? written(tools) : plainText(tools)),
@@ -123,7 +123,7 @@ interface Setup {
   readonly rules: RetryRules;
   /** Takes secrets out of a text for people. */
   readonly clean: (text: string) => string;
-  readonly prices: readonly Price[];
+  readonly price: (model: string) => Price | undefined;
   readonly estimator: TokenEstimator;
   readonly fallbacks: Fallbacks;
   readonly written: (request: ModelRequest) => WrittenCalls;
@@ -218,7 +218,7 @@ class Exchange {
   #count({ begun, counted }: Reply, failure: WireFailure | null): void {
     const refused = failure !== null && !begun && wasRefused(failure);
     const usage = refused ? REFUSED_USAGE : usageOf(counted);
-    const cost = refused ? 0 : costOf(usage, priceOf(this.#request.model, this.#setup.prices));
+    const cost = refused ? 0 : costOf(usage, this.#setup.price(this.#request.model));
     this.#usage = sumUsage(this.#usage, { ...usage, cost });
   }
 

@@ -1,4 +1,4 @@
-import type { Usage } from "../core/messages.ts";
+import type { Price, Usage } from "../core/messages.ts";
 import type { ModelRequest } from "../core/model-provider.ts";
 
 /** What one server said of one request. */
@@ -42,23 +42,25 @@ export const sumUsage = (a: Usage, b: Usage): Usage => ({
 
 const sum = (a: number | null, b: number | null): number | null => (a === null || b === null ? null : a + b);
 
-/** Prices per million tokens, of every model whose name begins so. Without `cached`, what was kept costs like the rest. */
-export interface Price {
-  readonly model: string;
-  readonly input: number;
-  readonly output: number;
-  readonly cached?: number | undefined;
-}
-
 const MILLION = 1e6;
 
-/** The row with the longest beginning of the model's name; undefined when none fits. */
-export function priceOf(model: string, prices: readonly Price[]): Price | undefined {
+/**
+ * Of the rows that hold on this day (2026-03-01) the one with the longest beginning of the model's name, of several the
+ * one that holds for the shortest time; undefined when none fits.
+ */
+export function priceOf(model: string, prices: readonly Price[], day: string): Price | undefined {
   let best: Price | undefined;
-  for (const price of prices)
-    if (model.startsWith(price.model) && price.model.length > (best?.model.length ?? -1)) best = price;
+  for (const price of prices) {
+    const { from = "" } = price;
+    if (!model.startsWith(price.model) || from > day) continue;
+    const [length, known] = [price.model.length, best?.model.length ?? -1];
+    if (length > known || (length === known && from > (best?.from ?? ""))) best = price;
+  }
   return best;
 }
+
+/** Prices change at midnight in UTC. */
+export const dayOf = (ms: number): string => new Date(ms).toISOString().slice(0, 10);
 
 /** null where the price or a count that it needs is unknown. */
 export function costOf(usage: Usage, price: Price | undefined): number | null {

@@ -106,13 +106,14 @@ class RunBuilder {
   }
 
   report(): RunReport {
-    const { run, task, mode, provider, model, resumed } = this.#started;
+    const { run, task, mode, provider, model, price = null, resumed } = this.#started;
     return {
       run,
       task,
       mode,
       provider,
       model,
+      price,
       resumed,
       intent: this.#intent,
       plan: this.#plan,

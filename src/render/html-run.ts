@@ -18,6 +18,7 @@ import {
   type RunReport,
   statusWords,
   type Step,
+  costWords,
   tokenWords,
   type TurnReport,
   verdictWords,
@@ -72,7 +73,7 @@ function planCard({ plan }: RunReport): Html | undefined {
   </section>`;
 }
 
-function costs({ started, last, end, turns }: RunReport): Html {
+function costs({ started, last, end, turns, price }: RunReport): Html {
   const usage = end?.usage;
   const cost = usage?.cost ?? null;
   const facts: readonly (readonly [string, string])[] = [
@@ -80,7 +81,7 @@ function costs({ started, last, end, turns }: RunReport): Html {
     ["Turns", String(end?.turns ?? turns.filter(({ turn }) => turn > 0).length)],
     ["Calls", end === null ? "not known" : String(end.tool_calls)],
     ["Tokens", usage === undefined ? "not known" : tokenWords(usage)],
-    ["Cost", cost === null ? "not known" : cost.toLocaleString("en-US", { maximumSignificantDigits: 3 })],
+    ["Cost", costWords(cost, price)],
   ];
   return markup`<dl class="facts">
     ${facts.map(

@@ -3,7 +3,7 @@ import { formatSize } from "../core/bounds.ts";
 import type { Mode } from "../core/decision.ts";
 import type { AgentEvent, Denial, Recorded, RunStatus } from "../core/events.ts";
 import { type Installed, installedWords } from "../core/installed.ts";
-import type { Usage } from "../core/messages.ts";
+import { type Price, priceWords, type Usage } from "../core/messages.ts";
 import { type Plan, planCounts, type PlanStep } from "../core/work-plan.ts";
 import type { SessionInfo } from "../core/session.ts";
 import type { RequestReport } from "./request-figures.ts";
@@ -28,6 +28,8 @@ export interface RunReport {
   readonly mode: Mode;
   readonly provider: string;
   readonly model: string;
+  /** That its cost was reckoned with; null where none was known. */
+  readonly price: Price | null;
   readonly resumed: boolean;
   readonly intent: string | null;
   /** As it stood at the end; empty where there was none. */
@@ -181,6 +183,32 @@ export const statusWords = ({ end }: RunReport): Worded =>
   end === null ? { tone: "bad", text: "no end: killed, or still at work" } : STATUS[end.status];
 
 const count = (value: number | null): string => value?.toLocaleString("en-US") ?? "unknown";
+
+export interface RunCost {
+  readonly run: string;
+  readonly cost: number | null;
+  readonly price: Price | null;
+}
+
+/** Of every run that has ended. */
+export function costsIn(events: Iterable<AgentEvent>): readonly RunCost[] {
+  const prices = new Map<string, Price>();
+  const costs: RunCost[] = [];
+  for (const event of events) {
+    const { run } = event;
+    if (event.type === "run.started" && event.price !== undefined) prices.set(run, event.price);
+    if (event.type === "run.finished")
+      costs.push({ run, cost: event.usage.cost, price: prices.get(run) ?? null });
+  }
+  return costs;
+}
+
+/** Never a cost that nobody said. */
+export function costWords(cost: number | null, price: Price | null): string {
+  if (cost === null) return "not known";
+  const said = cost.toLocaleString("en-US", { maximumSignificantDigits: 3 });
+  return price === null ? said : `${said} (${priceWords(price)})`;
+}
 
 export function tokenWords({ prompt_tokens, completion_tokens, cached_tokens }: Usage): string {
   if (prompt_tokens === null && completion_tokens === null) return "tokens unknown";

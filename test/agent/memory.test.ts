@@ -61,6 +61,18 @@ test("a subagent knows the files of its parent, and its parent none of its own",
   assert.equal(records.length, 1);
 });
 
+test("a subagent begins in the folder of its parent's shell, with none of its variables, and moves alone", () => {
+  const { memory } = remembered();
+  memory.shell.move("/repo/src", { A: "1" });
+  const { memory: child, records } = memory.child("/repo");
+  assert.deepEqual([child.shell.folder, child.shell.env], ["/repo/src", {}]);
+  child.shell.move("/repo/test", {});
+  assert.equal(memory.shell.folder, "/repo/src");
+  const { memory: parked } = memory.child("/repo", { records, name: "one" });
+  assert.equal(parked.shell.folder, "/repo/test");
+  assert.equal(remembered().memory.child("/repo").records.length, 0);
+});
+
 test("the shell is where it was left", () => {
   const { memory, records } = remembered();
   memory.shell.move("/repo/src", { A: "1" });

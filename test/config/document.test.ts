@@ -30,6 +30,10 @@ const ACCEPTED: Readonly<Record<string, readonly [text: string, layer: object]>>
   ],
   "the other name of max_turns": ['{"max_steps": 7}', { max_turns: 7 }],
   "half of search": ['{"search": {"store": "qdrant"}}', { search: { store: "qdrant" } }],
+  "a price with its day": [
+    '{"prices": [{"model": "m", "input": 1, "output": 2, "from": "2026-03-01"}]}',
+    { prices: [{ model: "m", input: 1, output: 2, from: "2026-03-01" }] },
+  ],
   "a list of prices": [
     '{"prices": [{"model": "m", "input": 1, "output": 2.5}]}',
     { prices: [{ model: "m", input: 1, output: 2.5 }] },

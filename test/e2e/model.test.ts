@@ -189,4 +189,23 @@ native calls work and are used
     const { stdout } = await run(["list"], env);
     assert.match(stdout, /^\* qwen3:8b +4,096 user +no user +text user +yes server +yes server$/m);
   });
+
+  test("a provider by name without its key: probe and doctor name the variable, and send nothing", async () => {
+    const probe = await run(["probe", "--provider", "gemini", "--model", "m"], {
+      XDG_STATE_HOME: place.at("keyless"),
+    });
+    assert.equal(probe.code, 2, probe.stdout + probe.stderr);
+    assert.match(probe.stderr, /GEMINI_API_KEY is not set/);
+    await place.write("named/harness/config.json", '{"provider": "deepseek"}');
+    const doctor = await runProgram("bin/harness", ["doctor", "--json"], {
+      home: place.at("home"),
+      cwd: place.at("w"),
+      env: {
+        XDG_CONFIG_HOME: place.at("named"),
+        XDG_STATE_HOME: place.at("keyless"),
+        DOCKER_HOST: "unix:///nowhere.sock",
+      },
+    });
+    assert.match(doctor.stdout, /DEEPSEEK_API_KEY is not set/);
+  });
 });

@@ -46,6 +46,20 @@ test("a subagent has no task and its parent's prompt; only its summary comes bac
   assert.equal(finishedOf(ran).usage.requests, 4);
 });
 
+const bash = (command: string): Said => ({ calls: [["bash", { command }]] });
+
+test("a subagent starts in the folder of its parent's shell", { skip }, async () => {
+  await using place = await household({ "deep/here.txt": "x\n" });
+  await using model = await startModel((chat, nth) => {
+    if (isChild(chat))
+      return chat.messages.length === 2 ? bash("pwd; ls") : { text: resultsIn(chat).at(-1) ?? "nothing" };
+    return [bash("cd deep"), { calls: [task("CHILD: look around")] }][nth] ?? { text: "all done" };
+  });
+  const ran = await harness(place, ["run", "--json", ...model.flags, "look around in deep"]);
+  assert.equal(ran.code, 0, ran.stderr);
+  assert.match(resultsIn(model.asked().at(-1)).at(-1) ?? "", /\/deep\nhere\.txt/);
+});
+
 test(
   "a subagent that calls task under any name is told that there is none, and begets nothing",
   { skip },

@@ -68,3 +68,52 @@ test("from a folder that is gone no command is run elsewhere", async () => {
   assert.deepEqual([ended.code, ended.stdout], [2, ""]);
   assert.match(ended.stderr, /error: the current folder is gone\n {2}next: cd to a folder that is there\n$/);
 });
+
+/** Another system, as `uname` tells it. */
+async function on(system: string, args: readonly string[]): Promise<Ended> {
+  await using place = await checkout();
+  await place.write("fake/uname", `#!/bin/sh\necho ${system}\n`, 0o755);
+  return await start(place, args, { PATH: `${place.at("fake")}:/usr/bin:/bin` });
+}
+
+test("macOS is told what it needs and that it is not tested, and goes on", async () => {
+  const { code, stderr } = await on("Darwin", []);
+  assert.equal(code, 0);
+  assert.match(
+    stderr,
+    /macOS: needs Node 24 with npm.*Docker Desktop,\n.*colima start.*not tested on macOS/s,
+  );
+  assert.match(stderr, /✓ build/);
+});
+
+test("Windows itself is no system for it, and nothing is set up", async () => {
+  const { code, stdout, stderr } = await on("MINGW64_NT-10.0", []);
+  assert.deepEqual([code, stdout], [2, ""]);
+  assert.match(stderr, /does not run on Windows itself\n {2}next: wsl --install/);
+});
+
+test("Linux is told nothing of other systems", async () => {
+  const { code, stderr } = await on("Linux", []);
+  assert.equal(code, 0);
+  assert.doesNotMatch(stderr, /macOS|Windows/);
+});
+
+test("without npm what to type is said in the words of the system", async () => {
+  for (const [system, said] of [
+    ["Darwin", /e\.g\.: brew install node/],
+    ["Linux", /e\.g\.: apt-get install/],
+  ] as const) {
+    await using place = await checkout();
+    await place.write("package-lock.json", "other\n");
+    await place.write("fake/uname", `#!/bin/sh\necho ${system}\n`, 0o755);
+    for (const name of ["cat", "cksum", "date", "dirname", "grep", "head", "mktemp", "rm", "sed", "flock"])
+      await promisify(execFile)("/bin/sh", [
+        "-c",
+        `p=$(command -v ${name}) && ln -s "$p" "$0/${name}"`,
+        place.at("fake"),
+      ]);
+    const { code, stderr } = await start(place, [], { PATH: place.at("fake") });
+    assert.equal(code, 1, stderr);
+    assert.match(stderr, said);
+  }
+});

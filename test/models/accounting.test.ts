@@ -4,6 +4,7 @@ import {
   promptBytes,
   TokenEstimator,
   costOf,
+  dayOf,
   priceOf,
   NO_USAGE,
   REFUSED_USAGE,
@@ -16,9 +17,29 @@ const ROWS = [
   { model: "gpt-5", input: 5, output: 6, cached: 0.5 },
 ];
 
+const TODAY = "2026-11-23";
+
 test("the longest beginning of a model's name has its price", () => {
-  const priced = ["gpt-5-mini-2026", "gpt-5.1", "gpt-4", "llama"].map((model) => priceOf(model, ROWS)?.input);
+  const priced = ["gpt-5-mini-2026", "gpt-5.1", "gpt-4", "llama"].map(
+    (model) => priceOf(model, ROWS, TODAY)?.input,
+  );
   assert.deepEqual(priced, [3, 5, 1, undefined]);
+});
+
+test("a price that has a day holds from it on, until a later one does", () => {
+  const rows = [
+    { model: "gpt", input: 1, output: 1, from: "2026-03-01" },
+    { model: "gpt", input: 2, output: 1 },
+    { model: "gpt", input: 3, output: 1, from: "2026-06-01" },
+    { model: "gpt-5", input: 4, output: 1, from: "2026-09-01" },
+  ];
+  const on = (day: string): number | undefined => priceOf("gpt-5", rows, day)?.input;
+  assert.deepEqual(
+    ["2026-02-28", "2026-03-01", "2026-05-31", "2026-06-01", "2026-09-01"].map(on),
+    [2, 1, 1, 3, 4],
+  );
+  assert.equal(priceOf("gpt-5", rows.slice(3), "2026-08-31"), undefined);
+  assert.equal(dayOf(Date.UTC(2026, 2, 1) - 1), "2026-02-28");
 });
 
 test("a cost is known where the price and the counts are", () => {

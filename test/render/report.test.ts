@@ -3,7 +3,7 @@ import test from "node:test";
 import type { EventBody } from "../../src/core/events.ts";
 import { reportOf } from "../../src/render/build-report.ts";
 import { reportPage } from "../../src/render/html-page.ts";
-import { callsOf } from "../../src/render/report-form.ts";
+import { callsOf, costsIn } from "../../src/render/report-form.ts";
 import { reportText } from "../../src/render/tty/report-text.ts";
 import { fakeTerminal } from "../fakes/terminal.ts";
 import { EVERY_EVENT } from "../fixtures/events.ts";
@@ -270,4 +270,19 @@ test("a report says what subagents were asked, and how those in the background e
     ["quiet t1 begun: look at x", "quiet task begun: look at y", "warning t1 failed: it did not finish"],
   );
   assert.match(reportPage(report), /t1 failed: it did not finish/);
+});
+
+test("what a run cost is told with the price that counted and its day, and nothing is where none is known", () => {
+  const price = { model: "qwen", input: 2, output: 5, from: "2026-01-01" };
+  const usage = { requests: 1, prompt_tokens: 10, completion_tokens: 1, cached_tokens: null, cost: 0.25 };
+  const end = { ...finished(), usage };
+  const said = textOf(reportFrom([{ ...started("a"), price }, end]), 200);
+  assert.ok(said.includes("cost 0.25 (qwen: 2 in, 5 out per million tokens, from 2026-01-01)"), said);
+  const unknown = textOf(reportFrom([started("a"), { ...end, usage: { ...usage, cost: null } }]), 200);
+  assert.ok(unknown.includes("cost not known"), unknown);
+  const events = timed([{ ...started("a"), price }, end]).map(({ event }) => event);
+  assert.deepEqual(
+    costsIn(events).map(({ cost, price: by }) => [cost, by]),
+    [[0.25, price]],
+  );
 });

@@ -5,6 +5,8 @@ import type { Settings } from "../../config/settings-schema.ts";
 import type { AgentEvent, EventBody } from "../../core/events.ts";
 import { maskSecrets } from "../../core/secrets.ts";
 import type { Session } from "../../core/session.ts";
+import type { Price } from "../../core/messages.ts";
+import { dayOf, priceOf } from "../../models/usage.ts";
 import { POLICY_VERSION } from "../../policy/policy-version.generated.ts";
 import { cleaned } from "../../render/event-json.ts";
 import { type Renderer, rendererFor, rendererNamed } from "../../render/renderers.ts";
@@ -107,7 +109,14 @@ export const startedEvent = ({ settings, session, resumed, workspace, task }: St
   model: settings.chat_model,
   max_turns: settings.max_turns,
   ...(settings.allow_domains.length === 0 ? {} : { granted: settings.allow_domains }),
+  ...priceIn(settings),
 });
+
+/** The one of today. */
+function priceIn({ chat_model, prices }: Settings): { readonly price?: Price } {
+  const price = priceOf(chat_model, prices, dayOf(Date.now()));
+  return price === undefined ? {} : { price };
+}
 
 /** What the audit says of a run beside its events. The settings are those in force, whatever their origins gave. */
 export function aboutRun(settings: Settings, origins: Config["origins"]): RunAbout {

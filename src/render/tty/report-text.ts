@@ -7,6 +7,7 @@ import {
   besideWords,
   type CallReport,
   callsOf,
+  costWords,
   counted,
   endWords,
   momentWords,
@@ -139,13 +140,15 @@ function endText(run: RunReport, page: Page): void {
   const exit = end === null ? "" : ` (exit ${end.exit_code})`;
   page.line(`  ${page.said({ ...statusWords(run), text: `${statusWords(run).text}${exit}${reason}` })}`);
   if (end === null) return;
-  const cost = end.usage.cost === null ? "cost unknown" : `cost ${end.usage.cost}`;
+  const { cost } = end.usage;
   const words = [
     counted(end.turns, "turn"),
     counted(end.tool_calls, "call"),
     formatDuration(run.last - run.started),
   ];
-  page.line(page.dim(`  ${[...words, tokenWords(end.usage), cost].join(", ")}`));
+  page.line(
+    page.dim(`  ${[...words, tokenWords(end.usage), `cost ${costWords(cost, run.price)}`].join(", ")}`),
+  );
   if (end.answer === null) return;
   const lines = end.answer.trim().split("\n");
   page.wrapped(lines.slice(0, MAX_ANSWER).join("\n"));

@@ -3,6 +3,7 @@ import { planCounts } from "../../core/work-plan.ts";
 import { parkedIn, type SessionInfo, type SessionRecord } from "../../core/session.ts";
 import { visible, visibleLine } from "../../core/visible.ts";
 import { questionRows } from "./approval.ts";
+import { costWords, type RunCost } from "../report-form.ts";
 import { ageOf } from "./boxes-lines.ts";
 import { cellsOf, widthOf } from "./columns.ts";
 import { type Output, styleText } from "./output.ts";
@@ -44,7 +45,7 @@ const columnsOf = (text: string): number => widthOf(cellsOf(text));
 /** A session in the order of its records. */
 export function sessionText(
   info: SessionInfo,
-  records: readonly SessionRecord[],
+  { records, costs }: { readonly records: readonly SessionRecord[]; readonly costs: readonly RunCost[] },
   now: number,
   stream: Output,
 ): string {
@@ -53,6 +54,9 @@ export function sessionText(
     styleText("bold", visibleLine(info.title), { stream }),
     dim(`${info.id}, ${info.status ?? "no turn has ended"}, changed ${ageOf(now - info.changed)} ago`),
     dim(`${info.mode} in ${visibleLine(info.workspace)}, ${info.provider} ${visibleLine(info.model)}`),
+    ...costs
+      .filter(({ cost }) => cost !== null)
+      .map(({ cost, price }) => dim(`cost ${visibleLine(costWords(cost, price))}`)),
   ];
   const waits = parkedIn(records);
   const told = records.flatMap((record) => {

@@ -1,4 +1,5 @@
 import { Args } from "@oclif/core";
+import { costsIn } from "../../../render/report-form.ts";
 import { sessionText } from "../../../render/tty/sessions-lines.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { withSessions } from "../../../app/session-access.ts";
@@ -15,11 +16,11 @@ export class SessionsShow extends HarnessCommand {
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(SessionsShow);
-    const { info, records } = await withSessions(this.host, (store) => {
+    const { info, records, costs } = await withSessions(this.host, (store) => {
       const session = store.open(args.id);
-      return { info: session.info(), records: session.records() };
+      return { info: session.info(), records: session.records(), costs: costsIn(session.events()) };
     });
-    if (flags.json) answerJson({ ...info, records });
-    else answer(sessionText(info, records, Date.now(), stdout));
+    if (flags.json) answerJson({ ...info, costs, records });
+    else answer(sessionText(info, { records, costs }, Date.now(), stdout));
   }
 }
