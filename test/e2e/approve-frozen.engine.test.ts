@@ -106,6 +106,30 @@ test(
   },
 );
 
+for (const [what, first] of [
+  ["its very first call", bash(FAR)],
+  ["its very first reply, behind a job", { calls: [...(job(COUNTING) ?? []), ["bash", { command: FAR }]] }],
+] as const satisfies readonly (readonly [string, Said])[])
+  test(`a run that parks at ${what} goes on in the same container`, { skip }, async () => {
+    await using place = await household();
+    const behind = [bash("cat /tmp/n; sleep 1; cat /tmp/n; cat /proc/sys/kernel/hostname"), FINE];
+    await using model = await startModel([first, ...behind]);
+    const ran = await park(place, model);
+    assert.deepEqual([endOf(ran), ran.stderr], [PARKED, ""]);
+    const [box, ...others] = await boxesFor(place);
+    assert.deepEqual([box?.State, others], ["paused", []]);
+    const { Config } = await engine.api.getContainer(box?.Id ?? "").inspect();
+    const went = await approve(place, sessionOf(ran), ["--once", "--json"]);
+    assert.equal(went.code, 0, went.stderr);
+    const results = resultsIn(model.asked().at(-1));
+    const jobs = (first.calls?.length ?? 0) - 1;
+    assert.match(results[jobs] ?? "", /The box has waited: background jobs and \/tmp are as they were/);
+    assert.ok((results.at(-1) ?? "").includes(Config.Hostname), results.at(-1));
+    if (jobs === 0) return;
+    const [thawed = 0, later = 0] = numbers(results.at(-1));
+    assert.ok(thawed > 0 && later > thawed, results.at(-1));
+  });
+
 test("a run may wait more than once in the same box", { skip }, async () => {
   await using place = await household();
   await using model = await startModel([BEGIN, bash(FAR), bash(FAR), AFTER[0] ?? FINE, FINE]);
