@@ -45,6 +45,9 @@ export function reportOf({ session, timeline, audit, diff }: ReportParts): Repor
 type Of<T extends AgentEvent["type"]> = Extract<AgentEvent, { readonly type: T }>;
 type Mutable<T> = { -readonly [Key in keyof T]: T[Key] };
 
+const keyOf = ({ agent = null, call }: { readonly agent?: string | null; readonly call: string }): string =>
+  JSON.stringify([agent, call]);
+
 class RunBuilder {
   readonly #started: Of<"run.started">;
   readonly #at: number;
@@ -96,6 +99,11 @@ class RunBuilder {
       case "call.ended":
         this.#call(at, event);
         return;
+      case "call.parked": {
+        const known = this.#calls.get(keyOf(event));
+        if (known !== undefined) known.waits = true;
+        break;
+      }
       case "connection":
         this.#reached(event);
         return;
@@ -131,7 +139,7 @@ class RunBuilder {
 
   #call(at: number, event: Of<"call.proposed" | "call.decided" | "call.ended">): void {
     const { agent = null, call } = event;
-    const key = JSON.stringify([agent, call]);
+    const key = keyOf(event);
     if (event.type === "call.proposed") {
       const { tool, args } = event;
       const begun = { kind: "call", at, agent, call, tool, args, verdict: null, end: null } as const;
@@ -142,6 +150,7 @@ class RunBuilder {
     }
     const known = this.#calls.get(key);
     if (known === undefined) return;
+    delete known.waits;
     if (event.type === "call.decided") known.verdict = verdictOf(event);
     else {
       const { kind, cause, text, full, ms, exit_code = null, peak = null } = event;

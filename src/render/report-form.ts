@@ -101,6 +101,8 @@ export interface CallReport {
   readonly call: string;
   readonly tool: string;
   readonly args: Readonly<Record<string, unknown>>;
+  /** It was asked about, and nobody has answered. */
+  readonly waits?: true;
   /** Null for a call that was never judged because its input was invalid. */
   readonly verdict: Own<"call.decided", "decision" | "contained" | "rules" | "runs" | "by" | "judged"> | null;
   /** Null when the call has no end. */
@@ -149,7 +151,8 @@ const BY: Readonly<Record<NonNullable<CallReport["verdict"]>["by"], string>> = {
 };
 
 /** The decision about a call, and who made it. */
-export function verdictWords({ verdict }: CallReport): Worded {
+export function verdictWords({ verdict, waits }: CallReport): Worded {
+  if (waits === true) return { tone: "held", text: "asked: waits for a word" };
   if (verdict === null) return { tone: "plain", text: "not judged" };
   const { decision, runs, by } = verdict;
   if (decision === "allow") return { tone: "good", text: "allowed" };
@@ -158,7 +161,8 @@ export function verdictWords({ verdict }: CallReport): Worded {
   return { tone: runs ? "held" : "bad", text: `${said}, ${BY[by]}` };
 }
 
-export function endWords({ end }: CallReport): Worded {
+export function endWords({ end, waits }: CallReport): Worded {
+  if (waits === true) return { tone: "held", text: "not run yet" };
   if (end === null) return { tone: "bad", text: "no end" };
   const exit = end.exit_code === null || end.exit_code === 0 ? "" : `, exit ${end.exit_code}`;
   const cause =

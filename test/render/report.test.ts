@@ -286,3 +286,16 @@ test("what a run cost is told with the price that counted and its day, and nothi
     [[0.25, price]],
   );
 });
+
+test("a call that waits for a word is told as one, until it is answered", () => {
+  const { "call.proposed": proposed, "call.parked": waiting, "call.decided": decided } = EVERY_EVENT;
+  const parked = [
+    started("a"),
+    proposed,
+    { ...waiting, call: proposed.call },
+    finished({ status: "parked" }),
+  ];
+  assert.match(textOf(reportFrom(parked)), /asked: waits for a word {2}not run yet/);
+  const answered = [...parked.slice(0, 3), { ...decided, call: proposed.call }, finished()];
+  assert.doesNotMatch(textOf(reportFrom(answered)), /asked: waits for a word/);
+});
