@@ -42,9 +42,6 @@ export interface Price {
   readonly from?: string;
 }
 
-export const priceWords = ({ model, input, output, cached, from }: Price): string =>
-  `${model}: ${input} in, ${output} out${cached === undefined ? "" : `, ${cached} cached`} per million tokens${from === undefined ? "" : `, from ${from}`}`;
-
 const count = z.int().min(0).nullable();
 
 export const usageForm = z.strictObject({

@@ -3,7 +3,7 @@ import { formatSize } from "../core/bounds.ts";
 import type { Mode } from "../core/decision.ts";
 import type { AgentEvent, Denial, Recorded, RunStatus } from "../core/events.ts";
 import { type Installed, installedWords } from "../core/installed.ts";
-import { type Price, priceWords, type Usage } from "../core/messages.ts";
+import type { Price, Usage } from "../core/messages.ts";
 import { type Plan, planCounts, type PlanStep } from "../core/work-plan.ts";
 import type { SessionInfo } from "../core/session.ts";
 import type { RequestReport } from "./request-figures.ts";
@@ -206,6 +206,9 @@ export function costsIn(events: Iterable<AgentEvent>): readonly RunCost[] {
   }
   return costs;
 }
+
+const priceWords = ({ model, input, output, cached, from }: Price): string =>
+  `${model}: ${input} in, ${output} out${cached === undefined ? "" : `, ${cached} cached`} per million tokens${from === undefined ? "" : `, from ${from}`}`;
 
 /** Never a cost that nobody said. */
 export function costWords(cost: number | null, price: Price | null): string {
