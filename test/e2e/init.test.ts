@@ -58,7 +58,7 @@ describe("init", () => {
   test("with --json nobody is asked, at a terminal neither", { skip: noTerminal }, async () => {
     await using place = await scratch({ "work/x": "" });
     await using fake = await startFakeOllama({ models });
-    const env = { XDG_CONFIG_HOME: place.at("config"), OLLAMA_HOST: fake.url };
+    const env = { XDG_CONFIG_HOME: place.at("config"), OLLAMA_HOST: fake.url, HARNESS_CHAT_MODEL: "" };
     const words = ["init", "--provider", "ollama", "--json"];
     await using asked = onTerminal(place, words, env);
     assert.equal(await asked.ended, 2);

@@ -17,7 +17,7 @@ test(
       models: [{ name: "gemma3:4b", size: 5000, capabilities: ["completion"] }],
       pull: { lines: [HALF], ending: "silence" },
     });
-    const env = { OLLAMA_HOST: ollama.url };
+    const env = { OLLAMA_HOST: ollama.url, HARNESS_CHAT_MODEL: "" };
     {
       await using terminal = onTerminal(place, SETUP, env);
       const list = await terminal.until(/Which one\? \[1-\d, Enter for 1, n for none\] /);
@@ -58,7 +58,7 @@ test(
   async () => {
     await using place = await scratch({ "work/x": "" });
     await using ollama = await startFakeOllama();
-    await using terminal = onTerminal(place, SETUP, { OLLAMA_HOST: ollama.url });
+    await using terminal = onTerminal(place, SETUP, { OLLAMA_HOST: ollama.url, HARNESS_CHAT_MODEL: "" });
     await terminal.until(/Which one\?/);
     terminal.type("n\r");
     const end = await terminal.until(/type next/);

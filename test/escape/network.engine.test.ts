@@ -145,18 +145,31 @@ test("a bridge would have given a route: the same line in an ordinary container"
 test("two boxes do not meet: neither by loopback nor by abstract sockets", { skip }, async () => {
   await using one = await Room.make();
   await using two = await Room.make();
-  const serve = python(`import socket, time
-a = socket.create_server(("127.0.0.1", 4567)); b = socket.socket(1); b.bind("\\0${ABSTRACT}-box"); b.listen()
-time.sleep(3)`);
+  // Both listen until somebody says that it is enough.
+  const serve = python(`import socket
+a = socket.create_server(("127.0.0.1", 4567)); b = socket.socket(1); b.bind("\\0${ABSTRACT}-box"); b.listen(); a.settimeout(120)
+while True:
+    with a.accept()[0] as s:
+        s.settimeout(5)
+        try:
+            if s.recv(4) == b"stop": break
+        except OSError: pass`);
   const dialBoth = python(`import socket
 for s, to in ((socket.socket(), ("127.0.0.1", 4567)), (socket.socket(1), "\\0${ABSTRACT}-box")):
     try: s.connect(to); print("met")
     except OSError: print("alone")`);
+  const dialedUntilMet = python(`import socket, time
+for _ in range(600):
+    try: socket.create_connection(("127.0.0.1", 4567)).close(); break
+    except OSError: time.sleep(0.1)`);
+  const enough = python(`import socket
+socket.create_connection(("127.0.0.1", 4567)).sendall(b"stop")`);
   const serving = one.exec(serve);
   await two.box();
-  await new Promise((resolve) => setTimeout(resolve, 500));
+  await one.exec(dialedUntilMet);
   assert.equal((await one.exec(dialBoth)).all, "met\nmet\n", "the twin: in the same box");
   assert.equal((await two.exec(dialBoth)).all, "alone\nalone\n");
+  await one.exec(enough);
   await serving;
 });
 

@@ -25,8 +25,10 @@ interface ProgressWish {
   readonly clock?: Clock;
 }
 
-/** What is over before has no lines of its own where nothing is rewritten. */
+/** From then on it is told how long it has taken. */
 const LONG_MS = 1000;
+/** What is over before has no lines of its own where nothing is rewritten: a log wants to know of what holds it up. */
+const WORTH_A_LINE_MS = 5000;
 /** Narrower than this, the share is told without a bar. */
 const BAR_COLUMNS = 70;
 const MOST_NOW = 60;
@@ -55,7 +57,7 @@ export class ProgressLine {
     this.#live = new LiveStatus(stream, this.#clock, wish.quiet ? undefined : (now) => this.#status(now));
     if (wish.quiet) return;
     if (stream.redraws) this.#live.start();
-    else this.#saysStart = this.#clock.every(LONG_MS, () => this.#start());
+    else this.#saysStart = this.#clock.every(WORTH_A_LINE_MS, () => this.#start());
   }
 
   readonly take = (advance: Advance): void => {
