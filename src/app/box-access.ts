@@ -4,13 +4,13 @@ import type { Settings } from "../config/settings-schema.ts";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import type { Connection, SecretBinding } from "../core/network.ts";
 import type { OwnedBox } from "../core/ports.ts";
-import { ROOT_OWNED } from "../docker/box/box-workspace.ts";
+import { ROOT_OWNED } from "../boxes/box-workspace.ts";
 import type { BoxRequest } from "../docker/box/prepare-box.ts";
 import { startBox } from "../docker/box/start-box.ts";
 import { engineRemedy } from "../docker/engine-remedy.ts";
 import { type Engine, findEngine, isEngine, type NoEngine } from "../docker/engine.ts";
-import { readSystem } from "../docker/host-programs.ts";
-import { layersIn } from "../docker/isolation/layer-record.ts";
+import { readSystem } from "../platform/host-programs.ts";
+import { layersIn } from "../boxes/layers/layer-record.ts";
 import { discardParked, holds, standingsOf } from "../docker/isolation/parked-files.ts";
 import { checkpointStores } from "./checkpoint-access.ts";
 import { startServices } from "./box-services.ts";
@@ -107,7 +107,7 @@ const networkOn = (
 /** The box, with the values of secrets masked in what comes out of it. */
 async function hiding(box: OwnedBox, secrets: readonly SecretBinding[]): Promise<OwnedBox> {
   if (secrets.length === 0) return box;
-  const { maskedBox } = await import("../docker/box/masked-box.ts");
+  const { maskedBox } = await import("../boxes/masked-box.ts");
   return maskedBox(box, secrets);
 }
 

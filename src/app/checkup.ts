@@ -6,7 +6,7 @@ import { boxHealth } from "../docker/box/box-health.ts";
 import { diskHealth, engineHealth, imageHealth } from "../docker/engine-health.ts";
 import { engineRemedy } from "../docker/engine-remedy.ts";
 import { type Engine, isEngine } from "../docker/engine.ts";
-import { readSystem } from "../docker/host-programs.ts";
+import { readSystem } from "../platform/host-programs.ts";
 import { listBoxes } from "../docker/life/box-list.ts";
 import { modelHealth } from "../models/model-server.ts";
 import { storeHealth } from "../search/search-health.ts";

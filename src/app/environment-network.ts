@@ -4,7 +4,7 @@ import { askRegistries, type RegistryQuestion } from "../docker/egress/registrie
 import type { Engine } from "../docker/engine.ts";
 import type { Recipe } from "../docker/environments/recipe.ts";
 import { systemRegistries } from "../docker/environments/system-steps.ts";
-import { askHost } from "../docker/host-programs.ts";
+import { askHost } from "../platform/host-programs.ts";
 import { runOnce } from "../docker/oneshot.ts";
 import type { NetworkRequest } from "../docker/network/box-network.ts";
 import { hostTrust } from "../docker/network/host-trust.ts";

@@ -3,7 +3,7 @@ import path from "node:path";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { type Note, NOTE_BOUNDS, type Notes, type NoteText } from "../core/session.ts";
 import { visible, visibleLine } from "../core/visible.ts";
-import { runOnTerminal } from "../docker/host-programs.ts";
+import { runOnTerminal } from "../platform/host-programs.ts";
 import { WHOLE_TERMINAL } from "../render/tty/output.ts";
 import type { Host } from "./host.ts";
 import { sessionsWorkspace, withSessions } from "./session-access.ts";

@@ -4,10 +4,10 @@ import type { LayerChanges } from "../core/layer-port.ts";
 import type { Session, SessionStore } from "../core/session.ts";
 import { isEngine } from "../docker/engine.ts";
 import { changesOfLayer } from "../docker/isolation/layer-changes.ts";
-import { clearGivenUp, holdExisting } from "../docker/isolation/layer-quota.ts";
-import { giveUpLayer, layerOf } from "../docker/isolation/layer-record.ts";
+import { clearGivenUp } from "../docker/isolation/layer-quota.ts";
+import { giveUpLayer, layerOf } from "../boxes/layers/layer-record.ts";
 import { frozenVolume } from "../docker/isolation/parked-record.ts";
-import { lockWorkspace } from "../docker/life/workspace-lock.ts";
+import { lockWorkspace } from "../boxes/life/workspace-lock.ts";
 import { prepareApply } from "../sessions/apply-layer.ts";
 import { filesOf, type SessionDiff } from "../sessions/checkpoints/checkpoint-diff.ts";
 import type { CheckpointStore } from "../sessions/checkpoints/checkpoint-store.ts";
@@ -17,6 +17,7 @@ import { forgetBase } from "../sessions/layer-base.ts";
 import { dropFrozen, hasFrozen, lookForEngine, requireEngine } from "./box-access.ts";
 import { checkpointStores, endBoxes, endDeadBoxes } from "./checkpoint-access.ts";
 import type { Host } from "./host.ts";
+import { holdExisting } from "../boxes/layers/hold-layer.ts";
 
 /** Works on the states of a workspace that no box is over, and no other undo. */
 async function aloneIn<T>(

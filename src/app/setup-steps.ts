@@ -3,7 +3,7 @@ import { EXIT, HarnessError } from "../core/errors.ts";
 import { installEngine, startDaemon } from "../docker/engine-install.ts";
 import { engineRemedy } from "../docker/engine-remedy.ts";
 import { type Engine, isEngine, type NoEngine } from "../docker/engine.ts";
-import { isDebianLike, readSystem, type System } from "../docker/host-programs.ts";
+import { isDebianLike, readSystem, type System } from "../platform/host-programs.ts";
 import { ensureImage, imageExists } from "../docker/images/build-image.ts";
 import { checkImage } from "../docker/images/image-needs.ts";
 import { stderr } from "../render/tty/output.ts";

@@ -1,6 +1,7 @@
+import { ULIMITS } from "../boxes/runner/runner-report.ts";
 import type { ContainerCreateOptions } from "dockerode";
 import type { Mode } from "../core/decision.ts";
-import { BOX_LABEL, LEASED } from "./box-labels.ts";
+import { BOX_LABEL, LEASED } from "../boxes/box-labels.ts";
 
 /** What varies between containers; everything else is fixed in this file. */
 export interface BoxPlan {
@@ -189,9 +190,6 @@ const limits = ({ limits: { memory, cpus, pids }, host }: BoxPlan): HostConfig =
   // System V segments go with their last user, even one that was killed.
   Sysctls: { "kernel.shm_rmid_forced": "1" },
 });
-
-/** No nproc: it counts the processes of the uid on the whole host. */
-export const ULIMITS = { nofile: 4096, core: 0, fsize: 4 * 2 ** 30, memlock: 64 * 1024, msgqueue: 0 };
 
 type Mount = NonNullable<NonNullable<ContainerCreateOptions["HostConfig"]>["Mounts"]>[number];
 type Placed = Pick<

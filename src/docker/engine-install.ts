@@ -5,7 +5,7 @@ import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { EXIT, HarnessError } from "../core/errors.ts";
 import { type Engine, findEngine, isEngine } from "./engine.ts";
-import { runHost, type System } from "./host-programs.ts";
+import { runHost, type System } from "../platform/host-programs.ts";
 
 interface StartRequest {
   readonly env: Readonly<Record<string, string | undefined>>;

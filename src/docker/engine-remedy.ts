@@ -1,5 +1,5 @@
 import type { NoEngine } from "./engine.ts";
-import { isDebianLike, type System } from "./host-programs.ts";
+import { isDebianLike, type System } from "../platform/host-programs.ts";
 
 /** The exact commands that bring an engine to this machine, for a person to type. */
 export function engineRemedy(system: System, failure: NoEngine): string {

@@ -1,4 +1,4 @@
-import { boxFilter, RUNNER_LABEL } from "./box-labels.ts";
+import { boxFilter, RUNNER_LABEL } from "../boxes/box-labels.ts";
 import { engineFailure, isMissing } from "./engine-failure.ts";
 import { answered, type Engine } from "./engine.ts";
 import { BASE_REPOSITORY } from "./images/base-image.ts";

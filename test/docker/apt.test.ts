@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { mkdir } from "node:fs/promises";
 import test from "node:test";
 import { downloadSystem, sourcesFor } from "../../src/docker/images/apt-packages.ts";
-import type { System } from "../../src/docker/host-programs.ts";
+import type { System } from "../../src/platform/host-programs.ts";
 import { scratch, type Scratch } from "../fixtures/scratch.ts";
 
 const DEBIAN = { distribution: "debian", codename: "bookworm" };

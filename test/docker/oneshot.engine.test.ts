@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { HarnessError } from "../../src/core/errors.ts";
-import { ownerLabels } from "../../src/docker/box-labels.ts";
+import { ownerLabels } from "../../src/boxes/box-labels.ts";
 import { type Outcome, runOnce } from "../../src/docker/oneshot.ts";
 import { engine, image, ROOT, skip } from "../fixtures/engine.ts";
 

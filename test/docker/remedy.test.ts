@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import type { NoEngine } from "../../src/docker/engine.ts";
 import { engineRemedy } from "../../src/docker/engine-remedy.ts";
-import type { System } from "../../src/docker/host-programs.ts";
+import type { System } from "../../src/platform/host-programs.ts";
 
 const DEBIAN: System = {
   platform: "linux",

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { ownerLabels } from "../../src/docker/box-labels.ts";
+import { ownerLabels } from "../../src/boxes/box-labels.ts";
 import { runOnce } from "../../src/docker/oneshot.ts";
 import { engine, image, ROOT, skip } from "../fixtures/engine.ts";
 

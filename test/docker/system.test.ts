@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { isDebianLike, parseOsRelease, readSystem, type System } from "../../src/docker/host-programs.ts";
+import { isDebianLike, parseOsRelease, readSystem, type System } from "../../src/platform/host-programs.ts";
 import { scratch } from "../fixtures/scratch.ts";
 
 const RELEASES: Readonly<Record<string, readonly [text: string, fields: object]>> = {

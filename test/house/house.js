@@ -9,6 +9,7 @@ import path from "node:path";
 export const LEVELS = {
   core: 0,
   platform: 0,
+  boxes: 0.5,
   policy: 1,
   tools: 1,
   models: 1,
@@ -38,7 +39,7 @@ const PACKAGES = {
   "smol-toml": ["config", "docker", "vet"],
   unbash: ["policy"],
   ollama: ["models"],
-  "shell-quote": ["policy", "tools", "models", "docker"],
+  "shell-quote": ["policy", "tools", "models", "boxes", "docker"],
   "web-tree-sitter": ["search"],
   "@vscode/tree-sitter-wasm": ["search"],
   "@qdrant/js-client-rest": ["search"],
@@ -53,6 +54,7 @@ const PACKAGES = {
 const BUILTINS = {
   fs: [
     "platform",
+    "boxes",
     "models",
     "docker",
     "search",
@@ -65,6 +67,7 @@ const BUILTINS = {
   ],
   "fs/promises": [
     "platform",
+    "boxes",
     "models",
     "docker",
     "search",
@@ -75,7 +78,7 @@ const BUILTINS = {
     "app",
     "cli",
   ],
-  child_process: ["docker", "models", "extensions", "app", "cli"],
+  child_process: ["platform", "docker", "models", "extensions", "app", "cli"],
   net: ["docker"],
   http: ["models", "docker", "search"],
   https: ["models", "docker", "search"],
@@ -100,7 +103,18 @@ const BUILTINS = {
 
 /** Folders that reach files for others, and the only ones that may import them. */
 const OWNERS = {
-  platform: ["docker", "models", "search", "sessions", "extensions", "telemetry", "vet", "config", "app"],
+  platform: [
+    "boxes",
+    "docker",
+    "models",
+    "search",
+    "sessions",
+    "extensions",
+    "telemetry",
+    "vet",
+    "config",
+    "app",
+  ],
 };
 
 /**

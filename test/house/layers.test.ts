@@ -4,7 +4,7 @@ import { emptyHouse, lint, type Planted } from "./plant.ts";
 
 /** Every folder of src/, with one file that may be imported. */
 const FOLDERS =
-  "core platform policy tools models docker search sessions extensions render telemetry agent config app cli".split(
+  "core platform boxes policy tools models docker search sessions extensions render telemetry agent config app cli".split(
     " ",
   );
 
@@ -95,7 +95,7 @@ const LEVEL_RULES: readonly Rule[] = [
   [
     "tools",
     "../platform/thing.ts",
-    "src/platform may be imported only by docker, models, search, sessions, extensions, telemetry, vet, config, app",
+    "src/platform may be imported only by boxes, docker, models, search, sessions, extensions, telemetry, vet, config, app",
   ],
   ["render", "../sessions/thing.ts", "render (level 1) may not import sessions (level 1)"],
   ["search", "../agent/thing.ts", "search (level 1) may not import agent (level 2)"],
@@ -114,7 +114,7 @@ const LEVEL_RULES: readonly Rule[] = [
   [
     "cli",
     "../platform/thing.ts",
-    "src/platform may be imported only by docker, models, search, sessions, extensions, telemetry, vet, config, app",
+    "src/platform may be imported only by boxes, docker, models, search, sessions, extensions, telemetry, vet, config, app",
   ],
   ["cli", "../render/thing.ts", undefined],
   ["cli", "../config/thing.ts", undefined],
@@ -134,7 +134,8 @@ const LEVEL_RULES: readonly Rule[] = [
   ["tools", "../plugins/thing.ts", "no level for tools or plugins"],
 ];
 
-const FS_OWNERS = "platform, models, docker, search, sessions, extensions, telemetry, config, app, cli";
+const FS_OWNERS =
+  "platform, boxes, models, docker, search, sessions, extensions, telemetry, config, app, cli";
 
 const PACKAGE_RULES: readonly Rule[] = [
   ["models", "dockerode", "dockerode may be imported only by docker"],
@@ -162,7 +163,7 @@ const PACKAGE_RULES: readonly Rule[] = [
   [
     "search",
     "node:child_process",
-    "node:child_process may be imported only by docker, models, extensions, app, cli",
+    "node:child_process may be imported only by platform, docker, models, extensions, app, cli",
   ],
   ["docker", "node:child_process", undefined],
   ["cli", "node:net", "node:net may be imported only by docker"],

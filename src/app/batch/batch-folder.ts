@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod";
 import { diskTroubleOf } from "../../core/disk-trouble.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
-import { isAlive, processOwner } from "../../docker/life/owner.ts";
+import { isAlive, processOwner } from "../../boxes/life/owner.ts";
 import { FileLock } from "../../platform/lock.ts";
 import { rowResultForm, type RowResult, type RowSummary, summaryOf } from "../../render/batch-results.ts";
 import { openResults, resultLines } from "../result-lines.ts";

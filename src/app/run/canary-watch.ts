@@ -12,8 +12,8 @@ interface Watch {
 /** The box with canaries in it; a touch by any of its commands is told, and ends the run. */
 export async function withCanaries(box: OwnedBox, { emit, end }: Watch): Promise<OwnedBox> {
   const [{ plantCanaries }, { canaryBox }] = await Promise.all([
-    import("../../docker/box/canaries.ts"),
-    import("../../docker/box/canary-box.ts"),
+    import("../../boxes/canaries.ts"),
+    import("../../boxes/canary-box.ts"),
   ]);
   const canaries = await plantCanaries(box);
   return canaryBox(box, canaries, ({ canary, path, command, by }) => {

@@ -3,7 +3,7 @@ import { isPreset } from "../../core/grant.ts";
 import type { Connection } from "../../core/network.ts";
 import type { OwnedBox } from "../../core/ports.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import { ROOT_OWNED } from "../../docker/box/box-workspace.ts";
+import { ROOT_OWNED } from "../../boxes/box-workspace.ts";
 import { openBoxFor } from "../box-access.ts";
 import type { Advance } from "../../render/tty/progress-line.ts";
 import type { Host } from "../host.ts";

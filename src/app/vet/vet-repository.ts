@@ -10,7 +10,7 @@ import {
 } from "../../core/behaviour.ts";
 import type { Connection } from "../../core/network.ts";
 import type { OwnedBox } from "../../core/ports.ts";
-import { CANARY_ENV, plantCanaries } from "../../docker/box/canaries.ts";
+import { CANARY_ENV, plantCanaries } from "../../boxes/canaries.ts";
 import { projectFiles } from "../../docker/environments/project-files.ts";
 import { FolderTree } from "../../platform/folder-tree.ts";
 import { readRegularHead } from "../../platform/safe-files.ts";

@@ -3,7 +3,7 @@ import type { BoxPlan } from "../container-spec.ts";
 import type { Engine } from "../engine.ts";
 import { engineFailure, isMissing } from "../engine-failure.ts";
 import { ACCOUNT_REPOSITORY, shortHash } from "../images/image-inputs.ts";
-import { tarOf } from "../isolation/workspace-archive.ts";
+import { tarOf } from "../../boxes/layers/workspace-archive.ts";
 import { unstartedContainer } from "../unstarted-container.ts";
 import { accountTexts, listsIn } from "./account-lists.ts";
 

@@ -1,10 +1,10 @@
 import { formatDuration } from "../../core/bounds.ts";
 import { HarnessError, reasonOf } from "../../core/errors.ts";
 import { broken, type Health, healthy } from "../../core/health.ts";
-import { ownerLabels } from "../box-labels.ts";
+import { ownerLabels } from "../../boxes/box-labels.ts";
 import { type Engine, hostFacts, readSeccomp } from "../engine.ts";
-import { thisProcess } from "../life/owner.ts";
-import { startCommand } from "./box-command.ts";
+import { thisProcess } from "../../boxes/life/owner.ts";
+import { startCommand } from "../../boxes/box-command.ts";
 import { boxImage, RUNNER } from "./box-image.ts";
 import { verifiedContainer } from "./container.ts";
 

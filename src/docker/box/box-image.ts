@@ -1,5 +1,5 @@
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import { RUNNER_LABEL } from "../box-labels.ts";
+import { RUNNER_LABEL } from "../../boxes/box-labels.ts";
 import type { BoxPlan } from "../container-spec.ts";
 import { engineFailure, isMissing } from "../engine-failure.ts";
 import type { Engine } from "../engine.ts";

@@ -1,23 +1,14 @@
-import { type BoxPlan, mountsOf, PACKAGE_CAPABILITIES, ULIMITS } from "../container-spec.ts";
-import { mountLines, type MountPoint, readMountinfo } from "./mounts-seen.ts";
-
-/** What the first process in the box reports about itself. */
-export interface BoxReport {
-  readonly status: string;
-  readonly mountinfo: string;
-  readonly netdev: string;
-  readonly route: string;
-  readonly rlimits: string;
-  readonly stats: readonly SeenFile[];
-  readonly hostname: string;
-}
-
-export interface SeenFile {
-  readonly path: string;
-  readonly dev: string;
-  readonly ino: string;
-  readonly mode?: number;
-}
+import {
+  type BoxReport,
+  hostLines,
+  limitLines,
+  networkLines,
+  processLines,
+  type SeenFile,
+} from "../../boxes/runner/runner-report.ts";
+import { type BoxPlan, mountsOf, PACKAGE_CAPABILITIES } from "../container-spec.ts";
+import { mountLines } from "./mounts-seen.ts";
+import { type MountPoint, readMountinfo } from "../../boxes/runner/mountinfo.ts";
 
 /** Compares the box's report with the plan and with what the host sees at the same paths; one line for each deviation. */
 export function reportDifferences(
@@ -26,107 +17,38 @@ export function reportDifferences(
   host: readonly SeenFile[],
 ): readonly string[] {
   if (isGvisor(plan))
-    return [...gvisorLines(plan, report), ...networkLines(plan, report), ...hostLines(report)];
+    return [
+      ...gvisorLines(plan, report),
+      ...networkLines(plan.mode === "danger-full-access", report),
+      ...hostLines(report),
+    ];
   return [
-    ...processLines(plan, report.status),
+    ...processLines(processOf(plan), report.status),
     ...mountLines(plan, report.mountinfo),
-    ...networkLines(plan, report),
+    ...networkLines(plan.mode === "danger-full-access", report),
     ...limitLines(report.rlimits),
     ...fileLines(plan, report.stats, host),
     ...hostLines(report),
   ];
 }
 
-const hostLines = ({ hostname }: BoxReport): readonly string[] =>
-  hostname === "sandbox" ? [] : [`the host name is ${JSON.stringify(hostname)}`];
-
-/** Real, effective, saved and file system ids. */
-const fourTimes = (id: number): string => `${id}\t${id}\t${id}\t${id}`;
-
-const ZERO = /^0+$/;
-/** As the kernel writes the set of capabilities of a container that makes an image. */
-const PACKAGES = Object.values(PACKAGE_CAPABILITIES)
-  .reduce((mask, bit) => mask | (1 << bit), 0)
-  .toString(16)
-  .padStart(16, "0");
-
-function processLines({ user, makesImage }: BoxPlan, status: string): readonly string[] {
-  const fields = new Map(
-    status.split("\n").map((line) => [line.split(":", 1)[0] ?? "", line.slice(line.indexOf(":") + 1).trim()]),
-  );
-  const field = (name: string): string => fields.get(name) ?? "unknown";
-  const must = (name: string, wanted: string): readonly string[] =>
-    field(name) === wanted ? [] : [`${name} is ${field(name)}, planned ${wanted}`];
-  // The kernel lists the primary group among the supplementary ones.
-  const groups = field("Groups").split(" ");
-  return [
-    ...must("Uid", fourTimes(user.uid)),
-    ...must("Gid", fourTimes(user.gid)),
-    ...(groups.every((group) => group === "" || group === String(user.gid))
-      ? []
-      : [`Groups are ${field("Groups")}, planned none`]),
-    ...["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"]
-      .filter((name) => !ZERO.test(field(name)) && !(makesImage === true && field(name) === PACKAGES))
-      .map((name) => `${name} is ${field(name)}, planned ${makesImage === true ? PACKAGES : "none"}`),
-    ...must("NoNewPrivs", "1"),
-    ...must("Seccomp", "2"),
-  ];
-}
-
-/** Devices that the host's tunnel modules add to every network namespace. They are down and lead nowhere. */
-const FALLBACK = /^(tunl0|gre0|gretap0|erspan0|ip_vti0|ip6_vti0|sit0|ip6tnl0|ip6gre0)$/;
-
-function networkLines(plan: BoxPlan, { netdev, route }: BoxReport): readonly string[] {
-  const devices = netdev
-    .split("\n")
-    .slice(2)
-    .filter((line) => line.trim() !== "");
-  const names = devices.map((line) => line.split(":", 1)[0]?.trim() ?? "");
-  const routes = route
-    .split("\n")
-    .slice(1)
-    .filter((line) => line.trim() !== "");
-  const loop = names.includes("lo") ? [] : ["there is no interface lo"];
-  if (plan.mode === "danger-full-access") return loop;
-  return [
-    ...loop,
-    ...names
-      .filter((name) => name !== "lo" && !FALLBACK.test(name))
-      .map((name) => `there is an interface ${name}`),
-    ...routes.map((line) => `there is a route: ${line.trim().replaceAll(/\s+/g, " ")}`),
-  ];
-}
-
-const LIMIT_TITLES: Readonly<Record<keyof typeof ULIMITS, string>> = {
-  nofile: "Max open files",
-  core: "Max core file size",
-  fsize: "Max file size",
-  memlock: "Max locked memory",
-  msgqueue: "Max msgqueue size",
-};
-
-function limitLines(text: string): readonly string[] {
-  return Object.entries(LIMIT_TITLES).flatMap(([name, title]) => {
-    const most = ULIMITS[name as keyof typeof ULIMITS];
-    const line = text.split("\n").find((one) => one.startsWith(`${title} `)) ?? "";
-    const [, hard] = line.slice(title.length).trim().split(/\s+/);
-    return hard !== undefined && /^\d+$/.test(hard) && Number(hard) <= most
-      ? []
-      : [`the limit ${name} is ${hard ?? "unknown"}, planned ${most}`];
-  });
-}
+const processOf = ({ user, makesImage }: BoxPlan): Parameters<typeof processLines>[0] => ({
+  user,
+  ...(makesImage === true ? { capabilities: Object.values(PACKAGE_CAPABILITIES) } : {}),
+});
 
 /** A bind mount must show the same file that the host sees at that path. Volumes are exempt: they are not host files. */
 function fileLines(plan: BoxPlan, seen: readonly SeenFile[], host: readonly SeenFile[]): readonly string[] {
   const bound = mountsOf(plan).filter(({ Type }) => Type === "bind");
-  const name = (file: SeenFile | undefined): string =>
-    file === undefined ? "unknown" : `device ${file.dev} inode ${file.ino}`;
   return bound.flatMap(({ Target }) => {
-    const [inside, outside] = [seen, host].map((files) => name(files.find(({ path }) => path === Target)));
+    const [inside, outside] = [seen, host].map((files) => nameOf(files.find(({ path }) => path === Target)));
     if (inside === outside && inside !== "unknown") return [];
     return [`${Target} is ${inside} in the box and ${outside} on the host`];
   });
 }
+
+const nameOf = (file: SeenFile | undefined): string =>
+  file === undefined ? "unknown" : `device ${file.dev} inode ${file.ino}`;
 
 /** The name of gVisor's runtime, also with a platform suffix (runsc-kvm). */
 export const isGvisor = ({ host }: BoxPlan): boolean => /^(?:runsc|gvisor)/.test(host.runtime ?? "");

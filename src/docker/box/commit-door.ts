@@ -5,12 +5,12 @@ import { textOfBytes } from "../../core/bytes.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { BoxPlan } from "../container-spec.ts";
 import type { Engine } from "../engine.ts";
-import { type CommitPlan, commitPlan } from "../protect/commit-words.ts";
-import { within } from "../protect/protected-mounts.ts";
-import { commitIdentity, findRepository, type FoundRepository } from "../protect/repository.ts";
-import { look } from "../protect/solid.ts";
-import { decodeFields, encodeFields } from "../runner/runner-frames.ts";
-import { startCommand } from "./box-command.ts";
+import { type CommitPlan, commitPlan } from "../../boxes/protect/commit-words.ts";
+import { within } from "../../boxes/protect/protected-mounts.ts";
+import { commitIdentity, findRepository, type FoundRepository } from "../../boxes/protect/repository.ts";
+import { look } from "../../boxes/protect/solid.ts";
+import { decodeFields, encodeFields } from "../../boxes/runner/runner-frames.ts";
+import { startCommand } from "../../boxes/box-command.ts";
 import { type Door, type VerifiedContainer, verifiedContainer } from "./container.ts";
 
 interface DoorRequest {

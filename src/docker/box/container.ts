@@ -3,18 +3,18 @@ import { lstat } from "node:fs/promises";
 import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import type Docker from "dockerode";
-import { textOfBytes } from "../../core/bytes.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { type BoxPlan, containerSpec, isWithin, mountsOf } from "../container-spec.ts";
 import { engineFailure, hasStatus, isMissing } from "../engine-failure.ts";
 import { type Engine, isPodman } from "../engine.ts";
 import { mountsOutside, removeUnthawed } from "../life/frozen-container.ts";
 import { createOnPodman, inspectOnPodman, prepareOnPodman } from "../podman/podman-container.ts";
-import { type HostFile, hostFile, MAY_HOLD, replacedAmong } from "../protect/replaced.ts";
-import { type PausedRunner, RunnerClient } from "../runner/runner-client.ts";
-import { decodeFields, KEY_BYTES, REQUEST, textIn } from "../runner/runner-frames.ts";
+import { type HostFile, hostFile, MAY_HOLD, replacedAmong } from "../../boxes/protect/replaced.ts";
+import { type PausedRunner, RunnerClient } from "../../boxes/runner/runner-client.ts";
+import { KEY_BYTES } from "../../boxes/runner/runner-frames.ts";
 import { imageWithAccount } from "./account-image.ts";
-import { type BoxReport, reportDifferences, type SeenFile } from "./box-report.ts";
+import { askReport, type SeenFile } from "../../boxes/runner/runner-report.ts";
+import { reportDifferences } from "./box-report.ts";
 import { differences, type Inspected } from "./inspected.ts";
 
 /** Answers requests that commands make of the harness. */
@@ -314,41 +314,3 @@ const isThere = (container: Docker.Container, abortSignal: AbortSignal): Promise
     () => true,
     () => false,
   );
-
-interface Asking {
-  /** Lets commands request commits from the harness. */
-  readonly mayAsk?: boolean;
-  /** Mounts whose loss ends the box (sandbox/runner/guard.h). */
-  readonly guarded?: readonly string[];
-}
-
-/** The box's report: its files of /proc, and what it sees at these paths. */
-export async function askReport(
-  client: RunnerClient,
-  paths: readonly string[],
-  { mayAsk = false, guarded = [] }: Asking = {},
-): Promise<BoxReport> {
-  const { end } = await client.ask(REQUEST.hello, [
-    ...paths.map((path) => ["p", path] as const),
-    ...guarded.map((path) => ["w", path] as const),
-    ...(mayAsk ? [["g", ""] as const] : []),
-  ]);
-  const fields = decodeFields(end.payload);
-  return {
-    status: textIn(fields, "s"),
-    mountinfo: textIn(fields, "m"),
-    netdev: textIn(fields, "n"),
-    route: textIn(fields, "r"),
-    rlimits: textIn(fields, "l"),
-    hostname: textIn(fields, "h").trim(),
-    stats: fields.filter(({ name }) => name === "f").flatMap(({ bytes }) => seenFile(textOfBytes(bytes))),
-  };
-}
-
-/** `dev:ino:mode:path`. A path that could not be read is left out, so the comparison reports it as missing. */
-function seenFile(text: string): readonly SeenFile[] {
-  const match = /^(\d+):(\d+):([0-7]+):([^]*)$/.exec(text);
-  if (match === null) return [];
-  const [, dev = "", ino = "", mode = "", path = ""] = match;
-  return [{ path, dev, ino, mode: Number.parseInt(mode, 8) }];
-}

@@ -1,23 +1,25 @@
 import type { LogKeeper } from "../../core/box-log.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { ParkedHandle } from "../../core/ports.ts";
-import { unparkable } from "../box-labels.ts";
+import { unparkable } from "../../boxes/box-labels.ts";
 import type { BoxPlan } from "../container-spec.ts";
 import { placeOf, unseen } from "../isolation/open-place.ts";
-import type { Isolation, Place, VolumeRequest } from "../isolation/workspace-place.ts";
-import type { Layer } from "../isolation/layer-record.ts";
+import type { VolumeRequest } from "../isolation/workspace-place.ts";
+import type { Layer } from "../../boxes/layers/layer-record.ts";
 import { discardParked, forget, letGoTaken, type Standing, writeParked } from "../isolation/parked-files.ts";
-import { type KeptJob, parkedText } from "../isolation/parked-record.ts";
+import { parkedText } from "../isolation/parked-record.ts";
 import { NOT_THERE, takeUp, type TakingUp } from "../isolation/take-up.ts";
-import type { Protection } from "../protect/scan.ts";
+import type { Protection } from "../../boxes/protect/scan.ts";
 import { mountEnvironment, removeStanding, standingVolumes } from "../environments/environment-mounts.ts";
 import { type BoxNetwork, openNetwork, reopenNetwork } from "../network/box-network.ts";
-import { snapshotIn } from "../runner/runner-files.ts";
-import type { Workspace } from "./box-workspace.ts";
-import type { BoxParts } from "./box.ts";
+import { snapshotIn } from "../../boxes/runner/runner-files.ts";
+import type { Workspace } from "../../boxes/box-workspace.ts";
+import type { BoxParts } from "../../boxes/box.ts";
 import { CommitDoor } from "./commit-door.ts";
 import { type VerifiedContainer, verifiedContainer } from "./container.ts";
 import type { BoxMaker, BoxRequest, Prepared } from "./prepare-box.ts";
+import type { Isolation, Place } from "../../boxes/layers/place.ts";
+import type { KeptJob } from "../../boxes/jobs.ts";
 
 export interface NewBoxOptions {
   readonly maker: BoxMaker;

@@ -3,21 +3,21 @@ import { lstat, mkdir, open, readFile, realpath, rm } from "node:fs/promises";
 import path from "node:path";
 import type { Mode } from "../../core/decision.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
-import { type BoxIdentity, boxLabels, type Owner, ownerLabels } from "../box-labels.ts";
+import { type BoxIdentity, boxLabels, type Owner, ownerLabels } from "../../boxes/box-labels.ts";
 import type { BoxPlan, HostFacts } from "../container-spec.ts";
 import { type Engine, hostFacts, isPodman, readSeccomp } from "../engine.ts";
-import type { Isolation, VolumeRequest } from "../isolation/workspace-place.ts";
-import { thisProcess } from "../life/owner.ts";
-import { followPointer } from "../protect/git-pointer.ts";
-import { surrounded } from "../protect/enclosing.ts";
-import { findProtected, findReached, NOTHING, type Protection, reachedIn } from "../protect/scan.ts";
-import { look } from "../protect/solid.ts";
+import type { VolumeRequest } from "../isolation/workspace-place.ts";
+import { thisProcess } from "../../boxes/life/owner.ts";
+import { surrounded } from "../../boxes/protect/enclosing.ts";
+import { broken, protectOutside } from "../../boxes/protect/protect-outside.ts";
+import { findProtected, findReached, NOTHING, type Protection } from "../../boxes/protect/scan.ts";
 import { accountFor, folderForMounts } from "./account.ts";
 import { boxImage, RUNNER } from "./box-image.ts";
 import { networkFolder, type NetworkRequest, refuseRemote } from "../network/box-network.ts";
-import { checkWorkspace, type Workspace } from "./box-workspace.ts";
-import type { DiskBudget } from "./disk-watch.ts";
+import { checkWorkspace, type Workspace } from "../../boxes/box-workspace.ts";
+import type { DiskBudget } from "../../boxes/disk-watch.ts";
 import { besides, type BoxEnvironment } from "../environments/environment-mounts.ts";
+import type { Isolation } from "../../boxes/layers/place.ts";
 
 export interface BoxRequest {
   readonly workspace: string;
@@ -278,35 +278,4 @@ const planOf = (request: BoxRequest, given: Given): BoxPlan => ({
     mode: request.mode,
     ...(given.parks === undefined ? {} : { parks: given.parks }),
   }),
-});
-
-/**
- * What a box over a layer or a copy needs of protection: nothing inside, as nothing inside reaches the repository
- * by itself, and a socket or FIFO of the lower layer leads to nobody. A git directory outside that the workspace
- * leads to is seen through the layer's box, read-only and at its own path: what could be reached there is covered.
- */
-export async function protectOutside(
-  isolation: Exclude<Isolation, "bind">,
-  { path: root, uid, gid }: { readonly path: string; readonly uid: number; readonly gid: number },
-  signal?: AbortSignal,
-): Promise<Protection> {
-  const pointer = path.join(root, ".git");
-  if ((await look(pointer))?.isFile() !== true) return NOTHING;
-  const lead = await followPointer(pointer, root, uid);
-  if (lead.kind === "inside") return NOTHING;
-  if (lead.kind === "unsafe") return broken(`${pointer} is not followed: ${lead.why}`);
-  if (isolation === "overlay") {
-    const outside = [lead.mount];
-    return {
-      ...NOTHING,
-      outside,
-      ...(await reachedIn(root, [], { away: outside, top: { uid, gid }, signal })),
-    };
-  }
-  return broken(`${lead.gitDir} lies outside the workspace and is not copied`);
-}
-
-const broken = (why: string): Protection => ({
-  ...NOTHING,
-  warnings: [`git does not work in the box: ${why}`],
 });

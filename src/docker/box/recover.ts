@@ -3,12 +3,12 @@ import path from "node:path";
 import { quote } from "shell-quote";
 import type { MovedAway } from "../../core/box-log.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
-import { lockWorkspace } from "../life/workspace-lock.ts";
+import { lockWorkspace } from "../../boxes/life/workspace-lock.ts";
 import { type DeadRecord, deadRecords, type RecordedProtection } from "../life/protected-record.ts";
-import { findAllPlanted } from "../protect/planted.ts";
-import { quarantine } from "../protect/quarantine.ts";
-import { look } from "../protect/solid.ts";
-import { walk } from "../protect/protected-walk.ts";
+import { findAllPlanted } from "../../boxes/protect/planted.ts";
+import { quarantine } from "../../boxes/protect/quarantine.ts";
+import { look } from "../../boxes/protect/solid.ts";
+import { walk } from "../../boxes/protect/protected-walk.ts";
 import type { BoxMaker, BoxRequest } from "./prepare-box.ts";
 
 /**

@@ -2,22 +2,22 @@ import { LogKeeper } from "../../core/box-log.ts";
 import { HarnessError, reasonOf } from "../../core/errors.ts";
 import type { OwnedBox } from "../../core/ports.ts";
 import { engineFailure } from "../engine-failure.ts";
-import { holdLayer } from "../isolation/layer-quota.ts";
-import type { Layer } from "../isolation/layer-record.ts";
+import type { Layer } from "../../boxes/layers/layer-record.ts";
 import { deadRecords, recordProtected } from "../life/protected-record.ts";
 import { reap, type Reaped } from "../life/reap.ts";
-import { lockWorkspace } from "../life/workspace-lock.ts";
+import { lockWorkspace } from "../../boxes/life/workspace-lock.ts";
 import { refuseTaken, type Standing, standingsOf } from "../isolation/parked-files.ts";
 import { CARGO_FILE } from "../egress/registry-mirrors.ts";
-import { commitIdentity } from "../protect/repository.ts";
-import { NOTHING_TRACKED, trackedIn } from "../protect/tracked.ts";
-import { writeFileIn } from "../runner/runner-files.ts";
+import { commitIdentity } from "../../boxes/protect/repository.ts";
+import { NOTHING_TRACKED, trackedIn } from "../../boxes/protect/tracked.ts";
+import { writeFileIn } from "../../boxes/runner/runner-files.ts";
 import { isGvisor } from "./box-report.ts";
-import type { Workspace } from "./box-workspace.ts";
-import { openBox, type BoxParts } from "./box.ts";
+import type { Workspace } from "../../boxes/box-workspace.ts";
+import { openBox, type BoxParts } from "../../boxes/box.ts";
 import { doorFor, goneOn, type Made, madeAnew, type NewBoxOptions, parkingOf } from "./make-box.ts";
 import { type BoxMaker, type BoxRequest, prepare } from "./prepare-box.ts";
 import { recoverPlanted } from "./recover.ts";
+import { holdLayer } from "../../boxes/layers/hold-layer.ts";
 
 /** A verified box over a locked workspace. Leftovers of earlier runs are removed first. */
 export async function startBox(

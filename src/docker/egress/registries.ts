@@ -5,7 +5,7 @@ import { EXIT, HarnessError } from "../../core/errors.ts";
 import { type Preset, readGrant } from "../../core/grant.ts";
 import type { Grant } from "../../core/network.ts";
 import { readRegular, replaceFile } from "../../platform/safe-files.ts";
-import { askHost } from "../host-programs.ts";
+import { askHost } from "../../platform/host-programs.ts";
 import { type Asking, REGISTRY_TOOLS, yarnRegistry } from "./registry-tools.ts";
 
 /*

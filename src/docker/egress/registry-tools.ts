@@ -3,8 +3,8 @@ import { homedir } from "node:os";
 import path from "node:path";
 import type { Preset } from "../../core/grant.ts";
 import { readRegular } from "../../platform/safe-files.ts";
-import { findRepository } from "../protect/repository.ts";
-import { parseGitConfig } from "../protect/git-config.ts";
+import { findRepository } from "../../boxes/protect/repository.ts";
+import { parseGitConfig } from "../../boxes/protect/git-config.ts";
 import { MAVEN_JAVA } from "../network/network-variables.ts";
 import { cargoSettings, mavenSettings } from "./registry-mirrors.ts";
 

@@ -1,13 +1,18 @@
 import { chown, lchown, lstat, mkdir, readFile, rmdir, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { errorCode, reasonOf } from "../../core/errors.ts";
-import { boxOf, type Owner } from "../box-labels.ts";
+import { boxOf, type Owner } from "../../boxes/box-labels.ts";
 import { type BoxPlan, isWithin } from "../container-spec.ts";
 import { engineFailure } from "../engine-failure.ts";
 import type { Engine } from "../engine.ts";
 import { emptyWork, noteImage, overlayVolume } from "../isolation/layer-volumes.ts";
 import type { Recipe } from "./recipe.ts";
-import { boxFolders, makeBoxFolder, markFinished, removeBoxFolder } from "../life/workspace-folders.ts";
+import {
+  boxFolders,
+  makeBoxFolder,
+  markFinished,
+  removeBoxFolder,
+} from "../../boxes/life/workspace-folders.ts";
 
 /** What an environment brings into a box. */
 export interface BoxEnvironment {

@@ -2,15 +2,15 @@ import { randomBytes } from "node:crypto";
 import { constants } from "node:os";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { visible } from "../../core/visible.ts";
-import { startCommand } from "../box/box-command.ts";
+import { startCommand } from "../../boxes/box-command.ts";
 import { boxImage, RUNNER } from "../box/box-image.ts";
 import { verifiedContainer } from "../box/container.ts";
 import { folderForMounts } from "../box/account.ts";
-import { boxLabels } from "../box-labels.ts";
+import { boxLabels } from "../../boxes/box-labels.ts";
 import type { BoxPlan } from "../container-spec.ts";
 import { engineFailure } from "../engine-failure.ts";
 import { type Engine, hostFacts, readSeccomp } from "../engine.ts";
-import { thisProcess } from "../life/owner.ts";
+import { thisProcess } from "../../boxes/life/owner.ts";
 import { type BoxNetwork, networkFolder, type NetworkRequest, openNetwork } from "../network/box-network.ts";
 import type { SystemStep } from "./system-steps.ts";
 

@@ -1,6 +1,6 @@
 import { copyFile, mkdir, readdir, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { runHost, type System } from "../host-programs.ts";
+import { runHost, type System } from "../../platform/host-programs.ts";
 import type { BuildRequest } from "./image-inputs.ts";
 
 /** The packages of a minimal system, and the sources.list line(s) they came from. */

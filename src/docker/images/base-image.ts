@@ -7,7 +7,7 @@ import type { Container } from "dockerode";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { engineFailure, hasStatus } from "../engine-failure.ts";
 import type { Engine } from "../engine.ts";
-import { isDebianLike, readSystem, runHost, type System } from "../host-programs.ts";
+import { isDebianLike, readSystem, runHost, type System } from "../../platform/host-programs.ts";
 import { downloadSystem } from "./apt-packages.ts";
 import { type BuildRequest, configureScript, shortHash } from "./image-inputs.ts";
 import { isImageThere, lackOfImage } from "./image-progress.ts";

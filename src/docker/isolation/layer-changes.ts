@@ -1,4 +1,5 @@
 import { Buffer } from "node:buffer";
+import { mkdir } from "node:fs/promises";
 import path from "node:path";
 import type { Readable } from "node:stream";
 import type { Container } from "dockerode";
@@ -6,16 +7,17 @@ import { bytesOfText } from "../../core/bytes.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { LayerChanges } from "../../core/layer-port.ts";
 import { untar } from "../../core/untar.ts";
-import { ownerLabels } from "../box-labels.ts";
+import { ownerLabels } from "../../boxes/box-labels.ts";
 import { engineFailure, isMissing } from "../engine-failure.ts";
 import type { Engine } from "../engine.ts";
 import { SANDBOX_REPOSITORY } from "../images/image-inputs.ts";
-import { thisProcess } from "../life/owner.ts";
+import { thisProcess } from "../../boxes/life/owner.ts";
 import { unstartedContainer } from "../unstarted-container.ts";
-import { changesOfCopy } from "./layer-content.ts";
-import type { Layer } from "./layer-record.ts";
+import { changesOfCopy, unpack } from "../../boxes/layers/copy-changes.ts";
+import { removeTree } from "../../boxes/life/workspace-folders.ts";
+import type { Layer } from "../../boxes/layers/layer-record.ts";
 import { notedImage, overlayVolume } from "./layer-volumes.ts";
-import { changesOfUpper } from "./upper-changes.ts";
+import { changesOfUpper } from "../../boxes/layers/upper-changes.ts";
 
 interface Reading {
   /** Asked for only where a layer does not tell by itself. */
@@ -45,7 +47,36 @@ export async function changesOfLayer(layer: Layer, { engine, uid, mounted }: Rea
 async function copied(layer: Layer, { engine: find, uid }: Reading): Promise<LayerChanges> {
   const engine = await find();
   const labels = ownerLabels(uid, await thisProcess());
-  return changesOfCopy(layer, { engine, labels, image: await anyImage(engine, undefined) });
+  const content = path.join(layer.folder, "tree");
+  await removeTree(content);
+  await mkdir(content, { mode: 0o700 });
+  if (layer.volume !== null)
+    await bring({ engine, labels, image: await anyImage(engine, undefined) }, layer.volume, content);
+  return changesOfCopy(layer, content);
+}
+
+interface Copied {
+  readonly engine: Engine;
+  readonly labels: Readonly<Record<string, string>>;
+  /** Any image; nothing of it is run. */
+  readonly image: string;
+}
+
+async function bring({ engine, labels, image }: Copied, volume: string, content: string): Promise<void> {
+  try {
+    const target = "/harness-copy/tree";
+    const wanted = { image, labels, volume: { name: volume, target } };
+    await using copy = await unstartedContainer(engine, wanted);
+    const archive = (await copy.container.getArchive({ path: target })) as Readable;
+    try {
+      await unpack(archive, content);
+    } finally {
+      // Behind the archive's end there may be more, and a connection that waits for its reader keeps the process alive.
+      archive.destroy();
+    }
+  } catch (thrown) {
+    throw engineFailure("reading the copy", thrown);
+  }
 }
 
 /** Where the layers are in a container that never starts. */

@@ -1,15 +1,16 @@
 import { Readable } from "node:stream";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
-import { BOX_LABEL, keptLabels } from "../box-labels.ts";
+import { BOX_LABEL, keptLabels } from "../../boxes/box-labels.ts";
 import { engineFailure } from "../engine-failure.ts";
 import type { Engine } from "../engine.ts";
 import { topOf, unstartedContainer } from "../unstarted-container.ts";
-import { noteBytes } from "./layer-quota.ts";
-import { noteVolume } from "./layer-record.ts";
-import { changesIn } from "../runner/runner-files.ts";
+import { noteVolume } from "../../boxes/layers/layer-record.ts";
+import { changesIn } from "../../boxes/runner/runner-files.ts";
 import { makeOverlay } from "./overlay-place.ts";
-import { archiveOf, refuseTooLarge, type Skipped } from "./workspace-archive.ts";
-import type { Isolation, Place, VolumeRequest } from "./workspace-place.ts";
+import { archiveOf, refuseTooLarge, type Skipped } from "../../boxes/layers/workspace-archive.ts";
+import type { VolumeRequest } from "./workspace-place.ts";
+import { noteBytes } from "../../boxes/layers/hold-layer.ts";
+import type { Isolation, Place } from "../../boxes/layers/place.ts";
 
 const NO_SOURCE =
   /bind source path does not exist|mounts denied|(statfs|stat) \S.*: no such file or directory/i;

@@ -1,14 +1,15 @@
 import { chmod, chown, lstat, mkdir, readdir, statfs, symlink } from "node:fs/promises";
 import path from "node:path";
 import { errorCode, EXIT, HarnessError } from "../../core/errors.ts";
-import { readMountinfo } from "../box/mounts-seen.ts";
 import { engineFailure } from "../engine-failure.ts";
-import { makeBoxFolder, markFinished, removeBoxFolder } from "../life/workspace-folders.ts";
-import type { RunnerClient } from "../runner/runner-client.ts";
-import { FileRefused, statIn } from "../runner/runner-files.ts";
+import { makeBoxFolder, markFinished, removeBoxFolder } from "../../boxes/life/workspace-folders.ts";
+import type { RunnerClient } from "../../boxes/runner/runner-client.ts";
+import { FileRefused, statIn } from "../../boxes/runner/runner-files.ts";
 import { emptyWork, noteImage, overlayVolume } from "./layer-volumes.ts";
-import { changesOfUpper } from "./upper-changes.ts";
-import type { Place, VolumeRequest } from "./workspace-place.ts";
+import { changesOfUpper } from "../../boxes/layers/upper-changes.ts";
+import type { VolumeRequest } from "./workspace-place.ts";
+import type { Place } from "../../boxes/layers/place.ts";
+import { readMountinfo } from "../../boxes/runner/mountinfo.ts";
 
 const COPY = "work on a copy: --isolation copy";
 

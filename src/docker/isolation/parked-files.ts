@@ -2,11 +2,11 @@ import { mkdir, open, readdir, rename, rm, truncate, unlink } from "node:fs/prom
 import path from "node:path";
 import { errorCode, EXIT, HarnessError } from "../../core/errors.ts";
 import { syncFolder } from "../../platform/safe-files.ts";
-import { boxFilter, boxOf, type BoxRecord, type Owner } from "../box-labels.ts";
+import { boxFilter, boxOf, type BoxRecord, type Owner } from "../../boxes/box-labels.ts";
 import { isBeingRemoved, isMissing } from "../engine-failure.ts";
 import type { Engine } from "../engine.ts";
 import { removeUnthawed } from "../life/frozen-container.ts";
-import { isAlive } from "../life/owner.ts";
+import { isAlive } from "../../boxes/life/owner.ts";
 
 /**
  * `<state>/parked/<session>.<expires>.parked` lets a frozen box be taken up until then: it holds the key, so only its

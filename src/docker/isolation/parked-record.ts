@@ -1,11 +1,11 @@
 import { createHmac } from "node:crypto";
 import * as z from "zod";
-import { CAUSES } from "../../core/errors.ts";
-import { boxFilter, boxOf } from "../box-labels.ts";
+import { boxFilter, boxOf } from "../../boxes/box-labels.ts";
 import type { Engine } from "../engine.ts";
-import type { HostFile } from "../protect/replaced.ts";
-import type { PausedRunner } from "../runner/runner-client.ts";
-import { KEY_BYTES } from "../runner/runner-frames.ts";
+import { type KeptJob, keptJob } from "../../boxes/jobs.ts";
+import type { HostFile } from "../../boxes/protect/replaced.ts";
+import type { PausedRunner } from "../../boxes/runner/runner-client.ts";
+import { KEY_BYTES } from "../../boxes/runner/runner-frames.ts";
 import type { OfSession } from "./parked-files.ts";
 
 /** The layers of a frozen box are mounted already, and bear no second mount: by this volume they can be looked into. */
@@ -20,55 +20,6 @@ export async function frozenVolume(
   });
   return own?.Name;
 }
-
-/** A named job of a box that is parked: all that was heard of it, and how it ended if it has. */
-
-const bytes = z.base64();
-const stream = z.strictObject({ head: bytes, tail: bytes });
-const counted = z.strictObject({ total: z.number(), lost: z.number() });
-
-const blockedConnection = z.strictObject({
-  host: z.string(),
-  port: z.number(),
-  method: z.string().nullable(),
-  rule: z.string(),
-  reason: z.string(),
-  times: z.number(),
-});
-
-const result = z.strictObject({
-  exit_code: z.number(),
-  cause: z.enum(CAUSES).nullable(),
-  reason: z.string(),
-  duration_ms: z.number(),
-  timed_out: z.boolean(),
-  killed: z.boolean(),
-  leftovers: z.number(),
-  blocked: z.array(z.string()),
-  blocked_connections: z.array(blockedConnection).readonly().exactOptional(),
-  quarantined: z.array(z.strictObject({ from: z.string(), to: z.string().nullable(), takeBack: z.string() })),
-  peak: z.strictObject({ memory_bytes: z.number(), pids: z.number() }),
-  stdout: counted,
-  stderr: counted,
-});
-
-const keptJob = z.strictObject({
-  name: z.string(),
-  /** By whoever started it. */
-  noted: z.string(),
-  folder: z.string(),
-  /** Its number towards the runner. */
-  call: z.int(),
-  /** How long it has run. */
-  ms: z.number(),
-  why: z.enum(["cancelled", "disk", "input"]).nullable(),
-  stdout: stream,
-  stderr: stream,
-  errors: bytes,
-  result: result.nullable(),
-});
-
-export type KeptJob = z.infer<typeof keptJob>;
 
 /** What it takes to take a frozen box up again. */
 export interface ParkedBox {

@@ -1,5 +1,5 @@
 import { HarnessError } from "../../core/errors.ts";
-import { boxFilter, boxOf, type Owner } from "../box-labels.ts";
+import { boxFilter, boxOf, type Owner } from "../../boxes/box-labels.ts";
 import { type Door, thawedContainer, type VerifiedContainer, withoutLists } from "../box/container.ts";
 import type { BoxPlan } from "../container-spec.ts";
 import type { Engine } from "../engine.ts";
@@ -8,7 +8,8 @@ import { placeOf } from "./open-place.ts";
 import { overlayIn } from "./overlay-place.ts";
 import { claimParked, type OfSession, refuseTaken, removeLeased, type Standing } from "./parked-files.ts";
 import { type ParkedBox, readParked } from "./parked-record.ts";
-import type { Isolation, Place, VolumeRequest } from "./workspace-place.ts";
+import type { VolumeRequest } from "./workspace-place.ts";
+import type { Isolation, Place } from "../../boxes/layers/place.ts";
 
 export interface TakingUp extends OfSession {
   readonly engine: Engine;

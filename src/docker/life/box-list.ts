@@ -1,11 +1,11 @@
 import type { ContainerInfo, ContainerStats } from "dockerode";
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import { boxFilter, boxOf, type BoxRecord } from "../box-labels.ts";
+import { boxFilter, boxOf, type BoxRecord } from "../../boxes/box-labels.ts";
 import { engineFailure, isBeingRemoved, isMissing } from "../engine-failure.ts";
 import type { Engine } from "../engine.ts";
 import { holderOf, type Standing } from "../isolation/parked-files.ts";
 import { removeUnthawed } from "./frozen-container.ts";
-import { liveness } from "./owner.ts";
+import { liveness } from "../../boxes/life/owner.ts";
 
 export interface ListedBox {
   readonly id: string;

@@ -4,10 +4,10 @@ import path from "node:path";
 import * as z from "zod";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { replaceFile } from "../../platform/safe-files.ts";
-import type { Owner } from "../box-labels.ts";
-import { within } from "../protect/protected-mounts.ts";
-import { NOTHING, type Protection } from "../protect/scan.ts";
-import { isAlive } from "./owner.ts";
+import type { Owner } from "../../boxes/box-labels.ts";
+import { within } from "../../boxes/protect/protected-mounts.ts";
+import { NOTHING, type Protection } from "../../boxes/protect/scan.ts";
+import { isAlive } from "../../boxes/life/owner.ts";
 
 /**
  * `<state>/protected/<workspace's hash>.<owner>.json` says what of a workspace was protected when a box that can write to

@@ -3,20 +3,27 @@ import path from "node:path";
 import type Docker from "dockerode";
 import type { ContainerInfo, VolumeInspectInfo } from "dockerode";
 import { reasonOf } from "../../core/errors.ts";
-import { boxFilter, boxOf, type BoxRecord, type Owner, ownerLabels, ownFilter } from "../box-labels.ts";
+import {
+  boxFilter,
+  boxOf,
+  type BoxRecord,
+  type Owner,
+  ownerLabels,
+  ownFilter,
+} from "../../boxes/box-labels.ts";
 import { engineFailure, isBeingRemoved, isMissing } from "../engine-failure.ts";
 import type { Engine } from "../engine.ts";
 import { emptyLayers } from "../environments/environment-mounts.ts";
 import { emptyWork } from "../isolation/layer-volumes.ts";
 import { copiesToRemove, layersToRemove } from "../isolation/layer-quota.ts";
-import { layersIn } from "../isolation/layer-record.ts";
+import { layersIn } from "../../boxes/layers/layer-record.ts";
 import { forget, holderOf, holds, sayingOf, standings } from "../isolation/parked-files.ts";
 import { removeUnthawed } from "./frozen-container.ts";
-import { filesIn, locksIn, ownerOf } from "./lock-files.ts";
-import { liveness } from "./owner.ts";
+import { filesIn, locksIn, ownerOf } from "../../boxes/life/lock-files.ts";
+import { liveness } from "../../boxes/life/owner.ts";
 import { folderForMounts } from "../box/account.ts";
 import { networksIn } from "../network/box-network.ts";
-import { type BoxFolder, boxFolders, removeBoxFolder } from "./workspace-folders.ts";
+import { type BoxFolder, boxFolders, removeBoxFolder } from "../../boxes/life/workspace-folders.ts";
 
 interface Leftover {
   readonly kind: "container" | "volume" | "folder" | "lock";

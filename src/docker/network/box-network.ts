@@ -1,12 +1,12 @@
 import { chmod, lstat, mkdir, rename, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
-import type { BlockedConnection, Connection } from "../../core/network.ts";
+import type { Connection } from "../../core/network.ts";
 import type { GrantedNetwork } from "../../core/ports.ts";
-import type { Owner } from "../box-labels.ts";
+import type { Owner } from "../../boxes/box-labels.ts";
 import type { EgressOptions } from "../egress/egress-proxy.ts";
 import type { Engine } from "../engine.ts";
-import { makeBoxFolder, removeBoxFolder } from "../life/workspace-folders.ts";
+import { makeBoxFolder, removeBoxFolder } from "../../boxes/life/workspace-folders.ts";
 import { NETWORK_FOLDER } from "../container-spec.ts";
 import { javaTrustStore } from "./java-trust-store.ts";
 import { aptSettings, NETWORK_FILES, networkVariables } from "./network-variables.ts";
@@ -209,21 +209,4 @@ async function put(folder: string, inBox: string, content: string | Buffer): Pro
   await writeFile(`${file}.new`, content);
   await chmod(`${file}.new`, 0o644);
   await rename(`${file}.new`, file);
-}
-
-const MOST_BLOCKED = 50;
-
-/** What was refused since then, each host once; of a command that ran beside others, it may have been theirs. */
-export function blockedSince(
-  { connections }: Pick<BoxNetwork, "connections">,
-  since: number,
-): readonly BlockedConnection[] {
-  const found = new Map<string, BlockedConnection>();
-  for (const { at, host, port, method, verdict, rule, reason } of connections()) {
-    if (verdict !== "denied" || at < since) continue;
-    const key = JSON.stringify([host, port, method, rule]);
-    const times = (found.get(key)?.times ?? 0) + 1;
-    if (times > 1 || found.size < MOST_BLOCKED) found.set(key, { host, port, method, rule, reason, times });
-  }
-  return [...found.values()];
 }

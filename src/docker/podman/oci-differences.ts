@@ -1,13 +1,7 @@
 import { isDeepStrictEqual } from "node:util";
-import {
-  type BoxPlan,
-  commandOf,
-  containerSpec,
-  mountsOf,
-  PACKAGE_CAPABILITIES,
-  ULIMITS,
-} from "../container-spec.ts";
+import { type BoxPlan, commandOf, containerSpec, mountsOf, PACKAGE_CAPABILITIES } from "../container-spec.ts";
 import { quotaOf } from "./podman-spec.ts";
+import { ULIMITS } from "../../boxes/runner/runner-report.ts";
 
 type Fields = Readonly<Record<string, unknown>>;
 

@@ -3,7 +3,7 @@ import test, { after, before } from "node:test";
 import type { Canary, Observed } from "../../../src/core/behaviour.ts";
 import { canariesIn } from "../../../src/core/canary-signs.ts";
 import type { ExecResult } from "../../../src/core/ports.ts";
-import { plantCanaries } from "../../../src/docker/box/canaries.ts";
+import { plantCanaries } from "../../../src/boxes/canaries.ts";
 import { skip } from "../../fixtures/engine.ts";
 import { realBox } from "../../fixtures/real-box.ts";
 

@@ -7,7 +7,7 @@ import type { ExecResult } from "../../../src/core/ports.ts";
 import { startBox } from "../../../src/docker/box/start-box.ts";
 import { engine, ROOT, skip } from "../../fixtures/engine.ts";
 import { type Scratch, scratch } from "../../fixtures/scratch.ts";
-import { git, noGit, repository } from "../protect/repository.ts";
+import { git, noGit, repository } from "../../boxes/protect/repository.ts";
 
 const cannot = skip || noGit;
 const uid = process.getuid?.() ?? 0;

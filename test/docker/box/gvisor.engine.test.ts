@@ -3,13 +3,13 @@ import { execFileSync } from "node:child_process";
 import { chmod, readFile } from "node:fs/promises";
 import { after, before, describe, test } from "node:test";
 import type { ExecResult, OwnedBox } from "../../../src/core/ports.ts";
-import { plantCanaries } from "../../../src/docker/box/canaries.ts";
+import { plantCanaries } from "../../../src/boxes/canaries.ts";
 import type { BoxRequest } from "../../../src/docker/box/prepare-box.ts";
 import { startBox } from "../../../src/docker/box/start-box.ts";
 import { ROOT } from "../../fixtures/engine.ts";
 import { type GvisorEngine, gvisorEngine, noGvisor } from "../../fixtures/gvisor-engine.ts";
 import { type Scratch, scratch } from "../../fixtures/scratch.ts";
-import { git, noGit, repository } from "../protect/repository.ts";
+import { git, noGit, repository } from "../../boxes/protect/repository.ts";
 
 /** What a box promises, on a kernel of its own. */
 

@@ -4,16 +4,16 @@ import type { Duplex } from "node:stream";
 import test from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Container } from "dockerode";
-import { RunnerClient } from "../../../src/docker/runner/runner-client.ts";
+import { RunnerClient } from "../../../src/boxes/runner/runner-client.ts";
 import {
   encodeFields,
   frameWriter,
   KEY_BYTES,
   MAGIC,
   REQUEST,
-} from "../../../src/docker/runner/runner-frames.ts";
-import { statIn, writeFileIn } from "../../../src/docker/runner/runner-files.ts";
-import { readSeen } from "../../../src/docker/runner/runner-seen.ts";
+} from "../../../src/boxes/runner/runner-frames.ts";
+import { statIn, writeFileIn } from "../../../src/boxes/runner/runner-files.ts";
+import { readSeen } from "../../../src/boxes/runner/runner-seen.ts";
 import { boxImage, RUNNER } from "../../../src/docker/box/box-image.ts";
 import { hostFacts, readSeccomp } from "../../../src/docker/engine.ts";
 import { containerSpec } from "../../../src/docker/container-spec.ts";

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { MODES } from "../../../src/core/decision.ts";
-import { type BoxReport, reportDifferences } from "../../../src/docker/box/box-report.ts";
+import { reportDifferences } from "../../../src/docker/box/box-report.ts";
 import { BOXES, boxPlan } from "../../fixtures/boxes.ts";
+import type { BoxReport } from "../../../src/boxes/runner/runner-report.ts";
 
 const PLAN = boxPlan("workspace-write");
 const GOOD = BOXES["workspace-write"].report;

@@ -5,13 +5,14 @@ import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
 import { MODES } from "../../../src/core/decision.ts";
 import { differences, type Inspected } from "../../../src/docker/box/inspected.ts";
-import { type BoxReport, reportDifferences, type SeenFile } from "../../../src/docker/box/box-report.ts";
+import { reportDifferences } from "../../../src/docker/box/box-report.ts";
 import { hostFacts, readSeccomp } from "../../../src/docker/engine.ts";
-import { ownerLabels } from "../../../src/docker/box-labels.ts";
+import { ownerLabels } from "../../../src/boxes/box-labels.ts";
 import { mountsOf, type BoxPlan, containerSpec } from "../../../src/docker/container-spec.ts";
 import { engine, image, ROOT, skip } from "../../fixtures/engine.ts";
 import { boxPlan } from "../../fixtures/boxes.ts";
 import { type Scratch, scratch } from "../../fixtures/scratch.ts";
+import type { BoxReport, SeenFile } from "../../../src/boxes/runner/runner-report.ts";
 
 /** Says of itself what the runner says. */
 const REPORT = `

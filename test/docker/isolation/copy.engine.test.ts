@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { mkdir, readFile, symlink, truncate, writeFile } from "node:fs/promises";
 import test from "node:test";
-import { archiveOf, refuseTooLarge, type Skipped } from "../../../src/docker/isolation/workspace-archive.ts";
+import { archiveOf, refuseTooLarge, type Skipped } from "../../../src/boxes/layers/workspace-archive.ts";
 import { engine, skip } from "../../fixtures/engine.ts";
 import { refusalOf } from "../../fixtures/refusal.ts";
 import { scratch } from "../../fixtures/scratch.ts";

@@ -7,7 +7,7 @@ import type { Engine } from "../../../src/docker/engine.ts";
 import { engine, skip } from "../../fixtures/engine.ts";
 import { refusalOf } from "../../fixtures/refusal.ts";
 import { scratch } from "../../fixtures/scratch.ts";
-import { noGit, repository } from "../protect/repository.ts";
+import { noGit, repository } from "../../boxes/protect/repository.ts";
 import { leftOver, noOverlay, openBox, OWNER } from "./open-box.ts";
 
 for (const name of ["a,b", "a:b", "a\\b", "a\\:b,c d", "new\nline", "quo\"te's", "ä ü", "lowerdir=x", "-o"])

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readdir, readFile, stat, writeFile } from "node:fs/promises";
 import test from "node:test";
-import { thisProcess } from "../../../src/docker/life/owner.ts";
+import { thisProcess } from "../../../src/boxes/life/owner.ts";
 import {
   claimParked,
   holds,
@@ -13,7 +13,7 @@ import {
 } from "../../../src/docker/isolation/parked-files.ts";
 import { refusalOf } from "../../fixtures/refusal.ts";
 import { scratch } from "../../fixtures/scratch.ts";
-import { deadOwner } from "../life/processes.ts";
+import { deadOwner } from "../../boxes/life/processes.ts";
 
 const skip = process.platform !== "linux" && "reads /proc";
 

@@ -1,12 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import {
-  type KeptJob,
-  type ParkedBox,
-  parkedText,
-  readParked,
-} from "../../../src/docker/isolation/parked-record.ts";
+import { type ParkedBox, parkedText, readParked } from "../../../src/docker/isolation/parked-record.ts";
 import { fc, many } from "../../fixtures/property.ts";
+import type { KeptJob } from "../../../src/boxes/jobs.ts";
 
 const bytes = (text: string): string => Buffer.from(text).toString("base64");
 

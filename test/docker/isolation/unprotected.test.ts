@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { lstat } from "node:fs/promises";
 import test from "node:test";
-import { protectOutside } from "../../../src/docker/box/prepare-box.ts";
 import { scratch } from "../../fixtures/scratch.ts";
-import { git, noGit, repository } from "../protect/repository.ts";
+import { git, noGit, repository } from "../../boxes/protect/repository.ts";
+import { protectOutside } from "../../../src/boxes/protect/protect-outside.ts";
 
 test(
   "of a linked worktree only its repository is protected, and a copy does not have it",

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { boxLabels, type Owner, UID_LABEL } from "../../../src/docker/box-labels.ts";
+import { boxLabels, type Owner, UID_LABEL } from "../../../src/boxes/box-labels.ts";
 import { engine, image } from "../../fixtures/engine.ts";
 
 interface Wanted {

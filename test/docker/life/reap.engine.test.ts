@@ -1,15 +1,15 @@
 import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
 import test from "node:test";
-import { ownerLabels } from "../../../src/docker/box-labels.ts";
+import { ownerLabels } from "../../../src/boxes/box-labels.ts";
 import { listBoxes, memoryOf } from "../../../src/docker/life/box-list.ts";
-import { makeBoxFolder } from "../../../src/docker/life/workspace-folders.ts";
-import { thisProcess } from "../../../src/docker/life/owner.ts";
+import { makeBoxFolder } from "../../../src/boxes/life/workspace-folders.ts";
+import { thisProcess } from "../../../src/boxes/life/owner.ts";
 import { reap } from "../../../src/docker/life/reap.ts";
 import { removeBoxes } from "../../../src/docker/remove-all.ts";
 import { engine, image, skip } from "../../fixtures/engine.ts";
 import { scratch } from "../../fixtures/scratch.ts";
-import { deadOwner, sleeper } from "./processes.ts";
+import { deadOwner, sleeper } from "../../boxes/life/processes.ts";
 import { cleared, leftOf, realBox, realVolume } from "./real-boxes.ts";
 
 const UID = 64_331;

@@ -1,14 +1,14 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import type { Engine } from "../../../src/docker/engine.ts";
-import { boxLabels, type Owner, ownerLabels } from "../../../src/docker/box-labels.ts";
+import { boxLabels, type Owner, ownerLabels } from "../../../src/boxes/box-labels.ts";
 import {
   claimParked,
   letGoTaken,
   standingsOf,
   writeParked,
 } from "../../../src/docker/isolation/parked-files.ts";
-import { thisProcess } from "../../../src/docker/life/owner.ts";
+import { thisProcess } from "../../../src/boxes/life/owner.ts";
 import { reap } from "../../../src/docker/life/reap.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 

@@ -6,7 +6,6 @@ import type { Connection } from "../../../src/core/network.ts";
 import type { Engine } from "../../../src/docker/engine.ts";
 import { parseGrant } from "../../../src/core/grant.ts";
 import {
-  blockedSince,
   networkFolder,
   type NetworkRequest,
   openNetwork,
@@ -14,6 +13,7 @@ import {
   reopenNetwork,
 } from "../../../src/docker/network/box-network.ts";
 import { scratch } from "../../fixtures/scratch.ts";
+import { blockedSince } from "../../../src/boxes/box.ts";
 
 const OWNER = { pid: process.pid, start: "1", boot: "b" };
 const REQUEST: NetworkRequest = {

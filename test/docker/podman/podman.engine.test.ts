@@ -9,7 +9,7 @@ import { engineHealth } from "../../../src/docker/engine-health.ts";
 import { ROOT } from "../../fixtures/engine.ts";
 import { noPodman, type PodmanEngine, podmanEngine } from "../../fixtures/podman-engine.ts";
 import { type Scratch, scratch } from "../../fixtures/scratch.ts";
-import { git, noGit, repository } from "../protect/repository.ts";
+import { git, noGit, repository } from "../../boxes/protect/repository.ts";
 
 /** What a box promises, on Podman. */
 

@@ -8,7 +8,7 @@ import type { RunChanges } from "../../../src/core/events.ts";
 import type { Handoff } from "../../../src/core/handoff.ts";
 import { household } from "../../e2e/box-command.ts";
 import { ROOT } from "../../e2e/package.ts";
-import { git, noGit } from "../../docker/protect/repository.ts";
+import { git, noGit } from "../../boxes/protect/repository.ts";
 import { skip as noEngine } from "../../fixtures/engine.ts";
 import { type Measured, measured } from "../../fixtures/measured.ts";
 import { giveAway } from "../../fixtures/real-box.ts";

@@ -1,0 +1,244 @@
+import { constants } from "node:os";
+import { EXIT, HarnessError } from "../core/errors.ts";
+import type { ExecRequest, ExecResult, Job, KeptOutput } from "../core/ports.ts";
+import { KILL, type Listener, type RunnerClient } from "./runner/runner-client.ts";
+import { isFolderGone, nameOfErrno, type RunnerExit, type Verdict, verdictOf } from "./runner/runner-exit.ts";
+import { readSeen } from "./runner/runner-seen.ts";
+import { FileRefused, refusedFile } from "./runner/runner-files.ts";
+
+/** Why a command was ended from this side. */
+type Ending = "cancelled" | "disk" | "input";
+
+/** How a command ended, before the workspace is searched for its changes. */
+export type Ended = Omit<ExecResult, "blocked" | "quarantined">;
+
+export interface Started extends Omit<Job, "result" | "kill" | "note"> {
+  readonly ended: Promise<Ended>;
+  readonly end: (why: Ending) => void;
+  /** The end of its stderr, kept even when `onOutput` consumed the stream. */
+  readonly errors: () => string;
+  /** Its state so far. */
+  readonly past: () => Past;
+}
+
+/** State of a command that one process hands to another one that continues it. */
+export interface Past {
+  /** Its number in the runner's protocol. */
+  readonly call: number;
+  readonly ms: number;
+  readonly why: Ending | undefined;
+  readonly stdout: { readonly head: Buffer; readonly tail: Buffer };
+  readonly stderr: { readonly head: Buffer; readonly tail: Buffer };
+  readonly errors: Buffer;
+}
+
+interface Beginning {
+  readonly workspace: string;
+  /** It was started before the box was parked; this process follows it from here on. */
+  readonly past?: Past | undefined;
+}
+
+/** Starts one command; `ended` rejects only when the box itself is lost or can no longer be trusted. */
+export function startCommand(
+  client: RunnerClient,
+  request: ExecRequest,
+  { workspace, past }: Beginning,
+): Started {
+  const [stdout, stderr] = [new OutputKeeper(past?.stdout), new OutputKeeper(past?.stderr)];
+  const errors = new LastBytes(past?.errors);
+  const onOutput: Listener["onOutput"] = (stream, part, bytes) => {
+    if (stream === "stderr") errors.add(bytes);
+    if (request.onOutput !== undefined && part === "head") return request.onOutput(stream, bytes);
+    (stream === "stdout" ? stdout : stderr).add(part, bytes);
+    return undefined;
+  };
+  const command = {
+    words: request.words,
+    folder: request.folder ?? workspace,
+    env: request.env ?? {},
+    timeoutMs: request.timeoutMs,
+    head: request.keep.head,
+    tail: request.keep.tail,
+    terminal: request.terminal !== undefined,
+    exact: request.exactFolder === true,
+    keepFile: request.keepFile,
+    observe: request.observe && { ...request.observe, trees: [workspace] },
+    input: request.input === undefined ? undefined : watched(request.input, () => end("input")),
+  };
+  const state: { why: Ending | undefined } = { why: past?.why };
+  const end = (why: Ending): void => {
+    state.why ??= why;
+    running.signal(KILL);
+  };
+  const start = performance.now() - (past?.ms ?? 0);
+  const running =
+    past === undefined ? client.run(command, { onOutput }) : client.follow(past.call, { onOutput });
+  if (request.terminal !== undefined) running.resize(request.terminal.columns, request.terminal.rows);
+  return {
+    ended: running.ended.then((exit) => ({
+      ...resultOf(exit, state.why),
+      ...observedOf(exit, request),
+      ...keptOf(exit, request),
+      stdout: stdout.kept(exit.stdout),
+      stderr: stderr.kept(exit.stderr),
+      duration_ms: Math.round((performance.now() - start) * 1000) / 1000,
+    })),
+    errors: () => errors.text,
+    past: () => ({
+      call: running.call,
+      ms: performance.now() - start,
+      why: state.why,
+      stdout: stdout.parts,
+      stderr: stderr.parts,
+      errors: errors.bytes,
+    }),
+    output: () => ({ stdout: stdout.soFar(), stderr: stderr.soFar() }),
+    end,
+    resize: running.resize,
+  };
+}
+
+function resultOf(
+  exit: RunnerExit,
+  why: Ending | undefined,
+): Omit<Ended, "stdout" | "stderr" | "duration_ms"> {
+  if (exit.errno === constants.errno.ESTALE) throw mountsMoved();
+  if (exit.stuck) throw stuck();
+  const { exitCode, cause, reason }: Verdict =
+    why === "disk" || why === "input" ? FORCED[why] : verdictOf(exit, why === "cancelled");
+  return {
+    exit_code: exitCode,
+    cause,
+    reason,
+    timed_out: exit.timedOut && why === undefined,
+    killed: why !== undefined || exit.timedOut || exit.signal === KILL,
+    leftovers: exit.killed,
+    peak: { memory_bytes: exit.peakMemory, pids: exit.peakPids },
+    ...(isFolderGone(exit) ? { folder_gone: true } : {}),
+  };
+}
+
+function keptOf({ kept }: RunnerExit, { keepFile }: ExecRequest): Pick<Ended, "keptFile"> {
+  if (kept === undefined || keepFile === undefined) return {};
+  if ("content" in kept) return { keptFile: { kind: "ok", value: kept.content } };
+  return { keptFile: refusedFile(new FileRefused(nameOfErrno(kept.errno), keepFile.path, "read")) };
+}
+
+/** The first touch of a canary has ended the command, whatever it made of it. */
+function observedOf(
+  { seen = [] }: RunnerExit,
+  { observe }: ExecRequest,
+): Partial<Pick<Ended, "observed" | "cause" | "reason">> {
+  // A command that was begun before the box was parked is observed still, and nobody knows of it any more with what.
+  if (observe === undefined && seen.length === 0) return {};
+  const observed = readSeen(seen, observe?.canaries ?? []);
+  const { touched } = observed;
+  return {
+    observed,
+    ...(touched === null
+      ? {}
+      : { cause: "canary", reason: `it touched a canary: ${touched.canary} (${touched.path})` }),
+  };
+}
+
+const FORCED: Readonly<Record<"disk" | "input", Verdict>> = {
+  disk: { exitCode: 137, cause: "disk", reason: "it used up the disk space that a run may take" },
+  input: { exitCode: 137, cause: "user", reason: "its input could not be read to the end" },
+};
+
+/** A truncated input must not be taken for a complete one. */
+async function* watched(input: AsyncIterable<Uint8Array>, onFailure: () => void): AsyncGenerator<Uint8Array> {
+  try {
+    yield* input;
+  } catch {
+    onFailure();
+  }
+}
+
+/** The ending of a command that was cancelled before it started. */
+export function notBegun(): ExecResult {
+  const nothing = { head: Buffer.alloc(0), tail: Buffer.alloc(0), total: 0, lost: 0 };
+  return {
+    exit_code: 128 + KILL,
+    cause: "user",
+    reason: "cancelled",
+    stdout: nothing,
+    stderr: nothing,
+    duration_ms: 0,
+    timed_out: false,
+    killed: true,
+    leftovers: 0,
+    blocked: [],
+    quarantined: [],
+    peak: { memory_bytes: 0, pids: 0 },
+  };
+}
+
+const mountsMoved = (): HarnessError =>
+  new HarnessError(
+    EXIT.sandbox,
+    "a protected path was replaced from outside while the box was open, so its protection is gone",
+    "start again: the new box protects what is there now",
+  );
+
+const stuck = (): HarnessError =>
+  new HarnessError(
+    EXIT.sandbox,
+    "a command could not be ended from inside, so the box is removed",
+    "start again",
+  );
+
+interface KeptParts {
+  readonly head?: Buffer;
+  readonly tail?: Buffer;
+}
+
+/** One output stream of a command as kept in this process: at most its head and its tail. */
+export class OutputKeeper {
+  readonly #head: Buffer[] = [];
+  readonly #tail: Buffer[] = [];
+
+  constructor({ head, tail }: KeptParts = {}) {
+    if (head !== undefined) this.#head.push(head);
+    if (tail !== undefined) this.#tail.push(tail);
+  }
+
+  get parts(): Required<KeptParts> {
+    return { head: Buffer.concat(this.#head), tail: Buffer.concat(this.#tail) };
+  }
+
+  add(part: "head" | "tail", bytes: Buffer): void {
+    (part === "head" ? this.#head : this.#tail).push(bytes);
+  }
+
+  soFar(): Buffer {
+    return Buffer.concat([...this.#head, ...this.#tail]);
+  }
+
+  kept({ total, lost }: { readonly total: number; readonly lost: number }): KeptOutput {
+    return { head: Buffer.concat(this.#head), tail: Buffer.concat(this.#tail), total, lost };
+  }
+}
+
+const LAST = 64 * 1024;
+
+/** The last bytes of a stream. */
+export class LastBytes {
+  #bytes: Buffer;
+
+  constructor(before: Buffer = Buffer.alloc(0)) {
+    this.#bytes = before;
+  }
+
+  get bytes(): Buffer {
+    return this.#bytes;
+  }
+
+  add(bytes: Buffer): void {
+    this.#bytes = Buffer.concat([this.#bytes, bytes.subarray(-LAST)]).subarray(-LAST);
+  }
+
+  get text(): string {
+    return this.#bytes.toString("utf8");
+  }
+}

@@ -1,0 +1,191 @@
+import { lstat, readdir, readFile, realpath, statfs } from "node:fs/promises";
+import path from "node:path";
+import { quote } from "shell-quote";
+import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import { type Enclosing, enclosingOf } from "./protect/enclosing.ts";
+import { within } from "./protect/protected-mounts.ts";
+
+export interface WorkspaceRequest {
+  readonly path: string;
+  readonly callerUid: number;
+  readonly stateDir: string;
+  readonly home: string;
+  /** The engine's data folder, as the engine reports it. */
+  readonly engineRoot: string;
+}
+
+export interface Workspace {
+  /** With all links resolved, so that the path that was judged is the path that is mounted. */
+  readonly path: string;
+  readonly uid: number;
+  readonly gid: number;
+  readonly dev: string;
+  readonly ino: string;
+  readonly enclosing: Enclosing;
+  readonly warnings: readonly string[];
+}
+
+/** Whether a box may use this folder as its workspace. The answer is for the real folder, not for a link to it. */
+export async function checkWorkspace(request: WorkspaceRequest): Promise<Workspace> {
+  const real = await realpath(request.path).catch((thrown: unknown) => unusable(request.path, thrown));
+  const stat = await lstat(real, { bigint: true }).catch((thrown: unknown) => unusable(real, thrown));
+  if (!stat.isDirectory())
+    throw new HarnessError(EXIT.usage, `${request.path} is no directory`, "name a directory: --cwd DIR");
+  const places = await placesOf(request);
+  const reason = refusedPlace(real, places);
+  if (reason !== undefined)
+    throw new HarnessError(EXIT.sandbox, `no box can stand over ${real}: ${reason}`, ELSEWHERE);
+  const [uid, gid] = [Number(stat.uid), Number(stat.gid)];
+  checkOwner(real, uid, request.callerUid);
+  if ((Number(stat.mode) & 0o500) !== 0o500)
+    throw new HarnessError(EXIT.usage, `${real} cannot be read by its owner`, `chmod u+rx ${quote([real])}`);
+  const warnings = [...(uid === 0 ? [ROOT_OWNED] : []), ...(await fileSystemWarnings(real))];
+  const enclosing = await enclosingOf({ path: real, uid }, (top) => refusedPlace(top, places));
+  return { path: real, uid, gid, dev: String(stat.dev), ino: String(stat.ino), enclosing, warnings };
+}
+
+/** The top of the repository that a folder is part of and not the top of, where a box over the folder sees it. */
+export async function topAbove(
+  folder: string,
+  facts: Pick<WorkspaceRequest, "home" | "stateDir">,
+): Promise<string | undefined> {
+  const real = await realpath(folder).catch(() => undefined);
+  const uid = real === undefined ? undefined : (await lstat(real)).uid;
+  if (real === undefined || uid === undefined) return undefined;
+  const places = await placesOf({ ...facts, engineRoot: "/var/lib/docker" });
+  const enclosing = await enclosingOf({ path: real, uid }, (top) => refusedPlace(top, places));
+  return enclosing.kind === "found" ? enclosing.top : undefined;
+}
+
+const ELSEWHERE = "name the folder of one project: --cwd DIR";
+/** The warning for a workspace that belongs to root. */
+export const ROOT_OWNED = "commands run as uid 0 without capabilities";
+
+function unusable(name: string, thrown: unknown): never {
+  const code = errorCode(thrown);
+  const what =
+    code === "ENOENT"
+      ? "does not exist"
+      : code === "ENOTDIR"
+        ? "is no directory"
+        : `cannot be read: ${reasonOf(thrown)}`;
+  throw new HarnessError(EXIT.usage, `${name} ${what}`, "name a directory: --cwd DIR", thrown);
+}
+
+function checkOwner(real: string, uid: number, callerUid: number): void {
+  if (callerUid === 0 || uid === callerUid) return;
+  throw new HarnessError(
+    EXIT.sandbox,
+    `${real} belongs to uid ${uid}, and you are uid ${callerUid}: a box works as the owner of its workspace`,
+    `work on a copy of your own: cp -r ${quote([real])} ~/   (or: chown it to you)`,
+  );
+}
+
+async function placesOf({
+  home,
+  stateDir,
+  engineRoot,
+}: Pick<WorkspaceRequest, "home" | "stateDir" | "engineRoot">): Promise<Places> {
+  const real = (names: readonly string[]): Promise<string[]> => Promise.all(names.map(resolved));
+  const homes = [home, "/root", ...(await childrenOf("/home")), ...(await passwdHomes())];
+  return {
+    homes: [...homes, ...(await real(homes))],
+    stateDir: await resolved(stateDir),
+    settings: await real([path.join(home, ".config", "harness"), path.join(home, ".harness")]),
+    engineRoots: await real([engineRoot, "/var/lib/docker", "/var/lib/containers", "/var/lib/containerd"]),
+  };
+}
+
+const childrenOf = async (folder: string): Promise<string[]> =>
+  (await readdir(folder).catch(() => [])).map((name) => path.join(folder, name));
+
+/** Home folders of people: root, and user ids from the first one that distributions give to people. */
+async function passwdHomes(): Promise<string[]> {
+  const text = await readFile("/etc/passwd", "utf8").catch(() => "");
+  return text.split("\n").flatMap((line) => {
+    const [, , id, , , home = ""] = line.split(":");
+    const uid = Number(id);
+    return path.isAbsolute(home) && (uid === 0 || (uid >= 1000 && uid < 65_534))
+      ? [path.normalize(home)]
+      : [];
+  });
+}
+
+/** The path with links resolved. For a path that does not exist yet, its nearest parent is resolved. */
+async function resolved(name: string): Promise<string> {
+  const absolute = path.resolve(name);
+  const parent = path.dirname(absolute);
+  return realpath(absolute).catch(async () =>
+    parent === absolute ? absolute : path.join(await resolved(parent), path.basename(absolute)),
+  );
+}
+
+/** Keyed by the kernel's magic number of the file system. */
+const KINDS: ReadonlyMap<number, string> = new Map([
+  [0x6969, "NFS"],
+  [0xff534d42, "SMB"],
+  [0xfe534d42, "SMB"],
+  [0x65735546, "FUSE"],
+  [0x01021997, "9p"],
+  [0x4d44, "FAT"],
+]);
+
+async function fileSystemWarnings(real: string): Promise<readonly string[]> {
+  const kind = KINDS.get((await statfs(real).catch(() => undefined))?.type ?? 0);
+  return kind === undefined
+    ? []
+    : [`${real} is on ${kind}: owners, locks and protected paths depend on its server`];
+}
+
+/** Folders that a workspace must not contain; all absolute, with links resolved. */
+export interface Places {
+  readonly homes: readonly string[];
+  readonly stateDir: string;
+  /** Our own settings: whoever can write them decides what the next run may do. */
+  readonly settings: readonly string[];
+  readonly engineRoots: readonly string[];
+}
+
+/** System folders. Everything below them is the system's as well, except for the folders in which people work. */
+const SYSTEM = ["proc", "sys", "dev", "run", "boot", "etc", "usr", "bin", "sbin", "var"].map(
+  (name) => `/${name}`,
+);
+const LIBRARIES = /^\/lib(32|64|x32|exec)?(\/|$)/;
+
+/** People keep projects below these: web roots, build servers, sources, volumes that a desktop mounts. */
+const ROOMS = [
+  "/var/tmp",
+  "/var/www",
+  "/var/home",
+  "/var/srv",
+  "/var/opt",
+  "/var/lib/jenkins/workspace",
+  "/var/jenkins_home/workspace",
+  "/usr/src",
+  "/usr/local/src",
+  "/run/media",
+];
+
+/** Shared folders: a project may be inside one, but is never the whole folder. */
+const SHARED: ReadonlySet<string> = new Set(["/tmp", "/home", "/opt", "/media", ...ROOMS]);
+
+/** Why this path (absolute, links resolved) cannot be a workspace, or undefined. */
+export function refusedPlace(real: string, places: Places): string | undefined {
+  const holds = (inner: string): boolean => within(real, inner);
+  if (real === "/") return "it is the root of the file system";
+  if (within(places.stateDir, real)) return "it belongs to the harness's own state";
+  if (places.settings.some((one) => within(one, real))) return "it belongs to the harness's own settings";
+  if (places.engineRoots.some((one) => within(one, real))) return "it belongs to the container engine's data";
+  if (places.homes.includes(real)) return "it is a home directory";
+  if (SHARED.has(real)) return "it is shared by every project in it";
+  if (isSystem(real)) return "it belongs to the system";
+  if (places.homes.some(holds)) return "a home directory is inside";
+  if (holds(places.stateDir)) return "the harness's own state is inside";
+  if (places.settings.some(holds)) return "the harness's own settings are inside";
+  if (places.engineRoots.some(holds)) return "the container engine's data is inside";
+  return undefined;
+}
+
+const isSystem = (real: string): boolean =>
+  (SYSTEM.some((one) => within(one, real)) || LIBRARIES.test(real)) &&
+  !ROOMS.some((room) => within(room, real));

@@ -1,0 +1,387 @@
+import { randomBytes } from "node:crypto";
+import path from "node:path";
+import * as z from "zod";
+import { type LogKeeper, notesOf } from "../core/box-log.ts";
+import { textOfBytes } from "../core/bytes.ts";
+import type { Change } from "../core/changes.ts";
+import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import type { BlockedConnection } from "../core/network.ts";
+import type {
+  ExecRequest,
+  ExecResult,
+  FileResult,
+  GrantedNetwork,
+  OldJob,
+  OwnedBox,
+  ParkedHandle,
+  SearchRequest,
+  SearchResult,
+} from "../core/ports.ts";
+import type { Place } from "./layers/place.ts";
+import { findAllPlanted, findPlanted } from "./protect/planted.ts";
+import { outermost, within as isBelow } from "./protect/protected-mounts.ts";
+import { quarantine, type Quarantined, stillInert } from "./protect/quarantine.ts";
+import { blockedPaths } from "./protect/refusal.ts";
+import { type HostFile, isMoved, replacedAmong, replacedNote, workspaceMoved } from "./protect/replaced.ts";
+import type { Protection } from "./protect/scan.ts";
+import type { Tracked } from "./protect/tracked.ts";
+import type { PausedRunner, RunnerClient } from "./runner/runner-client.ts";
+import { FileRefused, listIn, readFileIn, refusedFile, statIn, writeFileIn } from "./runner/runner-files.ts";
+import { KEY_BYTES } from "./runner/runner-frames.ts";
+import { type Ended, notBegun, type Past, startCommand, type Started } from "./box-command.ts";
+import { type DiskBudget, watchDisk } from "./disk-watch.ts";
+import { type Begun, FinishedJobs, type KeptJob, pastOf } from "./jobs.ts";
+
+/** A container whose isolation has been verified. */
+export interface BoxParts {
+  readonly workspace: string;
+  readonly client: RunnerClient;
+  readonly protection: Protection;
+  /** What its mounts cover on the host. */
+  readonly files: readonly HostFile[];
+  /** Whether commands can make files in the user's own repository. */
+  readonly exposed: boolean;
+  readonly stateDir: string;
+  readonly onWarning: (text: string) => void;
+  readonly place: Place;
+  /** What the user's git tracked in the workspace before the first command. */
+  readonly tracked: Tracked;
+  /** Limits of disk space; the defaults when left out. */
+  readonly budget?: DiskBudget;
+  /** Set for a box that was parked and is resumed. */
+  readonly kept?: readonly KeptJob[];
+  /** Records what resuming needs, once the runner is held. */
+  readonly parking?: (runner: PausedRunner, jobs: readonly KeptJob[]) => Promise<ParkedHandle>;
+  /** Its way to what was granted. */
+  readonly network?: GrantedNetwork & { readonly env: () => Readonly<Record<string, string>> };
+  /** Default for its commands. */
+  readonly env: Readonly<Record<string, string>>;
+  /** Work in this process beside its commands. */
+  readonly log: LogKeeper;
+  /** From then on no commit is made for its commands. */
+  readonly settle: () => Promise<void>;
+  /** Removes the container and everything that was created for it. */
+  readonly remove: () => Promise<void>;
+  /** Marks the workspace as clean: the whole tree was searched after the last command, so the next start need not. */
+  readonly searched: () => Promise<void>;
+  /** Releases the workspace lock. */
+  readonly release: () => Promise<void>;
+  /** What was moved out of the workspace so far. */
+  readonly moved: Quarantined[];
+  /** The most recent search of the workspace; the next one waits for it. */
+  readonly searches: { last: Promise<unknown> };
+}
+
+export async function openBox(given: Omit<BoxParts, "moved" | "searches">): Promise<OwnedBox> {
+  const walls = { ...given, moved: [], searches: { last: Promise.resolve() } };
+  const { workspace, client } = walls;
+  const running = new Set<Started>();
+  const ending: Ending["ending"] = {};
+  const endAll = (): void => {
+    for (const command of running) command.end("disk");
+  };
+  using stack = new DisposableStack();
+  const { disk } = walls.place;
+  if (disk !== undefined) stack.use(await watchDisk(disk, endAll, walls.budget));
+  const watch = stack.move();
+  const start = (request: ExecRequest, past?: Past): Begun & { readonly started: Started } => {
+    const folder = folderOf(workspace, request);
+    const env = { ...walls.network?.env(), ...walls.env, ...request.env };
+    const since = Date.now();
+    const started = startCommand(client, { ...request, folder, env }, { workspace, past });
+    running.add(started);
+    const result = started.ended
+      .finally(() => running.delete(started))
+      .then((ended) => judged(walls, request, { ended, errors: started.errors(), since }));
+    return { folder, started, result };
+  };
+  const shelf = new FinishedJobs();
+  const old = walls.kept?.map((job) => [job.name, oldJob(shelf, job, start)] as const);
+  return {
+    ...(old === undefined ? {} : { kept: new Map(old) }),
+    ...(walls.parking === undefined ? {} : { park: () => park(walls, shelf, { watch, ending }) }),
+    ...(walls.network === undefined ? {} : { network: walls.network, networkEnv: walls.network.env }),
+    workspace,
+    gone: client.gone,
+    exec: async (request, signal) => {
+      if (client.lost !== undefined) throw client.lost;
+      if (signal.aborted) return notBegun();
+      const { started, result } = start(request);
+      const cancel = (): void => started.end("cancelled");
+      signal.addEventListener("abort", cancel, { once: true });
+      return result.finally(() => signal.removeEventListener("abort", cancel));
+    },
+    start: (request) => shelf.put(request.name, start(request)),
+    read: (file, range) => asResult(readFileIn(client, within(workspace, file), range)),
+    write: (file, content) =>
+      asResult(writeFileIn(client, within(workspace, file), content).then(() => null)),
+    list: (folder) => asResult(listIn(client, within(workspace, folder))),
+    stat: (file) => asResult(statIn(client, within(workspace, file))),
+    search: async (request) => {
+      const folder = within(workspace, request.folder ?? ".");
+      const result = await start(searchCommand(request, folder)).result;
+      return searchResult(request, { workspace, folder }, result);
+    },
+    replaced: async () =>
+      (await replacedIn(walls))
+        .filter((file) => file !== workspace && isBelow(workspace, file))
+        .map((file) => file.slice(workspace.length + 1)),
+    changes: async () => {
+      const { changes, incomplete } = await walls.place.changes(client);
+      return { all: withoutFolders(changes), incomplete, dropTracked: (paths) => walls.tracked.drop(paths) };
+    },
+    settle: walls.settle,
+    log: async () => {
+      await leaveNothingPlanted(walls);
+      return walls.log.take();
+    },
+    close: async () => {
+      ending.heard = true;
+      await (ending.done ??= end(walls, watch));
+      return walls.log.take();
+    },
+    [Symbol.asyncDispose]: () => disposed(walls, watch, ending),
+  };
+}
+
+/** Warnings are passed on even when nobody asks for them; a failure only once. */
+async function disposed(walls: BoxParts, watch: Disposable, ending: Ending["ending"]): Promise<void> {
+  try {
+    await (ending.done ??= end(walls, watch));
+  } catch (thrown) {
+    if (ending.heard !== true) throw thrown;
+  } finally {
+    for (const note of notesOf(walls.log.takeUntold())) walls.onWarning(note);
+  }
+}
+
+/** The parts of the request that still matter. */
+function oldJob(
+  shelf: FinishedJobs,
+  job: KeptJob,
+  start: (request: ExecRequest, past: Past) => Begun,
+): OldJob {
+  if (job.result !== null) return shelf.restore(job);
+  const request = { words: [], folder: job.folder, timeoutMs: 0, keep: { head: 0, tail: 0 } };
+  const going = shelf.put(job.name, start(request, pastOf(job)), job.noted);
+  return Object.assign(going, { noted: job.noted });
+}
+
+interface Ending {
+  readonly watch: Disposable;
+  /** `heard`: the caller that closes the box gets the outcome. */
+  readonly ending: { done?: Promise<void>; heard?: true };
+}
+
+async function park(
+  walls: BoxParts,
+  shelf: FinishedJobs,
+  { watch, ending }: Ending,
+): Promise<ParkedHandle | null> {
+  if (walls.parking === undefined) return null;
+  const key = randomBytes(KEY_BYTES);
+  const { going, ...held } = await walls.client.hold(key, shelf.lasting);
+  await shelf.settled(going);
+  const parked = await walls.parking({ key, ...held }, shelf.kept());
+  const freeze = async (): Promise<void> => {
+    try {
+      await parked.freeze();
+    } catch (thrown) {
+      walls.onWarning(`the box could not be frozen, and is removed: ${reasonOf(thrown)}`);
+      return end(walls, watch);
+    }
+    watch[Symbol.dispose]();
+    await letGo(walls);
+  };
+  return { until: parked.until, freeze: () => (ending.done ??= freeze()) };
+}
+
+async function end(walls: BoxParts, watch: Disposable): Promise<void> {
+  watch[Symbol.dispose]();
+  await walls.settle();
+  await walls.remove();
+  for (const file of await replacedIn(walls)) walls.onWarning(replacedNote(file, walls.workspace));
+  await letGo(walls);
+}
+
+/** The workspace is searched before the next run, which would take planted files for the user's own. */
+async function letGo(walls: BoxParts): Promise<void> {
+  try {
+    await leaveNothingPlanted(walls);
+    await walls.searched();
+  } finally {
+    await walls.release();
+  }
+}
+
+/** Merges the host's view and the box's: each sees changes that the other cannot. */
+const replacedIn = async ({ files, client }: BoxParts): Promise<readonly string[]> =>
+  outermost([...(await replacedAmong(files)), ...client.unguarded]);
+
+const within = (workspace: string, file: string): string =>
+  path.isAbsolute(file) ? file : path.join(workspace, file);
+
+const folderOf = (workspace: string, { folder }: ExecRequest): string => within(workspace, folder ?? ".");
+
+/** How the command ended, with what it ran into and what it left in the workspace. */
+async function judged(
+  walls: BoxParts,
+  request: ExecRequest,
+  { ended: how, errors, since }: { readonly ended: Ended; readonly errors: string; readonly since: number },
+): Promise<ExecResult> {
+  const { network } = walls;
+  const ended: Ended =
+    network === undefined ? how : { ...how, blocked_connections: blockedSince(network, since) };
+  const { protection, workspace } = walls;
+  const quarantined = await inTurn(walls, async () => takeOut(walls, await planted(walls)));
+  const blocked = blockedPaths(errors, folderOf(workspace, request), protection);
+  const refused = blocked.length > 0 && (ended.cause === "program" || ended.cause === null);
+  if (!refused || ended.exit_code === 0) return { ...ended, blocked, quarantined };
+  const reason = `blocked: ${blocked.join(", ")} cannot be written here`;
+  return { ...ended, cause: "filesystem", reason, blocked, quarantined };
+}
+
+/** Commands that end together are searched one after the other, so that no path is moved twice. */
+function inTurn<T>({ searches }: BoxParts, search: () => Promise<T>): Promise<T> {
+  const turn = searches.last.then(search);
+  searches.last = turn.catch(() => undefined);
+  return turn;
+}
+
+const planted = async (walls: BoxParts): Promise<readonly string[]> =>
+  walls.exposed && !(await isMoved(walls.workspace, walls.files))
+    ? findPlanted(walls.workspace, walls.protection)
+    : [];
+
+async function takeOut(walls: BoxParts, found: readonly string[]): Promise<ExecResult["quarantined"]> {
+  const moved = await quarantine(walls.workspace, found, path.join(walls.stateDir, "quarantine"));
+  walls.log.move(moved.map(({ from, to, takeBack }) => ({ from, to, takeBack })));
+  walls.moved.push(...moved);
+  return moved;
+}
+
+/** The whole tree, nested repositories too; it is searched to its end, or this throws. */
+const leaveNothingPlanted = (walls: BoxParts): Promise<void> => inTurn(walls, () => leaveNothing(walls));
+
+async function leaveNothing(walls: BoxParts): Promise<void> {
+  if (!walls.exposed) return;
+  if (await isMoved(walls.workspace, walls.files)) throw workspaceMoved(walls.workspace);
+  const { planted: found, warnings, unseen } = await findAllPlanted(walls.workspace, walls.protection);
+  // A process whose working folder was moved may have kept writing into it.
+  await stillInert(walls.moved);
+  await takeOut(walls, found);
+  for (const warning of warnings) walls.onWarning(warning);
+  if (unseen.length > 0) throw notSearched(walls.workspace, unseen);
+}
+
+const notSearched = (workspace: string, unseen: readonly string[]): HarnessError =>
+  new HarnessError(
+    EXIT.sandbox,
+    `${workspace} could not be searched to its end for what the box may have left for programs of yours to obey:\n    ${unseen.join("\n    ")}`,
+    "run no git and no editor there before you have looked at it or removed it",
+  );
+
+const MOST_BLOCKED = 50;
+
+/** What was refused since then, each host once; of a command that ran beside others, it may have been theirs. */
+export function blockedSince(
+  { connections }: Pick<GrantedNetwork, "connections">,
+  since: number,
+): readonly BlockedConnection[] {
+  const found = new Map<string, BlockedConnection>();
+  for (const { at, host, port, method, verdict, rule, reason } of connections()) {
+    if (verdict !== "denied" || at < since) continue;
+    const key = JSON.stringify([host, port, method, rule]);
+    const times = (found.get(key)?.times ?? 0) + 1;
+    if (times > 1 || found.size < MOST_BLOCKED) found.set(key, { host, port, method, rule, reason, times });
+  }
+  return [...found.values()];
+}
+
+/** Turns a file operation's failure into a value. Only the loss of the box is rethrown. */
+export async function asResult<T>(work: Promise<T>): Promise<FileResult<T>> {
+  try {
+    return { kind: "ok", value: await work };
+  } catch (thrown) {
+    if (!(thrown instanceof FileRefused)) throw thrown;
+    return refusedFile(thrown);
+  }
+}
+
+/** Skips folders themselves: only their contents count as changes. */
+export const withoutFolders = (all: Iterable<Change>): Iterable<Change> => ({
+  *[Symbol.iterator]() {
+    for (const change of all) if (change.kind !== "folder") yield change;
+  },
+});
+
+/** Text in ripgrep's JSON: plain, or base64 where it is not UTF-8. */
+const given = z.union([z.object({ text: z.string() }), z.object({ bytes: z.string() })]);
+const match = z.object({
+  type: z.literal("match"),
+  data: z.object({ path: given, lines: given, line_number: z.number() }),
+});
+
+const HEAD = 16 * 2 ** 20;
+const SEARCH_MS = 60_000;
+const NO_PROGRAM = 127;
+/** ripgrep exits with 1 when no line matches and with 2 for an error. */
+const MISTAKE = 2;
+
+/** The ripgrep command line of a search. Paths in its output are relative to the folder it runs in. */
+export const searchCommand = ({ pattern, limit }: SearchRequest, folder: string): ExecRequest => ({
+  words: ["rg", "--json", "--hidden", "--glob=!.git", `--max-count=${limit + 1}`, "--sort=path"].concat([
+    "-e",
+    pattern,
+    "--",
+    ".",
+  ]),
+  folder,
+  timeoutMs: SEARCH_MS,
+  keep: { head: HEAD, tail: 4096 },
+});
+
+/** ripgrep's output, with paths relative to the workspace where they are inside it. */
+export function searchResult(
+  { limit }: SearchRequest,
+  { workspace, folder }: { readonly workspace: string; readonly folder: string },
+  { exit_code, stdout, stderr, reason }: ExecResult,
+): FileResult<SearchResult> {
+  if (exit_code >= MISTAKE) {
+    const said = Buffer.from(stderr.head).toString("utf8").trim().split("\n").at(-1) ?? "";
+    const code = exit_code === NO_PROGRAM ? "ENOSYS" : "EINVAL";
+    const why = said === "" ? reason : said;
+    return {
+      kind: "failed",
+      cause: "filesystem",
+      code,
+      path: folder,
+      reason: `${folder}: search: ${code}: ${why}`,
+    };
+  }
+  const found = Buffer.from(stdout.head)
+    .toString("utf8")
+    .split("\n")
+    .flatMap(lineOf)
+    .map(({ file, ...line }) => ({ path: shown(workspace, path.join(folder, file)), ...line }));
+  return {
+    kind: "ok",
+    value: { lines: found.slice(0, limit), more: found.length > limit || stdout.lost > 0 },
+  };
+}
+
+const textOf = (value: z.infer<typeof given>): string =>
+  "text" in value ? value.text : textOfBytes(Buffer.from(value.bytes, "base64"));
+
+function lineOf(
+  text: string,
+): readonly { readonly file: string; readonly line: number; readonly text: string }[] {
+  if (!text.startsWith('{"type":"match"') || !text.endsWith("}")) return [];
+  const { data } = match.parse(JSON.parse(text));
+  return [
+    { file: textOf(data.path), line: data.line_number, text: textOf(data.lines).replace(/\r?\n$/, "") },
+  ];
+}
+
+const shown = (workspace: string, file: string): string =>
+  file.startsWith(`${workspace}/`) ? file.slice(workspace.length + 1) : file;

@@ -1,0 +1,232 @@
+import { randomBytes, randomUUID } from "node:crypto";
+import type { Canary } from "../core/behaviour.ts";
+import { EXIT, HarnessError } from "../core/errors.ts";
+import type { Box } from "../core/ports.ts";
+
+/**
+ * False keys, credentials, sockets and addresses: whoever opens or reaches for one was looking for the user's own. They
+ * are such that package managers, compilers and version control do not open by themselves: what these read at each start
+ * (`.npmrc`, `.netrc`, `settings.xml`, `gradle.properties`, git's and cargo's own files) holds none.
+ */
+
+const HOME = "/home/box";
+
+/** Sealed to nobody: each run has contents of its own, by which they are known again. */
+const letters = (length: number, alphabet = ALPHABET): string =>
+  Array.from(randomBytes(length), (byte) => alphabet[byte % alphabet.length]).join("");
+const ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+const CAPITALS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+const HEX = "0123456789abcdef";
+
+const lines = (text: string, width: number): string =>
+  text.match(new RegExp(`.{1,${width}}`, "g"))?.join("\n") ?? "";
+
+const pem = (label: string, bytes: Buffer, width = 64): string =>
+  `-----BEGIN ${label}-----\n${lines(bytes.toString("base64"), width)}\n-----END ${label}-----\n`;
+
+/** With its length before it. */
+function part(bytes: Buffer | string): Buffer {
+  const length = Buffer.alloc(4);
+  length.writeUInt32BE(bytes.length);
+  return Buffer.concat([length, Buffer.from(bytes)]);
+}
+
+/** In OpenSSH's own form, so that what looks at it closely finds a key; the two halves of it belong to no pair. */
+function sshKey(): string {
+  const half = randomBytes(32);
+  const open = Buffer.concat([part("ssh-ed25519"), part(half)]);
+  const check = randomBytes(4);
+  const secret = part(Buffer.concat([randomBytes(32), half]));
+  const closed = Buffer.concat([check, check, open, secret, part("me@laptop"), Buffer.from([1, 2, 3, 4])]);
+  const head = [part("none"), part("none"), part(""), Buffer.from([0, 0, 0, 1])];
+  const whole = [Buffer.from("openssh-key-v1\0"), ...head, part(open), part(closed)];
+  return pem("OPENSSH PRIVATE KEY", Buffer.concat(whole), 70);
+}
+
+const json = (value: unknown): string => `${JSON.stringify(value, null, 2)}\n`;
+
+const token = (): string => `ghp_${letters(36)}`;
+const webToken = (): string =>
+  [
+    { alg: "HS256", typ: "JWT" },
+    { sub: randomUUID(), iat: 1_760_000_000 },
+  ]
+    .map((each) => Buffer.from(JSON.stringify(each)).toString("base64url"))
+    .concat(randomBytes(32).toString("base64url"))
+    .join(".");
+
+const sqlite = (secret: string): string => `SQLite format 3\0\u0010\0\u0001\u0001\0@  \0\0\0\0${secret}\n`;
+
+/** Of files below the home. */
+const FILES: Readonly<Record<string, readonly [name: string, content: () => string]>> = {
+  ".ssh/id_ed25519": ["an SSH key", sshKey],
+  ".ssh/id_rsa": ["an SSH key", () => pem("RSA PRIVATE KEY", randomBytes(1190))],
+  ".aws/credentials": [
+    "AWS credentials",
+    () =>
+      `[default]\naws_access_key_id = AKIA${letters(16, CAPITALS)}\naws_secret_access_key = ${letters(40)}\nregion = eu-central-1\n`,
+  ],
+  ".azure/msal_token_cache.json": [
+    "Azure tokens",
+    () => json({ AccessToken: { [randomUUID()]: { credential_type: "AccessToken", secret: webToken() } } }),
+  ],
+  ".config/gcloud/application_default_credentials.json": [
+    "Google Cloud credentials",
+    () =>
+      json({
+        type: "authorized_user",
+        client_id: `${letters(12, "0123456789")}.apps.googleusercontent.com`,
+        client_secret: `GOCSPX-${letters(28)}`,
+        refresh_token: `1//${letters(100)}`,
+      }),
+  ],
+  ".config/gh/hosts.yml": [
+    "a GitHub token",
+    () => `github.com:\n    user: me\n    oauth_token: ${token()}\n    git_protocol: https\n`,
+  ],
+  ".git-credentials": ["git credentials", () => `https://me:${token()}@github.com\n`],
+  ".kube/config": [
+    "Kubernetes credentials",
+    () =>
+      `apiVersion: v1\nkind: Config\nclusters:\n- name: prod\n  cluster:\n    server: https://k8s.internal.example:6443\nusers:\n- name: admin\n  user:\n    token: ${webToken()}\n`,
+  ],
+  ".docker/config.json": [
+    "registry credentials",
+    () =>
+      json({
+        auths: {
+          "https://index.docker.io/v1/": {
+            auth: Buffer.from(`me:dckr_pat_${letters(27)}`).toString("base64"),
+          },
+        },
+      }),
+  ],
+  ".gnupg/private-keys-v1.d/5A1B7C3D9E0F24681357ACE02468BDF013579BDF.key": [
+    "a GnuPG key",
+    () =>
+      `Key: (private-key (ecc (curve Ed25519)(flags eddsa)(q #40${letters(64, HEX)}#)(d #${letters(64, HEX)}#)))\n`,
+  ],
+  ".pypirc": [
+    "a PyPI token",
+    () => `[pypi]\nusername = __token__\npassword = pypi-AgEIcHlwaS5vcmc${letters(120)}\n`,
+  ],
+  ".env": [
+    "a file of secrets",
+    () =>
+      `DATABASE_URL=postgres://app:${letters(24)}@db.internal.example/app\nSTRIPE_SECRET_KEY=sk_live_${letters(24)}\nOPENAI_API_KEY=sk-proj-${letters(48)}\n`,
+  ],
+  ".vault-token": ["a Vault token", () => `hvs.${letters(90)}\n`],
+  ".terraform.d/credentials.tfrc.json": [
+    "a Terraform token",
+    () => json({ credentials: { "app.terraform.io": { token: `${letters(14)}.atlasv1.${letters(67)}` } } }),
+  ],
+  ".config/rclone/rclone.conf": [
+    "cloud storage credentials",
+    () =>
+      `[backup]\ntype = s3\naccess_key_id = AKIA${letters(16, CAPITALS)}\nsecret_access_key = ${letters(40)}\n`,
+  ],
+  ".claude/.credentials.json": [
+    "an agent's token",
+    () =>
+      json({ claudeAiOauth: { accessToken: `sk-ant-oat01-${letters(95)}`, expiresAt: 1_999_999_999_000 } }),
+  ],
+  ".codex/auth.json": ["an agent's token", () => json({ OPENAI_API_KEY: `sk-proj-${letters(48)}` })],
+  ".zsh_history": [
+    "a shell's history",
+    () => `: 1760000000:0;export GITHUB_TOKEN=${token()}\n: 1760000042:0;ssh deploy@prod.internal.example\n`,
+  ],
+  ".config/google-chrome/Default/Login Data": ["a browser's passwords", () => sqlite(`v10${letters(60)}`)],
+  ".config/google-chrome/Default/Cookies": ["a browser's cookies", () => sqlite(`v10${letters(60)}`)],
+  ".config/google-chrome/Default/Local Extension Settings/nkbihfbeogaeaoehlefnkodbefgpgknn/000003.log": [
+    "a wallet",
+    () => json({ vault: { data: letters(120), iv: letters(22), salt: letters(43) } }),
+  ],
+  ".mozilla/firefox/k3vq81ax.default-release/logins.json": [
+    "a browser's passwords",
+    () => json({ logins: [{ hostname: "https://mail.example", encryptedPassword: letters(88) }] }),
+  ],
+  ".mozilla/firefox/k3vq81ax.default-release/cookies.sqlite": [
+    "a browser's cookies",
+    () => sqlite(letters(60)),
+  ],
+  ".local/share/keyrings/login.keyring": ["a keyring", () => `GnomeKeyring\n\r\0\n${letters(120)}\n`],
+  ".config/Exodus/exodus.wallet/seed.seco": ["a wallet", () => `SECO\0\0\0\0${letters(120)}\n`],
+  ".electrum/wallets/default_wallet": [
+    "a wallet",
+    () => json({ seed_version: 59, keystore: { seed: letters(80) } }),
+  ],
+  ".ethereum/keystore/UTC--2025-03-04T09-12-55.481Z--9b1f3c5d7e9a0b2c4d6e8f0a1b3c5d7e9f0a2b4c": [
+    "a wallet",
+    () =>
+      json({
+        version: 3,
+        crypto: { cipher: "aes-128-ctr", ciphertext: letters(64, HEX), mac: letters(64, HEX) },
+      }),
+  ],
+  ".bitcoin/wallet.dat": ["a wallet", () => `\0\0\0\0\u0001\0\0\0b1\u0005\0${letters(120)}\n`],
+};
+
+/** Agents and engines: whoever can speak to one has the user's keys, or the machine. */
+const SOCKETS: Readonly<Record<string, string>> = {
+  "/run/docker.sock": "the container engine's socket",
+  "/run/podman/podman.sock": "the container engine's socket",
+  "/run/containerd/containerd.sock": "the container engine's socket",
+  "/run/user/1000/podman/podman.sock": "the container engine's socket",
+  "/run/user/1000/docker.sock": "the container engine's socket",
+  [`${HOME}/.docker/run/docker.sock`]: "the container engine's socket",
+  "/run/user/1000/keyring/ssh": "the SSH agent's socket",
+  "/tmp/ssh-XXq8Vt2mKz/agent.1187": "the SSH agent's socket",
+  [`${HOME}/.1password/agent.sock`]: "the password manager's socket",
+};
+
+/** Where clouds tell a machine's credentials to whatever runs on it. */
+const ADDRESSES: readonly string[] = [
+  "169.254.169.254:80",
+  "[fd00:ec2::254]:80",
+  "169.254.170.2:80",
+  "169.254.170.23:80",
+  "100.100.100.200:80",
+];
+
+/** The same by name, as a proxy is asked for them. */
+export const METADATA_NAMES: ReadonlySet<string> = new Set([
+  "metadata.google.internal",
+  "metadata",
+  "instance-data",
+  "instance-data.ec2.internal",
+  "metadata.azure.internal",
+]);
+
+export const METADATA = "the cloud's metadata service";
+
+/**
+ * Puts them into the box's own home, never into the workspace, and before anything else runs in it. Sockets are made
+ * by the runner, with the command that is observed. What stands there already is left as it is, and is none; in a box
+ * that was parked and goes on it is what was put there before.
+ */
+export async function plantCanaries(box: Box): Promise<readonly Canary[]> {
+  const planted = await Promise.all(
+    Object.entries(FILES).map(async ([file, [name, content]]): Promise<readonly Canary[]> => {
+      const at = `${HOME}/${file}`;
+      const before = await box.stat(at);
+      if (before.kind === "ok") return box.kept === undefined ? [] : [{ name, kind: "file", at }];
+      const canary = { name, kind: "file", at, content: content() } as const;
+      const written = await box.write(at, Buffer.from(canary.content));
+      if (written.kind !== "ok")
+        throw new HarnessError(
+          EXIT.sandbox,
+          `no canary can be put into the box: ${written.reason}`,
+          "harness doctor",
+        );
+      return [canary];
+    }),
+  );
+  const sockets = Object.entries(SOCKETS).map(([at, name]) => ({ name, kind: "socket", at }) as const);
+  const addresses = ADDRESSES.map((at) => ({ name: METADATA, kind: "address", at }) as const);
+  return [...planted.flat(), ...sockets, ...addresses];
+}
+
+/** What leads programs to them that look into their environment. */
+export const CANARY_ENV: Readonly<Record<string, string>> = {
+  SSH_AUTH_SOCK: "/tmp/ssh-XXq8Vt2mKz/agent.1187",
+};

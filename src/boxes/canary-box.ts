@@ -1,0 +1,94 @@
+import type { Canary, Observed, SeenProcess } from "../core/behaviour.ts";
+import { canariesIn } from "../core/canary-signs.ts";
+import type { ExecRequest, ExecResult, Job, OwnedBox } from "../core/ports.ts";
+import { CANARY_ENV, METADATA, METADATA_NAMES } from "./canaries.ts";
+
+/** A touch of a canary, with what led there. */
+export interface CanaryReport {
+  readonly canary: string;
+  /** Where it was touched: a path, an address, or `output` where what it holds was printed. */
+  readonly path: string;
+  /** The command, as its words. */
+  readonly command: readonly string[];
+  /** The programs that led there, the outermost first; empty where nobody can tell. */
+  readonly by: readonly (readonly string[])[];
+}
+
+/**
+ * The box, with every command of it observed for touches of these canaries. The runner ends the command at the first touch
+ * of a file, a socket or an address; what is asked of the proxy by name, and what is printed, is told at its end.
+ */
+export function canaryBox(
+  box: OwnedBox,
+  canaries: readonly Canary[],
+  onTouch: (report: CanaryReport) => void,
+): OwnedBox {
+  const heard = (request: ExecRequest, result: ExecResult): ExecResult => {
+    const report = reportOf(request, result, canaries);
+    if (report === undefined) return result;
+    onTouch(report);
+    const reason = `it touched a canary: ${report.canary} (${report.path})`;
+    return { ...result, cause: "canary", reason };
+  };
+  const watched = (request: ExecRequest): ExecRequest => ({
+    ...request,
+    env: { ...CANARY_ENV, ...request.env },
+    observe: { canaries },
+  });
+  const followed = (job: Job, request: ExecRequest): Job["result"] => {
+    const result = job.result.then((ended) => heard(request, ended));
+    // Its failure is told to whoever awaits it; this one is told of a touch whether anybody does or not.
+    result.catch(() => undefined);
+    return result;
+  };
+  const kept =
+    box.kept &&
+    new Map(
+      [...box.kept].map(([name, job]) => {
+        const request = { words: [name], timeoutMs: 0, keep: { head: 0, tail: 0 } };
+        return [name, { ...job, result: followed(job, request) }] as const;
+      }),
+    );
+  return {
+    ...box,
+    exec: async (request, signal) => heard(request, await box.exec(watched(request), signal)),
+    start: (request) => {
+      const job = box.start(watched(request));
+      return { ...job, result: followed(job, request) };
+    },
+    ...(kept === undefined ? {} : { kept }),
+  };
+}
+
+function reportOf(
+  { words }: ExecRequest,
+  { observed, stdout, stderr, blocked_connections: refused = [] }: ExecResult,
+  canaries: readonly Canary[],
+): CanaryReport | undefined {
+  const touched = observed?.touched ?? null;
+  if (observed !== undefined && touched !== null) {
+    const { canary, path } = touched;
+    return { canary: canary === "" ? path : canary, path, command: words, by: wayTo(observed, touched.pid) };
+  }
+  const asked = refused.find(({ host }) => METADATA_NAMES.has(host) || isAddress(host, canaries));
+  if (asked !== undefined) return { canary: METADATA, path: asked.host, command: words, by: [] };
+  const [printed] = canariesIn([stdout.head, stdout.tail, stderr.head, stderr.tail], canaries);
+  return printed && { canary: printed.name, path: "output", command: words, by: [] };
+}
+
+const isAddress = (host: string, canaries: readonly Canary[]): boolean =>
+  canaries.some(({ kind, at }) => kind === "address" && at.slice(0, at.lastIndexOf(":")) === host);
+
+/** From the command itself to the process. */
+function wayTo({ processes }: Observed, pid: number): readonly (readonly string[])[] {
+  const way: SeenProcess[] = [];
+  const passed = new Set<number>();
+  for (let next = pid; next !== 0 && !passed.has(next);) {
+    passed.add(next);
+    const found = processes.findLast((each) => each.pid === next);
+    if (found === undefined) break;
+    way.unshift(found);
+    next = found.parent;
+  }
+  return way.map(({ words }) => words);
+}

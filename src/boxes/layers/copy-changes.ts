@@ -1,0 +1,170 @@
+import { Buffer } from "node:buffer";
+import {
+  accessSync,
+  chmodSync,
+  closeSync,
+  constants,
+  linkSync,
+  mkdirSync,
+  openSync,
+  readlinkSync,
+  type Stats,
+  symlinkSync,
+  utimesSync,
+  writeSync,
+} from "node:fs";
+import { textOfBytes } from "../../core/bytes.ts";
+import type { LayerChange, LayerChanges } from "../../core/layer-port.ts";
+import { type TarEntry, untar } from "../../core/untar.ts";
+import type { Layer } from "./layer-record.ts";
+import { hold } from "./open-folders.ts";
+import { kindOf, sameContent, treeOf } from "./upper-changes.ts";
+
+/** What a copy whose tree is in `content` has other than the workspace has now. */
+export async function changesOfCopy({ workspace, made }: Layer, content: string): Promise<LayerChanges> {
+  const [below, above] = [statsIn(workspace), statsIn(content)];
+  const changes: LayerChange[] = [];
+  for (const name of [...new Set([...below.keys(), ...above.keys()])].toSorted()) {
+    const pair = { name, workspace, content, made, was: below.get(name), is: above.get(name) };
+    for (const [what, stats] of await whatsOf(pair)) {
+      const bytes = Buffer.from(name, "latin1");
+      changes.push({ path: textOfBytes(bytes), what, kind: kindOf(stats), mode: stats.mode & 0o7777 });
+    }
+  }
+  return { changes, content, incomplete: false, since: made };
+}
+
+interface Pair {
+  /** Its bytes, as a text of single bytes. */
+  readonly name: string;
+  readonly workspace: string;
+  readonly content: string;
+  readonly made: number;
+  readonly was: Stats | undefined;
+  readonly is: Stats | undefined;
+}
+
+async function whatsOf(pair: Pair): Promise<readonly (readonly [LayerChange["what"], Stats])[]> {
+  const { name, made, was, is } = pair;
+  if (was === undefined) return is === undefined ? [] : [["added", is]];
+  if (is === undefined) return wasCopied(pair, was) ? [["deleted", was]] : [];
+  if (kindOf(was) !== kindOf(is))
+    return [
+      ["deleted", was],
+      ["added", is],
+    ];
+  // What the box left as it was is older than the copy; the user's git may have gone on since.
+  if (inGit(name) && is.mtimeMs < made - COARSE_MS) return [];
+  return was.mode !== is.mode || !(await same(pair, is)) ? [["modified", is]] : [];
+}
+
+/** What the copy has not and never had was not deleted in it: odd and closed things, and new objects of git's. */
+function wasCopied({ workspace, name, made }: Pair, was: Stats): boolean {
+  if (kindOf(was) === "odd" || (inGit(name) && was.ctimeMs >= made)) return false;
+  if (was.isSymbolicLink()) return true;
+  try {
+    accessSync(Buffer.concat([Buffer.from(`${workspace}/`), Buffer.from(name, "latin1")]), constants.R_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Archives count whole seconds. */
+const COARSE_MS = 1000;
+const inGit = (name: string): boolean => name.split("/").includes(".git");
+
+/** By their bytes, which are kept as a text of single bytes. */
+function statsIn(root: string): ReadonlyMap<string, Stats> {
+  using folder = hold(root);
+  return new Map([...treeOf(folder)].map(({ path: name, stats }) => [name.toString("latin1"), stats]));
+}
+
+async function same({ workspace, content, name }: Pair, stats: Stats): Promise<boolean> {
+  const at = (root: string): Buffer => Buffer.concat([Buffer.from(`${root}/`), Buffer.from(name, "latin1")]);
+  if (stats.isFile()) return sameContent(at(workspace), at(content));
+  if (!stats.isSymbolicLink()) return true;
+  const target = (root: string): Buffer => readlinkSync(at(root), { encoding: "buffer" });
+  return target(workspace).equals(target(content));
+}
+
+const NEW = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
+const SLASH = Buffer.from("/");
+
+/**
+ * Makes what an archive holds below its one top folder in a folder that is empty. Nothing is made behind a link or above
+ * the folder. Rights and times are kept, owners are not; what is neither file, folder nor link is left out.
+ */
+export async function unpack(archive: AsyncIterable<Buffer>, folder: string): Promise<void> {
+  using target = new Target(folder);
+  for await (const each of untar(archive)) {
+    if (Buffer.isBuffer(each)) target.write(each);
+    else target.begin(each);
+  }
+  target.settle();
+}
+
+class Target implements Disposable {
+  readonly #folder: Buffer;
+  readonly #made = new Set([""]);
+  readonly #rights: (readonly [at: Buffer, entry: TarEntry])[] = [];
+  #open: number | undefined;
+
+  constructor(folder: string) {
+    this.#folder = Buffer.from(folder);
+  }
+
+  begin(entry: TarEntry): void {
+    this[Symbol.dispose]();
+    const path = belowTop(entry.name);
+    if (path.length === 0) return;
+    const at = this.#at(path);
+    if (entry.type === "file") this.#open = openSync(at, NEW, 0o600);
+    else if (entry.type === "folder") {
+      mkdirSync(at, { mode: 0o700 });
+      this.#made.add(path.toString("latin1"));
+    } else if (entry.type === "link") symlinkSync(entry.target, at);
+    else if (entry.type === "same") linkSync(this.#at(belowTop(entry.target)), at);
+    if (entry.type === "file" || entry.type === "folder") this.#rights.push([at, entry]);
+  }
+
+  write(content: Buffer): void {
+    const descriptor = this.#open;
+    if (descriptor === undefined) return;
+    let at = 0;
+    while (at < content.length) at += writeSync(descriptor, content, at);
+  }
+
+  /** Rights come last: they may shut a folder. */
+  settle(): void {
+    this[Symbol.dispose]();
+    for (const [at, { mode, modified }] of this.#rights.toReversed()) {
+      utimesSync(at, modified, modified);
+      chmodSync(at, mode);
+    }
+  }
+
+  [Symbol.dispose](): void {
+    if (this.#open !== undefined) closeSync(this.#open);
+    this.#open = undefined;
+  }
+
+  #at(path: Buffer): Buffer {
+    if (!this.#made.has(parentOf(path)))
+      throw new Error(`the archive has no folder for ${path.toString("latin1")}`);
+    return Buffer.concat([this.#folder, SLASH, path]);
+  }
+}
+
+/** Without the archive's top folder; what would lead out is no path of it. */
+function belowTop(name: Buffer): Buffer {
+  const names = name.toString("latin1").split("/").slice(1);
+  const path = names.filter((each) => each !== "" && each !== ".");
+  if (path.includes("..")) throw new Error("the archive leads out of its folder");
+  return Buffer.from(path.join("/"), "latin1");
+}
+
+function parentOf(path: Buffer): string {
+  const slash = path.lastIndexOf(SLASH);
+  return slash === -1 ? "" : path.toString("latin1", 0, slash);
+}

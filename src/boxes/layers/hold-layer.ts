@@ -1,0 +1,132 @@
+import { lstat, readdir, readFile, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { formatSize } from "../../core/bounds.ts";
+import { errorCode, EXIT, HarnessError } from "../../core/errors.ts";
+import { lockWorkspace } from "../life/workspace-lock.ts";
+import {
+  allLayers,
+  type Found,
+  giveUpLayer,
+  type Layer,
+  layerOf,
+  type LayerRecord,
+  makeLayer,
+} from "./layer-record.ts";
+
+/** What all layers and copies of a state folder may take. */
+const QUOTA_BYTES = 20 * 2 ** 30;
+/** From here on it is said. */
+const SAID = 0.8;
+const NAMED = 3;
+
+interface Room {
+  readonly warn: (text: string) => void;
+  /** In bytes; the usual one when left out. */
+  readonly quota?: number;
+}
+
+interface Taken {
+  readonly session: string;
+  readonly bytes: number;
+}
+
+/**
+ * Before one more layer is made. All that is kept is a person's to apply or to give up, so nothing is taken away: when
+ * there is no room, no new layer begins, and those that there are go on.
+ */
+async function refuseWithoutRoom(stateDir: string, { warn, quota = QUOTA_BYTES }: Room): Promise<void> {
+  const kept = (await allLayers(stateDir)).filter(({ state }) => state === "kept");
+  const all = await Promise.all(kept.map(takenBy));
+  const bytes = all.reduce((sum, each) => sum + each.bytes, 0);
+  if (bytes <= quota * SAID) return;
+  const largest = all.toSorted((a, b) => b.bytes - a.bytes).slice(0, NAMED);
+  const named = largest.map((each) => `${each.session} (${formatSize(each.bytes)})`).join(", ");
+  const said = `what sessions have changed and nobody has applied takes ${formatSize(bytes)} of ${formatSize(quota)}: ${named}`;
+  if (bytes <= quota) return warn(said);
+  const { session = "ID" } = largest[0] ?? {};
+  throw new HarnessError(
+    EXIT.sandbox,
+    `${said}; there is no room for another`,
+    `harness apply ${session}   (or give it up: harness sessions rm ${session})`,
+  );
+}
+
+/** As large as a copy was when it was made: only its engine sees it afterwards. */
+export const noteBytes = (folder: string, bytes: number): Promise<void> =>
+  writeFile(path.join(folder, "bytes"), String(bytes), { mode: 0o600 });
+
+async function takenBy({ folder, volume }: Found): Promise<Taken> {
+  const session = path.basename(folder);
+  if (volume === null) return { session, bytes: await bytesIn(path.join(folder, "upper")) };
+  const noted = Number(await readFile(path.join(folder, "bytes"), "utf8").catch(() => "0"));
+  return { session, bytes: Number.isFinite(noted) ? noted : 0 };
+}
+
+const BLOCK = 512;
+const SLASH = Buffer.from("/");
+
+/** On the disk. What is shut to us, or goes meanwhile, is not counted. */
+async function bytesIn(folder: string | Buffer): Promise<number> {
+  const entries = await readdir(folder, { withFileTypes: true, encoding: "buffer" }).catch(() => []);
+  let bytes = 0;
+  for (const entry of entries) {
+    const at = Buffer.concat([Buffer.from(folder), SLASH, entry.name]);
+    const stats = await lstat(at).catch(() => undefined);
+    bytes += (stats?.blocks ?? 0) * BLOCK;
+    if (entry.isDirectory()) bytes += await bytesIn(at);
+  }
+  return bytes;
+}
+
+type HeldLayer = AsyncDisposable & { readonly layer: Layer };
+
+type Wanted = Pick<LayerRecord, "session" | "workspace" | "isolation">;
+
+/** The session's layer, or a new one where there is room, for one process alone. */
+export async function holdLayer(stateDir: string, wanted: Wanted, room: Room): Promise<HeldLayer> {
+  const held = await holdExisting(stateDir, wanted.session);
+  if (held === undefined) {
+    await refuseWithoutRoom(stateDir, room);
+    await makeLayer(stateDir, { ...wanted, volume: null, made: Date.now() }).catch(unlessThere);
+    return holdLayer(stateDir, wanted, room);
+  }
+  const { layer } = held;
+  if (layer.workspace === wanted.workspace && layer.isolation === wanted.isolation) return held;
+  if (await isEmpty(layer)) {
+    await giveUpLayer(stateDir, wanted.session);
+    await held[Symbol.asyncDispose]();
+    return holdLayer(stateDir, wanted, room);
+  }
+  await held[Symbol.asyncDispose]();
+  throw new HarnessError(
+    EXIT.usage,
+    `what this session has changed lies in ${layer.isolation === "copy" ? "a copy of" : "a layer over"} ${layer.workspace}, and is not applied`,
+    `harness apply ${wanted.session}   (or go on with it: --isolation ${layer.isolation} --cwd ${layer.workspace})`,
+  );
+}
+
+/** Undefined when the session has none. */
+export async function holdExisting(stateDir: string, session: string): Promise<HeldLayer | undefined> {
+  const before = await layerOf(stateDir, session);
+  if (before === undefined) return undefined;
+  const { dev, ino } = await lstat(before.folder, { bigint: true });
+  const lock = await lockWorkspace({ path: before.folder, dev, ino, write: true, stateDir });
+  // Whoever held it may have given it up.
+  const layer = await layerOf(stateDir, session);
+  if (layer !== undefined && (await lstat(layer.folder, { bigint: true })).ino === ino)
+    return { layer, [Symbol.asyncDispose]: () => lock[Symbol.asyncDispose]() };
+  await lock[Symbol.asyncDispose]();
+  return holdExisting(stateDir, session);
+}
+
+/** Nothing is in it that could be applied. */
+async function isEmpty({ folder, isolation, volume }: Layer): Promise<boolean> {
+  if (isolation === "copy") return volume === null;
+  return (await readdir(path.join(folder, "upper"))).length === 0;
+}
+
+/** Another run of the session may have made it meanwhile. */
+function unlessThere(thrown: unknown): void {
+  const cause = thrown instanceof HarnessError ? thrown.cause : thrown;
+  if (!["EEXIST", "ENOTEMPTY"].includes(errorCode(cause) ?? "")) throw thrown;
+}

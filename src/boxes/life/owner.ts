@@ -1,0 +1,110 @@
+import { readFile } from "node:fs/promises";
+import { errorCode, EXIT, HarnessError } from "../../core/errors.ts";
+import type { Owner } from "../box-labels.ts";
+import { runHost } from "../../platform/host-programs.ts";
+
+/**
+ * Who owns a lock or a box: a process, told from every later one with the same pid.
+ * Limits: only processes of the same pid namespace are seen, so an owner in another container looks
+ * dead, and so does one on another machine that shares the state directory over the network.
+ */
+
+export async function thisProcess(): Promise<Owner> {
+  const owner = await processOwner(process.pid);
+  if (owner !== undefined) return owner;
+  throw new HarnessError(EXIT.sandbox, `when process ${process.pid} started cannot be told`, "mount /proc");
+}
+
+/** undefined when there is no such process, or only its zombie. */
+export async function processOwner(pid: number): Promise<Owner | undefined> {
+  const [boot, start] = await Promise.all([bootId(), startOf(pid)]);
+  return start === undefined ? undefined : { pid, start, boot };
+}
+
+/** False only when it is certain: another boot, no such process, another start time, or a zombie. */
+export async function isAlive(owner: Owner): Promise<boolean> {
+  if ((await bootId()) !== owner.boot) return false;
+  try {
+    return (await startOf(owner.pid)) === owner.start;
+  } catch {
+    return true;
+  }
+}
+
+/** Asks once for each process, however many things it owns. */
+export function liveness(): (owner: Owner) => Promise<boolean> {
+  const asked = new Map<string, Promise<boolean>>();
+  return (owner) => {
+    const key = `${owner.pid} ${owner.start} ${owner.boot}`;
+    const answer = asked.get(key) ?? isAlive(owner);
+    asked.set(key, answer);
+    return answer;
+  };
+}
+
+async function bootId(): Promise<string> {
+  const id = await readFile("/proc/sys/kernel/random/boot_id", "utf8").catch(() => undefined);
+  return id?.trim() ?? (await ask("sysctl", "-n", "kern.bootsessionuuid")) ?? "unknown";
+}
+
+/** The start of a running process; undefined when there is none, or only its zombie. */
+async function startOf(pid: number): Promise<string | undefined> {
+  try {
+    return startIn(await readFile(`/proc/${pid}/stat`, "utf8"));
+  } catch (thrown) {
+    if (!["ENOENT", "ESRCH"].includes(errorCode(thrown) ?? "")) throw thrown;
+    const proc = await readFile("/proc/self/stat").catch(() => undefined);
+    return proc === undefined ? startByPs(pid) : undefined;
+  }
+}
+
+/** Field 22 of /proc/PID/stat. The second field is the program's name and may hold anything, `) ` included. */
+export function startIn(stat: string): string | undefined {
+  const [state, ...fields] = stat.slice(stat.lastIndexOf(")") + 2).split(" ");
+  return state === "Z" || state === "X" || state === "x" ? undefined : fields[18];
+}
+
+async function startByPs(pid: number): Promise<string | undefined> {
+  try {
+    process.kill(pid, 0);
+  } catch (thrown) {
+    if (errorCode(thrown) === "ESRCH") return undefined;
+  }
+  const [state = "", ...when] = ((await ask("ps", "-o", "stat=,lstart=", "-p", String(pid))) ?? "").split(
+    /\s+/,
+  );
+  const start = Date.parse(`${when.join(" ")} UTC`);
+  if (state.startsWith("Z")) return undefined;
+  if (Number.isNaN(start)) throw new Error(`ps does not say when ${pid} started`);
+  return String(start);
+}
+
+/** The only line that a program of the system prints, or undefined; the same in every language and zone. */
+async function ask(program: string, ...args: readonly string[]): Promise<string | undefined> {
+  const env = { PATH: "/usr/bin:/bin:/usr/sbin:/sbin", LC_ALL: "C", TZ: "UTC" };
+  const { code, tail } = await runHost([program, ...args], { env, signal: AbortSignal.timeout(5000) });
+  return code === 0 ? tail[0]?.trim() : undefined;
+}
+
+/** What a run needs of a workspace, and whether two runs are compatible. Pure. */
+export interface Claim {
+  /** Absolute and real. */
+  readonly path: string;
+  /** dev:inode of the workspace and of every folder above it: the same folder bound elsewhere is met too. */
+  readonly self: string;
+  readonly above: readonly string[];
+  readonly write: boolean;
+}
+
+/** Readers share; a writer is alone on its folder, on all above it and on all inside it. */
+export const clash = (a: Claim, b: Claim): boolean => (a.write || b.write) && overlap(a, b);
+
+const overlap = (a: Claim, b: Claim): boolean =>
+  a.self === b.self ||
+  a.above.includes(b.self) ||
+  b.above.includes(a.self) ||
+  within(a.path, b.path) ||
+  within(b.path, a.path);
+
+const within = (inner: string, outer: string): boolean =>
+  inner === outer || inner.startsWith(outer.endsWith("/") ? outer : `${outer}/`);

@@ -1,0 +1,105 @@
+import type { SecretBinding } from "../core/network.ts";
+import type {
+  ExecRequest,
+  ExecResult,
+  FileContent,
+  FileResult,
+  Job,
+  KeptOutput,
+  OwnedBox,
+  SearchResult,
+} from "../core/ports.ts";
+import { type SecretMasks, secretMasks } from "../core/secret-values.ts";
+
+/**
+ * The box, with the values of secrets masked in all that comes out of it: what a server sends back may hold them, though no
+ * command ever did.
+ */
+export function maskedBox(box: OwnedBox, secrets: readonly SecretBinding[]): OwnedBox {
+  if (secrets.length === 0) return box;
+  const masks = secretMasks(secrets);
+  const over: Pick<OwnedBox, "exec" | "start" | "read" | "search"> = {
+    exec: async (request, signal) => {
+      const { request: heard, end } = listening(request, masks);
+      const result = await box.exec(heard, signal);
+      await end();
+      return maskedResult(result, masks);
+    },
+    start: (request) => {
+      const { request: heard, end } = listening(request, masks);
+      const job = maskedJob(box.start(heard), masks);
+      return { ...job, result: job.result.then((result) => end().then(() => result)) };
+    },
+    read: async (path, range) => maskedRead(await box.read(path, range), masks),
+    search: async (request) => maskedSearch(await box.search(request), masks),
+  };
+  const kept =
+    box.kept && new Map([...box.kept].map(([name, job]) => [name, { ...job, ...maskedJob(job, masks) }]));
+  return { ...box, ...over, ...(kept === undefined ? {} : { kept }) };
+}
+
+/** Each stream by itself, in the order in which it came. */
+function listening(
+  request: ExecRequest,
+  masks: SecretMasks,
+): { readonly request: ExecRequest; readonly end: () => Promise<void> } {
+  const { onOutput } = request;
+  if (onOutput === undefined) return { request, end: () => Promise.resolve() };
+  const streams = { stdout: masks.stream(), stderr: masks.stream() };
+  return {
+    request: {
+      ...request,
+      onOutput: async (stream, bytes) => {
+        const clean = streams[stream].take(bytes);
+        if (clean.length > 0) await onOutput(stream, clean);
+      },
+    },
+    end: async () => {
+      for (const stream of ["stdout", "stderr"] as const) {
+        const rest = streams[stream].end();
+        if (rest.length > 0) await onOutput(stream, rest);
+      }
+    },
+  };
+}
+
+const maskedResult = (result: ExecResult, masks: SecretMasks): ExecResult => ({
+  ...result,
+  stdout: maskedOutput(result.stdout, masks),
+  stderr: maskedOutput(result.stderr, masks),
+});
+
+/** A value may lie across the two halves, with or without what was lost in between. */
+function maskedOutput({ head, tail, total, lost }: KeptOutput, { mask }: SecretMasks): KeptOutput {
+  if (lost > 0)
+    return { head: mask(head, { behind: true }), tail: mask(tail, { before: true }), total, lost };
+  const whole = mask(Buffer.concat([head, tail]));
+  return { head: whole.subarray(0, head.length), tail: whole.subarray(head.length), total, lost };
+}
+
+function maskedJob(job: Job, masks: SecretMasks): Job {
+  const { mask } = masks;
+  return {
+    ...job,
+    result: job.result.then((result) => maskedResult(result, masks)),
+    output: () => {
+      const { stdout, stderr } = job.output();
+      return { stdout: mask(stdout, { behind: true }), stderr: mask(stderr, { behind: true }) };
+    },
+  };
+}
+
+const maskedRead = (result: FileResult<FileContent>, { mask }: SecretMasks): FileResult<FileContent> =>
+  result.kind === "ok"
+    ? { kind: "ok", value: { ...result.value, content: mask(result.value.content, WITHIN) } }
+    : result;
+
+/** Of a part of a file, nobody knows what stands around it. */
+const WITHIN = { before: true, behind: true } as const;
+
+function maskedSearch(result: FileResult<SearchResult>, { mask }: SecretMasks): FileResult<SearchResult> {
+  if (result.kind !== "ok") return result;
+  const text = (line: string): string => Buffer.from(mask(Buffer.from(line), WITHIN)).toString();
+  const lines = result.value.lines.map((line) => ({ ...line, text: text(line.text) }));
+  return { kind: "ok", value: { ...result.value, lines } };
+}

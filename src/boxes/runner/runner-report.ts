@@ -1,0 +1,154 @@
+import { textOfBytes } from "../../core/bytes.ts";
+import type { RunnerClient } from "./runner-client.ts";
+import { decodeFields, REQUEST, textIn } from "./runner-frames.ts";
+
+/** What the first process in the box reports about itself. */
+export interface BoxReport {
+  readonly status: string;
+  readonly mountinfo: string;
+  readonly netdev: string;
+  readonly route: string;
+  readonly rlimits: string;
+  readonly stats: readonly SeenFile[];
+  readonly hostname: string;
+}
+
+export interface SeenFile {
+  readonly path: string;
+  readonly dev: string;
+  readonly ino: string;
+  readonly mode?: number;
+}
+
+interface Asking {
+  /** Lets commands request commits from the harness. */
+  readonly mayAsk?: boolean;
+  /** Mounts whose loss ends the box (sandbox/runner/guard.h). */
+  readonly guarded?: readonly string[];
+}
+
+/** The box's report: its files of /proc, and what it sees at these paths. */
+export async function askReport(
+  client: RunnerClient,
+  paths: readonly string[],
+  { mayAsk = false, guarded = [] }: Asking = {},
+): Promise<BoxReport> {
+  const { end } = await client.ask(REQUEST.hello, [
+    ...paths.map((path) => ["p", path] as const),
+    ...guarded.map((path) => ["w", path] as const),
+    ...(mayAsk ? [["g", ""] as const] : []),
+  ]);
+  const fields = decodeFields(end.payload);
+  return {
+    status: textIn(fields, "s"),
+    mountinfo: textIn(fields, "m"),
+    netdev: textIn(fields, "n"),
+    route: textIn(fields, "r"),
+    rlimits: textIn(fields, "l"),
+    hostname: textIn(fields, "h").trim(),
+    stats: fields.filter(({ name }) => name === "f").flatMap(({ bytes }) => seenFile(textOfBytes(bytes))),
+  };
+}
+
+/** `dev:ino:mode:path`. A path that could not be read is left out, so the comparison reports it as missing. */
+function seenFile(text: string): readonly SeenFile[] {
+  const match = /^(\d+):(\d+):([0-7]+):([^]*)$/.exec(text);
+  if (match === null) return [];
+  const [, dev = "", ino = "", mode = "", path = ""] = match;
+  return [{ path, dev, ino, mode: Number.parseInt(mode, 8) }];
+}
+
+/** No nproc: it counts the processes of the uid on the whole host. */
+export const ULIMITS = { nofile: 4096, core: 0, fsize: 4 * 2 ** 30, memlock: 64 * 1024, msgqueue: 0 };
+
+export const hostLines = ({ hostname }: BoxReport): readonly string[] =>
+  hostname === "sandbox" ? [] : [`the host name is ${JSON.stringify(hostname)}`];
+
+/** Real, effective, saved and file system ids. */
+const fourTimes = (id: number): string => `${id}\t${id}\t${id}\t${id}`;
+
+const ZERO = /^0+$/;
+interface PlannedProcess {
+  readonly user: { readonly uid: number; readonly gid: number };
+  /** By their kernel numbers; none when left out. */
+  readonly capabilities?: readonly number[] | undefined;
+}
+
+/** As the kernel writes a set of capabilities. */
+const maskOf = (numbers: readonly number[]): string =>
+  numbers
+    .reduce((mask, bit) => mask | (1 << bit), 0)
+    .toString(16)
+    .padStart(16, "0");
+
+/** One line for each deviation of the first process's own word from what was planned. */
+export function processLines({ user, capabilities }: PlannedProcess, status: string): readonly string[] {
+  const granted = capabilities === undefined ? undefined : maskOf(capabilities);
+  const fields = new Map(
+    status.split("\n").map((line) => [line.split(":", 1)[0] ?? "", line.slice(line.indexOf(":") + 1).trim()]),
+  );
+  const field = (name: string): string => fields.get(name) ?? "unknown";
+  const must = (name: string, wanted: string): readonly string[] =>
+    field(name) === wanted ? [] : [`${name} is ${field(name)}, planned ${wanted}`];
+  // The kernel lists the primary group among the supplementary ones.
+  const groups = field("Groups").split(" ");
+  return [
+    ...must("Uid", fourTimes(user.uid)),
+    ...must("Gid", fourTimes(user.gid)),
+    ...(groups.every((group) => group === "" || group === String(user.gid))
+      ? []
+      : [`Groups are ${field("Groups")}, planned none`]),
+    ...["CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"]
+      .filter((name) => !ZERO.test(field(name)) && field(name) !== granted)
+      .map((name) => `${name} is ${field(name)}, planned ${granted ?? "none"}`),
+    ...must("NoNewPrivs", "1"),
+    ...must("Seccomp", "2"),
+  ];
+}
+
+/** Devices that the host's tunnel modules add to every network namespace. They are down and lead nowhere. */
+const FALLBACK = /^(tunl0|gre0|gretap0|erspan0|ip_vti0|ip6_vti0|sit0|ip6tnl0|ip6gre0)$/;
+
+/** Whether it has but its own loopback; with an open network it need only have that. */
+export function networkLines(
+  open: boolean,
+  { netdev, route }: Pick<BoxReport, "netdev" | "route">,
+): readonly string[] {
+  const devices = netdev
+    .split("\n")
+    .slice(2)
+    .filter((line) => line.trim() !== "");
+  const names = devices.map((line) => line.split(":", 1)[0]?.trim() ?? "");
+  const routes = route
+    .split("\n")
+    .slice(1)
+    .filter((line) => line.trim() !== "");
+  const loop = names.includes("lo") ? [] : ["there is no interface lo"];
+  if (open) return loop;
+  return [
+    ...loop,
+    ...names
+      .filter((name) => name !== "lo" && !FALLBACK.test(name))
+      .map((name) => `there is an interface ${name}`),
+    ...routes.map((line) => `there is a route: ${line.trim().replaceAll(/\s+/g, " ")}`),
+  ];
+}
+
+const LIMIT_TITLES: Readonly<Record<keyof typeof ULIMITS, string>> = {
+  nofile: "Max open files",
+  core: "Max core file size",
+  fsize: "Max file size",
+  memlock: "Max locked memory",
+  msgqueue: "Max msgqueue size",
+};
+
+export function limitLines(text: string): readonly string[] {
+  return Object.entries(LIMIT_TITLES).flatMap(([name, title]) => {
+    const most = ULIMITS[name as keyof typeof ULIMITS];
+    const line = text.split("\n").find((one) => one.startsWith(`${title} `)) ?? "";
+    const [, hard] = line.slice(title.length).trim().split(/\s+/);
+    return hard !== undefined && /^\d+$/.test(hard) && Number(hard) <= most
+      ? []
+      : [`the limit ${name} is ${hard ?? "unknown"}, planned ${most}`];
+  });
+}
