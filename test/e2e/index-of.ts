@@ -17,6 +17,10 @@ export interface Found {
   readonly vectors: VectorShare;
 }
 
+/** What a machine that is busy tells of the time it takes; whether it does is told by the tests of the line itself. */
+const PROGRESS = /^indexing(?: …|: ended after .*)\n/gm;
+
+/** `stderr` is what was said of the answer. */
 export async function search(
   place: Scratch,
   query: string,
@@ -24,7 +28,7 @@ export async function search(
 ): Promise<Found & { readonly stderr: string }> {
   const ran = await harness(place, ["search", "--json", ...(start.flags ?? []), query], start);
   assert.equal(ran.code, 0, ran.stderr + ran.stdout);
-  return { ...(JSON.parse(ran.stdout) as Found), stderr: ran.stderr };
+  return { ...(JSON.parse(ran.stdout) as Found), stderr: ran.stderr.replaceAll(PROGRESS, "") };
 }
 
 /** Paths only, best first. */
