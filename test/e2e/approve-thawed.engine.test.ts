@@ -60,20 +60,9 @@ const TROUBLES: readonly Trouble[] = [
     told: /it was removed/,
   },
   {
+    // What else may be wrong in it: parked-record.test.ts.
     what: "told of by a file that was cut short",
     meanwhile: rewrite((text) => text.slice(0, -20)),
-    told: /what tells of it is damaged/,
-  },
-  {
-    what: "told of with another count of calls",
-    meanwhile: rewrite((text) => text.replace(/"next":\d+/, '"next":1')),
-    told: /what tells of it is damaged/,
-  },
-  {
-    what: "told of with another key",
-    meanwhile: rewrite((text) =>
-      text.replace(/"key":"(.)/, (_, digit: string) => `"key":"${digit === "0" ? "1" : "0"}`),
-    ),
     told: /what tells of it is damaged/,
   },
   {
@@ -236,7 +225,8 @@ test("a box that is thawed and that nobody takes up ends itself", { skip }, asyn
     bash(FAR),
     FINE,
   ]);
-  const session = sessionOf(await park(place, model));
+  // It spins on all it has, which need not be all that the other tests have.
+  const session = sessionOf(await park(place, model, ["--cpus", "0.5"]));
   await (await containerOf(place)).unpause();
   await goneWithin(place, LEASE_MS + 10_000);
   assert.equal((await approve(place, session, ["--once"])).code, 0);

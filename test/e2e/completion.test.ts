@@ -10,6 +10,7 @@ import { argKind, type Catalogue, flagKind, wantedAt } from "../../src/cli/compl
 import { routed } from "../../src/cli/command-line.ts";
 import { openStore } from "../../src/sessions/session-store.ts";
 import { ABOUT } from "../contract/store-words.ts";
+import { COMPILED } from "../fixtures/cli.ts";
 import { commandClasses } from "../fixtures/command-classes.ts";
 import { scratch } from "../fixtures/scratch.ts";
 import { ROOT } from "./package.ts";
@@ -93,7 +94,7 @@ interface Told {
 const script = (shell: Shell): string =>
   execFileSync(path.join(ROOT, "bin/harness"), ["completion", shell], {
     encoding: "utf8",
-    env: { PATH: process.env["PATH"], HOME: place.at("home") },
+    env: { ...COMPILED, PATH: process.env["PATH"], HOME: place.at("home") },
   });
 
 /** What this shell offers for each line. */
@@ -104,6 +105,7 @@ function offered(shell: Shell, lines: readonly string[]): Told {
     encoding: "utf8",
     timeout: 120_000,
     env: {
+      ...COMPILED,
       PATH: `${path.join(ROOT, "bin")}:${process.env["PATH"]}`,
       HOME: place.at("home"),
       LC_ALL: "C.UTF-8",

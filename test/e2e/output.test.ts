@@ -5,7 +5,7 @@ import { readFile } from "node:fs/promises";
 import path from "node:path";
 import test from "node:test";
 import { promisify } from "node:util";
-import { type Ended, runProgram } from "../fixtures/cli.ts";
+import { COMPILED, type Ended, runProgram } from "../fixtures/cli.ts";
 import { scratch } from "../fixtures/scratch.ts";
 import { ROOT } from "./package.ts";
 
@@ -40,6 +40,7 @@ const skip = !existsSync(SCRIPT) && "script(1) makes the terminal of this test a
 async function onTerminal(words: string, env: Readonly<Record<string, string>> = {}): Promise<string> {
   await using place = await scratch();
   const home = {
+    ...COMPILED,
     HOME: place.path,
     PATH: "/usr/bin:/bin",
     TERM: "xterm-256color",
@@ -75,7 +76,7 @@ const ANSWERS = [
 for (const args of ANSWERS)
   test(`harness ${args.join(" ")} ends quietly when its reader has left`, async () => {
     await using place = await scratch();
-    const env = { HOME: place.path, PATH: process.env["PATH"] ?? "" };
+    const env = { ...COMPILED, HOME: place.path, PATH: process.env["PATH"] ?? "" };
     // The reader is a program of its own: this process must not close a pipe of node's before it is read.
     const line = '{ "$0" "$@"; echo "code $?" >&2; } | true';
     const { stderr } = await promisify(execFile)("/bin/sh", ["-c", line, HARNESS, ...args], { env });
@@ -84,7 +85,7 @@ for (const args of ANSWERS)
 
 test("harness config list | head -n 1 shows one line and nothing on stderr", async () => {
   await using place = await scratch();
-  const env = { HOME: place.path, PATH: process.env["PATH"] ?? "" };
+  const env = { ...COMPILED, HOME: place.path, PATH: process.env["PATH"] ?? "" };
   const piped = promisify(execFile)("/bin/sh", ["-c", `"${HARNESS}" config list | head -n 1`], { env });
   const { stdout, stderr } = await piped;
   assert.deepEqual([stdout.replaceAll(/ {2,}/g, "  "), stderr], ["provider  ollama  default\n", ""]);
@@ -138,7 +139,7 @@ for (const [program, stderr] of Object.entries(NEXT))
 async function inShell(line: string, env: Readonly<Record<string, string>> = {}): Promise<Ended> {
   await using place = await scratch();
   const child = spawn("/bin/sh", ["-c", line, HARNESS], {
-    env: { PATH: "/usr/bin:/bin", ...env, HOME: place.path },
+    env: { ...COMPILED, PATH: "/usr/bin:/bin", ...env, HOME: place.path },
     stdio: ["ignore", "pipe", "pipe"],
   });
   let [stdout, stderr] = ["", ""];

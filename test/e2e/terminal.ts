@@ -1,6 +1,7 @@
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import path from "node:path";
+import { COMPILED } from "../fixtures/cli.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { ROOT } from "./package.ts";
 
@@ -43,6 +44,7 @@ export function onTerminal(
     env: {
       PATH: process.env["PATH"],
       HOME: place.path,
+      ...COMPILED,
       TERM: "xterm",
       SHELL: "/bin/sh",
       HARNESS_CHAT: "lines",

@@ -25,9 +25,12 @@ const ATTACKS: Readonly<Record<string, string>> = {
   "stops its own supervisor": "touch begun; kill -STOP $PPID; while :; do :; done",
 };
 
-/** Side by side, each with a box of its own: most of it is waiting. */
+/**
+ * Side by side, each with a box of its own: most of it is waiting. What they attack is the runner, which has no more
+ * than they have; all that the machine has is attacked under the one harness that lives.
+ */
 describe("a lease", { concurrency: 2 }, () => {
-  describe("a command", { concurrency: 4 }, () => {
+  describe("a command", { concurrency: 8 }, () => {
     for (const [what, command] of Object.entries(ATTACKS))
       test(`that ${what} is gone a lease after its harness was killed`, { skip }, async () => {
         // The project's own code, which the policy lets run as contained.
@@ -37,7 +40,7 @@ describe("a lease", { concurrency: 2 }, () => {
           // A second command would end at once where the first one has used up every process.
           "hang",
         ]);
-        const words = ["run", "--on-ask", "park", ...model.flags, "do it"];
+        const words = ["run", "--on-ask", "park", "--cpus", "0.25", ...model.flags, "do it"];
         const killed = await harness(place, words, {
           whenMade: [place.at("work/begun"), (child) => void setTimeout(() => child.kill("SIGKILL"), 1500)],
         });

@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
+import { COMPILED } from "../fixtures/cli.ts";
 import { engine, ROOT } from "../fixtures/engine.ts";
 import type { Room } from "../fixtures/escape.ts";
 
@@ -30,6 +31,7 @@ export function startRun(
         PATH: process.env["PATH"],
         HOME: path.join(room.root, "home"),
         XDG_STATE_HOME: path.join(room.root, "state"),
+        ...COMPILED,
         ...env,
       },
       stdio: ["ignore", "pipe", "pipe"],

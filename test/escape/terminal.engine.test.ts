@@ -3,6 +3,7 @@ import { spawn } from "node:child_process";
 import { rename, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
 import test from "node:test";
+import { COMPILED } from "../fixtures/cli.ts";
 import { ROOT, skip } from "../fixtures/engine.ts";
 import { isThere } from "../fixtures/escape-cases.ts";
 import { Room } from "../fixtures/escape.ts";
@@ -15,7 +16,14 @@ async function onTerminal(room: Room, words: readonly string[], cwd = room.W): P
   await writeFile(file, `cd ${quoted(cwd)}\n${words.map((word) => quoted(room.filled(word))).join(" ")}\n`);
   const home = path.join(room.root, "home");
   const state = path.join(room.root, "state");
-  const env = { PATH: process.env["PATH"], HOME: home, XDG_STATE_HOME: state, NO_COLOR: "1", TERM: "xterm" };
+  const env = {
+    ...COMPILED,
+    PATH: process.env["PATH"],
+    HOME: home,
+    XDG_STATE_HOME: state,
+    NO_COLOR: "1",
+    TERM: "xterm",
+  };
   const child = spawn("script", ["-qec", `sh ${file}`, "/dev/null"], { env, timeout: 30_000 });
   const seen: Buffer[] = [];
   child.stdout.on("data", (chunk: Buffer) => seen.push(chunk));

@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import test from "node:test";
 import { type GitWords, readGitWords } from "../../../src/boxes/protect/git-words.ts";
 import { shellText } from "../../../src/policy/shell/quote.ts";
-import { fc } from "../../fixtures/property.ts";
+import { fc, many } from "../../fixtures/property.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 import { git, noGit, repository } from "./repository.ts";
 
@@ -196,7 +196,7 @@ test(
           JSON.stringify(words),
         );
       }),
-      { numRuns: 400 },
+      { numRuns: many(150) },
     );
     assert.ok(made > 10, `only ${made} commits were made`);
   },

@@ -7,6 +7,7 @@ import { household } from "../../e2e/box-command.ts";
 import { bash, FAR, park, sessionOf } from "../../e2e/parked.ts";
 import { eventsOf, harness, startModel } from "../../e2e/run-command.ts";
 import { noTerminal, onTerminal as onPty } from "../../e2e/terminal.ts";
+import { COMPILED } from "../../fixtures/cli.ts";
 import { skip as noEngine, ROOT } from "../../fixtures/engine.ts";
 import { activeIn, ALL_HOSTILE, HOSTILE } from "../../fixtures/hostile.ts";
 import type { Scratch } from "../../fixtures/scratch.ts";
@@ -29,6 +30,7 @@ async function onTerminal(place: Scratch, words: readonly string[], colours = fa
   const env = {
     PATH: process.env["PATH"],
     HOME: place.path,
+    ...COMPILED,
     ...(colours ? { TERM: "xterm-256color" } : plain),
   };
   const child = spawn("script", ["-qec", `sh ${file}`, "/dev/null"], {

@@ -9,6 +9,7 @@ import { household, sandboxExec } from "../../e2e/box-command.ts";
 import { boxesFor, goneWithin } from "../../e2e/frozen.ts";
 import { bash, FINE } from "../../e2e/parked.ts";
 import { finishedOf, harness, startModel } from "../../e2e/run-command.ts";
+import { COMPILED } from "../../fixtures/cli.ts";
 import { engine, ROOT, skip } from "../../fixtures/engine.ts";
 import { Room } from "../../fixtures/escape.ts";
 import type { Scratch } from "../../fixtures/scratch.ts";
@@ -109,7 +110,7 @@ describe("nothing waits for ever", { concurrency: 2 }, () => {
         ["sandbox", "exec", "--", "sh", "-c", "touch begun; yes"],
         {
           cwd: place.at("work"),
-          env: { PATH: process.env["PATH"], HOME: place.path },
+          env: { PATH: process.env["PATH"], HOME: place.path, ...COMPILED },
           stdio: ["ignore", "pipe", "ignore"],
         },
       );

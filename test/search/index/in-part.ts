@@ -7,7 +7,7 @@ import { OpenedIndex } from "../../../src/search/index/open-index.ts";
 import type { Updated } from "../../../src/search/index/update-index.ts";
 import { hostBox } from "../../fakes/host-box.ts";
 import type { SearchMemory } from "../../fakes/search-store.ts";
-import { chunksIn, meansOver, never } from "../../fixtures/index.ts";
+import { chunksIn, kept, meansOver, never } from "../../fixtures/index.ts";
 import type { Scratch } from "../../fixtures/scratch.ts";
 
 /** Updates of which it is told what they had listed, held against an index that is made anew. */
@@ -55,7 +55,7 @@ export async function updated(
   };
   const at = claimIndex(place.at(state), place.at("work"));
   await using index = await OpenedIndex.write(meansOver(memory), at, { patienceMs: 0, signal: never });
-  const done = await index.update({ ...box, exec }, {}, never);
+  const done = await index.update({ ...box, exec }, { kept }, never);
   return { ...done, listed, catalog: [...index.catalog.files()].toSorted(([a], [b]) => (a < b ? -1 : 1)) };
 }
 

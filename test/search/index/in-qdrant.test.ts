@@ -12,7 +12,7 @@ import { openServerOf, openStoreFor } from "../../../src/search/open-store.ts";
 import type { StoreIdentity } from "../../../src/search/search-store.ts";
 import { hostBox } from "../../fakes/host-box.ts";
 import { type FakeQdrant, startQdrant } from "../../fakes/qdrant-server.ts";
-import { gnu as skip, meansOver, never as signal } from "../../fixtures/index.ts";
+import { gnu as skip, kept, meansOver, never as signal } from "../../fixtures/index.ts";
 import { type Scratch, scratch } from "../../fixtures/scratch.ts";
 
 const FILES = {
@@ -49,7 +49,7 @@ async function updated(
 ): Promise<void> {
   const opening = { patienceMs: 0, signal, ...(vectors === undefined ? {} : { vectors }) };
   await using index = await OpenedIndex.write(means, placeOf(place, workspace), opening);
-  await index.update(hostBox(place.at(workspace)), {}, signal);
+  await index.update(hostBox(place.at(workspace)), { kept }, signal);
 }
 
 /** Nothing is known by its stamp that is younger than the clock of the files is fine. */

@@ -86,8 +86,8 @@ const kinds: Readonly<Record<string, Kind>> = {
 
 for (const [what, kind] of Object.entries(kinds))
   test(`put, where the k-th request ${what}: it is said, nothing is held that is not whole, put again mends`, async () => {
-    // With long files every second request, those between them at another time.
-    const step = kind.long === true && many(1) === 1 ? 2 : 1;
+    // Every third request, of long files every fifth; those between them at another time.
+    const step = many(1) > 1 ? 1 : kind.long === true ? 5 : 3;
     let k = randomInt(step);
     while (await brokenAt(k, kind)) {
       k += step;

@@ -60,6 +60,6 @@ test("undo gives back any tree after any edits, and redo the edits", { timeout: 
         assert.deepEqual(pictureOf(root), pictures[to]);
       });
     }),
-    60,
+    30,
   );
 });
