@@ -5,6 +5,7 @@ import { toolsForm } from "../core/custom-tools.ts";
 import { grantText, isPreset, readGrant, splitGrants } from "../core/grant.ts";
 import { hooksForm } from "../core/hook-form.ts";
 import { CALL_FORMS } from "../core/model-provider.ts";
+import { kubernetesRule } from "./kubernetes-settings.ts";
 import { MCP_KEYS, mcpServers } from "./mcp-settings.ts";
 import { ISOLATIONS, NOTIFY, ON_ASK, PROVIDERS, SEARCH_SERVICES, STORES } from "./setting-words.ts";
 
@@ -163,6 +164,8 @@ const webSearch = z
 /** All of it is off where it is not said. */
 const web = z.strictObject({ fetch: yesNo.default(false), search: webSearch.nullable().default(null) });
 
+const kubernetes = kubernetesRule({ image: imageName, duration, size });
+
 const capabilityRow = z.strictObject({
   prefix: name,
   context: whole(512, 100_000_000).optional(),
@@ -215,6 +218,7 @@ const RULES = {
   tools: toolsForm,
   search: z.strictObject({ store: oneOf(STORES), url: webUrl }).partial(),
   web,
+  kubernetes,
   mcp: mcpServers,
   prices: z.array(priceRow, "expected a list of prices"),
   capabilities: z.array(capabilityRow, "expected a list of capabilities"),
@@ -228,6 +232,7 @@ export type Layer = z.infer<typeof layerSchema>;
 export const ROW_KEYS: Readonly<Record<string, readonly string[]>> = {
   search: Object.keys(RULES.search.shape),
   web: Object.keys(web.shape),
+  kubernetes: Object.keys(kubernetes.shape),
   mcp: MCP_KEYS,
   prices: Object.keys(priceRow.shape),
   capabilities: Object.keys(capabilityRow.shape),

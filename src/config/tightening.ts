@@ -61,6 +61,7 @@ export const DIRECTIONS: Readonly<Record<SettingKey, Direction>> = {
   tools: never("a project has its own file for its own"),
   search: never("the project's text goes to the store"),
   web: never("what is asked for is told to whoever answers"),
+  kubernetes: never("it says what a cluster runs, and where"),
   mcp: never("its servers are started, and their words go to the model"),
   prices: never(SPENDING),
   capabilities: never(SPENDING),

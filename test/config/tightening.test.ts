@@ -204,6 +204,12 @@ const CHANGES: Readonly<
       ],
     ],
   },
+  kubernetes: {
+    loosen: [
+      [DEFAULTS.kubernetes, { ...DEFAULTS.kubernetes, runtime_class: "gvisor" }],
+      [DEFAULTS.kubernetes, { ...DEFAULTS.kubernetes, deadline: 60_000 }],
+    ],
+  },
   mcp: { loosen: [[{}, { files: { command: ["server"] } }]] },
   prices: { loosen: [[[], [{ model: "m", input: 0, output: 0 }]]] },
   capabilities: { loosen: [[[], [{ prefix: "m", context: 512 }]]] },

@@ -55,6 +55,7 @@ const LOOSE: Readonly<Record<SettingKey, unknown>> = {
   hooks: [{ event: "Stop", command: "touch /tmp/theirs" }],
   tools: { theirs: { description: "theirs", command: "true" } },
   search: { store: "qdrant", url: "http://127.0.0.1:9" },
+  kubernetes: { image: "registry.example/theirs:1", runtime_class: "runc" },
   web: { fetch: true, search: { provider: "searxng", url: "http://127.0.0.1:9/" } },
   mcp: { files: { command: ["server"] } },
   prices: [{ model: "*", input: 0, output: 0 }],

@@ -4,7 +4,7 @@ import { emptyHouse, lint, type Planted } from "./plant.ts";
 
 /** Every folder of src/, with one file that may be imported. */
 const FOLDERS =
-  "core platform boxes policy tools models docker search sessions extensions render telemetry agent config app cli".split(
+  "core platform boxes policy tools models docker kubernetes search sessions extensions render telemetry agent config app cli".split(
     " ",
   );
 
@@ -95,7 +95,7 @@ const LEVEL_RULES: readonly Rule[] = [
   [
     "tools",
     "../platform/thing.ts",
-    "src/platform may be imported only by boxes, docker, models, search, sessions, extensions, telemetry, vet, config, app",
+    "src/platform may be imported only by boxes, docker, kubernetes, models, search, sessions, extensions, telemetry, vet, config, app",
   ],
   ["render", "../sessions/thing.ts", "render (level 1) may not import sessions (level 1)"],
   ["search", "../agent/thing.ts", "search (level 1) may not import agent (level 2)"],
@@ -114,7 +114,7 @@ const LEVEL_RULES: readonly Rule[] = [
   [
     "cli",
     "../platform/thing.ts",
-    "src/platform may be imported only by boxes, docker, models, search, sessions, extensions, telemetry, vet, config, app",
+    "src/platform may be imported only by boxes, docker, kubernetes, models, search, sessions, extensions, telemetry, vet, config, app",
   ],
   ["cli", "../render/thing.ts", undefined],
   ["cli", "../config/thing.ts", undefined],
@@ -135,7 +135,7 @@ const LEVEL_RULES: readonly Rule[] = [
 ];
 
 const FS_OWNERS =
-  "platform, boxes, models, docker, search, sessions, extensions, telemetry, config, app, cli";
+  "platform, boxes, models, docker, kubernetes, search, sessions, extensions, telemetry, config, app, cli";
 
 const PACKAGE_RULES: readonly Rule[] = [
   ["models", "dockerode", "dockerode may be imported only by docker"],

@@ -1,0 +1,63 @@
+import * as z from "zod";
+
+/** What the settings say of boxes and batches in a cluster. Null: none, or what the cluster does by itself. */
+
+/** A name as the API takes it: of an object, and below it of its parts. */
+const objectName = z
+  .string("expected text")
+  .max(253, "expected at most 253 characters")
+  .regex(
+    /^[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?$/,
+    "expected a name of lower-case letters, digits, dots and dashes",
+  );
+
+const labelKey = z
+  .string()
+  .regex(
+    /^(?:[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?\/)?[A-Za-z0-9](?:[\w.-]{0,61}[A-Za-z0-9])?$/,
+    "expected the name of a label, such as kubernetes.io/arch",
+  );
+const labelValue = z
+  .string("expected the value of a label")
+  .regex(/^(?:[A-Za-z0-9](?:[\w.-]{0,61}[A-Za-z0-9])?)?$/, "expected the value of a label");
+
+const SECCOMP =
+  "expected RuntimeDefault, or Localhost/PATH of a profile below the kubelet's seccomp folder of every node";
+const seccomp = z
+  .string(SECCOMP)
+  .regex(/^(?:RuntimeDefault|Localhost\/(?!.*\.\.)\w[\w./-]{0,200})$/, SECCOMP);
+
+const PULL_POLICIES = ["IfNotPresent", "Always", "Never"] as const;
+
+interface Words {
+  readonly image: z.ZodType<string>;
+  readonly duration: (minimum: number, maximum: number) => z.ZodType<number>;
+  readonly size: (minimum: number, maximum: number) => z.ZodType<number>;
+}
+
+const MINUTE = 60_000;
+const MiB = 2 ** 20;
+
+/** All of it may be left out. What an image, a duration and a size are is said by the settings. */
+export const kubernetesRule = ({ image, duration, size }: Words) =>
+  z.strictObject({
+    /** With the runner of the same version, from a registry that the nodes reach. */
+    image: image.nullable().default(null),
+    pull_policy: z.enum(PULL_POLICIES, `expected one of ${PULL_POLICIES.join(", ")}`).default("IfNotPresent"),
+    pull_secret: objectName.nullable().default(null),
+    runtime_class: objectName.nullable().default(null),
+    seccomp: seccomp.default("RuntimeDefault"),
+    node_selector: z.record(labelKey, labelValue, "expected names and values of labels").default({}),
+    /** The cluster ends a box by then, whatever became of its harness. */
+    deadline: duration(MINUTE, 7 * 24 * 60 * MINUTE).default(8 * 60 * MINUTE),
+    /** For scheduling, pulling and starting together. */
+    start_timeout: duration(MINUTE / 12, 60 * MINUTE).default(5 * MINUTE),
+    /** What the copy of the workspace may take on its node. */
+    disk: size(64 * MiB, 2 ** 40).default(4096 * MiB),
+    /** The image of the loop, where that runs in the cluster, too. */
+    loop_image: image.nullable().default(null),
+    results_claim: objectName.nullable().default(null),
+    model_secret: objectName.nullable().default(null),
+    queue: objectName.nullable().default(null),
+    service_account: objectName.nullable().default(null),
+  });

@@ -1,0 +1,144 @@
+import assert from "node:assert/strict";
+import { mkdir, writeFile } from "node:fs/promises";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import path from "node:path";
+import test, { type TestContext } from "node:test";
+import { EXIT, HarnessError } from "../../src/core/errors.ts";
+import { ApiFailure, Cluster, clusterOf, kubeConfigOf } from "../../src/kubernetes/cluster.ts";
+import { scratch } from "../fixtures/scratch.ts";
+
+const kubeconfig = (server: string): string =>
+  JSON.stringify({
+    "current-context": "one",
+    clusters: [{ name: "c", cluster: { server } }],
+    users: [{ name: "u", user: { token: "t0ken" } }],
+    contexts: [
+      { name: "one", context: { cluster: "c", user: "u", namespace: "mine" } },
+      { name: "two", context: { cluster: "c", user: "u" } },
+    ],
+  });
+
+async function folder(t: TestContext): Promise<string> {
+  const made = await scratch();
+  t.after(() => made[Symbol.asyncDispose]());
+  return made.path;
+}
+
+async function homeWith(t: TestContext, server: string): Promise<string> {
+  const home = await folder(t);
+  await mkdir(path.join(home, ".kube"));
+  await writeFile(path.join(home, ".kube", "config"), kubeconfig(server));
+  return home;
+}
+
+type Answer = (request: IncomingMessage, response: ServerResponse, count: number) => void;
+
+async function serving(t: TestContext, answer: Answer): Promise<string> {
+  let count = 0;
+  const server = createServer((request, response) => answer(request, response, (count += 1)));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  t.after(() => {
+    server.close();
+    server.closeAllConnections();
+  });
+  const address = server.address();
+  if (address === null || typeof address === "string") throw new Error("no port");
+  return `http://127.0.0.1:${address.port}`;
+}
+
+const failing = (status: number, reason: string, message: string) => (response: ServerResponse) => {
+  response.writeHead(status, { "content-type": "application/json" });
+  response.end(JSON.stringify({ kind: "Status", reason, message, code: status }));
+};
+
+async function clusterAt(t: TestContext, answer: Answer, patienceMs?: number): Promise<Cluster> {
+  const home = await homeWith(t, await serving(t, answer));
+  const config = kubeConfigOf({ context: null, namespace: null }, { env: {}, home });
+  return new Cluster(config, "mine", patienceMs);
+}
+
+const exitOf = (work: () => unknown): unknown => {
+  try {
+    return work();
+  } catch (thrown) {
+    return thrown instanceof HarnessError ? [thrown.exit, thrown.message] : thrown;
+  }
+};
+
+test("a context and a namespace are the named ones, else the kubeconfig's", async (t) => {
+  const home = await homeWith(t, "http://127.0.0.1:1");
+  const namespace = async (context: string | null, named: string | null): Promise<string> =>
+    (await clusterOf({ context, namespace: named }, { env: {}, home })).namespace;
+  assert.equal(await namespace(null, null), "mine");
+  assert.equal(await namespace("two", null), "default");
+  assert.equal(await namespace("two", "team"), "team");
+});
+
+const given = (context: string | null, env: Record<string, string>, home: string): unknown =>
+  exitOf(() => kubeConfigOf({ context, namespace: null }, { env, home }));
+
+test("what names no cluster says what there is", async (t) => {
+  const home = await homeWith(t, "http://127.0.0.1:1");
+  const none = await folder(t);
+  assert.deepEqual(given("three", {}, home), [
+    EXIT.usage,
+    "the kubeconfig has no context three; it has one, two",
+  ]);
+  const missing = path.join(none, ".kube", "config");
+  assert.deepEqual(given(null, {}, none), [
+    EXIT.sandbox,
+    `no cluster is known: there is no kubeconfig (${missing}), and no service account here`,
+  ]);
+  const broken = path.join(none, "broken");
+  await writeFile(broken, "clusters: [");
+  const [exit, said] = given(null, { KUBECONFIG: broken }, home) as [number, string];
+  assert.equal(exit, EXIT.usage);
+  assert.match(said, /^the kubeconfig \S+broken cannot be read: /);
+});
+
+test("the server's no is told as it was said, with the user's token shown to it", async (t) => {
+  const cluster = await clusterAt(t, (request, response) =>
+    request.headers.authorization === "Bearer t0ken"
+      ? failing(403, "Forbidden", "pods is forbidden")(response)
+      : failing(401, "Unauthorized", "who?")(response),
+  );
+  await assert.rejects(cluster.call(cluster.at("pods")), (thrown) => {
+    assert.ok(thrown instanceof ApiFailure);
+    assert.deepEqual([thrown.status, thrown.reason, thrown.message], [403, "Forbidden", "pods is forbidden"]);
+    return true;
+  });
+});
+
+test("a server that is busy is asked again, and one that answers nothing is given up in words", async (t) => {
+  const busy = await clusterAt(t, (_, response, count) =>
+    count < 3
+      ? failing(429, "TooManyRequests", "later")(response)
+      : response.end(JSON.stringify({ kind: "Pod", unknown: 1 })),
+  );
+  assert.deepEqual(await busy.call(busy.at("pods/a")), { kind: "Pod", unknown: 1 });
+  const home = await homeWith(t, "http://127.0.0.1:1");
+  const config = kubeConfigOf({ context: null, namespace: null }, { env: {}, home });
+  await assert.rejects(new Cluster(config, "mine", 0).call("/api"), (thrown) => {
+    assert.ok(thrown instanceof HarnessError);
+    assert.equal(thrown.exit, EXIT.sandbox);
+    assert.match(thrown.message, /^no cluster answers at http:\/\/127\.0\.0\.1:1: /);
+    return true;
+  });
+});
+
+test("a watch gives its events line by line, wherever the pieces break", async (t) => {
+  const cluster = await clusterAt(t, (_, response) => {
+    response.write('{"type":"ADDED","object":{"a":1}}\n{"type":"MODI');
+    response.end('FIED","object":{"a":2}}\n');
+  });
+  const seen: unknown[] = [];
+  for await (const event of cluster.watch(cluster.at("pods?watch=1"), AbortSignal.timeout(10_000)))
+    seen.push(event);
+  assert.deepEqual(seen, [
+    { type: "ADDED", object: { a: 1 } },
+    { type: "MODIFIED", object: { a: 2 } },
+  ]);
+  const expired = await clusterAt(t, (_, response) => failing(410, "Expired", "too old")(response));
+  const first = expired.watch(expired.at("pods?watch=1"), AbortSignal.timeout(10_000)).next();
+  await assert.rejects(first, (thrown) => thrown instanceof ApiFailure && thrown.status === 410);
+});
