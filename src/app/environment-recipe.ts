@@ -3,6 +3,7 @@ import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { detectRecipe, type ProjectFile } from "../docker/environments/detect-recipe.ts";
 import { readDevcontainer } from "../docker/environments/devcontainer.ts";
 import { projectFiles } from "../docker/environments/project-files.ts";
+import { registriesAsked } from "../docker/environments/system-steps.ts";
 import { type FoundRecipe, readRecipe } from "../docker/environments/recipe.ts";
 import { readRegular } from "../platform/safe-files.ts";
 import type { Host } from "./host.ts";
@@ -37,7 +38,12 @@ export async function chooseRecipe(
       ignored.push(`${found.file} does not count: ${found.why}: harness trust`);
     if (found.state !== "trusted") continue;
     const read =
-      kind === "environment" ? written(found.file, found.text) : devcontainer(found.file, found.text);
+      kind === "environment"
+        ? written(found.file, found.text)
+        : withDetected(
+            devcontainer(found.file, found.text, [...found.named.values()][0]),
+            detectRecipe(files),
+          );
     return { ...read, kind: kind === "environment" ? "project" : kind, file: found.file, files, ignored };
   }
   return { ...detectRecipe(files), kind: "detected", file: "", files, ignored };
@@ -68,8 +74,28 @@ async function namedRecipe(
 
 const MAX_BYTES = 2 ** 20;
 
-function devcontainer(file: string, text: string): FoundRecipe {
-  const read = readDevcontainer(text, path.basename(file));
+/** A dev container says nothing of where its commands put dependencies, and whom they ask: the project's files do. */
+function withDetected(read: FoundRecipe, detected: FoundRecipe): FoundRecipe {
+  if (read.recipe.setup.length === 0) return read;
+  const { folders } = detected.recipe;
+  const asked = [...new Set([...detected.recipe.registries, ...registriesAsked(read.recipe.setup)])];
+  return {
+    ...read,
+    recipe: { ...read.recipe, folders: [...folders], registries: asked },
+    taken: [
+      ...read.taken,
+      ...folders.map((folder) => ({ what: `kept in a volume: ${folder}`, from: "the project's files" })),
+      ...asked.map((name) => ({ what: `registry: ${name}`, from: "the project's files and its commands" })),
+    ],
+  };
+}
+
+function devcontainer(
+  file: string,
+  text: string,
+  dockerfile: { readonly path: string; readonly text: string } | undefined,
+): FoundRecipe {
+  const read = readDevcontainer(text, path.basename(file), dockerfile);
   if (typeof read !== "string") return read;
   throw new HarnessError(EXIT.usage, read, "mend it there, then: harness trust");
 }

@@ -119,6 +119,7 @@ const WORDS: Readonly<Record<string, string>> = {
   packages: INSTALLS,
   toolchains: INSTALLS,
   managers: INSTALLS,
+  system: "runs as root of a container without a workspace, while its image is made:",
   env: "sets in every box:",
   registries: "reaches while it is set up:",
   setup: "runs while it is set up:",
@@ -139,7 +140,7 @@ const isFaults = (read: Recipe | readonly string[]): read is readonly string[] =
 
 function containerDoes(thing: Described): Promise<readonly Doing[]> {
   const [{ path: main, text }, ...named] = thing.files;
-  const read = readDevcontainer(text, main);
+  const read = readDevcontainer(text, main, named[0]);
   if (typeof read === "string") throw new Error(read);
   const others = named.flatMap(textOf);
   const left = read.notTaken.map(({ what }) => ({ text: `not taken: ${what}`, loosens: false }));

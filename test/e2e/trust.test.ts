@@ -148,7 +148,7 @@ test("it is shown with what it would do, and nothing in it acts on the terminal"
       '{"image": "theirs", "packages": ["libpq-dev"], "registries": ["npm"], "setup": [{"run": "make"}]}',
     ".devcontainer/devcontainer.json":
       '{"build": {"dockerfile": "Dockerfile"}, "postCreateCommand": "make all"}',
-    ".devcontainer/Dockerfile": "FROM theirs\nRUN make\n",
+    ".devcontainer/Dockerfile": "FROM theirs\nRUN make\nCOPY a b\n",
   });
   const { code, stdout, stderr } = await harness(place, ["trust", "--show"]);
   assert.deepEqual([code, stderr], [4, ""]);
@@ -164,7 +164,8 @@ test("it is shown with what it would do, and nothing in it acts on the terminal"
     '  ! runs while it is set up: {"run":"make","folder":"."}',
     '  ! runs while it is set up: {"run":"make all","folder":"."}',
     "  ! .devcontainer/Dockerfile: RUN make",
-    "    not taken: build: a Dockerfile is not built: its RUN lines would run in the engine, outside of a box's walls; docker build it yourself, and name the image",
+    '  ! runs as root of a container without a workspace, while its image is made: {"run":"make","folder":"/","env":{}}',
+    "    not taken: COPY a b: no file of the repository is in the system layer; set-up commands see the workspace",
   ])
     assert.ok(stdout.split("\n").includes(line), `${line}\n${stdout}`);
 });

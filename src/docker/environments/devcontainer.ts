@@ -1,4 +1,5 @@
 import { getNodeValue, parseTree, type ParseError } from "jsonc-parser";
+import { readDockerfile } from "./dockerfile.ts";
 import {
   EMPTY_RECIPE,
   faultsOf,
@@ -10,16 +11,22 @@ import {
 } from "./recipe.ts";
 
 /**
- * What a devcontainer.json is taken for: its image, variables and set-up commands. All else is listed as not taken, with
+ * What a devcontainer.json is taken for: its image or the lines of its Dockerfile, variables and set-up commands. All else is listed as not taken, with
  * the reason, since it asks for the host (mounts, commands run on it, ports) or for what only an editor does.
  */
-export function readDevcontainer(text: string, from: string): FoundRecipe | string {
+export function readDevcontainer(
+  text: string,
+  from: string,
+  dockerfile?: { readonly path: string; readonly text: string },
+): FoundRecipe | string {
   if (depthOf(text) > MAX_DEPTH) return `${from}: nested more than ${MAX_DEPTH} levels deep`;
   const errors: ParseError[] = [];
   const root = parseTree(text.replace(/^\uFEFF/, " "), errors, { allowTrailingComma: true });
   if (root?.type !== "object" || errors.length > 0) return `${from}: no JSON object with comments`;
   const value = getNodeValue(root) as Readonly<Record<string, unknown>>;
   const taking = new Taking(from);
+  const fault = dockerfile === undefined ? undefined : taking.dockerfile(dockerfile, value["build"]);
+  if (fault !== undefined) return fault;
   for (const [key, given] of Object.entries(value)) taking.key(key, given);
   const checked = recipeSchema.safeParse(taking.recipe);
   if (!checked.success) return `${from}: ${faultsOf(checked.error)[0] ?? "not understood"}`;
@@ -46,9 +53,7 @@ type CommandKey = (typeof COMMANDS)[number];
 /** Names for people, and editors' own: nothing that a box would have. */
 const SILENT = new Set(["name", "$schema", "customizations", "extensions", "settings"]);
 
-/** An engine builds with a network of its own, as its own root, and with none of the bounds of a box. */
-const UNBUILT =
-  "a Dockerfile is not built: its RUN lines would run in the engine, outside of a box's walls; docker build it yourself, and name the image";
+const UNBUILT = "it names no Dockerfile beside it";
 
 const REASONS: Readonly<Record<string, string>> = {
   initializeCommand: "it runs on the host",
@@ -84,6 +89,8 @@ class Taking {
   readonly #from: string;
   readonly #steps = new Map<CommandKey, readonly SetupStep[]>();
   #image: string | null = null;
+  #system: Recipe["system"] = [];
+  #built = false;
   #env: Readonly<Record<string, string>> = {};
 
   constructor(from: string) {
@@ -92,11 +99,37 @@ class Taking {
 
   get recipe(): Recipe {
     const setup = COMMANDS.flatMap((name) => this.#steps.get(name) ?? []);
-    return { ...EMPTY_RECIPE, image: this.#image, env: this.#env, setup };
+    return { ...EMPTY_RECIPE, image: this.#image, system: this.#system, env: this.#env, setup };
+  }
+
+  /** The lines of a Dockerfile are run in the container of the system layer. Says what speaks against it. */
+  dockerfile(
+    { path, text }: { readonly path: string; readonly text: string },
+    build: unknown,
+  ): string | undefined {
+    const { args, target } = Object(build) as Readonly<Record<string, unknown>>;
+    const given = Object.entries(Object(args) as Readonly<Record<string, unknown>>).filter(
+      (each): each is [string, string] => typeof each[1] === "string" && !VARIABLE.test(each[1]),
+    );
+    const read = readDockerfile(text, {
+      args: Object.fromEntries(given),
+      target: typeof target === "string" ? target : undefined,
+    });
+    if (typeof read === "string") return `${path}: ${read}`;
+    this.#built = true;
+    this.#image = read.image;
+    this.#system = read.lines.map((line) => ({ ...line, env: { ...line.env } }));
+    this.taken.push({ what: `image: ${read.image}`, from: path });
+    for (const { run } of read.lines)
+      this.taken.push({ what: `a line of the system layer: ${run}`, from: path });
+    for (const what of read.notTaken) this.notTaken.push({ what, from: path });
+    this.#takeEnv(read.env, path, "ENV");
+    return undefined;
   }
 
   key(name: string, given: unknown): void {
     if (SILENT.has(name)) return;
+    if (this.#built && (name === "build" || name === "dockerFile" || name === "context")) return;
     if (name === "image") return this.#takeImage(given);
     if (name === "containerEnv") return this.#takeEnv(given);
     const command = COMMANDS.find((each) => each === name);
@@ -112,21 +145,21 @@ class Taking {
   #takeImage(given: unknown): void {
     if (typeof given !== "string" || VARIABLE.test(given))
       return this.#leave("image", "no plain name of an image");
+    if (this.#built) return this.#leave("image", "its Dockerfile says what it starts from");
     this.#image = given;
     return this.#take(`image: ${given}`);
   }
 
-  #takeEnv(given: unknown): void {
-    if (typeof given !== "object" || given === null)
-      return this.#leave("containerEnv", "no table of variables");
+  #takeEnv(given: unknown, from = this.#from, label = "containerEnv"): void {
+    if (typeof given !== "object" || given === null) return this.#leave(label, "no table of variables");
     for (const [name, value] of Object.entries(given as Readonly<Record<string, unknown>>)) {
       const one = recipeSchema.shape.env.safeParse({ [name]: value });
-      if (!one.success) this.#leave(`containerEnv.${name}`, faultsOf(one.error)[0] ?? "not understood");
+      if (!one.success) this.#leave(`${label}.${name}`, faultsOf(one.error)[0] ?? "not understood", from);
       else if (VARIABLE.test(String(value)))
-        this.#leave(`containerEnv.${name}`, "it asks for a value of the host");
+        this.#leave(`${label}.${name}`, "it asks for a value of the host", from);
       else {
         this.#env = { ...this.#env, ...one.data };
-        this.#take(`variable: ${name}=${String(value)}`);
+        this.taken.push({ what: `variable: ${name}=${String(value)}`, from });
       }
     }
   }
@@ -135,8 +168,8 @@ class Taking {
     this.taken.push({ what, from: this.#from });
   }
 
-  #leave(what: string, why: string): void {
-    this.notTaken.push({ what: `${what}: ${why}`, from: this.#from });
+  #leave(what: string, why: string, from = this.#from): void {
+    this.notTaken.push({ what: `${what}: ${why}`, from });
   }
 }
 

@@ -47,6 +47,18 @@ const host = z
 
 const step = z.strictObject({ run: text(10_000), folder: folder.default(".") });
 
+/** A line for a root shell of the system layer's container, which has no workspace. */
+const systemLine = z.strictObject({
+  run: text(20_000),
+  folder: text(400).regex(/^\//, "expected a folder of the image, such as /opt").default("/"),
+  env: z
+    .record(
+      z.string().regex(/^[A-Za-z_]\w{0,99}$/, "expected the name of a variable"),
+      z.string().max(10_000),
+    )
+    .default({}),
+});
+
 const service = z.strictObject({
   name: z.string().regex(/^[a-z][a-z0-9-]{0,30}$/, "expected a short name such as postgres"),
   packages: z.array(packageName).max(20).default([]),
@@ -64,6 +76,7 @@ export const recipeSchema = z.strictObject({
   toolchains: z.partialRecord(z.enum(TOOLCHAINS), version).default({}),
   /** Package managers that come from npm or PyPI: `pnpm`, `yarn`, `uv`, `poetry`. */
   managers: z.partialRecord(z.enum(["pnpm", "yarn", "uv", "poetry"]), version).default({}),
+  system: z.array(systemLine).max(200).default([]),
   env: z.record(variable, z.string().max(10_000)).default({}),
   registries: z.array(host).max(50).default([]),
   setup: z.array(step).max(100).default([]),
@@ -120,8 +133,11 @@ export interface KeyParts {
   readonly files: readonly { readonly path: string; readonly hash: string }[];
 }
 
-/** The part of a recipe that the system layer is made of: no byte of a workspace is in it, but names and versions. */
-const systemPart = ({ packages, toolchains, managers, services }: Recipe): object => ({
+/** The part of a recipe that the system layer is made of: no byte of a workspace is in it, but names, versions and its own lines. */
+const systemPart = ({ packages, toolchains, managers, services, system }: Recipe): object => ({
+  ...(system.length === 0
+    ? {}
+    : { system: system.map(({ run, folder: at, env }) => [run, at, sorted(env)]) }),
   packages: [...new Set([...packages, ...services.flatMap((each) => each.packages)])].toSorted(),
   toolchains: sorted(toolchains),
   managers: sorted(managers),
@@ -135,6 +151,8 @@ export const environmentKey = ({ base, recipe, files }: KeyParts): string =>
     base,
     {
       ...recipe,
+      // As before there were any.
+      system: recipe.system.length === 0 ? undefined : recipe.system,
       env: sorted(recipe.env),
       toolchains: sorted(recipe.toolchains),
       managers: sorted(recipe.managers),

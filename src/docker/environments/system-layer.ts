@@ -131,7 +131,7 @@ const KEEP = { head: 0, tail: 8 * 1024 };
 
 async function runStep(
   client: Parameters<typeof startCommand>[0],
-  { title, script, env }: SystemStep,
+  { title, script, env, folder = "/" }: SystemStep,
   {
     env: network,
     request,
@@ -146,7 +146,7 @@ async function runStep(
   const { ended } = startCommand(
     client,
     {
-      words: ["sh", "-euc", script],
+      words: ["sh", "-euc", folder === "/" ? script : `mkdir -p "$0" && cd "$0"\n${script}`, folder],
       folder: "/",
       env: { ...network, HOME: "/root", ...env },
       timeoutMs: STEP_MS,

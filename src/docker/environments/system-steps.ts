@@ -5,6 +5,8 @@ export interface SystemStep {
   readonly title: string;
   readonly script: string;
   readonly env?: Readonly<Record<string, string>>;
+  /** Absolute; made where it is not there. */
+  readonly folder?: string;
 }
 
 /** The distribution's packages that the layer brought, as dpkg lists them. */
@@ -18,7 +20,10 @@ export interface SystemWishes {
   readonly arch: string;
 }
 
-/** Pure. Everything that is put into a line was checked by the recipe's schema: names and numbers only. */
+/**
+ * Pure. Everything that is put into a line of ours was checked by the recipe's schema: names and numbers only. Lines of a
+ * recipe's own come last, as they are.
+ */
 export function systemSteps(wishes: SystemWishes): readonly SystemStep[] {
   const { recipe } = wishes;
   const packages = packagesOf(recipe);
@@ -28,19 +33,57 @@ export function systemSteps(wishes: SystemWishes): readonly SystemStep[] {
       : [{ title: `packages: ${packages.join(" ")}`, script: APT.replace("PACKAGES", packages.join(" ")) }]),
     ...toolchainSteps(wishes),
     ...managerSteps(recipe),
+    ...ownSteps(recipe),
+  ];
+}
+
+/** Whom a line's own tools ask, by their names. */
+const ASKED: readonly (readonly [preset: string, tools: RegExp])[] = [
+  ["apt", /\b(?:apt|apt-get|aptitude)\b/],
+  ["npm", /\b(?:npm|npx|yarn|pnpm|corepack)\b/],
+  ["pip", /\b(?:pip3?|pipx|uvx?|poetry)\b/],
+  ["cargo", /\bcargo\b/],
+  ["go", /\bgo\s+(?:install|get|mod|build)\b/],
+  ["maven", /\b(?:mvn|gradle)\b/],
+];
+
+export const registriesAsked = (lines: readonly { readonly run: string }[]): readonly string[] =>
+  ASKED.filter(([, tools]) => lines.some(({ run }) => tools.test(run))).map(([preset]) => preset);
+
+/** Lines of others call the distribution's tools as they are: what these need in such a container is set beside them. */
+const BEFORE = `mkdir -p /etc/apt/apt.conf.d /usr/sbin
+echo 'APT::Sandbox::User "root";' > /etc/apt/apt.conf.d/00harness-layer
+printf '#!/bin/sh\nexit 101\n' > /usr/sbin/policy-rc.d && chmod 755 /usr/sbin/policy-rc.d
+dpkg-query -W >/run/before 2>/dev/null || true`;
+const AFTER = `mkdir -p $(dirname ADDED)
+dpkg-query -W 2>/dev/null | grep -vxFf /run/before >>ADDED || true
+rm -rf /run/before /etc/apt/apt.conf.d/00harness-layer /usr/sbin/policy-rc.d
+find / -xdev -type f -perm /6000 -exec chmod a-s {} + || true`.replaceAll("ADDED", ADDED_PACKAGES);
+
+const told = (run: string): string => run.replace(/\s+/g, " ").slice(0, 200);
+
+function ownSteps({ system }: Recipe): readonly SystemStep[] {
+  if (system.length === 0) return [];
+  return [
+    { title: "before the recipe's own lines", script: BEFORE },
+    // As an image's build runs them: a command that fails among several ends none of them.
+    ...system.map(({ run, folder, env }) => ({ title: told(run), script: `set +eu\n${run}`, folder, env })),
+    { title: "behind the recipe's own lines", script: AFTER },
   ];
 }
 
 /** Which registries the layer itself is made from. */
 export function systemRegistries({ recipe }: Pick<SystemWishes, "recipe">): readonly string[] {
   const { toolchains, managers } = recipe;
+  const asked = new Set(registriesAsked(recipe.system));
   const wanted = {
     apt: packagesOf(recipe).length > 0,
     npm: typeof toolchains.node === "string" || managers.pnpm !== undefined || managers.yarn !== undefined,
     pip: managers.uv !== undefined || managers.poetry !== undefined,
     go: toolchains.go !== undefined,
   };
-  return Object.entries(wanted).flatMap(([name, needed]) => (needed ? [name] : []));
+  const own = Object.entries(wanted).flatMap(([name, needed]) => (needed && !asked.has(name) ? [name] : []));
+  return [...own, ...asked];
 }
 
 /** An alternative `a|b` is the first that the distribution has. */

@@ -1,0 +1,301 @@
+/**
+ * The lines of a Dockerfile, as far as a system layer can be made of them: what the last stage starts from, its RUN lines
+ * with the variables and folder that hold at each, and what it leaves to boxes. No engine builds it, so nothing of it runs
+ * outside of a box's walls. What it asks for beyond that is told; what cannot be read is a fault.
+ */
+
+export interface DockerfileLine {
+  /** A line for a root shell. */
+  readonly run: string;
+  /** Absolute. */
+  readonly folder: string;
+  readonly env: Readonly<Record<string, string>>;
+}
+
+export interface ReadDockerfile {
+  readonly image: string;
+  readonly lines: readonly DockerfileLine[];
+  /** For every box. */
+  readonly env: Readonly<Record<string, string>>;
+  readonly notTaken: readonly string[];
+}
+
+export interface DockerfileBuild {
+  readonly args?: Readonly<Record<string, string>>;
+  readonly target?: string | undefined;
+}
+
+/** What it is made of, or in words why it cannot be. */
+export function readDockerfile(text: string, build: DockerfileBuild = {}): ReadDockerfile | string {
+  try {
+    return new Reading(build).read(text);
+  } catch (thrown) {
+    if (thrown instanceof Fault) return thrown.message;
+    throw thrown;
+  }
+}
+
+class Fault extends Error {}
+
+interface Instruction {
+  readonly line: number;
+  readonly name: string;
+  readonly rest: string;
+  /** Of `<<EOF`: what stands between. */
+  readonly body: string | undefined;
+}
+
+const MAX_INSTRUCTIONS = 1000;
+
+/** Lines that go on behind `\` (or what a directive says) are one; comments between them are none of it. */
+function instructionsOf(text: string): readonly Instruction[] {
+  const lines = text.replace(/^\uFEFF/, "").split(/\r?\n/);
+  const escape = /^#\s*escape\s*=\s*`/im.test(lines.slice(0, 3).join("\n")) ? "`" : "\\";
+  const found: Instruction[] = [];
+  for (let at = 0; at < lines.length; at += 1) {
+    if (/^\s*(?:#|$)/.test(lines[at] ?? "")) continue;
+    const line = at + 1;
+    const { whole, end } = wholeLine(lines, at, escape);
+    at = end;
+    const [, name = "", rest = ""] = /^\s*([A-Za-z]+)(?:\s+([^]*))?$/.exec(whole) ?? [];
+    if (name === "") throw new Fault(`line ${line}: no instruction`);
+    const upper = name.toUpperCase();
+    const body = WITH_BODY.has(upper) ? bodyOf(rest, lines, at) : undefined;
+    at = body?.end ?? at;
+    found.push({ line, name: upper, rest: rest.trim(), body: body?.text });
+    if (found.length > MAX_INSTRUCTIONS) throw new Fault(`more than ${MAX_INSTRUCTIONS} instructions`);
+  }
+  return found;
+}
+
+const WITH_BODY = new Set(["RUN", "COPY", "ADD"]);
+
+function wholeLine(
+  lines: readonly string[],
+  start: number,
+  escape: string,
+): { readonly whole: string; readonly end: number } {
+  const parts: string[] = [];
+  for (let at = start; at < lines.length; at += 1) {
+    const each = lines[at] ?? "";
+    if (at > start && /^\s*(?:#|$)/.test(each)) continue;
+    const isLast = !each.trimEnd().endsWith(escape);
+    parts.push(isLast ? each : each.trimEnd().slice(0, -1));
+    if (isLast) return { whole: parts.join(" "), end: at };
+  }
+  return { whole: parts.join(" "), end: lines.length };
+}
+
+/** What stands between `<<EOF` and `EOF`. */
+function bodyOf(
+  rest: string,
+  lines: readonly string[],
+  at: number,
+): { readonly text: string; readonly end: number } | undefined {
+  const [, dash = "", word = ""] = /<<(-?)(?:["']?)(\w+)(?:["']?)/.exec(rest) ?? [];
+  if (word === "") return undefined;
+  const strip = (line: string): string => (dash === "" ? line : line.replace(/^\t+/, ""));
+  const end = lines.findIndex((line, index) => index > at && strip(line) === word);
+  if (end === -1) throw new Fault(`line ${at + 1}: no end of <<${word}`);
+  const text = lines
+    .slice(at + 1, end)
+    .map(strip)
+    .join("\n");
+  return { text, end };
+}
+
+interface Stage {
+  readonly name: string;
+  image: string;
+  readonly lines: DockerfileLine[];
+  env: Record<string, string>;
+  args: Record<string, string>;
+  folder: string;
+  shell: readonly string[] | undefined;
+  readonly notTaken: string[];
+}
+
+const NOTHING = new Set(["LABEL", "MAINTAINER", "CMD", "ENTRYPOINT", "EXPOSE", "STOPSIGNAL", "HEALTHCHECK"]);
+const REASONS: Readonly<Record<string, string>> = {
+  COPY: "no file of the repository is in the system layer; set-up commands see the workspace",
+  ADD: "no file of the repository is in the system layer; set-up commands see the workspace",
+  VOLUME: "folders are kept by the recipe",
+  ONBUILD: "nothing is built from it",
+};
+
+class Reading {
+  readonly #build: DockerfileBuild;
+  readonly #stages: Stage[] = [];
+  /** Before the first FROM. */
+  readonly #global: Record<string, string> = {};
+
+  constructor(build: DockerfileBuild) {
+    this.#build = build;
+  }
+
+  read(text: string): ReadDockerfile {
+    for (const each of instructionsOf(text)) this.#one(each);
+    const { target } = this.#build;
+    const last =
+      target === undefined
+        ? this.#stages.at(-1)
+        : this.#stages.find(({ name }) => name === target.toLowerCase());
+    if (last === undefined)
+      throw new Fault(target === undefined ? "it has no FROM" : `it has no stage ${target}`);
+    const { image, lines, env, notTaken } = last;
+    return { image, lines, env, notTaken: [...new Set(notTaken)] };
+  }
+
+  #one(given: Instruction): void {
+    const { name, rest, line } = given;
+    if (name === "FROM") return this.#from(rest, line);
+    const stage = this.#stages.at(-1);
+    if (name === "ARG") return this.#arg(rest, line, stage);
+    if (stage === undefined) throw new Fault(`line ${line}: ${name} before FROM`);
+    const reason = REASONS[name];
+    if (NOTHING.has(name)) return undefined;
+    // Of one instruction all values see what held before it.
+    if (name === "ENV")
+      Object.assign(
+        stage.env,
+        Object.fromEntries(pairsOf(rest, line).map(([key, value]) => [key, filled(value, stage)])),
+      );
+    else if (name === "WORKDIR") stage.folder = joined(stage.folder, filled(unquoted(rest), stage));
+    else if (name === "SHELL") stage.shell = wordsOf(rest, line);
+    else if (name === "RUN") this.#run(given, stage);
+    else if (name === "USER") {
+      if (!/^(?:root|0)(?::|$)/.test(rest)) stage.notTaken.push(`USER ${rest}: lines are run as root`);
+    } else if (reason === undefined) throw new Fault(`line ${line}: ${name} is not known`);
+    else stage.notTaken.push(`${name} ${rest.slice(0, 200)}: ${reason}`);
+    return undefined;
+  }
+
+  #from(rest: string, line: number): void {
+    const flags = /^(?:--[\w-]+=\S+\s+)+/.exec(rest)?.[0] ?? "";
+    const [, base = "", as = ""] = /^(\S+)(?:\s+as\s+(\S+))?$/i.exec(rest.slice(flags.length)) ?? [];
+    const image = filled(unquoted(base), { env: {}, args: this.#global });
+    if (image === "" || image === "scratch")
+      throw new Fault(`line ${line}: FROM ${rest}: no image that a box could start from`);
+    const before: Stage = this.#stages.find(({ name }) => name !== "" && name === image.toLowerCase()) ?? {
+      name: "",
+      image,
+      lines: [],
+      env: {},
+      args: {},
+      folder: "/",
+      shell: undefined,
+      notTaken: [],
+    };
+    const notTaken = flags === "" ? [] : [`FROM ${flags.trim()}: the engine's own platform is used`];
+    this.#stages.push({
+      ...before,
+      name: as.toLowerCase(),
+      lines: [...before.lines],
+      env: { ...before.env },
+      args: {},
+      notTaken: [...before.notTaken, ...notTaken],
+    });
+  }
+
+  #arg(rest: string, line: number, stage: Stage | undefined): void {
+    for (const [, name = "", value] of rest.matchAll(/([A-Za-z_]\w*)(?:=("[^"]*"|'[^']*'|\S*))?/g)) {
+      if (name === "") throw new Fault(`line ${line}: ARG without a name`);
+      const given = this.#build.args?.[name];
+      const fallback = value === undefined ? this.#global[name] : unquoted(value);
+      const scope = stage ?? { env: {}, args: this.#global };
+      const known = given ?? (fallback === undefined ? undefined : filled(fallback, scope));
+      if (known !== undefined) scope.args[name] = known;
+    }
+  }
+
+  #run({ rest, line, body }: Instruction, stage: Stage): void {
+    const flags = /^(?:--[\w-]+(?:=\S+)?\s+)+/.exec(rest)?.[0] ?? "";
+    for (const flag of flags.trim().split(/\s+/))
+      if (!/^(?:|--mount=.*type=(?:cache|tmpfs).*|--network=.*|--security=.*)$/.test(flag))
+        stage.notTaken.push(`RUN ${flag}: nothing is mounted while the layer is made`);
+    const run = lineOf({ command: rest.slice(flags.length).trim(), body, line, shell: stage.shell });
+    stage.lines.push({ run, folder: stage.folder, env: { ...stage.args, ...stage.env } });
+  }
+}
+
+interface Command {
+  readonly command: string;
+  readonly body: string | undefined;
+  readonly line: number;
+  readonly shell: readonly string[] | undefined;
+}
+
+/** As a line for `sh`, whichever form and shell it has. */
+function lineOf({ command, body, line, shell }: Command): string {
+  if (command.startsWith("[")) return wordsOf(command, line).map(quoted).join(" ");
+  const alone = /^<<-?["']?\w+["']?$/.test(command);
+  if (alone && /^#!(?!\s*\/(?:usr\/)?bin\/(?:env\s+)?(?:ba|da)?sh\b)/.test(body ?? ""))
+    throw new Fault(`line ${line}: RUN with a script of another program than a shell`);
+  const whole = body === undefined ? command : `${command}\n${body}\n${endOf(command)}`;
+  const script = alone ? (body ?? "") : whole;
+  if (script.trim() === "") throw new Fault(`line ${line}: RUN without a command`);
+  return shell === undefined ? script : [...shell, script].map(quoted).join(" ");
+}
+
+const endOf = (command: string): string => /<<-?["']?(\w+)/.exec(command)?.[1] ?? "";
+
+/** `A=1 B="two words"`, or `A the rest`. */
+function pairsOf(rest: string, line: number): readonly (readonly [name: string, value: string])[] {
+  const old = /^([A-Za-z_]\w*)\s+([^]+)$/.exec(rest);
+  if (old !== null && !/^[A-Za-z_]\w*=/.test(rest)) return [[old[1] ?? "", (old[2] ?? "").trim()]];
+  const pairs = Array.from(
+    rest.matchAll(/([A-Za-z_]\w*)=((?:"(?:[^"\\]|\\[^])*"|'[^']*'|\\[^]|[^\s"'\\])*)/g),
+    ([, name = "", value = ""]) => [name, unquoted(value)] as const,
+  );
+  if (pairs.length === 0) throw new Fault(`line ${line}: ENV without a value`);
+  return pairs;
+}
+
+const unquoted = (text: string): string =>
+  text.replace(/"((?:[^"\\]|\\[^])*)"|'([^']*)'|\\([^])/g, (_, double, single, one) =>
+    double === undefined ? String(single ?? one ?? "") : String(double).replace(/\\(["\\])/g, "$1"),
+  );
+
+function wordsOf(rest: string, line: number): readonly string[] {
+  try {
+    const words: unknown = JSON.parse(rest);
+    if (Array.isArray(words) && words.length > 0 && words.every((word) => typeof word === "string"))
+      return words;
+  } catch {
+    // Said below.
+  }
+  throw new Fault(`line ${line}: no list of words: ${rest.slice(0, 100)}`);
+}
+
+/** What images have of these where nothing else is said. */
+const USUAL: Readonly<Record<string, string>> = {
+  PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+  HOME: "/root",
+};
+
+/** `$NAME`, `${NAME}`, `${NAME:-else}` and `${NAME:+then}`. */
+const filled = (text: string, scope: Pick<Stage, "env" | "args">): string =>
+  text.replace(
+    /\$(?:(\w+)|\{(\w+)(?::([-+])([^}]*))?\})/g,
+    (_, bare: string | undefined, name = "", how = "", other = "") => {
+      const value = valueOf(bare ?? String(name), scope);
+      if (how === "") return value;
+      return (value === "") === (how === "-") ? String(other) : how === "-" ? value : "";
+    },
+  );
+
+const valueOf = (name: string, { env, args }: Pick<Stage, "env" | "args">): string =>
+  env[name] ?? args[name] ?? USUAL[name] ?? "";
+
+function joined(folder: string, next: string): string {
+  const way = next.startsWith("/") ? [] : folder.split("/").filter((each) => each !== "");
+  for (const each of next.split("/")) {
+    if (each === "" || each === ".") continue;
+    if (each === "..") way.pop();
+    else way.push(each);
+  }
+  return `/${way.join("/")}`;
+}
+
+const quoted = (word: string): string =>
+  /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;

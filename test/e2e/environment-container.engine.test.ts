@@ -1,0 +1,83 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { type Ended, runProgram } from "../fixtures/cli.ts";
+import { skip } from "../fixtures/engine.ts";
+import { ownImage } from "../fixtures/own-image.ts";
+import type { Scratch } from "../fixtures/scratch.ts";
+import { household, sandboxExec } from "./box-command.ts";
+
+const harness = (place: Scratch, ...words: readonly string[]): Promise<Ended> =>
+  runProgram("bin/harness", words, { home: place.path, cwd: place.at("work") });
+
+async function trustAll(place: Scratch): Promise<void> {
+  const { hash } = JSON.parse((await harness(place, "trust", "--show", "--json")).stdout) as { hash: string };
+  const { code, stderr } = await harness(place, "trust", "--yes", hash);
+  assert.equal(code, 0, stderr);
+}
+
+const inBox = async (place: Scratch, line: string): Promise<string> => {
+  const ended = await sandboxExec(place, ["--", "sh", "-c", line]);
+  assert.equal(ended.code, 0, ended.stderr);
+  return ended.stdout.toString();
+};
+
+/** Each line tells what it could have and could not: the workspace, a network, the host's own files. */
+const dockerfile = (image: string, more = ""): string => `ARG BASE
+FROM \${BASE:-${image}} AS tools
+ENV MODE=test PATH=/opt/kit/bin:$PATH
+WORKDIR /opt/kit
+RUN mkdir bin && printf '#!/bin/sh\\necho kit\\n' > bin/kit && chmod 4755 bin/kit && kit > said
+RUN id -u > who; ls -A /workspace /home/*/work 2>/dev/null | wc -l > seen; ls /sys/class/net > nets; false; true
+FROM tools
+COPY . /copied
+USER 1000
+RUN echo last >> said${more}
+`;
+
+test(
+  "a dev container's Dockerfile is made by lines in a box of their own, once it is trusted, and boxes start from it",
+  { skip },
+  async () => {
+    await using base = await ownImage();
+    await using place = await household({
+      ".devcontainer/devcontainer.json": JSON.stringify({
+        build: { dockerfile: "../tools/Dockerfile" },
+        postCreateCommand: "mkdir -p node_modules && cp /opt/kit/said node_modules/said",
+      }),
+      "tools/Dockerfile": dockerfile(base.name),
+      "package.json": '{"name":"small","version":"1.0.0"}',
+      "package-lock.json": '{"name":"small","lockfileVersion":3,"packages":{}}',
+    });
+    const untrusted = await harness(place, "env", "show");
+    assert.match(untrusted.stdout + untrusted.stderr, /does not count: it is not trusted/);
+    await trustAll(place);
+    const built = await harness(place, "env", "build");
+    assert.equal(built.code, 0, built.stderr);
+    try {
+      assert.match(built.stderr, /COPY \. \/copied: no file of the repository is in the system layer/);
+      assert.match(built.stderr, /USER 1000: lines are run as root/);
+      const said = await inBox(
+        place,
+        'cat /opt/kit/said node_modules/said; cd /opt/kit; cat who seen; cat nets; echo "$MODE"; stat -c %a bin/kit; ls /copied 2>&1 | tail -c 26',
+      );
+      assert.equal(said, "kit\nlast\nkit\nlast\n0\n0\nlo\ntest\n755\nNo such file or directory\n");
+
+      await place.write("work/tools/Dockerfile", dockerfile(base.name, " && exit 7"));
+      const changed = await sandboxExec(place, ["--", "true"]);
+      assert.match(changed.stderr, /is an older one|has changed|cannot be read/);
+      await trustAll(place);
+      const failed = await harness(place, "env", "build");
+      assert.equal(failed.code, 1);
+      assert.match(failed.stderr, /set-up failed: echo last >> said && exit 7 \(exit code 7\)/);
+
+      await place.write("work/tools/Dockerfile", "FROM scratch\n");
+      const odd = await harness(place, "trust", "--show");
+      assert.match(
+        odd.stdout,
+        /tools\/Dockerfile: line 1: FROM scratch: no image that a box could start from/,
+      );
+    } finally {
+      await harness(place, "env", "rm", "--all");
+    }
+  },
+);
