@@ -1,3 +1,5 @@
+import { isTypo } from "./locks/near-names.ts";
+
 /** Hosts that packages and tools are usually had from. In the table a blank stands for each dot. */
 
 const FORGES = ["github com", "gitlab com"];
@@ -146,4 +148,18 @@ export const isKnownHost = (host: string, ...kinds: readonly KnownHosts[]): bool
 export function isKnownAddress(address: string, ...kinds: readonly KnownHosts[]): boolean {
   const host = /^(?:sparse\+)?https:\/\/([^/:?#\s]+)(?=[/?#]|$)/i.exec(address)?.[1];
   return host !== undefined && isKnownHost(host, ...kinds);
+}
+
+const REGISTRIES = (["npm", "pip", "cargo", "composer", "gem", "maven"] as const).flatMap((kind) => [
+  ...(BY_KIND.get(kind) ?? []),
+]);
+
+/** The registry whose host an address only looks like: its name and more, with other separators, or but for a letter. */
+export function imitatedBy(address: string): string | undefined {
+  const host = /^[\w+]+:\/\/(?:[^/@\s]*@)?([^/:?#\s]+)/.exec(address)?.[1]?.toLowerCase() ?? "";
+  if (host === "" || [...BY_KIND.values()].some((hosts) => hosts.has(host))) return undefined;
+  const plain = host.replaceAll("-", ".");
+  return REGISTRIES.find(
+    (known) => plain.startsWith(`${known.replaceAll("-", ".")}.`) || plain === known || isTypo(host, known),
+  );
 }

@@ -77,6 +77,7 @@ const LIFECYCLE = [
   "preprepare",
   "prepare",
   "postprepare",
+  "dependencies",
 ] as const;
 
 const node: Reader = (place, granted) => {
@@ -187,7 +188,9 @@ function backendSteps(place: ProjectPlace, project: string): readonly PlannedSte
         needs: ["python3"],
       }),
     );
-  const isSettled = /^\s*attr\s*=|=\s*\{\s*attr\s*=/m.test(project) || place.names.has("setup.cfg");
+  const isSettled =
+    /^\s*attr\s*=|=\s*\{\s*attr\s*=|^\[tool\.setuptools\.cmdclass\]/m.test(project) ||
+    place.names.has("setup.cfg");
   if (project.includes("setuptools") && isSettled && !place.names.has("setup.py"))
     steps.push(
       line(place, "install", "pyproject.toml", "python3 -m setuptools: what its settings import", {

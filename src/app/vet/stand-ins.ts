@@ -6,7 +6,7 @@
 /** By their file's name. Modules that are there are taken; these come last. */
 export const PYTHON_STAND_INS: Readonly<Record<string, string>> = {
   "sitecustomize.py": `
-import sys, types, importlib.abc, importlib.machinery
+import sys, types, importlib, importlib.abc, importlib.machinery
 class Anything:
     def __init__(self, *a, **k): self.__dict__["_k"] = k
     def __getattr__(self, n):
@@ -80,10 +80,30 @@ def attributes(k):
     except OSError: pass
     given = k.get("package_dir") or {}
     for name in names[:20]: attribute(name, ["", "src", "lib"] + ([given[""]] if isinstance(given, dict) and "" in given else []))
+def commands():
+    # Commands of their own that settings name: setuptools imports and runs them.
+    import configparser, re
+    found = {}
+    config = configparser.RawConfigParser(strict=False)
+    try:
+        config.read("setup.cfg")
+        lines = config.get("options", "cmdclass", fallback="").splitlines()
+        found.update(dict([p.strip() for p in l.split("=", 1)] for l in lines if "=" in l))
+    except Exception as e: print(e)
+    try:
+        with open("pyproject.toml", errors="replace") as f: table = re.search(r"(?ms)^\\[tool\\.setuptools\\.cmdclass\\](.*?)(?=^\\[|\\Z)", f.read())
+        found.update(re.findall(r"""(?m)^\\s*([\\w-]+)\\s*=\\s*["']([\\w.]+)["']""", table.group(1)) if table else {})
+    except OSError: pass
+    return found
 def setup(*a, **k):
     attributes(k)
     dist = Anything(); dist.__dict__.update(k); dist.__dict__["metadata"] = Anything()
     given = dict(k.get("cmdclass") or {})
+    for name, where in commands().items():
+        try:
+            module, _, attr = where.strip().rpartition("."); sys.path.insert(0, ".")
+            given.setdefault(name, getattr(importlib.import_module(module), attr))
+        except Exception as e: print("%s: %s" % (where, e))
     order = ["egg_info", "dist_info", "build_py", "build_ext", "build", "install_lib", "install", "develop", "editable_wheel", "bdist_wheel", "bdist_egg", "sdist", "test"]
     for name in order + [n for n in given if n not in order]:
         if name in given: run_one(given[name], dist)

@@ -1,4 +1,4 @@
-import { isKnownAddress } from "../known-hosts.ts";
+import { imitatedBy, isKnownAddress } from "../known-hosts.ts";
 import { lineAt, type LookedAtFile } from "../look/looked-at-file.ts";
 import type { Found } from "../look/rules.ts";
 import { makefileParts } from "./make-targets.ts";
@@ -39,32 +39,57 @@ const cmake: Reader = async ({ path, text = "" }, { scripts, found }) => {
   await scripts.look({ path, what: "cmake", text, runs: "asked" });
 };
 
-const cargoConfig: Reader = async ({ path, text = "" }, { scripts, found }) => {
-  const fields = tomlOf(text);
-  const programs = [
-    ...["rustc", "rustc-wrapper", "rustc-workspace-wrapper", "rustdoc"].map(
-      (key) => [key, fieldAt(fields, "build", key)] as const,
-    ),
-    ...Object.entries(fieldsOf(fieldAt(fields, "target")) ?? {}).flatMap(([target, each]) =>
-      ["runner", "linker"].map((key) => [`${target}.${key}`, fieldAt(fieldsOf(each), key)] as const),
-    ),
-    ["credential-provider", fieldAt(fields, "registry", "global-credential-providers")] as const,
-  ];
-  for (const [key, value] of programs) {
+const cargoConfig: Reader = async (file, look) => {
+  const fields = tomlOf(file.text ?? "");
+  const { path } = file;
+  const { scripts, found } = look;
+  for (const [key, value] of cargoPrograms(fields)) {
     const command = textsIn(value).join(" ");
     if (command === "") continue;
     const own = /^(?:ba|z|da)?sh\b|[./]/.test(command.split(" ")[0] ?? "") || /\bsh -c\b/.test(command);
     found.add(own ? "install.settings" : "install.script", `cargo runs ${key} = ${command}`, { path });
     await scripts.look({ path, what: `cargo's ${key}`, text: command, runs: "itself" });
   }
+  for (const [name, value] of Object.entries(fieldsOf(fieldAt(fields, "env")) ?? {})) {
+    const set = textsIn(typeof value === "string" ? value : fieldAt(fieldsOf(value), "value")).join("");
+    if (isVariableThatLoads(name, set)) found.add("install.settings", `cargo sets ${name}=${set}`, { path });
+  }
+  for (const [name, value] of Object.entries(fieldsOf(fieldAt(fields, "alias")) ?? {}))
+    await scripts.look({ path, what: `cargo ${name}`, text: textsIn(value).join(" "), runs: "asked" });
   for (const each of [...textsIn(fieldAt(fields, "source")), ...textsIn(fieldAt(fields, "registries"))])
-    if (
-      /^(?:sparse\+)?https?:/.test(each) &&
-      !isKnownAddress(each, "cargo") &&
-      !/github\.com\/rust-lang\//.test(each)
-    )
-      found.add(/^(?:sparse\+)?http:/.test(each) ? "install.insecure" : "install.registry", each, { path });
+    if (/^(?:sparse\+)?https?:/.test(each)) lookAtCargoRegistry(each, path, found);
 };
+
+function cargoPrograms(fields: Fields | undefined): readonly (readonly [key: string, value: unknown])[] {
+  const compilers = ["rustc", "rustc-wrapper", "rustc-workspace-wrapper", "rustdoc"];
+  const targets = Object.entries(fieldsOf(fieldAt(fields, "target")) ?? {});
+  const registries = ["registry", "registries"].flatMap((group) => [
+    fieldAt(fields, group),
+    ...Object.values(fieldsOf(fieldAt(fields, group)) ?? {}),
+  ]);
+  return [
+    ...compilers.map((key) => [key, fieldAt(fields, "build", key)] as const),
+    ...targets.flatMap(([target, each]) =>
+      ["runner", "linker"].map((key) => [`${target}.${key}`, fieldAt(fieldsOf(each), key)] as const),
+    ),
+    ["credential-provider", fieldAt(fields, "registry", "global-credential-providers")] as const,
+    ...registries.map(
+      (each) =>
+        [
+          "credential-provider",
+          fieldAt(fieldsOf(typeof each === "string" ? undefined : each), "credential-provider"),
+        ] as const,
+    ),
+  ];
+}
+
+function lookAtCargoRegistry(address: string, path: string, found: Found): void {
+  if (imitatedBy(address) !== undefined) found.add("install.imitated", address, { path });
+  else if (!isKnownAddress(address, "cargo") && !/github\.com\/rust-lang\//.test(address))
+    found.add(/^(?:sparse\+)?http:/.test(address) ? "install.insecure" : "install.registry", address, {
+      path,
+    });
+}
 
 const cargoToml: Reader = async ({ path, text = "" }, { found, scripts, tree }) => {
   const fields = tomlOf(text);
@@ -76,6 +101,8 @@ const cargoToml: Reader = async ({ path, text = "" }, { found, scripts, tree }) 
     const script = await tree.read(build);
     await scripts.look({ path: build, what: "cargo build", text: script?.text ?? "", runs: "itself" });
   }
+  if (fieldAt(fields, "lib", "proc-macro") === true || fieldAt(fields, "lib", "proc_macro") === true)
+    await procMacro(fields, path, { scripts, tree });
   for (const group of ["dependencies", "dev-dependencies", "build-dependencies", "patch"])
     for (const [name, each] of Object.entries(fieldsOf(fieldAt(fields, group)) ?? {})) {
       const git = textsIn(fieldAt(fieldsOf(each), "git")).join("");
@@ -89,6 +116,28 @@ const cargoToml: Reader = async ({ path, text = "" }, { found, scripts, tree }) 
         );
     }
 };
+
+/** Code that the compiler runs while it compiles what uses it; an editor's server, too. */
+async function procMacro(
+  fields: Fields | undefined,
+  path: string,
+  { scripts, tree }: Pick<Parameters<Reader>[1], "scripts" | "tree">,
+): Promise<void> {
+  const folder = path.slice(0, path.lastIndexOf("/") + 1);
+  const top = folder + (textsIn(fieldAt(fields, "lib", "path")).join("") || "src/lib.rs");
+  const text = await textAt(top, tree);
+  const below = top.slice(0, top.lastIndexOf("/") + 1);
+  const modules = Array.from(text.matchAll(/^\s*(?:pub(?:\([\w\s]+\))?\s+)?mod\s+(\w{1,60})\s*;/gm)).flatMap(
+    ([, name = ""]) => [`${below}${name}.rs`, `${below}${name}/mod.rs`],
+  );
+  for (const each of [top, ...modules])
+    await scripts.look({
+      path: each,
+      what: "the compiler runs it",
+      text: await textAt(each, tree),
+      runs: "itself",
+    });
+}
 
 const go: Reader = async ({ path, text = "" }, { scripts, found }) => {
   for (const { 1: command = "", index } of text.matchAll(/^\/\/go:generate\s+([^\n]{1,1000})/gm))
@@ -170,13 +219,30 @@ const composer: Reader = async ({ path, text = "" }, { scripts, found, tree }) =
     const loaded = await textAt(folder + each, tree);
     await scripts.look({ path: folder + each, what: "composer autoload", text: loaded, runs: "asked" });
   }
+  if (fields?.["type"] === "composer-plugin") await composerPlugin(fields, path, { scripts, found, tree });
   lookAtRepositories(fields, path, found);
   if (/"secure-http"\s*:\s*false/.test(text)) found.add("install.insecure", "secure-http is off", { path });
 };
 
+/** Loaded, and told that it is there, as soon as it is installed. */
+async function composerPlugin(
+  fields: Fields,
+  path: string,
+  { scripts, found, tree }: Parameters<Reader>[1],
+): Promise<void> {
+  for (const name of textsIn(fieldAt(fields, "extra", "class"))) {
+    const source = classFile(`${name}::activate`, fields, { path, tree });
+    if (source === undefined) continue;
+    found.add("install.script", `composer loads its plugin ${name}`, { path: source });
+    const text = await textAt(source, tree);
+    await scripts.look({ path: source, what: "composer", text, runs: "itself" });
+  }
+}
+
 function lookAtRepositories(fields: Fields | undefined, path: string, found: Found): void {
   for (const each of textsIn(fields?.["repositories"]))
     if (/^http:\/\/(?!localhost|127\.)/.test(each)) found.add("install.insecure", each, { path });
+    else if (imitatedBy(each) !== undefined) found.add("install.imitated", each, { path });
     else if (each.startsWith("https:") && !isKnownAddress(each, "composer"))
       found.add("install.registry", each, { path });
 }
@@ -191,6 +257,16 @@ const gemfile: Reader = async ({ path, text = "" }, { scripts, found }) => {
 const rustToolchain: Reader = ({ path, text = "" }, { found }) => {
   const own = textsIn(fieldAt(tomlOf(text), "toolchain", "path")).join("");
   if (own !== "") found.add("install.settings", `cargo and rustc are those of ${own}`, { path });
+};
+
+/** What a patch adds. Of one for installed packages it is run wherever these are loaded, by nobody's leave. */
+const patch: Reader = async ({ path, text = "" }, { scripts }) => {
+  const added = text
+    .split("\n")
+    .map((line) => (line.startsWith("+") && !line.startsWith("+++") ? line.slice(1) : ""))
+    .join("\n");
+  const ofPackages = /^\+\+\+ \S*node_modules\//m.test(text) || /(?:^|\/)(?:\.yarn\/)?patches\//.test(path);
+  await scripts.look({ path, what: "a patch adds it", text: added, runs: ofPackages ? "asked" : "loaded" });
 };
 
 /** Variables that a shell, an editor or a library sets from a file. */
@@ -260,6 +336,19 @@ const READERS: readonly (readonly [RegExp, Reader])[] = [
     whole("a build runs it", "asked"),
   ],
   [/\.ipynb$/, notebook],
+  [
+    /(?:^|\/)\.(?:rprofile|irbrc|pryrc|ghci|ocamlinit|iex\.exs|perldb|utoprc|lambdabot|sbclrc|guile|erlang|juliarc\.jl)$/,
+    whole("an interpreter that is started here runs it", "itself"),
+  ],
+  [
+    /(?:^|\/)\.?(?:pylintrc|mypy\.ini|coveragerc|flake8)$|(?:^|\/)\.(?:rspec|mocharc\.\w+|nycrc(?:\.\w+)?|avarc|tap(?:rc|-rc)?|yardopts|rubocop\.yml|simplecov)$|(?:^|\/)(?:setup\.cfg|pytest\.ini)$/,
+    whole("a check or test loads it", "asked"),
+  ],
+  [/\.(?:patch|diff)$/, patch],
+  [
+    /(?:^|\/)\.aider\.conf\.ya?ml$|(?:^|\/)\.(?:continue|goose|kilocode|roo)\/.*\.ya?ml$/,
+    whole("an agent starts it", "itself"),
+  ],
   [/(?:^|\/)(?:docker-)?compose[\w.-]*\.ya?ml$/, compose],
   [/(?:^|\/)\.pre-commit-config\.ya?ml$/, whole("a git hook runs it", "asked")],
   [/(?:^|\/)rust-toolchain(?:\.toml)?$/, rustToolchain],

@@ -1,4 +1,4 @@
-import { isKnownAddress } from "../known-hosts.ts";
+import { imitatedBy, isKnownAddress } from "../known-hosts.ts";
 import { isApart } from "../look/danger.ts";
 import type { LookedAtFile } from "../look/looked-at-file.ts";
 import { lineAt } from "../look/looked-at-file.ts";
@@ -16,6 +16,8 @@ const LIFECYCLE = new Set([
   "prepare",
   "postprepare",
   "prepublish",
+  // Behind every installation that changed something.
+  "dependencies",
 ]);
 /** Of a package that is installed already only these ran. */
 const INSTALLED = /(?:^|\/)node_modules\//;
@@ -38,7 +40,7 @@ export async function lookAtPackage(
   const folder = path.slice(0, path.lastIndexOf("/") + 1);
   const installed = INSTALLED.test(path);
   for (const [name, command] of named) {
-    const itself = LIFECYCLE.has(name) && !(installed && /prep/.test(name));
+    const itself = LIFECYCLE.has(name) && !(installed && /prep|dependencies/.test(name));
     const line = lineOf(name);
     if (itself) found.add("install.script", `npm ${name}: ${command.slice(0, 200)}`, { path, line });
     if (!itself && installed) continue;
@@ -55,7 +57,16 @@ export async function lookAtPackage(
   const gyp = `${folder}binding.gyp`;
   if (!named.has("install") && !named.has("preinstall") && fields["gypfile"] !== false && tree.has(gyp))
     found.add("install.script", "npm builds binding.gyp by node-gyp", { path: gyp });
+  lookAtManager(textIn(fields["packageManager"]), { path, line: lineOf("packageManager") }, found);
   lookAtSources(fields, { path, lineOf }, found);
+}
+
+/** A name and version, or an address that corepack fetches and runs in its place. */
+function lookAtManager(manager: string, at: At, found: Found): void {
+  const address = /^[\w.-]+@(https?:\S+)/.exec(manager)?.[1];
+  if (address === undefined || INSTALLED.test(at.path)) return;
+  if (!isKnownAddress(address, "npm"))
+    found.add("install.settings", `packageManager: corepack runs ${address}`, at);
 }
 
 const namedRuns = (name: string): "apart" | "asked" => (isApart(name) ? "apart" : "asked");
@@ -150,6 +161,7 @@ interface At {
 function lookAtRegistry(value: string, told: string, at: At, found: Found): void {
   const address = value.replace(/^["']|["']$/g, "");
   if (/^http:\/\/(?!localhost|127\.)/.test(address)) found.add("install.insecure", told, at);
+  else if (imitatedBy(address) !== undefined) found.add("install.imitated", told, at);
   else if (!isKnownAddress(address, "npm") && !address.startsWith("$"))
     found.add("install.registry", told, at);
 }

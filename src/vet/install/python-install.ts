@@ -1,5 +1,5 @@
-import { isKnownAddress } from "../known-hosts.ts";
-import type { LookedAtFile } from "../look/looked-at-file.ts";
+import { imitatedBy, isKnownAddress } from "../known-hosts.ts";
+import { lineAt, type LookedAtFile } from "../look/looked-at-file.ts";
 import type { Found } from "../look/rules.ts";
 import { fieldAt, type Fields, fieldsOf, isUsualProgram, textsIn, tomlOf } from "./manifest-fields.ts";
 import type { Scripts, Tree } from "./scripts.ts";
@@ -17,10 +17,13 @@ export async function lookAtSetup(
 }
 
 export async function lookAtPyproject(
-  { path, text = "" }: LookedAtFile,
+  file: LookedAtFile,
   { tree, scripts, found }: { readonly tree: Tree; readonly scripts: Scripts; readonly found: Found },
 ): Promise<void> {
+  const { path, text = "" } = file;
   const fields = tomlOf(text);
+  lookAtSources(fields, file, found);
+  await lookAtPlugins(fields, path, scripts);
   const folder = path.slice(0, path.lastIndexOf("/") + 1);
   const backend = fieldAt(fields, "build-system", "build-backend");
   const own = textsIn(fieldAt(fields, "build-system", "backend-path"));
@@ -102,6 +105,7 @@ interface At {
 
 function lookAtIndex(address: string, at: At, found: Found): void {
   if (/^http:\/\/(?!localhost|127\.)/.test(address)) found.add("install.insecure", address, at);
+  else if (imitatedBy(address) !== undefined) found.add("install.imitated", address, at);
   else if (!isKnownAddress(address, "pip")) found.add("install.registry", address, at);
 }
 
@@ -117,12 +121,76 @@ export function lookAtRequirements({ path, text = "" }: LookedAtFile, found: Fou
       )?.[1];
     if (index !== undefined && /^\w+:/.test(index)) lookAtIndex(index, at, found);
     if (/^\s*(?:--trusted-host|trusted-host)[\s=]/.test(each)) found.add("install.insecure", each.trim(), at);
-    const direct = /^\s*(?:-e\s+)?(?:[\w.[\],-]+\s*@\s*)?((?:git\+|hg\+|svn\+|https?:|file:)\S+)/.exec(
-      each,
-    )?.[1];
-    if (direct === undefined) continue;
-    if (/^(?:git\+)?(?:http|git):\/\/(?!localhost|127\.)/.test(direct))
-      found.add("deps.insecure", direct, at);
-    else if (!isKnownAddress(direct, "pip")) found.add("deps.elsewhere", direct, at);
+    lookAtDirect(each, at, found);
   }
 }
+
+const NUMBERED = /^[\w+]+:\/\/(?:[^/@\s]*@)?(?!127\.)(?:\d{1,3}\.){3}\d{1,3}[:/]/;
+
+/** A requirement that names an address. */
+function lookAtDirect(requirement: string, at: At, found: Found): void {
+  const direct =
+    /^\s*(?:-e\s+)?(?:[\w.[\],\s-]{1,200}@\s*)?((?:git\+|hg\+|svn\+|https?:|git:|file:)[^\s;]+)/.exec(
+      requirement,
+    )?.[1];
+  if (direct === undefined) return;
+  if (/^(?:git\+)?(?:http|git):\/\/(?!localhost|127\.)/.test(direct) || NUMBERED.test(direct))
+    found.add("deps.insecure", direct, at);
+  else if (!isKnownAddress(direct, "pip")) found.add("deps.elsewhere", direct, at);
+}
+
+/** Of `pyproject.toml` and `Pipfile`: what is built with, what is needed, and where the tools of others look. */
+function lookAtSources(fields: Fields | undefined, { path, text = "" }: LookedAtFile, found: Found): void {
+  const listed = [
+    fieldAt(fields, "build-system", "requires"),
+    fieldAt(fields, "project", "dependencies"),
+    fieldAt(fields, "project", "optional-dependencies"),
+    fieldAt(fields, "dependency-groups"),
+  ].flatMap((each) => textsIn(each));
+  const tables = [
+    fieldAt(fields, "tool", "poetry", "dependencies"),
+    fieldAt(fields, "tool", "poetry", "dev-dependencies"),
+    ...Object.values(fieldsOf(fieldAt(fields, "tool", "poetry", "group")) ?? {}).map((each) =>
+      fieldAt(fieldsOf(each), "dependencies"),
+    ),
+    fieldAt(fields, "tool", "uv", "sources"),
+    fieldAt(fields, "packages"),
+    fieldAt(fields, "dev-packages"),
+  ].flatMap((each) => Object.values(fieldsOf(each) ?? {}));
+  const named = tables.flatMap((each) =>
+    ["git", "url", "file"].flatMap((key) => textsIn(fieldAt(fieldsOf(each), key))),
+  );
+  for (const each of [...listed, ...named])
+    lookAtDirect(each, { path, line: lineAt(text, Math.max(text.indexOf(each), 0)) }, found);
+}
+
+export function lookAtPipfile(file: LookedAtFile, found: Found): void {
+  const fields = tomlOf(file.text ?? "");
+  lookAtSources(fields, file, found);
+  const sources = fields?.["source"];
+  for (const each of Array.isArray(sources) ? sources : []) {
+    const url = fieldAt(fieldsOf(each), "url");
+    if (typeof url === "string") lookAtIndex(url, { path: file.path, line: 1 }, found);
+  }
+}
+
+/** Modules of the tree that a check of Python's kind loads, by the settings that say so. */
+const PLUGINS: readonly (readonly string[])[] = [
+  ["mypy", "plugins"],
+  ["pylint"],
+  ["coverage", "run", "plugins"],
+  ["pytest", "ini_options", "addopts"],
+  ["flake8"],
+];
+
+async function lookAtPlugins(fields: Fields | undefined, path: string, scripts: Scripts): Promise<void> {
+  for (const keys of PLUGINS) {
+    const named = textsIn(fieldAt(fields, "tool", ...keys));
+    const files = named.flatMap((each) => Array.from(each.matchAll(MODULE), ([module]) => asFile(module)));
+    const text = [...named, ...files].join("\n");
+    await scripts.look({ path, what: `${keys[0]}`, text, runs: "asked" });
+  }
+}
+
+const MODULE = /\b[A-Za-z_]\w*(?:\.[A-Za-z_]\w*)+/g;
+const asFile = (module: string): string => `./${module.replaceAll(".", "/")}.py`;

@@ -56,6 +56,11 @@ export class Scripts {
     await this.#follow(script, { way, hops: MAX_HOPS, calls });
   }
 
+  /** Files of the tree that a text names, as they would be found from where `path` lies. */
+  filesIn(text: string, path: string): readonly string[] {
+    return [...called(text, path, this.#tree)];
+  }
+
   #dangers(script: Script, way: readonly string[]): void {
     const { path, text, runs, line } = script;
     const key = `${path}\n${line ?? 0}\n${runs}\n${text.length}\n${text.slice(0, 200)}`;

@@ -1,5 +1,5 @@
 import { fieldAt, type Fields, fieldsOf, tomlOf } from "../install/manifest-fields.ts";
-import { isKnownHost } from "../known-hosts.ts";
+import { imitatedBy, isKnownHost } from "../known-hosts.ts";
 import type { LookedAtFile } from "../look/looked-at-file.ts";
 import type { Found } from "../look/rules.ts";
 import { type Ecosystem, type LockEntry, OF_GO_MOD } from "./lock-entry.ts";
@@ -22,7 +22,9 @@ const LOCAL = /^(?:localhost|127\.[\d.]+|\[::1\])$/;
 export function judgeLock(entries: readonly LockEntry[], found: Found): void {
   // The usual registry is written without an address in some of them.
   const hosts = counted(entries.map(({ resolved }) => hostOf(resolved)));
-  const [most] = [...hosts].toSorted((a, b) => b[1] - a[1])[0] ?? [""];
+  const known = (host: string): number =>
+    Number(host === "" || entries.some(({ ecosystem }) => isPublic(ecosystem, host)));
+  const [most] = [...hosts].toSorted((a, b) => b[1] - a[1] || known(b[0]) - known(a[0]))[0] ?? [""];
   const fixed = entries.filter(isFromRegistry);
   const without = fixed.filter(({ integrity }) => integrity === "");
   const some = without.length > 0 && without.length * 2 < fixed.length;
@@ -85,6 +87,13 @@ function judgeAddress(entry: LockEntry, most: string, found: Found): void {
     tell(entry, "lock.insecure", resolved, found);
   else if (/^(?:\d{1,3}\.){3}\d{1,3}$/.test(host) && !LOCAL.test(host))
     tell(entry, "lock.host", resolved, found);
+  else if (imitatedBy(resolved.replace(/^[\w-]+\+/, "")) !== undefined)
+    tell(
+      entry,
+      "lock.host",
+      `${resolved}: it imitates ${imitatedBy(resolved.replace(/^[\w-]+\+/, ""))}`,
+      found,
+    );
   else if (host !== "" && host !== most && !isPublic(ecosystem, host))
     tell(entry, "lock.host", resolved, found);
   else if (GIT.test(resolved) && ecosystem !== "composer") tell(entry, "lock.elsewhere", resolved, found);

@@ -100,7 +100,7 @@ function nearScope(name: string, table: Table): string | undefined {
 }
 
 /** One letter more, less, other, or two turned around; numbers and plurals apart, which tell packages apart. */
-function isTypo(name: string, popular: string): boolean {
+export function isTypo(name: string, popular: string): boolean {
   const [longer, shorter] = name.length >= popular.length ? [name, popular] : [popular, name];
   const start = alikeAt(longer, shorter, (text, at) => text[at]);
   const end = alikeAt(longer.slice(start), shorter.slice(start), (text, at) => text.at(-1 - at));

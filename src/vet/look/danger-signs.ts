@@ -10,6 +10,10 @@ const SHELL =
 const DECODER =
   "(?:base64\\s+(?:-d|-D|--decode)|openssl\\s+(?:enc\\s+)?[^|\\n]{0,40}-d|xxd\\s+-r|gunzip|zcat|rev|tr\\s)";
 
+/** Calls that decode, in many languages. */
+const DECODING =
+  "(?:(?:MIME::Base64::)?decode_base64|(?:Base64\\.)?(?:strict_|urlsafe_)?decode64|base64_decode|gzinflate|hex2bin|atob|(?:base64\\.)?b64decode|bytes\\.fromhex|unhexlify|Buffer\\.from|Base64\\.getDecoder\\(\\)\\.decode|StdEncoding\\.DecodeString|mime\\.unb64)";
+
 const FETCH_AND_RUN = pattern(
   `\\b${FETCHER}\\b[^\\n|]{0,400}\\|(?:[^\\n|]{0,100}\\|)?\\s*(?:${SHELL})(?=\\s*(?:$|[-;&|"'\x60)\\\\]|\\s))`,
   `(?:${SHELL})\\s+(?:-\\w{1,20}\\s{1,5}){0,4}["']?(?:<\\(|\\$\\(|\`)\\s*${FETCHER}\\b`,
@@ -36,6 +40,11 @@ const DECODED = pattern(
   "\\bexec\\s*\\(\\s*['\"][^'\"\\n]{0,40}['\"]\\.join\\s*\\(\\s*(?:map\\s*\\(\\s*)?chr\\b",
   "\\beval\\s*\\([^;\\n]{0,2000}?(?:String\\.fromCharCode|\\.reverse\\(\\)\\s*\\.join)\\b",
   "\\b(?:exec|execSync|spawn|spawnSync|system|popen)\\s*\\(\\s*(?:atob|Buffer\\.from|base64\\.b64decode)\\s*\\(",
+  `\\b(?:eval|exec|system|qx|shell_exec|passthru|popen|instance_eval|class_eval|os\\.execute|loadstring)\\b\\s*[({]?\\s*(?:new\\s+String\\s*\\(\\s*)?${DECODING}\\s*\\(`,
+  // Decoded into a name that is run.
+  `(?<![\\w$])([A-Za-z_$]\\w{0,30})\\s*:?=\\s*[^;=\\n]{0,60}${DECODING}\\s*\\([^]{0,800}?(?:\\b(?:eval|execSync|system|popen|Function|shell_exec|os\\.execute|runInThisContext|_compile|subprocess\\.\\w{1,20})|(?<![\\w.)/])exec)\\s*\\(?\\s*["'\`]?\\$?\\1\\b`,
+  `\\b(\\w{1,30})=["']?(?:\\$\\(|\`)[^\\n]{0,400}(?:${DECODER}|printf\\s[^\\n]{0,20}(?:\\\\[0-7x][0-9a-f]{1,3}){6})[^]{0,400}?\\b(?:eval|(?:ba|z|da)?sh\\s+-c)\\s+["']?\\$\\{?\\2\\b`,
+  "\\b(?:ba|z|da)?sh\\b[^\\n]{0,40}<<<\\s*[\"']?(?:\\$\\(|`)[^\\n]{0,400}(?:base64|xxd|openssl)",
 );
 /** A connection in the place of a shell's own ends, in other languages. */
 const OTHER_SHELLS_AWAY: readonly string[] = [

@@ -17,9 +17,10 @@ const MAX_TEXT = 2 ** 18;
  * `itself`: it runs when somebody installs, opens or enters; `asked`: when somebody builds or tests, where fetching a
  * tool is usual; `apart`: on build machines, or when somebody deploys, releases, or asks for a container, a service or a
  * hook by that name, where keys and engines are usual; `cells`: code of a notebook; `tried`: what a command for tests leads to, which is run and
- * observed; `tested`: the code of tests; `loaded`: a program's own code, where much is usual.
+ * observed; `tested`: the code of tests; `shell`: a script
+ * that somebody starts by its name; `loaded`: a program's own code, where much is usual.
  */
-export type Runs = "itself" | "asked" | "apart" | "cells" | "tried" | "tested" | "loaded";
+export type Runs = "itself" | "asked" | "apart" | "cells" | "tried" | "tested" | "shell" | "loaded";
 
 /** Commands and targets that nobody runs who installs, builds or tests. */
 export const isApart = (name: string): boolean =>
@@ -47,6 +48,8 @@ const LOADED: readonly Row[] = [
   ["code.steals", "ENVIRONMENT", "the environment is read and sent", collects],
   ["code.steals", "TAKES", "keys or the environment are read and sent"],
 ];
+
+const SHELL: readonly Row[] = [...LOADED, ["script.decoded", "DECODED", "hidden code is decoded and run"]];
 
 const TESTED: readonly Row[] = [
   ...LOADED,
@@ -134,6 +137,7 @@ const ROWS: Readonly<Record<Runs, readonly Row[]>> = {
   cells: CELLS,
   tried: TRIED,
   tested: TESTED,
+  shell: SHELL,
   loaded: LOADED,
 };
 

@@ -41,6 +41,7 @@ export function lookAtGitFile(file: LookedAtFile, found: Found): boolean {
     return true;
   }
   if (lower === ".gitmodules" && text !== undefined) lookAtModules(path, text, found);
+  if (lower === ".lfsconfig" && text !== undefined) lookAtLargeFiles(path, text, found);
   if (lower === ".gitattributes" && text !== undefined) lookAtAttributes(path, text, found);
   if (
     lower === "config" &&
@@ -70,6 +71,16 @@ function lookAtModules(path: string, text: string, found: Found): void {
     else if (key === "url" && TRANSPORT.test(value)) add("git.submodule");
     else if (key === "url" && /^(?:http|git|ftp):\/\//.test(value)) add("deps.insecure");
   }
+}
+
+/** Where git-lfs fetches from, and sends to. */
+function lookAtLargeFiles(path: string, text: string, found: Found): void {
+  for (const { section, key, value, line } of settingsIn(text))
+    if (/^(?:lfs|remote\..*)$/.test(section) && /^(?:url|pushurl|lfsurl|lfspushurl)$/.test(key)) {
+      const insecure = /^http:\/\/(?!localhost|127\.)/.test(value);
+      const rule = TRANSPORT.test(value) ? "git.setting" : insecure ? "deps.insecure" : "deps.elsewhere";
+      found.add(rule, `large files come from ${value}`, { path, line });
+    }
 }
 
 function lookAtAttributes(path: string, text: string, found: Found): void {

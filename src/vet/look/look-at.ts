@@ -6,7 +6,13 @@ import type { LookedAtTree, TreeEntry } from "../../core/looked-at.ts";
 import { isDependencies } from "../../core/protected-names.ts";
 import { lookAtBuildFile } from "../install/build-files.ts";
 import { lookAtGyp, lookAtNpmrc, lookAtPackage, lookAtYarnrc } from "../install/npm-install.ts";
-import { lookAtPth, lookAtPyproject, lookAtRequirements, lookAtSetup } from "../install/python-install.ts";
+import {
+  lookAtPipfile,
+  lookAtPth,
+  lookAtPyproject,
+  lookAtRequirements,
+  lookAtSetup,
+} from "../install/python-install.ts";
 import { Scripts } from "../install/scripts.ts";
 import type { LockEntry } from "../locks/lock-entry.ts";
 import { judgeFit, judgeLock, manifestEntries } from "../locks/judge-locks.ts";
@@ -222,6 +228,7 @@ class Look {
     else if (/^\.?pnpmfile\.[cm]?js$/.test(lower)) await this.#itself(file, "pnpm install");
     else if (lower === "setup.py") await lookAtSetup(file, scripts, found);
     else if (lower === "pyproject.toml") await lookAtPyproject(file, { tree, scripts, found });
+    else if (lower === "pipfile") lookAtPipfile(file, found);
     else if (file.ending === ".pth") await lookAtPth(file, scripts, found);
     else if (/^(?:site|user)customize\.py$/.test(lower)) {
       found.add("install.python-start", "Python loads it whenever it starts", { path: file.path });
@@ -239,8 +246,9 @@ class Look {
   }
 
   /** A program's own code: only what no program has a reason for. */
-  #code({ path }: LookedAtFile, text: string): void {
-    for (const danger of dangersIn(text, isTest(path) ? "tested" : "loaded"))
+  #code({ path, ending }: LookedAtFile, text: string): void {
+    const shell = /^\.(?:sh|bash|zsh)$/.test(ending) || /^#![^\n]{0,60}sh\b/.test(text);
+    for (const danger of dangersIn(text, isTest(path) ? "tested" : shell ? "shell" : "loaded"))
       this.#given.found.add(danger.rule, danger.text, { path, line: danger.line });
   }
 }

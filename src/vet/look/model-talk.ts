@@ -307,8 +307,43 @@ function lookAtComments({ path, text = "" }: LookedAtFile, found: Found): void {
   }
 }
 
+/** Texts beside code that no mark stands before line by line: what a function says of itself, and comments of several lines. */
+const BLOCKS: readonly (readonly [endings: RegExp, block: RegExp])[] = [
+  [
+    /^\.pyw?$/,
+    /(?:^(?:#[^\n]*\n){0,5}\s{0,9}|(?:^|\n)[ \t]*(?:async[ \t]+)?(?:def|class)\b[^\n]{0,300}:[ \t]*\n[ \t]*)[rRuU]{0,2}("""|''')([^]{0,4000}?)\1/g,
+  ],
+  [
+    /^\.(?:[cm]?[jt]sx?|java|kts?|cs|c|cc|cpp|h|hpp|go|rs|php|scala|groovy|gradle|swift|dart|css)$/,
+    /(\/\*)([^]{0,4000}?)\*\//g,
+  ],
+  [/^\.(?:rb|gemspec)$/, /(^|\n)=begin\b([^]{0,4000}?)\n=end\b/g],
+  [/^\.(?:hs|elm|ml|mli)$/, /(\{-|\(\*)([^]{0,4000}?)(?:-\}|\*\))/g],
+  [/^\.(?:lua)$/, /(--\[\[)([^]{0,4000}?)\]\]/g],
+];
+
+function lookAtBlocks({ path, text = "", ending }: LookedAtFile, found: Found): void {
+  if (!NAMES_MODEL.test(text)) return;
+  for (const [endings, block] of BLOCKS) {
+    if (!endings.test(ending)) continue;
+    let count = 0;
+    for (const { 2: inner = "", index } of text.slice(0, MAX_TEXT).matchAll(block)) {
+      if (!NAMES_MODEL.test(inner)) continue;
+      if ((count += 1) > MAX_HIDDEN) return;
+      const said = inner.replace(/\n[ \t]*\*?[ \t]*/g, " ");
+      if (!ADDRESSED.test(said)) continue;
+      const orders = [...KINDS.map(([, pattern]) => pattern), FETCHED].map((each) => meant(each, said));
+      const order = orders.find((each) => each !== null && !isQuoted(said, each));
+      if (order === undefined || order === null) continue;
+      found.add("talk.hidden", order[0].trim().slice(0, 160), { path, line: lineAt(text, index) });
+      return;
+    }
+  }
+}
+
 function lookAtCode(file: LookedAtFile, found: Found): void {
   lookAtComments(file, found);
+  lookAtBlocks(file, found);
   const { path, text = "" } = file;
   if (!IN_CODE.some((word) => text.includes(word))) return;
   const match = ANY_IN_CODE.exec(text);

@@ -64,6 +64,7 @@ async function lookAtSettings(
       add("obeyed.editor-program", `${key}: ${textsIn(value).join(" ")}`, key);
     else if (EDITOR_TRUST.test(key) && (value === "on" || typeof value === "boolean"))
       add("obeyed.loosened", `${key}: ${String(value)}`, key);
+  if (EDITORS.test(path)) await lookAtPrograms(fields, { path, add, run }, scripts);
   await lookAtServers(fields, { path, add, run });
   if (AGENTS.test(path)) await lookAtAgents(fields, { path, add, run });
 }
@@ -78,12 +79,65 @@ async function lookAtTasks(fields: Fields, { add, run }: Told): Promise<void> {
   }
 }
 
+const EDITORS = /(?:^|\/)\.(?:vscode|zed|helix|fleet|theia)\/(?!(?:tasks|launch|extensions|mcp)\.json$)/;
+/** Keys whose value is a program, by whichever name an editor or one of its extensions has them. */
+const PROGRAM =
+  /(?:^|[._-])(?:command|cmd|program|path|binary|shell|\w*(?:executable|interpreter|exec|server|tool|bin)(?:path)?)$/i;
+const COMMAND = /(?:^|[._-])(?:command|cmd)s?$/i;
+
+/** Programs of the tree that settings of an editor have it start, and command lines among them. */
+async function lookAtPrograms(fields: Fields, { path, add, run }: Told, scripts: Scripts): Promise<void> {
+  for (const [key, value] of leavesOf(fields)) {
+    if (!PROGRAM.test(key)) continue;
+    for (const file of scripts.filesIn(value, path)) {
+      if (file === path || file.split("/").some(isDependencies)) continue;
+      add("obeyed.editor-program", `${key}: ${value}`, key.split(".").at(-1));
+      await run("an editor starts it", `./${file}`);
+    }
+    if (COMMAND.test(key)) await run("an editor's command", value);
+  }
+}
+
+/** Texts in a value, each with the keys that lead to it. */
+function* leavesOf(value: unknown, key = "", depth = 0): Generator<readonly [key: string, text: string]> {
+  if (typeof value === "string") yield [key, value];
+  else if (depth < 8 && typeof value === "object" && value !== null)
+    for (const [name, each] of Object.entries(value))
+      yield* leavesOf(each, Array.isArray(value) ? key : key === "" ? name : `${key}.${name}`, depth + 1);
+}
+
+/** What of the machine the container of an editor may have. */
+const OF_THE_HOST =
+  /(?:^|,)\s*(?:source|src)=(?:\/(?:etc|root|home|boot|usr|var|proc|sys)?\/?|~|\$\{localEnv:(?:HOME|USERPROFILE)\}\/?)(?:,|$)|(?:^|[=,\s])(?:\/(?:etc|root|home)?\/?|~|\$\{localEnv:HOME\}):\/|(?:docker|containerd|podman|crio)\.sock\b|\$\{localEnv:(?:HOME|USERPROFILE)\}\/\.(?:ssh|aws|gnupg|kube|docker|config)\b/;
+const OPENED =
+  /^--(?:privileged(?:=true)?$|(?:pid|ipc|userns|uts)=host$|security-opt=(?:\w+=)?unconfined$|cap-add=(?:ALL|SYS_ADMIN|SYS_MODULE|DAC_READ_SEARCH)$|device=\/dev\/(?:sd|nvme|mem|kmem))/;
+
+function lookAtReach(fields: Fields, add: Told["add"]): void {
+  const words = textsIn(fields["runArgs"]);
+  const flags = words.map((word, at) => (word.includes("=") ? word : `${word}=${words[at + 1] ?? ""}`));
+  const mounts = [fields["mounts"], fields["workspaceMount"]].flat().map((each) => {
+    const { source, src } = fieldsOf(typeof each === "string" ? undefined : each) ?? {};
+    return typeof each === "string" ? each : `source=${textIn(source ?? src)}`;
+  });
+  const opened = [...words, ...flags].find((each) => OPENED.test(each));
+  if (opened !== undefined || fields["privileged"] === true)
+    add(
+      "script.privilege",
+      `the container is opened: ${opened ?? "privileged"}`,
+      opened?.split("=")[0] ?? "privileged",
+    );
+  for (const each of [...mounts, ...flags])
+    if (OF_THE_HOST.test(each) && !/readonly|:ro\b/.test(each))
+      add("script.privilege", `the container has of the machine: ${each}`, each);
+}
+
 /** Folders and empty files that a container's mounts need. */
 const HARMLESS =
   /^(?:(?:mkdir|touch|echo|true)(?:\s+[\w./~"'-]+|\s+["']?\$\{(?:local)?env:\w+\}[\w./"'-]*)*\s*(?:&&|;|$)\s*)+$/i;
 const CONTAINER = ["initialize", "onCreate", "updateContent", "postCreate", "postStart", "postAttach"];
 
 async function lookAtContainer(fields: Fields, { add, run }: Told): Promise<void> {
+  lookAtReach(fields, add);
   for (const key of CONTAINER.map((each) => `${each}Command`)) {
     const command = textsIn(fields[key]).join(" ");
     if (command === "") continue;

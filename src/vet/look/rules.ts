@@ -97,6 +97,7 @@ export const LOOK_RULES = {
   "install.script": note("something runs by itself when it is installed or built"),
   "install.settings": noisy("a setting names a program or code that a package manager loads"),
   "install.registry": note("packages come from another registry"),
+  "install.imitated": noisy("packages come from a host whose name imitates that of a usual registry"),
   "install.insecure": noisy("packages come without encryption, or from whoever answers"),
   "install.wrapper": noisy("a build tool is fetched from another address than its own"),
   "install.bin-name": noisy(
