@@ -4,7 +4,7 @@
  * outside of a box's walls. What it asks for beyond that is told; what cannot be read is a fault.
  */
 
-export interface DockerfileLine {
+interface DockerfileLine {
   /** A line for a root shell. */
   readonly run: string;
   /** Absolute. */
@@ -12,7 +12,7 @@ export interface DockerfileLine {
   readonly env: Readonly<Record<string, string>>;
 }
 
-export interface ReadDockerfile {
+interface ReadDockerfile {
   readonly image: string;
   readonly lines: readonly DockerfileLine[];
   /** For every box. */
@@ -20,7 +20,7 @@ export interface ReadDockerfile {
   readonly notTaken: readonly string[];
 }
 
-export interface DockerfileBuild {
+interface DockerfileBuild {
   readonly args?: Readonly<Record<string, string>>;
   readonly target?: string | undefined;
 }
