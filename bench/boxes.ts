@@ -14,6 +14,8 @@ const ROOT = path.join(import.meta.dirname, "..");
 export interface Ground extends AsyncDisposable {
   readonly engine: Engine;
   readonly image: string;
+  /** Where boxes work. */
+  readonly workspace: string;
   readonly startBox: (wanted?: Pick<BoxRequest, "network">) => Promise<OwnedBox>;
   /** A container of the same image with nothing of ours about it. */
   readonly startBare: (limits?: Pick<Docker.HostConfig, "NanoCpus">) => Promise<Docker.Container>;
@@ -44,6 +46,7 @@ export async function ground(): Promise<Ground> {
   return {
     engine,
     image,
+    workspace,
     startBox: (wanted = {}) => startBox(maker, { ...request, ...wanted }, new AbortController().signal),
     startBare: async (limits = {}) => {
       const HostConfig = { ...limits, NetworkMode: "none", Binds: [`${workspace}:${workspace}`] };

@@ -1,5 +1,8 @@
-import { spawn } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
+import { writeFile } from "node:fs/promises";
 import { availableParallelism } from "node:os";
+import path from "node:path";
+import { promisify } from "node:util";
 import type { ExecResult, OwnedBox } from "../src/core/ports.ts";
 import { hostTrust } from "../src/docker/network/host-trust.ts";
 import { dockerExec, ground } from "./boxes.ts";
@@ -149,6 +152,56 @@ print((time.perf_counter() - began) * 1000)`;
   );
 }
 
+const UNITS = 8;
+
+/** A project of C: each unit is compiled and linked with its test, which is then run over some thousand small texts. */
+const MAKEFILE = `T := $(patsubst %,t%,$(shell seq 1 ${UNITS}))
+test: clean $(T)
+	@for t in $(T); do ./$$t || exit 1; done
+t%: unit.c
+	@cc -O1 -DUNIT=$* -o $@ unit.c
+clean:
+	@rm -f $(T)
+`;
+const UNIT = `#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+int main(void) {
+  char name[32], text[64];
+  unsigned long sum = UNIT;
+  for (int round = 0; round < 200; round++) {
+    snprintf(name, sizeof name, "f%d-%d", UNIT, round);
+    FILE *out = fopen(name, "w");
+    if (!out) return 1;
+    for (int line = 0; line < 200; line++) fprintf(out, "%lu\\n", sum = sum * 6364136223846793005UL + 1);
+    fclose(out);
+    FILE *in = fopen(name, "r");
+    int lines = 0;
+    while (fgets(text, sizeof text, in)) lines += strlen(text) > 1;
+    fclose(in);
+    remove(name);
+    if (lines != 200) return 1;
+  }
+  return 0;
+}
+`;
+
+/** A project's own tests, built and run in a box that is there, against the same folder on the host. Both have Debian's compiler here. */
+async function suite(): Promise<Measured> {
+  await using place = await ground();
+  await writeFile(path.join(place.workspace, "Makefile"), MAKEFILE);
+  await writeFile(path.join(place.workspace, "unit.c"), UNIT);
+  await using box = await place.startBox();
+  const here = promisify(execFile);
+  return await inTurn(
+    9,
+    () => took(() => inBox(box, ["make", "-s", "test"])),
+    () => took(() => here("make", ["-s", "test"], { cwd: place.workspace })),
+    // The calmer quarter: other work on the machine hits one or the other.
+    0.25,
+  );
+}
+
 export const SANDBOX: readonly Figure[] = [
   {
     name: "sandbox.exec",
@@ -177,6 +230,13 @@ export const SANDBOX: readonly Figure[] = [
     against: "a bare container's create and start",
     hold: 1.3,
     measure: ready,
+  },
+  {
+    name: "sandbox.suite",
+    unit: "ms for a suite of C",
+    against: "the same on the host",
+    hold: 1.1,
+    measure: suite,
   },
   { name: "sandbox.observed", unit: "ms", against: "the same unobserved", hold: 10, measure: observedOpens },
   {

@@ -1,7 +1,8 @@
 import type { Settings } from "../config/settings-schema.ts";
 import { isPreset, parseGrant } from "../core/grant.ts";
 import { askRegistries, type RegistryQuestion } from "../docker/egress/registries.ts";
-import type { Engine } from "../docker/engine.ts";
+import { boxImage } from "../docker/box/box-image.ts";
+import { type Engine, findEngine, isEngine } from "../docker/engine.ts";
 import type { Recipe } from "../docker/environments/recipe.ts";
 import { systemRegistries } from "../docker/environments/system-steps.ts";
 import { askHost } from "../platform/host-programs.ts";
@@ -39,7 +40,7 @@ export async function networkOf(
     askRegistries({
       ...question,
       presets: names.filter(isPreset),
-      ...(askBox === undefined ? {} : { askBox }),
+      ...(askBox === undefined ? {} : { askBox, boxHasYarn: true }),
     }),
     hostTrust(host.env, warn),
   ]);
@@ -72,6 +73,18 @@ export const askerIn =
     const { exit_code, stdout } = await runOnce(engine, once, 30_000);
     return exit_code === 0 ? stdout : null;
   };
+
+/** Asks those of the image that boxes of these settings start from; nobody where there is no engine or no image. */
+export async function askerOf(
+  host: Host,
+  image: string | null,
+  signal: AbortSignal,
+): Promise<NonNullable<RegistryQuestion["askBox"]>> {
+  const engine = await findEngine(host.env, host.uid, signal);
+  if (!isEngine(engine)) return () => Promise.resolve(null);
+  const found = await boxImage(engine, packageRoot, image).catch(() => undefined);
+  return found === undefined ? () => Promise.resolve(null) : askerIn(engine, found.id);
+}
 
 /** What the user's own tool is set to; empty where there is none. */
 export async function goProxyOf({ host, workspace, signal }: SetUp): Promise<string> {

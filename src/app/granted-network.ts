@@ -11,7 +11,10 @@ import { secretBindings } from "./secret-bindings.ts";
 
 interface GrantedFor {
   readonly host: Host;
-  readonly settings: Pick<Settings, "allow_domains" | "secrets" | "install_scripts" | "min_release_age"> &
+  readonly settings: Pick<
+    Settings,
+    "allow_domains" | "secrets" | "install_scripts" | "min_release_age" | "image"
+  > &
     Parameters<typeof boundsOf>[0];
   /** Presets mean the registries that tools are set to there. */
   readonly workspace: string;
@@ -75,8 +78,10 @@ export async function grantsOf(
   signal: AbortSignal,
 ): Promise<Required<Pick<NetworkRequest, "grants" | "variables" | "files">>> {
   const asked = await askedOf(domains.filter(isPreset), given, signal);
-  for (const { preset, grants } of asked)
-    given.warn(`granted by ${preset}: ${grants.map(placeOf).join(", ")}`);
+  for (const { preset, grants, asked: from } of asked)
+    given.warn(
+      `granted by ${preset}${from === "box" ? " of the box" : ""}: ${grants.map(placeOf).join(", ")}`,
+    );
   const grants = [...namedIn(domains), ...asked.flatMap((each) => each.grants)];
   return {
     grants,
@@ -90,13 +95,19 @@ const placeOf = ({ host, ports }: Grant): string =>
 
 async function askedOf(
   presets: readonly Preset[],
-  { host: { env, uid, places }, workspace }: GrantedFor,
+  { host, workspace, settings }: GrantedFor,
   signal: AbortSignal,
 ): Promise<readonly PresetGrants[]> {
   if (presets.length === 0) return [];
+  const { env, uid, places } = host;
   const { askRegistries } = await import("../docker/egress/registries.ts");
   const top = presets.includes("git") ? (await repositoryAround({ places }, workspace))?.top : undefined;
-  return askRegistries({ presets, env, workspace, top, uid, state: places.state, signal });
+  // A tool that this machine has not, the box may have: it tells what it is set to from the start.
+  const askBox = async (argv: readonly [string, ...string[]]): Promise<string | null> => {
+    const { askerOf } = await import("./environment-network.ts");
+    return (await askerOf(host, settings.image, signal))(argv);
+  };
+  return askRegistries({ presets, env, workspace, top, uid, state: places.state, signal, askBox });
 }
 
 /** What points the box's tools at the registries that the user's are set to. */

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
+import { symlink } from "node:fs/promises";
 import { createServer } from "node:http";
 import test, { after, before } from "node:test";
 import { skip } from "../fixtures/engine.ts";
@@ -76,6 +77,28 @@ const lock = (...names: readonly string[]): string =>
   });
 /** As `npm install` leaves it: what is installed is told from there. */
 const INSTALL = `printf '%s' '${lock("first", "left-pad")}' > node_modules/.package-lock.json`;
+
+test(
+  "a preset whose tool this machine has not is asked of the box, and told as its own",
+  { skip },
+  async () => {
+    await using place = await household();
+    await place.write("bin/README", "programs of a machine without any tool of packages\n");
+    await symlink("/usr/bin/env", place.at("bin/env"));
+    const env = { PATH: place.at("bin"), HARNESS_NODE: process.execPath };
+    const given = (preset: string): ReturnType<typeof sandboxExec> =>
+      sandboxExec(place, ["--allow-domain", preset, "--", "true"], { env });
+    const npm = await given("npm");
+    assert.equal(npm.code, 0, npm.stderr);
+    assert.match(npm.stderr, /^granted by npm of the box: [\w.-]+:443$/m);
+    const cargo = await given("cargo");
+    assert.deepEqual(
+      [cargo.code, /cargo: there is no tool here that knows/.test(cargo.stderr)],
+      [2, true],
+      cargo.stderr,
+    );
+  },
+);
 
 test(
   "a run tells what was reached and refused: the model, its events, its report; it is no refusal",

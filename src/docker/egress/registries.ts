@@ -25,6 +25,8 @@ export interface RegistryQuestion {
   readonly signal: AbortSignal;
   /** Asks a tool in the box, where the host has none; null where it is not there either, or fails. */
   readonly askBox?: (argv: readonly [string, ...string[]]) => Promise<string | null>;
+  /** The box has a yarn, whose registry counts beside those of the host's npm. */
+  readonly boxHasYarn?: boolean;
 }
 
 export interface PresetGrants {
@@ -61,7 +63,7 @@ export async function askRegistries(question: RegistryQuestion): Promise<readonl
 type Place = RegistryQuestion & { readonly folder: string; readonly scratch: string };
 
 async function grantsOf(preset: Preset, place: Place): Promise<PresetGrants> {
-  const { askBox, folder } = place;
+  const { askBox, folder, boxHasYarn } = place;
   const ask = REGISTRY_TOOLS[preset];
   const host = await ask(hostAsking(place));
   if (host.urls === null) {
@@ -73,7 +75,9 @@ async function grantsOf(preset: Preset, place: Place): Promise<PresetGrants> {
   const named = files === undefined ? [] : await kept(path.join(folder, `${preset}.json`), urls, files);
   // The box may have a yarn where the host has none.
   const yarn =
-    preset === "npm" && askBox !== undefined ? await yarnRegistry(boxAsking(place, askBox).run) : [];
+    preset === "npm" && askBox !== undefined && boxHasYarn === true
+      ? await yarnRegistry(boxAsking(place, askBox).run)
+      : [];
   const grants = grantsFor(preset, [...urls, ...named, ...yarn]);
   if (grants.length === 0) throw unanswered(preset, WHY_NONE[preset] ?? "its tool named no registry");
   return { preset, grants, variables, settings, asked: "host" };

@@ -68,7 +68,11 @@ test("yarn's own registry counts with npm's, asked of the host's yarn or else of
   });
   await using without = await withTools({ npm: NPM });
   assert.equal(hostsOf(await ask(without, "npm")).includes("yarn.example.org:443"), false);
-  assert.ok(hostsOf(await ask(without, "npm", { askBox: askBerry })).includes("berry.example.org:443"));
+  assert.ok(
+    hostsOf(await ask(without, "npm", { askBox: askBerry, boxHasYarn: true })).includes(
+      "berry.example.org:443",
+    ),
+  );
 });
 
 test("npm is asked for its registries, those of scopes, and where their files are", async () => {
