@@ -69,9 +69,11 @@ const LABELS = { "dev.harness.check": "1" };
 export const askerIn =
   (engine: Engine, image: string): NonNullable<RegistryQuestion["askBox"]> =>
   async (argv) => {
-    const once = { root: packageRoot, image, argv, memory: 512 * 2 ** 20, pids: 128, labels: LABELS };
-    const { exit_code, stdout } = await runOnce(engine, once, 30_000);
-    return exit_code === 0 ? stdout : null;
+    const words = ["sh", "-c", 'command -v "$1" >/dev/null 2>&1 && exec "$@"', "sh", ...argv];
+    const once = { root: packageRoot, image, argv: words, memory: 512 * 2 ** 20, pids: 128, labels: LABELS };
+    // An image without a shell has no tool to be asked either.
+    const said = await runOnce(engine, once, 30_000).catch(() => undefined);
+    return said?.exit_code === 0 ? said.stdout : null;
   };
 
 /** Asks those of the image that boxes of these settings start from; nobody where there is no engine or no image. */

@@ -90,7 +90,7 @@ test(
       sandboxExec(place, ["--allow-domain", preset, "--", "true"], { env });
     const npm = await given("npm");
     assert.equal(npm.code, 0, npm.stderr);
-    assert.match(npm.stderr, /^granted by npm of the box: [\w.-]+:443$/m);
+    assert.match(npm.stderr, /^note: granted by npm of the box: [\w.-]+:443$/m);
     const cargo = await given("cargo");
     assert.deepEqual(
       [cargo.code, /cargo: there is no tool here that knows/.test(cargo.stderr)],
