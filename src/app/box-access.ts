@@ -7,6 +7,7 @@ import type { OwnedBox } from "../core/ports.ts";
 import { ROOT_OWNED } from "../boxes/box-workspace.ts";
 import type { BoxRequest } from "../docker/box/prepare-box.ts";
 import { startBox } from "../docker/box/start-box.ts";
+import { isElsewhere } from "../docker/engine-endpoint.ts";
 import { engineRemedy } from "../docker/engine-remedy.ts";
 import { type Engine, findEngine, isEngine, type NoEngine } from "../docker/engine.ts";
 import { readSystem } from "../platform/host-programs.ts";
@@ -16,13 +17,14 @@ import { checkpointStores } from "./checkpoint-access.ts";
 import { startServices } from "./box-services.ts";
 import { environmentFor } from "./workspace-environment.ts";
 import { isOfThisMachine, type NetworkRequest } from "../docker/network/box-network.ts";
+import { namedEngine } from "./named-engine.ts";
 import { knownSecrets } from "./secret-bindings.ts";
 import { networkFor } from "./granted-network.ts";
 import { type Host, packageRoot } from "./host.ts";
 /** Finds the container engine and opens boxes on it. */
 
-export const lookForEngine = ({ env, uid }: Host, signal?: AbortSignal): Promise<Engine | NoEngine> =>
-  findEngine(env, uid, signal);
+export const lookForEngine = async (host: Host, signal?: AbortSignal): Promise<Engine | NoEngine> =>
+  findEngine(host.env, host.uid, signal, await namedEngine(host));
 
 /** The engine, or exit 6 with what brings one here. */
 export async function requireEngine(host: Host, signal?: AbortSignal): Promise<Engine> {
@@ -62,6 +64,7 @@ export async function openBoxFor(opening: BoxOpening, signal: AbortSignal): Prom
   const wanted = await networkFor({ ...opening, onConnection: opening.onConnection }, signal);
   const { home, state } = host.places;
   const engine = await requireEngine(host, signal);
+  refuseSight(engine, settings);
   const network = networkOn(engine, settings, wanted);
   const maker = { engine, root: packageRoot, uid: host.uid, home, stateDir: state, onWarning: warn };
   const { mode, image, isolation, memory, cpus, pids, on_ask, park_timeout } = settings;
@@ -95,6 +98,16 @@ export async function openBoxFor(opening: BoxOpening, signal: AbortSignal): Prom
   const noted = noteLayerBase({ stateDir: state, workspace, session: keep, isolation, warn });
   const [box] = await Promise.all([open(), noted]);
   return box;
+}
+
+/** What a command settled before (settingsOnEngine) holds for boxes of our own, too. */
+function refuseSight({ endpoint }: Engine, { isolation }: Settings): void {
+  if (isolation === "copy" || !isElsewhere(endpoint)) return;
+  throw new HarnessError(
+    EXIT.usage,
+    `the engine at ${endpoint.host} sees no file of this machine, and this wants a box over the folder itself`,
+    "use an engine of this machine for it: --engine unix:///var/run/docker.sock",
+  );
 }
 
 /** What is only there to be granted more is left out where that cannot be: what was asked for is refused in words. */

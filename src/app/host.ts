@@ -11,12 +11,14 @@ export interface Host {
   readonly uid: number;
   /** Where the user's keys are: beside the settings, but never among them, as those are shown. */
   readonly keysFile: string;
+  /** The engine that --engine names; null: what the environment and the settings say. */
+  readonly engine: string | null;
 }
 
-export function hostFrom(env: Env): Host {
+export function hostFrom(env: Env, engine: string | null = null): Host {
   const places = placesFrom(env);
   const keysFile = path.join(path.dirname(places.configFiles[0]), "keys.json");
-  return { env, places, uid: process.getuid?.() ?? 0, keysFile };
+  return { env, places, uid: process.getuid?.() ?? 0, keysFile, engine };
 }
 
 /** The installed package: the nearest folder above this file that holds Dockerfile.sandbox. */

@@ -1,9 +1,11 @@
-import { Command, Flags } from "@oclif/core";
-import { hostFrom } from "../app/host.ts";
+import { Command, Flags, type Interfaces } from "@oclif/core";
+import { type Host, hostFrom } from "../app/host.ts";
 import type { Verdict } from "../core/decision.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
 import { inertJson, visibleLine } from "../core/visible.ts";
 import { becomePlain, isPlainWanted, stderr, stdout } from "../render/tty/output.ts";
+
+type Parsed = Readonly<Record<string, unknown>>;
 
 /** What every command shares: its output flags, and leaving failures to command-line.ts. */
 export abstract class HarnessCommand extends Command {
@@ -19,7 +21,10 @@ export abstract class HarnessCommand extends Command {
   };
 
   /** Read once; what is called gets it handed down. */
-  protected readonly host = hostFrom(process.env);
+  protected get host(): Host {
+    return this.#host;
+  }
+  #host = hostFrom(process.env);
 
   /** A switch takes no value: it would be an argument, and of `run` a word of the task. */
   protected override async init(): Promise<void> {
@@ -36,6 +41,17 @@ export abstract class HarnessCommand extends Command {
           `--${name}`,
         );
     }
+  }
+
+  /** What is called gets the engine with the host: it is asked for in places that read no settings. */
+  protected override async parse<F extends Parsed, B extends Parsed, A extends Parsed>(
+    options?: Interfaces.Input<F, B, A>,
+    argv?: string[],
+  ): Promise<Interfaces.ParserOutput<F, B, A>> {
+    const parsed = await super.parse(options, argv);
+    const { engine } = parsed.flags as { readonly engine?: unknown };
+    if (typeof engine === "string") this.#host = hostFrom(process.env, engine);
+    return parsed;
   }
 
   #says(flag: string): boolean {

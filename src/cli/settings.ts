@@ -1,6 +1,7 @@
 import { Flags } from "@oclif/core";
 import type { LimitsGiven } from "../agent/limits.ts";
 import { type Host, hostFrom } from "../app/host.ts";
+import { settingsOnEngine } from "../app/named-engine.ts";
 import { projectText } from "../app/project-trust.ts";
 import { type Config, loadConfig } from "../config/load-config.ts";
 import { type SettingKey } from "../config/settings-schema.ts";
@@ -22,6 +23,11 @@ export const settingFlags = {
     description: "the model server's address",
     helpGroup: "MODEL",
     helpValue: "URL",
+  }),
+  engine: Flags.string({
+    description: "where boxes are made: unix://, tcp://, ssh://, kubernetes:// or a docker context",
+    helpGroup: "BOX",
+    helpValue: "ADDRESS",
   }),
   isolation: Flags.option({ options: ISOLATIONS, description: "how the box sees it", helpGroup: "BOX" })(),
   image: Flags.string({ description: "another sandbox image", helpGroup: "BOX" }),
@@ -69,6 +75,7 @@ export const storeFlag = Flags.option({ options: STORES, description: "where the
 export const boxFlags = {
   mode: settingFlags.mode,
   cwd: settingFlags.cwd,
+  engine: settingFlags.engine,
   isolation: settingFlags.isolation,
   image: settingFlags.image,
   env: settingFlags.env,
@@ -86,6 +93,7 @@ const KEY_OF_FLAG: Readonly<Record<string, SettingKey>> = {
   model: "chat_model",
   provider: "provider",
   "base-url": "base_url",
+  engine: "engine",
   isolation: "isolation",
   image: "image",
   env: "env",
@@ -122,7 +130,8 @@ async function configWith(
     .map(([flag, key]) => [`--${flag}`, { key, value: flags[flag] }] as const);
   const store = flags["store"];
   const search = store === undefined ? [] : [["--store", { key: "search", value: { store } }] as const];
-  const config = await loadConfig({ env: process.env, project, flags: new Map([...given, ...search]) });
+  const loaded = await loadConfig({ env: process.env, project, flags: new Map([...given, ...search]) });
+  const config = await settingsOnEngine(hostFrom(process.env), loaded);
   if (config.settings.plain) becomePlain();
   return config;
 }

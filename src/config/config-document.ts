@@ -92,6 +92,7 @@ function lineAndColumn(text: string, offset: number): string {
 
 const AS_WRITTEN: ReadonlySet<string> = new Set([
   "provider",
+  "engine",
   "base_url",
   "chat_model",
   "embed_model",

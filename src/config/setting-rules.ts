@@ -2,6 +2,7 @@ import * as z from "zod";
 import { DURATION_FORM, parseDuration, parseSize, SIZE_FORM } from "../core/bounds.ts";
 import { MODES } from "../core/decision.ts";
 import { toolsForm } from "../core/custom-tools.ts";
+import { ENGINE_FORM, readEngineAddress } from "../core/engine-address.ts";
 import { grantText, isPreset, readGrant, splitGrants } from "../core/grant.ts";
 import { hooksForm } from "../core/hook-form.ts";
 import { CALL_FORMS } from "../core/model-provider.ts";
@@ -57,6 +58,12 @@ const imageName = name.regex(
   /^(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::\d+)?\/)?[a-z0-9]+(?:[._-]+[a-z0-9]+)*(?:\/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)*(?::\w[\w.-]{0,127})?(?:@[a-z0-9]+:[0-9a-f]{32,128})?$/,
   "expected an image's name such as debian:bookworm or registry.example:5000/team/box",
 );
+/** Kept as it was written: what it means is read where the engine is asked. */
+const engine = z.string(`expected ${ENGINE_FORM}`).superRefine((text, context) => {
+  const read = readEngineAddress(text);
+  if (read.kind === "wrong")
+    context.addIssue({ code: "custom", message: `expected ${ENGINE_FORM}: ${read.message}` });
+});
 const TEMPERATURE = "expected a temperature from 0 to 2";
 const price = z.number("expected a price per million tokens").min(0, "expected a price of 0 or more");
 const webUrl = z.url({ protocol: /^https?$/, error: "expected an http:// or https:// address" });
@@ -190,6 +197,7 @@ const RULES = {
   mode: oneOf(MODES),
   on_ask: oneOf(ON_ASK),
   park_timeout: duration(0, 30 * 24 * 60 * MINUTE),
+  engine: engine.nullable(),
   isolation: oneOf(ISOLATIONS),
   image: imageName.nullable(),
   env: name.nullable(),

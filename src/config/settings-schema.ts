@@ -26,6 +26,7 @@ export const DEFAULTS: Settings = {
   mode: "workspace-write",
   on_ask: "contained",
   park_timeout: 24 * 60 * MINUTE,
+  engine: null,
   isolation: "bind",
   image: null,
   env: null,
@@ -77,8 +78,11 @@ export const DEFAULTS: Settings = {
 
 export const SETTING_KEYS = Object.keys(DEFAULTS) as SettingKey[];
 
-/** What only the user can say, whoever trusts a project: it starts programs on the host, or watches over what others do. */
-export const USERS_OWN: ReadonlySet<SettingKey> = new Set(["hooks", "tools"]);
+/**
+ * What only the user can say, whoever trusts a project: it starts programs on the host, watches over what others do, or
+ * says where the whole folder is sent.
+ */
+export const USERS_OWN: ReadonlySet<SettingKey> = new Set(["hooks", "tools", "engine"]);
 
 /** Other names of a setting. */
 export const ALIASES: Readonly<Record<string, SettingKey>> = { max_steps: "max_turns" };

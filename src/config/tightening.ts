@@ -32,6 +32,7 @@ export const DIRECTIONS: Readonly<Record<SettingKey, Direction>> = {
   mode: { by: "values", order: [["read-only"], ["workspace-write"], ["danger-full-access"]] },
   on_ask: { by: "values", order: [["refuse"], ["contained"], ["park"]] },
   park_timeout: LESS,
+  engine: never("the folder is sent there, and boxes are as good as it is"),
   isolation: { by: "values", order: [["overlay", "copy"], ["bind"]] },
   image: never("everything in the box is run from it"),
   env: never("everything in the box starts from it"),

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
-import { readFile, stat } from "node:fs/promises";
+import { readdir, readFile, stat } from "node:fs/promises";
 import path from "node:path";
+import { type EngineAddress, engineText, isLoopback } from "../core/engine-address.ts";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 
 /** An address where an engine may answer, and who named it. */
@@ -11,18 +12,90 @@ export interface Endpoint {
   readonly tls?: string;
 }
 
+/** An engine that the user named for boxes, and what named it: a flag, a variable, a file. */
+export interface NamedEngine {
+  readonly address: EngineAddress;
+  readonly origin: string;
+}
+
 type Env = Readonly<Record<string, string | undefined>>;
 
 /** A variable's value; docker takes an empty one for unset. */
 const valueOf = (env: Env, name: string): string | undefined => env[name] || undefined;
 
 /** The addresses to try, in order. One that the user named is the only one tried. */
-export async function endpointsFrom(env: Env, uid: number): Promise<readonly Endpoint[]> {
+export async function endpointsFrom(
+  env: Env,
+  uid: number,
+  engine?: NamedEngine,
+): Promise<readonly Endpoint[]> {
+  if (engine !== undefined && !isDefaultContext(engine.address)) return [await endpointNamed(engine, env)];
   const named = valueOf(env, "DOCKER_HOST");
   if (named !== undefined) return [fromDockerHost(named, env)];
   const context = await currentContext(env);
   if (context !== undefined) return [context];
   return usualSockets(env, uid).map((file) => ({ host: `unix://${file}`, origin: "usual socket" }));
+}
+
+/** As docker takes the name: what there is without any context. */
+const isDefaultContext = (address: EngineAddress): boolean =>
+  address.kind === "context" && address.name === "default";
+
+async function endpointNamed({ address, origin }: NamedEngine, env: Env): Promise<Endpoint> {
+  switch (address.kind) {
+    case "unix":
+      return { host: engineText(address), origin };
+    case "ssh":
+      return { host: engineText(address), origin };
+    case "tcp": {
+      const tls = address.plain ? undefined : await certificates(env);
+      return { host: engineText(address), origin, ...(tls === undefined ? {} : { tls }) };
+    }
+    case "tls": {
+      const tls = await certificates(env);
+      return { host: engineText(address), origin, ...(tls === undefined ? {} : { tls }) };
+    }
+    case "context":
+      return contextEndpoint(address.name, env, origin);
+    case "kubernetes":
+      throw new HarnessError(
+        EXIT.usage,
+        `${origin}: ${engineText(address)}: boxes on Kubernetes are not there yet`,
+        "name a Docker engine: unix://, tcp://, ssh:// or a docker context",
+      );
+  }
+}
+
+/** Where the certificates for engines behind TLS are: the folder that was named, else docker's own where it has some. */
+async function certificates(env: Env): Promise<string | undefined> {
+  const named = valueOf(env, "DOCKER_CERT_PATH");
+  if (named !== undefined || valueOf(env, "DOCKER_TLS_VERIFY") !== undefined) return named ?? dockerHome(env);
+  const usual = dockerHome(env);
+  return (await readText(path.join(usual, "ca.pem"))) === undefined ? undefined : usual;
+}
+
+/**
+ * True where the engine may stand on another machine, and so sees none of our files. What DOCKER_HOST or a context names on
+ * loopback without TLS is taken for an engine of this one.
+ */
+export function isElsewhere({ host, origin, tls }: Endpoint): boolean {
+  if (/^(?:unix|npipe):/.test(host)) return false;
+  const near = tls === undefined && /^(?:tcp|http):/.test(host) && isLoopback(hostOf(host) ?? "");
+  return !near || !(origin === "DOCKER_HOST" || origin.startsWith("docker context"));
+}
+
+/** undefined where it cannot be dialled at all. */
+const hostOf = (address: string): string | undefined =>
+  URL.parse(address.replace(/^[a-z]+:/, "http:"))?.hostname.replace(/^\[(.*)\]$/, "$1");
+
+/** Who can read along with an engine can become root there, and reads the folder: `http://` says that nobody can. */
+export function refusePlain({ host, origin, tls }: Endpoint): void {
+  if (tls !== undefined || !host.startsWith("tcp:") || isLoopback(hostOf(host) ?? "localhost")) return;
+  throw new HarnessError(
+    EXIT.sandbox,
+    `${origin}: ${host} is another machine's, and there are no certificates for TLS: whoever is on the way could read the folder and take the engine over`,
+    "set DOCKER_CERT_PATH to the folder of ca.pem, cert.pem and key.pem, use ssh://, or say http:// where nobody else is on the way",
+  );
 }
 
 function fromDockerHost(host: string, env: Env): Endpoint {
@@ -49,6 +122,27 @@ function checkedHost(host: string, origin: string): string {
   );
 }
 
+/** A context by its name: what docker keeps of it, without docker. */
+async function contextEndpoint(name: string, env: Env, origin: string): Promise<Endpoint> {
+  const found = await readContext(name, env);
+  if (found !== undefined) return found;
+  const there = await contextNames(env);
+  throw new HarnessError(
+    EXIT.usage,
+    `${origin}: there is no docker context ${name}; there ${there.length === 0 ? "is none" : `are ${there.join(", ")}`}`,
+    "docker context ls, or an address: unix://, tcp://, ssh://",
+  );
+}
+
+async function contextNames(env: Env): Promise<readonly string[]> {
+  const folder = path.join(dockerHome(env), "contexts", "meta");
+  const ids = await readdir(folder).catch(() => []);
+  const names = await Promise.all(
+    ids.slice(0, 100).map(async (id) => stringAt(await readJson(path.join(folder, id, "meta.json")), "Name")),
+  );
+  return names.filter((name) => name !== undefined).toSorted();
+}
+
 /** What `docker context use` chose; `default` means the usual sockets. */
 async function currentContext(env: Env): Promise<Endpoint | undefined> {
   const home = dockerHome(env);
@@ -56,14 +150,26 @@ async function currentContext(env: Env): Promise<Endpoint | undefined> {
     valueOf(env, "DOCKER_CONTEXT") ??
     stringAt(await readJson(path.join(home, "config.json")), "currentContext");
   if (chosen === undefined || chosen === "" || chosen === "default") return undefined;
-  const id = createHash("sha256").update(chosen).digest("hex");
+  const found = await readContext(chosen, env);
+  if (found !== undefined) return found;
+  const message = `docker context ${chosen}: its description is missing under ${home}/contexts`;
+  throw new HarnessError(EXIT.sandbox, message, "docker context use default");
+}
+
+/** undefined where nothing describes it. */
+async function readContext(name: string, env: Env): Promise<Endpoint | undefined> {
+  const home = dockerHome(env);
+  const id = createHash("sha256").update(name).digest("hex");
   const meta = await readJson(path.join(home, "contexts", "meta", id, "meta.json"));
   const host = stringAt(meta, "Endpoints", "docker", "Host");
-  const origin = `docker context ${chosen}`;
-  if (host === undefined) {
-    const message = `${origin}: its description is missing under ${home}/contexts`;
-    throw new HarnessError(EXIT.sandbox, message, "docker context use default");
-  }
+  const origin = `docker context ${name}`;
+  if (host === undefined) return undefined;
+  if (isTrueAt(meta, "Endpoints", "docker", "SkipTLSVerify"))
+    throw new HarnessError(
+      EXIT.sandbox,
+      `${origin}: it says that the engine's certificate is not to be verified, and then anybody could be the engine`,
+      `docker context update ${name} --docker host=${host},ca=FILE,cert=FILE,key=FILE`,
+    );
   const tls = path.join(home, "contexts", "tls", id, "docker");
   const secured = host.startsWith("tcp:") && (await readText(path.join(tls, "ca.pem"))) !== undefined;
   return { host: checkedHost(host, origin), origin, ...(secured ? { tls } : {}) };
@@ -110,10 +216,17 @@ async function readText(file: string): Promise<string | undefined> {
 }
 
 function stringAt(value: unknown, ...keys: readonly string[]): string | undefined {
+  const inner = valueAt(value, keys);
+  return typeof inner === "string" ? inner : undefined;
+}
+
+const isTrueAt = (value: unknown, ...keys: readonly string[]): boolean => valueAt(value, keys) === true;
+
+function valueAt(value: unknown, keys: readonly string[]): unknown {
   let inner = value;
   for (const key of keys) {
     if (typeof inner !== "object" || inner === null) return undefined;
     inner = (inner as Record<string, unknown>)[key];
   }
-  return typeof inner === "string" ? inner : undefined;
+  return inner;
 }

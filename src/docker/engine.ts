@@ -6,7 +6,7 @@ import * as z from "zod";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import type { HostFacts } from "./container-spec.ts";
 import { engineClient, Patience } from "./dial.ts";
-import { type Endpoint, endpointsFrom } from "./engine-endpoint.ts";
+import { type Endpoint, endpointsFrom, type NamedEngine, refusePlain } from "./engine-endpoint.ts";
 
 /** An engine that answered. */
 export interface Engine {
@@ -39,9 +39,11 @@ export async function findEngine(
   env: Readonly<Record<string, string | undefined>>,
   uid: number,
   signal?: AbortSignal,
+  named?: NamedEngine,
 ): Promise<Engine | NoEngine> {
   let worst: NoEngine | undefined;
-  for (const endpoint of await endpointsFrom(env, uid)) {
+  for (const endpoint of await endpointsFrom(env, uid, named)) {
+    refusePlain(endpoint);
     const answer = await knock(endpoint, signal);
     signal?.throwIfAborted();
     if ("api" in answer) return answer;
@@ -182,7 +184,8 @@ export function lackOfPodman(
   }: Pick<Info, "Rootless" | "CgroupVersion" | "MemoryLimit" | "PidsLimit">,
 ): string | undefined {
   // Not all of what tries to get out of a box was run on it: whoever wants it, says so.
-  if (endpoint.origin !== "DOCKER_HOST") return "it is used only where DOCKER_HOST names it";
+  if (endpoint.origin === "usual socket" || endpoint.origin.startsWith("docker context"))
+    return "it is used only where DOCKER_HOST names it, or --engine";
   if (!endpoint.host.startsWith("unix:"))
     return "what it makes of a box is read from files of its machine, and it may be another one";
   const lacking = [

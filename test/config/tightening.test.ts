@@ -96,6 +96,12 @@ const CHANGES: Readonly<
       ["own", null],
     ],
   },
+  engine: {
+    loosen: [
+      [null, "ssh://me@there"],
+      ["lab", null],
+    ],
+  },
   image: {
     loosen: [
       [null, "theirs"],

@@ -28,6 +28,7 @@ const LOOSE: Readonly<Record<SettingKey, unknown>> = {
   mode: "danger-full-access",
   on_ask: "park",
   park_timeout: "48h",
+  engine: "tcp://127.0.0.1:9",
   isolation: "bind",
   image: "theirs",
   env: "theirs",

@@ -14,6 +14,7 @@ const PASSED = [
   "model",
   "provider",
   "base-url",
+  "engine",
   "isolation",
   "image",
   "env",

@@ -51,13 +51,15 @@ export interface ApproveRequest {
 
 /** Answers what waits in a session, and goes on with its run to the end. */
 export async function approve(request: ApproveRequest): Promise<Finished> {
-  const { host, id, json, quiet } = request;
+  const { id, json, quiet } = request;
   const note = noteTo(quiet);
-  using store = openSessions(host, note);
+  using store = openSessions(request.host, note);
   const session = store.open(id);
   const parked = waitingRun(session);
   const { question, given, strict } = parked;
   const settings = settingsOf(parked, session.records());
+  // Its box waits on the engine that it was made on.
+  const host = { ...request.host, engine: request.host.engine ?? settings.engine };
   checkNetwork(host, settings);
   const workspace = await runWorkspace(session.info().workspace);
   using interrupted = interruption();

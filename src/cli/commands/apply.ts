@@ -29,6 +29,7 @@ export class Apply extends HarnessCommand {
     interactive: Flags.boolean({ char: "i", description: "ask for each part, on a terminal" }),
     "dry-run": Flags.boolean({ description: "only say what would be done" }),
     cwd: settingFlags.cwd,
+    engine: settingFlags.engine,
   };
   static override examples = [
     "harness apply --dry-run",

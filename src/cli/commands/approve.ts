@@ -2,7 +2,7 @@ import { Args, Flags } from "@oclif/core";
 import { readLayer } from "../../config/config-layers.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import { answer, HarnessCommand } from "../command.ts";
-import { ownConfigFor } from "../settings.ts";
+import { ownConfigFor, settingFlags } from "../settings.ts";
 import { prompter } from "../terminal.ts";
 
 const ANSWERS = ["once", "session", "always", "deny"] as const;
@@ -33,6 +33,7 @@ export class Approve extends HarnessCommand {
         return words.trim();
       },
     }),
+    engine: settingFlags.engine,
     "allow-domain": Flags.string({
       multiple: true,
       description:

@@ -9,6 +9,7 @@ export class Demo extends HarnessCommand {
     model: settingFlags.model,
     provider: settingFlags.provider,
     "base-url": settingFlags["base-url"],
+    engine: settingFlags.engine,
     image: settingFlags.image,
     memory: settingFlags.memory,
     pids: settingFlags.pids,

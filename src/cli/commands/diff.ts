@@ -25,6 +25,7 @@ export class Diff extends HarnessCommand {
     }),
     steps: Flags.boolean({ description: "the steps instead, for --from and for `undo --to`" }),
     cwd: settingFlags.cwd,
+    engine: settingFlags.engine,
   };
   static override examples = ["harness diff", "harness diff --stat", "harness diff 1ng41 > changes.patch"];
 

@@ -32,6 +32,7 @@ export class Replay extends HarnessCommand {
     }),
     isolation: Flags.option({ options: ["overlay", "copy"] as const, description: "how the box sees it" })(),
     cwd: settingFlags.cwd,
+    engine: settingFlags.engine,
   };
   static override examples = [
     "harness replay",

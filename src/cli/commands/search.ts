@@ -16,6 +16,7 @@ export class Search extends HarnessCommand {
   static override args = { query: Args.string({ description: "what to look for; - reads it from a pipe" }) };
   static override flags = {
     cwd: settingFlags.cwd,
+    engine: settingFlags.engine,
     limit: Flags.integer({ description: "most results", default: 10, min: 1, max: 100, helpValue: "N" }),
     below: Flags.string({ description: "only what lies below", helpValue: "DIR" }),
     store: storeFlag,

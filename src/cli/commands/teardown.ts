@@ -5,6 +5,7 @@ import { keptEnvironments } from "../../render/tty/environment-lines.ts";
 import { stderr } from "../../render/tty/output.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
 import { confirm } from "../terminal.ts";
+import { settingFlags } from "../settings.ts";
 
 export class Teardown extends HarnessCommand {
   static override summary = "Stop the sidecars and remove this user's sandboxes (what ./stop.sh does).";
@@ -15,6 +16,7 @@ export class Teardown extends HarnessCommand {
         "also remove images, environments, the search index and the models of the sidecars, after asking",
     }),
     yes: Flags.boolean({ description: "do not ask" }),
+    engine: settingFlags.engine,
   };
   static override examples = ["harness teardown", "harness teardown --purge"];
 

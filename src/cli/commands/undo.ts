@@ -25,6 +25,7 @@ export class Undo extends HarnessCommand {
     skip: Flags.boolean({ description: "leave what cannot be undone, do the rest", default: false }),
     "dry-run": Flags.boolean({ description: "only say what would be done", default: false }),
     cwd: settingFlags.cwd,
+    engine: settingFlags.engine,
   };
   static override examples = [
     "harness undo --dry-run",

@@ -35,6 +35,7 @@ export class Vet extends HarnessCommand {
       helpValue: "BASE..HEAD",
     }),
     html: Flags.string({ description: "write the report as a page (-: stdout)", helpValue: "FILE" }),
+    engine: boxFlags.engine,
     image: boxFlags.image,
     env: boxFlags.env,
     "allow-domain": boxFlags["allow-domain"],

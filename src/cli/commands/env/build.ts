@@ -15,6 +15,7 @@ export class EnvBuild extends HarnessCommand {
     "Toolchains and dependencies are installed once, in a box that reaches the registries of the recipe and nothing else; every box of this workspace starts from them, without a network. A build that was ended goes on where it was. With --json, one object.";
   static override flags = {
     cwd: settingFlags.cwd,
+    engine: settingFlags.engine,
     env: settingFlags.env,
     "allow-domain": settingFlags["allow-domain"],
     memory: settingFlags.memory,

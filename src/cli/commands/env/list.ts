@@ -2,10 +2,12 @@ import { ownEnvironments } from "../../../app/own-environments.ts";
 import { environmentTable } from "../../../render/tty/environment-lines.ts";
 import { stderr, stdout } from "../../../render/tty/output.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
+import { settingFlags } from "../../settings.ts";
 
 export class EnvList extends HarnessCommand {
   static override summary = "List your environments, with their sizes.";
   static override description = "With --json, one object per line.";
+  static override flags = { engine: settingFlags.engine };
   static override examples = ["harness env list", "harness env list --json"];
 
   async run(): Promise<void> {

@@ -2,6 +2,7 @@ import { Args, Flags } from "@oclif/core";
 import { removeEnvironments } from "../../../app/own-environments.ts";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
+import { settingFlags } from "../../settings.ts";
 
 export class EnvRm extends HarnessCommand {
   static override summary = "Remove environments: those named, or all.";
@@ -9,7 +10,10 @@ export class EnvRm extends HarnessCommand {
     "A name is an id as `harness env list` shows it, any beginning of one, or the folder that it is for. One that a box uses stays.";
   static override strict = false;
   static override args = { name: Args.string({ description: "an id, or a workspace" }) };
-  static override flags = { all: Flags.boolean({ description: "all of yours, half-made ones too" }) };
+  static override flags = {
+    all: Flags.boolean({ description: "all of yours, half-made ones too" }),
+    engine: settingFlags.engine,
+  };
   static override examples = ["harness env rm 3f2a", "harness env rm --all"];
 
   async run(): Promise<void> {

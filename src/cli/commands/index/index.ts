@@ -14,6 +14,7 @@ export class Index extends HarnessCommand {
   static override args = { dir: Args.string({ description: "the folder; the current one when left out" }) };
   static override flags = {
     cwd: settingFlags.cwd,
+    engine: settingFlags.engine,
     store: storeFlag,
     embed: Flags.boolean({
       default: true,

@@ -4,10 +4,12 @@ import { buildImage } from "../../../app/own-boxes.ts";
 import { stderr } from "../../../render/tty/output.ts";
 import { ProgressLine } from "../../../render/tty/progress-line.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
+import { settingFlags } from "../../settings.ts";
 
 export class SandboxBuild extends HarnessCommand {
   static override summary = "Build the sandbox image, unless one of the same inputs is there.";
   static override flags = {
+    engine: settingFlags.engine,
     rebuild: Flags.boolean({
       description: "build even when the image is there, without the builder's cache",
     }),

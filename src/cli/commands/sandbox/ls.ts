@@ -2,11 +2,13 @@ import { boxTable } from "../../../render/tty/boxes-lines.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { ownBoxes, shortId } from "../../../app/own-boxes.ts";
 import { stderr, stdout } from "../../../render/tty/output.ts";
+import { settingFlags } from "../../settings.ts";
 
 export class SandboxLs extends HarnessCommand {
   static override summary = "List your boxes: what they work on, and whether the run that owns them lives.";
   static override description =
     "With --json, one object per line. A box of a run that waits for a word is kept frozen: `parked`, with its session and for how long. Any other whose owner is gone is removed by the next run, or by `harness sandbox rm --dead`.";
+  static override flags = { engine: settingFlags.engine };
   static override examples = ["harness sandbox ls", "harness sandbox ls --json"];
 
   async run(): Promise<void> {

@@ -4,6 +4,7 @@ import { environmentCount } from "../../../app/own-environments.ts";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
 import { stderr } from "../../../render/tty/output.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
+import { settingFlags } from "../../settings.ts";
 
 export class SandboxRm extends HarnessCommand {
   static override summary = "Remove boxes of yours: those named, all, or those whose run is gone.";
@@ -12,6 +13,7 @@ export class SandboxRm extends HarnessCommand {
   static override strict = false;
   static override args = { id: Args.string({ description: "a box, as `harness sandbox ls` shows it" }) };
   static override flags = {
+    engine: settingFlags.engine,
     all: Flags.boolean({ description: "every box of yours, those in use too" }),
     dead: Flags.boolean({ description: "the boxes of runs that are gone, and their leftovers" }),
   };

@@ -2,6 +2,7 @@ import { Args } from "@oclif/core";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { withSessions } from "../../../app/session-access.ts";
+import { settingFlags } from "../../settings.ts";
 
 export class SessionsRm extends HarnessCommand {
   static override summary =
@@ -13,6 +14,7 @@ export class SessionsRm extends HarnessCommand {
   static override args = {
     id: Args.string({ description: "a session, as `harness sessions list` shows it" }),
   };
+  static override flags = { engine: settingFlags.engine };
   static override examples = ["harness sessions rm 1ng41dkw23pc", "harness sessions rm 1ng41 1nh02"];
 
   async run(): Promise<void> {

@@ -1,0 +1,70 @@
+import { existsSync } from "node:fs";
+import path from "node:path";
+import { type Config, loadConfig } from "../config/load-config.ts";
+import { readEngineAddress } from "../core/engine-address.ts";
+import { EXIT, HarnessError } from "../core/errors.ts";
+import type { NamedEngine } from "../docker/engine-endpoint.ts";
+import type { Host } from "./host.ts";
+
+/**
+ * The engine that the user named: --engine, else HARNESS_ENGINE, else their settings. undefined: what DOCKER_HOST, contexts
+ * and the usual sockets say. No project can name one.
+ */
+export async function namedEngine(host: Host): Promise<NamedEngine | undefined> {
+  if (host.engine !== null) return readNamed(host.engine, "--engine");
+  const { settings, origins } = await loadConfig({ env: host.env, project: undefined, flags: new Map() });
+  return settings.engine === null ? undefined : readNamed(settings.engine, origins["engine"] ?? "engine");
+}
+
+function readNamed(text: string, origin: string): NamedEngine {
+  const read = readEngineAddress(text);
+  if (read.kind === "address") return { address: read.address, origin };
+  throw new HarnessError(
+    EXIT.usage,
+    `${origin}: ${read.message}`,
+    "--engine ssh://user@host, or leave it out for the engine of this machine",
+  );
+}
+
+/**
+ * The settings as they are on the engine that makes the boxes. One elsewhere sees no file of this machine: a box there works
+ * on a copy, and whoever asked for something else is told so before anything is made.
+ */
+export async function settingsOnEngine(host: Host, config: Config): Promise<Config> {
+  const { settings, origins } = config;
+  const { isolation } = settings;
+  if (isolation === "copy") return config;
+  const at = await elsewhere(host, config);
+  if (at === undefined) return config;
+  const origin = origins["isolation"] ?? "default";
+  if (origin !== "default" && origin !== config.project?.file)
+    throw new HarnessError(
+      EXIT.usage,
+      `isolation ${isolation} (from ${origin}): ${at} sees no file of this machine, and ${isolation === "bind" ? "a bind mount" : "an overlay"} is made of them`,
+      "leave it out, or say --isolation copy: the folder is sent there, and what changes comes back with harness apply",
+    );
+  return { ...config, settings: { ...settings, isolation: "copy" }, origins: { ...origins, isolation: at } };
+}
+
+/** Whether docker's own settings may name an engine; the files of who has none are not read, nor what reads them. */
+function mayBeNamed({ env }: Host): boolean {
+  if (env["DOCKER_HOST"]) return !env["DOCKER_HOST"].startsWith("unix:");
+  if (env["DOCKER_CONTEXT"]) return true;
+  const folder = env["DOCKER_CONFIG"] || path.join(env["HOME"] || "/", ".docker");
+  return existsSync(path.join(folder, "config.json"));
+}
+
+/** What an engine is called that stands elsewhere; nothing is asked for it. */
+async function elsewhere(host: Host, { settings, origins }: Config): Promise<string | undefined> {
+  const { engine } = settings;
+  const named = engine === null ? undefined : readNamed(engine, origins["engine"] ?? "engine");
+  if (named?.address.kind === "kubernetes") return `the cluster at ${engine}`;
+  if (named === undefined && !mayBeNamed(host)) return undefined;
+  const { endpointsFrom, isElsewhere } = await import("../docker/engine-endpoint.ts");
+  const [first] = await endpointsFrom(host.env, host.uid, named).catch((thrown: unknown) => {
+    // Who named no engine is told of it where one is needed.
+    if (named === undefined) return [];
+    throw thrown;
+  });
+  return first !== undefined && isElsewhere(first) ? `the engine at ${first.host}` : undefined;
+}

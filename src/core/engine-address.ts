@@ -1,0 +1,140 @@
+/** Which engine makes the boxes, as people write it: `--engine`, the setting `engine`, HARNESS_ENGINE. */
+export type EngineAddress =
+  | { readonly kind: "unix"; readonly path: string }
+  /** Over TLS wherever there is what it takes; without it only on loopback, or where `plain` says so (`http://`). */
+  | { readonly kind: "tcp"; readonly host: string; readonly port: number | null; readonly plain: boolean }
+  /** Over TLS or not at all (`https://`). */
+  | { readonly kind: "tls"; readonly host: string; readonly port: number | null }
+  | {
+      readonly kind: "ssh";
+      readonly user: string | null;
+      readonly host: string;
+      readonly port: number | null;
+      /** The engine's socket there, where it is not the usual one. */
+      readonly path: string | null;
+    }
+  | { readonly kind: "context"; readonly name: string }
+  | { readonly kind: "kubernetes"; readonly context: string | null; readonly namespace: string | null };
+
+export type EngineRead =
+  | { readonly kind: "address"; readonly address: EngineAddress }
+  | { readonly kind: "wrong"; readonly message: string };
+
+export const ENGINE_FORM =
+  "unix:///path/to.sock, tcp://host:port, ssh://user@host, kubernetes://CONTEXT/NAMESPACE or the name of a docker context";
+
+/** A name that docker gives a context. */
+const CONTEXT = /^[a-zA-Z0-9][a-zA-Z0-9_.+-]{0,254}$/;
+/** None begins with a dash: it would be an option of the program that is given it. */
+const HOST =
+  /^(?:[a-zA-Z0-9_](?:[a-zA-Z0-9_.-]{0,253}[a-zA-Z0-9_.])?|\[[0-9a-fA-F:.]{2,45}(?:%[a-zA-Z0-9_.-]{1,30})?\])$/;
+const USER = /^[a-zA-Z0-9_][a-zA-Z0-9_.@+\\-]{0,254}$/;
+const REMOTE_PATH = /^\/[a-zA-Z0-9_.+@/-]{1,254}$/;
+const NAMESPACE = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+
+/** Pure: whether anything answers there is another question. */
+export function readEngineAddress(text: string): EngineRead {
+  const [, scheme, rest = ""] = /^([a-zA-Z][a-zA-Z0-9+.-]*):\/\/(.*)$/s.exec(text) ?? [];
+  if (text === "") return wrong("it is empty");
+  const cluster = /^kubernetes:(?:\/\/)?(.*)$/is.exec(text);
+  if (cluster !== null) return onKubernetes(cluster[1] ?? "");
+  if (scheme === undefined)
+    return CONTEXT.test(text)
+      ? address({ kind: "context", name: text })
+      : wrong(`${JSON.stringify(text)} is no address, and no docker context can have that name`);
+  switch (scheme.toLowerCase()) {
+    case "unix":
+      return rest.startsWith("/") && rest.length > 1 && !/[\0\n]/.test(rest)
+        ? address({ kind: "unix", path: rest })
+        : wrong("a socket is named by its whole path: unix:///path/to.sock");
+    case "tcp":
+    case "http":
+    case "https":
+      return overNetwork(scheme.toLowerCase(), rest);
+    case "ssh":
+      return overSsh(rest);
+    default:
+      return wrong(`${scheme}:// is no way to an engine`);
+  }
+}
+
+const address = (found: EngineAddress): EngineRead => ({ kind: "address", address: found });
+const wrong = (message: string): EngineRead => ({ kind: "wrong", message });
+
+function overNetwork(scheme: string, rest: string): EngineRead {
+  if (rest.includes("@"))
+    return wrong("no name or password goes to an engine over TCP; TLS has certificates");
+  const at = hostAndPort(rest.replace(/\/$/, ""));
+  if (at === undefined) return wrong(`${scheme}:// wants host:port, and nothing behind it`);
+  return address(
+    scheme === "https" ? { kind: "tls", ...at } : { kind: "tcp", ...at, plain: scheme === "http" },
+  );
+}
+
+function overSsh(rest: string): EngineRead {
+  const slash = rest.indexOf("/");
+  const path = slash === -1 || slash === rest.length - 1 ? null : rest.slice(slash);
+  const authority = slash === -1 ? rest : rest.slice(0, slash);
+  const sign = authority.lastIndexOf("@");
+  const user = sign === -1 ? null : authority.slice(0, sign);
+  if (user?.includes(":") === true)
+    return wrong("no password is taken from an address: ssh has keys, an agent and ~/.ssh/config");
+  const at = hostAndPort(authority.slice(sign + 1));
+  if (at === undefined || (user !== null && !USER.test(user)))
+    return wrong("ssh:// wants user@host, a port behind it if need be");
+  if (path !== null && !REMOTE_PATH.test(path))
+    return wrong("what stands behind the host is the path of a socket");
+  return address({ kind: "ssh", user, ...at, path });
+}
+
+function hostAndPort(text: string): { readonly host: string; readonly port: number | null } | undefined {
+  const [, host = "", digits] = /^(\[[^\]]*\]|[^:]*)(?::(\d{1,5}))?$/.exec(text) ?? [];
+  const port = digits === undefined ? null : Number(digits);
+  if (!HOST.test(host) || (port !== null && (port < 1 || port > 65_535))) return undefined;
+  return { host: host.replace(/^\[(.*)\]$/, "$1"), port };
+}
+
+/** A context whose own name has a slash is written with %2F. */
+function onKubernetes(rest: string): EngineRead {
+  const [context = "", namespace = "", ...more] = rest.split("/");
+  if (more.length > 0)
+    return wrong("kubernetes:// wants CONTEXT/NAMESPACE; a slash within a context's name is written %2F");
+  const name = decoded(context);
+  if (name === undefined || /[\0-\x1f\x7f]/.test(name)) return wrong("the context's name cannot be read");
+  if (namespace !== "" && !NAMESPACE.test(namespace))
+    return wrong(`${JSON.stringify(namespace)} is no name of a namespace`);
+  return address({ kind: "kubernetes", context: name || null, namespace: namespace || null });
+}
+
+function decoded(text: string): string | undefined {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** As it is written, without what is left out. */
+export function engineText(found: EngineAddress): string {
+  switch (found.kind) {
+    case "unix":
+      return `unix://${found.path}`;
+    case "tcp":
+      return `${found.plain ? "http" : "tcp"}://${placeText(found)}`;
+    case "tls":
+      return `https://${placeText(found)}`;
+    case "ssh":
+      return `ssh://${found.user === null ? "" : `${found.user}@`}${placeText(found)}${found.path ?? ""}`;
+    case "context":
+      return found.name;
+    case "kubernetes":
+      return `kubernetes://${encodeURIComponent(found.context ?? "")}${found.namespace === null ? "" : `/${found.namespace}`}`;
+  }
+}
+
+const placeText = ({ host, port }: { readonly host: string; readonly port: number | null }): string =>
+  `${host.includes(":") ? `[${host}]` : host}${port === null ? "" : `:${port}`}`;
+
+/** Addresses that mean this machine, whoever answers there. */
+export const isLoopback = (host: string): boolean =>
+  host === "localhost" || host === "::1" || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host);

@@ -1,0 +1,145 @@
+import assert from "node:assert/strict";
+import { createHash } from "node:crypto";
+import test from "node:test";
+import { hostFrom } from "../../src/app/host.ts";
+import { namedEngine, settingsOnEngine } from "../../src/app/named-engine.ts";
+import { loadConfig } from "../../src/config/load-config.ts";
+import { endpointsFrom } from "../../src/docker/engine-endpoint.ts";
+import { refusalOf } from "../fixtures/refusal.ts";
+import { scratch, type Scratch } from "../fixtures/scratch.ts";
+
+const CONFIG = ".config/harness/config.json";
+
+type Env = Readonly<Record<string, string>>;
+const envOf = (place: Scratch, env: Env = {}): Env => ({ HOME: place.path, ...env });
+
+async function contextAt(place: Scratch, name: string, docker: object): Promise<void> {
+  const id = createHash("sha256").update(name).digest("hex");
+  const meta = { Name: name, Endpoints: { docker } };
+  await place.write(`.docker/contexts/meta/${id}/meta.json`, JSON.stringify(meta));
+}
+
+async function first(host: ReturnType<typeof hostFrom>): Promise<unknown> {
+  const [endpoint] = await endpointsFrom(host.env, 0, await namedEngine(host));
+  return endpoint;
+}
+
+test("a flag goes before the variable, that before the settings, and all before DOCKER_HOST", async () => {
+  await using place = await scratch();
+  await place.write(CONFIG, '{"engine": "tcp://of.file:1"}');
+  const docker = { DOCKER_HOST: "unix:///d.sock" };
+  const env = envOf(place, { ...docker, HARNESS_ENGINE: "tcp://of.variable:1" });
+  assert.deepEqual(await first(hostFrom(env, "tcp://of.flag:1")), {
+    host: "tcp://of.flag:1",
+    origin: "--engine",
+  });
+  assert.deepEqual(await first(hostFrom(env)), { host: "tcp://of.variable:1", origin: "HARNESS_ENGINE" });
+  assert.deepEqual(await first(hostFrom(envOf(place, docker))), {
+    host: "tcp://of.file:1",
+    origin: place.at(CONFIG),
+  });
+  await place.write(CONFIG, "{}");
+  assert.deepEqual(await first(hostFrom(envOf(place, docker))), {
+    host: "unix:///d.sock",
+    origin: "DOCKER_HOST",
+  });
+});
+
+test("a docker context is found by its name without docker, with its certificates", async () => {
+  await using place = await scratch();
+  await contextAt(place, "lab", { Host: "tcp://lab.example:2376" });
+  const tls = `.docker/contexts/tls/${createHash("sha256").update("lab").digest("hex")}/docker`;
+  await place.write(`${tls}/ca.pem`, "pem");
+  const host = hostFrom(envOf(place, { DOCKER_HOST: "unix:///d.sock" }), "lab");
+  assert.deepEqual(await endpointsFrom(host.env, 0, await namedEngine(host)), [
+    { host: "tcp://lab.example:2376", origin: "docker context lab", tls: place.at(tls) },
+  ]);
+  const usual = hostFrom(envOf(place, { DOCKER_HOST: "unix:///d.sock" }), "default");
+  assert.deepEqual(await endpointsFrom(usual.env, 0, await namedEngine(usual)), [
+    { host: "unix:///d.sock", origin: "DOCKER_HOST" },
+  ]);
+});
+
+test("a context that is not there ends with 2 and names those that are", async () => {
+  await using place = await scratch();
+  await contextAt(place, "lab", { Host: "unix:///lab.sock" });
+  await contextAt(place, "attic", { Host: "unix:///attic.sock" });
+  const host = hostFrom(envOf(place), "cellar");
+  const named = await namedEngine(host);
+  assert.deepEqual(await refusalOf(() => endpointsFrom(host.env, 0, named)), [
+    2,
+    "--engine: there is no docker context cellar; there are attic, lab",
+  ]);
+});
+
+test("a context that leaves its engine's certificate unverified is refused", async () => {
+  await using place = await scratch();
+  await contextAt(place, "lab", { Host: "tcp://lab.example:2376", SkipTLSVerify: true });
+  const host = hostFrom(envOf(place), "lab");
+  const named = await namedEngine(host);
+  const [exit, message] = await refusalOf(() => endpointsFrom(host.env, 0, named));
+  assert.equal(exit, 6);
+  assert.match(message, /not to be verified/);
+});
+
+/** The isolation in force, of what was asked for on what engine. */
+async function isolationOn(place: Scratch, env: Env, flags: Env = {}): Promise<string> {
+  const given = Object.entries(flags).map(
+    ([key, value]) => [`--${key}`, { key: key as "engine" | "isolation", value }] as const,
+  );
+  const request = { env: envOf(place, env), project: undefined, flags: new Map(given) };
+  const config = await loadConfig(request);
+  return (await settingsOnEngine(hostFrom(request.env), config)).settings.isolation;
+}
+
+const ELSEWHERE: readonly (readonly [Env, Env])[] = [
+  [{}, { engine: "ssh://me@there" }],
+  [{}, { engine: "tcp://there:2376" }],
+  [{}, { engine: "tcp://127.0.0.1:2376" }],
+  [{}, { engine: "https://there" }],
+  [{}, { engine: "kubernetes://lab" }],
+  [{}, { engine: "lab" }],
+  [{ HARNESS_ENGINE: "ssh://there" }, {}],
+  [{ DOCKER_HOST: "ssh://there" }, {}],
+  [{ DOCKER_HOST: "tcp://there:2375" }, {}],
+  [{ DOCKER_HOST: "tcp://127.0.0.1:2376", DOCKER_TLS_VERIFY: "1" }, {}],
+  [{ DOCKER_CONTEXT: "lab" }, {}],
+];
+
+for (const [env, flags] of ELSEWHERE)
+  test(`a box works on a copy where the engine is elsewhere: ${JSON.stringify({ ...env, ...flags })}`, async () => {
+    await using place = await scratch();
+    await contextAt(place, "lab", { Host: "ssh://me@lab.example" });
+    assert.equal(await isolationOn(place, env, flags), "copy");
+    assert.equal(await isolationOn(place, env, { ...flags, isolation: "copy" }), "copy");
+    for (const isolation of ["bind", "overlay"]) {
+      const [exit, message] = await refusalOf(() => isolationOn(place, env, { ...flags, isolation }));
+      assert.equal(exit, 2);
+      assert.match(message, /^isolation \w+ \(from --isolation\): the .* sees no file of this machine/);
+    }
+  });
+
+const HERE: readonly (readonly [Env, Env])[] = [
+  [{}, {}],
+  [{}, { engine: "unix:///run/user/1000/docker.sock" }],
+  [{}, { engine: "near" }],
+  [{}, { engine: "default" }],
+  [{ DOCKER_HOST: "unix:///d.sock" }, {}],
+  [{ DOCKER_HOST: "tcp://127.0.0.1:2375" }, {}],
+  [{ DOCKER_HOST: "no address" }, {}],
+];
+
+for (const [env, flags] of HERE)
+  test(`a box works on the folder itself where the engine is here: ${JSON.stringify({ ...env, ...flags })}`, async () => {
+    await using place = await scratch();
+    await contextAt(place, "near", { Host: "unix:///near.sock" });
+    assert.equal(await isolationOn(place, env, flags), "bind");
+    assert.equal(await isolationOn(place, env, { ...flags, isolation: "overlay" }), "overlay");
+  });
+
+test("a trusted project names no engine", async () => {
+  await using place = await scratch();
+  const project = { file: place.at("p.json"), text: '{"engine": "ssh://theirs"}', trusted: true };
+  const config = await loadConfig({ env: envOf(place), project, flags: new Map() });
+  assert.equal(config.settings.engine, null);
+});
