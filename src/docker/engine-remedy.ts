@@ -3,8 +3,9 @@ import { isDebianLike, type System } from "../platform/host-programs.ts";
 
 /** The exact commands that bring an engine to this machine, for a person to type. */
 export function engineRemedy(system: System, failure: NoEngine): string {
+  if (failure.remedy !== undefined) return failure.remedy;
   const sudo = system.root ? "" : "sudo ";
-  if (failure.origin === "DOCKER_HOST" || failure.origin.startsWith("docker context"))
+  if (failure.origin !== "usual socket" && failure.origin !== "")
     return `start the engine at ${failure.host}, or forget it: ${forget(failure)}`;
   if (failure.kind === "denied")
     return 'sudo usermod -aG docker "$USER" && newgrp docker   (that group can do whatever root can)';
@@ -17,8 +18,11 @@ export function engineRemedy(system: System, failure: NoEngine): string {
   return `${installCommand(system, sudo)} && ${start}${join}`;
 }
 
-const forget = ({ origin }: NoEngine): string =>
-  origin === "DOCKER_HOST" ? "unset DOCKER_HOST" : "docker context use default";
+function forget({ origin }: NoEngine): string {
+  if (origin.startsWith("docker context")) return "docker context use default";
+  if (origin.startsWith("--")) return `leave out ${origin}`;
+  return /^[A-Z_]+$/.test(origin) ? `unset ${origin}` : "harness config set engine null";
+}
 
 function installCommand(system: System, sudo: string): string {
   if (isDebianLike(system)) return `${sudo}apt-get update && ${sudo}apt-get install -y docker.io`;

@@ -1,8 +1,10 @@
 import { readFileSync } from "node:fs";
+import { Agent } from "node:https";
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import type Docker from "dockerode";
 import * as z from "zod";
+import { readEngineAddress } from "../core/engine-address.ts";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import type { HostFacts } from "./container-spec.ts";
 import { engineClient, Patience } from "./dial.ts";
@@ -30,6 +32,8 @@ export interface NoEngine {
   readonly host: string;
   readonly origin: string;
   readonly reason: string;
+  /** What to type, where the way there knows better than the machine. */
+  readonly remedy?: string;
 }
 
 const ANSWER_MS = 10_000;
@@ -44,7 +48,7 @@ export async function findEngine(
   let worst: NoEngine | undefined;
   for (const endpoint of await endpointsFrom(env, uid, named)) {
     refusePlain(endpoint);
-    const answer = await knock(endpoint, signal);
+    const answer = await knock(endpoint, env, signal);
     signal?.throwIfAborted();
     if ("api" in answer) return answer;
     if (worst === undefined || severity(answer) > severity(worst)) worst = answer;
@@ -56,16 +60,22 @@ export const isEngine = (found: Engine | NoEngine): found is Engine => "api" in 
 
 const severity = (failure: NoEngine): number => ["absent", "dead", "denied"].indexOf(failure.kind);
 
-async function knock(endpoint: Endpoint, signal?: AbortSignal): Promise<Engine | NoEngine> {
+async function knock(
+  endpoint: Endpoint,
+  env: Readonly<Record<string, string | undefined>>,
+  signal?: AbortSignal,
+): Promise<Engine | NoEngine> {
   try {
     const patience = new Patience();
-    const api = engineClient(dockerOptions(endpoint), patience);
+    const api = engineClient(await dockerOptions(endpoint, env), patience);
     const asked = (silence: AbortSignal): Promise<unknown> =>
       askVersion(api, signal === undefined ? silence : AbortSignal.any([silence, signal]));
     return { api, endpoint, version: readVersion(await answered(asked)), patience };
   } catch (thrown) {
     const { host, origin } = endpoint;
-    return { kind: kindOf(thrown), host, origin, reason: reasonOf(thrown) };
+    const remedy = remedyOf(thrown);
+    const told = { kind: kindOf(thrown), host, origin, reason: reasonOf(thrown) };
+    return remedy === undefined ? told : { ...told, remedy };
   }
 }
 
@@ -105,22 +115,60 @@ function kindOf(thrown: unknown): NoEngine["kind"] {
   }
 }
 
-function dockerOptions(endpoint: Endpoint): Docker.DockerOptions {
+/** What went wrong on the way may say what to do about it. */
+const remedyOf = (thrown: unknown): string | undefined =>
+  thrown instanceof Error && "remedy" in thrown && typeof thrown.remedy === "string"
+    ? thrown.remedy
+    : undefined;
+
+/** The library takes an agent; its types do not know of it. */
+type ClientOptions = Docker.DockerOptions & { readonly agent?: object };
+
+/** All that the library would take from the environment otherwise: DOCKER_HOST may name another engine. */
+const NOTHING_ELSE = {
+  host: undefined,
+  port: undefined,
+  socketPath: undefined,
+  username: undefined,
+  agent: undefined,
+  ca: undefined,
+  cert: undefined,
+  key: undefined,
+  protocol: "http",
+} as unknown as ClientOptions;
+
+async function dockerOptions(
+  endpoint: Endpoint,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<ClientOptions> {
   const { host, tls } = endpoint;
-  if (host.startsWith("unix://")) return { socketPath: host.slice("unix://".length) };
-  if (host.startsWith("npipe:")) return { socketPath: host.slice("npipe:".length) };
-  const url = new URL(host.replace(/^tcp:/, tls === undefined ? "http:" : "https:"));
-  const protocol = url.protocol.slice(0, -1) as "http" | "https" | "ssh";
-  const port = url.port || (protocol === "https" ? "2376" : protocol === "ssh" ? "22" : "2375");
-  const base = {
-    protocol,
-    host: url.hostname,
-    port,
-    ...(url.username === "" ? {} : { username: url.username }),
-  };
-  if (tls === undefined) return base;
-  const pem = (name: string): Buffer => readFileSync(path.join(tls, name));
-  return { ...base, ca: pem("ca.pem"), cert: pem("cert.pem"), key: pem("key.pem") };
+  if (host.startsWith("unix://")) return { ...NOTHING_ELSE, socketPath: host.slice("unix://".length) };
+  if (host.startsWith("npipe:")) return { ...NOTHING_ELSE, socketPath: host.slice("npipe:".length) };
+  if (host.startsWith("ssh:")) return sshOptions(host, env);
+  const secured = tls !== undefined || host.startsWith("https:");
+  const url = new URL(host.replace(/^(?:tcp|http|https):/, secured ? "https:" : "http:"));
+  const at = { host: url.hostname, port: url.port || (secured ? "2376" : "2375") };
+  if (!secured) return { ...NOTHING_ELSE, ...at };
+  // With a variable Node would leave the server unverified, and connections would each be made anew.
+  const agent = new Agent({ keepAlive: true, rejectUnauthorized: true, ...pemsIn(tls) });
+  return { ...NOTHING_ELSE, ...at, protocol: "https", agent };
+}
+
+function pemsIn(folder: string | undefined): Readonly<Record<"ca" | "cert" | "key", Buffer>> | object {
+  if (folder === undefined) return {};
+  const pem = (name: string): Buffer => readFileSync(path.join(folder, name));
+  return { ca: pem("ca.pem"), cert: pem("cert.pem"), key: pem("key.pem") };
+}
+
+async function sshOptions(
+  host: string,
+  env: Readonly<Record<string, string | undefined>>,
+): Promise<ClientOptions> {
+  const read = readEngineAddress(host);
+  if (read.kind === "wrong" || read.address.kind !== "ssh")
+    throw new Error(read.kind === "wrong" ? read.message : "no ssh address");
+  const { SshAgent } = await import("./ssh-engine.ts");
+  return { ...NOTHING_ELSE, host: "engine", port: "80", agent: new SshAgent(read.address, env) };
 }
 
 /** Gives up when the engine stays silent: a stopped process can hold a socket open for ever. */

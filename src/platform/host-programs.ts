@@ -1,8 +1,9 @@
-import { spawn, type StdioOptions } from "node:child_process";
+import { type ChildProcessByStdio, spawn, type StdioOptions } from "node:child_process";
 import { constants, existsSync } from "node:fs";
 import { access, readFile, realpath } from "node:fs/promises";
 import path from "node:path";
 import { createInterface } from "node:readline";
+import type { Readable, Writable } from "node:stream";
 
 interface Ran {
   readonly code: number | null;
@@ -86,6 +87,18 @@ export async function askHost(
   const code = await closed;
   signal.throwIfAborted();
   return { code, stdout };
+}
+
+/** A program whose input and output are a connection, for as long as its owner wants it; null where there is none. */
+export async function openHostPipe(
+  argv: readonly [string, ...string[]],
+  { env, apart }: Pick<HostQuestion, "env" | "apart">,
+): Promise<ChildProcessByStdio<Writable, Readable, Readable> | null> {
+  const [program, ...args] = argv;
+  const file = await hostProgram(program, env, apart);
+  if (file === null) return null;
+  const safe = { ...env, PATH: safePath(env, apart).join(":") };
+  return spawn(file, args, { env: safe, cwd: "/", stdio: ["pipe", "pipe", "pipe"] });
 }
 
 export const safePath = ({ PATH = "" }: HostQuestion["env"], apart: string): readonly string[] =>

@@ -1,0 +1,240 @@
+import type { ChildProcessByStdio } from "node:child_process";
+import { existsSync } from "node:fs";
+import { Agent } from "node:http";
+import path from "node:path";
+import { Duplex, type Readable, type Writable } from "node:stream";
+import type { EngineAddress } from "../core/engine-address.ts";
+import { openHostPipe } from "../platform/host-programs.ts";
+
+type SshPlace = Extract<EngineAddress, { readonly kind: "ssh" }>;
+type Env = Readonly<Record<string, string | undefined>>;
+type Child = ChildProcessByStdio<Writable, Readable, Readable>;
+
+/** Why no engine was reached by ssh, and what to type next. */
+export class SshFailure extends Error {
+  override readonly name = "SshFailure";
+  readonly remedy: string;
+
+  constructor(message: string, remedy: string) {
+    super(message);
+    this.remedy = remedy;
+  }
+}
+
+/**
+ * Connections to an engine by the system's ssh, with the user's own settings: one process for each that is open at a time,
+ * and what is free again serves the next request. Nothing is asked, neither for a password nor about a key of the host.
+ */
+export class SshAgent extends Agent {
+  readonly #place: SshPlace;
+  readonly #env: Env;
+
+  constructor(place: SshPlace, env: Env) {
+    super({ keepAlive: true, maxFreeSockets: 8 });
+    this.#place = place;
+    this.#env = env;
+  }
+
+  override createConnection(
+    _: unknown,
+    done?: (failure: Error | null, socket: Duplex) => void,
+  ): Duplex | null | undefined {
+    void this.#hand(done ?? (() => undefined));
+    return undefined;
+  }
+
+  async #hand(done: (failure: Error | null, socket: Duplex) => void): Promise<void> {
+    const opened = await this.#open().catch((thrown: unknown) => thrown as Error);
+    if (opened instanceof Duplex) done(null, opened);
+    else done(opened, undefined as unknown as Duplex);
+  }
+
+  async #open(): Promise<Duplex> {
+    const child = await openHostPipe(["ssh", ...sshWords(this.#place)], {
+      env: this.#env,
+      apart: repositoryAbove(process.cwd()),
+    });
+    if (child === null)
+      throw new SshFailure("there is no program ssh here", "install openssh-client, then try again");
+    return new ProgramSocket(child, this.#place);
+  }
+}
+
+/** No word of an address becomes an option: its parser lets none begin with a dash, and `--` ends them. */
+export function sshWords({ user, host, port, path: socket }: SshPlace): readonly string[] {
+  const options = [
+    "BatchMode=yes",
+    "ConnectTimeout=15",
+    "ServerAliveInterval=15",
+    "ServerAliveCountMax=4",
+    "RequestTTY=no",
+    "RemoteCommand=none",
+    "ClearAllForwardings=yes",
+    "ForwardX11=no",
+    "ForwardAgent=no",
+    "PermitLocalCommand=no",
+    "EscapeChar=none",
+  ];
+  return [
+    "-T",
+    ...options.flatMap((option) => ["-o", option]),
+    ...(user === null ? [] : ["-l", user]),
+    ...(port === null ? [] : ["-p", String(port)]),
+    "--",
+    host,
+    socket === null ? "docker system dial-stdio" : `docker --host unix://${socket} system dial-stdio`,
+  ];
+}
+
+/** Programs of a repository that is worked in are none of the user's, though `npm run` puts them first. */
+function repositoryAbove(folder: string): string {
+  const parent = path.dirname(folder);
+  if (existsSync(path.join(folder, ".git")) || parent === folder)
+    return parent === folder ? process.cwd() : folder;
+  return repositoryAbove(parent);
+}
+
+const MOST_WORDS = 4096;
+
+/** A program's input and output as a connection; its words on stderr are why it ended. */
+class ProgramSocket extends Duplex {
+  readonly #child: Child;
+  #words = "";
+  #heard = false;
+
+  constructor(child: Child, place: SshPlace) {
+    super({ allowHalfOpen: true });
+    this.#child = child;
+    child.stdout.on("data", (chunk: Buffer) => {
+      this.#heard = true;
+      if (!this.push(chunk)) child.stdout.pause();
+    });
+    child.stderr.on("data", (chunk: Buffer) => {
+      if (this.#words.length < MOST_WORDS) this.#words += chunk.toString("utf8");
+    });
+    child.stdin.on("error", () => undefined);
+    child.once("error", (error) => this.destroy(error));
+    child.once("close", (code) => {
+      if (this.#heard && code === 0) this.push(null);
+      else this.destroy(sshFailure(place, code, this.#words));
+    });
+  }
+
+  override _read(): void {
+    this.#child.stdout.resume();
+  }
+
+  override _write(chunk: Buffer, encoding: BufferEncoding, done: (error?: Error | null) => void): void {
+    // Why it cannot be written is told by the end of the program.
+    this.#child.stdin.write(chunk, encoding, (error) => done(this.#heard ? error : null));
+  }
+
+  override _final(done: (error?: Error | null) => void): void {
+    this.#child.stdin.end(() => done());
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    const { stdin, stdout, stderr } = this.#child;
+    for (const stream of [stdin, stdout, stderr]) stream.destroy();
+    this.#child.kill();
+    done(error);
+  }
+
+  /** Of a socket, as an agent handles it: one that is free keeps no program from ending. */
+  ref(): this {
+    return this.#hold("ref");
+  }
+
+  unref(): this {
+    return this.#hold("unref");
+  }
+
+  setTimeout(): this {
+    return this;
+  }
+
+  setKeepAlive(): this {
+    return this;
+  }
+
+  setNoDelay(): this {
+    return this;
+  }
+
+  #hold(way: "ref" | "unref"): this {
+    const { stdin, stdout, stderr } = this.#child;
+    for (const each of [this.#child, stdin, stdout, stderr] as readonly Partial<
+      Record<typeof way, () => void>
+    >[])
+      each[way]?.();
+    return this;
+  }
+}
+
+/** How ssh, or what it started there, says what is the matter. The first that fits counts. */
+const ENDINGS: readonly {
+  readonly said: RegExp;
+  readonly why: string;
+  readonly next: (typed: string) => string;
+}[] = [
+  {
+    said: /could not resolve hostname|name or service not known|no address associated/i,
+    why: "the host is unknown",
+    next: (typed) => `look at its name, or at its Host entry in ~/.ssh/config; then try: ${typed} true`,
+  },
+  {
+    said: /host key verification failed|remote host identification has changed|no \S+ host key is known/i,
+    why: "the host's key is not known here, or has changed",
+    next: (typed) => `compare it once by hand: ${typed} true`,
+  },
+  {
+    said: /permission denied \(|too many authentication failures|no supported authentication|load key .*: /i,
+    why: "the host refused the log-in",
+    next: (typed) =>
+      `make this work without a question (ssh-add, or IdentityFile in ~/.ssh/config): ${typed} true`,
+  },
+  {
+    said: /docker(?:\.exe)?['"]?:? (?:command )?not found|no such file or directory.*docker|docker: not found|unknown command/i,
+    why: "there is no docker there",
+    next: (typed) => `install Docker there, with its command line for that user: ${typed} docker version`,
+  },
+  {
+    said: /permission denied while trying to connect|dial unix .*: (?:connect: )?permission denied/i,
+    why: "that user may not use the engine there",
+    next: (typed) => `add the user to its group docker; then try: ${typed} docker version`,
+  },
+  {
+    said: /cannot connect to the docker daemon|dial unix .*: (?:connect: )?(?:no such file|connection refused)/i,
+    why: "the engine there does not run",
+    next: (typed) => `start it there; then try: ${typed} docker version`,
+  },
+  {
+    said: /connection (?:refused|timed out|closed|reset)|operation timed out|no route to host|network is unreachable|broken pipe/i,
+    why: "there is no connection to the host",
+    next: (typed) => `see whether it is up, and the port right: ${typed} true`,
+  },
+];
+
+/** What a program that ended without being asked to has said. */
+export function sshFailure(place: SshPlace, code: number | null, words: string): SshFailure {
+  const { user, host, port } = place;
+  const typed = `ssh ${port === null ? "" : `-p ${port} `}${user === null ? "" : `${user}@`}${host}`;
+  const line = lastLine(words);
+  const said = line === "" ? `ssh ended with ${code ?? "a signal"}` : line;
+  const known = ENDINGS.find((each) => each.said.test(words));
+  if (known !== undefined) return new SshFailure(`${known.why}: ${said}`, known.next(typed));
+  if (code === 127)
+    return new SshFailure(
+      `there is no docker there: ${said}`,
+      `install Docker there, with its command line for that user: ${typed} docker version`,
+    );
+  return new SshFailure(said, `see what it says by hand: ${typed} docker version`);
+}
+
+/** The one that says why; banners and warnings come before it. */
+const lastLine = (words: string): string =>
+  words
+    .split("\n")
+    .map((line) => line.trim())
+    .findLast((line) => line !== "")
+    ?.slice(0, 300) ?? "";
