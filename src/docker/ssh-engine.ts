@@ -11,7 +11,7 @@ type Env = Readonly<Record<string, string | undefined>>;
 type Child = ChildProcessByStdio<Writable, Readable, Readable>;
 
 /** Why no engine was reached by ssh, and what to type next. */
-export class SshFailure extends Error {
+class SshFailure extends Error {
   override readonly name = "SshFailure";
   readonly remedy: string;
 
