@@ -10,7 +10,7 @@ import { scratch } from "../fixtures/scratch.ts";
 const kubeconfig = (server: string): string =>
   JSON.stringify({
     "current-context": "one",
-    clusters: [{ name: "c", cluster: { server } }],
+    clusters: [{ name: "c", cluster: { server, "insecure-skip-tls-verify": true } }],
     users: [{ name: "u", user: { token: "t0ken" } }],
     contexts: [
       { name: "one", context: { cluster: "c", user: "u", namespace: "mine" } },
