@@ -27,6 +27,9 @@ const seccomp = z
   .string(SECCOMP)
   .regex(/^(?:RuntimeDefault|Localhost\/(?!.*\.\.)\w[\w./-]{0,200})$/, SECCOMP);
 
+const PROBE = "expected an address of the cluster, as 10.0.0.1:443";
+const probe = z.string(PROBE).regex(/^[0-9a-zA-Z][0-9a-zA-Z.-]{0,252}:\d{1,5}$/, PROBE);
+
 const PULL_POLICIES = ["IfNotPresent", "Always", "Never"] as const;
 
 interface Words {
@@ -52,6 +55,8 @@ export const kubernetesRule = ({ image, duration, size }: Words) =>
     deadline: duration(MINUTE, 7 * 24 * 60 * MINUTE).default(8 * 60 * MINUTE),
     /** For scheduling, pulling and starting together. */
     start_timeout: duration(MINUTE / 12, 60 * MINUTE).default(5 * MINUTE),
+    /** Something that pods there reach where they may, by which it is shown that boxes do not. */
+    probe: probe.nullable().default(null),
     /** What the copy of the workspace may take on its node. */
     disk: size(64 * MiB, 2 ** 40).default(4096 * MiB),
     /** The image of the loop, where that runs in the cluster, too. */

@@ -1,0 +1,142 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import * as z from "zod";
+import { startCommand } from "../boxes/box-command.ts";
+import type { RunnerClient } from "../boxes/runner/runner-client.ts";
+import { EXIT, HarnessError } from "../core/errors.ts";
+import type { Cluster } from "./cluster.ts";
+import { refusalOf } from "./pod-failure.ts";
+import { API_VARIABLE, NAME_LABEL, type PodPlan, policyOf } from "./pod-spec.ts";
+
+const POLICIES = "networkpolicies";
+const GROUP = "apis/networking.k8s.io/v1";
+
+const policyList = z.object({
+  items: z.array(
+    z.looseObject({
+      metadata: z.looseObject({ name: z.string() }),
+      spec: z.looseObject({
+        podSelector: z.looseObject({ matchLabels: z.record(z.string(), z.string()).optional() }),
+        ingress: z.array(z.unknown()).nullish(),
+        egress: z.array(z.unknown()).nullish(),
+      }),
+    }),
+  ),
+});
+
+/** Policies only ever add: one of the namespace that lets all of its pods out lets the box out, too. */
+async function refuseOthers(cluster: Cluster, plan: PodPlan): Promise<void> {
+  const { items } = policyList.parse(await cluster.call(cluster.at(POLICIES, GROUP)).catch(refuse));
+  const labels: Readonly<Record<string, string>> = { ...plan.labels, [NAME_LABEL]: plan.name };
+  const first = items.find(({ metadata: { name }, spec }) => {
+    if (name === plan.name || name === `${plan.name}-open`) return false;
+    const { matchLabels = {}, ...others } = spec.podSelector;
+    // An expression that is not read here may match.
+    const may =
+      Object.keys(others).length > 0 || Object.entries(matchLabels).every(([key, is]) => labels[key] === is);
+    return may && ((spec.egress ?? []).length > 0 || (spec.ingress ?? []).length > 0);
+  });
+  if (first !== undefined)
+    throw none(
+      `the network policy ${first.metadata.name} of the namespace opens it to something`,
+      "use a namespace of its own: --engine kubernetes:/NAMESPACE",
+    );
+}
+
+const refuse = (thrown: unknown): never => {
+  throw refusalOf(thrown);
+};
+
+const none = (why: string, next: string): HarnessError =>
+  new HarnessError(EXIT.sandbox, `no pod as a box: its network is not shut: ${why}`, next);
+
+export const shut = async (cluster: Cluster, plan: PodPlan): Promise<void> => {
+  const body = policyOf(plan);
+  await cluster.call(cluster.at(POLICIES, GROUP), { method: "POST", body }).catch(refuse);
+};
+
+export const removePolicies = async (cluster: Cluster, { name }: Pick<PodPlan, "name">): Promise<void> => {
+  for (const each of [name, `${name}-open`])
+    await cluster.call(`${cluster.at(POLICIES, GROUP)}/${each}`, { method: "DELETE" }).catch(() => undefined);
+};
+
+const PATIENCE_MS = 15_000;
+const PAUSE_MS = 200;
+
+/**
+ * Shows that the box reaches nothing, by connections to the API server and to its node that have to fail, and that one of these
+ * would have been made had it been let: for that moment, in which nothing else runs, a policy lets it.
+ */
+export async function proveShut(
+  cluster: Cluster,
+  plan: PodPlan,
+  { client, targets }: { readonly client: RunnerClient; readonly targets: readonly string[] },
+): Promise<void> {
+  await refuseOthers(cluster, plan);
+  if (!(await becomes(client, targets, "shut")))
+    throw none(
+      "it still reaches the API server or its node under a policy that denies all: nothing in the cluster enforces network policies",
+      "install one that does (Calico, Cilium …), or use nodes whose pods have no network",
+    );
+  const body = policyOf(plan, true);
+  await cluster.call(cluster.at(POLICIES, GROUP), { method: "POST", body }).catch(refuse);
+  const reached = await becomes(client, targets, "open");
+  await cluster.call(`${cluster.at(POLICIES, GROUP)}/${plan.name}-open`, { method: "DELETE" }).catch(refuse);
+  if (!reached)
+    throw none(
+      "neither the API server nor anything else that is tried is reached when it may be, so that it proves nothing",
+      "name something that pods here do reach: kubernetes.probe, HOST:PORT",
+    );
+  if (!(await becomes(client, targets, "shut")))
+    throw none("it stays open when the policy that opened it is gone", "kubectl get networkpolicies");
+}
+
+/** Whether it was seen so, twice in a row where it is to be shut. */
+async function becomes(
+  client: RunnerClient,
+  targets: readonly string[],
+  wanted: "open" | "shut",
+): Promise<boolean> {
+  const deadline = performance.now() + PATIENCE_MS;
+  let row = 0;
+  for (;;) {
+    row = (await probe(client, targets)) === wanted ? row + 1 : 0;
+    if (row >= (wanted === "shut" ? 2 : 1)) return true;
+    if (performance.now() > deadline) return false;
+    await sleep(PAUSE_MS);
+  }
+}
+
+const PROBE_S = 1;
+const [CONNECTED, TIMED_OUT] = [10, 124];
+
+/** Host and port of the API server's service as the pod has them, and of the kubelet of its node. */
+export const targetsOn = (node: string): readonly string[] => [`$${API_VARIABLE}`, `${node} ${KUBELET}`];
+
+const KUBELET = 10_250;
+
+/** Refused by whoever is there counts as open: something answered. Open is one that is reached, shut are all that are not. */
+async function probe(client: RunnerClient, targets: readonly string[]): Promise<"open" | "shut"> {
+  const asked = await Promise.all(targets.map((target) => probeOne(client, target)));
+  return asked.includes("open") ? "open" : "shut";
+}
+
+/** `target`: host and port, as a text of the shell's. */
+async function probeOne(client: RunnerClient, target: string): Promise<"open" | "shut"> {
+  const script = `read -r host port <<< "${target}"
+[ -n "$port" ] || exit 20
+said=$(LC_ALL=C timeout ${PROBE_S} bash -c 'exec 3<>"/dev/tcp/$0/$1"' "$host" "$port" 2>&1); code=$?
+[ $code = 0 ] && exit ${CONNECTED}
+[ $code = ${TIMED_OUT} ] && exit ${TIMED_OUT}
+case $said in
+*"Connection refused"*|*"Connection reset"*) exit ${CONNECTED};;
+*"unreachable"*|*"not permitted"*|*"timed out"*|*"No route to host"*) exit ${TIMED_OUT};;
+esac
+echo "$said" >&2; exit 21`;
+  const words = ["bash", "-c", script];
+  const command = { words, timeoutMs: 10_000, keep: { head: 1000, tail: 0 }, folder: "/" };
+  const { exit_code, stderr } = await startCommand(client, command, { workspace: "/" }).ended;
+  if (exit_code === CONNECTED) return "open";
+  if (exit_code === TIMED_OUT) return "shut";
+  const said = Buffer.from(stderr.head).toString("utf8").trim();
+  throw none(`the probe could not be made (${exit_code}${said === "" ? "" : `: ${said}`})`, "harness doctor");
+}

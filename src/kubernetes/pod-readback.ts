@@ -1,0 +1,132 @@
+import { isDeepStrictEqual } from "node:util";
+import type { JsonObject } from "./pod-spec.ts";
+
+/**
+ * What a cluster may make of a pod beside what was said: defaults that change nothing, where it runs and how it is
+ * scheduled. A field that is not here and was not planned is refused by its name, whatever a later version calls it.
+ */
+const ADDED: Readonly<Record<string, (value: unknown) => boolean>> = {
+  "spec.nodeName": () => true,
+  "spec.schedulerName": () => true,
+  "spec.tolerations": () => true,
+  "spec.affinity": () => true,
+  "spec.topologySpreadConstraints": () => true,
+  "spec.priority": () => true,
+  "spec.priorityClassName": () => true,
+  "spec.preemptionPolicy": () => true,
+  "spec.overhead": () => true,
+  "spec.serviceAccountName": () => true,
+  "spec.serviceAccount": () => true,
+  // A service account brings its own, and a node selector of the namespace or the runtime class only narrows.
+  "spec.imagePullSecrets": () => true,
+  "spec.nodeSelector.*": () => true,
+  "spec.hostUsers": (value) => value === false,
+  "spec.os": (value) => isDeepStrictEqual(value, { name: "linux" }),
+  "spec.*.terminationMessagePath": (value) => value === "/dev/termination-log",
+  "spec.*.terminationMessagePolicy": (value) => value === "File",
+  "spec.*.resources.limits.*": () => false,
+};
+
+/** These the API drops where they say what is so anyway. */
+const DROPPED = new Set([
+  "spec.hostNetwork",
+  "spec.hostPID",
+  "spec.hostIPC",
+  "spec.shareProcessNamespace",
+  "spec.*.tty",
+  "spec.nodeSelector",
+]);
+
+/** One line for each field of the pod as the cluster has it that is not as it was planned. */
+export function readbackDifferences(planned: JsonObject, seen: unknown): readonly string[] {
+  if (!isObject(seen)) return ["the cluster gave no pod"];
+  const lines: string[] = [];
+  const metadata = isObject(seen["metadata"]) ? seen["metadata"] : {};
+  const meant = planned["metadata"] as JsonObject;
+  // Other labels could bring other network policies; annotations are notes, but some runtimes obey them.
+  compare("metadata.labels", meant["labels"], metadata["labels"], lines);
+  const notes = isObject(metadata["annotations"]) ? metadata["annotations"] : {};
+  for (const [name, value] of Object.entries(notes))
+    if (OBEYED.test(name) && !(SECCOMP.test(name) && value === "runtime/default"))
+      lines.push(`metadata.annotations.${name}: was added`);
+  compare("spec", planned["spec"], seen["spec"], lines);
+  return lines;
+}
+
+/** Versions before 1.25 say once more in a note which profile the specification names. */
+const SECCOMP = /^(?:container\.)?seccomp\.security\.alpha\.kubernetes\.io\//;
+
+/** By which profiles are loosened, devices given or sidecars asked for. */
+const OBEYED =
+  /apparmor\.security|seccomp\.security|io\.kubernetes\.cri|io\.katacontainers|dev\.gvisor|sidecar|k8s\.v1\.cni|cni\.cncf/;
+
+type Fields = Readonly<Record<string, unknown>>;
+const isObject = (value: unknown): value is Fields =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+function compare(path: string, planned: unknown, seen: unknown, lines: string[]): void {
+  if (Array.isArray(planned)) return compareLists(path, planned, seen, lines);
+  if (!isObject(planned)) {
+    if (!isSame(path, planned, seen)) lines.push(`${path}: is ${shown(seen)}, planned ${shown(planned)}`);
+    return;
+  }
+  const fields = isObject(seen) ? seen : {};
+  for (const [name, value] of Object.entries(planned)) {
+    const inner = `${path}.${name}`;
+    const dropped = fields[name] === undefined && DROPPED.has(general(inner)) && isNothing(value);
+    if (!dropped) compare(inner, value, fields[name], lines);
+  }
+  for (const [name, value] of Object.entries(fields)) {
+    if (name in planned || isNothing(value)) continue;
+    const inner = `${path}.${name}`;
+    const may = ADDED[general(inner)] ?? ADDED[`${general(path)}.*`];
+    if (may?.(value) !== true) lines.push(`${inner}: was added (${shown(value)})`);
+  }
+}
+
+function compareLists(path: string, planned: readonly unknown[], seen: unknown, lines: string[]): void {
+  const there: readonly unknown[] = Array.isArray(seen) ? seen : [];
+  if (path === "spec.imagePullSecrets") return;
+  for (const [index, value] of planned.entries())
+    compare(`${path}[${String(index)}]`, value, there[index], lines);
+  for (let index = planned.length; index < there.length; index += 1)
+    lines.push(`${path}[${String(index)}]: was added (${shown(there[index])})`);
+}
+
+/** Containers of every kind and number alike. */
+const general = (path: string): string =>
+  path.replace(/^spec\.(?:containers|initContainers)\[\d+\]/, "spec.*");
+
+const isNothing = (value: unknown): boolean =>
+  value === undefined ||
+  value === null ||
+  value === false ||
+  (Array.isArray(value) && value.length === 0) ||
+  (isObject(value) && Object.keys(value).length === 0);
+
+/** Amounts come back in the shortest form that says the same. */
+const isSame = (path: string, planned: unknown, seen: unknown): boolean =>
+  /\.(?:cpu|memory|sizeLimit)$/.test(path)
+    ? amountOf(planned) === amountOf(seen)
+    : isDeepStrictEqual(planned, seen);
+
+const UNITS: Readonly<Record<string, number>> = {
+  "": 1,
+  m: 1e-3,
+  k: 1e3,
+  M: 1e6,
+  G: 1e9,
+  T: 1e12,
+  Ki: 2 ** 10,
+  Mi: 2 ** 20,
+  Gi: 2 ** 30,
+  Ti: 2 ** 40,
+};
+
+function amountOf(value: unknown): number | undefined {
+  const [, digits, unit = ""] = /^(\d+(?:\.\d+)?)([a-zA-Z]*)$/.exec(String(value)) ?? [];
+  const factor = UNITS[unit];
+  return digits === undefined || factor === undefined ? undefined : Number(digits) * factor;
+}
+
+const shown = (value: unknown): string => (JSON.stringify(value) ?? "nothing").slice(0, 120);

@@ -1,0 +1,189 @@
+import type { Mode } from "../core/decision.ts";
+import { within } from "../boxes/protect/protected-mounts.ts";
+import { ULIMITS } from "../boxes/runner/runner-report.ts";
+
+/** A box as a pod, decided before the cluster is asked for anything. */
+export interface PodPlan {
+  /** Of the pod and of its policies. */
+  readonly name: string;
+  readonly namespace: string;
+  readonly image: string;
+  readonly pullPolicy: string;
+  readonly pullSecret: string | null;
+  readonly user: { readonly uid: number; readonly gid: number };
+  readonly mode: Exclude<Mode, "danger-full-access">;
+  readonly workspace: string;
+  readonly limits: { readonly memory: number; readonly cpus: number; readonly pids: number };
+  /** Bytes that the copy of the workspace may take on its node. */
+  readonly disk: number;
+  readonly runtimeClass: string | null;
+  /** RuntimeDefault, or Localhost/ and a path below the kubelet's folder. */
+  readonly seccomp: string;
+  readonly nodeSelector: Readonly<Record<string, string>>;
+  readonly deadlineMs: number;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly annotations: Readonly<Record<string, string>>;
+}
+
+type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
+export type JsonObject = { readonly [key: string]: Json };
+
+export const BOX = "box";
+/** Fills the workspace of a box that may only read it, and has ended before the box begins. */
+export const FILLER = "filler";
+const RUNNER = "/usr/local/lib/harness/runner";
+
+/** What marks a pod as a box of ours; its policies choose it by this and its name. */
+export const NAME_LABEL = "dev.harness.pod";
+
+/** Starts empty: what the cluster puts into every container's environment is taken out again. */
+const ENVIRONMENT: readonly string[] = [
+  "PATH=/usr/local/lib/harness/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+  "HOME=/home/box",
+  "LANG=C.UTF-8",
+  "TERM=dumb",
+  "CI=1",
+  "GIT_TERMINAL_PROMPT=0",
+  "GIT_OPTIONAL_LOCKS=0",
+  "GIT_CONFIG_GLOBAL=/home/box/.gitconfig",
+];
+
+/** Pods have no limits of this kind, and a process may always lower its own. */
+const limited: readonly string[] = Object.entries(ULIMITS).map(
+  ([name, most]) => `--${name}=${String(most)}:${String(most)}`,
+);
+
+/** The API server's address stands there for the proof that it cannot be reached. */
+export const API_VARIABLE = "HARNESS_API";
+
+const commandOf = (): readonly string[] => [
+  "/usr/bin/env",
+  "-i",
+  ...ENVIRONMENT,
+  `${API_VARIABLE}=$(KUBERNETES_SERVICE_HOST) $(KUBERNETES_SERVICE_PORT)`,
+  "/usr/bin/prlimit",
+  ...limited,
+  RUNNER,
+];
+
+/** A pure function from the plan to the pod: Pod Security "restricted", no token, no shared namespace, read-only root. */
+export function podSpec(plan: PodPlan): JsonObject {
+  const { name, namespace, labels, annotations, runtimeClass, pullSecret, nodeSelector } = plan;
+  return {
+    apiVersion: "v1",
+    kind: "Pod",
+    metadata: { name, namespace, labels: { ...labels, [NAME_LABEL]: name }, annotations: { ...annotations } },
+    spec: {
+      restartPolicy: "Never",
+      activeDeadlineSeconds: Math.ceil(plan.deadlineMs / 1000),
+      terminationGracePeriodSeconds: 0,
+      automountServiceAccountToken: false,
+      enableServiceLinks: false,
+      hostNetwork: false,
+      hostPID: false,
+      hostIPC: false,
+      shareProcessNamespace: false,
+      hostname: "sandbox",
+      // No resolver: names are for nobody in there.
+      dnsPolicy: "None",
+      dnsConfig: { nameservers: ["127.0.0.1"] },
+      securityContext: {
+        runAsNonRoot: true,
+        runAsUser: plan.user.uid,
+        runAsGroup: plan.user.gid,
+        seccompProfile: seccompOf(plan.seccomp),
+      },
+      nodeSelector: { ...nodeSelector },
+      ...(runtimeClass === null ? {} : { runtimeClassName: runtimeClass }),
+      ...(pullSecret === null ? {} : { imagePullSecrets: [{ name: pullSecret }] }),
+      ...(plan.mode === "read-only" ? { initContainers: [containerOf(plan, FILLER)] } : {}),
+      containers: [containerOf(plan, BOX)],
+      volumes: volumesOf(plan),
+    },
+  };
+}
+
+const LOCALHOST = "Localhost/";
+
+const seccompOf = (word: string): JsonObject =>
+  word.startsWith(LOCALHOST)
+    ? { type: "Localhost", localhostProfile: word.slice(LOCALHOST.length) }
+    : { type: "RuntimeDefault" };
+
+function containerOf(plan: PodPlan, name: string): JsonObject {
+  const { memory, cpus } = plan.limits;
+  const amounts = { memory: String(memory), cpu: `${Math.round(cpus * 1000)}m` };
+  return {
+    name,
+    image: plan.image,
+    imagePullPolicy: plan.pullPolicy,
+    command: commandOf(),
+    workingDir: "/",
+    stdin: true,
+    // With the connection goes its input, and with its input the runner.
+    stdinOnce: true,
+    tty: false,
+    securityContext: {
+      allowPrivilegeEscalation: false,
+      privileged: false,
+      readOnlyRootFilesystem: true,
+      runAsNonRoot: true,
+      capabilities: { drop: ["ALL"] },
+    },
+    resources: { limits: amounts, requests: amounts },
+    volumeMounts: mountsOf(plan, name),
+  };
+}
+
+interface Scratch {
+  readonly volume: string;
+  readonly path: string;
+  readonly bytes: number;
+}
+
+const MiB = 2 ** 20;
+
+/** In memory, and counted as the box's; what they may take together stays below half of it. */
+export const scratchOf = ({ limits: { memory } }: Pick<PodPlan, "limits">): readonly Scratch[] => [
+  { volume: "tmp", path: "/tmp", bytes: Math.floor(memory / 4) },
+  { volume: "home", path: "/home/box", bytes: Math.floor(memory / 8) },
+  { volume: "run", path: "/run", bytes: Math.min(4 * MiB, Math.floor(memory / 32)) },
+];
+
+const WORKSPACE = "workspace";
+
+function mountsOf(plan: PodPlan, container: string): Json {
+  const scratch = scratchOf(plan).map(({ volume, path }) => ({ name: volume, mountPath: path }));
+  const workspace = {
+    name: WORKSPACE,
+    mountPath: plan.workspace,
+    ...(plan.mode === "read-only" && container === BOX ? { readOnly: true } : {}),
+  };
+  return [...scratch, workspace];
+}
+
+const volumesOf = (plan: PodPlan): Json => [
+  ...scratchOf(plan).map(({ volume, bytes }) => ({
+    name: volume,
+    emptyDir: { medium: "Memory", sizeLimit: String(bytes) },
+  })),
+  { name: WORKSPACE, emptyDir: { sizeLimit: String(plan.disk) } },
+];
+
+/** Denies all, either way, to the pod of this name; the second, with `open`, lets it out while the proof is made. */
+export const policyOf = ({ name, namespace, labels }: PodPlan, open = false): JsonObject => ({
+  apiVersion: "networking.k8s.io/v1",
+  kind: "NetworkPolicy",
+  metadata: { name: open ? `${name}-open` : name, namespace, labels: { ...labels, [NAME_LABEL]: name } },
+  spec: {
+    podSelector: { matchLabels: { [NAME_LABEL]: name } },
+    policyTypes: open ? ["Egress"] : ["Ingress", "Egress"],
+    ...(open ? { egress: [{}] } : {}),
+  },
+});
+
+/** A path that a mount of ours or of the kubelet's would cover, or that would cover one. */
+export const isMountable = (workspace: string): boolean =>
+  !["/proc", "/sys", "/dev", "/etc", "/run", "/home/box", "/usr/local/lib/harness"].some(
+    (place) => within(place, workspace) || within(workspace, place),
+  );

@@ -1,0 +1,373 @@
+import { randomBytes } from "node:crypto";
+import { lstat, mkdir, rename } from "node:fs/promises";
+import path from "node:path";
+import { PassThrough } from "node:stream";
+import { startCommand } from "../boxes/box-command.ts";
+import { type BoxIdentity, boxLabels } from "../boxes/box-labels.ts";
+import { openBox } from "../boxes/box.ts";
+import { checkWorkspace, ROOT_OWNED, type Workspace } from "../boxes/box-workspace.ts";
+import { unpack } from "../boxes/layers/copy-changes.ts";
+import { holdLayer } from "../boxes/layers/hold-layer.ts";
+import type { Layer } from "../boxes/layers/layer-record.ts";
+import { archiveOf, refuseTooLarge } from "../boxes/layers/workspace-archive.ts";
+import { thisProcess } from "../boxes/life/owner.ts";
+import { removeTree } from "../boxes/life/workspace-folders.ts";
+import { lockWorkspace } from "../boxes/life/workspace-lock.ts";
+import { protectOutside } from "../boxes/protect/protect-outside.ts";
+import { commitIdentity } from "../boxes/protect/repository.ts";
+import { NOTHING } from "../boxes/protect/scan.ts";
+import { NOTHING_TRACKED, trackedIn } from "../boxes/protect/tracked.ts";
+import { RunnerClient } from "../boxes/runner/runner-client.ts";
+import { changesIn, snapshotIn, writeFileIn } from "../boxes/runner/runner-files.ts";
+import { KEY_BYTES } from "../boxes/runner/runner-frames.ts";
+import { askReport } from "../boxes/runner/runner-report.ts";
+import { LogKeeper } from "../core/box-log.ts";
+import type { Mode } from "../core/decision.ts";
+import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import type { OwnedBox } from "../core/ports.ts";
+import { ApiFailure, type Cluster } from "./cluster.ts";
+import { proveShut, removePolicies, shut, targetsOn } from "./network-proof.ts";
+import { failureError, podFailure, refusalOf } from "./pod-failure.ts";
+import { podOf, running } from "./pod-watch.ts";
+import { readbackDifferences } from "./pod-readback.ts";
+import { isAlone, podReportDifferences } from "./pod-report.ts";
+import { BOX, FILLER, isMountable, type JsonObject, type PodPlan, podSpec } from "./pod-spec.ts";
+import { attachTo } from "./pod-stream.ts";
+
+export interface PodMaker {
+  readonly cluster: Cluster;
+  readonly uid: number;
+  readonly home: string;
+  readonly stateDir: string;
+  readonly onWarning: (text: string) => void;
+}
+
+export interface PodRequest {
+  readonly workspace: string;
+  readonly mode: Mode;
+  readonly limits: { readonly memory: number; readonly cpus: number | null; readonly pids: number };
+  readonly watchChanges: boolean;
+  /** The session whose changes outlive the box; null: they do not. */
+  readonly keep: string | null;
+  /** Of the cluster: what the settings say of it. */
+  readonly wants: Pick<
+    PodPlan,
+    | "image"
+    | "pullPolicy"
+    | "pullSecret"
+    | "runtimeClass"
+    | "seccomp"
+    | "nodeSelector"
+    | "disk"
+    | "deadlineMs"
+  > & {
+    readonly startMs: number;
+    /** Something that pods there reach where they may: HOST:PORT; the API server and the node's kubelet are tried anyway. */
+    readonly probe: string | null;
+  };
+}
+
+/** A verified pod over a copy of the workspace: nothing of a command reaches the folder itself. */
+export async function startPodBox(
+  maker: PodMaker,
+  request: PodRequest,
+  signal: AbortSignal,
+): Promise<OwnedBox> {
+  const { stateDir } = maker;
+  const { mode } = request;
+  if (mode === "danger-full-access")
+    throw new HarnessError(
+      EXIT.sandbox,
+      "no pod has full access: in a cluster there is nobody to answer for it",
+      "--mode workspace-write",
+    );
+  const workspace = await checkWorkspace({
+    path: request.workspace,
+    callerUid: maker.uid,
+    stateDir,
+    home: maker.home,
+    engineRoot: "/var/lib/kubelet",
+  });
+  if (!isMountable(workspace.path))
+    throw new HarnessError(
+      EXIT.sandbox,
+      `no pod can stand over ${workspace.path}: the path is one of the pod's own`,
+      "name another folder: --cwd DIR",
+    );
+  for (const text of [...workspace.warnings, ...(await protectOutside("copy", workspace, signal)).warnings])
+    // Pods run as nobody's root, whoever owns the folder.
+    if (text !== ROOT_OWNED) maker.onWarning(text);
+  const locks = new AsyncDisposableStack();
+  const things = new AsyncDisposableStack();
+  try {
+    const { path: folder, dev, ino } = workspace;
+    locks.use(
+      await lockWorkspace({ path: folder, dev: BigInt(dev), ino: BigInt(ino), write: false, stateDir }),
+    );
+    const layer =
+      request.keep === null
+        ? null
+        : locks.use(
+            await holdLayer(
+              stateDir,
+              { session: request.keep, workspace: folder, isolation: "copy" },
+              { warn: maker.onWarning },
+            ),
+          ).layer;
+    await refuseTooLarge(folder);
+    return await opened(
+      { maker, request, workspace, layer, plan: await planOf(maker, { ...request, mode }, workspace) },
+      { locks, things },
+      signal,
+    );
+  } catch (thrown) {
+    await things.disposeAsync();
+    await locks.disposeAsync();
+    throw thrown;
+  }
+}
+
+interface Making {
+  readonly maker: PodMaker;
+  readonly request: PodRequest;
+  readonly workspace: Workspace;
+  readonly layer: Layer | null;
+  readonly plan: PodPlan;
+}
+
+interface Ends {
+  readonly locks: AsyncDisposableStack;
+  readonly things: AsyncDisposableStack;
+}
+
+/** Where the workspace is root's: pods run as somebody else. */
+const SOMEBODY = 1000;
+
+async function planOf(
+  { cluster, uid }: PodMaker,
+  { mode, limits, wants, keep }: PodRequest & { readonly mode: PodPlan["mode"] },
+  workspace: Workspace,
+): Promise<PodPlan> {
+  const name = `harness-${randomBytes(8).toString("hex")}`;
+  const owner = await thisProcess();
+  const identity: BoxIdentity = {
+    workspace: workspace.path,
+    uid,
+    owner,
+    session: keep ?? name,
+    created: new Date().toISOString(),
+    isolation: "copy",
+    mode,
+  };
+  const annotations = boxLabels(identity);
+  // Labels hold short words alone; what is a path or a time stands beside them.
+  const labels = Object.fromEntries(
+    Object.entries(annotations).filter(([, value]) =>
+      /^[A-Za-z0-9](?:[\w.-]{0,61}[A-Za-z0-9])?$/.test(value),
+    ),
+  );
+  const user = {
+    uid: workspace.uid === 0 ? SOMEBODY : workspace.uid,
+    gid: workspace.gid === 0 ? SOMEBODY : workspace.gid,
+  };
+  return {
+    ...wants,
+    name,
+    namespace: cluster.namespace,
+    mode,
+    user,
+    workspace: workspace.path,
+    limits: { ...limits, cpus: limits.cpus ?? 1 },
+    labels,
+    annotations,
+  };
+}
+
+async function opened(making: Making, { locks, things }: Ends, signal: AbortSignal): Promise<OwnedBox> {
+  const { maker, request, workspace, layer, plan } = making;
+  const { cluster } = maker;
+  const tracked = request.watchChanges ? await trackedIn(workspace.path) : NOTHING_TRACKED;
+  things.defer(() => removePolicies(cluster, plan));
+  await shut(cluster, plan);
+  const spec = podSpec(plan);
+  things.defer(() => removePod(maker, plan));
+  refuseUnlessPlanned(
+    "the cluster",
+    readbackDifferences(
+      spec,
+      await cluster.call(cluster.at("pods"), { method: "POST", body: spec, signal }).catch(refuse),
+    ),
+  );
+  const over = AbortSignal.any([signal, AbortSignal.timeout(request.wants.startMs)]);
+  if (plan.mode === "read-only") {
+    const filler = await connected(making, FILLER, { ...plan, mode: "workspace-write" }, over);
+    await fill(making, filler);
+    filler.close();
+  }
+  const client = await connected(making, BOX, plan, over);
+  things.defer(() => client.close());
+  refuseUnlessPlanned("the cluster", readbackDifferences(spec, await podOf(cluster, plan)));
+  if (plan.mode !== "read-only") await fill(making, client);
+  await tellGit(maker, client);
+  if (request.watchChanges) await snapshotIn(client, workspace.path, []);
+  const keepsChanges = layer !== null && plan.mode !== "read-only";
+  return openBox({
+    workspace: workspace.path,
+    client,
+    files: [],
+    exposed: false,
+    log: new LogKeeper(),
+    env: {},
+    searched: () => Promise.resolve(),
+    settle: () => Promise.resolve(),
+    remove: async () => {
+      if (keepsChanges)
+        await bringBack(making, layer, client).catch((thrown: unknown) =>
+          maker.onWarning(lostChanges(thrown)),
+        );
+      await things.disposeAsync();
+    },
+    release: () => locks.disposeAsync(),
+    protection: NOTHING,
+    stateDir: maker.stateDir,
+    onWarning: maker.onWarning,
+    place: {
+      disk: undefined,
+      snapshot: true,
+      changes: changesIn,
+      faults: () => [],
+      remove: () => Promise.resolve(),
+    },
+    tracked,
+  });
+}
+
+const refuse = (thrown: unknown): never => {
+  throw refusalOf(thrown);
+};
+
+const lostChanges = (thrown: unknown): string =>
+  `what the box changed since it began is lost with its pod: ${reasonOf(thrown)}`;
+
+/** The container's runner, once its own word is as planned and its network is proven to be shut. */
+async function connected(
+  {
+    maker: { cluster },
+    request: {
+      wants: { probe },
+    },
+  }: Making,
+  container: string,
+  plan: PodPlan,
+  signal: AbortSignal,
+): Promise<RunnerClient> {
+  const own = probe === null ? [] : [probe.replace(/:(?=\d+$)/, " ")];
+  const node = (await running(cluster, plan, container, signal)).status?.hostIP ?? "";
+  const client = new RunnerClient(await attachTo(cluster, plan.name, container), randomBytes(KEY_BYTES));
+  try {
+    const report = await askReport(client, []);
+    refuseUnlessPlanned("the box itself", podReportDifferences(plan, report));
+    if (!isAlone(report)) await proveShut(cluster, plan, { client, targets: [...targetsOn(node), ...own] });
+    return client;
+  } catch (thrown) {
+    const lost = client.lost;
+    client.close();
+    if (lost === undefined) throw thrown;
+    const failure = podFailure(await podOf(cluster, plan));
+    throw failure === undefined ? thrown : failureError(failure, thrown);
+  }
+}
+
+function refuseUnlessPlanned(who: string, lines: readonly string[]): void {
+  if (lines.length === 0) return;
+  const more = lines.length > 6 ? `\n    and ${lines.length - 6} more` : "";
+  throw new HarnessError(
+    EXIT.sandbox,
+    `the box is not as planned, says ${who}, so nothing is run in it:\n    ${lines.slice(0, 6).join("\n    ")}${more}`,
+    "harness doctor",
+  );
+}
+
+async function removePod({ cluster, onWarning }: PodMaker, { name }: PodPlan): Promise<void> {
+  const body: JsonObject = { apiVersion: "v1", kind: "DeleteOptions", gracePeriodSeconds: 0 };
+  await cluster.call(`${cluster.at("pods")}/${name}`, { method: "DELETE", body }).catch((thrown: unknown) => {
+    if (thrown instanceof ApiFailure && thrown.status === 404) return;
+    onWarning(
+      `the pod ${name} could not be removed (${reasonOf(thrown)}): its deadline ends it, or kubectl delete pod ${name}`,
+    );
+  });
+}
+
+const HOUR_MS = 3_600_000;
+
+/** What the session changed before, or the workspace as it is. */
+async function fill({ maker, workspace, layer, plan }: Making, client: RunnerClient): Promise<void> {
+  const kept = layer === null ? undefined : path.join(layer.folder, "tree");
+  const from = kept !== undefined && (await isFolder(kept)) ? kept : workspace.path;
+  const input = archiveOf(from, "tree", ({ path: file, why }) =>
+    maker.onWarning(`not in the copy: ${file}: ${why}`),
+  );
+  const words = [
+    "tar",
+    "--extract",
+    "--no-same-owner",
+    "--preserve-permissions",
+    "--no-overwrite-dir",
+    "--strip-components=1",
+    "--file=-",
+  ];
+  const command = { words, folder: plan.workspace, timeoutMs: HOUR_MS, keep: { head: 2000, tail: 0 }, input };
+  const { exit_code, stderr, reason } = await startCommand(client, command, { workspace: plan.workspace })
+    .ended;
+  if (exit_code === 0) return;
+  const said = Buffer.from(stderr.head).toString("utf8").trim();
+  throw new HarnessError(
+    EXIT.sandbox,
+    `the workspace could not be copied into the pod: ${said === "" ? reason : said}`,
+    "kubernetes.disk says what it may take; --memory is for files in /tmp",
+  );
+}
+
+const isFolder = (folder: string): Promise<boolean> =>
+  lstat(folder).then(
+    (found) => found.isDirectory(),
+    () => false,
+  );
+
+const text = (value: string): string => JSON.stringify(value).replaceAll(/\\u[0-9a-f]{4}/g, "?");
+
+/** The mount's top belongs to root there, which git would take for somebody else's folder. */
+async function tellGit({ home }: PodMaker, client: RunnerClient): Promise<void> {
+  const { name, email } = await commitIdentity(home, []);
+  await writeFileIn(
+    client,
+    "/home/box/.gitconfig",
+    Buffer.from(`[user]\n\tname = ${text(name)}\n\temail = ${text(email)}\n[safe]\n\tdirectory = *\n`),
+  );
+}
+
+/** The pod's tree as the layer's, whole or not at all. */
+async function bringBack({ plan }: Making, { folder }: Layer, client: RunnerClient): Promise<void> {
+  const [aside, tree] = [path.join(folder, "tree.new"), path.join(folder, "tree")];
+  await removeTree(aside);
+  await mkdir(aside, { mode: 0o700 });
+  const archive = new PassThrough();
+  const command = {
+    words: ["tar", "--create", "--format=gnu", "--file=-", "--transform=s,^\\./,tree/,S", "."],
+    folder: plan.workspace,
+    timeoutMs: HOUR_MS,
+    keep: { head: Number.MAX_SAFE_INTEGER, tail: 0 },
+    onOutput: (stream: "stdout" | "stderr", bytes: Uint8Array): Promise<void> | void => {
+      if (stream === "stdout" && !archive.write(bytes))
+        return new Promise((resolve) => archive.once("drain", resolve));
+    },
+  };
+  const unpacked = unpack(archive as AsyncIterable<Buffer>, aside);
+  unpacked.catch(() => archive.resume());
+  const { exit_code } = await startCommand(client, command, { workspace: plan.workspace }).ended;
+  archive.end();
+  await unpacked;
+  if (exit_code !== 0) throw new HarnessError(EXIT.sandbox, `tar in the box ended with ${exit_code}`, "");
+  await removeTree(tree);
+  await rename(aside, tree);
+}
