@@ -14,6 +14,7 @@ const OUTSIDE = new Set([
   "fixtures",
   "house",
   "kills",
+  "kubernetes",
   "projects",
   "real",
   "bin",

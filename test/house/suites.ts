@@ -60,6 +60,8 @@ export function testFiles(root: string): readonly TestFile[] {
       .filter((file) => file.endsWith(".test.ts") && !file.startsWith("test/fixtures/tasks/"))
       // They need a real model: test/real/main.ts runs them.
       .filter((file) => !file.endsWith(".real.test.ts"))
+      // They need a cluster: test/kubernetes/main.ts runs them.
+      .filter((file) => !file.endsWith(".cluster.test.ts"))
       .toSorted()
       .map((file) => described(file, readFileSync(path.join(root, file), "utf8")))
   );

@@ -1,0 +1,91 @@
+import { connect, createServer, type Server, type Socket } from "node:net";
+import { API_PORT, NODE_ADDRESS } from "./cluster-places.ts";
+
+/**
+ * The one way between this machine's loopback and a cluster's network: it runs in the cluster's network namespace, and
+ * has the listening socket from the keeper, outside. It is also where connections fail as the network may fail them.
+ */
+
+/** `open`; `refused`: as if nothing listened; `stalled`: connections are taken and nothing passes. */
+export type GateState = "open" | "refused" | "stalled";
+
+export interface GateOrder {
+  readonly state?: GateState;
+  /** The next connection that sends so much is cut right behind it. */
+  readonly cutAfter?: number;
+  /** A port of the node's address is wanted, whose connections somebody outside takes. */
+  readonly listen?: true;
+}
+
+const now: { state: GateState; cutAfter: number } = { state: "open", cutAfter: Infinity };
+const pairs = new Set<readonly [outer: Socket, inner: Socket]>();
+
+function passed(outer: Socket): void {
+  outer.on("error", () => undefined);
+  if (now.state === "refused") return void outer.resetAndDestroy();
+  const inner = connect(API_PORT, "127.0.0.1");
+  const pair = [outer, inner] as const;
+  pairs.add(pair);
+  const end = (): void => {
+    pairs.delete(pair);
+    outer.destroy();
+    inner.destroy();
+  };
+  for (const socket of pair) {
+    socket.setNoDelay(true);
+    socket.on("error", end);
+    socket.on("close", end);
+  }
+  let sent = 0;
+  outer.on("data", (chunk: Buffer) => {
+    sent += chunk.length;
+    if (sent <= now.cutAfter) return;
+    now.cutAfter = Infinity;
+    outer.resetAndDestroy();
+    inner.destroy();
+  });
+  outer.pipe(inner);
+  inner.pipe(outer);
+  if (now.state === "stalled") stall(pair);
+}
+
+/** What was under way stays so, and nothing more comes through in either direction. */
+function stall(pair: readonly [Socket, Socket]): void {
+  for (const socket of pair) {
+    socket.unpipe();
+    socket.pause();
+  }
+}
+
+function flow([outer, inner]: readonly [Socket, Socket]): void {
+  outer.pipe(inner);
+  inner.pipe(outer);
+}
+
+function enter(state: GateState): void {
+  const before = now.state;
+  now.state = state;
+  for (const pair of pairs) {
+    if (state === "refused") for (const socket of pair) socket.resetAndDestroy();
+    else if (state === "stalled") stall(pair);
+    else if (before === "stalled") flow(pair);
+  }
+}
+
+function listen(): void {
+  const server = createServer();
+  server.listen(0, NODE_ADDRESS, () => {
+    const address = server.address();
+    const port = typeof address === "object" && address !== null ? address.port : 0;
+    process.send?.({ port }, server, {}, () => server.close());
+  });
+}
+
+process.on("message", (order: GateOrder | "accept", server?: Server) => {
+  if (order === "accept") return void server?.on("connection", passed);
+  if (order.state !== undefined) enter(order.state);
+  if (order.cutAfter !== undefined) now.cutAfter = order.cutAfter;
+  if (order.listen === true) return listen();
+  process.send?.({ done: true });
+});
+process.once("disconnect", () => process.exit());

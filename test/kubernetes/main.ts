@@ -1,0 +1,62 @@
+/**
+ * `npm run test:kubernetes [-- --network none|open|enforced] [FILE…]`: suites on a real Kubernetes that it brings up on this
+ * machine's loopback and takes down with all it made. By hand, beside the tests: it needs root, the distribution's packages
+ * and the Docker engine. It ends with 2 where there can be no cluster, with 1 where something is not as it should be.
+ */
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { readdirSync } from "node:fs";
+import { cp, rm } from "node:fs/promises";
+import path from "node:path";
+import { parseArgs } from "node:util";
+import { type Cluster, startCluster } from "./cluster.ts";
+import { NETWORKS, type Network } from "./cluster-parts.ts";
+import { noCluster } from "./cluster-programs.ts";
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { network: { type: "string", multiple: true } },
+});
+const say = (line: string): void => void process.stdout.write(`${line}\n`);
+const ROOT = path.join(import.meta.dirname, "../..");
+
+function suites(): readonly string[] {
+  const all = readdirSync(import.meta.dirname)
+    .filter((name) => name.endsWith(".cluster.test.ts"))
+    .map((name) => `test/kubernetes/${name}`);
+  return positionals.length === 0 ? all : all.filter((file) => positionals.some((one) => file.endsWith(one)));
+}
+
+/** Where what the parts of a cluster said is found when it is gone. */
+async function keepLogs({ folder, name }: Cluster): Promise<string> {
+  const kept = path.join(ROOT, "node_modules/.cache/kubernetes-logs", name);
+  await rm(kept, { recursive: true, force: true });
+  for (const log of ["logs", "keeper.log", "var-log/pods"])
+    await cp(path.join(folder, log), path.join(kept, log), { recursive: true });
+  return path.relative(ROOT, kept);
+}
+
+/** Whether all was well on a cluster of this kind. */
+async function green(network: Network, files: readonly string[]): Promise<boolean> {
+  await using cluster = await startCluster({ name: `tests-${network}`, network, say });
+  say(`Kubernetes ${cluster.version}, network ${network}: ${cluster.kubeconfig}`);
+  const env = { ...process.env, HARNESS_TEST_KUBERNETES: cluster.name };
+  const words = ["--test", "--test-concurrency=1", "--test-reporter=spec", ...files];
+  const child = spawn(process.execPath, words, { cwd: ROOT, env, stdio: ["ignore", "inherit", "inherit"] });
+  const [code] = (await once(child, "exit")) as [number | null];
+  if (code !== 0) say(`red on network ${network}; what the cluster's parts said: ${await keepLogs(cluster)}`);
+  return code === 0;
+}
+
+const wanted = (values.network ?? NETWORKS).map((name) => NETWORKS.find((one) => one === name));
+const files = suites();
+if (noCluster !== false) {
+  say(`no cluster here: ${noCluster}`);
+  process.exitCode = 2;
+} else if (wanted.includes(undefined) || files.length === 0) {
+  say(`there are the networks ${NETWORKS.join(", ")} and the files test/kubernetes/*.cluster.test.ts`);
+  process.exitCode = 2;
+} else {
+  for (const network of wanted)
+    if (network !== undefined && !(await green(network, files))) process.exitCode = 1;
+}
