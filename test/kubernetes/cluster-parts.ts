@@ -5,7 +5,7 @@ import { API_PORT, NODE, NODE_ADDRESS, PODS, SERVICES } from "./cluster-places.t
 /** The programs of a cluster, and what each is started with. */
 
 /**
- * `none`: a pod has its loopback and nothing else. `open`: pods have addresses, and reach each other, services and the
+ * `none`: behind the address of a pod is nothing (without one the kubelet takes a pod for broken and ends it). `open`: pods have addresses, and reach each other, services and the
  * API server; NetworkPolicies are accepted and enforced by nobody. `enforced`: as `open`, with the policies in force.
  */
 export const NETWORKS = ["none", "open", "enforced"] as const;
@@ -85,7 +85,7 @@ export function partWords(plan: Plan): Readonly<Record<Part, Words>> {
         port: 0,
       }),
     ],
-    kubelet: [program("kubelet"), ...flags(kubeletFlags(plan, at))],
+    kubelet: [program("kubelet"), ...flags(kubeletFlags(at))],
     proxy: [
       program("kube-proxy"),
       ...flags({
@@ -127,7 +127,7 @@ const apiFlags = (at: At): Readonly<Record<string, string | number | boolean>> =
   "allow-privileged": true,
 });
 
-const kubeletFlags = (plan: Plan, at: At): Readonly<Record<string, string | number | boolean>> => ({
+const kubeletFlags = (at: At): Readonly<Record<string, string | number | boolean>> => ({
   config: at("kubelet.json"),
   kubeconfig: at("config/kubelet"),
   "hostname-override": NODE,
@@ -136,12 +136,10 @@ const kubeletFlags = (plan: Plan, at: At): Readonly<Record<string, string | numb
   "docker-endpoint": `unix://${at("docker.sock")}`,
   "pod-infra-container-image": PAUSE_IMAGE,
   "image-pull-progress-deadline": "20s",
-  ...(plan.network !== "none" && {
-    "network-plugin": "cni",
-    "cni-conf-dir": at("cni/net.d"),
-    "cni-bin-dir": at("cni/bin"),
-    "cni-cache-dir": at("cni/cache"),
-  }),
+  "network-plugin": "cni",
+  "cni-conf-dir": at("cni/net.d"),
+  "cni-bin-dir": at("cni/bin"),
+  "cni-cache-dir": at("cni/cache"),
 });
 
 const kubeletConfig = (plan: Plan, at: At): object => ({
@@ -205,8 +203,8 @@ ADD)
     ip link set $CNI_IFNAME up
     ip route add 169.254.1.1 dev $CNI_IFNAME scope link
     ip route add default via 169.254.1.1"
-  ip link set "$cable" up
-  ip route add "$address" dev "$cable" src "$3"
+  [ "$4" = none ] || ip link set "$cable" up
+  [ "$4" = none ] || ip route add "$address" dev "$cable" src "$3"
   answer ",\\"interfaces\\":[{\\"name\\":\\"$CNI_IFNAME\\",\\"sandbox\\":\\"$CNI_NETNS\\"}],\\"ips\\":[{\\"version\\":\\"4\\",\\"address\\":\\"$address/32\\",\\"interface\\":0}]"
   ;;
 DEL) ip link del "$cable" 2>/dev/null || : ;;
@@ -238,7 +236,9 @@ export async function writeSettings(plan: Plan): Promise<void> {
   await writeProgram(at("runtime"), RUNTIME);
   await writeProgram(at("cni/cable"), CABLE);
   await writeProgram(at("cni/bin/loopback"), LOOPBACK);
-  const cable = [at("cni/cable"), plan.folder, PODS, NODE_ADDRESS].map((word) => `'${word}'`).join(" ");
+  const cable = [at("cni/cable"), plan.folder, PODS, NODE_ADDRESS, plan.network]
+    .map((word) => `'${word}'`)
+    .join(" ");
   await writeProgram(at("cni/bin/cable"), `#!/bin/sh\nexec ${cable}\n`);
   const network = { cniVersion: "0.3.1", name: "tests", type: "cable" };
   await writeFile(at("cni/net.d/tests.conf"), JSON.stringify(network));
