@@ -19,6 +19,7 @@ import {
   type BundleManifest,
   bundleOf,
   MAX_BUNDLE_BYTES,
+  momentForm,
   openBundle,
   type OpenedBundle,
   type Parts,
@@ -185,11 +186,11 @@ export function shownBundle({ opened, sha256 }: ReadBundle, file: string): Shown
   return { manifest, sha256, report: cleaned(report, maskSecrets) };
 }
 
-const timedForm = z.strictObject({ at: z.number(), event: eventForm });
+const timedForm = z.strictObject({ at: momentForm, event: eventForm });
 
 function timelineIn(part: Buffer, file: string): readonly Timed[] {
   return linesIn(part).map((line, at) => {
-    const { data } = timedForm.safeParse(valueIn(line));
+    const { data } = timedForm.safeParse(isDeep(line) ? undefined : valueIn(line));
     if (data !== undefined) return { at: data.at, event: data.event };
     throw new HarnessError(
       EXIT.usage,
@@ -197,6 +198,23 @@ function timelineIn(part: Buffer, file: string): readonly Timed[] {
       "harness --version   (open it with the version that wrote it)",
     );
   });
+}
+
+const DEEPEST = 1000;
+
+/** What shows an event goes down into it as far as it is nested. */
+function isDeep(line: string): boolean {
+  let depth = 0;
+  let text = false;
+  for (let at = 0; at < line.length; at += 1) {
+    const sign = line[at];
+    if (text && sign === "\\") at += 1;
+    else if (sign === '"') text = !text;
+    else if (!text && (sign === "{" || sign === "[")) depth += 1;
+    else if (!text && (sign === "}" || sign === "]")) depth -= 1;
+    if (depth > DEEPEST) return true;
+  }
+  return false;
 }
 
 const linesIn = (part: Buffer): readonly string[] =>

@@ -28,6 +28,8 @@ export type Parts = Readonly<Record<PartName, Buffer>>;
 
 const hashForm = z.string().regex(/^[0-9a-f]{64}$/);
 const count = z.number().int().nonnegative();
+/** Milliseconds since 1970 that a date can hold. */
+export const momentForm = z.number().nonnegative().max(8.64e15);
 
 const manifestForm = z.strictObject({
   format: z.literal(FORMAT),
@@ -43,8 +45,8 @@ const manifestForm = z.strictObject({
     provider: z.string(),
     model: z.string(),
     title: z.string(),
-    started: count,
-    changed: count,
+    started: momentForm,
+    changed: momentForm,
     messages: count,
     status: z.enum(STATUSES).nullable(),
   }),

@@ -118,10 +118,10 @@ export async function replayRun(
   const { workspace, mode: then } = session.info();
   // What had a network then gets none by being looked at again.
   const mode: Mode = then === "read-only" ? then : "workspace-write";
-  const shape = { ...settings, mode };
+  const shape = { ...settings, mode, allow_domains: [], secrets: {} };
   const opening = { host, settings: shape, workspace, runtime: null, watchChanges: false, keep: null };
   await using box = await openBoxFor({ ...opening, warn: noteTo(quiet) }, signal);
-  const judge = await lazyJudge(host, { ...settings, mode }, workspace)();
+  const judge = await lazyJudge(host, shape, workspace)();
   const { outputs } = session;
   const context = { workspace, outputs, notes: store.notes(workspace), timeoutMs: settings.timeout };
   for await (const each of rerun(commands, { box, judge, mode, context }, signal)) onResult(each);
