@@ -23,8 +23,11 @@ import { networkFor } from "./granted-network.ts";
 import { type Host, packageRoot } from "./host.ts";
 /** Finds the container engine and opens boxes on it. */
 
-export const lookForEngine = async (host: Host, signal?: AbortSignal): Promise<Engine | NoEngine> =>
-  findEngine(host.env, host.uid, signal, await namedEngine(host));
+export const lookForEngine = async (
+  host: Host,
+  signal?: AbortSignal,
+  named = namedEngine(host),
+): Promise<Engine | NoEngine> => findEngine(host.env, host.uid, signal, await named);
 
 /** The engine, or exit 6 with what brings one here. */
 export async function requireEngine(host: Host, signal?: AbortSignal): Promise<Engine> {

@@ -13,6 +13,7 @@ import { storeHealth } from "../search/search-health.ts";
 import { type Host, packageRoot } from "./host.ts";
 import { trustHealth } from "./project-trust.ts";
 import { lookForEngine, noEngine } from "./box-access.ts";
+import { namedEngine } from "./named-engine.ts";
 
 /** Everything `run` depends on, looked at side by side. */
 export async function checkUp(
@@ -27,7 +28,7 @@ export async function checkUp(
       ? broken("config", config.message, config.remedy)
       : healthy("config", describeOrigins(config));
   const groups = await Promise.all([
-    engineChecks(host, settings.image),
+    engineChecks(host, settings.image, config instanceof HarnessError),
     diskHealth("disk", host.places.state),
     modelChecks(host, settings),
     storeHealth({ ...settings.search, apiKey: host.env["QDRANT_API_KEY"] }),
@@ -79,8 +80,10 @@ export function exitFor(checks: readonly Health[]): ExitCode {
   return failed.length > 0 ? EXIT.model : EXIT.done;
 }
 
-async function engineChecks(host: Host, image: string | null): Promise<readonly Health[]> {
-  const found = await lookForEngine(host).catch(asFailure);
+/** `unread`: the settings cannot be read, which is told beside; what they say of an engine is not known then. */
+async function engineChecks(host: Host, image: string | null, unread = false): Promise<readonly Health[]> {
+  const named = unread && host.engine === null ? Promise.resolve(undefined) : namedEngine(host);
+  const found = await lookForEngine(host, undefined, named).catch(asFailure);
   if (found instanceof HarnessError) return [broken("engine", found.message, found.remedy)];
   if (!isEngine(found)) {
     const remedy = engineRemedy(await readSystem(host.env), found);
