@@ -13,7 +13,7 @@ const PLAN: PodPlan = {
   pullSecret: "pull",
   user: { uid: 1000, gid: 1000 },
   mode: "workspace-write",
-  workspace: "/work/project",
+  workspace: "/code/project",
   limits: { memory: 2 ** 30, cpus: 1.5, pids: 512 },
   disk: 2 ** 30,
   runtimeClass: "gvisor",
@@ -21,7 +21,7 @@ const PLAN: PodPlan = {
   nodeSelector: { "kubernetes.io/arch": "amd64" },
   deadlineMs: 90_000,
   labels: { "dev.harness.box": "1" },
-  annotations: { "dev.harness.workspace": "/work/project" },
+  annotations: { "dev.harness.workspace": "/code/project" },
 };
 
 type Field = Record<string, unknown>;
@@ -64,7 +64,7 @@ const mounts = (plan: PodPlan): unknown => {
 };
 
 test("only a box that may read has somebody else fill its workspace", () => {
-  const open = { name: "workspace", mountPath: "/work/project" };
+  const open = { name: "workspace", mountPath: "/code/project" };
   assert.deepEqual(mounts(PLAN), [undefined, open]);
   assert.deepEqual(mounts({ ...PLAN, mode: "read-only" }), [open, { ...open, readOnly: true }]);
 });
