@@ -13,9 +13,9 @@ import { type Engine, findEngine, isEngine, type NoEngine } from "../docker/engi
 import { readSystem } from "../platform/host-programs.ts";
 import { layersIn } from "../boxes/layers/layer-record.ts";
 import { discardParked, holds, standingsOf } from "../docker/isolation/parked-files.ts";
-import { checkpointStores } from "./checkpoint-access.ts";
+import { checkpointStores } from "./sessions/checkpoint-access.ts";
 import { startServices } from "./box-services.ts";
-import { environmentFor } from "./workspace-environment.ts";
+import { environmentFor } from "./environments/workspace-environment.ts";
 import { isOfThisMachine, type NetworkRequest } from "../docker/network/box-network.ts";
 import { namedEngine } from "./named-engine.ts";
 import { knownSecrets } from "./secret-bindings.ts";

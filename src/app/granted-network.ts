@@ -4,7 +4,7 @@ import type { Connection, Grant } from "../core/network.ts";
 import type { PresetGrants } from "../docker/egress/registries.ts";
 import type { NetworkRequest } from "../docker/network/box-network.ts";
 import type { Host } from "./host.ts";
-import { repositoryAround } from "./repository-around.ts";
+import { repositoryAround } from "./project/repository-around.ts";
 import { secretBindings } from "./secret-bindings.ts";
 
 /** What a box is granted, from what the user wrote. Nothing of a network is loaded where that is nothing. */
@@ -104,7 +104,7 @@ async function askedOf(
   const top = presets.includes("git") ? (await repositoryAround({ places }, workspace))?.top : undefined;
   // A tool that this machine has not, the box may have: it tells what it is set to from the start.
   const askBox = async (argv: readonly [string, ...string[]]): Promise<string | null> => {
-    const { askerOf } = await import("./environment-network.ts");
+    const { askerOf } = await import("./environments/environment-network.ts");
     return (await askerOf(host, settings.image, signal))(argv);
   };
   return askRegistries({ presets, env, workspace, top, uid, state: places.state, signal, askBox });

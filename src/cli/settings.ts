@@ -2,7 +2,7 @@ import { Flags } from "@oclif/core";
 import type { LimitsGiven } from "../agent/limits.ts";
 import { type Host, hostFrom } from "../app/host.ts";
 import { settingsOnEngine } from "../app/named-engine.ts";
-import { projectText } from "../app/project-trust.ts";
+import { projectText } from "../app/project/project-trust.ts";
 import { type Config, loadConfig } from "../config/load-config.ts";
 import { type SettingKey } from "../config/settings-schema.ts";
 import { ISOLATIONS, ON_ASK, PROVIDERS, STORES } from "../config/setting-words.ts";
@@ -281,6 +281,6 @@ export async function judgingFor(
   flags: Readonly<Record<string, unknown>>,
 ): Promise<CommandContext & { readonly rules: NonNullable<CommandContext["rules"]> }> {
   const { mode, allow_domains: granted, deny_domains: denied } = (await configFor(flags)).settings;
-  const { userPolicy } = await import("../app/policy-context.ts");
+  const { userPolicy } = await import("../app/project/policy-context.ts");
   return { ...(await userPolicy(host, workspaceOf(flags))), mode, granted, denied };
 }

@@ -1,6 +1,6 @@
-import { applySession } from "../app/apply-changes.ts";
-import { diffOfSession } from "../app/checkpoint-access.ts";
-import { diffOfLayer } from "../app/session-changes.ts";
+import { applySession } from "../app/sessions/apply-changes.ts";
+import { diffOfSession } from "../app/sessions/checkpoint-access.ts";
+import { diffOfLayer } from "../app/sessions/session-changes.ts";
 import { visibleLine } from "../core/visible.ts";
 import { diffStat, fileDiffs } from "../render/tty/file-diffs.ts";
 import { appliedText } from "../render/tty/undo-lines.ts";

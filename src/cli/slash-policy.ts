@@ -1,5 +1,5 @@
-import { commandPolicy, explain, nextCommand } from "../app/policy-commands.ts";
-import { userPolicy } from "../app/policy-context.ts";
+import { commandPolicy, explain, nextCommand } from "../app/project/policy-commands.ts";
+import { userPolicy } from "../app/project/policy-context.ts";
 import type { DecidedCall } from "../app/run/decided-calls.ts";
 import { visibleLine } from "../core/visible.ts";
 import { widthOfStream } from "../render/tty/columns.ts";

@@ -1,7 +1,7 @@
-import { type CommitPreview, proposedMessage, WorkspaceCommit } from "../app/commit-changes.ts";
-import { checkUp, exitFor } from "../app/checkup.ts";
-import { FACTS_FILE, factsDiff, writeFacts } from "../app/facts-file.ts";
-import { factsText, projectFacts } from "../app/project-facts.ts";
+import { type CommitPreview, proposedMessage, WorkspaceCommit } from "../app/sessions/commit-changes.ts";
+import { checkUp, exitFor } from "../app/setup/checkup.ts";
+import { FACTS_FILE, factsDiff, writeFacts } from "../app/project/facts-file.ts";
+import { factsText, projectFacts } from "../app/project/project-facts.ts";
 import type { ChatController } from "../app/run/chat-controller.ts";
 import { instructionsFor } from "../app/run/session-prompt.ts";
 import { visible, visibleLine } from "../core/visible.ts";

@@ -1,8 +1,8 @@
 import { checkNetwork } from "../app/granted-network.ts";
 import type { Host } from "../app/host.ts";
 import { noteTo } from "../app/stderr-messages.ts";
-import { sessionsWorkspace } from "../app/session-access.ts";
-import { askForTrust, seenUntrusted, untrustedOf } from "../app/project-trust.ts";
+import { sessionsWorkspace } from "../app/sessions/session-access.ts";
+import { askForTrust, seenUntrusted, untrustedOf } from "../app/project/project-trust.ts";
 import { ChatController } from "../app/run/chat-controller.ts";
 import { ChatNotice, desktopNotice, isWatched } from "../app/run/person-notice.ts";
 import { LastingRules } from "../app/run/lasting-rules.ts";
@@ -103,7 +103,7 @@ async function converse(start: ChatStart): Promise<number> {
     rulesFor: lasting.shown,
     complete: (line) => completed(line, [...COMMANDS, ...added], values.of(added)),
     files: fileCompletion(async (text, signal) =>
-      (await import("../app/file-mentions.ts")).fileCandidates(host, workspace, text, signal),
+      (await import("../app/project/file-mentions.ts")).fileCandidates(host, workspace, text, signal),
     ),
     facts: () => facts(held.chat),
   });
@@ -198,7 +198,7 @@ const PATIENCE_MS = 5000;
 
 /** Of this folder alone; that it cannot be kept is said once. */
 async function typedTexts({ host, settings, workspace, flags }: ChatStart): Promise<TypedTexts> {
-  const { typedHistory } = await import("../app/typed-history.ts");
+  const { typedHistory } = await import("../app/sessions/typed-history.ts");
   const history = typedHistory({ stateDir: host.places.state, workspace });
   const said = new Set<string>();
   return {
@@ -212,7 +212,7 @@ async function typedTexts({ host, settings, workspace, flags }: ChatStart): Prom
       [...new Set([...(settings.history ? history.read() : []), ...texts].toReversed())].toReversed(),
     named: async (text) => {
       if (!text.includes("@")) return "";
-      const { filesNamedIn } = await import("../app/file-mentions.ts");
+      const { filesNamedIn } = await import("../app/project/file-mentions.ts");
       return namedNote(await filesNamedIn(host, workspace, text));
     },
   };
@@ -241,7 +241,7 @@ function banner({ chat_model, provider, mode }: Settings, workspace: string, str
 function storeOnce(host: Host, warn: (text: string) => void) {
   const held: { store?: Promise<SessionStore> } = {};
   const open = async (): Promise<SessionStore> =>
-    (await import("../app/session-access.ts")).openSessions(host, warn);
+    (await import("../app/sessions/session-access.ts")).openSessions(host, warn);
   return {
     open: (): Promise<SessionStore> => (held.store ??= open()),
     close: async (): Promise<void> => (await held.store?.catch(() => undefined))?.[Symbol.dispose](),
@@ -249,7 +249,7 @@ function storeOnce(host: Host, warn: (text: string) => void) {
 }
 
 async function earlierIn(store: SessionStore, earlier: NonNullable<Earlier>, { cwd }: ChatFlags) {
-  const { earlierSession } = await import("../app/session-access.ts");
+  const { earlierSession } = await import("../app/sessions/session-access.ts");
   const choice = { continue: earlier.id === undefined, resume: earlier.id, fork: earlier.fork };
   const found = earlierSession(store, choice, await sessionsWorkspace(workspaceOf({ cwd })));
   if (found === undefined) throw new HarnessError(EXIT.usage, "no session to go on with", "harness");

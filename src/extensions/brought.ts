@@ -29,7 +29,7 @@ interface BroughtKind {
 /** Ours, and those that other agents read, too. */
 const LAYOUTS = [".harness", ".agents", ".claude"];
 
-/** The table: a further kind is one row here, and one in `src/app/project-effects.ts` that says what it would do. */
+/** The table: a further kind is one row here, and one in `src/app/project/project-effects.ts` that says what it would do. */
 const BROUGHT = [
   { kind: "settings", what: "settings", files: [".harness/config.json"], told: true },
   {

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { hostFrom } from "../../src/app/host.ts";
 import { sessionState } from "../../src/app/run/session-state.ts";
-import { lazyJudge } from "../../src/app/policy-context.ts";
+import { lazyJudge } from "../../src/app/project/policy-context.ts";
 import type { Mode } from "../../src/core/decision.ts";
 import { memoryStore } from "../fakes/store.ts";
 import { called, prepared } from "../fixtures/call.ts";

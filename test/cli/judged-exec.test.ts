@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { hostFrom } from "../../src/app/host.ts";
-import { refuseUnlessAllowed } from "../../src/app/policy-commands.ts";
+import { refuseUnlessAllowed } from "../../src/app/project/policy-commands.ts";
 import type { Mode } from "../../src/core/decision.ts";
 import { EXIT, HarnessError } from "../../src/core/errors.ts";
 import { scratch } from "../fixtures/scratch.ts";

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { mkdir, realpath, symlink } from "node:fs/promises";
 import test from "node:test";
-import { linkFacts } from "../../src/app/policy-context.ts";
+import { linkFacts } from "../../src/app/project/policy-context.ts";
 import { scratch } from "../fixtures/scratch.ts";
 
 test("a path leads where the kernel would take it, also to what is not there yet", async () => {

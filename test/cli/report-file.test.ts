@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { lstatSync, readdirSync, symlinkSync } from "node:fs";
 import test from "node:test";
-import { writeReport } from "../../src/app/report-file.ts";
+import { writeReport } from "../../src/app/sessions/report-file.ts";
 import { EXIT, HarnessError } from "../../src/core/errors.ts";
 import { scratch } from "../fixtures/scratch.ts";
 

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { cp, readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import test from "node:test";
-import { readSuite } from "../../src/app/eval-suite.ts";
+import { readSuite } from "../../src/app/batch/eval-suite.ts";
 import { type EvalResult, resultForm } from "../../src/render/eval-results.ts";
 import { skip } from "../fixtures/engine.ts";
 import { giveAway } from "../fixtures/real-box.ts";

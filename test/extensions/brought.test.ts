@@ -31,22 +31,22 @@ test("nothing else reads what a project brings", () => {
 
 test("settings and rules of a project are loaded in one place each, as trust answers them", () => {
   // The first run, and who asks which engine is meant, read what the user has set, and nothing of a project.
-  const own = ["src/app/first-run.ts", "src/app/named-engine.ts"];
+  const own = ["src/app/setup/first-run.ts", "src/app/named-engine.ts"];
   assert.deepEqual(filesWith(/(?<!function )\bloadConfig\(/).toSorted(), [...own, "src/cli/settings.ts"]);
   for (const file of own) {
     const text = readFileSync(path.join(ROOT, file), "utf8");
     assert.equal(text.match(/\bloadConfig\(/g)?.length, 1, file);
     assert.match(text, /loadConfig\(\{ env(?:: host\.env)?, project: undefined,/, file);
   }
-  assert.deepEqual(filesWith(/(?<!function )\bloadRules\(/), ["src/app/policy-context.ts"]);
-  for (const file of ["src/cli/settings.ts", "src/app/policy-context.ts"])
+  assert.deepEqual(filesWith(/(?<!function )\bloadRules\(/), ["src/app/project/policy-context.ts"]);
+  for (const file of ["src/cli/settings.ts", "src/app/project/policy-context.ts"])
     assert.match(readFileSync(path.join(ROOT, file), "utf8"), /project = await projectText\(host/);
   assert.deepEqual(
     filesWith(/\btrusted: true\b/).filter((file) => !file.includes("session-prompt")),
     [],
   );
   assert.deepEqual(filesWith(/\b(?:recordTrusted|trustByHash)\(/).toSorted(), [
-    "src/app/project-trust.ts",
+    "src/app/project/project-trust.ts",
     "src/cli/commands/trust.ts",
     "src/extensions/trust.ts",
   ]);

@@ -7,7 +7,7 @@ import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { isAlive, processOwner } from "../../boxes/life/owner.ts";
 import { FileLock } from "../../platform/lock.ts";
 import { rowResultForm, type RowResult, type RowSummary, summaryOf } from "../../render/batch-results.ts";
-import { openResults, resultLines } from "../result-lines.ts";
+import { openResults, resultLines } from "./result-lines.ts";
 
 /**
  * `results.jsonl` has the rows that have ended, `running/<id>` the process of each that has not, `lock` is held as long

@@ -5,11 +5,11 @@ import path from "node:path";
 import { replaceFile } from "../../platform/safe-files.ts";
 import { reportPage } from "../../render/html-page.ts";
 import { gitPatchOf } from "../../render/tty/file-diffs.ts";
-import { diffOfSession } from "../checkpoint-access.ts";
+import { diffOfSession } from "../sessions/checkpoint-access.ts";
 import type { Host } from "../host.ts";
-import { sessionReport } from "../report-file.ts";
-import { withSessions } from "../session-access.ts";
-import { diffOfLayer, removeLayer } from "../session-changes.ts";
+import { sessionReport } from "../sessions/report-file.ts";
+import { withSessions } from "../sessions/session-access.ts";
+import { diffOfLayer, removeLayer } from "../sessions/session-changes.ts";
 import { outLost } from "./batch-folder.ts";
 
 export interface Collecting {

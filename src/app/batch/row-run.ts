@@ -7,7 +7,7 @@ import type { Usage } from "../../core/messages.ts";
 import { visibleLine } from "../../core/visible.ts";
 import { NO_USAGE, sumUsage } from "../../models/usage.ts";
 import type { RowCause, RowResult } from "../../render/batch-results.ts";
-import { type ChildEnd, finishedIn, type FinishedRun, lastLines, refusalIn, runChild } from "../child-run.ts";
+import { type ChildEnd, finishedIn, type FinishedRun, lastLines, refusalIn, runChild } from "./child-run.ts";
 import type { Host } from "../host.ts";
 import type { Subject } from "../vet/subject.ts";
 import { OutLost } from "./batch-folder.ts";

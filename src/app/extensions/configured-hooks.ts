@@ -12,7 +12,7 @@ import { keptValues } from "../../extensions/kept-values.ts";
 import { projectHooks } from "../../extensions/project-programs.ts";
 import type { TrustedFile } from "../../extensions/trust.ts";
 import { shellText } from "../../policy/shell/quote.ts";
-import { lazyJudge } from "../policy-context.ts";
+import { lazyJudge } from "../project/policy-context.ts";
 import type { ExtensionParts } from "./open-extensions.ts";
 
 type HookParts = Pick<ExtensionParts, "host" | "settings" | "workspace" | "session" | "box">;

@@ -7,7 +7,7 @@ import { reasonOf } from "../../core/errors.ts";
 import type { Extensions } from "../../core/extensions.ts";
 import { visibleLine } from "../../core/visible.ts";
 import type { Host } from "../host.ts";
-import { trustedFile } from "../project-trust.ts";
+import { trustedFile } from "../project/project-trust.ts";
 import type { ExtensionParts } from "./open-extensions.ts";
 import { DISABLED, whyNot } from "./mcp-words.ts";
 

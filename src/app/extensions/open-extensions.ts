@@ -10,7 +10,7 @@ import { rowOf } from "../../extensions/brought.ts";
 import type { HarnessRequests } from "../harness-requests.ts";
 import type { Host } from "../host.ts";
 import { openWebTools } from "./web-tools.ts";
-import { trustedFile } from "../project-trust.ts";
+import { trustedFile } from "../project/project-trust.ts";
 
 /** What the extensions of one run or chat are opened with. */
 export interface ExtensionParts {

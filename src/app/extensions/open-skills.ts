@@ -11,7 +11,7 @@ import {
 } from "../../extensions/skills/skill-folders.ts";
 import { skillTool } from "../../extensions/skills/skill-tool.ts";
 import type { Host } from "../host.ts";
-import { trustedFile } from "../project-trust.ts";
+import { trustedFile } from "../project/project-trust.ts";
 import type { ExtensionParts } from "./open-extensions.ts";
 
 /** Folders of the user's own, in the order in which they count. */

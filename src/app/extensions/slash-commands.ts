@@ -11,7 +11,7 @@ import {
 } from "../../extensions/skills/command-files.ts";
 import { firstOfEachName, type Found } from "../../extensions/skills/skill-folders.ts";
 import type { Host } from "../host.ts";
-import { trustedFile } from "../project-trust.ts";
+import { trustedFile } from "../project/project-trust.ts";
 import { type NotTrusted, ownFolders, skillsOf } from "./open-skills.ts";
 
 export interface SlashCommands extends Found<AddedCommand> {

@@ -25,7 +25,7 @@ import { cleaned } from "../../render/event-json.ts";
 import type { Part } from "../../tools/tool-context.ts";
 import type { Host } from "../host.ts";
 import { isLocalModel } from "../model-terms.ts";
-import { lazyJudge } from "../policy-context.ts";
+import { lazyJudge } from "../project/policy-context.ts";
 import type { Sink } from "./event-sink.ts";
 import type { LazyBox } from "./lazy-box.ts";
 import type { SessionGrants } from "./session-grants.ts";

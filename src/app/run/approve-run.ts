@@ -27,7 +27,7 @@ import type { Finished } from "../../agent/agent-run.ts";
 import { checkNetwork } from "../granted-network.ts";
 import { type Host, runWorkspace } from "../host.ts";
 import type { Prompter } from "../prompter.ts";
-import { openSessions } from "../session-access.ts";
+import { openSessions } from "../sessions/session-access.ts";
 import { noteTo } from "../stderr-messages.ts";
 import { interruption } from "../interruption.ts";
 import { LastingRules } from "./lasting-rules.ts";

@@ -3,7 +3,7 @@ import type { AgentEvent, RunChanges } from "../../core/events.ts";
 import type { Session } from "../../core/session.ts";
 import { appliedPaths } from "../../render/tty/undo-lines.ts";
 import type { Finished } from "../../agent/agent-run.ts";
-import { newSession } from "../session-access.ts";
+import { newSession } from "../sessions/session-access.ts";
 import { noteTo } from "../stderr-messages.ts";
 import {
   type Applied,
@@ -139,7 +139,7 @@ async function tryOne(given: AttemptsInput, nth: number, view: AttemptsView): Pr
 async function applying({ host, store, flags, signal }: AttemptsInput, first: Ran): Promise<Applied> {
   try {
     signal.throwIfAborted();
-    const { applySession } = await import("../apply-changes.ts");
+    const { applySession } = await import("../sessions/apply-changes.ts");
     const told = await applySession(host, store, first.session, {
       accept: [],
       dryRun: false,
@@ -162,7 +162,7 @@ async function applying({ host, store, flags, signal }: AttemptsInput, first: Ra
 async function dropEmpty({ host, store }: AttemptsInput, candidates: readonly Ran[]): Promise<void> {
   const empty = candidates.filter(({ finished: { changes } }) => changes !== null && !hasChanges(changes));
   if (empty.length === 0) return;
-  const { dropEmptyLayer } = await import("../session-changes.ts");
+  const { dropEmptyLayer } = await import("../sessions/session-changes.ts");
   for (const { session } of empty) await dropEmptyLayer(host, store, session);
 }
 

@@ -201,7 +201,7 @@ export class ChatController implements AsyncDisposable {
   /** One request to its end; the first begins a session. */
   async request(text: string): Promise<Finished> {
     if (this.#conversation !== undefined) await this.#tellNewSkills();
-    const { newSession } = await import("../session-access.ts");
+    const { newSession } = await import("../sessions/session-access.ts");
     const { id } = this.#parts;
     const about = { workspace: this.workspace, prompt: text, ...(id === undefined ? {} : { id }) };
     this.#conversation ??= await this.#over(newSession(await this.store(), this.#settings, about), false);

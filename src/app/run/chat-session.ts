@@ -21,7 +21,7 @@ import { type Session, type SessionStore, settledIn } from "../../core/session.t
 import { NO_USAGE, sumUsage } from "../../models/usage.ts";
 import { unlessAborted } from "../../platform/cancelled.ts";
 import type { AskPerson } from "../../tools/tool-context.ts";
-import { checkpointsFor } from "../checkpoint-access.ts";
+import { checkpointsFor } from "../sessions/checkpoint-access.ts";
 import type { HarnessRequests } from "../harness-requests.ts";
 import type { Host } from "../host.ts";
 import type { ModelClient } from "../model-access.ts";

@@ -7,7 +7,7 @@ import type { Config } from "../../config/load-config.ts";
 import { SETTING_KEYS, type Settings } from "../../config/settings-schema.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { type Host, packageRoot } from "../host.ts";
-import { newSession, openSessions } from "../session-access.ts";
+import { newSession, openSessions } from "../sessions/session-access.ts";
 import { noteTo } from "../stderr-messages.ts";
 import { interruption } from "../interruption.ts";
 import { runTask } from "./run-task.ts";

@@ -13,7 +13,7 @@ import { type Renderer, rendererFor, rendererNamed } from "../../render/renderer
 import { systemClock } from "../../render/tty/paced-writer.ts";
 import { stderr, stdout } from "../../render/tty/output.ts";
 import { AuditTrail, type RunAbout } from "../../sessions/audit-trail.ts";
-import { runId } from "../session-access.ts";
+import { runId } from "../sessions/session-access.ts";
 import { desktopNotice, isWatched, telling } from "./person-notice.ts";
 
 /** What is done with each event as it comes. */

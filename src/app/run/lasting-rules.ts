@@ -4,7 +4,7 @@ import type { Question } from "../../core/ports.ts";
 import { CommandPolicy } from "../../policy/decide.ts";
 import { ruleFor } from "../../policy/remember-rule.ts";
 import type { Host } from "../host.ts";
-import { workspacePolicy } from "../policy-context.ts";
+import { workspacePolicy } from "../project/policy-context.ts";
 import type { RulesShown } from "../prompter.ts";
 
 type Written =

@@ -20,7 +20,7 @@ import { bashTool } from "../../tools/bash.ts";
 import type { ToolContext } from "../../tools/tool-context.ts";
 import type { Host } from "../host.ts";
 import { openBoxFor } from "../box-access.ts";
-import { ignoreRulesOf, lazyJudge } from "../policy-context.ts";
+import { ignoreRulesOf, lazyJudge } from "../project/policy-context.ts";
 import { noteTo } from "../stderr-messages.ts";
 
 /** A command of a session, with what became of it then. */

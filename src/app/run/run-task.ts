@@ -29,12 +29,12 @@ import {
 } from "../../core/session.ts";
 import { installs } from "../../core/grant.ts";
 import { unlessAborted } from "../../platform/cancelled.ts";
-import { checkpointsFor } from "../checkpoint-access.ts";
+import { checkpointsFor } from "../sessions/checkpoint-access.ts";
 import { openExtensions } from "../extensions/open-extensions.ts";
 import { HarnessRequests } from "../harness-requests.ts";
 import type { Host } from "../host.ts";
 import { modelClient } from "../model-access.ts";
-import type { Untrusted } from "../project-trust.ts";
+import type { Untrusted } from "../project/project-trust.ts";
 import { type RunIndex, runIndex } from "../search/run-index.ts";
 import type { Renderer } from "../../render/renderers.ts";
 import { noteTo } from "../stderr-messages.ts";
@@ -142,7 +142,7 @@ async function runSteps(given: RunInput, progress: RunProgress): Promise<Finishe
 /** A proposal that cannot be written ends no run. */
 async function recordedBy({ host, session }: RunInput, emit: Emit): Promise<Pick<Finished, "recorded">> {
   try {
-    const { writeProposal } = await import("../policy-proposal.ts");
+    const { writeProposal } = await import("../project/policy-proposal.ts");
     return { recorded: await writeProposal(host, session) };
   } catch (thrown) {
     emit({ type: "notice", text: `--record: there is no proposal: ${reasonOf(thrown)}` });

@@ -10,7 +10,7 @@ import { systemPrompt } from "../../agent/context/system-prompt.ts";
 import type { Settings } from "../../config/settings-schema.ts";
 import { readRegularHead } from "../../platform/safe-files.ts";
 import type { Host } from "../host.ts";
-import { type RepositoryAround, repositoryAround } from "../repository-around.ts";
+import { type RepositoryAround, repositoryAround } from "../project/repository-around.ts";
 import type { LazyBox } from "./lazy-box.ts";
 
 export interface SessionPrompt {

@@ -17,10 +17,10 @@ import type { Wire } from "../../extensions/serving/message-lines.ts";
 import { cleaned } from "../../render/event-json.ts";
 import { checkNetwork } from "../granted-network.ts";
 import { type Host, runWorkspace } from "../host.ts";
-import { untrustedIn } from "../project-trust.ts";
+import { untrustedIn } from "../project/project-trust.ts";
 import { settledByMode } from "../prompter.ts";
 import { ChatController } from "../run/chat-controller.ts";
-import { openSessions, sessionsWorkspace } from "../session-access.ts";
+import { openSessions, sessionsWorkspace } from "../sessions/session-access.ts";
 import { toStdout, untilLeft } from "./stdio-serving.ts";
 
 interface EditorParts {

@@ -9,7 +9,7 @@ import type { AnyTool, ToolResult } from "../../core/tool.ts";
 import type { AnsweredCall, OfferedCall } from "../../extensions/serving/mcp-server.ts";
 import { configuredHooks } from "../extensions/open-extensions.ts";
 import { runIndex, type RunIndex } from "../search/run-index.ts";
-import { newSession, openSessions } from "../session-access.ts";
+import { newSession, openSessions } from "../sessions/session-access.ts";
 import { sessionPrompt } from "../run/session-prompt.ts";
 import { type SessionState, sessionState } from "../run/session-state.ts";
 import { CallQueue } from "./call-queue.ts";

@@ -21,8 +21,8 @@ export async function welcome(
 ): Promise<void> {
   const config = await configFor(flags);
   if (flags.quiet || isChosen(config)) return;
-  const { firstChecks, modelChecks } = await import("../../app/checkup.ts");
-  const { isWelcomed, noteWelcome } = await import("../../app/first-run.ts");
+  const { firstChecks, modelChecks } = await import("../../app/setup/checkup.ts");
+  const { isWelcomed, noteWelcome } = await import("../../app/setup/first-run.ts");
   if (isWelcomed(host) && !hasFailed(await modelChecks(host, config.settings), "model")) return;
   await untilInterrupted(async (signal) => {
     stderr.write(headline(stderr));
@@ -60,7 +60,7 @@ async function offerImage(host: Host, signal: AbortSignal): Promise<void> {
 
 /** As `harness init` does. */
 async function offerModel(host: Host, signal: AbortSignal): Promise<void> {
-  const run = await import("../../app/first-run.ts");
+  const run = await import("../../app/setup/first-run.ts");
   await told(async () => {
     const own = await run.ownSettings(host);
     const answers = await run.askPlaces(run.serverPlaces(host, own), signal);

@@ -3,7 +3,7 @@ import { EXIT, HarnessError } from "../../core/errors.ts";
 import { appliedPaths, appliedText } from "../../render/tty/undo-lines.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
 import { noteTo } from "../../app/stderr-messages.ts";
-import { withSessions, sessionGiven } from "../../app/session-access.ts";
+import { withSessions, sessionGiven } from "../../app/sessions/session-access.ts";
 import { settingFlags, workspaceOf } from "../settings.ts";
 import { isTerminal, prompter } from "../terminal.ts";
 import { stdout } from "../../render/tty/output.ts";
@@ -47,7 +47,7 @@ export class Apply extends HarnessCommand {
         "--interactive asks on a terminal, and there is none",
         "harness apply --only PATH",
       );
-    const { applySession, belowWorkspace } = await import("../../app/apply-changes.ts");
+    const { applySession, belowWorkspace } = await import("../../app/sessions/apply-changes.ts");
     await withSessions(this.host, async (store) => {
       const session = await sessionGiven(store, args.id, workspaceOf(flags));
       const { workspace } = session.info();

@@ -148,7 +148,7 @@ export class Batch extends HarnessCommand {
     if (flags.html === undefined) return;
     const [{ batchPage }, { writeReport }, { REPORT_MARK }] = await Promise.all([
       import("../../render/batch-page.ts"),
-      import("../../app/report-file.ts"),
+      import("../../app/sessions/report-file.ts"),
       import("../../render/html-page.ts"),
     ]);
     await writeReport(flags.html, batchPage(title, end), REPORT_MARK);

@@ -3,9 +3,9 @@ import { diffStat, fileDiffs } from "../../render/tty/file-diffs.ts";
 import { stepTable } from "../../render/tty/undo-lines.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
 import { noteTo } from "../../app/stderr-messages.ts";
-import { withSessions, sessionGiven } from "../../app/session-access.ts";
+import { withSessions, sessionGiven } from "../../app/sessions/session-access.ts";
 import { settingFlags, workspaceOf } from "../settings.ts";
-import { diffOfSession } from "../../app/checkpoint-access.ts";
+import { diffOfSession } from "../../app/sessions/checkpoint-access.ts";
 import { stdout } from "../../render/tty/output.ts";
 
 export class Diff extends HarnessCommand {
@@ -39,7 +39,7 @@ export class Diff extends HarnessCommand {
         else answer(stepTable(steps, stdout));
         return;
       }
-      const { diffOfLayer } = await import("../../app/session-changes.ts");
+      const { diffOfLayer } = await import("../../app/sessions/session-changes.ts");
       const waiting = await diffOfLayer(this.host, store, session, noteTo(flags.quiet));
       const { files, cut, lostFrom } = waiting ?? (await diffOfSession(this.host, session, flags.from));
       const { workspace } = session.info();

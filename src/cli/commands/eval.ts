@@ -54,8 +54,8 @@ export class Eval extends HarnessCommand {
 
   async run(): Promise<void> {
     const { args, argv, flags } = await this.parse(Eval);
-    const { readSuite } = await import("../../app/eval-suite.ts");
-    const { readResults, runEval } = await import("../../app/eval-run.ts");
+    const { readSuite } = await import("../../app/batch/eval-suite.ts");
+    const { readResults, runEval } = await import("../../app/batch/eval-run.ts");
     const { evalTable, comparedTable, resultLine } = await import("../../render/tty/eval-lines.ts");
     const out = path.resolve(
       flags.out ?? path.join(this.host.places.state, "evals", path.basename(path.resolve(args.suite))),

@@ -7,7 +7,7 @@ import {
   replayRun,
   type Rerun,
 } from "../../app/run/replay-run.ts";
-import { sessionGiven, withSessions } from "../../app/session-access.ts";
+import { sessionGiven, withSessions } from "../../app/sessions/session-access.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { Session, SessionStore } from "../../core/session.ts";
 import { stdout } from "../../render/tty/output.ts";
@@ -58,7 +58,7 @@ export class Replay extends HarnessCommand {
         "a bundle holds one session: say no ID with it",
         `harness replay --bundle FILE`,
       );
-    const { readBundle, shownBundle } = await import("../../app/bundle-file.ts");
+    const { readBundle, shownBundle } = await import("../../app/sessions/bundle-file.ts");
     const { manifest, sha256, report } = shownBundle(await readBundle(file), file);
     if (json) answerJson({ bundle: { sha256, ...manifest }, report });
     else answer(`${bundleLines(manifest, sha256, stdout)}\n${reportText(report, stdout)}`);

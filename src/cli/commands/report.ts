@@ -4,8 +4,8 @@ import type { Session } from "../../core/session.ts";
 import { REPORT_MARK, reportPage } from "../../render/html-page.ts";
 import { auditVerdict, NOT_PROVEN, reportText } from "../../render/tty/report-text.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
-import { sessionReport, writeReport } from "../../app/report-file.ts";
-import { sessionGiven, withSessions } from "../../app/session-access.ts";
+import { sessionReport, writeReport } from "../../app/sessions/report-file.ts";
+import { sessionGiven, withSessions } from "../../app/sessions/session-access.ts";
 import { settingFlags, workspaceOf } from "../settings.ts";
 import { stderr, stdout } from "../../render/tty/output.ts";
 

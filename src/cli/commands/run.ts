@@ -52,7 +52,7 @@ export class Run extends HarnessCommand {
   /** Whose project's settings count. */
   async #folder(flags: { readonly cwd?: string | undefined; readonly resume?: string | undefined }) {
     if (flags.resume === undefined || flags.cwd !== undefined) return workspaceOf(flags);
-    const { folderOfSession } = await import("../../app/session-access.ts");
+    const { folderOfSession } = await import("../../app/sessions/session-access.ts");
     return folderOfSession(this.host, flags.resume);
   }
 }

@@ -1,5 +1,5 @@
 import { Flags } from "@oclif/core";
-import type { ToldTrust } from "../../app/project-trust.ts";
+import type { ToldTrust } from "../../app/project/project-trust.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import { visible } from "../../core/visible.ts";
 import { stderr, stdout } from "../../render/tty/output.ts";
@@ -26,7 +26,7 @@ export class Trust extends HarnessCommand {
 
   async run(): Promise<void> {
     const { flags } = await this.parse(Trust);
-    const trust = await import("../../app/project-trust.ts");
+    const trust = await import("../../app/project/project-trust.ts");
     const { runWorkspace } = await import("../../app/host.ts");
     const folder = await runWorkspace(workspaceOf(flags), "harness trust --cwd FOLDER");
     const seen = await trust.seenTrust(this.host, folder);

@@ -3,7 +3,7 @@ import { undonePaths, undoText } from "../../render/tty/undo-lines.ts";
 import { EXIT } from "../../core/errors.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
 import { noteTo } from "../../app/stderr-messages.ts";
-import { withSessions, sessionGiven } from "../../app/session-access.ts";
+import { withSessions, sessionGiven } from "../../app/sessions/session-access.ts";
 import { settingFlags, workspaceOf } from "../settings.ts";
 import { stdout } from "../../render/tty/output.ts";
 
@@ -36,7 +36,7 @@ export class Undo extends HarnessCommand {
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Undo);
-    const { undoSession } = await import("../../app/session-changes.ts");
+    const { undoSession } = await import("../../app/sessions/session-changes.ts");
     const say = noteTo(flags.quiet);
     await withSessions(this.host, async (store) => {
       const session = await sessionGiven(store, args.id, workspaceOf(flags));

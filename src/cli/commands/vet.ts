@@ -149,7 +149,7 @@ async function compared(
 
 async function writePage(file: string, page: string): Promise<void> {
   const [{ writeReport }, { REPORT_MARK }] = await Promise.all([
-    import("../../app/report-file.ts"),
+    import("../../app/sessions/report-file.ts"),
     import("../../render/html-page.ts"),
   ]);
   await writeReport(file, page, REPORT_MARK);

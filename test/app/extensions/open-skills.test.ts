@@ -4,7 +4,7 @@ import test from "node:test";
 import { type ExtensionParts, openExtensions } from "../../../src/app/extensions/open-extensions.ts";
 import { addedWords, expandedPrompt } from "../../../src/app/extensions/slash-commands.ts";
 import { hostFrom } from "../../../src/app/host.ts";
-import { seenTrust, trustByHash } from "../../../src/app/project-trust.ts";
+import { seenTrust, trustByHash } from "../../../src/app/project/project-trust.ts";
 import { DEFAULTS } from "../../../src/config/settings-schema.ts";
 import type { EventBody } from "../../../src/core/events.ts";
 import type { Box } from "../../../src/core/ports.ts";

@@ -1,4 +1,4 @@
-import { ownEnvironments } from "../../../app/own-environments.ts";
+import { ownEnvironments } from "../../../app/environments/own-environments.ts";
 import { environmentTable } from "../../../render/tty/environment-lines.ts";
 import { stderr, stdout } from "../../../render/tty/output.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";

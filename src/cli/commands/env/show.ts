@@ -1,7 +1,7 @@
 import { Flags } from "@oclif/core";
-import { chooseRecipe } from "../../../app/environment-recipe.ts";
+import { chooseRecipe } from "../../../app/environments/environment-recipe.ts";
 import { runWorkspace } from "../../../app/host.ts";
-import { environmentLog, environmentOf } from "../../../app/own-environments.ts";
+import { environmentLog, environmentOf } from "../../../app/environments/own-environments.ts";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
 import { visibleWhole } from "../../../core/visible.ts";
 import { recipeLines, standingLines } from "../../../render/tty/environment-lines.ts";

@@ -1,5 +1,5 @@
 import { Args, Flags } from "@oclif/core";
-import { checkedNote, withNotes } from "../../../app/notes-access.ts";
+import { checkedNote, withNotes } from "../../../app/sessions/notes-access.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { settingFlags, workspaceOf } from "../../settings.ts";
 import { NOTE, promptFrom } from "../../terminal.ts";

@@ -6,7 +6,7 @@ import {
   noteGiven,
   replaceNote,
   withNotes,
-} from "../../../app/notes-access.ts";
+} from "../../../app/sessions/notes-access.ts";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
 import type { Note } from "../../../core/session.ts";
 import { stderr } from "../../../render/tty/output.ts";

@@ -1,5 +1,5 @@
 import { Flags } from "@oclif/core";
-import { notesAbout, withNotes } from "../../../app/notes-access.ts";
+import { notesAbout, withNotes } from "../../../app/sessions/notes-access.ts";
 import { noteLines } from "../../../render/tty/notes-lines.ts";
 import { stderr, stdout } from "../../../render/tty/output.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";

@@ -1,5 +1,5 @@
 import { Args } from "@oclif/core";
-import { noteGiven, withNotes } from "../../../app/notes-access.ts";
+import { noteGiven, withNotes } from "../../../app/sessions/notes-access.ts";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { settingFlags, workspaceOf } from "../../settings.ts";

@@ -1,5 +1,5 @@
 import { Args } from "@oclif/core";
-import { noteGiven, withNotes } from "../../../app/notes-access.ts";
+import { noteGiven, withNotes } from "../../../app/sessions/notes-access.ts";
 import { noteText } from "../../../render/tty/notes-lines.ts";
 import { stdout } from "../../../render/tty/output.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";

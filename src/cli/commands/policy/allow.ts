@@ -1,4 +1,4 @@
-import { allowCommand, givenCommand, nextCommand, noCommand } from "../../../app/policy-commands.ts";
+import { allowCommand, givenCommand, nextCommand, noCommand } from "../../../app/project/policy-commands.ts";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
 import { visible, visibleLine } from "../../../core/visible.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";

@@ -6,7 +6,7 @@ import {
   judgedLines,
   nextCommand,
   noCommand,
-} from "../../../app/policy-commands.ts";
+} from "../../../app/project/policy-commands.ts";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
 import type { CommandDecision } from "../../../policy/decide.ts";
 import { explanation, verdictLine } from "../../../render/tty/explained.ts";

@@ -1,5 +1,5 @@
 import { Args, Flags } from "@oclif/core";
-import { judgedPath } from "../../../app/policy-context.ts";
+import { judgedPath } from "../../../app/project/policy-context.ts";
 import { stdout } from "../../../render/tty/output.ts";
 import { pathVerdict } from "../../../render/tty/policy-lines.ts";
 import { answer, answerJson, exitOf, HarnessCommand } from "../../command.ts";

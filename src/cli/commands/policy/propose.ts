@@ -1,6 +1,6 @@
 import { Args, Flags } from "@oclif/core";
-import { proposedFor } from "../../../app/policy-proposal.ts";
-import { sessionGiven, withSessions } from "../../../app/session-access.ts";
+import { proposedFor } from "../../../app/project/policy-proposal.ts";
+import { sessionGiven, withSessions } from "../../../app/sessions/session-access.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { settingFlags, workspaceOf } from "../../settings.ts";
 

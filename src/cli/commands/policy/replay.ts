@@ -1,5 +1,5 @@
 import { Flags } from "@oclif/core";
-import { judgedAgain, type PastVerdicts } from "../../../app/policy-commands.ts";
+import { judgedAgain, type PastVerdicts } from "../../../app/project/policy-commands.ts";
 import { DURATION_FORM, parseDuration } from "../../../core/bounds.ts";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
 import { stdout } from "../../../render/tty/output.ts";

@@ -10,7 +10,7 @@ import {
   readJudged,
   rulesIn,
   Score,
-} from "../../../app/policy-commands.ts";
+} from "../../../app/project/policy-commands.ts";
 import { judgingFor, settingFlags } from "../../settings.ts";
 import { stdout } from "../../../render/tty/output.ts";
 

@@ -7,7 +7,7 @@ import { visible, visibleWhole } from "../../../core/visible.ts";
 import { boxFlags, configFor, workspaceOf } from "../../settings.ts";
 import { untilInterrupted } from "../../../app/interruption.ts";
 import { pipedInput } from "../../terminal.ts";
-import { noteUntrusted } from "../../../app/project-trust.ts";
+import { noteUntrusted } from "../../../app/project/project-trust.ts";
 import { noteTo } from "../../../app/stderr-messages.ts";
 import { openBoxFor } from "../../../app/box-access.ts";
 import { asNoBox, execAnswer } from "../../../app/own-boxes.ts";
@@ -44,7 +44,7 @@ export class SandboxExec extends HarnessCommand {
     const { settings } = await configFor(flags);
     const workspace = workspaceOf(flags);
     if (flags.policy) {
-      const { refuseUnlessAllowed } = await import("../../../app/policy-commands.ts");
+      const { refuseUnlessAllowed } = await import("../../../app/project/policy-commands.ts");
       await refuseUnlessAllowed(this.host, words, settings, { workspace, cwd: flags.cwd });
     }
     await noteUntrusted(this.host, workspace, flags.quiet);

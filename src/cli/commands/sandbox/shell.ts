@@ -4,7 +4,7 @@ import { HarnessCommand } from "../../command.ts";
 import { untilInterrupted } from "../../../app/interruption.ts";
 import { pipedInput } from "../../terminal.ts";
 import { boxFlags, configFor, workspaceOf } from "../../settings.ts";
-import { noteUntrusted } from "../../../app/project-trust.ts";
+import { noteUntrusted } from "../../../app/project/project-trust.ts";
 import { noteTo } from "../../../app/stderr-messages.ts";
 import { openBoxFor } from "../../../app/box-access.ts";
 import { asNoBox } from "../../../app/own-boxes.ts";

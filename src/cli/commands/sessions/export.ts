@@ -1,5 +1,5 @@
 import { Args, Flags } from "@oclif/core";
-import { withSessions } from "../../../app/session-access.ts";
+import { withSessions } from "../../../app/sessions/session-access.ts";
 import { noteTo } from "../../../app/stderr-messages.ts";
 import { visible } from "../../../core/visible.ts";
 import { answer, answerEach, answerJson, HarnessCommand } from "../../command.ts";
@@ -26,7 +26,7 @@ export class SessionsExport extends HarnessCommand {
       const records = await withSessions(this.host, (store) => store.open(args.id).records());
       return answerEach(each(records));
     }
-    const { exportBundle } = await import("../../../app/bundle-file.ts");
+    const { exportBundle } = await import("../../../app/sessions/bundle-file.ts");
     const say = noteTo(flags.quiet);
     const done = await withSessions(this.host, (store) =>
       exportBundle(this.host, store, { session: store.open(args.id), file, say }),

@@ -1,7 +1,7 @@
 import { Flags } from "@oclif/core";
 import { sessionTable } from "../../../render/tty/sessions-lines.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
-import { sessionsWorkspace, withSessions } from "../../../app/session-access.ts";
+import { sessionsWorkspace, withSessions } from "../../../app/sessions/session-access.ts";
 import { settingFlags, workspaceOf } from "../../settings.ts";
 import { stderr, stdout } from "../../../render/tty/output.ts";
 

@@ -1,7 +1,7 @@
 import { Args } from "@oclif/core";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
-import { withSessions } from "../../../app/session-access.ts";
+import { withSessions } from "../../../app/sessions/session-access.ts";
 import { settingFlags } from "../../settings.ts";
 
 export class SessionsRm extends HarnessCommand {
@@ -20,7 +20,7 @@ export class SessionsRm extends HarnessCommand {
   async run(): Promise<void> {
     const { flags, argv } = await this.parse(SessionsRm);
     if (argv.length === 0) throw new HarnessError(EXIT.usage, "say which sessions", "harness sessions list");
-    const { removeSession } = await import("../../../app/session-changes.ts");
+    const { removeSession } = await import("../../../app/sessions/session-changes.ts");
     await withSessions(this.host, async (store) => {
       const ids = new Set(argv.map((given) => store.open(String(given)).id));
       for (const id of ids) {

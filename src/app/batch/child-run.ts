@@ -1,0 +1,106 @@
+import { spawn } from "node:child_process";
+import path from "node:path";
+import type { Usage } from "../../core/messages.ts";
+import type { RunChanges } from "../../core/events.ts";
+import { packageRoot } from "../host.ts";
+
+/** `harness` as a process of its own, as a user would start it: what it is judged and boxed by is what a run is. */
+export interface ChildStart {
+  readonly words: readonly string[];
+  readonly env: NodeJS.ProcessEnv;
+  /** Ends it in order. */
+  readonly signal: AbortSignal;
+  /** Its standard input. */
+  readonly input?: string;
+  readonly onStart?: (pid: number) => void;
+}
+
+export interface ChildEnd {
+  /** Null where it was killed. */
+  readonly code: number | null;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** The end of an output: a run may write without end. */
+const KEPT_BYTES = 1_000_000;
+
+/**
+ * In a group of its own: a Ctrl-C at the terminal reaches whoever started it alone, which ends it once. A second signal
+ * would end it at once, and leave its box behind.
+ */
+export function runChild({ words, env, signal, input, onStart }: ChildStart): Promise<ChildEnd> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(path.join(packageRoot, "bin/harness"), [...words], {
+      env,
+      detached: true,
+      stdio: [input === undefined ? "ignore" : "pipe", "pipe", "pipe"],
+    });
+    const kept = { stdout: "", stderr: "" };
+    for (const name of ["stdout", "stderr"] as const)
+      child[name]?.setEncoding("utf8").on("data", (text: string) => {
+        kept[name] = (kept[name] + text).slice(-KEPT_BYTES);
+      });
+    const stop = (): void => void child.kill("SIGTERM");
+    if (signal.aborted) stop();
+    signal.addEventListener("abort", stop, { once: true });
+    // One that ends before it has read its task says why by itself.
+    child.stdin?.on("error", () => undefined);
+    child.stdin?.end(input);
+    if (child.pid !== undefined) onStart?.(child.pid);
+    child.once("error", reject);
+    child.once("close", (code) => {
+      signal.removeEventListener("abort", stop);
+      resolve({ code, ...kept });
+    });
+  });
+}
+
+/** What is read of `run.finished`. */
+export interface FinishedRun {
+  readonly answer?: string | null;
+  readonly status?: string;
+  readonly reason?: string;
+  readonly turns?: number;
+  readonly tool_calls?: number;
+  readonly denials?: readonly unknown[];
+  readonly attempts?: readonly unknown[];
+  readonly usage?: Usage;
+  readonly changes?: RunChanges | null;
+  readonly verified?: {
+    readonly command: string;
+    readonly exit_code: number;
+    readonly rounds: number;
+  } | null;
+  readonly session?: string;
+}
+
+export const finishedIn = (stdout: string): FinishedRun | undefined =>
+  lastLine(stdout, '"run.finished"') as FinishedRun | undefined;
+
+interface ToldError {
+  readonly error?: { readonly message?: string; readonly remedy?: string };
+}
+
+/** Why `harness … --json` could not begin. */
+export function refusalIn(stdout: string): string | undefined {
+  const told = (lastLine(stdout, '"error"') as ToldError | undefined)?.error;
+  if (told?.message === undefined) return undefined;
+  return told.remedy === undefined || told.remedy === ""
+    ? told.message
+    : `${told.message}; next: ${told.remedy}`;
+}
+
+function lastLine(stdout: string, mark: string): unknown {
+  const line = stdout.trimEnd().split("\n").at(-1) ?? "";
+  if (!line.includes(mark)) return undefined;
+  try {
+    return JSON.parse(line) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
+const SHOWN_LINES = 12;
+
+export const lastLines = (text: string): string => text.trimEnd().split("\n").slice(-SHOWN_LINES).join("\n");

@@ -1,0 +1,224 @@
+import { constants } from "node:fs";
+import { copyFile, cp, lstat, mkdir, readdir, rm, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { EXIT, HarnessError } from "../../core/errors.ts";
+import { type ChildEnd, finishedIn, type FinishedRun, lastLines, runChild } from "./child-run.ts";
+import { type EvalTask, hasFolder } from "./eval-suite.ts";
+import { openResults, resultLines } from "./result-lines.ts";
+import { type EvalResult, keyOf, resultForm } from "../../render/eval-results.ts";
+
+export interface EvalRequest {
+  readonly tasks: readonly EvalTask[];
+  /** How often each task is run. */
+  readonly times: number;
+  /** How many are run side by side. */
+  readonly jobs: number;
+  /** Holds `results.jsonl`, and the state of the runs. */
+  readonly folder: string;
+  /** For the workspaces, while they are needed; never below a folder of state, which no box may see. */
+  readonly workspaces: string;
+  /** Candidates of each run that wants a change, as the setting has it. */
+  readonly attempts?: number;
+  /** Words for `harness run`: the model and whatever else is tried. */
+  readonly flags: readonly string[];
+  /** A file of each task that is played as its model, instead of a model of `flags`. */
+  readonly scripted?: string;
+  /** Keep the workspaces of runs that were not solved. */
+  readonly keep: boolean;
+  /** One is begun, with so many over. */
+  readonly onTask: (task: string, done: number, all: number) => void;
+  readonly onResult: (result: EvalResult, done: number, all: number) => void;
+}
+
+/** Nothing that runs next would end otherwise: the whole is given up. */
+const HOPELESS = [EXIT.usage, EXIT.model, EXIT.sandbox] as const;
+
+/**
+ * Runs what has no result in the folder yet, and returns all results there. Each run is a process of its own, as a user
+ * would start it. A first result that says that no run can work (no model, no engine, wrong flags) is thrown.
+ */
+export async function runEval(request: EvalRequest, signal: AbortSignal): Promise<readonly EvalResult[]> {
+  await mkdir(request.folder, { recursive: true });
+  const file = path.join(request.folder, "results.jsonl");
+  const earlier = new Set((await readResults(file)).map(keyOf));
+  const all = request.tasks.flatMap((task) =>
+    Array.from({ length: request.times }, (_, at) => ({ task, nth: at + 1 })),
+  );
+  const left = all.filter(({ task, nth }) => !earlier.has(keyOf({ task: task.name, nth })));
+  const stopped = new AbortController();
+  const ended = AbortSignal.any([signal, stopped.signal]);
+  let done = all.length - left.length;
+  await using results = await openResults(file);
+  const worker = async (): Promise<void> => {
+    for (let next = left.shift(); next !== undefined && !ended.aborted; next = left.shift()) {
+      request.onTask(next.task.name, done, all.length);
+      const result = await runTask(next.task, next.nth, request, ended);
+      if (ended.aborted) return;
+      done += 1;
+      await results.add(result);
+      request.onResult(result, done, all.length);
+    }
+  };
+  const workers = await Promise.allSettled(
+    Array.from({ length: Math.max(1, request.jobs) }, () =>
+      worker().catch((thrown: unknown) => {
+        stopped.abort();
+        throw thrown;
+      }),
+    ),
+  );
+  signal.throwIfAborted();
+  const failed = workers.find((each) => each.status === "rejected");
+  if (failed !== undefined) throw failed.reason;
+  const wanted = new Set(all.map(({ task, nth }) => keyOf({ task: task.name, nth })));
+  return (await readResults(file)).filter((result) => wanted.has(keyOf(result)));
+}
+
+async function runTask(
+  task: EvalTask,
+  nth: number,
+  request: EvalRequest,
+  signal: AbortSignal,
+): Promise<EvalResult> {
+  const workspace = path.join(request.workspaces, `${task.name}.${nth}`);
+  const env = { ...process.env, XDG_STATE_HOME: path.join(request.folder, "state") };
+  const inBox = (command: string, timeout: string): Promise<ChildEnd> => {
+    const words = ["sandbox", "exec", "--cwd", workspace, "--timeout", timeout, "--", "sh", "-c", command];
+    return runChild({ words, env, signal });
+  };
+  await rm(workspace, { recursive: true, force: true });
+  await mkdir(workspace, { recursive: true });
+  if (await hasFolder(task, "repo")) await cp(path.join(task.folder, "repo"), workspace, { recursive: true });
+  const set = task.setup === undefined ? undefined : await inBox(task.setup, "10m");
+  if (set !== undefined && set.code !== 0 && !signal.aborted) throw notSetUp(task, set);
+  const started = performance.now();
+  const words = [...runWords(task, request), "--cwd", workspace, "--", task.prompt];
+  const ran = await runChild({ words, env: { ...env, ...attemptsSet(request) }, signal });
+  const duration_ms = Math.round(performance.now() - started);
+  const finished = finishedIn(ran.stdout);
+  if (!signal.aborted) refuseHopeless(task, ran, finished);
+  await layForCheck(task, workspace, finished?.answer ?? "");
+  const check = await inBox(task.check, task.check_timeout);
+  const solved = check.code === 0 && ran.code === task.exit;
+  if (solved || !request.keep) await rm(workspace, { recursive: true, force: true });
+  return {
+    task: task.name,
+    language: task.language,
+    nth,
+    exit_code: ran.code,
+    ...toldOf(finished, ran),
+    check_exit_code: check.code,
+    check_output: solved ? "" : lastLines(check.stdout + check.stderr),
+    solved,
+    false_done: ran.code === EXIT.done && check.code !== 0,
+    duration_ms,
+  };
+}
+
+/** What the check needs, and what it must find as it was. */
+async function layForCheck(task: EvalTask, workspace: string, answer: string): Promise<void> {
+  for (const file of task.restore) await lay(path.join(task.folder, "repo", file), workspace, file);
+  const checks = path.join(task.folder, "check");
+  if (await hasFolder(task, "check"))
+    for (const entry of await readdir(checks, { recursive: true, withFileTypes: true })) {
+      const file = path.join(entry.parentPath, entry.name);
+      if (entry.isFile()) await lay(file, workspace, path.relative(checks, file));
+    }
+  if (task.answer === undefined) return;
+  await clearWay(workspace, task.answer);
+  await writeFile(path.join(workspace, task.answer), answer, { flag: "wx" });
+}
+
+async function lay(from: string, workspace: string, file: string): Promise<void> {
+  await clearWay(workspace, file);
+  await copyFile(from, path.join(workspace, file), constants.COPYFILE_EXCL);
+}
+
+/** The run may have left links on the way, which lead out of the workspace: none is followed. */
+async function clearWay(workspace: string, file: string): Promise<void> {
+  let at = workspace;
+  for (const name of path.dirname(file).split(path.sep)) {
+    at = path.join(at, name);
+    const plain = await lstat(at).catch(() => undefined);
+    if (plain?.isDirectory() === true) continue;
+    if (plain !== undefined) await rm(at, { force: true });
+    await mkdir(at);
+  }
+  await rm(path.join(workspace, file), { recursive: true, force: true });
+}
+
+/** A run that got no word of a model, for a reason that all others would meet, ends the whole. */
+function refuseHopeless(
+  { name }: EvalTask,
+  { code, stderr }: ChildEnd,
+  finished: FinishedRun | undefined,
+): void {
+  const exit = HOPELESS.find((each) => each === code);
+  const worked = (finished?.tool_calls ?? 0) > 0 || (finished?.usage?.completion_tokens ?? 0) > 0;
+  if (exit === undefined || worked || (finished?.turns ?? 0) > 1) return;
+  throw new HarnessError(
+    exit,
+    `${name} could not be run: ${lastLines(stderr)}`,
+    "once that is mended, the same command goes on where this one stopped",
+  );
+}
+
+const NOTHING: FinishedRun = {};
+
+function toldOf(finished: FinishedRun | undefined, { stderr }: ChildEnd) {
+  const {
+    status = "none",
+    reason = lastLines(stderr),
+    turns,
+    tool_calls,
+    denials,
+    usage,
+    attempts = [],
+  } = finished ?? NOTHING;
+  return {
+    status,
+    reason,
+    turns: turns ?? null,
+    tool_calls: tool_calls ?? null,
+    refusals: denials?.length ?? 0,
+    attempts: Math.max(1, attempts.length),
+    prompt_tokens: usage?.prompt_tokens ?? null,
+    completion_tokens: usage?.completion_tokens ?? null,
+  };
+}
+
+/** As a setting it is no error where a task wants no change. */
+const attemptsSet = ({ attempts }: EvalRequest): NodeJS.ProcessEnv =>
+  attempts === undefined ? {} : { HARNESS_ATTEMPTS: String(attempts) };
+
+function runWords(task: EvalTask, { flags, scripted }: EvalRequest): readonly string[] {
+  const { max_turns, max_time, max_tokens } = task.limits;
+  return [
+    "run",
+    "--json",
+    ...flags,
+    ...task.flags,
+    // A wrong ending has to come to its check.
+    ...(scripted === "wrong.jsonl" ? ["--no-verify"] : []),
+    ...(scripted === undefined
+      ? []
+      : ["--provider", "scripted", "--model", path.join(task.folder, scripted)]),
+    ...(max_turns === undefined ? [] : ["--max-turns", String(max_turns)]),
+    ...(max_time === undefined ? [] : ["--max-time", max_time]),
+    ...(max_tokens === undefined ? [] : ["--max-tokens", String(max_tokens)]),
+  ];
+}
+
+const notSetUp = (task: EvalTask, { code, stderr }: ChildEnd): HarnessError =>
+  new HarnessError(
+    EXIT.failed,
+    `${task.name}: its setup ended with ${code}: ${lastLines(stderr)}`,
+    `mend "setup" in ${path.join(task.folder, "task.json")}`,
+  );
+
+/** The results of a file. */
+export async function readResults(file: string): Promise<readonly EvalResult[]> {
+  const results: EvalResult[] = [];
+  for await (const each of resultLines({ file, form: resultForm, writer: "eval" })) results.push(each);
+  return results;
+}

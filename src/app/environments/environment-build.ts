@@ -1,0 +1,357 @@
+import { createWriteStream, type WriteStream } from "node:fs";
+import { lstat } from "node:fs/promises";
+import { once } from "node:events";
+import type { Settings } from "../../config/settings-schema.ts";
+import { EXIT, HarnessError } from "../../core/errors.ts";
+import type { OwnedBox } from "../../core/ports.ts";
+import { startBox } from "../../docker/box/start-box.ts";
+import type { Engine } from "../../docker/engine.ts";
+import {
+  type BuildingRecord,
+  type EnvironmentFiles,
+  type EnvironmentRecord,
+  filesOf,
+  finishRecord,
+  makeFolder,
+  noteBuilding,
+  readBuilding,
+  readRecord,
+} from "../../docker/environments/environment-record.ts";
+import {
+  imageIsThere,
+  makeVolume,
+  removeVolume,
+  volumesOf,
+} from "../../docker/environments/environment-store.ts";
+import { type Recipe, systemKey } from "../../docker/environments/recipe.ts";
+import { makeSystemLayer, stepFailed, systemTag } from "../../docker/environments/system-layer.ts";
+import {
+  systemRegistries,
+  systemSteps,
+  VERSIONS_SCRIPT,
+  versionsGot,
+} from "../../docker/environments/system-steps.ts";
+import { CACHE, toolVariables } from "../../docker/environments/tool-variables.ts";
+import {
+  installedSince,
+  type ListedPackages,
+  listPackages,
+} from "../../docker/environments/installed-packages.ts";
+import { forgetMountPoints } from "../../docker/environments/environment-mounts.ts";
+import { listBoxes } from "../../docker/life/box-list.ts";
+import { FileLock } from "../../platform/lock.ts";
+import { requireEngine } from "../box-access.ts";
+import { askerIn, goProxyOf, networkOf, tellAgeless } from "./environment-network.ts";
+import { type ChosenRecipe, chooseRecipe } from "./environment-recipe.ts";
+import { type Host, packageRoot } from "../host.ts";
+import { buildCommand, keyOf, lackOf } from "./workspace-environment.ts";
+
+export interface EnvironmentWanted {
+  readonly host: Host;
+  readonly settings: Settings;
+  /** A real path. */
+  readonly workspace: string;
+  /** Anew, even where all is in place. */
+  readonly rebuild: boolean;
+  /** A step begins: which of how many, and what. */
+  readonly onStep: (step: { readonly at: number; readonly of: number; readonly title: string }) => void;
+  readonly onOutput: (bytes: Uint8Array) => void;
+  readonly warn: (text: string) => void;
+}
+
+export interface BuiltEnvironment {
+  readonly record: EnvironmentRecord;
+  readonly how: "kept" | "built";
+  readonly chosen: ChosenRecipe;
+  /** What set-up wrote in the workspace outside of the environment's folders; nothing of it is kept. */
+  readonly lost: readonly string[];
+}
+
+interface Build extends EnvironmentWanted {
+  readonly engine: Engine;
+  readonly chosen: ChosenRecipe;
+  readonly files: EnvironmentFiles;
+  readonly key: string;
+  readonly base: string;
+  readonly log: WriteStream;
+  readonly signal: AbortSignal;
+}
+
+/** Makes the environment of a workspace unless one of the same inputs is there. A killed one goes on where it was. */
+export async function buildEnvironment(
+  wanted: EnvironmentWanted,
+  signal: AbortSignal,
+): Promise<BuiltEnvironment> {
+  const { host, settings, workspace, rebuild } = wanted;
+  const [engine, chosen] = await Promise.all([
+    requireEngine(host, signal),
+    chooseRecipe(host, workspace, settings.env),
+  ]);
+  const files = filesOf(host.places.state, workspace, settings.env ?? "");
+  const { key, base } = await keyOf(engine, chosen);
+  const there = await readRecord(files);
+  if (!rebuild && there?.key === key && (await lackOf(engine, there)) === undefined)
+    return { record: there, how: "kept", chosen, lost: [] };
+  await makeFolder(files);
+  using _ = locked(files, settings.env);
+  const log = createWriteStream(files.log, { mode: 0o600 });
+  // What cannot be kept of the log is no reason to stop.
+  log.on("error", () => undefined);
+  try {
+    const built = await build({ ...wanted, engine, chosen, files, key, base, log, signal }, there);
+    return { ...built, how: "built", chosen };
+  } catch (thrown) {
+    signal.throwIfAborted();
+    throw thrown;
+  } finally {
+    log.end();
+    await once(log, "close").catch(() => undefined);
+  }
+}
+
+function locked(files: EnvironmentFiles, name: string | null): Disposable {
+  const lock = new FileLock(files.lock, 200);
+  try {
+    lock.take("exclusive");
+    return lock;
+  } catch (thrown) {
+    lock[Symbol.dispose]();
+    const message = "another harness builds the environment of this workspace";
+    throw new HarnessError(EXIT.failed, message, `wait for it, then: ${buildCommand(name)}`, thrown);
+  }
+}
+
+async function build(
+  making: Build,
+  before: EnvironmentRecord | undefined,
+): Promise<Pick<BuiltEnvironment, "record" | "lost">> {
+  const { engine, chosen, files, key, workspace, settings } = making;
+  const began = Date.now();
+  tellAgeless(chosen.recipe, making);
+  const image = await systemLayer(making);
+  const building = await volumesFor(making, image);
+  const { versions, lost, installed } = await dependencies(making, building);
+  const record: EnvironmentRecord = {
+    form: 1,
+    id: files.id,
+    workspace,
+    name: settings.env ?? "",
+    key,
+    image,
+    volumes: building.volumes,
+    recipe: chosen.recipe,
+    file: chosen.file,
+    versions: [...versions],
+    installed: installed === undefined ? null : sinceRecord(before, installed),
+    made: new Date().toISOString(),
+    seconds: Math.round((Date.now() - began) / 1000),
+  };
+  await finishRecord(files, record);
+  const kept = new Set(record.volumes.map(({ volume }) => volume));
+  for (const { volume } of before?.volumes ?? [])
+    if (!kept.has(volume))
+      await removeVolume(engine, volume).catch(() =>
+        making.warn(`${volume} is in use and is left: harness env rm`),
+      );
+  return { record, lost };
+}
+
+/** All of them are kept, so that the next build can tell what is new; new is what the one before did not have. */
+function sinceRecord(
+  before: EnvironmentRecord | undefined,
+  listed: ListedPackages,
+): EnvironmentRecord["installed"] {
+  const since = installedSince(before?.installed?.packages ?? [], listed);
+  return { ...since, packages: listed.packages.slice(0, MOST_PACKAGES) };
+}
+
+const MOST_PACKAGES = 20_000;
+
+const LAYER_MEMORY = 2 * 2 ** 30;
+
+/** Null where the sandbox image is enough. */
+async function systemLayer(making: Build): Promise<string | null> {
+  const { engine, chosen, base, settings, host, signal, rebuild } = making;
+  const { recipe } = chosen;
+  const goProxy = recipe.toolchains.go === undefined ? "" : await goProxyOf(making);
+  const wishes = { recipe, goProxy, arch: engine.version.arch };
+  const steps = systemSteps(wishes);
+  if (steps.length === 0) return recipe.image === null ? null : base;
+  const key = systemKey(base, recipe);
+  const tag = systemTag(key);
+  if (rebuild || !(await imageIsThere(engine, tag))) {
+    const total = steps.length + 1 + recipe.setup.length;
+    let at = 0;
+    const registries = systemRegistries(wishes);
+    await makeSystemLayer({
+      engine,
+      root: packageRoot,
+      uid: host.uid,
+      stateDir: host.places.state,
+      image: recipe.image,
+      key,
+      steps,
+      limits: { memory: Math.max(settings.memory, LAYER_MEMORY), cpus: settings.cpus, pids: settings.pids },
+      network: await networkOf(making, registries),
+      onStep: (title) => tell(making, { at: (at += 1), of: total, title }),
+      onOutput: (bytes) => written(making, bytes),
+      signal,
+    });
+  }
+  return (await engine.api.getImage(tag).inspect()).Id;
+}
+
+function tell({ onStep, log }: Build, step: Parameters<EnvironmentWanted["onStep"]>[0]): void {
+  log.write(`\n# ${step.at}/${step.of} ${step.title}\n`);
+  onStep(step);
+}
+
+function written({ onOutput, log }: Build, bytes: Uint8Array): void {
+  log.write(bytes);
+  onOutput(bytes);
+}
+
+/** Those of a build of the same key that was ended half-way, or new ones. */
+async function volumesFor(making: Build, image: string | null): Promise<BuildingRecord> {
+  const { engine, chosen, files, key, base, host, workspace, settings, rebuild } = making;
+  const there = await volumesOf(engine, files.id);
+  const half = await readBuilding(files);
+  if (
+    !rebuild &&
+    half?.key === key &&
+    half.image === image &&
+    half.volumes.every(({ volume }) => there.has(volume))
+  )
+    return half;
+  for (const { volume } of half?.volumes ?? []) await removeVolume(engine, volume);
+  const { recipe } = chosen;
+  const nonce = Date.now().toString(36);
+  const targets =
+    recipe.setup.length === 0 && image === null
+      ? []
+      : [CACHE, ...recipe.folders.map((folder) => `${workspace}/${folder}`)];
+  const volumes = targets.map((target, index) => ({
+    volume: `harness-env-${files.id}-${nonce}-${index}`,
+    target,
+  }));
+  const name = settings.env ?? "";
+  const building: BuildingRecord = { form: 1, id: files.id, workspace, name, key, image, volumes, steps: 0 };
+  // Noted first: a kill leaves no volume that nobody knows of.
+  await noteBuilding(files, building);
+  const { uid, gid } = await lstat(workspace);
+  for (const { volume } of volumes)
+    await makeVolume(engine, {
+      id: files.id,
+      stateDir: host.places.state,
+      name: volume,
+      layer: image,
+      image: base,
+      owner: { uid, gid },
+    });
+  return building;
+}
+
+/** Runs the set-up commands in a box whose workspace is a layer that is thrown away: what they install goes to the volumes. */
+async function dependencies(
+  making: Build,
+  building: BuildingRecord,
+): Promise<{
+  readonly versions: readonly string[];
+  readonly lost: readonly string[];
+  readonly installed?: ListedPackages | undefined;
+}> {
+  const { chosen, signal } = making;
+  const { recipe } = chosen;
+  const needsBox = recipe.setup.length > 0 || Object.keys(recipe.toolchains).length > 0;
+  // Of a system layer alone, too, it is told what is in it.
+  if (!needsBox && building.image === null) return { versions: [], lost: [] };
+  const box = await setupBox(making, building);
+  try {
+    for (const [index, step] of recipe.setup.entries()) {
+      if (index < building.steps) continue;
+      tell(making, { at: index + 1, of: recipe.setup.length, title: titleOf(step) });
+      await runStep(box, step, making);
+      await noteBuilding(making.files, { ...building, steps: index + 1 });
+    }
+    const versions = versionsGot(recipe, await saidBy(box, VERSIONS_SCRIPT, signal));
+    const { all } = await box.changes();
+    const lost = [...all]
+      .map(({ path }) => path)
+      .filter((path) => !recipe.folders.some((folder) => `${path}/`.startsWith(`${folder}/`)));
+    const folders = recipe.folders.map((folder) => `${making.workspace}/${folder}`);
+    return { versions, lost, installed: await listPackages(box, folders, signal) };
+  } finally {
+    await box[Symbol.asyncDispose]();
+    // Only where no other box can have something mounted on them.
+    const boxes = await listBoxes(making.engine, making.host.uid).catch(() => undefined);
+    if (boxes?.every(({ workspace }) => workspace !== making.workspace) === true)
+      await forgetMountPoints(making.files.points, making.workspace);
+  }
+}
+
+const titleOf = ({ run, folder }: Recipe["setup"][number]): string =>
+  folder === "." ? run : `${run} (in ${folder})`;
+
+async function setupBox(making: Build, { image, volumes }: BuildingRecord): Promise<OwnedBox> {
+  const { engine, host, settings, workspace, chosen, files, signal, warn } = making;
+  const { recipe } = chosen;
+  // Yarn comes with the system layer, and with it a registry of its own.
+  const askBox = recipe.managers.yarn === undefined || image === null ? undefined : askerIn(engine, image);
+  const network = await networkOf(making, recipe.registries, askBox);
+  const variables = toolVariables(recipe, { workspace, granted: true, minAge: settings.min_release_age });
+  const { home, state } = host.places;
+  return startBox(
+    { engine, root: packageRoot, uid: host.uid, home, stateDir: state, onWarning: warn },
+    {
+      workspace,
+      mode: "workspace-write",
+      image: null,
+      isolation: "overlay",
+      limits: { memory: settings.memory, cpus: settings.cpus, pids: settings.pids },
+      runtime: null,
+      watchChanges: true,
+      keep: null,
+      // /tmp and HOME of a box are small.
+      environment: {
+        image,
+        volumes,
+        env: { ...variables, TMPDIR: `${CACHE}/tmp` },
+        use: "fill",
+        services: [],
+        notes: files.points,
+      },
+      ...(network === undefined ? {} : { network }),
+    },
+    signal,
+  );
+}
+
+const KEEP = { head: 0, tail: 64 * 1024 };
+const STEP_MS = 3_600_000;
+
+async function runStep(box: OwnedBox, step: Recipe["setup"][number], making: Build): Promise<void> {
+  const last: Buffer[] = [];
+  const onOutput = (_: string, bytes: Uint8Array): void => {
+    last.push(Buffer.from(bytes));
+    if (last.length > 60) last.shift();
+    written(making, bytes);
+  };
+  const words = ["sh", "-c", `mkdir -p "$TMPDIR" 2>/dev/null; ${step.run}`];
+  const folder = step.folder === "." ? box.workspace : `${box.workspace}/${step.folder}`;
+  const keep = { ...KEEP, head: Number.MAX_SAFE_INTEGER };
+  const {
+    exit_code,
+    reason,
+    blocked_connections = [],
+  } = await box.exec({ words, folder, timeoutMs: STEP_MS, keep, onOutput }, making.signal);
+  making.signal.throwIfAborted();
+  const refused = blocked_connections.map(({ host, reason: why }) => `refused: ${host}: ${why}\n`).join("");
+  if (exit_code !== 0)
+    throw stepFailed(titleOf(step), `${Buffer.concat(last).toString("utf8")}\n${refused}`, reason);
+}
+
+async function saidBy(box: OwnedBox, script: string, signal: AbortSignal): Promise<string> {
+  const words = ["sh", "-c", `${script}; rm -rf "${CACHE}/tmp"`];
+  const { stdout } = await box.exec({ words, timeoutMs: 60_000, keep: { head: 16_384, tail: 0 } }, signal);
+  return Buffer.from(stdout.head).toString("utf8");
+}

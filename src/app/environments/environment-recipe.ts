@@ -1,0 +1,124 @@
+import path from "node:path";
+import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import { detectRecipe, type ProjectFile } from "../../docker/environments/detect-recipe.ts";
+import { readDevcontainer } from "../../docker/environments/devcontainer.ts";
+import { projectFiles } from "../../docker/environments/project-files.ts";
+import { registriesAsked } from "../../docker/environments/system-steps.ts";
+import { type FoundRecipe, readRecipe } from "../../docker/environments/recipe.ts";
+import { readRegular } from "../../platform/safe-files.ts";
+import type { Host } from "../host.ts";
+import { trustedFile } from "../project/project-trust.ts";
+
+/** Which recipe counts for a workspace: the user's by name, a trusted file of the project, or what its files say. */
+export interface ChosenRecipe extends FoundRecipe {
+  readonly kind: "named" | "project" | "devcontainer" | "detected";
+  /** The file that it stands in; empty where it is detected. */
+  readonly file: string;
+  readonly files: readonly ProjectFile[];
+  /** Recipes that would come first but do not count, each with what would have it count. */
+  readonly ignored: readonly string[];
+}
+
+const namedRecipes = ({ places }: Host): string =>
+  path.join(path.dirname(places.configFiles[0]), "environments");
+
+export async function chooseRecipe(
+  host: Host,
+  workspace: string,
+  name: string | null,
+): Promise<ChosenRecipe> {
+  const { files, more } = await projectFiles(workspace);
+  const ignored: string[] = more
+    ? ["there are more folders than were looked at: write a recipe, .harness/env.json"]
+    : [];
+  if (name !== null) return { ...(await namedRecipe(host, name)), files, ignored };
+  for (const kind of ["environment", "devcontainer"] as const) {
+    const found = await trustedFile(host, workspace, kind);
+    if (found.state === "untrusted")
+      ignored.push(`${found.file} does not count: ${found.why}: harness trust`);
+    if (found.state !== "trusted") continue;
+    const read =
+      kind === "environment"
+        ? written(found.file, found.text)
+        : withDetected(
+            devcontainer(found.file, found.text, [...found.named.values()][0]),
+            detectRecipe(files),
+          );
+    return { ...read, kind: kind === "environment" ? "project" : kind, file: found.file, files, ignored };
+  }
+  return { ...detectRecipe(files), kind: "detected", file: "", files, ignored };
+}
+
+async function namedRecipe(
+  host: Host,
+  name: string,
+): Promise<FoundRecipe & Pick<ChosenRecipe, "kind" | "file">> {
+  if (!/^[a-z0-9][\w.-]{0,63}$/i.test(name))
+    throw new HarnessError(
+      EXIT.usage,
+      `${JSON.stringify(name)} is no name of an environment`,
+      "harness env show",
+    );
+  const file = path.join(namedRecipes(host), `${name}.json`);
+  const text = await readRegular(file, { links: "follow", max: MAX_BYTES }).catch((thrown: unknown) => {
+    const why = errorCode(thrown) === "ENOENT" ? "there is no such file" : reasonOf(thrown);
+    throw new HarnessError(
+      EXIT.usage,
+      `no environment ${name}: ${file}: ${why}`,
+      "docs/environments.md shows a recipe",
+      thrown,
+    );
+  });
+  return { ...written(file, text.toString("utf8")), kind: "named", file };
+}
+
+const MAX_BYTES = 2 ** 20;
+
+/** A dev container says nothing of where its commands put dependencies, and whom they ask: the project's files do. */
+function withDetected(read: FoundRecipe, detected: FoundRecipe): FoundRecipe {
+  if (read.recipe.setup.length === 0) return read;
+  const { folders } = detected.recipe;
+  const asked = [...new Set([...detected.recipe.registries, ...registriesAsked(read.recipe.setup)])];
+  return {
+    ...read,
+    recipe: { ...read.recipe, folders: [...folders], registries: asked },
+    taken: [
+      ...read.taken,
+      ...folders.map((folder) => ({ what: `kept in a volume: ${folder}`, from: "the project's files" })),
+      ...asked.map((name) => ({ what: `registry: ${name}`, from: "the project's files and its commands" })),
+    ],
+  };
+}
+
+function devcontainer(
+  file: string,
+  text: string,
+  dockerfile: { readonly path: string; readonly text: string } | undefined,
+): FoundRecipe {
+  const read = readDevcontainer(text, path.basename(file), dockerfile);
+  if (typeof read !== "string") return read;
+  throw new HarnessError(EXIT.usage, read, "mend it there, then: harness trust");
+}
+
+function written(file: string, text: string): FoundRecipe {
+  const recipe = readRecipe(parsed(file, text));
+  if (Array.isArray(recipe))
+    throw new HarnessError(
+      EXIT.usage,
+      `${file}: ${recipe.join("; ")}`,
+      "docs/environments.md tells every key",
+    );
+  return {
+    recipe: recipe as FoundRecipe["recipe"],
+    taken: [{ what: "the whole recipe", from: file }],
+    notTaken: [],
+  };
+}
+
+function parsed(file: string, text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch (thrown) {
+    throw new HarnessError(EXIT.usage, `${file}: ${reasonOf(thrown)}`, "mend it there", thrown);
+  }
+}

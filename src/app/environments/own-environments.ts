@@ -1,0 +1,138 @@
+import { readFile } from "node:fs/promises";
+import { EXIT, HarnessError } from "../../core/errors.ts";
+import type { Engine } from "../../docker/engine.ts";
+import {
+  type EnvironmentFiles,
+  type EnvironmentRecord,
+  environmentFolders,
+  filesOf,
+  forgetEnvironment,
+  readBuilding,
+  readRecord,
+} from "../../docker/environments/environment-record.ts";
+import { forgetMountPoints } from "../../docker/environments/environment-mounts.ts";
+import {
+  isLayerUsed,
+  removeSystemImage,
+  removeVolume,
+  systemImages,
+  volumeSizes,
+  volumesOf,
+  volumesOfState,
+} from "../../docker/environments/environment-store.ts";
+import { requireEngine } from "../box-access.ts";
+import type { Host } from "../host.ts";
+
+/** Environments as a user sees and removes them. */
+export interface ListedEnvironment {
+  readonly id: string;
+  readonly workspace: string;
+  readonly name: string;
+  readonly state: "ready" | "unfinished";
+  readonly made: string | null;
+  /** Of its volumes, and of its system layer, which others may share; null where the engine does not tell. */
+  readonly bytes: number | null;
+  readonly system_bytes: number | null;
+}
+
+export async function ownEnvironments(host: Host): Promise<readonly ListedEnvironment[]> {
+  const all = await known(host);
+  if (all.length === 0) return [];
+  const engine = await requireEngine(host);
+  const [sizes, images] = await Promise.all([volumeSizes(engine), systemImages(engine)]);
+  return all.map(({ files, record, half }) => {
+    const { workspace, name, volumes, image } = record ?? half;
+    const known = volumes.map(({ volume }) => sizes.get(volume));
+    return {
+      id: files.id,
+      workspace,
+      name,
+      state: record === undefined ? "unfinished" : "ready",
+      made: record?.made ?? null,
+      bytes: known.includes(undefined) ? null : known.reduce<number>((sum, each) => sum + (each ?? 0), 0),
+      system_bytes: images.find(({ id }) => id === image)?.bytes ?? null,
+    };
+  });
+}
+
+/** Half-made ones too; the engine is not asked. */
+export const environmentCount = async (host: Host): Promise<number> => (await known(host)).length;
+
+interface Known {
+  readonly files: EnvironmentFiles;
+  readonly record: EnvironmentRecord | undefined;
+  readonly half: Pick<EnvironmentRecord, "workspace" | "name" | "volumes" | "image">;
+}
+
+async function known({ places }: Host): Promise<readonly Known[]> {
+  const found = await Promise.all(
+    (await environmentFolders(places.state)).map(async (files) => {
+      const [record, building] = await Promise.all([readRecord(files), readBuilding(files)]);
+      const half = record ?? building;
+      return half === undefined ? [] : [{ files, record, half }];
+    }),
+  );
+  return found.flat();
+}
+
+/** Those of these ids, or workspaces; `all` those of this user, with what nothing tells of any more. */
+export async function removeEnvironments(
+  host: Host,
+  which: readonly string[] | "all",
+): Promise<readonly string[]> {
+  const all = await known(host);
+  const chosen = which === "all" ? all : which.map((word) => oneOf(all, word));
+  const engine = await requireEngine(host);
+  for (const each of chosen) await removeOne(engine, each);
+  if (which === "all") {
+    for (const files of await environmentFolders(host.places.state)) await forgetEnvironment(files);
+    for (const name of await volumesOfState(engine, host.places.state)) await removeVolume(engine, name);
+  }
+  await removeUnused(engine, new Set(chosen.map(({ half }) => half.image)));
+  return chosen.map(({ files }) => files.id);
+}
+
+function oneOf(all: readonly Known[], word: string): Known {
+  const found = all.filter(({ files, half }) => files.id.startsWith(word) || half.workspace === word);
+  const [one] = found;
+  if (one !== undefined && found.length === 1) return one;
+  const why = one === undefined ? "there is no environment" : "there are several environments";
+  throw new HarnessError(EXIT.usage, `${why} ${JSON.stringify(word)}`, "harness env list");
+}
+
+/** A box that uses it keeps it: nothing of it is forgotten then. */
+async function removeOne(engine: Engine, { files, half }: Known): Promise<void> {
+  for (const name of await volumesOf(engine, files.id))
+    await removeVolume(engine, name).catch((thrown: unknown) => {
+      const message = `the environment ${files.id} is in use`;
+      throw new HarnessError(
+        EXIT.failed,
+        message,
+        "harness sandbox ls, and again when its boxes have ended",
+        thrown,
+      );
+    });
+  await forgetMountPoints(files.points, half.workspace);
+  await forgetEnvironment(files);
+}
+
+/** System layers are shared, also by other users of the engine: one goes with the last environment that is made of it. */
+async function removeUnused(engine: Engine, layers: ReadonlySet<string | null>): Promise<void> {
+  for (const { id, tag } of await systemImages(engine))
+    if (layers.has(id) && !(await isLayerUsed(engine, id))) await removeSystemImage(engine, tag);
+}
+
+/** What the last build printed; undefined where none was. */
+export async function environmentLog(
+  { places }: Host,
+  workspace: string,
+  name: string | null,
+): Promise<string | undefined> {
+  return readFile(filesOf(places.state, workspace, name ?? "").log, "utf8").catch(() => undefined);
+}
+
+export const environmentOf = (
+  { places }: Host,
+  workspace: string,
+  name: string | null,
+): Promise<EnvironmentRecord | undefined> => readRecord(filesOf(places.state, workspace, name ?? ""));

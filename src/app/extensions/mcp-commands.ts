@@ -1,0 +1,146 @@
+import { readFile } from "node:fs/promises";
+import type { Config } from "../../config/load-config.ts";
+import type { McpServerSettings } from "../../config/mcp-settings.ts";
+import { withoutValues } from "../../config/mcp-settings.ts";
+import { errorCode, EXIT, HarnessError } from "../../core/errors.ts";
+import type { Box } from "../../core/ports.ts";
+import { openBoxFor } from "../box-access.ts";
+import { serverPlans, type ServerPlan } from "./mcp-plans.ts";
+import { logFile, McpSession, type Served } from "./mcp-session.ts";
+import { HarnessRequests } from "../harness-requests.ts";
+import type { Host } from "../host.ts";
+import { lazyJudge } from "../project/policy-context.ts";
+
+/** What `harness mcp` does, apart from how it is asked and shown. */
+
+export interface McpAsked {
+  readonly host: Host;
+  readonly config: Config;
+  readonly workspace: string;
+  readonly warn: (text: string) => void;
+}
+
+/** One server, as it is listed. */
+export interface ListedServer {
+  readonly name: string;
+  /** Empty where it counts. */
+  readonly why: string;
+  readonly origin: string;
+  readonly where: "box" | "host" | "http" | "";
+  /** Its command, or its address; without the values of variables and headers. */
+  readonly what: string;
+}
+
+export async function listServers({ host, config, workspace }: McpAsked): Promise<readonly ListedServer[]> {
+  const { settings, origins } = config;
+  const { servers, left } = await serverPlans({ host, settings, origins, workspace });
+  return [
+    ...servers.map(({ name, origin, settings: server }) => ({
+      name,
+      why: "",
+      origin,
+      where: whereOf(server),
+      what: whatOf(name, server),
+    })),
+    ...left.map(({ name, origin, why }) => ({ name, why, origin, where: "" as const, what: "" })),
+  ];
+}
+
+const whereOf = (server: McpServerSettings): "box" | "host" | "http" =>
+  "url" in server ? "http" : server.sandbox ? "box" : "host";
+
+function whatOf(name: string, server: McpServerSettings): string {
+  const shown = withoutValues({ [name]: server })[name] ?? server;
+  return "url" in shown ? shown.url : shown.command.join(" ");
+}
+
+/** A tool of a server that was tried, and what would become of a call with nobody there. */
+interface TriedTool {
+  readonly name: string;
+  readonly description: string;
+  readonly decision: string;
+  readonly contained: boolean;
+  /** Left out until it is accepted. */
+  readonly held: boolean;
+}
+
+export interface Tried {
+  readonly name: string;
+  readonly up: boolean;
+  /** Why it is not there. */
+  readonly why: string;
+  readonly tools: readonly TriedTool[];
+  readonly left: readonly { readonly tool: string; readonly why: string }[];
+  readonly notices: readonly string[];
+}
+
+/** Starts one server as a run would, asks for its tools, and ends it. `accept`: what it says now is as it should be. */
+export async function tryServer(
+  asked: McpAsked,
+  name: string,
+  { accept, signal }: { readonly accept: boolean; readonly signal: AbortSignal },
+): Promise<Tried> {
+  const { host, config, workspace, warn } = asked;
+  const { settings } = config;
+  const plan = await planOf(asked, name);
+  const notices: string[] = [];
+  const emit = (event: { readonly type: string; readonly text?: string }): void => {
+    if (event.type === "notice" && event.text !== undefined) notices.push(event.text);
+  };
+  await using stack = new AsyncDisposableStack();
+  const opened: { box?: Promise<Box> } = {};
+  const box = (): Promise<Box> => (opened.box ??= open());
+  const open = async (): Promise<Box> => {
+    const opening = { host, settings, workspace, runtime: null, watchChanges: false, keep: null, warn };
+    return stack.use(await openBoxFor(opening, signal));
+  };
+  // A server that is to be started in a box that there is not has no fault of its own.
+  if (whereOf(plan.settings) === "box") await box();
+  const domains = (): readonly string[] => settings.allow_domains;
+  const requests = stack.use(new HarnessRequests({ host, settings, workspace, domains, emit, warn }));
+  const session = stack.use(new McpSession({ host, settings, workspace, box, requests, emit }, [plan]));
+  const [served] = session.served;
+  if (served === undefined) return { name, up: false, why: notices.join("; "), tools: [], left: [], notices };
+  await session.ready();
+  if (accept) await served.pins.keep(served.catalogue.tools);
+  return await triedOf(asked, served, { notices, accept });
+}
+
+async function triedOf(
+  { host, config, workspace }: McpAsked,
+  { server, catalogue, held, facts }: Served,
+  { notices, accept }: { readonly notices: readonly string[]; readonly accept: boolean },
+): Promise<Tried> {
+  const judge = await lazyJudge(host, config.settings, workspace)();
+  return {
+    name: server.name,
+    up: server.isUp,
+    why: server.isUp ? "" : server.why,
+    tools: catalogue.tools.map((tool) => {
+      const { decision, contained } = judge.judge(facts, tool.name);
+      const { name, description } = tool;
+      return { name, description, decision, contained, held: !accept && held.includes(tool) };
+    }),
+    left: catalogue.left,
+    notices,
+  };
+}
+
+async function planOf({ host, config, workspace }: McpAsked, name: string): Promise<ServerPlan> {
+  const { settings, origins } = config;
+  const { servers, left } = await serverPlans({ host, settings, origins, workspace });
+  const plan = servers.find((each) => each.name === name);
+  if (plan !== undefined) return plan;
+  const why = left.find((each) => each.name === name)?.why ?? "there is none of that name";
+  throw new HarnessError(EXIT.usage, `the MCP server ${name} cannot be started: ${why}`, "harness mcp list");
+}
+
+/** What a server wrote to stderr in the last run that it was a part of; undefined where nothing is kept. */
+export async function serverLog(host: Host, name: string): Promise<string | undefined> {
+  try {
+    return await readFile(logFile(host.places.state, name), "utf8");
+  } catch (thrown) {
+    if (errorCode(thrown) === "ENOENT") return undefined;
+    throw thrown;
+  }
+}

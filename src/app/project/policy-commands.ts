@@ -1,0 +1,396 @@
+import { open } from "node:fs/promises";
+import { z } from "zod";
+
+import { type Mode, MODES, runsUnattended, type Verdict, VERDICTS } from "../../core/decision.ts";
+import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import { linesIn } from "../../core/line-diff.ts";
+import { visible, visibleLine } from "../../core/visible.ts";
+import { type CommandContext, type CommandDecision, CommandPolicy } from "../../policy/decide.ts";
+import { effectText } from "../../policy/effects/described-effects.ts";
+import type { RuleForm, UserRule, UserRules } from "../../policy/rule.ts";
+import { hintFor } from "../../policy/ruling.ts";
+import { shellText } from "../../policy/shell/quote.ts";
+import type { ChangedVerdict } from "../../render/tty/replay-lines.ts";
+import type { Counts, JudgedThen } from "../../sessions/audit-decisions.ts";
+import type { Host } from "../host.ts";
+import { type Reach, workspacePolicy } from "./policy-context.ts";
+
+interface GivenCommand {
+  /** What stands before `--`. */
+  readonly flags: readonly string[];
+  readonly dashes: boolean;
+  /** The command line behind it; undefined where there is none. */
+  readonly text: string | undefined;
+}
+
+/** One word behind `--` is a shell line; several are one command with its arguments. */
+export function givenCommand(argv: readonly string[]): GivenCommand {
+  const dashes = argv.indexOf("--");
+  if (dashes === -1) return { flags: argv, dashes: false, text: undefined };
+  const words = argv.slice(dashes + 1);
+  const text = words.length === 0 ? undefined : words.length === 1 ? words[0] : shellText(words);
+  return { flags: argv.slice(0, dashes), dashes: true, text };
+}
+
+export const noCommand = (example: string): HarnessError =>
+  new HarnessError(EXIT.usage, "there is no command", example);
+
+/** `not-allow`: ask and deny are both right. */
+const WANTED = [...VERDICTS, "not-allow"] as const;
+
+/** One line of a file of judged commands. Other keys are notes. */
+const judgedForm = z.object(
+  {
+    cmd: z.string("expected a command as text"),
+    mode: z.enum(MODES, `expected one of ${MODES.join(", ")}`).optional(),
+    want: z.enum(WANTED, `expected one of ${WANTED.join(", ")}`),
+    class: z.string("expected a text").default("other"),
+    why: z.string("expected a text").default(""),
+    /** Another verdict can be defended: counted apart. */
+    debatable: z.boolean("expected true or false").default(false),
+  },
+  "expected a JSON object",
+);
+
+export type JudgedCommand = z.infer<typeof judgedForm>;
+
+/** What a line says, or why it cannot be read. */
+export function readJudged(line: string): JudgedCommand | string {
+  let value: unknown;
+  try {
+    value = JSON.parse(line);
+  } catch {
+    return "this is no JSON";
+  }
+  const parsed = judgedForm.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const [issue] = parsed.error.issues;
+  return [issue?.path.map(String).join("."), issue?.message].filter(Boolean).join(": ");
+}
+
+/** What is no longer than a line is written out. */
+const MAX_SHOWN = 120;
+
+/** A command of `harness policy` for the judged text, to be typed next. */
+export function nextCommand(
+  command: "allow" | "check --explain",
+  text: string,
+  { mode, cwd }: { readonly mode?: Mode; readonly cwd?: string | undefined },
+): string {
+  const flags = [
+    ...(mode === undefined ? [] : ["--mode", mode]),
+    ...(cwd === undefined ? [] : ["--cwd", cwd]),
+  ];
+  const plain = text.length <= MAX_SHOWN && /^[\u0020-\u007E]*$/.test(text);
+  return `harness policy ${[command, ...flags.map((flag) => shellText([flag]))].join(" ")} -- ${plain ? shellText([text]) : "CMD"}`;
+}
+
+/** A command whose verdict is not the wanted one. */
+interface Wrong {
+  readonly line: number;
+  readonly cmd: string;
+  readonly mode: Mode;
+  readonly class: string;
+  readonly want: JudgedCommand["want"];
+  readonly got: Verdict;
+  readonly rule: string;
+  readonly reason: string;
+  readonly debatable: boolean;
+}
+
+interface Count {
+  right: number;
+  total: number;
+}
+
+/** Judges the lines of a file one by one and keeps the count. */
+export class Score {
+  readonly wrong: Wrong[] = [];
+  /** Without the debatable ones. */
+  readonly classes = new Map<string, Count>();
+  readonly sure: Count = { right: 0, total: 0 };
+  readonly debatable: Count = { right: 0, total: 0 };
+  private readonly policy: CommandPolicy;
+  private readonly context: CommandContext;
+
+  constructor(policy: CommandPolicy, context: CommandContext) {
+    this.policy = policy;
+    this.context = context;
+  }
+
+  /** Undefined for a right one. */
+  judge(judged: JudgedCommand, line: number): Wrong | undefined {
+    const { cmd, want, class: group, debatable, mode = this.context.mode } = judged;
+    const { decision: got, rules } = this.policy.decide(cmd, { ...this.context, mode });
+    const right = want === got || (want === "not-allow" && got !== "allow");
+    for (const count of debatable ? [this.debatable] : [this.sure, this.classOf(group)]) {
+      count.total += 1;
+      if (right) count.right += 1;
+    }
+    if (right) return undefined;
+    const [first] = rules;
+    const wrong = {
+      line,
+      cmd,
+      mode,
+      class: group,
+      want,
+      got,
+      rule: first?.id ?? "",
+      reason: first?.reason ?? "",
+    };
+    this.wrong.push({ ...wrong, debatable });
+    return this.wrong.at(-1);
+  }
+
+  private classOf(group: string): Count {
+    const known = this.classes.get(group);
+    if (known !== undefined) return known;
+    const count = { right: 0, total: 0 };
+    this.classes.set(group, count);
+    return count;
+  }
+}
+
+/** Rules of a file that is named, instead of the user's, with the commands that stand in it as their examples. */
+interface RulesTried {
+  readonly rules: UserRules;
+  readonly examples: readonly JudgedCommand[];
+}
+
+/** Whether a file holds rules: one in TOML, or in JSON one that begins with them. */
+export async function holdsRules(file: string): Promise<boolean> {
+  if (file.endsWith(".toml")) return true;
+  if (!file.endsWith(".json")) return false;
+  const { readConfigText } = await import("../../config/load-config.ts");
+  return /^(?:\s|\/\/[^\n]*\n|\{)*"rules"/.test((await readConfigText(file)) ?? "");
+}
+
+/** A mistake in them, or an example that fails with its rule alone, ends the command. */
+export async function rulesIn({ places }: Host, file: string): Promise<RulesTried> {
+  const [{ readConfigText }, { triedRules }] = await Promise.all([
+    import("../../config/load-config.ts"),
+    import("../../config/policy-rules-file.ts"),
+  ]);
+  const text = await readConfigText(file);
+  if (text === undefined) throw new HarnessError(EXIT.usage, `${file}: there is no such file`, "ls");
+  const tried = await triedRules({ file, text, origin: "user" }, places.home);
+  return {
+    rules: tried.map(({ rule }) => rule),
+    examples: tried.flatMap(({ rule, match }) => match.map((cmd) => exampleOf(rule, cmd))),
+  };
+}
+
+const exampleOf = ({ id, decision, reason }: UserRule, cmd: string): JudgedCommand => ({
+  cmd,
+  want: decision === "ask" ? "not-allow" : decision,
+  class: id,
+  why: reason,
+  debatable: false,
+});
+
+/** Examples of rules are tried where no workspace is. */
+export const NOWHERE = "/workspace";
+
+/** The lines of a file, or of stdin for `-`. */
+export async function* linesOf(file: string): AsyncGenerator<string> {
+  if (file === "-") {
+    yield* linesIn(process.stdin);
+    return;
+  }
+  await using handle = await opened(file);
+  yield* linesIn(handle.createReadStream());
+}
+
+async function opened(file: string): ReturnType<typeof open> {
+  try {
+    const handle = await open(file);
+    if (!(await handle.stat()).isDirectory()) return handle;
+    await handle.close();
+    throw new Error("it is a folder");
+  } catch (thrown) {
+    throw new HarnessError(
+      EXIT.usage,
+      `${file}: cannot be read: ${reasonOf(thrown)}`,
+      `ls -l ${file}`,
+      thrown,
+    );
+  }
+}
+
+/** Judges one JSON object a line, in order; a line that is none gets an answer too. */
+export async function* judgedLines(
+  input: AsyncIterable<Uint8Array>,
+  policy: CommandPolicy,
+  context: CommandContext,
+): AsyncGenerator<CommandDecision> {
+  let number = 0;
+  for await (const line of linesIn(input)) {
+    number += 1;
+    const asked = readLine(line);
+    yield typeof asked === "string"
+      ? misread(`line ${number}: ${asked}`)
+      : policy.decide(asked.cmd, { ...context, ...(asked.mode === undefined ? {} : { mode: asked.mode }) });
+  }
+}
+
+interface Asked {
+  readonly cmd: string;
+  readonly mode?: Mode;
+}
+
+/** What is asked, or why that cannot be read. */
+function readLine(line: string): Asked | string {
+  let given: unknown;
+  try {
+    given = JSON.parse(line);
+  } catch {
+    return 'this is no JSON; expected {"cmd": "ls -l"}';
+  }
+  if (typeof given !== "object" || given === null || !("cmd" in given) || typeof given.cmd !== "string")
+    return 'expected an object with a text "cmd", as in {"cmd": "ls -l", "mode": "read-only"}';
+  const mode = "mode" in given ? given.mode : undefined;
+  if (mode === undefined) return { cmd: given.cmd };
+  const known = MODES.find((each) => each === mode);
+  return known === undefined ? `mode is one of ${MODES.join(", ")}` : { cmd: given.cmd, mode: known };
+}
+
+const misread = (reason: string): CommandDecision => ({
+  decision: "deny",
+  contained: false,
+  rules: [{ id: "input.line", reason, span: [0, 0] }],
+  effects: [],
+});
+
+/** Refuses a command as a run does with nobody there: what is denied, and what asks without being contained. */
+export async function refuseUnlessAllowed(
+  host: Host,
+  words: readonly string[],
+  { mode, allow_domains: granted, deny_domains: denied = [] }: Reach,
+  { workspace, cwd }: { readonly workspace: string; readonly cwd: string | undefined },
+): Promise<void> {
+  const context = { ...(await workspacePolicy(host, workspace)), mode, granted, denied };
+  const text = shellText(words);
+  const { decision, standings } = new CommandPolicy().explain(text, context);
+  if (runsUnattended(decision, mode)) return;
+  // What runs unattended is not why it is refused, though its rule may stand first.
+  const rule = decision.rules.find((_, at) => {
+    const standing = standings[at];
+    return standing === undefined || !runsUnattended({ ...standing, decision: standing.verdict }, mode);
+  });
+  const verdict = decision.decision === "deny" ? "denied" : "nobody is there to be asked";
+  throw new HarnessError(
+    EXIT.refused,
+    `${verdict}: ${visibleLine(rule?.reason ?? "no rule allows it")} (${rule?.id ?? "none"})`,
+    (rule && hintFor(rule.id, decision.contained)) ?? nextCommand("check --explain", text, { mode, cwd }),
+  );
+}
+
+export interface Explained {
+  readonly decision: CommandDecision;
+  readonly verdicts: readonly Verdict[];
+  readonly effects: readonly string[];
+  readonly unattended: boolean;
+  /** A rule could allow exactly this. */
+  readonly allowable: boolean;
+  /** What would pass instead, by a rule's id. */
+  readonly hintFor: (rule: string) => string | undefined;
+}
+
+/** A verdict with every rule behind it, and whether the user could allow this very command. */
+export async function explain(
+  text: string,
+  policy: CommandPolicy,
+  context: CommandContext,
+): Promise<Explained> {
+  const { decision, standings } = policy.explain(text, context);
+  const { ruleFor } = await import("../../policy/remember-rule.ts");
+  const asks = decision.decision === "ask" && context.mode === "workspace-write";
+  return {
+    decision,
+    verdicts: standings.map(({ verdict }) => verdict),
+    effects: decision.effects.map(effectText),
+    unattended: runsUnattended(decision, context.mode),
+    hintFor: (rule) => hintFor(rule, decision.contained),
+    allowable: asks && ruleFor(text, context, policy).kind === "rules",
+  };
+}
+
+export const commandPolicy = (): CommandPolicy => new CommandPolicy();
+
+/** Writes the narrowest rules that allow exactly this command; why there are none, where there are none. */
+export async function allowCommand(
+  { env }: Host,
+  text: string,
+  context: CommandContext,
+): Promise<
+  | {
+      readonly kind: "written";
+      readonly file: string;
+      readonly rules: readonly RuleForm[];
+      readonly text: string;
+    }
+  | { readonly kind: "refused"; readonly reason: string }
+> {
+  const [{ ruleFor }, { tomlRule }, { addRules }] = await Promise.all([
+    import("../../policy/remember-rule.ts"),
+    import("../../policy/rule.ts"),
+    import("../../config/policy-rules-file.ts"),
+  ]);
+  const made = ruleFor(text, context, new CommandPolicy());
+  if (made.kind === "refused") return made;
+  const { rules } = made;
+  const file = await addRules(env, rules);
+  return { kind: "written", file, rules, text: rules.map((rule) => visible(tomlRule(rule))).join("\n") };
+}
+
+export interface PastVerdicts {
+  readonly counts: Counts;
+  /** Those that would be other ones now, as they are found; `judged` counts all that were looked at. */
+  readonly changed: AsyncIterable<ChangedVerdict>;
+  readonly judged: () => number;
+}
+
+/** Judges the commands of past sessions again, those from `since` on. */
+export async function judgedAgain(
+  { places }: Host,
+  since: number,
+  context: CommandContext,
+): Promise<PastVerdicts> {
+  const { judgedCommands, noCounts } = await import("../../sessions/audit-decisions.ts");
+  const counts = noCounts();
+  const policy = new CommandPolicy();
+  const total = { judged: 0 };
+  async function* changed(): AsyncGenerator<ChangedVerdict> {
+    for await (const then of judgedCommands(places.state, counts)) {
+      if (Date.parse(then.ts) < since) continue;
+      total.judged += 1;
+      const change = changeOf(then, policy, context);
+      if (change !== undefined) yield change;
+    }
+  }
+  return { counts, changed: changed(), judged: () => total.judged };
+}
+
+/** Undefined where the verdict is the same. */
+function changeOf(
+  then: JudgedThen,
+  policy: CommandPolicy,
+  judging: CommandContext,
+): ChangedVerdict | undefined {
+  const { command, mode, workspace, folder, decision: old, ts, session } = then;
+  const place = folder === undefined ? { workspace } : { workspace, folder };
+  const now = policy.decide(command, { ...judging, mode, ...place });
+  if (now.decision === old) return undefined;
+  const [rule] = now.rules;
+  return {
+    ts,
+    session,
+    command,
+    mode,
+    old,
+    new: now.decision,
+    rule: rule?.id ?? "",
+    reason: rule?.reason ?? "",
+  };
+}

@@ -1,0 +1,166 @@
+import { lstatSync, readlinkSync, realpathSync } from "node:fs";
+import path from "node:path";
+import type { Judge } from "../../agent/action-judge.ts";
+import type { Settings } from "../../config/settings-schema.ts";
+import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import { readRegularHead } from "../../platform/safe-files.ts";
+import type { CommandContext } from "../../policy/decide.ts";
+import { type IgnoreRules, MAX_RULES_LENGTH, readIgnore } from "../../policy/paths/ignore-rules.ts";
+import { isInside } from "../../policy/paths/normal-path.ts";
+import type { Host } from "../host.ts";
+import { repositoryAround } from "./repository-around.ts";
+import { projectText } from "./project-trust.ts";
+
+/** What commands are judged by beside the mode: the rules of the user, and of the project as far as they count. */
+export async function userPolicy(
+  host: Host,
+  workspace: string,
+): Promise<Omit<CommandContext, "mode"> & { readonly rules: NonNullable<CommandContext["rules"]> }> {
+  const { loadRules } = await import("../../config/policy-file.ts");
+  const project = await projectText(host, workspace, "rules");
+  const rules = await loadRules({ env: host.env, project });
+  return { workspace: path.resolve(workspace), home: host.places.home, rules };
+}
+
+/** The same with what the workspace itself hides from the model. */
+export async function workspacePolicy(host: Host, workspace: string): ReturnType<typeof userPolicy> {
+  const policy = await userPolicy(host, workspace);
+  const ignore = await ignoreRulesOf(host, workspace);
+  return { ...policy, ...(ignore === undefined ? {} : { ignore }) };
+}
+
+/** What of the settings commands are judged by. */
+export type Reach = Pick<Settings, "mode" | "allow_domains"> & Partial<Pick<Settings, "deny_domains">>;
+
+/** The policy with its tables, loaded when the first call is to be judged. `granted` may grow. */
+export function lazyJudge(
+  host: Host,
+  { mode, allow_domains, deny_domains: denied = [] }: Reach,
+  workspace: string,
+  granted: () => readonly string[] = () => allow_domains,
+): () => Promise<Judge> {
+  const loaded: { parts?: ReturnType<typeof judgeParts>; judge?: Judge; by?: readonly string[] } = {};
+  return async () => {
+    const [{ judgeIn }, policy] = await (loaded.parts ??= judgeParts(host, workspace));
+    const by = granted();
+    if (loaded.judge === undefined || loaded.by !== by)
+      loaded.judge = judgeIn({
+        ...policy,
+        mode,
+        granted: by,
+        denied,
+        links: linkFacts,
+        installed: installedBelow(policy.workspace),
+      });
+    loaded.by = by;
+    return loaded.judge;
+  };
+}
+
+const judgeParts = (host: Host, workspace: string) =>
+  Promise.all([import("../../agent/action-judge.ts"), workspacePolicy(host, workspace)]);
+
+/** A path of the workspace, as the file tools would be judged. */
+export async function judgedPath(
+  host: Host,
+  file: string,
+  { op, ...context }: CommandContext & { readonly op: "read" | "write" },
+) {
+  const { decideToolPath } = await import("../../policy/paths/decide-path.ts");
+  const ignore = await ignoreRulesOf(host, context.workspace);
+  return decideToolPath(file, op, {
+    ...context,
+    links: linkFacts,
+    ...(ignore === undefined ? {} : { ignore }),
+  });
+}
+
+/**
+ * What the model may not see by the workspace's own list, and those of the folders above it in its repository; undefined
+ * without any. One that cannot be read ends the run.
+ */
+export async function ignoreRulesOf(
+  host: Pick<Host, "places">,
+  workspace: string,
+): Promise<IgnoreRules | undefined> {
+  const around = await repositoryAround(host, workspace);
+  const lists = (around?.folders ?? []).map(async (folder) => ({ folder, rules: await listIn(folder) }));
+  const above = (await Promise.all(lists)).flatMap(({ folder, rules }) =>
+    rules === undefined ? [] : [{ folder, rules }],
+  );
+  const own = await listIn(workspace);
+  return above.length === 0 ? own : { ...(own ?? readIgnore("")), above };
+}
+
+async function listIn(folder: string): Promise<IgnoreRules | undefined> {
+  const file = path.join(folder, ".harnessignore");
+  try {
+    // A character takes four bytes at most.
+    const text = await readRegularHead(file, { links: "follow", max: 4 * MAX_RULES_LENGTH + 4 });
+    return readIgnore(text.toString("utf8"));
+  } catch (thrown) {
+    const code = errorCode(thrown);
+    if (code === "ENOENT" || code === "ENOTDIR") return undefined;
+    throw new HarnessError(
+      EXIT.usage,
+      `${file}: cannot be read: ${reasonOf(thrown)}`,
+      "make it a text file that you may read, or remove it",
+      thrown,
+    );
+  }
+}
+
+/** Packages of the workspace alone: what lies above it is not in the box. */
+function installedBelow(workspace: string): NonNullable<CommandContext["installed"]> {
+  return (name, folder) => {
+    if (!/^[\w@][\w.-]*$/.test(name)) return false;
+    for (let at = path.resolve(folder); isInside(workspace, at); at = path.dirname(at)) {
+      if (lstatSync(path.join(at, "node_modules/.bin", name), { throwIfNoEntry: false }) !== undefined)
+        return true;
+      if (at === path.dirname(at)) return false;
+    }
+    return false;
+  };
+}
+
+/** As many as Linux follows in one path. */
+const MAX_LINKS = 40;
+
+/**
+ * Where an absolute path really leads on this machine: links followed as the kernel does, `..` taken after them. What
+ * is not there yet is appended as written, behind a link to nothing too. Null when links go in a circle.
+ */
+export function linkFacts(given: string): string | null {
+  try {
+    return realpathSync.native(given);
+  } catch {
+    return byName(given);
+  }
+}
+
+function byName(given: string): string | null {
+  let at = "/";
+  let links = 0;
+  const waiting = given.split("/").toReversed();
+  while (waiting.length > 0) {
+    const name = waiting.pop() ?? "";
+    const next = path.posix.join(at, name);
+    const target = name === "" || name === "." || name === ".." ? undefined : targetOf(next);
+    if (target === undefined) at = next;
+    else {
+      links += 1;
+      if (links > MAX_LINKS) return null;
+      if (target.startsWith("/")) at = "/";
+      waiting.push(...target.split("/").toReversed());
+    }
+  }
+  return at;
+}
+
+function targetOf(file: string): string | undefined {
+  try {
+    return readlinkSync(file);
+  } catch {
+    return undefined;
+  }
+}

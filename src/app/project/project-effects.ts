@@ -1,0 +1,229 @@
+import path from "node:path";
+import { parseConfigDocument } from "../../config/config-document.ts";
+import { projectChanges } from "../../config/load-config.ts";
+import { projectServers } from "../../config/mcp-settings.ts";
+import { writtenRules } from "../../config/policy-rules-file.ts";
+import { printable, USERS_OWN } from "../../config/settings-schema.ts";
+import { reasonOf } from "../../core/errors.ts";
+import { deceives } from "../../core/look-alikes.ts";
+import { inertJson } from "../../core/visible.ts";
+import { readDevcontainer } from "../../docker/environments/devcontainer.ts";
+import { readRecipe, type Recipe } from "../../docker/environments/recipe.ts";
+import { type BroughtFile, type Kind, linesOf, rowOf } from "../../extensions/brought.ts";
+import { readCommand } from "../../extensions/skills/command-files.ts";
+import { NO_TEXT, readSkill, skillFoldersOf } from "../../extensions/skills/skill-folders.ts";
+import { projectHooks, projectTools } from "../../extensions/project-programs.ts";
+import type { RuleForm } from "../../policy/rule.ts";
+import { serverDoes } from "../extensions/mcp-words.ts";
+import type { Host } from "../host.ts";
+
+/** What the things that a project brings would do, in words: nothing counts that was not shown like this. */
+
+export interface Doing {
+  /** As the project wrote it: whoever shows it escapes it. */
+  readonly text: string;
+  /** It counts only once it is trusted; else it counts at once. */
+  readonly loosens: boolean;
+}
+
+export interface Effects {
+  readonly does: readonly Doing[];
+  /** Why it can do nothing, and so cannot be trusted; null where it can. */
+  readonly problem: string | null;
+}
+
+/** A whole thing: its file, then those that it names. */
+interface Described {
+  readonly host: Host;
+  readonly top: string;
+  readonly files: readonly [BroughtFile, ...BroughtFile[]];
+}
+
+type Describe = (thing: Described) => Promise<readonly Doing[]>;
+
+const DESCRIBE: Readonly<Record<Kind, Describe>> = {
+  settings: settingsDo,
+  rules: rulesDo,
+  environment: recipeDoes,
+  devcontainer: containerDoes,
+  mcp: serversDo,
+  "shared-mcp": serversDo,
+  skills: skillsDo,
+  commands: commandsDo,
+  hooks: hooksDo,
+  tools: toolsDo,
+};
+
+export async function effectsOf(kind: Kind, thing: Described): Promise<Effects> {
+  try {
+    return { does: [...oddNames(thing), ...(await DESCRIBE[kind](thing))], problem: null };
+  } catch (thrown) {
+    // Also what was made to break its parser: nobody could say what it does.
+    return { does: [], problem: reasonOf(thrown) };
+  }
+}
+
+const loosening = (text: string): Doing => ({ text, loosens: true });
+const fileOf = ({ top, files }: Described): string => path.join(top, files[0].path);
+
+/** What is shown of a name may be read as another one. */
+const oddNames = ({ files }: Described): readonly Doing[] =>
+  files.flatMap((file) => {
+    const why = deceives(file.path);
+    return why === undefined ? [] : [loosening(`${file.path} is not what its name seems to be: ${why}`)];
+  });
+
+async function settingsDo(thing: Described): Promise<readonly Doing[]> {
+  const changes = await projectChanges(thing.host.env, { file: fileOf(thing), text: thing.files[0].text });
+  return changes.map(({ key, from, to, change }) => {
+    const [before, after] = [printable(key, from), printable(key, to)];
+    if (USERS_OWN.has(key))
+      return { text: `not taken: ${key}: only your own settings can say it`, loosens: false };
+    return change === "same"
+      ? { text: `${key} stays ${after}`, loosens: false }
+      : { text: `${key}: ${before} -> ${after}`, loosens: change === "loosens" };
+  });
+}
+
+const VERBS = { allow: "runs without asking", ask: "asks before", deny: "refuses" } as const;
+
+async function rulesDo(thing: Described): Promise<readonly Doing[]> {
+  const file = { file: fileOf(thing), text: thing.files[0].text };
+  const rules = await writtenRules(file, thing.host.places.home);
+  return rules.map((rule) => ({
+    text: `${VERBS[rule.decision]}: ${conditionOf(rule)} (${rule.reason})`,
+    loosens: rule.decision === "allow",
+  }));
+}
+
+const list = (name: string, given: string | readonly string[] | undefined): readonly string[] =>
+  given === undefined ? [] : [`${name} ${[given].flat().join(" or ")}`];
+
+/** All of what a rule asks for, in its own order. */
+function conditionOf({ prefix, exact, arg, effect, path: paths, host }: RuleForm): string {
+  const words = prefix?.map((word) => (typeof word === "string" ? word : `{${word.join(",")}}`)).join(" ");
+  return [
+    ...(words === undefined ? [] : [exact === true ? `${words} (exactly)` : `${words} …`]),
+    ...list("with the argument", arg),
+    ...list("whatever has the effect", effect),
+    ...list("on the path", paths),
+    ...list("with the host", host),
+  ].join(", ");
+}
+
+const INSTALLS = "installs:";
+
+/** What a key of a recipe does; a key that is not here is shown as it is called. */
+const WORDS: Readonly<Record<string, string>> = {
+  image: "starts every box from the image:",
+  packages: INSTALLS,
+  toolchains: INSTALLS,
+  managers: INSTALLS,
+  system: "runs as root of a container without a workspace, while its image is made:",
+  env: "sets in every box:",
+  registries: "reaches while it is set up:",
+  setup: "runs while it is set up:",
+  services: "starts beside every run:",
+  folders: "keeps in a volume of its own:",
+};
+
+/** As it is understood where environments are built, so that what is shown is what counts. */
+function recipeDoes(thing: Described): Promise<readonly Doing[]> {
+  const [{ text }] = thing.files;
+  const { value, at } = parseConfigDocument(fileOf(thing), text);
+  const recipe = readRecipe(value);
+  if (isFaults(recipe)) throw new Error(`${at([])}: ${recipe.join("; ")}`);
+  return Promise.resolve(recipeEffects(recipe));
+}
+
+const isFaults = (read: Recipe | readonly string[]): read is readonly string[] => Array.isArray(read);
+
+function containerDoes(thing: Described): Promise<readonly Doing[]> {
+  const [{ path: main, text }, ...named] = thing.files;
+  const read = readDevcontainer(text, main, named[0]);
+  if (typeof read === "string") throw new Error(read);
+  const others = named.flatMap(textOf);
+  const left = read.notTaken.map(({ what }) => ({ text: `not taken: ${what}`, loosens: false }));
+  return Promise.resolve([...recipeEffects(read.recipe), ...others, ...left]);
+}
+
+const textOf = (file: BroughtFile): readonly Doing[] =>
+  linesOf(file).map((line) => loosening(`${file.path}: ${line.replace(/\n$/, "")}`));
+
+/** Each with what it would start, where, with which variables, and whom it would reach. */
+function serversDo(thing: Described): Promise<readonly Doing[]> {
+  const { servers, faults } = projectServers(parseConfigDocument(fileOf(thing), thing.files[0].text).value);
+  const each = Object.entries(servers).map(([name, server]) => serverDoes(name, server));
+  return Promise.resolve([
+    ...each,
+    ...faults.map((text) => ({ text: `not taken: ${text}`, loosens: false })),
+  ]);
+}
+
+/** A folder with a SKILL.md each, read as it is where it is used. All of it is words to a model, or comes along with them. */
+function skillsDo({ files }: Described): Promise<readonly Doing[]> {
+  const { files: layouts } = rowOf("skills");
+  const skills = skillFoldersOf(files, layouts);
+  const own = new Set(skills.flatMap((skill) => skill.own));
+  const each = skills.flatMap((skill) => [loosening(skillDoes(skill)), ...skill.own.flatMap(textOf)]);
+  return Promise.resolve([...each, ...files.filter((file) => !own.has(file)).flatMap(textOf)]);
+}
+
+function skillDoes({ folder, main }: ReturnType<typeof skillFoldersOf>[number]): string {
+  const called = path.basename(folder);
+  if (main === undefined) return `${called} is no skill: it has no SKILL.md`;
+  const read = main.bytes === undefined ? readSkill(main.text, called) : NO_TEXT;
+  if (typeof read === "string") return `${called} is no skill that could be used: ${read}`;
+  const { name, description, offered } = read;
+  return offered
+    ? `offers the model the skill ${name}: ${description}`
+    : `/${name} in a chat says for you (${description}):`;
+}
+
+/** A file each: what it says is said in the user's place. */
+function commandsDo({ files }: Described): Promise<readonly Doing[]> {
+  const { files: layouts } = rowOf("commands");
+  const each = files.flatMap((file) => [loosening(commandDoes(file, layouts)), ...textOf(file)]);
+  return Promise.resolve(each);
+}
+
+function commandDoes({ path: file, text }: BroughtFile, layouts: readonly string[]): string {
+  const layout = layouts.find((folder) => file.startsWith(`${folder}/`)) ?? "";
+  const read = readCommand(text, file.slice(layout.length + 1));
+  if (read === undefined) return `${file} is no command, and comes along:`;
+  if (typeof read === "string") return `${file} is no command that could be used: ${read}`;
+  return `/${read.name} in a chat says for you (${read.description}):`;
+}
+
+function hooksDo(thing: Described): Promise<readonly Doing[]> {
+  const [{ path: main, text }, ...named] = thing.files;
+  const each = projectHooks(main, text).map((hook) => {
+    const [what, where] = [[hook.command].flat().join(" "), [hook.tools ?? []].flat().join(", ")];
+    return loosening(`runs in the box at ${hook.event}${where === "" ? "" : ` of ${where}`}: ${what}`);
+  });
+  return Promise.resolve([...each, ...named.flatMap(textOf)]);
+}
+
+function toolsDo(thing: Described): Promise<readonly Doing[]> {
+  const [{ path: main, text }, ...named] = thing.files;
+  const each = Object.entries(projectTools(main, text)).flatMap(([name, tool]) => [
+    loosening(`offers the model the tool ${name}: ${tool.description}`),
+    loosening(`runs in the box for ${name}: ${[tool.command].flat().join(" ")}`),
+  ]);
+  return Promise.resolve([...each, ...named.flatMap(textOf)]);
+}
+
+const recipeEffects = (recipe: Recipe): readonly Doing[] =>
+  Object.entries(recipe).flatMap(([key, given]) =>
+    valuesOf(given).map((each) => loosening(`${WORDS[key] ?? `${key}:`} ${each}`)),
+  );
+
+/** What stands in a list or under names, one by one; nothing of what is left open. */
+function valuesOf(given: unknown): readonly string[] {
+  if (given === null) return [];
+  if (Array.isArray(given)) return given.map(oneOf);
+  if (typeof given !== "object") return [oneOf(given)];
+  return Object.entries(given).map(([name, value]) => `${name} = ${oneOf(value)}`);
+}
+
+const oneOf = (value: unknown): string => (typeof value === "string" ? value : inertJson(value));

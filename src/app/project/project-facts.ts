@@ -1,0 +1,201 @@
+import { readdir } from "node:fs/promises";
+import path from "node:path";
+import { readRegularHead } from "../../platform/safe-files.ts";
+import { projectCheck } from "../run/project-check.ts";
+
+/** What can be told of a project without a model, from names and the heads of plain files. */
+export interface ProjectFacts {
+  /** The one with most files first. */
+  readonly languages: readonly { readonly name: string; readonly files: number }[];
+  readonly commands: readonly { readonly what: string; readonly command: string }[];
+  readonly folders: readonly {
+    readonly name: string;
+    readonly files: number;
+    readonly language: string | null;
+  }[];
+}
+
+const MAX_ENTRIES = 20_000;
+const MAX_DEPTH = 6;
+const MAX_LANGUAGES = 5;
+const MAX_FOLDERS = 15;
+const MAX_BYTES = 256 * 1024;
+
+const LANGUAGES: Readonly<Record<string, string>> = {
+  ts: "TypeScript",
+  tsx: "TypeScript",
+  mts: "TypeScript",
+  cts: "TypeScript",
+  js: "JavaScript",
+  jsx: "JavaScript",
+  mjs: "JavaScript",
+  cjs: "JavaScript",
+  py: "Python",
+  rs: "Rust",
+  go: "Go",
+  java: "Java",
+  kt: "Kotlin",
+  scala: "Scala",
+  rb: "Ruby",
+  php: "PHP",
+  cs: "C#",
+  c: "C",
+  h: "C",
+  cc: "C++",
+  cpp: "C++",
+  hpp: "C++",
+  swift: "Swift",
+  ex: "Elixir",
+  exs: "Elixir",
+  hs: "Haskell",
+  lua: "Lua",
+  sh: "Shell",
+  sql: "SQL",
+};
+
+/** Made by tools, or brought by them. */
+const SKIPPED = new Set(
+  "node_modules dist build target out coverage vendor venv __pycache__ obj third_party".split(" "),
+);
+/** What a name may be to stand in a text that models follow. */
+const PLAIN = /^[\w@+-][\w.@+-]{0,59}$/;
+
+export async function projectFacts(workspace: string): Promise<ProjectFacts> {
+  const files = await filesBelow(workspace);
+  const top = new Set(files.filter((file) => !file.includes("/")));
+  return {
+    languages: languagesOf(files).slice(0, MAX_LANGUAGES),
+    commands: await commandsOf(workspace, top),
+    folders: foldersOf(files),
+  };
+}
+
+/** Links are not followed, and hidden folders not entered. */
+async function filesBelow(workspace: string): Promise<readonly string[]> {
+  const files: string[] = [];
+  const open: (readonly [folder: string, depth: number])[] = [["", 0]];
+  for (let next = open.shift(); next !== undefined && files.length < MAX_ENTRIES; next = open.shift()) {
+    const [folder, depth] = next;
+    const entries = await readdir(path.join(workspace, folder), { withFileTypes: true }).catch(() => []);
+    for (const entry of entries.toSorted((one, other) => (one.name < other.name ? -1 : 1))) {
+      const at = folder === "" ? entry.name : `${folder}/${entry.name}`;
+      if (entry.isFile()) files.push(at);
+      const enters = entry.isDirectory() && !entry.name.startsWith(".") && !SKIPPED.has(entry.name);
+      if (enters && depth < MAX_DEPTH) open.push([at, depth + 1]);
+    }
+  }
+  return files.slice(0, MAX_ENTRIES);
+}
+
+function languagesOf(files: readonly string[]): ProjectFacts["languages"] {
+  const counts = new Map<string, number>();
+  for (const file of files) {
+    const language = LANGUAGES[path.extname(file).slice(1).toLowerCase()];
+    if (language !== undefined) counts.set(language, (counts.get(language) ?? 0) + 1);
+  }
+  return [...counts]
+    .map(([name, count]) => ({ name, files: count }))
+    .toSorted((one, other) => other.files - one.files);
+}
+
+function foldersOf(files: readonly string[]): ProjectFacts["folders"] {
+  const names = [
+    ...new Set(files.flatMap((file) => (file.includes("/") ? [file.slice(0, file.indexOf("/"))] : []))),
+  ];
+  return names
+    .filter((name) => PLAIN.test(name))
+    .slice(0, MAX_FOLDERS)
+    .map((name) => {
+      const within = files.filter((file) => file.startsWith(`${name}/`));
+      return { name, files: within.length, language: languagesOf(within)[0]?.name ?? null };
+    });
+}
+
+/** Their own names for what they do; other scripts are left to whoever looks. */
+const SCRIPTS = ["build", "test", "lint", "format", "typecheck", "check", "start", "dev"];
+
+async function commandsOf(workspace: string, top: ReadonlySet<string>): Promise<ProjectFacts["commands"]> {
+  const read = (name: string): Promise<string> =>
+    top.has(name) ? head(path.join(workspace, name)) : Promise.resolve("");
+  const [manifest, makefile, python, test] = await Promise.all([
+    read("package.json"),
+    read("Makefile"),
+    read("pyproject.toml"),
+    projectCheck(workspace),
+  ]);
+  const found = [
+    ...nodeCommands(manifest, top),
+    ...makeCommands(makefile),
+    ...(top.has("Cargo.toml")
+      ? rows({ build: "cargo build", test: "cargo test", lint: "cargo clippy" })
+      : []),
+    ...(top.has("go.mod")
+      ? rows({ build: "go build ./...", test: "go test ./...", lint: "go vet ./..." })
+      : []),
+    ...(top.has("pom.xml") ? rows({ build: "mvn -q package", test: "mvn -q test" }) : []),
+    ...(top.has("gradlew") ? rows({ build: "./gradlew build", test: "./gradlew test" }) : []),
+    ...(/^\[tool\.ruff\b/m.test(python) ? rows({ lint: "ruff check ." }) : []),
+    ...(/^\[tool\.mypy\b/m.test(python) ? rows({ typecheck: "mypy ." }) : []),
+  ];
+  const tests = found.some(({ what }) => what === "test") || test === undefined ? [] : rows({ test });
+  return [...found, ...tests].filter(
+    ({ what }, at, all) => all.findIndex((each) => each.what === what) === at,
+  );
+}
+
+const rows = (commands: Readonly<Record<string, string>>): ProjectFacts["commands"] =>
+  Object.entries(commands).map(([what, command]) => ({ what, command }));
+
+function nodeCommands(text: string, top: ReadonlySet<string>): ProjectFacts["commands"] {
+  const manager = top.has("pnpm-lock.yaml") ? "pnpm" : top.has("yarn.lock") ? "yarn" : "npm";
+  let scripts: Readonly<Record<string, unknown>> = {};
+  try {
+    scripts = (JSON.parse(text) as { readonly scripts?: typeof scripts }).scripts ?? {};
+  } catch {
+    return [];
+  }
+  return SCRIPTS.flatMap((what) => {
+    const script = scripts[what];
+    if (typeof script !== "string" || /no test specified/.test(script)) return [];
+    return [{ what, command: what === "test" ? `${manager} test` : `${manager} run ${what}` }];
+  });
+}
+
+const makeCommands = (text: string): ProjectFacts["commands"] =>
+  SCRIPTS.flatMap((what) =>
+    new RegExp(`^${what}[ \\t]*:(?!=)`, "m").test(text) ? [{ what, command: `make ${what}` }] : [],
+  );
+
+async function head(file: string): Promise<string> {
+  try {
+    return new TextDecoder().decode(await readRegularHead(file, { links: "refuse", max: MAX_BYTES }));
+  } catch {
+    return "";
+  }
+}
+
+const many = (count: number): string => `${count} file${count === 1 ? "" : "s"}`;
+
+/** A short AGENTS.md that says them. */
+export function factsText({ languages, commands, folders }: ProjectFacts): string {
+  const spoken = languages.map(({ name, files }) => `${name} (${many(files)})`).join(", ");
+  return [
+    "# Notes for whoever works here",
+    "",
+    ...(spoken === "" ? [] : [`Languages: ${spoken}.`, ""]),
+    ...(commands.length === 0
+      ? []
+      : ["## Commands", "", ...commands.map(({ what, command }) => `- ${what}: \`${command}\``), ""]),
+    ...(folders.length === 0
+      ? []
+      : [
+          "## Layout",
+          "",
+          ...folders.map(
+            ({ name, files, language }) =>
+              `- \`${name}/\`: ${many(files)}${language === null ? "" : `, mostly ${language}`}`,
+          ),
+          "",
+        ]),
+  ].join("\n");
+}

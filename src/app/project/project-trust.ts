@@ -1,0 +1,261 @@
+import type { ProjectText } from "../../config/load-config.ts";
+import { EXIT, HarnessError } from "../../core/errors.ts";
+import { ailing, type Health, healthy } from "../../core/health.ts";
+import { hunksOf } from "../../core/line-diff.ts";
+import { visibleLine } from "../../core/visible.ts";
+import { type Kind, linesOf, lookAlikesIn, rowOf } from "../../extensions/brought.ts";
+import {
+  forgetTrust,
+  type Item,
+  type ProjectTrust,
+  recordDeclined,
+  recordTrusted,
+  type Standing,
+  type TrustedFile,
+  trustedFile as fileOf,
+  type TrustOwner,
+  trustOf,
+} from "../../extensions/trust.ts";
+import type { Host } from "../host.ts";
+import { noteTo } from "../stderr-messages.ts";
+import type { Doing } from "./project-effects.ts";
+
+const ownerOf = ({ places, uid }: Host): TrustOwner => ({
+  stateDir: places.state,
+  home: places.home,
+  uid,
+});
+
+/** A file that the workspace's project brings, for whoever wants to act on it: only a trusted one counts. */
+export const trustedFile = (host: Host, workspace: string, kind: Kind): Promise<TrustedFile> =>
+  fileOf(ownerOf(host), workspace, kind);
+
+/** The same where what only tightens counts without trust; undefined where nothing can be read. */
+export async function projectText(
+  host: Host,
+  workspace: string,
+  kind: "settings" | "rules",
+): Promise<ProjectText | undefined> {
+  const found = await trustedFile(host, workspace, kind);
+  if (found.state === "absent" || found.text === null) return undefined;
+  return { file: found.file, text: found.text, trusted: found.state === "trusted" };
+}
+
+/** One thing that a project brings, as a person is shown it. What is the project's own text is not escaped yet. */
+export interface ToldItem {
+  readonly kind: Kind;
+  readonly what: string;
+  /** From the project's top: its file, then those that it names. */
+  readonly files: readonly string[];
+  readonly standing: Standing;
+  readonly declined: boolean;
+  readonly does: readonly Doing[];
+  /** Why it cannot be trusted; null where it can. */
+  readonly problem: string | null;
+  /** It would count for more if it was trusted. */
+  readonly waits: boolean;
+  /** Chats and runs tell of it by themselves. */
+  readonly told: boolean;
+  /** What is other than it was trusted, in lines of a unified diff. */
+  readonly diff: readonly string[];
+}
+
+export interface ToldTrust {
+  /** The project's top; null where there is no folder of that name. */
+  readonly project: string | null;
+  readonly hash: string;
+  readonly damage: string | null;
+  readonly gone: readonly Kind[];
+  /** Names that look like one that counts. */
+  readonly look_alikes: readonly string[];
+  readonly items: readonly ToldItem[];
+}
+
+interface Seen {
+  readonly trust: ProjectTrust;
+  readonly told: ToldTrust;
+}
+
+/** Read once: what is told is what would be recorded. */
+export async function seenTrust(host: Host, workspace: string): Promise<Seen> {
+  const { trust, told } = await seen(host, workspace);
+  const look_alikes = trust.place === undefined ? [] : await lookAlikesIn(trust.place);
+  return { trust, told: { ...told, look_alikes } };
+}
+
+/**
+ * The same of what chats and runs tell by themselves, as far as it is not trusted: they start without reading the rest,
+ * so that its hash is not that of all.
+ */
+export const seenUntrusted = (host: Host, workspace: string): Promise<Seen> =>
+  seen(host, workspace, {
+    kinds: ({ told }) => told,
+    items: ({ standing }) => standing !== "trusted",
+  });
+
+interface Wanted {
+  readonly kinds?: Parameters<typeof trustOf>[2];
+  readonly items: (item: Item) => boolean;
+}
+
+async function seen(
+  host: Host,
+  workspace: string,
+  { kinds, items: wanted }: Wanted = { items: () => true },
+): Promise<Seen> {
+  const trust = await trustOf(ownerOf(host), workspace, kinds);
+  const { place, hash, damage, gone } = trust;
+  const items = await Promise.all(
+    trust.items.filter(wanted).map((item) => toldItem(host, place?.top ?? "", item)),
+  );
+  const told = { project: place?.top ?? null, hash, damage: damage ?? null, gone, look_alikes: [], items };
+  return { trust, told };
+}
+
+async function toldItem(
+  host: Host,
+  top: string,
+  { brought, standing, before, declined }: Item,
+): Promise<ToldItem> {
+  const { kind } = brought;
+  const { what, told } = rowOf(kind);
+  const about = { kind, what, declined, told };
+  if (!brought.usable)
+    return {
+      ...about,
+      files: [brought.path],
+      standing,
+      does: [],
+      problem: brought.why,
+      waits: false,
+      diff: [],
+    };
+  const { effectsOf } = await import("./project-effects.ts");
+  const { files } = brought;
+  const { does, problem } = await effectsOf(kind, { host, top, files });
+  const diff = standing === "changed" ? await diffOf(before, files) : [];
+  const waits = standing !== "trusted" && problem === null && does.some(({ loosens }) => loosens);
+  return { ...about, files: files.map((file) => file.path), standing, does, problem, waits, diff };
+}
+
+/** Above so many changed lines a file is shown as replaced. */
+const MAX_CHANGED = 2000;
+const AROUND = 2;
+
+const linesIn = (files: Item["before"], name: string): readonly string[] =>
+  files.filter((file) => file.path === name).flatMap(linesOf);
+
+async function diffOf(before: Item["before"], after: Item["before"]): Promise<readonly string[]> {
+  const { lineChanges } = await import("../../sessions/checkpoints/merge-lines.ts");
+  const paths = [...new Set([...before, ...after].map((file) => file.path))];
+  return paths.flatMap((name) => {
+    const sides = { before: linesIn(before, name), after: linesIn(after, name) };
+    const changes = lineChanges(sides.before, sides.after, MAX_CHANGED);
+    if (changes.length === 0) return [];
+    const hunks = hunksOf(changes, sides, AROUND).flatMap(({ from, to, lines }) => [
+      `@@ -${from.join(",")} +${to.join(",")} @@`,
+      ...lines,
+    ]);
+    return [`--- ${name} (as it was trusted)`, `+++ ${name}`, ...hunks];
+  });
+}
+
+/** Who is asked, and how things are shown to them. */
+export interface TrustAsking {
+  readonly show: (item: ToldItem) => void;
+  readonly confirm: (question: string) => Promise<boolean>;
+}
+
+/** A person is shown each of these and asked; whether all of them are trusted now. What was declined is remembered. */
+export async function askForTrust(
+  host: Host,
+  { trust }: Seen,
+  items: readonly ToldItem[],
+  asking: TrustAsking,
+): Promise<boolean> {
+  const yes = new Set<Kind>();
+  for (const item of items) {
+    asking.show(item);
+    if (await asking.confirm(`Trust ${item.files.join(" and ")}, as it is now?`)) yes.add(item.kind);
+  }
+  const asked = new Set(items.map(({ kind }) => kind));
+  const shown = trust.items.map(({ brought }) => brought).filter(({ kind }) => asked.has(kind));
+  if (trust.place === undefined || shown.length === 0) return true;
+  const owner = ownerOf(host);
+  const said = Object.groupBy(shown, ({ kind }) => (yes.has(kind) ? "yes" : "no"));
+  if (said.yes !== undefined) await recordTrusted(owner, trust.place, said.yes);
+  if (said.no !== undefined) await recordDeclined(owner, trust.place, said.no);
+  return said.no === undefined;
+}
+
+/** Everything that can be trusted, by the hash that it was shown with. */
+export async function trustByHash(host: Host, { trust, told }: Seen, hash: string): Promise<void> {
+  if (trust.place === undefined || hash !== told.hash)
+    throw new HarnessError(
+      EXIT.usage,
+      told.hash === ""
+        ? "there is nothing here that could be trusted"
+        : "what is here has another hash than that",
+      "harness trust --show",
+    );
+  const bad = told.items.find(({ problem }) => problem !== null);
+  if (bad !== undefined)
+    throw new HarnessError(
+      EXIT.usage,
+      `${bad.files.join(", ")}: ${bad.problem}`,
+      "mend it, then: harness trust --show",
+    );
+  await recordTrusted(
+    ownerOf(host),
+    trust.place,
+    trust.items.map(({ brought }) => brought),
+  );
+}
+
+/** Whether there was anything to forget is nobody's business: afterwards nothing is trusted. */
+export async function revokeTrust(host: Host, { trust: { place } }: Seen): Promise<void> {
+  if (place !== undefined) await forgetTrust(ownerOf(host), place);
+}
+
+/** What of the project does not count for a run, and why. */
+export interface Untrusted {
+  readonly text: string;
+  readonly items: readonly { readonly kind: Kind; readonly file: string; readonly why: string }[];
+}
+
+/** Undefined where nothing of the project is left out. */
+export async function untrustedIn(host: Host, workspace: string): Promise<Untrusted | undefined> {
+  return untrustedOf((await seenUntrusted(host, workspace)).told);
+}
+
+/** For commands without events: one line on stderr. */
+export async function noteUntrusted(host: Host, workspace: string, quiet: boolean): Promise<void> {
+  const untrusted = await untrustedIn(host, workspace);
+  if (untrusted !== undefined) noteTo(quiet)(untrusted.text);
+}
+
+export function untrustedOf({ items, damage }: ToldTrust): Untrusted | undefined {
+  const rows = items
+    .filter(
+      ({ told, waits, problem, standing }) => told && (waits || (problem !== null && standing !== "trusted")),
+    )
+    .map(({ kind, files, standing, problem }) => ({
+      kind,
+      file: files[0] ?? "",
+      why: problem ?? (standing === "changed" ? "it has changed since it was trusted" : "it is not trusted"),
+    }));
+  if (rows.length === 0 && damage === null) return undefined;
+  const each = rows.map(({ file, why }) => `${file} (${why})`).join(", ");
+  const left =
+    rows.length === 0 ? "" : `counts only where it tightens: ${each}; harness trust shows what it would do`;
+  return { text: [damage, left].filter((part) => part !== null && part !== "").join("; "), items: rows };
+}
+
+/** For doctor; nothing is said where the project brings nothing. */
+export async function trustHealth(host: Host, workspace: string): Promise<readonly Health[]> {
+  const { told } = await seenTrust(host, workspace);
+  const untrusted = untrustedOf(told);
+  if (untrusted !== undefined) return [ailing("project", visibleLine(untrusted.text), "harness trust")];
+  const trusted = told.items.filter(({ standing }) => standing === "trusted").flatMap(({ files }) => files);
+  return trusted.length === 0 ? [] : [healthy("project", visibleLine(`trusted: ${trusted.join(", ")}`))];
+}

@@ -1,0 +1,176 @@
+import path from "node:path";
+import { EXIT, HarnessError } from "../../core/errors.ts";
+import type { Handoff } from "../../core/handoff.ts";
+import type { Session, SessionStore } from "../../core/session.ts";
+import { visibleLine } from "../../core/visible.ts";
+import { type ChangedPath, handoffOf } from "../../policy/handoff-paths.ts";
+import { fileDiffs } from "../../render/tty/file-diffs.ts";
+import { stderr } from "../../render/tty/output.ts";
+import type { AppliedTold } from "../../render/tty/undo-lines.ts";
+import { move, prepareApply, type Prepared } from "../../sessions/apply-layer.ts";
+import type { CheckpointStore } from "../../sessions/checkpoints/checkpoint-store.ts";
+import type { Entry } from "../../sessions/checkpoints/entry.ts";
+import { textOf } from "../../sessions/checkpoints/file-content.ts";
+import type { Op } from "../../sessions/checkpoints/undo-plan.ts";
+import { partsOf, standing } from "../../sessions/layer-parts.ts";
+import type { Host } from "../host.ts";
+import type { Prompter } from "../prompter.ts";
+import { withLayer } from "./session-changes.ts";
+
+export interface ApplyOptions {
+  /** Below the workspace; left out: all. */
+  readonly only?: readonly string[];
+  readonly accept: readonly string[];
+  readonly dryRun: boolean;
+  /** Asks for each part of what would be moved. */
+  readonly interactive: boolean;
+  /** Undefined where nobody is there to be asked. */
+  readonly prompter: Prompter | undefined;
+  readonly say: (text: string) => void;
+  /** Nothing is moved unless all of it can be. */
+  readonly onlyWhole?: boolean;
+  /** Looked at before anything is moved, and not from then on. */
+  readonly signal?: AbortSignal;
+}
+
+/** Moves what a session changed in its layer into the workspace, as far as it may be. */
+export function applySession(
+  host: Host,
+  sessions: SessionStore,
+  session: Session,
+  { only, accept, dryRun, interactive, prompter, say, onlyWhole, signal }: ApplyOptions,
+): Promise<AppliedTold> {
+  return withLayer(host, sessions, session, { say, moves: !dryRun }, async ({ layer, store, giveUp }) => {
+    if (layer.incomplete) say("a part of what the session changed cannot be read, and stays where it is");
+    const wanted = { session: session.id, layer, ...(only === undefined ? {} : { only }) };
+    const prepared = await prepareApply(store, wanted);
+    const handoff = handoffOf(factsOf(prepared.ops, store), store.workspace);
+    const told = { session: session.id, handoff, ...prepared };
+    const { blocked, declined } = dryRun
+      ? { blocked: [], declined: [] }
+      : await decide(handoff, accept, prompter);
+    const isPart = layer.incomplete || prepared.refused.length > 0;
+    if (dryRun || blocked.length > 0 || (onlyWhole === true && isPart))
+      return { ...told, blocked, done: false, whole: false };
+    const allowedOps = prepared.ops.filter(({ path }) => !isOf(path, declined));
+    const ops = standing(allowedOps, prepared.ops);
+    const allowed = { ...prepared, ops };
+    const chosen =
+      interactive && prompter !== undefined
+        ? await pickParts(allowed, store, { show: toStderr, ask: prompter.pickPart })
+        : allowed;
+    signal?.throwIfAborted();
+    const moved = await move(store, { session: session.id, steps: session.steps }, chosen);
+    const whole = moved.whole && !layer.incomplete;
+    if (whole) await giveUp();
+    return { ...told, ops: chosen.ops, blocked, done: true, whole };
+  });
+}
+
+const toStderr = (text: string): void => void stderr.write(text);
+
+/** What the classifier wants to know of each path that would be moved. */
+const factsOf = (ops: readonly Op[], { packs }: CheckpointStore): readonly ChangedPath[] =>
+  ops.map(({ path, from, to }) => {
+    const isPackage = /(^|\/)package\.json$/i.test(path);
+    return {
+      path,
+      what: to === null ? "deleted" : from === null ? "added" : "modified",
+      kind: kindOf(to ?? from),
+      mode: modeOf(to),
+      oldMode: from?.kind === "file" ? from.mode : 0,
+      ...(to?.kind === "link" ? { target: to.target } : {}),
+      ...(isPackage ? { text: { before: textIn(packs, from), after: textIn(packs, to) } } : {}),
+    };
+  });
+
+const kindOf = (entry: Entry | null): ChangedPath["kind"] =>
+  entry === null || entry.kind === "unkept" ? "file" : entry.kind;
+
+const modeOf = (entry: Entry | null): number | undefined =>
+  entry === null || entry.kind === "link" ? undefined : entry.mode;
+
+const textIn = (packs: CheckpointStore["packs"], entry: Entry | null): string | undefined =>
+  entry?.kind === "file" ? textOf(packs, entry) : undefined;
+
+interface Decided {
+  /** Nobody has said yes or no to these. */
+  readonly blocked: readonly string[];
+  /** Somebody has said no: these stay in the layer. */
+  readonly declined: readonly string[];
+}
+
+const WHOLE_TIER = "dangerous";
+
+/** Each dangerous path wants a yes: by its name, by the name of the tier, or on a terminal. */
+async function decide(
+  handoff: readonly Handoff[],
+  accept: readonly string[],
+  prompter: Prompter | undefined,
+): Promise<Decided> {
+  const dangerous = handoff.filter(({ tier }) => tier === "dangerous");
+  for (const path of accept)
+    if (path !== WHOLE_TIER && !handoff.some((each) => each.path === path)) throw unknown(path);
+  const open = dangerous.filter(({ path }) => !accept.includes(path) && !accept.includes(WHOLE_TIER));
+  if (prompter === undefined) return { blocked: open.map(({ path }) => path), declined: [] };
+  const declined: string[] = [];
+  for (const { path, reason } of open)
+    if (!(await prompter.confirm(`${visibleLine(path.toWellFormed())}: ${reason}\nApply it?`)))
+      declined.push(path);
+  return { blocked: [], declined };
+}
+
+const unknown = (path: string): HarnessError =>
+  new HarnessError(
+    EXIT.usage,
+    `--accept ${JSON.stringify(path)}: nothing of that name waits to be accepted`,
+    "harness apply --dry-run   (lists what does)",
+  );
+
+/** What is said of a folder counts for all that is in it. */
+const isOf = (path: string, told: readonly string[]): boolean =>
+  told.some((each) => path === each || path.startsWith(`${each}/`));
+
+/** A path as it was typed, below the workspace: from the current folder where that lies in it, else from its top. */
+export function belowWorkspace(given: string, workspace: string): string {
+  const here = process.cwd();
+  const inside = here === workspace || here.startsWith(`${workspace}/`);
+  const below = path.relative(workspace, path.resolve(inside ? here : workspace, given));
+  if (below !== "" && below !== ".." && !below.startsWith("../") && !path.isAbsolute(below)) return below;
+  throw new HarnessError(
+    EXIT.usage,
+    `--only ${JSON.stringify(given)} is no path in ${workspace}`,
+    "harness apply --dry-run   (lists what there is)",
+  );
+}
+
+/** Part by part, what is wanted of what would be moved. */
+export async function pickParts(
+  prepared: Prepared,
+  store: CheckpointStore,
+  { show, ask }: { readonly show: (text: string) => void; readonly ask: Prompter["pickPart"] },
+): Promise<Prepared> {
+  const ops: Op[] = [];
+  const partial = new Set<string>();
+  let rest: "all" | "quit" | undefined;
+  for (const op of prepared.ops) {
+    if (op.from === op.to) {
+      ops.push(op);
+      continue;
+    }
+    const { shown, only } = partsOf(op, store.packs);
+    const wanted: boolean[] = [];
+    for (const part of shown) {
+      if (rest === undefined) {
+        show(fileDiffs([part], stderr));
+        const answer = await ask();
+        if (answer === "all" || answer === "quit") rest = answer;
+        wanted.push(answer === "yes" || answer === "all");
+      } else wanted.push(rest === "all");
+    }
+    const chosen = only(wanted);
+    if (chosen !== undefined) ops.push(chosen);
+    if (chosen !== undefined && wanted.includes(false)) partial.add(op.path);
+  }
+  return { ...prepared, ops: standing(ops, prepared.ops), partial };
+}

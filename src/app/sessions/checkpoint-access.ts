@@ -1,0 +1,107 @@
+import { existsSync } from "node:fs";
+import path from "node:path";
+import type { Settings } from "../../config/settings-schema.ts";
+import { type Checkpoints, NO_CHECKPOINTS } from "../../core/checkpoint-port.ts";
+import type { Emit } from "../../core/events.ts";
+import type { Session, SessionStore } from "../../core/session.ts";
+import type { SessionDiff } from "../../sessions/checkpoints/checkpoint-diff.ts";
+import type { CheckpointStore } from "../../sessions/checkpoints/checkpoint-store.ts";
+import { storeFolder } from "../../sessions/checkpoints/store-place.ts";
+import type { Host } from "../host.ts";
+
+/** Opens what is kept of workspaces; nothing of it is loaded before it is wanted. */
+export async function checkpointStores(): Promise<(place: CheckpointPlace) => CheckpointStore> {
+  const { CheckpointStore } = await import("../../sessions/checkpoints/checkpoint-store.ts");
+  return (place) => new CheckpointStore(place);
+}
+
+type CheckpointPlace = ConstructorParameters<typeof CheckpointStore>[0];
+
+export interface CheckpointParts {
+  readonly host: Host;
+  readonly settings: Settings;
+  readonly workspace: string;
+  readonly session: Session;
+  readonly store: SessionStore;
+  readonly emit: Emit;
+  readonly resumed: boolean;
+}
+
+type RunCheckpoints = Checkpoints & AsyncDisposable;
+
+/** What keeps the states of the workspace of a run; loaded when a call is about to write. */
+export async function checkpointsFor(parts: CheckpointParts): Promise<RunCheckpoints> {
+  const { host, settings, workspace, session, store, emit, resumed } = parts;
+  const notice = (text: string): void => emit({ type: "notice", text });
+  const bound = settings.isolation === "bind";
+  if (bound && settings.mode === "read-only") return NONE;
+  const { state } = host.places;
+  if (existsSync(path.join(storeFolder({ stateDir: state, workspace }), "journal"))) {
+    const { finishEarlierUndo } = await import("./session-changes.ts");
+    await finishEarlierUndo(host, store, workspace, notice);
+  }
+  // A layer or a copy is its own record.
+  if (!bound) return NONE;
+  const began = session.info().workspace;
+  if (began !== workspace) {
+    notice(`This session began in ${began}: what it does in ${workspace} cannot be undone.`);
+    return NONE;
+  }
+  if (resumed) await endDeadBoxes(host, session);
+  return lazily(async () => {
+    const [{ RunCheckpoints }, stores, { keepWithin }] = await Promise.all([
+      import("../../sessions/checkpoints/recorder.ts"),
+      checkpointStores(),
+      import("../../sessions/checkpoints/checkpoint-quota.ts"),
+    ]);
+    const open = () => stores({ stateDir: state, workspace });
+    const makeRoom = (own: CheckpointStore): void => keepWithin(own, session.id, state);
+    return new RunCheckpoints({ session: session.id, steps: session.steps, open, makeRoom, notice });
+  });
+}
+
+const NONE: RunCheckpoints = { ...NO_CHECKPOINTS, [Symbol.asyncDispose]: () => Promise.resolve() };
+
+/** So that the request that is on its way has left before anything is read. */
+const SOON_MS = 1;
+
+function lazily(load: () => Promise<RunCheckpoints>): RunCheckpoints {
+  const once: { loaded?: Promise<RunCheckpoints> } = {};
+  const loaded = (): Promise<RunCheckpoints> => (once.loaded ??= load());
+  return {
+    prepare: () => void setTimeout(() => void loaded().then((own) => own.prepare()), SOON_MS),
+    around: async (writing, work) => (await loaded()).around(writing, work),
+    [Symbol.asyncDispose]: async () => (await once.loaded)?.[Symbol.asyncDispose](),
+  };
+}
+
+/** What the work of a session has made of its workspace; nothing where none was kept. */
+export async function diffOfSession({ places }: Host, session: Session, from: number): Promise<SessionDiff> {
+  const place = { stateDir: places.state, workspace: session.info().workspace };
+  const { id, steps } = session;
+  if (steps.all().length === 0 || !existsSync(storeFolder(place)))
+    return { files: [], cut: false, lostFrom: null };
+  const [open, { sessionDiff }] = await Promise.all([
+    checkpointStores(),
+    import("../../sessions/checkpoints/checkpoint-diff.ts"),
+  ]);
+  using store = open(place);
+  return await sessionDiff(store, { session: id, steps, from });
+}
+
+/** Ends the boxes of runs that are dead: what one was told to do may still be writing. */
+export async function endDeadBoxes(host: Host, { steps }: Session): Promise<void> {
+  if (steps.all().some(({ kind, after }) => kind === "call" && after === null)) await endBoxes(host);
+}
+
+/** The same whatever is known of any run. */
+export async function endBoxes(host: Host): Promise<void> {
+  const [{ lookForEngine }, { isEngine }, { reap }] = await Promise.all([
+    import("../box-access.ts"),
+    import("../../docker/engine.ts"),
+    import("../../docker/life/reap.ts"),
+  ]);
+  const engine = await lookForEngine(host);
+  // Without an engine nothing runs in any box.
+  if (isEngine(engine)) await reap(engine, { uid: host.uid, stateDir: host.places.state });
+}

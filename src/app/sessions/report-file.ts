@@ -1,0 +1,43 @@
+import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import { maskSecrets } from "../../core/secrets.ts";
+import type { Session } from "../../core/session.ts";
+import { NotRegularError, readRegularHead, replaceFile } from "../../platform/safe-files.ts";
+import { reportOf } from "../../render/build-report.ts";
+import { cleaned } from "../../render/event-json.ts";
+import type { Report } from "../../render/report-form.ts";
+
+/** What a session did; what is recognisable as a secret is masked. */
+export function sessionReport(session: Session): Report {
+  const parts = { session: session.info(), timeline: session.timeline(), audit: session.audit.verify() };
+  return cleaned(reportOf({ ...parts, diff: null }), maskSecrets);
+}
+
+/** The mark stands near the start. */
+const HEAD_BYTES = 2048;
+
+/** Puts a page under a name that is free, or that an earlier page of ours has; whole or not at all. */
+export async function writeReport(file: string, page: string, mark: string): Promise<void> {
+  try {
+    if (!(await isFree(file, mark)))
+      throw refusal(file, "is there already, and is no report of harness; it was left as it is");
+    // As any program would make it, for others to read where the user lets them.
+    await replaceFile(file, page, { mode: 0o666 & ~process.umask(), lasts: "never" });
+  } catch (thrown) {
+    throw thrown instanceof HarnessError ? thrown : refusal(file, `cannot be written: ${reasonOf(thrown)}`);
+  }
+}
+
+async function isFree(file: string, mark: string): Promise<boolean> {
+  try {
+    const head = await readRegularHead(file, { links: "refuse", max: HEAD_BYTES });
+    return head.includes(mark);
+  } catch (thrown) {
+    if (errorCode(thrown) === "ENOENT") return true;
+    // A link is somebody's own.
+    if (errorCode(thrown) === "ELOOP" || thrown instanceof NotRegularError) return false;
+    throw thrown;
+  }
+}
+
+const refusal = (file: string, why: string): HarnessError =>
+  new HarnessError(EXIT.usage, `${file}: ${why}`, "harness report --html another-name.html");

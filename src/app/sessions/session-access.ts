@@ -1,0 +1,82 @@
+import { realpath } from "node:fs/promises";
+import path from "node:path";
+import type { Settings } from "../../config/settings-schema.ts";
+import { EXIT, HarnessError } from "../../core/errors.ts";
+import type { Session, SessionStore } from "../../core/session.ts";
+import { visible } from "../../core/visible.ts";
+import { stderr } from "../../render/tty/output.ts";
+import { openStore } from "../../sessions/session-store.ts";
+import type { Host } from "../host.ts";
+
+/** For one command. What was lost is said whatever else is to be quiet. */
+export async function withSessions<T>(host: Host, work: (store: SessionStore) => T | Promise<T>): Promise<T> {
+  using store = openSessions(host, (text) => {
+    stderr.write(`warning: ${visible(text)}\n`);
+  });
+  return await work(store);
+}
+
+/** A workspace as sessions name it; one that is gone by now still has sessions. */
+export const sessionsWorkspace = (folder: string): Promise<string> =>
+  realpath(folder).catch(() => path.resolve(folder));
+
+/** The folder that a session works in: it is that project's settings that count for who goes on with it. */
+export function folderOfSession({ places }: Host, id: string): string {
+  using store = openStore(places.state, { warn: () => undefined });
+  return store.open(id).info().workspace;
+}
+
+/** The session that was named, or the folder's last one; exit 2 when there is none. */
+export async function sessionGiven(
+  store: SessionStore,
+  id: string | undefined,
+  folder: string,
+): Promise<Session> {
+  if (id !== undefined) return store.open(id);
+  const workspace = await sessionsWorkspace(folder);
+  return store.open(lastOf(store, workspace, `there is no session of ${workspace}`));
+}
+
+function lastOf(store: SessionStore, workspace: string, none: string): string {
+  const last = store.last(workspace);
+  if (last === undefined) throw new HarnessError(EXIT.usage, none, "harness sessions list --all");
+  return last;
+}
+
+export const openSessions = ({ places }: Host, warn: (text: string) => void): SessionStore =>
+  openStore(places.state, { warn });
+
+export interface SessionChoice {
+  readonly continue: boolean;
+  readonly resume?: string | undefined;
+  /** A session of its own goes on from there; the earlier one stays as it is. */
+  readonly fork?: boolean | undefined;
+}
+
+/** An earlier session, named or the folder's last; undefined when a new one is wanted. */
+export function earlierSession(
+  store: SessionStore,
+  choice: SessionChoice,
+  workspace: string,
+): Session | undefined {
+  const open = (id: string): Session => (choice.fork === true ? store.fork(id) : store.open(id));
+  if (choice.resume !== undefined) return open(choice.resume);
+  if (!choice.continue) return undefined;
+  return open(lastOf(store, workspace, `there is no session of ${workspace} to go on with`));
+}
+
+export function newSession(
+  store: SessionStore,
+  { mode, provider, chat_model }: Pick<Settings, "mode" | "chat_model"> & { readonly provider: string },
+  { workspace, prompt, id }: { readonly workspace: string; readonly prompt: string; readonly id?: string },
+): Session {
+  const [line = ""] = prompt.trimStart().split("\n", 1);
+  const title = line.length <= MAX_TITLE ? line : `${line.slice(0, MAX_TITLE - 1).toWellFormed()}…`;
+  return store.create({ workspace, mode, provider, model: chat_model, title }, id);
+}
+
+const MAX_TITLE = 80;
+
+/** One session may have many runs. */
+export const runId = (session: Session): string =>
+  `${session.id}.${session.records().filter(({ kind }) => kind === "turn").length + 1}`;

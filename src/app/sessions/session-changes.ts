@@ -1,0 +1,235 @@
+import { lstat } from "node:fs/promises";
+import { EXIT, HarnessError, Interrupted, reasonOf } from "../../core/errors.ts";
+import type { LayerChanges } from "../../core/layer-port.ts";
+import type { Session, SessionStore } from "../../core/session.ts";
+import { isEngine } from "../../docker/engine.ts";
+import { changesOfLayer } from "../../docker/isolation/layer-changes.ts";
+import { clearGivenUp } from "../../docker/isolation/layer-quota.ts";
+import { giveUpLayer, layerOf } from "../../boxes/layers/layer-record.ts";
+import { frozenVolume } from "../../docker/isolation/parked-record.ts";
+import { lockWorkspace } from "../../boxes/life/workspace-lock.ts";
+import { prepareApply } from "../../sessions/apply-layer.ts";
+import { filesOf, type SessionDiff } from "../../sessions/checkpoints/checkpoint-diff.ts";
+import type { CheckpointStore } from "../../sessions/checkpoints/checkpoint-store.ts";
+import { checkpointsIn } from "../../sessions/checkpoints/store-place.ts";
+import { finishUndo, undo, type Undone, type UndoRequest } from "../../sessions/checkpoints/undo-changes.ts";
+import { forgetBase } from "../../sessions/layer-base.ts";
+import { dropFrozen, hasFrozen, lookForEngine, requireEngine } from "../box-access.ts";
+import { checkpointStores, endBoxes, endDeadBoxes } from "./checkpoint-access.ts";
+import type { Host } from "../host.ts";
+import { holdExisting } from "../../boxes/layers/hold-layer.ts";
+
+/** Works on the states of a workspace that no box is over, and no other undo. */
+async function aloneIn<T>(
+  host: Host,
+  workspace: string,
+  work: (store: CheckpointStore) => Promise<T>,
+): Promise<T> {
+  const { state } = host.places;
+  const { dev, ino } = await folderOf(workspace);
+  await using _lock = await lockWorkspace({ path: workspace, dev, ino, write: true, stateDir: state });
+  try {
+    using store = (await checkpointStores())({ stateDir: state, workspace });
+    return await work(store);
+  } catch (thrown) {
+    if (thrown instanceof HarnessError || thrown instanceof Interrupted) throw thrown;
+    const message = `checkpoints in ${checkpointsIn(state)} cannot be used: ${reasonOf(thrown)}`;
+    throw new HarnessError(EXIT.failed, message, `df -h ${state}; ls -ld ${state}`, thrown);
+  }
+}
+
+async function folderOf(workspace: string): Promise<{ readonly dev: number; readonly ino: number }> {
+  const found = await lstat(workspace).catch(() => undefined);
+  if (found?.isDirectory() === true) return found;
+  throw new HarnessError(
+    EXIT.usage,
+    `the folder of this session is gone, or is no folder any more: ${workspace}`,
+    "put it back where it was, then type the same again",
+  );
+}
+
+/** An undo that was killed, before anything else is done to the workspace. */
+export async function finishEarlierUndo(
+  host: Host,
+  sessions: SessionStore,
+  workspace: string,
+  say: (text: string) => void,
+): Promise<void> {
+  const told = await aloneIn(host, workspace, (store) => finishUndo(store, (id) => stepsOf(sessions, id)));
+  if (told !== undefined) say(told);
+}
+
+/** undefined for one that was removed since. */
+function stepsOf(sessions: SessionStore, id: string): Session["steps"] | undefined {
+  try {
+    return sessions.open(id).steps;
+  } catch {
+    return undefined;
+  }
+}
+
+interface OpenLayer {
+  readonly layer: LayerChanges;
+  readonly store: CheckpointStore;
+  /** Nothing of it is wanted any more. */
+  readonly giveUp: () => Promise<void>;
+}
+
+/** Whether what a session changes is kept elsewhere than in the folder itself. */
+const hasLayer = async ({ places }: Host, session: Session): Promise<boolean> =>
+  (await layerOf(places.state, session.id)) !== undefined;
+
+export interface LayerUse {
+  readonly say: (text: string) => void;
+  /** Something of it goes into the folder, or all of it is given up. */
+  readonly moves: boolean;
+}
+
+/** A box that waits frozen goes on with its layer: it can be looked at, and not be taken from under the box. */
+async function inFrozen(host: Host, session: Session, moves: boolean): Promise<string | undefined> {
+  if (!(await hasFrozen(host, session.id))) return undefined;
+  if (moves)
+    throw new HarnessError(
+      EXIT.usage,
+      `a box waits frozen over what ${session.id} has changed: it goes on once its question is answered`,
+      `harness approve ${session.id}   (or give the box up: harness sandbox ls, harness sandbox rm)`,
+    );
+  const about = { uid: host.uid, stateDir: host.places.state, session: session.id };
+  return frozenVolume(await requireEngine(host), about);
+}
+
+/** What a session has changed in a layer, while nobody else works on that or on the folder. */
+export async function withLayer<T>(
+  host: Host,
+  sessions: SessionStore,
+  session: Session,
+  { say, moves }: LayerUse,
+  work: (open: OpenLayer) => Promise<T>,
+): Promise<T> {
+  const { state } = host.places;
+  const found = await layerOf(state, session.id);
+  if (found === undefined) throw noLayer(session);
+  await finishEarlierUndo(host, sessions, found.workspace, say);
+  const done = await aloneIn(host, found.workspace, async (store) => {
+    await using locked = (await holdExisting(state, session.id)) ?? refuse(session);
+    await endBoxes(host);
+    const mounted = await inFrozen(host, session, moves);
+    const layer = await changesOfLayer(locked.layer, {
+      engine: () => requireEngine(host),
+      uid: host.uid,
+      mounted,
+    });
+    const giveUp = async (): Promise<void> => {
+      await giveUpLayer(state, session.id);
+      forgetBase(store, session.id);
+    };
+    return await work({ layer, store, giveUp });
+  });
+  // What was given up is only cleared when nobody holds it any more.
+  if ((await layerOf(state, session.id)) === undefined) await sweep(host);
+  return done;
+}
+
+function refuse(session: Session): never {
+  throw noLayer(session);
+}
+
+const noLayer = ({ id }: Session): HarnessError =>
+  new HarnessError(
+    EXIT.usage,
+    `nothing of the session ${id} waits to be applied: its changes are already there`,
+    `harness diff ${id}`,
+  );
+
+/** What a session has changed and nobody applied goes with it, and the box that waits for it; what cannot go now, the next box takes away. */
+export async function removeLayer(host: Host, session: Session): Promise<void> {
+  const stateDir = host.places.state;
+  await dropFrozen(host, session.id);
+  {
+    await using locked = await holdExisting(stateDir, session.id);
+    if (locked === undefined) return;
+    await giveUpLayer(stateDir, session.id);
+    using store = (await checkpointStores())({ stateDir, workspace: locked.layer.workspace });
+    forgetBase(store, session.id);
+  }
+  await sweep(host);
+}
+
+/** A layer that holds nothing to apply goes; one that cannot be looked at now stays. */
+export async function dropEmptyLayer(host: Host, sessions: SessionStore, session: Session): Promise<void> {
+  if (!(await hasLayer(host, session))) return;
+  const use = { say: () => undefined, moves: true };
+  await withLayer(host, sessions, session, use, async ({ layer, store, giveUp }) => {
+    const { made } = await prepareApply(store, { session: session.id, layer });
+    if (!layer.incomplete && made.length === 0) await giveUp();
+  }).catch(() => undefined);
+}
+
+/** Removes a session, with what only it kept: its layer, its frozen box, its checkpoints. */
+export async function removeSession(host: Host, sessions: SessionStore, id: string): Promise<void> {
+  const session = sessions.open(id);
+  const { workspace } = session.info();
+  await removeLayer(host, session);
+  const { forgetSession } = await import("../../sessions/checkpoints/checkpoint-quota.ts");
+  const { removeProposal } = await import("../project/policy-proposal.ts");
+  await removeProposal(host, id);
+  // The session itself goes last: when this is killed, the same can be typed again.
+  forgetSession({ stateDir: host.places.state, workspace }, id);
+  sessions.remove(id);
+}
+
+/** Removes what layers that were given up hold. */
+async function sweep(host: Host): Promise<void> {
+  const engine = await lookForEngine(host);
+  if (isEngine(engine)) await clearGivenUp(engine, { uid: host.uid, stateDir: host.places.state });
+}
+
+/** What applying would do to the workspace; undefined when the session has nothing that waits for it. */
+export async function diffOfLayer(
+  host: Host,
+  sessions: SessionStore,
+  session: Session,
+  say: (text: string) => void,
+): Promise<SessionDiff | undefined> {
+  if (!(await hasLayer(host, session))) return undefined;
+  return withLayer(host, sessions, session, { say, moves: false }, async ({ layer, store }) => {
+    const { ops, refused } = await prepareApply(store, { session: session.id, layer });
+    for (const { path, reason } of refused) say(`${path} would not be applied: ${reason}`);
+    const changes = ops
+      .filter(({ from, to }) => from !== to)
+      .map(({ path, from, to }) => ({ path, from: from ?? undefined, to: to ?? undefined }));
+    if (changes.length > 0) say(`none of this is in the folder itself yet: harness apply ${session.id}`);
+    const files = filesOf(changes, store.packs);
+    return files.length === 0 && refused.length === 0 ? undefined : { files, cut: false, lostFrom: null };
+  });
+}
+
+interface UndoWanted extends Omit<UndoRequest, "session" | "steps"> {
+  readonly say: (text: string) => void;
+}
+
+const NOTHING: Undone = { ops: [], merged: [], refused: [], left: [], done: false, notes: [] };
+
+export async function undoSession(
+  host: Host,
+  sessions: SessionStore,
+  session: Session,
+  { say, ...wanted }: UndoWanted,
+): Promise<Undone> {
+  const { id, steps } = session;
+  const all = steps.all();
+  const last = all.at(-1)?.step ?? 0;
+  if (wanted.target > last)
+    throw new HarnessError(
+      EXIT.usage,
+      `the session ${id} has ${last === 0 ? "no steps" : `steps 1 to ${last}`}`,
+      `harness diff ${id} --steps`,
+    );
+  if (all.length === 0 && !wanted.redo) return NOTHING;
+  return aloneIn(host, session.info().workspace, async (store) => {
+    await endDeadBoxes(host, session);
+    const finished = await finishUndo(store, (each) => stepsOf(sessions, each));
+    if (finished !== undefined) say(finished);
+    return undo(store, { ...wanted, session: id, steps });
+  });
+}

@@ -1,0 +1,86 @@
+import { createHash } from "node:crypto";
+import { closeSync, mkdirSync, readFileSync } from "node:fs";
+import path from "node:path";
+import { reasonOf } from "../../core/errors.ts";
+import { maskSecrets } from "../../core/secrets.ts";
+import { openRegularSync, replaceFileSync } from "../../platform/safe-files.ts";
+
+/**
+ * What a person typed in chats, of each workspace apart: for the keys that bring it back, on this machine alone. One file
+ * for each, replaced as a whole; what cannot be read is as if nothing was kept.
+ */
+
+export interface TypedHistory {
+  /** Oldest first. */
+  readonly read: () => readonly string[];
+  /** Why it could not be kept, or undefined; what is not to be kept is none of that. */
+  readonly keep: (text: string) => Promise<string | undefined>;
+}
+
+export const MAX_KEPT = 200;
+/** Bytes of one text, and of all of them as they are written. */
+export const MAX_TEXT = 8 * 1024;
+const MAX_BYTES = 256 * 1024;
+const PATIENCE_MS = 1000;
+
+interface TypedPlace {
+  readonly stateDir: string;
+  /** Absolute and resolved. */
+  readonly workspace: string;
+}
+
+export function typedHistory({ stateDir, workspace }: TypedPlace): TypedHistory {
+  const folder = path.join(stateDir, "typed");
+  const file = path.join(folder, `${createHash("sha256").update(workspace).digest("hex").slice(0, 40)}.json`);
+  return {
+    read: () => textsIn(file),
+    keep: async (text) => {
+      if (!isKept(text)) return undefined;
+      try {
+        mkdirSync(folder, { recursive: true, mode: 0o700 });
+        const [{ FileLock }, { privateFile }] = await Promise.all([
+          import("../../platform/lock.ts"),
+          import("../../platform/sqlite-connection.ts"),
+        ]);
+        using lock = new FileLock(privateFile(path.join(folder, "lock")), PATIENCE_MS);
+        lock.take("reserved");
+        const next = withTyped(textsIn(file), text);
+        replaceFileSync(file, `${JSON.stringify(next)}\n`, { aside: `${file}.new`, lasts: "name" });
+        return undefined;
+      } catch (thrown) {
+        return reasonOf(thrown);
+      }
+    },
+  };
+}
+
+/** A blank in front keeps it out, as in a shell; so does anything that looks like a secret. */
+export const isKept = (text: string): boolean =>
+  text !== "" && !/^\s/.test(text) && Buffer.byteLength(text) <= MAX_TEXT && maskSecrets(text) === text;
+
+/** Said again, it counts where it was said last. The oldest go first. */
+export function withTyped(before: readonly string[], text: string): readonly string[] {
+  const all = [...before.filter((each) => each !== text), text].slice(-MAX_KEPT);
+  let [first, bytes] = [all.length, 0];
+  for (const each of all.toReversed()) {
+    bytes += Buffer.byteLength(JSON.stringify(each)) + 1;
+    if (bytes > MAX_BYTES) break;
+    first -= 1;
+  }
+  return all.slice(first);
+}
+
+function textsIn(file: string): readonly string[] {
+  try {
+    const { descriptor, stats } = openRegularSync(file, "refuse");
+    try {
+      if (stats.size > 2 * MAX_BYTES) return [];
+      const value: unknown = JSON.parse(readFileSync(descriptor, "utf8"));
+      return Array.isArray(value) ? value.filter((each) => typeof each === "string").slice(-MAX_KEPT) : [];
+    } finally {
+      closeSync(descriptor);
+    }
+  } catch {
+    return [];
+  }
+}

@@ -1,0 +1,118 @@
+import { existsSync } from "node:fs";
+import { mkdir, readFile, realpath, writeFile } from "node:fs/promises";
+import { homedir, hostname, release, totalmem, userInfo } from "node:os";
+import path from "node:path";
+import type { Config } from "../../config/load-config.ts";
+import { formatSize } from "../../core/bounds.ts";
+import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import { MIN_SECRET_LENGTH } from "../../core/secret-values.ts";
+import {
+  type BugReport,
+  bugReportText,
+  holdsOf,
+  LEFT_OUT,
+  type Private,
+  redactor,
+} from "../../telemetry/bug-report.ts";
+import { keptLogs } from "../../telemetry/diagnostics-log.ts";
+import { checkUp } from "./checkup.ts";
+import { diagnosticsFolder, settingsSet, versions } from "../diagnostics.ts";
+import type { Host } from "../host.ts";
+
+export interface Bundled {
+  /** Where it is. */
+  readonly file: string;
+  readonly bytes: number;
+  readonly holds: readonly string[];
+  readonly left_out: string;
+}
+
+interface Bundling {
+  readonly host: Host;
+  readonly workspace: string;
+  readonly load: () => Promise<Config>;
+  /** Left out: beside our own state, never in a repository. */
+  readonly file: string | undefined;
+}
+
+/** One file for a bug report. What is there already is not written over. */
+export async function writeBugReport({ host, workspace, load, file }: Bundling): Promise<Bundled> {
+  const made = Date.now();
+  const stamp = new Date(made).toISOString().replaceAll(/[-:]|\.\d+/g, "");
+  const wanted = file ?? path.join(host.places.state, "bug-reports", `harness-${stamp}.txt`);
+  const config = await load().catch(() => undefined);
+  const report: BugReport = {
+    made,
+    versions: { ...versions(), release: release(), memory: formatSize(totalmem()) },
+    checks: await checkUp(host, workspace, load),
+    settings: config === undefined ? [] : settingsSet(config.settings, config.origins),
+    variables: Object.keys(host.env)
+      .filter((name) => TELLING.test(name))
+      .toSorted(),
+    logs: await keptLogs(diagnosticsFolder(host)),
+  };
+  const text = bugReportText(report, redactor(await privateOf(host, config)));
+  await putNew(wanted, text, file === undefined);
+  return { file: wanted, bytes: Buffer.byteLength(text), holds: holdsOf(report), left_out: LEFT_OUT };
+}
+
+async function putNew(file: string, text: string, own: boolean): Promise<void> {
+  try {
+    if (own) await mkdir(path.dirname(file), { recursive: true, mode: 0o700 });
+    await writeFile(file, text, { flag: "wx", mode: 0o600 });
+  } catch (thrown) {
+    const is = errorCode(thrown) === "EEXIST";
+    const what = is ? `${file} is there already` : `${file} cannot be written: ${reasonOf(thrown)}`;
+    throw new HarnessError(EXIT.usage, what, "harness doctor --bundle NEW-FILE.txt", thrown);
+  }
+}
+
+/** Variables that change what harness does; of all others not even the name is told. */
+const TELLING =
+  /^(?:HARNESS_|OTEL_|DOCKER_|OLLAMA_|OPENAI_|ANTHROPIC_|QDRANT_|XDG_|NODE_|LC_|LANG$|TERM$|CI$|NO_COLOR$|FORCE_COLOR$|TMPDIR$|(?:HTTPS?|NO|ALL)_PROXY$)/i;
+const SECRET_NAME = /key|token|secret|passw|pwd|credential|auth|cookie|session|headers|dsn|connection/i;
+
+async function privateOf(host: Host, config: Config | undefined): Promise<Private> {
+  const { env, places } = host;
+  const homes = [places.home, homedir(), env["HOME"] ?? ""].filter((home) => path.isAbsolute(home));
+  const real = await Promise.all(homes.map((home) => realpath(home).catch(() => home)));
+  const named = Object.keys(config?.settings.secrets ?? {});
+  const fromEnv = Object.entries(env).flatMap(([name, value = ""]) =>
+    named.includes(name) || (SECRET_NAME.test(name) && !isPlace(value)) ? [value, ...piecesOf(value)] : [],
+  );
+  const values = [...fromEnv, ...(await keysIn(host.keysFile))];
+  return {
+    homes: [...homes, ...real],
+    users: [
+      userName(),
+      env["USER"] ?? "",
+      env["LOGNAME"] ?? "",
+      ...[...homes, ...real].map((home) => path.basename(home)),
+    ],
+    hosts: [hostname(), env["HOSTNAME"] ?? ""],
+    values: [...new Set(values)].filter((value) => value.length >= MIN_SECRET_LENGTH),
+  };
+}
+
+/** PWD is none, and neither is where a file with a secret lies. */
+const isPlace = (value: string): boolean => path.isAbsolute(value) && existsSync(value);
+
+/** Of `authorization=Bearer%20abc,x=y` every part that could be the secret by itself. */
+const piecesOf = (value: string): readonly string[] => {
+  const parts = value.split(/[\s,;&=]+|%20/);
+  return parts.filter((part) => part.length >= MIN_SECRET_LENGTH && !isPlace(part));
+};
+
+/** A user id may have no name. */
+function userName(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return "";
+  }
+}
+
+const keysIn = async (file: string): Promise<readonly string[]> => {
+  const text = await readFile(file, "utf8").catch(() => "");
+  return [...text.matchAll(/"((?:[^"\\]|\\.)*)"/g)].map(([, value = ""]) => value);
+};

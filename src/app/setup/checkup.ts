@@ -1,0 +1,125 @@
+import type { Config } from "../../config/load-config.ts";
+import { DEFAULTS, type Settings } from "../../config/settings-schema.ts";
+import { EXIT, type ExitCode, HarnessError } from "../../core/errors.ts";
+import { broken, type Health, healthy } from "../../core/health.ts";
+import { boxHealth } from "../../docker/box/box-health.ts";
+import { diskHealth, engineHealth, imageHealth } from "../../docker/engine-health.ts";
+import { engineRemedy } from "../../docker/engine-remedy.ts";
+import { type Engine, isEngine } from "../../docker/engine.ts";
+import { readSystem } from "../../platform/host-programs.ts";
+import { listBoxes } from "../../docker/life/box-list.ts";
+import { modelHealth } from "../../models/model-server.ts";
+import { storeHealth } from "../../search/search-health.ts";
+import { type Host, packageRoot } from "../host.ts";
+import { trustHealth } from "../project/project-trust.ts";
+import { lookForEngine, noEngine } from "../box-access.ts";
+import { namedEngine } from "../named-engine.ts";
+
+/** Everything `run` depends on, looked at side by side. */
+export async function checkUp(
+  host: Host,
+  workspace: string,
+  load: () => Promise<Config>,
+): Promise<readonly Health[]> {
+  const config = await load().catch(asFailure);
+  const { settings } = config instanceof HarnessError ? { settings: DEFAULTS } : config;
+  const configCheck =
+    config instanceof HarnessError
+      ? broken("config", config.message, config.remedy)
+      : healthy("config", describeOrigins(config));
+  const groups = await Promise.all([
+    engineChecks(host, settings.image, config instanceof HarnessError),
+    diskHealth("disk", host.places.state),
+    modelChecks(host, settings),
+    storeHealth({ ...settings.search, apiKey: host.env["QDRANT_API_KEY"] }),
+  ]);
+  const project = await trustHealth(host, workspace);
+  return [
+    configCheck,
+    ...project,
+    healthy("node", `${process.version} at ${process.execPath}`),
+    ...groups.flat(),
+  ];
+}
+
+/** Of the model that the settings name: whether its server answers, and has it. */
+export const modelChecks = (host: Host, settings: Settings): Promise<readonly Health[]> =>
+  modelHealth({
+    provider: settings.provider,
+    baseUrl: settings.base_url,
+    model: settings.chat_model,
+    maxContext: settings.max_context_tokens,
+    env: host.env,
+    keysFile: host.keysFile,
+    signal: AbortSignal.timeout(10_000),
+  });
+
+/** What no run can do without, told without starting a box. */
+export async function firstChecks(host: Host, settings: Settings): Promise<readonly Health[]> {
+  const [engine, model] = await Promise.all([
+    engineAndImage(host, settings.image),
+    modelChecks(host, settings),
+  ]);
+  return [...engine, ...model];
+}
+
+async function engineAndImage(host: Host, image: string | null): Promise<readonly Health[]> {
+  const found = await lookForEngine(host).catch(asFailure);
+  if (found instanceof HarnessError || !isEngine(found)) return engineChecks(host, image);
+  const health = imageHealth(found, packageRoot, image).catch(lost);
+  return [...(await engineHealth(found).catch((thrown: unknown) => [lost(thrown)])), await health].filter(
+    ({ id, state }) => id === "engine" || id === "image" || state === "fail",
+  );
+}
+
+/** The code `run` would end with: config first, then the box, then the model. */
+export function exitFor(checks: readonly Health[]): ExitCode {
+  const failed = checks.filter(({ state }) => state === "fail").map(({ id }) => id);
+  if (failed.includes("config")) return EXIT.usage;
+  if (failed.some((id) => !id.startsWith("model"))) return EXIT.sandbox;
+  return failed.length > 0 ? EXIT.model : EXIT.done;
+}
+
+/** `unread`: the settings cannot be read, which is told beside; what they say of an engine is not known then. */
+async function engineChecks(host: Host, image: string | null, unread = false): Promise<readonly Health[]> {
+  const named = unread && host.engine === null ? Promise.resolve(undefined) : namedEngine(host);
+  const found = await lookForEngine(host, undefined, named).catch(asFailure);
+  if (found instanceof HarnessError) return [broken("engine", found.message, found.remedy)];
+  if (!isEngine(found)) {
+    const remedy = engineRemedy(await readSystem(host.env), found);
+    return [broken("engine", noEngine(found, remedy).message, remedy)];
+  }
+  const checks = [engineHealth(found), imageAndBox(host, found, image), waitingBoxes(host, found)];
+  const settled = await Promise.all(checks.map((check) => check.catch((thrown: unknown) => [lost(thrown)])));
+  return settled.flat();
+}
+
+async function imageAndBox({ uid }: Host, engine: Engine, own: string | null): Promise<readonly Health[]> {
+  const check = await imageHealth(engine, packageRoot, own);
+  if (check.state === "fail") return [check];
+  return [check, await boxHealth(engine, { root: packageRoot, uid, image: own })];
+}
+
+/** Boxes that wait frozen hold memory; none is told of where there is none. */
+async function waitingBoxes({ uid }: Host, engine: Engine): Promise<readonly Health[]> {
+  const waiting = (await listBoxes(engine, uid)).flatMap(({ parked }) => parked ?? []);
+  const [next] = waiting.map(({ until }) => until).toSorted();
+  if (next === undefined) return [];
+  const many = waiting.length === 1 ? "1 box waits" : `${waiting.length} boxes wait`;
+  return [healthy("parked", `${many} frozen for a word; the next is given up at ${next}`)];
+}
+
+const lost = (thrown: unknown): Health =>
+  thrown instanceof HarnessError
+    ? broken("engine", thrown.message, thrown.remedy)
+    : broken("engine", `the engine failed while it was asked: ${String(thrown)}`, "./start.sh");
+
+function asFailure(thrown: unknown): HarnessError {
+  if (thrown instanceof HarnessError) return thrown;
+  throw thrown;
+}
+
+function describeOrigins({ origins }: Config): string {
+  const named = [...new Set(Object.values(origins))].filter((origin) => origin !== "default");
+  return named.length === 0 ? "defaults" : `defaults, ${named.join(", ")}`;
+}

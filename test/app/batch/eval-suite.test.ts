@@ -1,0 +1,131 @@
+import assert from "node:assert/strict";
+import { appendFile, readFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import path from "node:path";
+import test from "node:test";
+import { readResults } from "../../../src/app/batch/eval-run.ts";
+import { hasFolder, readSuite } from "../../../src/app/batch/eval-suite.ts";
+import { openResults } from "../../../src/app/batch/result-lines.ts";
+import { readScenario } from "../../../src/models/providers/scenario.ts";
+import { evalPage } from "../../../src/render/eval-page.ts";
+import { type EvalResult, totalsOf } from "../../../src/render/eval-results.ts";
+import { comparedTable } from "../../../src/render/tty/eval-lines.ts";
+import { scratch } from "../../fixtures/scratch.ts";
+
+const SHIPPED = path.join(import.meta.dirname, "../../../examples/evals/small");
+
+test("the shipped suite has forty tasks in seven languages, each with a solution and a wrong one", async () => {
+  const tasks = await readSuite(SHIPPED, []);
+  assert.ok(tasks.length >= 40, `${tasks.length}`);
+  assert.ok(new Set(tasks.map(({ language }) => language)).size >= 7);
+  for (const task of tasks) {
+    assert.ok(await hasFolder(task, "repo"), task.name);
+    // What the check needs comes from the task, whatever the run did to it.
+    assert.ok(task.restore.length > 0 || (await hasFolder(task, "check")), task.name);
+    for (const file of task.restore) assert.ok(existsSync(path.join(task.folder, "repo", file)), file);
+    for (const name of ["solution.jsonl", "wrong.jsonl"])
+      assert.ok(readScenario(path.join(task.folder, name)).steps.length > 1, task.name);
+  }
+});
+
+const TASK = '{"prompt":"p","check":"true","language":"c"}';
+
+test("only the named tasks are taken, and a folder without a task.json is none", async () => {
+  await using place = await scratch({ "b/task.json": TASK, "a/task.json": TASK, "notes/x": "" });
+  assert.deepEqual(
+    (await readSuite(place.path, [])).map(({ name }) => name),
+    ["a", "b"],
+  );
+  const [only] = await readSuite(place.path, ["b"]);
+  assert.deepEqual([only?.name, only?.exit, only?.check_timeout], ["b", 0, "2m"]);
+  await assert.rejects(readSuite(place.path, ["c"]), /has no task c/);
+});
+
+for (const [what, text, said] of [
+  ["no JSON", "{", /task\.json: /],
+  ["a key that there is not", '{"prompt":"p","check":"true","language":"c","chek":"x"}', /chek/],
+  ["no check", '{"prompt":"p","language":"c"}', /check: /],
+  [
+    "a time that is none",
+    '{"prompt":"p","check":"true","language":"c","check_timeout":"soon"}',
+    /check_timeout/,
+  ],
+] as const)
+  test(`a task with ${what} ends all of it, by its file`, async () => {
+    await using place = await scratch({ "a/task.json": TASK, "b/task.json": text });
+    await assert.rejects(readSuite(place.path, []), said);
+    await assert.rejects(readSuite(place.path, []), /b\/task\.json/);
+  });
+
+test("a suite that is not there, or has no tasks, is told", async () => {
+  await using place = await scratch({ x: "" });
+  await assert.rejects(readSuite(place.at("gone"), []), /cannot be read/);
+  await assert.rejects(readSuite(place.path, []), /has no tasks/);
+});
+
+const result = (task: string, more: Partial<EvalResult> = {}): EvalResult => ({
+  task,
+  language: "c",
+  nth: 1,
+  exit_code: 0,
+  status: "done",
+  reason: "",
+  check_exit_code: 0,
+  check_output: "",
+  solved: true,
+  false_done: false,
+  refusals: 0,
+  attempts: 1,
+  turns: 2,
+  tool_calls: 1,
+  prompt_tokens: 10,
+  completion_tokens: null,
+  duration_ms: 5,
+  ...more,
+});
+
+test("a line that a kill has cut costs nothing but itself", async () => {
+  await using place = await scratch();
+  const file = place.at("results.jsonl");
+  {
+    await using results = await openResults(file);
+    await results.add(result("one"));
+    await results.add(result("two"));
+  }
+  const whole = await readFile(file, "utf8");
+  await appendFile(file, JSON.stringify(result("three")).slice(0, 40));
+  assert.deepEqual(
+    (await readResults(file)).map(({ task }) => task),
+    ["one", "two"],
+  );
+  {
+    await using results = await openResults(file);
+    await results.add(result("four"));
+  }
+  assert.equal(await readFile(file, "utf8"), `${whole}${JSON.stringify(result("four"))}\n`);
+  await assert.rejects(readResults(await place.write("other.jsonl", "{}\n")), /line 1 is no result/);
+  assert.deepEqual(await readResults(place.at("none")), []);
+});
+
+test("a result of an older version had one attempt", async () => {
+  await using place = await scratch();
+  const { attempts: _, ...older } = result("one");
+  const file = await place.write("results.jsonl", `${JSON.stringify(older)}\n`);
+  assert.deepEqual(await readResults(file), [result("one")]);
+});
+
+test("totals, a page and a comparison", () => {
+  const results = [
+    result("one"),
+    result("<b>two</b>", { solved: false, false_done: true, check_exit_code: 1, check_output: "<script>" }),
+    result("three", { exit_code: 4, solved: false, status: "refused", attempts: 3 }),
+  ];
+  const { runs, solved, false_done, refused, attempts, tokens } = totalsOf(results);
+  assert.deepEqual([runs, solved, false_done, refused, attempts, tokens], [3, 1, 1, 1, 5, 30]);
+  const page = evalPage("suite", results);
+  assert.ok(page.includes("&lt;b&gt;two&lt;/b&gt;") && !page.includes("<script>"));
+  assert.match(
+    comparedTable(results, [result("one"), result("three")]),
+    /\* {2}three +0 \(0 %\) +1 \(100 %\)/,
+  );
+});
