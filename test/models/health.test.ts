@@ -2,41 +2,16 @@ import assert from "node:assert/strict";
 import { chmod } from "node:fs/promises";
 import test from "node:test";
 import type { Health } from "../../src/core/health.ts";
-import { modelHealth, type ModelHealthRequest } from "../../src/models/model-server.ts";
+import type { ModelHealthRequest } from "../../src/models/model-server.ts";
 import { scratch } from "../fixtures/scratch.ts";
+import { contextRow, health, type HealthRow, healthRows, serverDown } from "./health-rows.ts";
 import { type FakeOllamaOptions, sendJson, startFakeOllama } from "../fakes/ollama-server.ts";
-
-type Row = readonly [id: string, state: string, detail: string, remedy: string];
 
 const KEY = "sk-test-5f2b9c";
 
-const health = (changes: Partial<ModelHealthRequest>): Promise<readonly Health[]> =>
-  modelHealth({
-    provider: "ollama",
-    baseUrl: null,
-    model: "qwen3:8b",
-    maxContext: null,
-    env: {},
-    keysFile: "/nowhere/keys.json",
-    signal: new AbortController().signal,
-    memory: null,
-    ...changes,
-  });
-
-const rows = (list: readonly Health[], url: string): readonly Row[] =>
-  list.map(({ id, state, detail, remedy }): Row => [
-    id,
-    state,
-    detail.replaceAll(url, "URL"),
-    remedy.replaceAll(url, "URL"),
-  ]);
-
-const context = (state: string, detail: string, remedy = ""): Row => ["model.context", state, detail, remedy];
-const down = (detail: string, remedy: string): Row => ["model.server", "fail", detail, remedy];
-
 test("a bad address is reported, not thrown", async () => {
-  assert.deepEqual(rows(await health({ env: { OLLAMA_HOST: ":0" } }), "-"), [
-    down(
+  assert.deepEqual(healthRows(await health({ env: { OLLAMA_HOST: ":0" } }), "-"), [
+    serverDown(
       'OLLAMA_HOST: ":0" is no address of an Ollama server; expected host, host:port or http://host:port',
       "unset OLLAMA_HOST",
     ),
@@ -74,8 +49,8 @@ const refusing = (status: number): FakeOllamaOptions["routes"] & object => ({
   "/v1/models": (_body, response) => sendJson(response, { error: { message: `bad key ${KEY}` } }, status),
 });
 const keys = { OPENAI_API_KEY: ` ${KEY}\n`, ANTHROPIC_API_KEY: KEY };
-const LISTED: Row = ["model.name", "ok", "qwen3:8b", ""];
-const silentServer = context(
+const LISTED: HealthRow = ["model.name", "ok", "qwen3:8b", ""];
+const silentServer = contextRow(
   "warn",
   "the server does not tell; without a bound a long prompt may be cut",
   "harness config set max_context_tokens 32768",
@@ -86,7 +61,7 @@ type KeyedCase = readonly [
   FakeOllamaOptions["routes"] & object,
   "openai" | "anthropic",
   Partial<ModelHealthRequest>,
-  readonly Row[],
+  readonly HealthRow[],
 ];
 
 const KEYED: readonly KeyedCase[] = [
@@ -95,7 +70,7 @@ const KEYED: readonly KeyedCase[] = [
     listing({ id: "qwen3:8b" }),
     "openai",
     { env: keys, maxContext: 65_536 },
-    [["model.server", "ok", "OpenAI API at URL/v1", ""], LISTED, context("ok", "65,536 tokens")],
+    [["model.server", "ok", "OpenAI API at URL/v1", ""], LISTED, contextRow("ok", "65,536 tokens")],
   ],
   [
     "a local server without a key that tells its window",
@@ -105,7 +80,11 @@ const KEYED: readonly KeyedCase[] = [
     [
       ["model.server", "ok", "OpenAI API at URL/v1", ""],
       LISTED,
-      context("warn", "8,192 tokens; too few for most tasks", "harness config set max_context_tokens 32768"),
+      contextRow(
+        "warn",
+        "8,192 tokens; too few for most tasks",
+        "harness config set max_context_tokens 32768",
+      ),
     ],
   ],
   [
@@ -124,14 +103,14 @@ const KEYED: readonly KeyedCase[] = [
     refusing(401),
     "openai",
     { env: keys },
-    [down("URL/v1 refuses the key (HTTP 401)", "export OPENAI_API_KEY=KEY")],
+    [serverDown("URL/v1 refuses the key (HTTP 401)", "export OPENAI_API_KEY=KEY")],
   ],
   [
     "a key that is wanted",
     refusing(403),
     "anthropic",
     {},
-    [down("ANTHROPIC_API_KEY is not set; URL needs it (HTTP 403)", "export ANTHROPIC_API_KEY=KEY")],
+    [serverDown("ANTHROPIC_API_KEY is not set; URL needs it (HTTP 403)", "export ANTHROPIC_API_KEY=KEY")],
   ],
   [
     "a busy server",
@@ -145,14 +124,14 @@ const KEYED: readonly KeyedCase[] = [
     refusing(500),
     "openai",
     { env: keys },
-    [down("URL/v1 answers HTTP 500", "harness config set base_url URL")],
+    [serverDown("URL/v1 answers HTTP 500", "harness config set base_url URL")],
   ],
   [
     "a list of another kind",
     { "/v1/models": (_body, response) => sendJson(response, { models: [] }) },
     "openai",
     {},
-    [down("URL/v1 does not answer as an OpenAI API does", "harness config set base_url URL")],
+    [serverDown("URL/v1 does not answer as an OpenAI API does", "harness config set base_url URL")],
   ],
   [
     "an Anthropic API",
@@ -168,31 +147,34 @@ for (const [name, routes, provider, changes, expected] of KEYED)
     await using fake = await startFakeOllama({ routes });
     const baseUrl = provider === "openai" ? `${fake.url}/v1` : fake.url;
     const list = await health({ provider, baseUrl, ...changes });
-    assert.deepEqual(rows(list, fake.url), expected);
+    assert.deepEqual(healthRows(list, fake.url), expected);
     assert.equal(JSON.stringify(list).includes(KEY), false);
   });
 
-const PUBLIC: readonly (readonly ["openai" | "anthropic", string | null, Row])[] = [
+const PUBLIC: readonly (readonly ["openai" | "anthropic", string | null, HealthRow])[] = [
   [
     "openai",
     null,
-    down("OPENAI_API_KEY is not set; https://api.openai.com/v1 needs it", "export OPENAI_API_KEY=KEY"),
+    serverDown("OPENAI_API_KEY is not set; https://api.openai.com/v1 needs it", "export OPENAI_API_KEY=KEY"),
   ],
   [
     "openai",
     "https://api.openai.com/v1/",
-    down("OPENAI_API_KEY is not set; https://api.openai.com/v1 needs it", "export OPENAI_API_KEY=KEY"),
+    serverDown("OPENAI_API_KEY is not set; https://api.openai.com/v1 needs it", "export OPENAI_API_KEY=KEY"),
   ],
   [
     "anthropic",
     null,
-    down("ANTHROPIC_API_KEY is not set; https://api.anthropic.com needs it", "export ANTHROPIC_API_KEY=KEY"),
+    serverDown(
+      "ANTHROPIC_API_KEY is not set; https://api.anthropic.com needs it",
+      "export ANTHROPIC_API_KEY=KEY",
+    ),
   ],
 ];
 
 for (const [provider, baseUrl, expected] of PUBLIC)
   test(`${provider} at ${baseUrl ?? "its public address"} without a key fails before any request`, async () => {
-    assert.deepEqual(rows(await health({ provider, baseUrl, env: { OPENAI_API_KEY: " " } }), "-"), [
+    assert.deepEqual(healthRows(await health({ provider, baseUrl, env: { OPENAI_API_KEY: " " } }), "-"), [
       expected,
     ]);
   });
@@ -227,14 +209,14 @@ test("each API gets its key in its own header and nothing else", async () => {
   );
 });
 
-const missing = (base: string, right: string): readonly Row[] => [
-  down(`${base} has no list of models (HTTP 404)`, `harness config set base_url ${right}`),
+const missing = (base: string, right: string): readonly HealthRow[] => [
+  serverDown(`${base} has no list of models (HTTP 404)`, `harness config set base_url ${right}`),
 ];
 
 test("a base that lacks /v1, or has one too many, is told the right one", async () => {
   await using fake = await startFakeOllama();
-  const remedies = async (provider: "openai" | "anthropic", baseUrl: string): Promise<readonly Row[]> =>
-    rows(await health({ provider, baseUrl }), fake.url);
+  const remedies = async (provider: "openai" | "anthropic", baseUrl: string): Promise<readonly HealthRow[]> =>
+    healthRows(await health({ provider, baseUrl }), fake.url);
   assert.deepEqual(
     [await remedies("openai", fake.url), await remedies("anthropic", `${fake.url}/v1`)],
     [missing("URL", "URL/v1"), missing("URL/v1", "URL")],
@@ -243,8 +225,8 @@ test("a base that lacks /v1, or has one too many, is told the right one", async 
 
 test("a key goes nowhere but where it was sent", async () => {
   await using fake = await startFakeOllama({ faults: { "*": "redirect" } });
-  assert.deepEqual(rows(await health({ provider: "openai", baseUrl: fake.url, env: keys }), fake.url), [
-    down(
+  assert.deepEqual(healthRows(await health({ provider: "openai", baseUrl: fake.url, env: keys }), fake.url), [
+    serverDown(
       "URL is no OpenAI API: it redirects to https://login.example.org",
       "harness config set base_url URL",
     ),
@@ -260,12 +242,12 @@ test("a password in the address and a key that cannot be sent are not shown", as
   ]);
   const base = "base_url: expected http://host/path or https://host/path, without a password or a query";
   assert.deepEqual(
-    lists.map((list) => rows(list, fake.url)),
+    lists.map((list) => healthRows(list, fake.url)),
     [
-      [down(base, "harness config set base_url URL")],
-      [down(base, "harness config set base_url URL")],
+      [serverDown(base, "harness config set base_url URL")],
+      [serverDown(base, "harness config set base_url URL")],
       [
-        down(
+        serverDown(
           "OPENAI_API_KEY holds signs that no key has",
           "Set it again, from the page of your account: export OPENAI_API_KEY=…",
         ),

@@ -1,51 +1,25 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { Health } from "../../src/core/health.ts";
-import { modelHealth, type ModelHealthRequest } from "../../src/models/model-server.ts";
+import type { ModelHealthRequest } from "../../src/models/model-server.ts";
+import { contextRow, health, type HealthRow, healthRows, serverDown } from "./health-rows.ts";
 import { type FakeOllamaOptions, startFakeOllama } from "../fakes/ollama-server.ts";
-
-type Row = readonly [id: string, state: string, detail: string, remedy: string];
 
 const GiB = 2 ** 30;
 const QWEN = { name: "qwen3:8b", size: 5 * GiB };
 
-const health = (changes: Partial<ModelHealthRequest>): Promise<readonly Health[]> =>
-  modelHealth({
-    provider: "ollama",
-    baseUrl: null,
-    model: "qwen3:8b",
-    maxContext: null,
-    env: {},
-    keysFile: "/nowhere/keys.json",
-    signal: new AbortController().signal,
-    memory: null,
-    ...changes,
-  });
-
-const rows = (list: readonly Health[], url: string): readonly Row[] =>
-  list.map(({ id, state, detail, remedy }): Row => [
-    id,
-    state,
-    detail.replaceAll(url, "URL"),
-    remedy.replaceAll(url, "URL"),
-  ]);
-
-const SERVER: Row = ["model.server", "ok", "Ollama 0.12.6 at URL", ""];
-const NAME: Row = ["model.name", "ok", "qwen3:8b, 5.0 GiB", ""];
+const SERVER: HealthRow = ["model.server", "ok", "Ollama 0.12.6 at URL", ""];
+const NAME: HealthRow = ["model.name", "ok", "qwen3:8b, 5.0 GiB", ""];
 const BASE = "harness config set base_url http://HOST:11434";
 const OTHER = "harness config set chat_model NAME";
 
-const context = (state: string, detail: string, remedy = ""): Row => ["model.context", state, detail, remedy];
-const down = (detail: string, remedy: string): Row => ["model.server", "fail", detail, remedy];
-
-type Case = readonly [string, FakeOllamaOptions, Partial<ModelHealthRequest>, readonly Row[]];
+type Case = readonly [string, FakeOllamaOptions, Partial<ModelHealthRequest>, readonly HealthRow[]];
 
 const OLLAMA: readonly Case[] = [
   [
     "a model that is ready",
     { models: [QWEN] },
     {},
-    [SERVER, NAME, context("ok", "32,768 tokens (the default; max_context_tokens raises it)")],
+    [SERVER, NAME, contextRow("ok", "32,768 tokens (the default; max_context_tokens raises it)")],
   ],
   [
     "a loaded model with another window",
@@ -54,7 +28,7 @@ const OLLAMA: readonly Case[] = [
     [
       SERVER,
       NAME,
-      context(
+      contextRow(
         "ok",
         "40,960 tokens (all that the model was trained for); now loaded with 4,096, so the first request loads it again",
       ),
@@ -67,7 +41,7 @@ const OLLAMA: readonly Case[] = [
     [
       SERVER,
       NAME,
-      context(
+      contextRow(
         "warn",
         "4,096 tokens (max_context_tokens); too few for most tasks",
         "harness config set max_context_tokens 32768",
@@ -81,7 +55,7 @@ const OLLAMA: readonly Case[] = [
     [
       SERVER,
       NAME,
-      context("warn", "4,096 tokens (what this machine's memory holds); too few for most tasks", OTHER),
+      contextRow("warn", "4,096 tokens (what this machine's memory holds); too few for most tasks", OTHER),
     ],
   ],
   [
@@ -96,7 +70,7 @@ const OLLAMA: readonly Case[] = [
         "qwen3:8b, 5.0 GiB, calls no tools by itself on this server; its calls are read from its text",
         OTHER,
       ],
-      context("ok", "32,768 tokens (max_context_tokens)"),
+      contextRow("ok", "32,768 tokens (max_context_tokens)"),
     ],
   ],
   [
@@ -106,7 +80,7 @@ const OLLAMA: readonly Case[] = [
     [
       SERVER,
       ["model.name", "fail", "qwen3:8b, 5.0 GiB, cannot chat (embedding)", OTHER],
-      context("warn", "2,048 tokens (all that the model was trained for); too few for most tasks", OTHER),
+      contextRow("warn", "2,048 tokens (all that the model was trained for); too few for most tasks", OTHER),
     ],
   ],
   [
@@ -174,7 +148,7 @@ const OLLAMA: readonly Case[] = [
         "qwen3:8b, 5.0 GiB, cannot chat (embedding)",
         "harness config set chat_model gemma3:4b",
       ],
-      context("ok", "32,768 tokens (max_context_tokens)"),
+      contextRow("ok", "32,768 tokens (max_context_tokens)"),
     ],
   ],
   [
@@ -191,7 +165,7 @@ const OLLAMA: readonly Case[] = [
     { version: "0.6.0" },
     {},
     [
-      down(
+      serverDown(
         "Ollama 0.6.0 at URL cuts long prompts without saying so; 0.12.6 or newer is needed",
         "update Ollama: https://ollama.com/download",
       ),
@@ -201,14 +175,14 @@ const OLLAMA: readonly Case[] = [
     "another server",
     { faults: { "*": "html" } },
     {},
-    [down("what answers at URL is not Ollama: it answers with text/html that is no JSON", BASE)],
+    [serverDown("what answers at URL is not Ollama: it answers with text/html that is no JSON", BASE)],
   ],
   [
     "a failing server",
     { faults: { "/api/tags": "error" } },
     {},
     [
-      down(
+      serverDown(
         "Ollama 0.12.6 at URL fails: /api/tags: HTTP 500: the model store cannot be read",
         "restart Ollama (OLLAMA_HOST=URL ollama serve)",
       ),
@@ -219,7 +193,7 @@ const OLLAMA: readonly Case[] = [
     { faults: { "*": "error" } },
     {},
     [
-      down(
+      serverDown(
         "no Ollama answers at URL: HTTP 500: the model store cannot be read",
         "install Ollama from https://ollama.com/download, then: OLLAMA_HOST=URL ollama serve",
       ),
@@ -230,7 +204,7 @@ const OLLAMA: readonly Case[] = [
 for (const [name, options, changes, expected] of OLLAMA)
   test(`ollama: ${name} is reported with what mends it`, async () => {
     await using fake = await startFakeOllama(options);
-    assert.deepEqual(rows(await health({ baseUrl: fake.url, ...changes }), fake.url), expected);
+    assert.deepEqual(healthRows(await health({ baseUrl: fake.url, ...changes }), fake.url), expected);
   });
 
 test("ollama: the usual address needs no variable in the command", async () => {
