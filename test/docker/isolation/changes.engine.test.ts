@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { readdir } from "node:fs/promises";
-import test from "node:test";
+import { before, describe, test } from "node:test";
 import { type Lists, listsOf, NOTHING } from "../../fixtures/changes.ts";
 import { skip } from "../../fixtures/engine.ts";
 import { scratch, type Scratch } from "../../fixtures/scratch.ts";
@@ -18,11 +18,15 @@ const TREE = `
   for n in 1 2 3 4 5 6 7 8 9; do echo $n >many/$n; done`;
 
 const stateOf = (folder: string): string =>
-  shell(`cd '${folder}' && find . -printf '%p %y %m %i %s %T@ %l\\n' | sort && cat file a/g`);
+  shell(
+    `cd '${folder}' && find . -printf '%p %y %m %i %s %T@ %l\\n' | sort && find . -type f -path '*/file' -exec cat {} + && cat */a/g`,
+  );
 
-async function treeIn(): Promise<Scratch> {
+/** The same tree in each of these folders: one box is enough to see many things done. */
+async function treesIn(folders: readonly string[]): Promise<Scratch> {
   const place = await scratch({ "w/.harness-test": "" });
-  shell(`cd '${place.at("w")}' && rm .harness-test && ${TREE.trim()}`);
+  const made = folders.map((folder) => `mkdir ${folder}; cd ${folder}; ${TREE.trim()}; cd ..`);
+  shell(`cd '${place.at("w")}' && rm .harness-test\n${made.join("\n")}`);
   return place;
 }
 
@@ -133,8 +137,7 @@ const BY_CONTENT: readonly Case[] = [
 ];
 
 const SCENES = [
-  ["overlay", ALIKE],
-  ["overlay", BY_CONTENT],
+  ["overlay", [...ALIKE, ...BY_CONTENT]],
   ["copy", ALIKE],
   ["bind", ALIKE],
 ] as const;
@@ -143,19 +146,61 @@ const SCENES = [
 const isFor = (isolation: string, what: string): boolean =>
   isolation === "overlay" || what !== "a pipe deleted";
 
-for (const [isolation, cases] of SCENES)
-  for (const [what, line, expected] of cases.filter(([name]) => isFor(isolation, name)))
-    test(`${isolation}: ${what}`, { skip: isolation === "overlay" ? noOverlay : skip }, async () => {
-      await using place = await treeIn();
+const PATHS = ["added", "modified", "deleted", "odd"] as const;
+
+/** Of all that changed, what did so in this folder. */
+const within = (folder: string, all: Lists): Lists => {
+  const here = (paths: readonly string[]): readonly string[] =>
+    paths.filter((each) => each.startsWith(`${folder}/`)).map((each) => each.slice(folder.length + 1));
+  return { ...all, ...Object.fromEntries(PATHS.map((which) => [which, here(all[which])])) };
+};
+
+for (const [isolation, every] of SCENES)
+  describe(isolation, { skip: isolation === "overlay" ? noOverlay : skip }, () => {
+    const cases = every.filter(([what]) => isFor(isolation, what));
+    const folders = cases.map((_case, at) => `case-${at}`);
+    let told: Lists = NOTHING;
+    before(async () => {
+      await using place = await treesIn(folders);
       const workspace = place.at("w");
-      let before = "";
+      let state = "";
       {
         await using opened = await openBox(place, { isolation });
-        before = stateOf(workspace);
-        await opened.sh(line);
-        assert.deepEqual(await listsOf(opened.box.changes()), { ...NOTHING, ...expected });
+        state = stateOf(workspace);
+        for (const [at, [, line]] of cases.entries()) await opened.sh(`cd ${folders[at]}; ${line}`);
+        told = await listsOf(opened.box.changes());
       }
-      if (isolation !== "bind") assert.equal(stateOf(workspace), before);
+      if (isolation !== "bind") assert.equal(stateOf(workspace), state);
       assert.deepEqual(await leftOver(workspace), []);
       assert.deepEqual(isolation === "overlay" ? await readdir(place.at("state/boxes")) : [], []);
     });
+
+    for (const [at, [what, , expected]] of cases.entries())
+      test(what, () => assert.deepEqual(within(folders[at] ?? "", told), { ...NOTHING, ...expected }));
+
+    test("and nothing else", () => {
+      const expected = cases.flatMap(([, , lists]) => PATHS.flatMap((which) => lists[which] ?? []));
+      assert.equal(PATHS.flatMap((which) => told[which]).length, expected.length);
+    });
+  });
+
+for (const [isolation, line, expected] of [
+  ["overlay", "true", {}],
+  ["copy", "true", {}],
+  ["bind", "true", {}],
+  ["overlay", "cd case; mv a ..; rm -r ../case", { added: ["a/deep/er/i", "a/deep/h", "a/g"] }],
+] as const)
+  test(
+    `${isolation}, at the workspace's top: ${line}`,
+    {
+      skip: isolation === "overlay" ? noOverlay : skip,
+    },
+    async () => {
+      await using place = await treesIn(["case"]);
+      await using opened = await openBox(place, { isolation });
+      await opened.sh(line);
+      const { deleted, ...lists } = await listsOf(opened.box.changes());
+      assert.deepEqual({ ...lists, deleted: [] }, { ...NOTHING, ...expected });
+      assert.equal(deleted.length > 0, line !== "true");
+    },
+  );
