@@ -1,6 +1,7 @@
 import { type BoxLog, type GitEntry, type MadeCommit, type MovedAway, RETURNS } from "../core/box-log.ts";
 import { bytesOfText, textOfBytes } from "../core/bytes.ts";
 import { listed } from "../core/changes.ts";
+import type { Checkpoints } from "../core/checkpoint-port.ts";
 import type { EventBody, RunChanges } from "../core/events.ts";
 import type { Handoff } from "../core/handoff.ts";
 import type { Box, Changes } from "../core/ports.ts";
@@ -24,6 +25,31 @@ const PIECE = 64 * 1024;
 const ASK = `d=$(mktemp -d) && git init -q --bare --template= "$d" && \
 GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null git -c core.excludesFile=/dev/null --git-dir="$d" --work-tree=. \
 check-ignore -z --no-index --stdin; code=$?; rm -rf "$d"; exit $code`;
+
+/** Paths whose content is compared; those behind them count as changed. */
+const COMPARED = 20_000;
+
+/** Without files that are what they were before the run: a `touch`, the same bytes again, an edit that was taken back. */
+export async function byContent(
+  seen: Changes,
+  { unchanged }: Pick<Checkpoints, "unchanged">,
+): Promise<Changes> {
+  const touched: string[] = [];
+  for (const { what, path } of seen.all) {
+    if (what === "modified") touched.push(path);
+    if (touched.length === COMPARED) break;
+  }
+  const same = touched.length === 0 ? NONE : await unchanged(touched);
+  if (same.size === 0) return seen;
+  const all = {
+    *[Symbol.iterator]() {
+      for (const change of seen.all) if (change.what !== "modified" || !same.has(change.path)) yield change;
+    },
+  };
+  return { ...seen, all };
+}
+
+const NONE: ReadonlySet<string> = new Set();
 
 export async function changesIn(box: Box, changes: Changes, signal: AbortSignal): Promise<RunChanges> {
   const { all, incomplete } = changes;

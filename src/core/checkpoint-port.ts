@@ -11,10 +11,22 @@ export interface Checkpoints {
   /** Scans the workspace ahead of time, so that the first call does not wait for it. */
   prepare(): void;
   around<T>(writing: Writing, work: () => Promise<T>): Promise<T>;
+  /**
+   * Of these paths of the workspace those that are what they were before the run: kind, mode and content, whatever their
+   * times and inodes say. None where nobody can tell.
+   */
+  unchanged(paths: readonly string[]): Promise<ReadonlySet<string>>;
 }
 
 /** For read-only workspaces, and for those whose changes are recorded elsewhere. */
-export const NO_CHECKPOINTS: Checkpoints = { prepare: () => undefined, around: (_, work) => work() };
+export const NO_CHECKPOINTS: Checkpoints = {
+  prepare: () => undefined,
+  around: (_, work) => work(),
+  unchanged: () => Promise.resolve(new Set()),
+};
+
+/** The last step so far; 0 where there is none. */
+export const lastStep = (steps: Steps): number => steps.all().at(-1)?.step ?? 0;
 
 /** lost: from this step on nothing could be recorded. */
 export const STEP_KINDS = ["call", "undo", "redo", "lost"] as const;

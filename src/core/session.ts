@@ -235,6 +235,8 @@ export interface RunGiven {
   readonly runtime: string | null;
   /** Absolute; null without one. */
   readonly schema: string | null;
+  /** The last checkpoint of its session before it began; left out by older versions. */
+  readonly steps?: number;
   /** No check is run. */
   readonly unverified?: true;
 }

@@ -31,15 +31,17 @@ async function write({ context, box }: At, path: string, text: string): Promise<
   const known = await knownContent(context, box, path, "keeps");
   if (known.kind === "refused") return known.result;
   const content = Buffer.from(text, "utf8");
+  const name = shown(context.workspace, path);
+  // Nothing is changed, its time neither: what a run changed is told by that.
+  if (known.kind !== "absent" && content.equals(known.content))
+    return ok(`${name}: it already had this content`);
   const written = await box.write(path, content);
   if (written.kind !== "ok") return refusal(context, written);
   await wrote(context, box, path, content);
-  const name = shown(context.workspace, path);
   const count = text.split("\n").length - (text.endsWith("\n") || text === "" ? 1 : 0);
   if (known.kind === "absent") return ok(`${name}: made, ${count} ${count === 1 ? "line" : "lines"}`);
   if (known.content.includes(0)) return ok(`${name}: replaced; it was a binary file`);
   const before = textOfBytes(known.content);
   const { added, removed, lines } = compactDiff(before, text);
-  if (lines.length === 0) return ok(`${name}: it already had this content`);
   return ok(`${name}: replaced (+${added} -${removed})\n${boundedDiff(lines)}`);
 }

@@ -48,6 +48,26 @@ test("changes are told by what they are, whoever made them", { skip }, async () 
   );
 });
 
+test("a file is changed by its content, not by its time", { skip }, async () => {
+  const files = ["sed.txt", "touched.txt", "back.txt", "same.txt", "copied.txt", "mode.sh", "edited.txt"];
+  await using place = await household(Object.fromEntries(files.map((name) => [name, "one\n"])));
+  await using model = await startModel([
+    bash("sed -i s/nowhere/x/ sed.txt; touch touched.txt; cp copied.txt c && mv c copied.txt"),
+    bash("echo two > back.txt; echo two > edited.txt"),
+    bash("echo one > back.txt; chmod +x mode.sh"),
+    { calls: [["read_file", { path: "same.txt" }]] },
+    { calls: [["write_file", { path: "same.txt", content: "one\n" }]] },
+    DONE,
+  ]);
+  const ran = await harness(place, ["run", "--json", ...model.flags, "change files"]);
+  const changed = { added: [], modified: ["edited.txt", "mode.sh"], deleted: [], ignored: 0 };
+  assert.deepEqual([ran.code, finishedOf(ran).changes], [0, changed], ran.stderr);
+  // What an earlier request of the session changed is what it was before this one.
+  await using again = await startModel([bash("touch edited.txt; echo two > touched.txt"), DONE]);
+  const more = await harness(place, ["run", "--json", "--continue", ...again.flags, "change more files"]);
+  assert.deepEqual(finishedOf(more).changes?.modified, ["touched.txt"]);
+});
+
 test("a run that changes nothing says so, and its reader is told", { skip }, async () => {
   await using place = await household({ "a.txt": "a\n" });
   await using model = await startModel([bash("cat a.txt"), DONE]);

@@ -8,7 +8,7 @@ import { Limits } from "../../agent/limits.ts";
 import type { Memory } from "../../agent/memory.ts";
 import type { Config } from "../../config/load-config.ts";
 import type { Settings } from "../../config/settings-schema.ts";
-import { type Checkpoints, NO_CHECKPOINTS } from "../../core/checkpoint-port.ts";
+import { type Checkpoints, lastStep, NO_CHECKPOINTS } from "../../core/checkpoint-port.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { AgentEvent, Emit } from "../../core/events.ts";
 import type { Extensions } from "../../core/extensions.ts";
@@ -108,6 +108,8 @@ const REMEDY = "send the message again; a new box will start";
 interface OpenBox {
   readonly box: LazyBox;
   readonly conversation: Conversation;
+  /** The last step of that session before the box began; undefined where it began with another session. */
+  readonly since: number | undefined;
   readonly briefing: AgentContext["briefing"];
 }
 
@@ -146,7 +148,8 @@ export class ChatBox implements AsyncDisposable {
     const box = this.#held?.box ?? lazyBox(start, (ms, ready) => this.onReady(ms, ready), { remedy: REMEDY });
     const { history } = conversation.memory;
     const briefing = briefingFrom(box, conversation.prompt, { history, signal: this.#ending.signal });
-    this.#held = { box, conversation, briefing };
+    const since = this.#held === undefined ? lastStep(conversation.session.steps) : undefined;
+    this.#held = { box, conversation, since, briefing };
     return this.#held;
   }
 
@@ -198,12 +201,13 @@ export async function chatTurn(input: TurnInput, text: string): Promise<Finished
   const sink = sinkOfTurn(input);
   const resumed = conversation.resumed || memory.history.count > 0;
   const { store } = input;
-  const parts = { host: input.host, settings, workspace, session, store, emit: sink.emit, resumed };
+  const held = await box.for(conversation);
+  const { since } = held;
+  const parts = { host: input.host, settings, workspace, session, store, emit: sink.emit, resumed, since };
   await using checkpoints = await checkpointsFor(parts);
   const agent = await turnContext(input, sink, checkpoints);
   const before = memory.history.count;
   sink.emit(startedEvent({ settings, session, resumed, workspace, task: text }));
-  const held = await box.for(conversation);
   try {
     await unlessAborted(Promise.resolve(conversation.extensions.ready?.()), signal);
     if (settings.allow_domains.some(installs)) await held.box.countPackages(signal);
@@ -215,7 +219,7 @@ export async function chatTurn(input: TurnInput, text: string): Promise<Finished
         strict: false,
         session: session.id,
         takesBack: true,
-        changes: () => boxChanges(held.box, signal),
+        changes: () => boxChanges(held.box, checkpoints, signal),
         record: (each) => session.append(each),
         leave: () => held.box.log(),
         workspace,

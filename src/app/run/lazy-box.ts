@@ -1,6 +1,7 @@
 import type { Request } from "../../agent/agent-run.ts";
-import { changesIn, handoffIn, NO_CHANGES } from "../../agent/run-changes.ts";
+import { byContent, changesIn, handoffIn, NO_CHANGES } from "../../agent/run-changes.ts";
 import { type BoxLog, EMPTY_LOG } from "../../core/box-log.ts";
+import type { Checkpoints } from "../../core/checkpoint-port.ts";
 import { CanaryTouched, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { EventBody } from "../../core/events.ts";
 import type { Connection } from "../../core/network.ts";
@@ -167,6 +168,7 @@ type Told = Awaited<ReturnType<Request["changes"]>>;
 /** `last`: no command of it counts any more, so nothing is committed for one from here on. What a box that is lost had changed nobody can tell; one that no call has used has changed nothing. */
 export async function boxChanges(
   { used, walls, settle, packages, keepPackages }: LazyBox,
+  checkpoints: Pick<Checkpoints, "unchanged">,
   signal: AbortSignal,
   last = false,
 ): Promise<Told> {
@@ -176,7 +178,9 @@ export async function boxChanges(
   const unknown = { changes: null, handoff: [] };
   const fresh = signal.aborted ? new AbortController().signal : signal;
   const isLost = walls.aborted && !(walls.reason instanceof CanaryTouched);
-  const seen = isLost ? unknown : await box.then((ready) => told(ready, fresh)).catch(() => unknown);
+  const seen = isLost
+    ? unknown
+    : await box.then((ready) => told(ready, checkpoints, fresh)).catch(() => unknown);
   const outside = await box.then(replacedIn).catch(() => []);
   const others = seen.handoff.filter(({ path }) => !outside.some((one) => one.path === path));
   const before = packages();
@@ -217,8 +221,12 @@ async function replacedIn(box: Box): Promise<Told["handoff"]> {
   return paths.map((path) => ({ path, tier: "dangerous", reason }));
 }
 
-async function told(box: Box, signal: AbortSignal): Promise<Told> {
-  const seen = await box.changes();
+async function told(
+  box: Box,
+  checkpoints: Pick<Checkpoints, "unchanged">,
+  signal: AbortSignal,
+): Promise<Told> {
+  const seen = await byContent(await box.changes(), checkpoints);
   // One after the other: each reads all of them.
   const changes = await changesIn(box, seen, signal);
   return { changes, ...(await handoffIn(box, seen, signal)) };

@@ -13,6 +13,7 @@ import type { Limits } from "../../agent/limits.ts";
 import { NEW_BOX, SAME_BOX } from "../../agent/outcome.ts";
 import type { Config } from "../../config/load-config.ts";
 import type { Settings } from "../../config/settings-schema.ts";
+import { lastStep } from "../../core/checkpoint-port.ts";
 import { reasonOf } from "../../core/errors.ts";
 import type { AgentEvent, Emit, EventBody } from "../../core/events.ts";
 import type { Intent } from "../../core/messages.ts";
@@ -86,7 +87,7 @@ async function runSteps(given: RunInput, progress: RunProgress): Promise<Finishe
   const { sink, failed } = progress;
   if (parkedRun === undefined) await begin(given, sink);
   // Until the box is gone: what it was told to do may write to the last.
-  await using checkpoints = await checkpointsFor({ ...given, emit: sink.emit });
+  await using checkpoints = await checkpointsFor({ ...given, since: stepsBefore(given), emit: sink.emit });
   await using box = boxFor(given, sink.emit);
   box.walls.addEventListener("abort", () => failed?.(box.walls.reason), { once: true });
   const { gate, note } = await answerFor(flags["output-schema"]);
@@ -119,7 +120,7 @@ async function runSteps(given: RunInput, progress: RunProgress): Promise<Finishe
     workedBefore: given.resumed && hasWorked(session),
     preflight: flags.preflight === true || isSmall,
     session: session.id,
-    changes: (last: boolean) => boxChanges(box, signal, last),
+    changes: (last: boolean) => boxChanges(box, checkpoints, signal, last),
     record: (each: SessionRecord) => session.append(each),
     given: runGiven(given),
     park: async () => {
@@ -169,12 +170,17 @@ async function claimed(
   return { ...(await parkedRun.claim()), note: kept === undefined ? NEW_BOX : SAME_BOX };
 }
 
+/** Of a run that was parked: as it noted it then. */
+const stepsBefore = ({ session, parkedRun }: RunInput): number | undefined =>
+  parkedRun === undefined ? lastStep(session.steps) : parkedRun.parked.given.steps;
+
 /** How it was started, for whoever goes on with it once it is parked. */
-const runGiven = ({ settings, origins, flags, limits, prompt, parkedRun }: RunInput): RunGiven =>
+const runGiven = ({ settings, origins, flags, limits, prompt, session, parkedRun }: RunInput): RunGiven =>
   parkedRun?.parked.given ?? {
     task: prompt,
     limits: limits.given,
     settings: aboutRun(settings, origins).settings,
+    steps: lastStep(session.steps),
     runtime: flags.runtime ?? null,
     schema: flags["output-schema"] === undefined ? null : path.resolve(flags["output-schema"]),
     ...(flags["no-verify"] === true ? { unverified: true } : {}),

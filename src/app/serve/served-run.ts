@@ -12,6 +12,7 @@ import { Stopped } from "../../agent/outcome.ts";
 import { Guard } from "../../agent/repetition-guard.ts";
 import type { Config } from "../../config/load-config.ts";
 import type { Settings } from "../../config/settings-schema.ts";
+import { lastStep } from "../../core/checkpoint-port.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { EventBody } from "../../core/events.ts";
 import { installs } from "../../core/grant.ts";
@@ -102,7 +103,9 @@ export class ServedRun {
     opened.defer(() => show.end());
     const untrusted = await untrustedIn(host, workspace);
     // Until the box is gone: what it was told to do may write to the last.
-    const checkpoints = opened.use(await checkpointsFor({ ...parts, emit: sink.emit }));
+    const checkpoints = opened.use(
+      await checkpointsFor({ ...parts, since: lastStep(parts.session.steps), emit: sink.emit }),
+    );
     const box = opened.use(boxOf(parts, sink));
     const agent = await contextOf(parts, { sink, box, checkpoints });
     agent.intent.begin("change");
@@ -203,7 +206,7 @@ export class ServedRun {
       prompt: "",
       strict: false,
       session: session.id,
-      changes: (last) => boxChanges(this.#box, signal, last),
+      changes: (last) => boxChanges(this.#box, this.#agent.checkpoints, signal, last),
       record: (each) => session.append(each),
       leave: () => this.#box.finish(false),
       workspace,

@@ -25,13 +25,15 @@ export interface CheckpointParts {
   readonly store: SessionStore;
   readonly emit: Emit;
   readonly resumed: boolean;
+  /** The last step before its box was opened; left out where nobody knows. */
+  readonly since?: number | undefined;
 }
 
 type RunCheckpoints = Checkpoints & AsyncDisposable;
 
 /** What keeps the states of the workspace of a run; loaded when a call is about to write. */
 export async function checkpointsFor(parts: CheckpointParts): Promise<RunCheckpoints> {
-  const { host, settings, workspace, session, store, emit, resumed } = parts;
+  const { host, settings, workspace, session, store, emit, resumed, since } = parts;
   const notice = (text: string): void => emit({ type: "notice", text });
   const bound = settings.isolation === "bind";
   if (bound && settings.mode === "read-only") return NONE;
@@ -56,7 +58,7 @@ export async function checkpointsFor(parts: CheckpointParts): Promise<RunCheckpo
     ]);
     const open = () => stores({ stateDir: state, workspace });
     const makeRoom = (own: CheckpointStore): void => keepWithin(own, session.id, state);
-    return new RunCheckpoints({ session: session.id, steps: session.steps, open, makeRoom, notice });
+    return new RunCheckpoints({ session: session.id, steps: session.steps, since, open, makeRoom, notice });
   });
 }
 
@@ -71,6 +73,7 @@ function lazily(load: () => Promise<RunCheckpoints>): RunCheckpoints {
   return {
     prepare: () => void setTimeout(() => void loaded().then((own) => own.prepare()), SOON_MS),
     around: async (writing, work) => (await loaded()).around(writing, work),
+    unchanged: async (paths) => (await (once.loaded ?? NO_CHECKPOINTS)).unchanged(paths),
     [Symbol.asyncDispose]: async () => (await once.loaded)?.[Symbol.asyncDispose](),
   };
 }

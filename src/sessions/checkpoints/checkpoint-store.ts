@@ -3,7 +3,7 @@ import path from "node:path";
 import { setImmediate as breath } from "node:timers/promises";
 import { errorCode, EXIT, HarnessError } from "../../core/errors.ts";
 import { DatabaseLock } from "../db-lock.ts";
-import { hostPath, isLeftOut, keyOf, liesAt, tooLong, type Tree } from "./entry.ts";
+import { type Entry, hostPath, isLeftOut, keyOf, liesAt, tooLong, type Tree } from "./entry.ts";
 import { type EntryCursor, type EntryList, EntryWriter, type Seen } from "./entry-list.ts";
 import { ContentReader } from "./file-content.ts";
 import { type SavedTree, TreeFiles } from "./file-tree.ts";
@@ -86,6 +86,12 @@ export class CheckpointStore implements Disposable {
       (at) =>
         isAsSeen(workspace, at, known(at)) || (known(at) === undefined && isSpeltAs(workspace, at, leaving)),
     );
+  }
+
+  /** What the last look found there; undefined where it is another since. */
+  asSeen(at: string): Entry | undefined {
+    const known = this.#sight?.seen(at);
+    return isAsSeen(this.workspace, at, known) ? known?.entry : undefined;
   }
 
   get workspace(): string {

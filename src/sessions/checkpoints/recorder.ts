@@ -1,12 +1,15 @@
 import type { Checkpoints, Steps, Writing } from "../../core/checkpoint-port.ts";
 import { reasonOf } from "../../core/errors.ts";
 import type { CheckpointStore } from "./checkpoint-store.ts";
+import { sameEntry } from "./entry.ts";
 import { wholeSteps } from "./spans.ts";
 
 export interface Recording {
   /** Its id, and its steps. */
   readonly session: string;
   readonly steps: Steps;
+  /** The last step before the run; left out where nobody knows. */
+  readonly since?: number | undefined;
   readonly open: () => CheckpointStore;
   /** At the end, when there are too many checkpoints. */
   readonly makeRoom?: (store: CheckpointStore) => void;
@@ -49,6 +52,31 @@ export class RunCheckpoints implements Checkpoints, AsyncDisposable {
       return await work();
     } finally {
       if (step !== undefined) await this.#inTurn(() => this.#guarded(() => this.#after(step)));
+    }
+  }
+
+  /** Judged by what the last step has found: what is other since counts as changed. */
+  unchanged(paths: readonly string[]): Promise<ReadonlySet<string>> {
+    return this.#inTurn(() => Promise.resolve(this.#failed ? new Set() : this.#unchanged(paths)));
+  }
+
+  #unchanged(paths: readonly string[]): ReadonlySet<string> {
+    const { steps, since } = this.#with;
+    const first = steps.all().find(({ step, kind }) => kind === "call" && step > (since ?? step));
+    const id = first?.before ?? null;
+    if (this.#tree === undefined || id === null || paths.length === 0) return new Set();
+    try {
+      const store = this.#opened();
+      const before = store.trees.load(id);
+      return new Set(
+        paths.filter((at) => {
+          const was = before.get(at);
+          return was !== undefined && sameEntry(was, store.asSeen(at));
+        }),
+      );
+    } catch {
+      // A tree that is damaged tells nothing.
+      return new Set();
     }
   }
 

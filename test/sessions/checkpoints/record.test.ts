@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { writeFileSync } from "node:fs";
+import { chmodSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
 import test from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { RunCheckpoints } from "../../../src/sessions/checkpoints/recorder.ts";
@@ -147,4 +147,39 @@ test("a run that ends does not wait for a look that nobody needs", async () => {
   using store = kept.open();
   assert.equal(store.trees.ids().length, 0);
   assert.ok(![...(await store.look())].some(([, { kind }]) => kind === "unkept"));
+});
+
+test("what is as it was before the run is told by content, kind and mode, not by times", async () => {
+  const names = ["same", "back", "anew", "touched", "other", "mode", "gone", "link", "later"];
+  await using kept = await keptRun(Object.fromEntries(names.map((name) => [name, name])));
+  const { steps, open } = kept;
+  const at = (name: string): string => kept.place.at(`work/${name}`);
+  // An earlier run of the session is no part of this one.
+  await kept.run(() => writeFileSync(at("back"), "earlier"));
+  const since = steps.all().at(-1)?.step ?? 0;
+  await using run = new RunCheckpoints({ session: "s", steps, since, open, notice: assert.fail });
+  const paths = [...names, "new", "never"];
+  assert.deepEqual(await run.unchanged(paths), new Set(), "nothing was recorded yet");
+  await run.around(WRITE, () => {
+    writeFileSync(at("same"), "same");
+    writeFileSync(at("back"), "other");
+    for (const name of ["anew", "gone", "link"]) rmSync(at(name));
+    utimesSync(at("touched"), 1, 1);
+    writeFileSync(at("other"), "odder");
+    chmodSync(at("mode"), 0o755);
+    writeFileSync(at("new"), "new");
+    return Promise.resolve();
+  });
+  await run.around(WRITE, () => {
+    writeFileSync(at("back"), "earlier");
+    writeFileSync(at("anew"), "anew");
+    symlinkSync("same", at("link"));
+    return Promise.resolve();
+  });
+  writeFileSync(at("later"), "LATER");
+  assert.deepEqual(await run.unchanged(paths), new Set(["same", "back", "anew", "touched"]));
+  const unknown = new RunCheckpoints({ session: "s", steps, open, notice: assert.fail });
+  await unknown.around(WRITE, () => Promise.resolve());
+  assert.deepEqual(await unknown.unchanged(paths), new Set(), "nobody knows where it began");
+  await unknown[Symbol.asyncDispose]();
 });
