@@ -3,9 +3,8 @@ import path from "node:path";
 import type { AgentContext } from "../../agent/agent-context.ts";
 import { type Finished, goOn, runRequest } from "../../agent/agent-run.ts";
 import { remembering, unattended } from "../../agent/approvers.ts";
-import { EndRules, isIdle } from "../../agent/earned-end.ts";
+import { EndRules } from "../../agent/earned-end.ts";
 import { isSmallModel } from "../../agent/preflight.ts";
-import { type Check, Verification } from "../../agent/verification.ts";
 import { PromptSize } from "../../agent/context/prompt-size.ts";
 import { type AnswerGate, FittedAnswer, PlainAnswer } from "../../agent/final-answer.ts";
 import { guessIntent } from "../../agent/intent.ts";
@@ -15,7 +14,7 @@ import type { Config } from "../../config/load-config.ts";
 import type { Settings } from "../../config/settings-schema.ts";
 import { lastStep } from "../../core/checkpoint-port.ts";
 import { reasonOf } from "../../core/errors.ts";
-import type { AgentEvent, Emit, EventBody } from "../../core/events.ts";
+import type { Emit, EventBody } from "../../core/events.ts";
 import type { Intent } from "../../core/messages.ts";
 import type { Extensions } from "../../core/extensions.ts";
 import type { Connection, GrantSaid } from "../../core/network.ts";
@@ -40,6 +39,7 @@ import { type RunIndex, runIndex } from "../search/run-index.ts";
 import type { Renderer } from "../../render/renderers.ts";
 import { noteTo } from "../stderr-messages.ts";
 import { agentContext, type AgentParts } from "./agent-assembly.ts";
+import { goesOnOnly, hasWorked, stepsBefore, verificationFor } from "./asked-run.ts";
 import { aboutRun, runRenderer, runSink, startedEvent, type WaitingSink, waitingSink } from "./event-sink.ts";
 import { failedRun, type RunProgress } from "./failed-run.ts";
 import { withCanaries } from "./canary-watch.ts";
@@ -170,10 +170,6 @@ async function claimed(
   return { ...(await parkedRun.claim()), note: kept === undefined ? NEW_BOX : SAME_BOX };
 }
 
-/** Of a run that was parked: as it noted it then. */
-const stepsBefore = ({ session, parkedRun }: RunInput): number | undefined =>
-  parkedRun === undefined ? lastStep(session.steps) : parkedRun.parked.given.steps;
-
 /** How it was started, for whoever goes on with it once it is parked. */
 const runGiven = ({ settings, origins, flags, limits, prompt, session, parkedRun }: RunInput): RunGiven =>
   parkedRun?.parked.given ?? {
@@ -258,63 +254,6 @@ async function contextFor(
 }
 
 const noRecord = (): Promise<void> => Promise.resolve();
-
-const isDeed = (record: SessionRecord): boolean =>
-  record.kind === "message" &&
-  record.message.role === "assistant" &&
-  record.message.calls.some(({ name, args }) => !isIdle(name, args));
-
-/** The log tells how each call ended, the history does not; a fork has no log of what was before it. */
-function hasWorked(session: Session): boolean {
-  let ended = 0;
-  const idle = new Set<string>();
-  for (const event of session.events()) {
-    if (event.type === "call.proposed" && isIdle(event.tool, event.args)) idle.add(keyOf(event));
-    if (event.type !== "call.ended") continue;
-    if (event.kind === "ok" && !idle.has(keyOf(event))) return true;
-    ended += 1;
-  }
-  return ended === 0 && session.records().some(isDeed);
-}
-
-const keyOf = ({ run, agent, call }: Pick<AgentEvent, "run" | "agent"> & { readonly call: string }): string =>
-  JSON.stringify([run, agent, call]);
-
-const GOES_ON = /^\s*(?:please )?(?:go on|continue|carry on|keep going|proceed)(?: with the task)?\W*$/i;
-
-/** Words that ask for no change of their own ("go on", "and now?") belong to what the session was about before. */
-const goesOnOnly = ({ resumed, prompt, flags }: RunInput): boolean =>
-  resumed &&
-  flags.intent === undefined &&
-  (GOES_ON.test(prompt) || guessIntent(prompt, "read-only") !== "change");
-
-/** The check that was named, else the project's own tests, where a change is asked for and may be made. */
-async function verificationFor({
-  settings: { check, mode, timeout },
-  flags,
-  prompt,
-  workspace,
-  session,
-  parkedRun,
-}: RunInput): Promise<Verification | null> {
-  if (flags["no-verify"] === true) return null;
-  const named = check === null ? undefined : ({ command: check, by: "user" } as const);
-  const intent = parkedRun?.parked.intent ?? flags.intent ?? guessIntent(prompt, mode);
-  const found =
-    named ?? (intent === "change" && mode !== "read-only" ? await ownCheck(workspace) : undefined);
-  if (found === undefined) return null;
-  const verification = new Verification(found, timeout);
-  if (parkedRun !== undefined)
-    for (const event of session.events())
-      if (event.type === "check.ended" && event.command === found.command) verification.resume(event);
-  return verification;
-}
-
-async function ownCheck(workspace: string): Promise<Check | undefined> {
-  const { projectCheck } = await import("./project-check.ts");
-  const command = await projectCheck(workspace);
-  return command === undefined ? undefined : { command, by: "project" };
-}
 
 const requestsFor = ({ host, settings, workspace, flags }: RunInput, emit: Emit): HarnessRequests =>
   new HarnessRequests({

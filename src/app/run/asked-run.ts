@@ -1,0 +1,81 @@
+import { isIdle } from "../../agent/earned-end.ts";
+import { guessIntent } from "../../agent/intent.ts";
+import { type Check, Verification } from "../../agent/verification.ts";
+import type { Settings } from "../../config/settings-schema.ts";
+import { lastStep } from "../../core/checkpoint-port.ts";
+import type { AgentEvent } from "../../core/events.ts";
+import type { Intent } from "../../core/messages.ts";
+import type { Parked, Session, SessionRecord } from "../../core/session.ts";
+
+/** What a run is asked for, what was done before it, and what its end has to be worth. */
+
+interface AskedRun {
+  readonly settings: Pick<Settings, "check" | "mode" | "timeout">;
+  readonly flags: { readonly intent?: Intent | undefined; readonly "no-verify"?: boolean | undefined };
+  readonly prompt: string;
+  readonly workspace: string;
+  readonly session: Session;
+  readonly resumed: boolean;
+  readonly parkedRun?: { readonly parked: Parked };
+}
+
+/** Of a run that was parked: as it noted it then. */
+export const stepsBefore = ({ session, parkedRun }: AskedRun): number | undefined =>
+  parkedRun === undefined ? lastStep(session.steps) : parkedRun.parked.given.steps;
+
+const isDeed = (record: SessionRecord): boolean =>
+  record.kind === "message" &&
+  record.message.role === "assistant" &&
+  record.message.calls.some(({ name, args }) => !isIdle(name, args));
+
+/** The log tells how each call ended, the history does not; a fork has no log of what was before it. */
+export function hasWorked(session: Session): boolean {
+  let ended = 0;
+  const idle = new Set<string>();
+  for (const event of session.events()) {
+    if (event.type === "call.proposed" && isIdle(event.tool, event.args)) idle.add(keyOf(event));
+    if (event.type !== "call.ended") continue;
+    if (event.kind === "ok" && !idle.has(keyOf(event))) return true;
+    ended += 1;
+  }
+  return ended === 0 && session.records().some(isDeed);
+}
+
+const keyOf = ({ run, agent, call }: Pick<AgentEvent, "run" | "agent"> & { readonly call: string }): string =>
+  JSON.stringify([run, agent, call]);
+
+const GOES_ON = /^\s*(?:please )?(?:go on|continue|carry on|keep going|proceed)(?: with the task)?\W*$/i;
+
+/** Words that ask for no change of their own ("go on", "and now?") belong to what the session was about before. */
+export const goesOnOnly = ({ resumed, prompt, flags }: AskedRun): boolean =>
+  resumed &&
+  flags.intent === undefined &&
+  (GOES_ON.test(prompt) || guessIntent(prompt, "read-only") !== "change");
+
+/** The check that was named, else the project's own tests, where a change is asked for and may be made. */
+export async function verificationFor({
+  settings: { check, mode, timeout },
+  flags,
+  prompt,
+  workspace,
+  session,
+  parkedRun,
+}: AskedRun): Promise<Verification | null> {
+  if (flags["no-verify"] === true) return null;
+  const named = check === null ? undefined : ({ command: check, by: "user" } as const);
+  const intent = parkedRun?.parked.intent ?? flags.intent ?? guessIntent(prompt, mode);
+  const found =
+    named ?? (intent === "change" && mode !== "read-only" ? await ownCheck(workspace) : undefined);
+  if (found === undefined) return null;
+  const verification = new Verification(found, timeout);
+  if (parkedRun !== undefined)
+    for (const event of session.events())
+      if (event.type === "check.ended" && event.command === found.command) verification.resume(event);
+  return verification;
+}
+
+async function ownCheck(workspace: string): Promise<Check | undefined> {
+  const { projectCheck } = await import("./project-check.ts");
+  const command = await projectCheck(workspace);
+  return command === undefined ? undefined : { command, by: "project" };
+}
