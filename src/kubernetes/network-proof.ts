@@ -3,7 +3,7 @@ import * as z from "zod";
 import { startCommand } from "../boxes/box-command.ts";
 import type { RunnerClient } from "../boxes/runner/runner-client.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
-import type { Cluster } from "./cluster.ts";
+import { ApiFailure, type Cluster } from "./cluster.ts";
 import { refusalOf } from "./pod-failure.ts";
 import { API_VARIABLE, NAME_LABEL, type PodPlan, policyOf } from "./pod-spec.ts";
 
@@ -28,7 +28,7 @@ async function refuseOthers(cluster: Cluster, plan: PodPlan): Promise<void> {
   const { items } = policyList.parse(await cluster.call(cluster.at(POLICIES, GROUP)).catch(refuse));
   const labels: Readonly<Record<string, string>> = { ...plan.labels, [NAME_LABEL]: plan.name };
   const first = items.find(({ metadata: { name }, spec }) => {
-    if (name === plan.name || name === `${plan.name}-open`) return false;
+    if (name === plan.name || name === openName(plan)) return false;
     const { matchLabels = {}, ...others } = spec.podSelector;
     // An expression that is not read here may match.
     const may =
@@ -49,53 +49,65 @@ const refuse = (thrown: unknown): never => {
 const none = (why: string, next: string): HarnessError =>
   new HarnessError(EXIT.sandbox, `no pod as a box: its network is not shut: ${why}`, next);
 
+/** Before the pod is made: what denies all, and what lets it out until its proof has begun. */
 export const shut = async (cluster: Cluster, plan: PodPlan): Promise<void> => {
-  const body = policyOf(plan);
-  await cluster.call(cluster.at(POLICIES, GROUP), { method: "POST", body }).catch(refuse);
+  for (const open of [false, true]) {
+    const body = policyOf(plan, open);
+    await cluster.call(cluster.at(POLICIES, GROUP), { method: "POST", body }).catch(refuse);
+  }
 };
 
-export const removePolicies = async (cluster: Cluster, { name }: Pick<PodPlan, "name">): Promise<void> => {
-  for (const each of [name, `${name}-open`])
-    await cluster.call(`${cluster.at(POLICIES, GROUP)}/${each}`, { method: "DELETE" }).catch(() => undefined);
+const openName = ({ name }: Pick<PodPlan, "name">): string => `${name}-open`;
+
+/** There may be none. */
+async function removePolicy(cluster: Cluster, name: string): Promise<void> {
+  try {
+    await cluster.call(`${cluster.at(POLICIES, GROUP)}/${name}`, { method: "DELETE" });
+  } catch (thrown) {
+    if (!(thrown instanceof ApiFailure && thrown.status === 404)) throw thrown;
+  }
+}
+
+export const removePolicies = async (cluster: Cluster, plan: Pick<PodPlan, "name">): Promise<void> => {
+  await Promise.allSettled([plan.name, openName(plan)].map((name) => removePolicy(cluster, name)));
 };
 
 const PATIENCE_MS = 15_000;
 const PAUSE_MS = 200;
 
+interface Probe {
+  readonly client: RunnerClient;
+  readonly targets: readonly string[];
+  /** By another container of the pod, whose network is the same. */
+  readonly seenOpen: boolean;
+}
+
 /**
- * Shows that the box reaches nothing, by connections to the API server and to its node that have to fail, and that one of these
- * would have been made had it been let: for that moment, in which nothing else runs, a policy lets it.
+ * Shows that the box reaches nothing. While nothing but the runner is there, a policy lets it out, and one of the API server,
+ * its node and what is named for it has to be reached; without that policy none of them may be, and nothing else was changed.
  */
-export async function proveShut(
-  cluster: Cluster,
-  plan: PodPlan,
-  { client, targets }: { readonly client: RunnerClient; readonly targets: readonly string[] },
-): Promise<void> {
+export async function proveShut(cluster: Cluster, plan: PodPlan, probe: Probe): Promise<void> {
   await refuseOthers(cluster, plan);
-  if (!(await becomes(client, targets, "shut")))
-    throw none(
-      "it still reaches the API server or its node under a policy that denies all: nothing in the cluster enforces network policies",
-      "install one that does (Calico, Cilium …), or use nodes whose pods have no network",
-    );
-  const body = policyOf(plan, true);
-  await cluster.call(cluster.at(POLICIES, GROUP), { method: "POST", body }).catch(refuse);
-  const reached = await becomes(client, targets, "open");
-  await cluster.call(`${cluster.at(POLICIES, GROUP)}/${plan.name}-open`, { method: "DELETE" }).catch(refuse);
-  if (!reached)
+  if (!probe.seenOpen && !(await becomes(probe, "open")))
     throw none(
       "neither the API server nor anything else that is tried is reached when it may be, so that it proves nothing",
       "name something that pods here do reach: kubernetes.probe, HOST:PORT",
     );
-  if (!(await becomes(client, targets, "shut")))
-    throw none("it stays open when the policy that opened it is gone", "kubectl get networkpolicies");
+  await removePolicy(cluster, openName(plan)).catch(refuse);
+  if (!(await becomes(probe, "shut")))
+    throw none(
+      "it still reaches the API server or its node under a policy that denies all: nothing in the cluster enforces network policies",
+      "install one that does (Calico, Cilium …), or use nodes whose pods have no network",
+    );
 }
 
+/** Where there is nothing to prove. */
+export const removeOpening = async (cluster: Cluster, plan: PodPlan): Promise<void> => {
+  await removePolicy(cluster, openName(plan)).catch(refuse);
+};
+
 /** Whether it was seen so, twice in a row where it is to be shut. */
-async function becomes(
-  client: RunnerClient,
-  targets: readonly string[],
-  wanted: "open" | "shut",
-): Promise<boolean> {
+async function becomes({ client, targets }: Probe, wanted: "open" | "shut"): Promise<boolean> {
   const deadline = performance.now() + PATIENCE_MS;
   let row = 0;
   for (;;) {

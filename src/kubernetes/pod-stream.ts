@@ -7,7 +7,7 @@ import type { Cluster } from "./cluster.ts";
 interface Socket {
   readonly protocol: string;
   addEventListener(name: "close" | "error", listener: (event: { readonly message?: string }) => void): void;
-  send(data: Buffer, done: (error?: Error) => void): void;
+  send(data: Buffer, done: (error?: Error | null) => void): void;
   ping(): void;
   pause(): void;
   resume(): void;
@@ -87,8 +87,9 @@ class PodStream extends Duplex {
   }
 
   override _write(chunk: Buffer, _: BufferEncoding, done: (error?: Error | null) => void): void {
-    const send = (at: number, error?: Error): void => {
-      if (error !== undefined || at >= chunk.length) return done(error ?? null);
+    // Sockets tell that all is well by null as well as by nothing.
+    const send = (at: number, error?: Error | null): void => {
+      if (error instanceof Error || at >= chunk.length) return done(error ?? null);
       const piece = chunk.subarray(at, at + PIECE);
       const data = Buffer.concat([Buffer.from([STDIN ?? 0]), piece]);
       this.#socket?.send(data, (failed) => send(at + piece.length, failed));

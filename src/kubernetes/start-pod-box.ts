@@ -26,7 +26,7 @@ import type { Mode } from "../core/decision.ts";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import type { OwnedBox } from "../core/ports.ts";
 import { ApiFailure, type Cluster } from "./cluster.ts";
-import { proveShut, removePolicies, shut, targetsOn } from "./network-proof.ts";
+import { proveShut, removeOpening, removePolicies, shut, targetsOn } from "./network-proof.ts";
 import { failureError, podFailure, refusalOf } from "./pod-failure.ts";
 import { podOf, running } from "./pod-watch.ts";
 import { readbackDifferences } from "./pod-readback.ts";
@@ -267,7 +267,11 @@ async function connected(
   try {
     const report = await askReport(client, []);
     refuseUnlessPlanned("the box itself", podReportDifferences(plan, report));
-    if (!isAlone(report)) await proveShut(cluster, plan, { client, targets: [...targetsOn(node), ...own] });
+    // The filler has the same network, and was let out first.
+    const seenOpen = container === BOX && plan.mode === "read-only";
+    const targets = [...targetsOn(node), ...own];
+    if (isAlone(report)) await removeOpening(cluster, plan);
+    else await proveShut(cluster, plan, { client, targets, seenOpen });
     return client;
   } catch (thrown) {
     const lost = client.lost;

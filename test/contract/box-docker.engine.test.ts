@@ -28,5 +28,5 @@ boxContract(
     };
     return { box: real.box, words, lose, [Symbol.asyncDispose]: () => real[Symbol.asyncDispose]() };
   },
-  skip,
+  { skip },
 );

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readdir, readFile } from "node:fs/promises";
 import test from "node:test";
 import { listsOf, NOTHING } from "../fixtures/changes.ts";
 import type { FileResult } from "../../src/core/ports.ts";
@@ -28,6 +29,8 @@ export function fileCases(suite: Suite): void {
   searchCases(suite);
   refusalCases(suite);
   changeCases(suite);
+  if (suite.copies) copyCases(suite);
+  else protectionCases(suite);
 }
 
 function contentCases({ open, of, skip }: Suite): void {
@@ -132,7 +135,7 @@ function searchCases({ open, of, skip }: Suite): void {
   );
 }
 
-function refusalCases({ open, of, skip }: Suite): void {
+function refusalCases({ open, of, skip, copies }: Suite): void {
   test(of("every refusal is a value that names its path"), { skip }, async () => {
     await using opened = await open();
     const { box } = opened;
@@ -149,7 +152,7 @@ function refusalCases({ open, of, skip }: Suite): void {
     assert.deepEqual(refusal(await box.list("no")), ["failed", "ENOENT", at("no")]);
     assert.deepEqual(refusal(await box.list("old.txt")), ["failed", "ENOTDIR", at("old.txt")]);
     assert.deepEqual(refusal(await box.stat("no")), ["failed", "ENOENT", at("no")]);
-    for (const name of [".git/config", ".git/new", ".git/new/deep/er"])
+    for (const name of copies ? [] : [".git/config", ".git/new", ".git/new/deep/er"])
       assert.deepEqual(refusal(await box.write(name, some)), ["blocked", "EROFS", at(name)]);
     assert.equal(text(valueOf(await box.read(".git/config")).content), "[core]\n");
   });
@@ -197,7 +200,25 @@ function changeCases({ open, of, skip }: Suite): void {
       );
     },
   );
+}
 
+/** What may reach the folder is decided when it is applied. */
+function copyCases({ open, of, skip }: Suite): void {
+  test(of("nothing of a copy is protected, and nothing of it reaches the folder"), { skip }, async () => {
+    await using opened = await open();
+    const made = await opened.box.exec(asking(["mkdir", ".git/new", ".vscode"]), NEVER);
+    assert.deepEqual([made.exit_code, made.blocked, made.quarantined], [0, [], []]);
+    assert.equal((await opened.box.write(".git/config", Buffer.from("x"))).kind, "ok");
+    assert.equal((await opened.box.stat(".vscode")).kind, "ok");
+    const { folder } = opened;
+    assert.ok(folder !== undefined);
+    assert.deepEqual((await readdir(folder)).toSorted(), [".git", "gone.txt", "old.txt", "sub"]);
+    assert.deepEqual(await readdir(`${folder}/.git`), ["config"]);
+    assert.equal(await readFile(`${folder}/.git/config`, "utf8"), FILES[".git/config"]);
+  });
+}
+
+function protectionCases({ open, of, skip }: Suite): void {
   test(
     of("a command learns that a protected path is blocked, and so does its result"),
     { skip },

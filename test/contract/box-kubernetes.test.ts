@@ -96,9 +96,9 @@ boxContract(
         await place[Symbol.asyncDispose]();
       }
     };
-    return { box, words, lose, [Symbol.asyncDispose]: close };
+    return { box, words, lose, folder: place.at("project"), [Symbol.asyncDispose]: close };
   },
-  skip,
+  { skip, copies: true },
 );
 
 test("no pod has full access, and none is asked for", async () => {

@@ -16,6 +16,8 @@ export interface Opened extends AsyncDisposable {
   readonly words: BoxWords;
   /** Ends the box as a crash would. */
   readonly lose: () => Promise<void> | void;
+  /** Of the host; of a box that works on a copy. */
+  readonly folder?: string;
 }
 
 export type Open = () => Promise<Opened>;

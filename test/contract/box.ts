@@ -5,16 +5,20 @@ import { execCases } from "./box-exec.ts";
 import { fileCases } from "./box-files.ts";
 import { outputCases } from "./box-output.ts";
 
-/** What every Sandbox/Box keeps, whatever is behind it. */
-export function boxContract(name: string, open: Open, skip: string | false = false): void {
+/** What every Sandbox/Box keeps, whatever is behind it. In one that works on a copy, nothing of the folder has to be protected. */
+export function boxContract(
+  name: string,
+  open: Open,
+  { skip = false, copies = false }: { readonly skip?: string | false; readonly copies?: boolean } = {},
+): void {
   const of = (what: string): string => `${name}: ${what}`;
   describe(`${name}: commands that leave it as it was, in one box`, () => {
-    const suite = { open: opensOnce(open), of, skip };
+    const suite = { open: opensOnce(open), of, skip, copies };
     execCases(suite);
     outputCases(suite);
     commandEndingCases(suite);
   });
-  const suite = { open, of, skip };
+  const suite = { open, of, skip, copies };
   fileCases(suite);
   endingCases(suite);
 }
