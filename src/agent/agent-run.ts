@@ -17,6 +17,7 @@ import {
 } from "./outcome.ts";
 import { preflight } from "./preflight.ts";
 import { repetitionAtEnd } from "./repetition-guard.ts";
+import { saysChanged } from "./claims.ts";
 import { checkNote } from "./verification.ts";
 import { NOTICE } from "./context/history.ts";
 import { seenWith, type ToldHandoff } from "./run-changes.ts";
@@ -39,9 +40,7 @@ export interface Request {
   /** Somebody goes on from where they were: nothing stays of a request that was cancelled, or that nothing answered. */
   readonly takesBack?: boolean;
   /** What the workspace is like afterwards; null when nobody can tell. `last`: nothing goes on in its box. */
-  readonly changes: (
-    last: boolean,
-  ) => Promise<ToldHandoff & Pick<Finished, "installed"> & { readonly changes: RunChanges | null }>;
+  readonly changes: (last: boolean) => Promise<Seen>;
   readonly record: (record: SessionRecord) => void;
   /** For a run that may be parked: how it was started. */
   readonly given?: RunGiven;
@@ -53,6 +52,12 @@ export interface Request {
   readonly recorded?: () => Promise<Pick<Finished, "recorded">>;
   /** Absolute and resolved. */
   readonly workspace: string;
+}
+
+interface Seen extends ToldHandoff, Pick<Finished, "installed"> {
+  readonly changes: RunChanges | null;
+  /** Nothing is other than it was but what programs leave for themselves. */
+  readonly untouched?: boolean;
 }
 
 export type Finished = Extract<EventBody, { readonly type: "run.finished" }>;
@@ -149,9 +154,11 @@ export async function finish(agent: AgentContext, request: Request, ending: Ende
       parked: { ...parkedOf(agent, request, ending.waiting), ...keptIn(kept) },
     });
   }
-  const seen = changed ?? (await request.changes(true));
+  const { untouched = false, ...seen } = changed ?? (await request.changes(true));
   const left = await leftBehind(agent, request, ending);
-  const { proved, ...shown } = provedBy(agent, request, left.log.commits.length > 0 ? null : seen.changes);
+  const isSame = left.log.commits.length + left.log.staged.length === 0 && untouched;
+  const said = ending.how === "answered" ? ending.text : "";
+  const { proved, ...shown } = provedBy(agent, request, { isSame, said });
   const { status, exit_code, reason } = outcomeOf(left.ending, agent.ended, proved);
   const finished: Finished = {
     type: "run.finished",
@@ -178,24 +185,21 @@ export async function finish(agent: AgentContext, request: Request, ending: Ende
 function provedBy(
   { intent: { intent }, deeds, ends }: AgentContext,
   { strict }: Request,
-  changes: RunChanges | null,
+  { isSame, said }: { readonly isSame: boolean; readonly said: string },
 ): Required<Pick<Finished, "verified" | "grounded">> & { readonly proved: Proved } {
   const verified = ends?.verification?.verified ?? null;
+  // Of what was done before it was parked, or for an earlier request, an answer may tell as well.
+  const idle = ends !== null && intent === "change" && isSame && !deeds.changedBefore;
   const grounded = intent === "repo" ? deeds.worked || deeds.shownBefore : null;
   const proved = {
     strict,
     grounded: ends === null ? null : grounded,
     verifiedBy: verified?.exit_code === 0 ? verified.command : undefined,
-    onlyLooked: ends !== null && intent === "change" && isNone(changes) ? deeds.looked : undefined,
+    onlyLooked: idle ? deeds.looked : undefined,
+    claims: idle && !deeds.shownBefore && !deeds.actedBeside && saysChanged(said),
   };
   return { verified, grounded, proved };
 }
-
-const isNone = (changes: RunChanges | null): boolean =>
-  changes !== null &&
-  changes.ignored === 0 &&
-  changes.incomplete === undefined &&
-  changes.added.length + changes.modified.length + changes.deleted.length === 0;
 
 /** What the host would obey and could not be moved out is worse than any other ending but a person's own. */
 async function leftBehind(

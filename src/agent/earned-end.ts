@@ -26,10 +26,29 @@ export const isIdle = (tool: string, { background, task }: Readonly<Record<strin
   tool === "skill" ||
   (tool === "task" && (background !== undefined || task !== undefined));
 
+/** By these, files of the workspace are looked at or written, and nothing else is done. */
+const OF_FILES: ReadonlySet<string> = new Set(
+  "read_file list_dir glob grep show_full semantic_search note notes skill task plan ask_user web_search web_fetch edit_file write_file apply_patch".split(
+    " ",
+  ),
+);
+
+const GIT_LOOKS =
+  /\bgit(?: --?[\w.=/-]+)* (?:status|log|diff|show|blame|grep|ls-files|ls-tree|rev-parse|rev-list|describe|shortlog|cat-file)\b/g;
+/** What a command may do that is no change of a file in the workspace: folders, owners, processes, places and servers. */
+const BESIDE =
+  /\bgit\b|\b(?:mkdir|makedirs|rmdir|mkfifo|touch|utime|chown|chgrp|setfacl|setfattr|kill|pkill|killall|nohup|export|install|psql|mysql|sqlite3|redis-cli|mongo\w*|curl|wget|ssh|scp|rsync|docker|podman|kubectl|make|systemctl|service)\b|&\s*$|(?:^|[\s"'=:>])(?:~|\/(?:tmp|home|root|var|etc|opt|usr|srv|mnt|dev\/(?!null)))|\$(?:HOME|TMPDIR|XDG_)/;
+
+const actsBeside = (tool: string, target: string): boolean =>
+  !OF_FILES.has(tool) && (tool !== "bash" || BESIDE.test(target.replaceAll(GIT_LOOKS, "")));
+
 /** What was done for one request, its subagents' calls with it. */
 export class Deeds {
   #worked: boolean;
   #changed = false;
+  #beside = false;
+  /** Before the run was parked, in a box that may be gone: what is changed now does not tell of it. */
+  readonly changedBefore: boolean;
   readonly #looked = new Set<string>();
   readonly #shown = new Set<string>();
   #stale = 0;
@@ -39,6 +58,7 @@ export class Deeds {
   /** `before`: what was done until the run was parked. */
   constructor(before: readonly EndedCall[] = []) {
     this.#worked = before.some(({ kind, idle }) => kind === "ok" && idle !== true);
+    this.changedBefore = before.some(({ changes }) => changes);
   }
 
   /** Something of the workspace was shown to the model before this request: an answer from it is grounded. */
@@ -54,6 +74,7 @@ export class Deeds {
     const ran = exitCode !== undefined && RAN.has(kind) && !NOT_STARTED.has(exitCode);
     if (kind !== "ok" && !ran) return;
     this.#worked = true;
+    this.#beside ||= actsBeside(tool, target);
     // The rest of what a look has found already.
     if (tool === "show_full") return;
     if (changes) {
@@ -76,6 +97,11 @@ export class Deeds {
   /** Whether a call changed something. */
   get changed(): boolean {
     return this.#changed;
+  }
+
+  /** Something may have been done that no change of the workspace's files shows. */
+  get actedBeside(): boolean {
+    return this.#beside;
   }
 
   /** Files and commands, in the order in which they were first looked at. */

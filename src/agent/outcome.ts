@@ -44,6 +44,8 @@ export interface Proved {
   readonly verifiedBy?: string | undefined;
   /** A change was asked for and no file is changed: what was looked at instead. */
   readonly onlyLooked?: readonly string[] | undefined;
+  /** The answer says that something was changed, and nothing is. */
+  readonly claims?: boolean;
 }
 
 export interface Outcome {
@@ -72,7 +74,8 @@ const SIGNALS: Readonly<Record<Signal, readonly [ExitCode, string]>> = {
  *  5. a refusal that stands: no later call succeeded that changes something or has the same target. An answer that
  *     does not fit its schema, fails its check or was given without doing anything comes behind it, for the refusal is
  *     what a person can lift;
- *  6. what is left: one of these, or done; with `strict` an answer about the repository without a look is none.
+ *  6. what is left: one of these, or done; with `strict` an answer about the repository without a look is none, nor is one
+ *     that says that something was changed where nothing is.
  * Refusals are listed by `denialsOf` whichever counts.
  */
 export function outcomeOf(ending: Ending, calls: readonly EndedCall[], proved: Proved): Outcome {
@@ -84,22 +87,30 @@ export function outcomeOf(ending: Ending, calls: readonly EndedCall[], proved: P
   const cut = cutShort(ending, calls);
   if (cut !== undefined) return cut;
   if (refusal !== undefined) return refusedBy(refusal);
-  const failed = failedBy(ending) ?? (strict && proved.grounded === false ? UNGROUNDED : undefined);
+  const failed = failedBy(ending) ?? (strict ? unproved(proved) : undefined);
   if (failed !== undefined) return { status: "failed", exit_code: EXIT.failed, reason: failed };
   return { status: "done", exit_code: EXIT.done, reason: doneBecause(proved) };
 }
 
-const UNGROUNDED = "The answer was given without a look at the repository.";
+/** What `strict` takes for no end. */
+function unproved({ grounded, claims }: Proved): string | undefined {
+  if (grounded === false) return "The answer was given without a look at the repository.";
+  return claims === true ? `${CLAIMED}.` : undefined;
+}
+
+const CLAIMED = "The model changed nothing, although its answer says that it did";
 
 function failedBy(ending: Ending): string | undefined {
   const { how } = ending;
   return how === "nothing_done" || how === "misfit" || how === "unverified" ? ending.reason : undefined;
 }
 
-function doneBecause({ grounded, verifiedBy, onlyLooked }: Proved): string {
+function doneBecause({ grounded, verifiedBy, onlyLooked, claims }: Proved): string {
   const verified = verifiedBy === undefined ? "" : `; verified by \`${verifiedBy}\``;
-  if (onlyLooked !== undefined)
-    return `The model changed nothing. It looked at ${listed(onlyLooked)}${verified}.`;
+  if (onlyLooked !== undefined) {
+    const what = claims === true ? CLAIMED : "The model changed nothing";
+    return `${what}. It looked at ${listed(onlyLooked)}${verified}.`;
+  }
   if (grounded === false) return "The model gave its answer without a look at the repository.";
   return `The model gave its answer${verified}.`;
 }

@@ -26,6 +26,19 @@ const ASK = `d=$(mktemp -d) && git init -q --bare --template= "$d" && \
 GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null git -c core.excludesFile=/dev/null --git-dir="$d" --work-tree=. \
 check-ignore -z --no-index --stdin; code=$?; rm -rf "$d"; exit $code`;
 
+const CACHES =
+  /(?:^|\/)(?:__pycache__|\.(?:pytest|mypy|ruff)_cache|\.cache|\.nyc_output|\.coverage|coverage)(?:\/|$)|\.(?:pyc|tsbuildinfo)$/;
+
+/** What programs leave for themselves: nobody's work. */
+export const isCache = (path: string): boolean => CACHES.test(path);
+
+/** Whether nothing is other than it was, caches apart. */
+export function isUntouched({ all, incomplete }: Changes): boolean {
+  if (incomplete) return false;
+  for (const { path } of all) if (!isCache(path)) return false;
+  return true;
+}
+
 /** Paths whose content is compared; those behind them count as changed. */
 const COMPARED = 20_000;
 

@@ -47,7 +47,7 @@ export function runCards(run: RunReport, place: Place): Html {
       <p>
         ${pill(statusWords(run))} <span class="soft">${end === null ? "" : `exit ${end.exit_code}`}</span>
       </p>
-      ${end === null || end.reason === "" || end.status === "done" ? undefined : markup`<p>${end.reason}</p>`}
+      ${end === null || end.reason === "" ? undefined : markup`<p>${end.reason}</p>`}
       ${end === null || end.answer === null ? undefined : markup`<p class="said">${cutText(end.answer)}</p>`}
       ${costs(run)}
     </section>

@@ -119,3 +119,71 @@ test("a history that ends with another way, or with two of the same, stays as it
     assert.doesNotMatch(shown, /you were stopped/);
   }
 });
+
+const FIXED = "I have fixed the bug.";
+
+interface Claimed {
+  readonly calls?: readonly (readonly [tool: string, writes?: string])[];
+  readonly says?: string;
+  readonly strict?: boolean;
+  readonly untouched?: boolean;
+  readonly workedBefore?: boolean;
+  readonly commands?: string;
+}
+
+/** A change was asked for: how a run ends that made these calls and says this. */
+async function endOf({ calls = [["read_file"]], commands = "", ...given }: Claimed): Promise<string> {
+  const { says = FIXED, strict = false, untouched = true, workedBefore = false } = given;
+  const tool = (name: string, writes?: string) =>
+    anyTool({
+      name,
+      description: "",
+      input: z.object({}),
+      facts: () => ({
+        ...NO_FACTS,
+        ...(writes === undefined ? {} : { writes: [writes] }),
+        ...(name === "bash" ? { commands: [commands] } : {}),
+      }),
+      beside: false,
+      where: "box",
+      run: () => Promise.resolve({ kind: "ok", text: "", ...(name === "bash" ? { exitCode: 0 } : {}) }),
+    });
+  const agent = fakeAgent({
+    lines: [{ calls: calls.map(([name]) => [name, {}] as const) }, { text: says }],
+    tools: calls.map(([name, writes]) => tool(name, writes)),
+    over: { ends: new EndRules(null) },
+  });
+  const changes = () => Promise.resolve({ changes: NO_CHANGES, untouched, handoff: [] });
+  const request = {
+    ...REQUEST,
+    prompt: "fix sum.py",
+    strict,
+    workedBefore,
+    changes,
+    intent: "change",
+  } as const;
+  const { exit_code, reason } = await runRequest(agent, request, new AbortController().signal);
+  assert.equal(agent.asked.length, 2, "nothing is asked again");
+  return `${exit_code} ${reason}`;
+}
+
+test("an answer that says that something was changed, where nothing is, is told as it is, and is no end for the strict", async () => {
+  const claim = /^0 The model changed nothing, although its answer says that it did\. It looked at /;
+  assert.match(await endOf({}), claim);
+  assert.match(await endOf({ calls: [["bash"]], commands: "echo fixed" }), claim);
+  assert.match(await endOf({ calls: [["bash"]], commands: "git status" }), claim);
+  assert.match(await endOf({ calls: [["read_file"], ["edit_file", "/repo/sum.py"]] }), claim);
+  assert.equal(
+    await endOf({ strict: true }),
+    "1 The model changed nothing, although its answer says that it did.",
+  );
+  const plain = /^0 The model changed nothing\. It looked at /;
+  assert.match(await endOf({ says: "It is right as it is." }), plain);
+  assert.match(await endOf({ says: "It is right as it is.", strict: true }), plain);
+  // What was done may be no change of a file here, or an earlier one.
+  assert.match(await endOf({ workedBefore: true }), plain);
+  for (const commands of ["git add sum.py", "mkdir out", "cp sum.py /tmp/x"])
+    assert.match(await endOf({ calls: [["bash"]], commands }), plain, commands);
+  assert.match(await endOf({ calls: [["deploy"]] }), plain);
+  assert.match(await endOf({ untouched: false }), /^0 The model gave its answer\.$/);
+});

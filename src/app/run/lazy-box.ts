@@ -1,5 +1,5 @@
 import type { Request } from "../../agent/agent-run.ts";
-import { byContent, changesIn, handoffIn, NO_CHANGES } from "../../agent/run-changes.ts";
+import { byContent, changesIn, handoffIn, isUntouched, NO_CHANGES } from "../../agent/run-changes.ts";
 import { type BoxLog, EMPTY_LOG } from "../../core/box-log.ts";
 import type { Checkpoints } from "../../core/checkpoint-port.ts";
 import { CanaryTouched, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
@@ -173,7 +173,7 @@ export async function boxChanges(
   last = false,
 ): Promise<Told> {
   const box = used();
-  if (box === undefined) return { changes: NO_CHANGES, handoff: [] };
+  if (box === undefined) return { changes: NO_CHANGES, untouched: true, handoff: [] };
   if (last) await settle();
   const unknown = { changes: null, handoff: [] };
   const fresh = signal.aborted ? new AbortController().signal : signal;
@@ -229,5 +229,5 @@ async function told(
   const seen = await byContent(await box.changes(), checkpoints);
   // One after the other: each reads all of them.
   const changes = await changesIn(box, seen, signal);
-  return { changes, ...(await handoffIn(box, seen, signal)) };
+  return { changes, untouched: isUntouched(seen), ...(await handoffIn(box, seen, signal)) };
 }
