@@ -187,7 +187,7 @@ function provedBy(
   { strict }: Request,
   { isSame, said }: { readonly isSame: boolean; readonly said: string },
 ): Required<Pick<Finished, "verified" | "grounded">> & { readonly proved: Proved } {
-  const verified = ends?.verification?.verified ?? null;
+  const { verified = null, bent } = ends?.verification ?? {};
   // Of what was done before it was parked, or for an earlier request, an answer may tell as well.
   const idle = ends !== null && intent === "change" && isSame && !deeds.changedBefore;
   const grounded = intent === "repo" ? deeds.worked || deeds.shownBefore : null;
@@ -195,11 +195,16 @@ function provedBy(
     strict,
     grounded: ends === null ? null : grounded,
     verifiedBy: verified?.exit_code === 0 ? verified.command : undefined,
+    bent,
     onlyLooked: idle ? deeds.looked : undefined,
-    claims: idle && !deeds.shownBefore && !deeds.actedBeside && saysChanged(said),
+    claims: idle && isAllSeen(deeds) && saysChanged(said),
   };
   return { verified, grounded, proved };
 }
+
+/** What was done for this request shows in the files of the workspace, or was not done. */
+const isAllSeen = ({ shownBefore, actedBeside }: AgentContext["deeds"]): boolean =>
+  !shownBefore && !actedBeside;
 
 /** What the host would obey and could not be moved out is worse than any other ending but a person's own. */
 async function leftBehind(

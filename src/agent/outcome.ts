@@ -42,6 +42,8 @@ export interface Proved {
   readonly grounded?: boolean | null;
   /** The check that succeeded. */
   readonly verifiedBy?: string | undefined;
+  /** Why the check that succeeded proves nothing. */
+  readonly bent?: string | undefined;
   /** A change was asked for and no file is changed: what was looked at instead. */
   readonly onlyLooked?: readonly string[] | undefined;
   /** The answer says that something was changed, and nothing is. */
@@ -105,8 +107,9 @@ function failedBy(ending: Ending): string | undefined {
   return how === "nothing_done" || how === "misfit" || how === "unverified" ? ending.reason : undefined;
 }
 
-function doneBecause({ grounded, verifiedBy, onlyLooked, claims }: Proved): string {
-  const verified = verifiedBy === undefined ? "" : `; verified by \`${verifiedBy}\``;
+function doneBecause({ grounded, verifiedBy, bent, onlyLooked, claims }: Proved): string {
+  const proof = verifiedBy === undefined ? bent : `verified by \`${verifiedBy}\``;
+  const verified = proof === undefined ? "" : `; ${proof}`;
   if (onlyLooked !== undefined) {
     const what = claims === true ? CLAIMED : "The model changed nothing";
     return `${what}. It looked at ${listed(onlyLooked)}${verified}.`;

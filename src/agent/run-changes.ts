@@ -30,7 +30,14 @@ const CACHES =
   /(?:^|\/)(?:__pycache__|\.(?:pytest|mypy|ruff)_cache|\.cache|\.nyc_output|\.coverage|coverage)(?:\/|$)|\.(?:pyc|tsbuildinfo)$/;
 
 /** What programs leave for themselves: nobody's work. */
-export const isCache = (path: string): boolean => CACHES.test(path);
+const isCache = (path: string): boolean => CACHES.test(path);
+
+export function withoutCaches({ added, modified, deleted, ...others }: RunChanges): RunChanges {
+  const [made, changed, gone] = [added, modified, deleted].map((paths) =>
+    paths.filter((each) => !isCache(each)),
+  );
+  return { ...others, added: made ?? [], modified: changed ?? [], deleted: gone ?? [] };
+}
 
 /** Whether nothing is other than it was, caches apart. */
 export function isUntouched({ all, incomplete }: Changes): boolean {

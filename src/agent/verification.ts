@@ -1,4 +1,5 @@
 import { formatDuration } from "../core/bounds.ts";
+import { textOfBytes } from "../core/bytes.ts";
 import type { Checkpoints } from "../core/checkpoint-port.ts";
 import type { Mode } from "../core/decision.ts";
 import type { Emit, EventBody } from "../core/events.ts";
@@ -10,7 +11,9 @@ import { endingOf } from "../tools/shell/command-ending.ts";
 import { plain } from "../tools/shell/shell-state.ts";
 import { KEEP, wordsOf } from "../tools/shell/command-words.ts";
 import type { Judge } from "./action-judge.ts";
+import { type Bent, bentBy, bentText, bentWords } from "./bent-check.ts";
 import type { Limits } from "./limits.ts";
+import { byContent, changesIn, isUntouched, withoutCaches } from "./run-changes.ts";
 import { excerpt } from "./context/untrusted-text.ts";
 
 /** The command that proves a change. */
@@ -33,6 +36,13 @@ export interface CheckContext {
   readonly emit: Emit;
 }
 
+interface Asked {
+  /** What was asked for, in its own words. */
+  readonly request: string;
+  /** A check that is not what it was is none, whatever else was done. */
+  readonly strict: boolean;
+}
+
 export interface CheckRun {
   readonly exit_code: number;
   /** All that it said, with how it ended behind it, as the hooks left it. */
@@ -53,6 +63,8 @@ export type Proof =
   | { readonly kind: "red"; readonly reason: string };
 
 const MAX_REPAIRS = 2;
+/** Bytes of a file of tests that are compared. */
+const MAX_READ = 4 * 2 ** 20;
 /** Characters of a check's output that the model gets with a round of repair. */
 const MAX_SHOWN = 6000;
 /** Lines of it in the reason of a run that failed. */
@@ -73,9 +85,13 @@ export class Verification {
   #isNone = false;
   #before: CheckRun | undefined;
   #last: Verified | null = null;
+  #told = false;
+  #bent: string | undefined;
+  readonly #asked: Asked;
 
-  constructor(check: Check, timeoutMs: number) {
+  constructor(check: Check, timeoutMs: number, asked: Asked = { request: "", strict: false }) {
     this.#check = check;
+    this.#asked = asked;
     this.#timeoutMs = timeoutMs;
   }
 
@@ -86,6 +102,11 @@ export class Verification {
   /** The last check after the model said that it is done. */
   get verified(): Verified | null {
     return this.#last;
+  }
+
+  /** Why its success is none: what was done to it, in words for people. */
+  get bent(): string | undefined {
+    return this.#bent;
   }
 
   /** The project's own check is judged as any command is; where it would not be run for a model it is none. */
@@ -151,10 +172,51 @@ export class Verification {
     const { exit_code } = run;
     if (signal.aborted) return { kind: "green" };
     this.#last = { command: this.command, exit_code, rounds: this.#rounds };
-    if (exit_code === 0) return { kind: "green" };
+    this.#bent = undefined;
+    if (exit_code === 0) return this.#believed(agent, signal, last);
     if (last || this.#rounds >= MAX_REPAIRS) return { kind: "red", reason: this.#redReason(run) };
     this.#rounds += 1;
     return { kind: "repair", text: repairText(this.command, run) };
+  }
+
+  /**
+   * A success that was had by what was done to the check is none. Where nothing else was done the model is told so once, in a
+   * round of repair, and then the run has failed; beside a change of the code it is said, and nothing is verified.
+   */
+  async #believed(agent: CheckContext, signal: AbortSignal, last: boolean): Promise<Proof> {
+    const bent = await this.#bentIn(agent, signal);
+    if (bent === undefined) return { kind: "green" };
+    this.#last = null;
+    const words = bentWords(this.command, bent);
+    if (!bent.only && !this.#asked.strict) {
+      this.#bent = words;
+      agent.emit({ type: "notice", text: words });
+      return { kind: "green" };
+    }
+    if (last || this.#told || this.#rounds >= MAX_REPAIRS) return { kind: "red", reason: words };
+    this.#told = true;
+    this.#rounds += 1;
+    return { kind: "repair", text: bentText(this.command, bent) };
+  }
+
+  async #bentIn(agent: CheckContext, signal: AbortSignal): Promise<Bent | undefined> {
+    const { checkpoints } = agent;
+    const box = await agent.box();
+    const seen = await byContent(await box.changes(), checkpoints);
+    if (isUntouched(seen)) return undefined;
+    const changes = await changesIn(box, seen, signal);
+    if (signal.aborted) return undefined;
+    const now = async (path: string): Promise<string | undefined> => {
+      const file = await box.read(path, { offset: 0, limit: MAX_READ });
+      return file.kind === "ok" ? textOfBytes(file.value.content) : undefined;
+    };
+    const wasRed = this.#before !== undefined && this.#before.exit_code !== 0;
+    const texts = { before: (path: string) => checkpoints.before(path), now };
+    return bentBy(withoutCaches(changes), texts, {
+      command: this.command,
+      request: this.#asked.request,
+      wasRed,
+    });
   }
 
   async #run(agent: CheckContext, when: "before" | "after", signal: AbortSignal): Promise<CheckRun> {

@@ -16,6 +16,8 @@ export interface Checkpoints {
    * times and inodes say. None where nobody can tell.
    */
   unchanged(paths: readonly string[]): Promise<ReadonlySet<string>>;
+  /** The text that a file of the workspace held before the run; undefined where there was none, or nobody can tell. */
+  before(path: string): Promise<string | undefined>;
 }
 
 /** For read-only workspaces, and for those whose changes are recorded elsewhere. */
@@ -23,6 +25,7 @@ export const NO_CHECKPOINTS: Checkpoints = {
   prepare: () => undefined,
   around: (_, work) => work(),
   unchanged: () => Promise.resolve(new Set()),
+  before: () => Promise.resolve(undefined),
 };
 
 /** The last step so far; 0 where there is none. */

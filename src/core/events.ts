@@ -205,7 +205,9 @@ const ENDED = {
     ),
   session: text,
   verified: verifiedForm
-    .describe("The check that was run in the box when the model said that it is done; null where none was.")
+    .describe(
+      "The check that was run in the box when the model said that it is done; null where none was, or where it is not the check that it was: then the reason says what was done to it.",
+    )
     .exactOptional(),
   grounded: z
     .boolean()

@@ -122,6 +122,7 @@ test("the workspace is kept around what may write, and around nothing else", asy
       return doing();
     },
     unchanged: () => assert.fail("nobody asks"),
+    before: () => assert.fail("nobody asks"),
   };
   const { ran } = await played(["true 1", "touch a", "rm -rf /"], { checkpoints });
   assert.deepEqual([ran, kept], [["true 1", "touch a"], ["c1.1"]]);

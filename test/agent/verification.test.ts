@@ -6,6 +6,7 @@ import { unattended } from "../../src/agent/approvers.ts";
 import { EndRules } from "../../src/agent/earned-end.ts";
 import { Limits } from "../../src/agent/limits.ts";
 import { cannotRun, type Check, Verification } from "../../src/agent/verification.ts";
+import { NO_CHECKPOINTS } from "../../src/core/checkpoint-port.ts";
 import type { OnAsk } from "../../src/core/decision.ts";
 import { type Hooks, NO_HOOKS } from "../../src/core/hooks.ts";
 import { anyTool, type Facts, NO_FACTS } from "../../src/core/tool.ts";
@@ -13,9 +14,14 @@ import { fakeAgent, type FakeAgent, type Line } from "../fakes/agent.ts";
 import { fakeBox } from "../fakes/box.ts";
 
 /** A box in which every command ends as it is told to: exit codes one after the other, the last again and again. */
-function boxEnding(codes: readonly number[], says = "1 test failed") {
+function boxEnding(
+  codes: readonly number[],
+  says = "1 test failed",
+  files: Readonly<Record<string, string>> = {},
+) {
   let nth = 0;
   return fakeBox({
+    files,
     commands: {
       bash: async ({ out }) => {
         const code = codes[Math.min(nth, codes.length - 1)] ?? 0;
@@ -279,4 +285,78 @@ test("words of programs that lack what they need", () => {
   assert.equal(why("", 127), "exit 127");
   assert.equal(why("timed out", 124), "exit 124");
   assert.equal(why("jest: not found", 0), undefined);
+});
+
+interface Bends {
+  readonly what: Readonly<Record<string, string>>;
+  readonly strict?: boolean;
+  readonly request?: string;
+  readonly puts?: Readonly<Record<string, string>>;
+}
+
+const TESTS = "def test_a():\n    assert f(1) == 2\n\ndef test_b():\n    assert f(2) == 3\n";
+const BEFORE: Readonly<Record<string, string>> = { "test_f.py": TESTS, "f.py": "def f(x): ..." };
+
+/** A check that fails, and succeeds behind files that are written so; then perhaps behind others. */
+async function bending({ what, strict = false, request = "The test fails, fix it", puts }: Bends) {
+  const box = boxEnding([1, 0], undefined, BEFORE);
+  const writing = (name: string, texts: Readonly<Record<string, string>>) =>
+    anyTool({
+      name,
+      description: "",
+      input: z.object({}),
+      facts: () => ({ ...NO_FACTS, writes: ["/repo/x"] }),
+      beside: false,
+      where: "box",
+      run: async () => {
+        for (const [path, text] of Object.entries(texts)) await box.write(path, Buffer.from(text));
+        return { kind: "ok", text: "written" } as const;
+      },
+    });
+  const again: readonly Line[] = puts === undefined ? [SAYS] : [{ calls: [["mend", {}]] }, SAYS];
+  const agent = fakeAgent({
+    lines: [{ calls: [["bend", {}]] }, SAYS, ...again],
+    tools: [writing("bend", what), writing("mend", puts ?? {})],
+    box,
+    over: {
+      ends: new EndRules(new Verification(MINE, 1000, { request, strict })),
+      checkpoints: { ...NO_CHECKPOINTS, before: (path) => Promise.resolve(BEFORE[path]) },
+    },
+  });
+  const { exit_code, reason, verified } = await run(agent);
+  return { exit_code, reason, verified, asked: agent.asked };
+}
+
+const LESS = "def test_a():\n    assert f(1) == 2\n";
+const SAID = "`run the checks` succeeds, but is not the check that it was: test_f.py";
+
+test("a check that was bent is told so once, and then it has failed; beside other work it only proves nothing", async () => {
+  const only = await bending({ what: { "test_f.py": LESS } });
+  assert.deepEqual(
+    [only.exit_code, only.reason, only.verified, only.asked.length],
+    [1, `${SAID} lost 1 of its 2 tests`, null, 3],
+  );
+  assert.match(only.asked[2]?.messages.at(-1)?.text ?? "", /Put it back as it was, and mend what it tests/);
+  const back = await bending({
+    what: { "test_f.py": LESS },
+    puts: { "test_f.py": TESTS, "f.py": "def f(x): 1" },
+  });
+  assert.deepEqual(
+    [back.exit_code, back.verified],
+    [0, { command: "run the checks", exit_code: 0, rounds: 1 }],
+  );
+  const beside = await bending({ what: { "test_f.py": LESS, "f.py": "def f(x): 1" } });
+  assert.deepEqual(
+    [beside.exit_code, beside.reason, beside.verified, beside.asked.length],
+    [0, `The model gave its answer; ${SAID} lost 1 of its 2 tests.`, null, 2],
+  );
+  const strict = await bending({ what: { "test_f.py": LESS, "f.py": "def f(x): 1" }, strict: true });
+  assert.deepEqual([strict.exit_code, strict.verified], [1, null]);
+  const other = await bending({ what: { "test_f.py": TESTS.replace("== 3", "== 4") } });
+  assert.deepEqual(
+    [other.exit_code, other.reason, other.verified],
+    [0, `The model gave its answer; ${SAID} was changed, and nothing else.`, null],
+  );
+  const asked = await bending({ what: { "test_f.py": LESS }, request: "remove test_b from test_f.py" });
+  assert.deepEqual([asked.exit_code, asked.verified?.exit_code], [0, 0]);
 });

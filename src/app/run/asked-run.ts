@@ -11,7 +11,12 @@ import type { Parked, Session, SessionRecord } from "../../core/session.ts";
 
 interface AskedRun {
   readonly settings: Pick<Settings, "check" | "mode" | "timeout">;
-  readonly flags: { readonly intent?: Intent | undefined; readonly "no-verify"?: boolean | undefined };
+  readonly flags: {
+    readonly intent?: Intent | undefined;
+    readonly "no-verify"?: boolean | undefined;
+    readonly strict: boolean;
+    readonly candidate?: boolean;
+  };
   readonly prompt: string;
   readonly workspace: string;
   readonly session: Session;
@@ -62,12 +67,15 @@ export async function verificationFor({
   parkedRun,
 }: AskedRun): Promise<Verification | null> {
   if (flags["no-verify"] === true) return null;
-  const named = check === null ? undefined : ({ command: check, by: "user" } as const);
-  const intent = parkedRun?.parked.intent ?? flags.intent ?? guessIntent(prompt, mode);
-  const found =
-    named ?? (intent === "change" && mode !== "read-only" ? await ownCheck(workspace) : undefined);
+  const { intent, request } = {
+    intent: parkedRun?.parked.intent ?? flags.intent ?? guessIntent(prompt, mode),
+    request: parkedRun?.parked.given.task ?? prompt,
+  };
+  const own = async () => (intent === "change" && mode !== "read-only" ? ownCheck(workspace) : undefined);
+  const found = check === null ? await own() : ({ command: check, by: "user" } as const);
   if (found === undefined) return null;
-  const verification = new Verification(found, timeout);
+  const strict = flags.strict || flags.candidate === true;
+  const verification = new Verification(found, timeout, { request, strict });
   if (parkedRun !== undefined)
     for (const event of session.events())
       if (event.type === "check.ended" && event.command === found.command) verification.resume(event);

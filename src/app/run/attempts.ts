@@ -114,7 +114,7 @@ async function tryOne(given: AttemptsInput, nth: number, view: AttemptsView): Pr
     ...others,
     settings,
     origins,
-    flags: { ...flags, intent: "change" },
+    flags: { ...flags, intent: "change", candidate: true },
     limits: limits.attempt(),
     store,
     session,

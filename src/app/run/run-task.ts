@@ -351,6 +351,8 @@ export interface TaskFlags {
   readonly json: boolean;
   readonly quiet: boolean;
   readonly passing?: boolean;
+  /** It is one of several, of which the first that its check proves is taken. */
+  readonly candidate?: boolean;
   readonly runtime?: string | undefined;
 }
 

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import path from "node:path";
 import type { Settings } from "../../config/settings-schema.ts";
 import { type Checkpoints, NO_CHECKPOINTS } from "../../core/checkpoint-port.ts";
+import { textOfBytes } from "../../core/bytes.ts";
 import type { Emit } from "../../core/events.ts";
 import type { Session, SessionStore } from "../../core/session.ts";
 import type { SessionDiff } from "../../sessions/checkpoints/checkpoint-diff.ts";
@@ -42,8 +43,8 @@ export async function checkpointsFor(parts: CheckpointParts): Promise<RunCheckpo
     const { finishEarlierUndo } = await import("./session-changes.ts");
     await finishEarlierUndo(host, store, workspace, notice);
   }
-  // A layer or a copy is its own record.
-  if (!bound) return NONE;
+  // A layer or a copy is its own record, and the workspace is as it was.
+  if (!bound) return { ...NONE, before: (name) => textIn(workspace, name) };
   const began = session.info().workspace;
   if (began !== workspace) {
     notice(`This session began in ${began}: what it does in ${workspace} cannot be undone.`);
@@ -64,6 +65,16 @@ export async function checkpointsFor(parts: CheckpointParts): Promise<RunCheckpo
 
 const NONE: RunCheckpoints = { ...NO_CHECKPOINTS, [Symbol.asyncDispose]: () => Promise.resolve() };
 
+const MAX_TEXT = 4 * 2 ** 20;
+
+async function textIn(workspace: string, name: string): Promise<string | undefined> {
+  const { readRegular } = await import("../../platform/safe-files.ts");
+  const content = await readRegular(path.join(workspace, name), { links: "refuse", max: MAX_TEXT }).catch(
+    () => undefined,
+  );
+  return content === undefined || content.includes(0) ? undefined : textOfBytes(content);
+}
+
 /** So that the request that is on its way has left before anything is read. */
 const SOON_MS = 1;
 
@@ -73,6 +84,7 @@ function lazily(load: () => Promise<RunCheckpoints>): RunCheckpoints {
   return {
     prepare: () => void setTimeout(() => void loaded().then((own) => own.prepare()), SOON_MS),
     around: async (writing, work) => (await loaded()).around(writing, work),
+    before: async (name) => (await (once.loaded ?? NO_CHECKPOINTS)).before(name),
     unchanged: async (paths) => (await (once.loaded ?? NO_CHECKPOINTS)).unchanged(paths),
     [Symbol.asyncDispose]: async () => (await once.loaded)?.[Symbol.asyncDispose](),
   };

@@ -1,7 +1,8 @@
 import type { Checkpoints, Steps, Writing } from "../../core/checkpoint-port.ts";
 import { reasonOf } from "../../core/errors.ts";
 import type { CheckpointStore } from "./checkpoint-store.ts";
-import { sameEntry } from "./entry.ts";
+import { sameEntry, type Tree } from "./entry.ts";
+import { textOf } from "./file-content.ts";
 import { wholeSteps } from "./spans.ts";
 
 export interface Recording {
@@ -61,22 +62,35 @@ export class RunCheckpoints implements Checkpoints, AsyncDisposable {
   }
 
   #unchanged(paths: readonly string[]): ReadonlySet<string> {
+    const before = this.#began();
+    if (before === undefined || paths.length === 0) return new Set();
+    const store = this.#opened();
+    return new Set(
+      paths.filter((at) => {
+        const was = before.get(at);
+        return was !== undefined && sameEntry(was, store.asSeen(at));
+      }),
+    );
+  }
+
+  before(path: string): Promise<string | undefined> {
+    return this.#inTurn(() => {
+      const entry = this.#failed ? undefined : this.#began()?.get(path);
+      return Promise.resolve(entry?.kind === "file" ? textOf(this.#opened().packs, entry) : undefined);
+    });
+  }
+
+  /** How the workspace was when the run began. */
+  #began(): Tree | undefined {
     const { steps, since } = this.#with;
     const first = steps.all().find(({ step, kind }) => kind === "call" && step > (since ?? step));
     const id = first?.before ?? null;
-    if (this.#tree === undefined || id === null || paths.length === 0) return new Set();
+    if (this.#tree === undefined || id === null) return undefined;
     try {
-      const store = this.#opened();
-      const before = store.trees.load(id);
-      return new Set(
-        paths.filter((at) => {
-          const was = before.get(at);
-          return was !== undefined && sameEntry(was, store.asSeen(at));
-        }),
-      );
+      return this.#opened().trees.load(id);
     } catch {
       // A tree that is damaged tells nothing.
-      return new Set();
+      return undefined;
     }
   }
 

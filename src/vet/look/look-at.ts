@@ -1,3 +1,4 @@
+import { isTest } from "../../core/test-files.ts";
 import { createHash } from "node:crypto";
 import { setImmediate as breath } from "node:timers/promises";
 import type { Finding } from "../../core/behaviour.ts";
@@ -23,7 +24,7 @@ import { lookAtBinary } from "./binaries.ts";
 import { dangersIn } from "./danger.ts";
 import { lookAtDeception } from "./deceptive-text.ts";
 import { lookAtGitFile } from "./git-files.ts";
-import { isCode, isTest, type LookedAtFile, readLookedAt } from "./looked-at-file.ts";
+import { isCode, type LookedAtFile, readLookedAt } from "./looked-at-file.ts";
 import { lookAtTalk } from "./model-talk.ts";
 import { lookAtModeline, lookAtObeyed } from "./obeyed-files.ts";
 import { OddEntries } from "./odd-entries.ts";

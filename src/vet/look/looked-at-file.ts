@@ -93,12 +93,6 @@ const CODE_NAMES =
 export const isCode = ({ ending, lower, text }: LookedAtFile): boolean =>
   CODE.has(ending) || CODE_NAMES.test(lower) || text?.startsWith("#!") === true;
 
-const TESTS =
-  /(?:_test\.(?:go|py|rb|exs)|(?:^|\/)test_[^/]*\.py|[.-](?:test|spec)\.[cm]?[jt]sx?|Tests?\.(?:java|kt|cs|php|swift)|_spec\.rb)$|(?:^|\/)(?:tests?|__tests__|spec)\/[^]*\.(?:[cm]?[jt]sx?|py|rs|rb|php|java|kt|go|c|cc|cpp)$/;
-
-/** By the names that test runners look for. */
-export const isTest = (path: string): boolean => TESTS.test(path);
-
 /** What people read, in a terminal or on a page. */
 export const isProse = ({ ending, lower }: LookedAtFile): boolean =>
   /^\.(?:md|mdx|markdown|rst|txt|adoc|asciidoc|org|textile|mdc|man|1|5|7)$/.test(ending) ||

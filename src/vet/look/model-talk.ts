@@ -1,4 +1,5 @@
-import { isForAgents, isProse, isTest, lineAt, type LookedAtFile } from "./looked-at-file.ts";
+import { isTest } from "../../core/test-files.ts";
+import { isForAgents, isProse, lineAt, type LookedAtFile } from "./looked-at-file.ts";
 import { HIDE_ELSEWHERE, inOneScript, OVERRIDE_ELSEWHERE } from "./other-tongues.ts";
 import type { Found, LookRule } from "./rules.ts";
 

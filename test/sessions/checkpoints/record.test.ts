@@ -178,6 +178,10 @@ test("what is as it was before the run is told by content, kind and mode, not by
   });
   writeFileSync(at("later"), "LATER");
   assert.deepEqual(await run.unchanged(paths), new Set(["same", "back", "anew", "touched"]));
+  assert.deepEqual(await Promise.all([...names, "new"].map((name) => run.before(name))), [
+    ...names.map((name) => (name === "back" ? "earlier" : name)),
+    undefined,
+  ]);
   const unknown = new RunCheckpoints({ session: "s", steps, open, notice: assert.fail });
   await unknown.around(WRITE, () => Promise.resolve());
   assert.deepEqual(await unknown.unchanged(paths), new Set(), "nobody knows where it began");
