@@ -267,6 +267,8 @@ const placeOn = (terminal: Terminal): QuestionPlace => ({
     await forgotten(terminal);
     if (signal.aborted) return "no";
     terminal.output.write(shown + prompt);
+    await untilShown(terminal, signal);
+    if (signal.aborted) return "no";
     return answered(terminal, new TypedChoice(choices), signal);
   },
   line: (words, initial, signal) => lineOf(terminal, { words, initial, signal }),
@@ -276,6 +278,17 @@ const placeOn = (terminal: Terminal): QuestionPlace => ({
 async function forgotten({ keyboard }: Terminal): Promise<void> {
   // What was typed before may still be on its way here; what comes behind the question is never dropped.
   for (let turn = 0; turn < 2; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  keyboard.drop();
+}
+
+/** A terminal that takes nothing for a while shows the question later, and keys before that are none of its answers. */
+async function untilShown({ keyboard, output }: Terminal, signal: AbortSignal): Promise<void> {
+  if (!output.isBehind) return;
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const given = (): void => resolve();
+  signal.addEventListener("abort", given, { once: true });
+  await Promise.race([output.allTaken(), promise]);
+  signal.removeEventListener("abort", given);
   keyboard.drop();
 }
 

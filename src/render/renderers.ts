@@ -52,6 +52,7 @@ export function rendererNamed(name: RendererName, parts: Parts): Renderer {
 }
 
 function asLines({ stderr, clock, clean, changes }: Parts, quiet: boolean): Renderer {
+  stderr.neverBlocks();
   const began = clock.now();
   const lines = new RunLines(stderr, { quiet, answerIsSeen: false, clock });
   return {

@@ -53,6 +53,32 @@ test("the whole command and the reason are shown before a key counts", async () 
   assert.deepEqual(pauses, ["paused", "resumed"]);
 });
 
+test("keys that come before a stopped terminal has taken the question are no answer to it", async () => {
+  const { ask, type, terminal } = asking();
+  const goOn = terminal.stop();
+  const reply = ask(QUESTION, going);
+  for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  type("y\r");
+  for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  assert.equal(terminal.written(), "");
+  goOn();
+  await shown(terminal.written);
+  for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  type("n\r");
+  assert.equal(await reply, "no");
+});
+
+test("a question on a stopped terminal is given up as any other", async () => {
+  const { ask, terminal } = asking();
+  const goOn = terminal.stop();
+  const ending = new AbortController();
+  const reply = ask(QUESTION, ending.signal);
+  for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+  ending.abort();
+  assert.equal(await reply, "no");
+  goOn();
+});
+
 test("what was typed or pasted before the question is no answer", async () => {
   const { ask, type, terminal } = asking();
   type("y\r");

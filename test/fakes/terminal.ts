@@ -12,15 +12,23 @@ export interface FakeTerminal {
   readonly written: () => string;
   /** Its lines as a person sees them now, without colours. */
   readonly seen: () => readonly string[];
+  /** It takes nothing more until what it gives is called. */
+  readonly stop: () => () => void;
 }
 
 /** A stream that says what it is; without columns it is a pipe. */
 export function fakeTerminal(columns?: number, colours = false): FakeTerminal {
   let all = "";
+  let goesOn = Promise.resolve();
+  let isStopped = false;
   const sink = new Writable({
     write: (bytes: Buffer, _encoding, done) => {
-      all += bytes.toString("utf8");
-      done();
+      const take = (): void => {
+        all += bytes.toString("utf8");
+        done();
+      };
+      if (isStopped) void goesOn.then(take);
+      else take();
     },
   });
   const about = { columns, isTTY: columns !== undefined, getColorDepth: () => (colours ? 8 : 1) };
@@ -28,6 +36,14 @@ export function fakeTerminal(columns?: number, colours = false): FakeTerminal {
     stream: new Output(Object.assign(sink, about) as unknown as NodeJS.WriteStream),
     written: () => all,
     seen: () => withoutColours(all).split("\n").map(afterErasing),
+    stop: () => {
+      const { promise, resolve } = Promise.withResolvers<void>();
+      [goesOn, isStopped] = [promise, true];
+      return () => {
+        isStopped = false;
+        resolve();
+      };
+    },
   };
 }
 

@@ -8,6 +8,8 @@ import type { ChatScreen, ScreenParts } from "./chat-screen.ts";
 
 /** Lines below each other, as they come: for a terminal that cannot do more, a screen reader, and whoever prefers it. */
 export function plainScreen(parts: ScreenParts): ChatScreen {
+  stdout.neverBlocks();
+  stderr.neverBlocks();
   const view = new ChatView(stdout, stderr, parts.quiet);
   const keyboard = new Keyboard({
     input: process.stdin,

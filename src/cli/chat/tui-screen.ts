@@ -88,6 +88,7 @@ export class TuiScreen implements ChatScreen {
     this.#parts = parts;
     this.#editor = newEditor(this.#room);
     const above = (text: string): void => this.#above(text);
+    stdout.neverBlocks();
     this.#releases = [stdout.taken(above), stderr.taken(above), stdout.on("resize", () => this.#resized())];
     this.#keys = new TuiKeys(
       (key) => this.#key(key),
@@ -164,7 +165,8 @@ export class TuiScreen implements ChatScreen {
     });
 
   remember(texts: readonly string[]): void {
-    this.#editor = withText(newEditor(this.#room, texts), this.#editor.text);
+    const { text, aside } = this.#editor;
+    this.#editor = withText({ ...newEditor(this.#room, texts), aside }, text);
   }
 
   interrupt(): void {
@@ -238,7 +240,13 @@ export class TuiScreen implements ChatScreen {
 
   #plan(): void {
     if (this.#closed) return;
-    this.#timer ??= setTimeout(() => this.#draw(), FRAME_MS);
+    this.#timer ??= setTimeout(() => this.#drawIfTaken(), FRAME_MS);
+  }
+
+  /** A terminal that takes nothing is drawn on when it does again: what happens meanwhile is drawn at once then. */
+  #drawIfTaken(): void {
+    if (stdout.isBehind) void stdout.allTaken().then(() => this.#draw());
+    else this.#draw();
   }
 
   #draw(): void {
@@ -437,6 +445,7 @@ export class TuiScreen implements ChatScreen {
     try {
       this.#draw();
       await this.#canvas.written();
+      await Promise.race([stdout.allTaken(), promise]);
       // What was typed before may still be on its way here.
       for (let turn = 0; turn < 2; turn += 1) await new Promise((done) => setImmediate(done));
       open.isSeen = true;

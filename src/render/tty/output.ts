@@ -127,6 +127,28 @@ export class Output {
     return this.#stream.isTTY;
   }
 
+  /**
+   * Node writes to a terminal in one piece with all else it does, so that one that takes nothing (Ctrl-S) stops the process.
+   * From now on what it does not take waits in the stream: for who writes on and on, bounds it, and lets it drain at the end.
+   */
+  neverBlocks(): void {
+    const handle: unknown = this.#stream.isTTY ? Reflect.get(this.#stream, "_handle") : undefined;
+    if (isHandle(handle)) handle.setBlocking(false);
+  }
+
+  /** The reader has some of what was written still to take. */
+  get isBehind(): boolean {
+    return this.#stream.writableLength > 0;
+  }
+
+  /** Resolves when the reader has all that was written before; at once where it has it already, or is gone. */
+  async allTaken(): Promise<void> {
+    if (!this.isBehind || this.#stream.destroyed) return;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#raw("", resolve);
+    await promise;
+  }
+
   /** For a screen reader, and for whoever wants it: words instead of marks, no colours, no line that is rewritten. */
   get plain(): boolean {
     return this.#plain;
@@ -259,6 +281,13 @@ export class Output {
     Object.assign(this.#stream, { write });
   }
 }
+
+/** Node has no name for it; where it is missing, a terminal is written to as Node does. */
+const isHandle = (handle: unknown): handle is { readonly setBlocking: (on: boolean) => unknown } =>
+  typeof handle === "object" &&
+  handle !== null &&
+  "setBlocking" in handle &&
+  typeof handle.setBlocking === "function";
 
 const keyedCodes = (sequences: string): string =>
   [...sequences.matchAll(/\u001B\[([\d;]+)m/g)].map(([, codes = ""]) => key.mark(codes)).join("");

@@ -168,11 +168,20 @@ function editorPart(editor: EditorState, mark: string, { width, height, stream }
     const lead = isFirst ? mark : (hidden ? "…" : " ").padEnd(mark.length);
     return styleText(isFirst ? "bold" : "dim", lead, { stream }) + text;
   });
-  const search = searchRow(editor, width, stream);
+  const below = [...searchRow(editor, width, stream), ...asideRow(editor, width, stream)];
   return {
-    rows: [...rows, ...search],
+    rows: [...rows, ...below],
     cursor: { x: mark.length + laid.column, y: laid.row - first },
   };
+}
+
+/** The one that comes back first. */
+function asideRow({ aside }: EditorState, width: number, stream: Output): readonly string[] {
+  const last = aside.at(-1);
+  if (last === undefined) return [];
+  const many = aside.length > 1 ? ` (of ${aside.length})` : "";
+  const words = `aside${many}, Ctrl-S brings it back: ${visible(last).replaceAll(/\s+/g, " ")}`;
+  return [styleText("dim", fitted(`  ${words}`, width - 1), { stream })];
 }
 
 function searchRow({ search }: EditorState, width: number, stream: Output): readonly string[] {

@@ -21,6 +21,8 @@ export interface EditorState {
   /** What was made of entries that were left, and of what was being written. */
   readonly left: ReadonlyMap<number, string>;
   readonly killed: string;
+  /** Put aside to send something else first; the last of them comes back first. */
+  readonly aside: readonly string[];
   readonly undo: readonly Moment[];
   /** What the last key did, where one of its kind goes on with it. */
   readonly last: "typed" | "killed" | "climbed" | "other";
@@ -75,6 +77,7 @@ export function newEditor(width: number, history: readonly string[] = []): Edito
     at: kept.length,
     left: new Map(),
     killed: "",
+    aside: [],
     undo: [],
     last: "other",
     goal: 0,
@@ -237,9 +240,9 @@ function entered(state: EditorState): Pressed {
 function submitted(state: EditorState): Pressed {
   const text = expanded(state.text, state.pastes);
   if (text.trim() === "") return quiet(other(state));
-  const { width, killed } = state;
+  const { width, killed, aside } = state;
   // A token that was cut means nothing without its paste.
-  const kept = { killed: expanded(killed, state.pastes) };
+  const kept = { killed: expanded(killed, state.pastes), aside };
   return {
     state: { ...newEditor(width, remembered(state.history, text)), ...kept },
     did: { kind: "submit", text },
@@ -260,6 +263,17 @@ function interrupted(state: EditorState): Pressed {
   };
 }
 
+/** What is written is put aside; where nothing is written, what was put aside comes back. */
+function putAside(state: EditorState): EditorState {
+  if (state.text.trim() !== "") {
+    const cleared = edited(state, { from: 0, to: state.text.length, by: "" });
+    const aside = [...state.aside, expanded(state.text, state.pastes)];
+    return { ...cleared, aside, at: state.history.length, left: new Map() };
+  }
+  const back = state.aside.at(-1);
+  return back === undefined ? other(state) : withText({ ...state, aside: state.aside.slice(0, -1) }, back);
+}
+
 const searchFrom = (state: EditorState): EditorState => ({
   ...other(state),
   search: { query: "", found: undefined, before: state },
@@ -271,6 +285,8 @@ function searching(state: EditorState, search: Search, key: Key): Pressed {
   switch (key.name) {
     case "ctrl+r":
       return quiet(looked(state, search, search.query, (search.found ?? state.history.length) - 1));
+    case "ctrl+s":
+      return quiet(lookedOn(state, search));
     case "backspace":
       return quiet(
         looked(state, search, search.query.slice(0, boundaryBefore(search.query, search.query.length))),
@@ -303,6 +319,16 @@ function looked(
   const shown = recalled({ ...state, ...beforeSearch(search) }, at) ?? state;
   const cursor = snapped(shown.text, Math.max(0, shown.text.toLowerCase().indexOf(wanted)));
   return { ...shown, cursor, search: { ...next, found: at } };
+}
+
+/** The next younger one. */
+function lookedOn(state: EditorState, search: Search): EditorState {
+  const wanted = search.query.toLowerCase();
+  const from = (search.found ?? state.history.length) + 1;
+  const younger = state.history.findIndex(
+    (each, at) => at >= from && wanted !== "" && each.toLowerCase().includes(wanted),
+  );
+  return younger === -1 ? state : looked(state, search, search.query, younger);
 }
 
 /** An entry that was only passed by in a search is not kept as one that was changed. */
@@ -374,6 +400,7 @@ const KEYS: ReadonlyMap<string, Action> = new Map<string, Action>([
   ["ctrl+_", undo],
   ["ctrl+/", undo],
   ["ctrl+r", plain(searchFrom)],
+  ["ctrl+s", plain(putAside)],
   ["ctrl+d", (state) => (state.text === "" ? { state: other(state), did: { kind: "leave" } } : erase(state))],
   ["ctrl+c", interrupted],
   ["ctrl+l", (state) => ({ state: other(state), did: { kind: "redraw" } })],

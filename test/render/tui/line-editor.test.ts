@@ -195,7 +195,7 @@ const long = fc
   .tuple(written, fc.integer({ min: 9, max: 30 }))
   .map(([text, lines]) => `${text}\n`.repeat(lines));
 const NAMES =
-  "left right up down home end ctrl+home backspace delete ctrl+k ctrl+u ctrl+w ctrl+y alt+b alt+f alt+d ctrl+_ alt+enter ctrl+r enter escape ctrl+c";
+  "left right up down home end ctrl+home backspace delete ctrl+k ctrl+u ctrl+w ctrl+y alt+b alt+f alt+d ctrl+_ alt+enter ctrl+r ctrl+s enter escape ctrl+c";
 const anyKey: fc.Arbitrary<Key> = fc.oneof(
   written.filter((text) => !/[\n\t]/.test(text)).map((text): Key => ({ kind: "text", text })),
   fc.oneof(written, long).map((text): Key => ({ kind: "paste", text })),
@@ -266,4 +266,26 @@ test("a text that is put in place of what was written can be taken back", () => 
   const state = withText(after("mine"), "from the queue");
   assert.equal(shown(state), "from the queue|");
   assert.equal(edit("<ctrl+_>", state), "mine|");
+});
+
+test("a text is put aside, outlives a message, and comes back where nothing is written", () => {
+  const [one, two] = [after("first<ctrl+s>"), after("first<ctrl+s>second<ctrl+s>")];
+  assert.deepEqual([shown(one), one.aside], ["|", ["first"]]);
+  assert.deepEqual([shown(two), two.aside], ["|", ["first", "second"]]);
+  const sent = after("a question<enter>", two);
+  assert.deepEqual(sent.aside, ["first", "second"]);
+  const back = after("<ctrl+s>", sent);
+  assert.deepEqual([shown(back), back.aside], ["second|", ["first"]]);
+  assert.deepEqual(after("<ctrl+s>", resized(sent, 9)).text, "second");
+  assert.equal(edit("<ctrl+s>"), "|");
+  const long = "a line\n".repeat(40);
+  const folded = after([paste(long), key("ctrl+s"), key("ctrl+s")]);
+  assert.equal(expanded(folded.text, folded.pastes), long);
+});
+
+test("a search goes back with Ctrl-R and on again with Ctrl-S", () => {
+  const state = newEditor(WIDTH, ["fix the parser", "other", "Parse it"]);
+  assert.equal(edit("<ctrl+r>pars<ctrl+r><ctrl+s>", state), "|Parse it");
+  assert.equal(edit("<ctrl+r>pars<ctrl+s><ctrl+s>", state), "|Parse it");
+  assert.equal(edit("<ctrl+r><ctrl+s>", state), "|");
 });
