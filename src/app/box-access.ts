@@ -17,7 +17,7 @@ import { checkpointStores } from "./sessions/checkpoint-access.ts";
 import { startServices } from "./box-services.ts";
 import { environmentFor } from "./environments/workspace-environment.ts";
 import { isOfThisMachine, type NetworkRequest } from "../docker/network/box-network.ts";
-import { namedEngine } from "./named-engine.ts";
+import { namedCluster, namedEngine } from "./named-engine.ts";
 import { knownSecrets } from "./secret-bindings.ts";
 import { networkFor } from "./granted-network.ts";
 import { type Host, packageRoot } from "./host.ts";
@@ -61,8 +61,24 @@ export interface BoxOpening {
   readonly onConnection?: (connection: Connection) => void;
 }
 
-/** A verified box over a workspace, as the settings want it. */
+/** A verified box over a workspace, as the settings want it, where the user wants it. */
 export async function openBoxFor(opening: BoxOpening, signal: AbortSignal): Promise<OwnedBox> {
+  const { host, settings, workspace, keep, warn } = opening;
+  const { isolation } = settings;
+  const cluster = await namedCluster(host);
+  const open = async (): Promise<OwnedBox> => {
+    if (cluster === undefined) return openContainerFor(opening, signal);
+    const { openPodFor } = await import("./pod-access.ts");
+    return openPodFor(opening, cluster, signal);
+  };
+  if (keep === null || isolation === "bind") return open();
+  // Nothing is run before both are done.
+  const noted = noteLayerBase({ stateDir: host.places.state, workspace, session: keep, isolation, warn });
+  const [box] = await Promise.all([open(), noted]);
+  return box;
+}
+
+async function openContainerFor(opening: BoxOpening, signal: AbortSignal): Promise<OwnedBox> {
   const { host, settings, workspace, runtime, watchChanges, keep, warn } = opening;
   const wanted = await networkFor({ ...opening, onConnection: opening.onConnection }, signal);
   const { home, state } = host.places;
@@ -94,13 +110,7 @@ export async function openBoxFor(opening: BoxOpening, signal: AbortSignal): Prom
   };
   const services = environment?.services ?? [];
   const secrets = network?.secrets ?? [];
-  const open = async (): Promise<OwnedBox> =>
-    withServices(hiding(await startBox(maker, request, signal), secrets), services, signal);
-  if (keep === null || isolation === "bind") return open();
-  // Nothing is run before both are done.
-  const noted = noteLayerBase({ stateDir: state, workspace, session: keep, isolation, warn });
-  const [box] = await Promise.all([open(), noted]);
-  return box;
+  return withServices(hiding(await startBox(maker, request, signal), secrets), services, signal);
 }
 
 /** What a command settled before (settingsOnEngine) holds for boxes of our own, too. */

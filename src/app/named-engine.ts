@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
 import { type Config, loadConfig } from "../config/load-config.ts";
-import { readEngineAddress } from "../core/engine-address.ts";
+import { type EngineAddress, readEngineAddress } from "../core/engine-address.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
 import type { NamedEngine } from "../docker/engine-endpoint.ts";
 import type { Host } from "./host.ts";
@@ -15,6 +15,14 @@ export async function namedEngine(host: Host): Promise<NamedEngine | undefined> 
   const { settings, origins } = await loadConfig({ env: host.env, project: undefined, flags: new Map() });
   return settings.engine === null ? undefined : readNamed(settings.engine, origins["engine"] ?? "engine");
 }
+
+/** Where boxes are pods: the cluster. */
+export async function namedCluster(host: Host): Promise<ClusterName | undefined> {
+  const named = await namedEngine(host);
+  return named?.address.kind === "kubernetes" ? named.address : undefined;
+}
+
+export type ClusterName = Extract<EngineAddress, { readonly kind: "kubernetes" }>;
 
 function readNamed(text: string, origin: string): NamedEngine {
   const read = readEngineAddress(text);

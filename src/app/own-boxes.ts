@@ -12,6 +12,7 @@ import {
 import { reap } from "../docker/life/reap.ts";
 import { dropFrozen, requireEngine } from "./box-access.ts";
 import { type Host, packageRoot } from "./host.ts";
+import { namedCluster } from "./named-engine.ts";
 
 /** What a user does with boxes and their image, without a model. */
 
@@ -19,6 +20,11 @@ export const shortId = (id: string): string => id.slice(0, SHORT_ID);
 
 /** Those of this user, the oldest first; with `memory`, what each of them holds. */
 export async function ownBoxes(host: Host, { memory }: { readonly memory: boolean }) {
+  const cluster = await namedCluster(host);
+  if (cluster !== undefined) {
+    const boxes = await (await import("./pod-access.ts")).ownPods(host, cluster);
+    return { boxes, memory: memory && boxes.length > 0 ? new Map<string, number>() : undefined };
+  }
   const engine = await requireEngine(host);
   const boxes = await listBoxes(engine, host.uid);
   return { boxes, memory: memory && boxes.length > 0 ? await memoryOf(engine, boxes) : undefined };
@@ -32,15 +38,16 @@ export interface RemovedBoxes {
   readonly sweep: () => Promise<{ readonly kept: readonly Leftover[]; readonly failed: readonly Leftover[] }>;
 }
 
-type Leftover = Awaited<ReturnType<typeof reap>>["kept"][number];
+type Leftover = Pick<Awaited<ReturnType<typeof reap>>["kept"][number], "id" | "reason"> & {
+  readonly kind: string;
+};
 
 /** Removes boxes by their ids, all of them, or those of runs that are gone. */
 export async function removeOwnBoxes(
   host: Host,
   which: readonly string[] | "all" | "dead",
 ): Promise<RemovedBoxes> {
-  const engine = await requireEngine(host);
-  const boxes = await listBoxes(engine, host.uid);
+  const { boxes, remove, sweep } = await placeOf(host);
   const chosen =
     which === "all"
       ? boxes
@@ -49,13 +56,38 @@ export async function removeOwnBoxes(
         : pickBoxes(boxes, which);
   const ended = await Promise.allSettled(
     chosen.map(async ({ id, parked }) => {
-      await removeBox(engine, id);
+      await remove(id);
       if (parked !== null) await dropFrozen(host, parked.session);
     }),
   );
   return {
     removed: chosen.filter((_, index) => ended[index]?.status === "fulfilled"),
     failure: ended.find((one) => one.status === "rejected"),
+    sweep,
+  };
+}
+
+interface Place {
+  readonly boxes: readonly ListedBox[];
+  readonly remove: (id: string) => Promise<unknown>;
+  readonly sweep: RemovedBoxes["sweep"];
+}
+
+/** Where the user's boxes are: an engine of containers, or a cluster. */
+async function placeOf(host: Host): Promise<Place> {
+  const cluster = await namedCluster(host);
+  if (cluster !== undefined) {
+    const { ownPods, removePod, sweepPods } = await import("./pod-access.ts");
+    return {
+      boxes: await ownPods(host, cluster),
+      remove: (id) => removePod(host, cluster, id),
+      sweep: async () => ({ kept: [], failed: await sweepPods(host, cluster) }),
+    };
+  }
+  const engine = await requireEngine(host);
+  return {
+    boxes: await listBoxes(engine, host.uid),
+    remove: (id) => removeBox(engine, id),
     sweep: () => reap(engine, { uid: host.uid, stateDir: host.places.state }),
   };
 }

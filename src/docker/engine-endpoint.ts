@@ -60,8 +60,8 @@ async function endpointNamed({ address, origin }: NamedEngine, env: Env): Promis
     case "kubernetes":
       throw new HarnessError(
         EXIT.usage,
-        `${origin}: ${engineText(address)}: boxes on Kubernetes are not there yet`,
-        "name a Docker engine: unix://, tcp://, ssh:// or a docker context",
+        `${origin}: ${engineText(address)} is a cluster, and this wants an engine of containers`,
+        "--engine unix:///var/run/docker.sock, tcp://, ssh:// or the name of a docker context",
       );
   }
 }

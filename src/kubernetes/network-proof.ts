@@ -7,8 +7,9 @@ import { ApiFailure, type Cluster } from "./cluster.ts";
 import { refusalOf } from "./pod-failure.ts";
 import { API_VARIABLE, NAME_LABEL, type PodPlan, policyOf } from "./pod-spec.ts";
 
-const POLICIES = "networkpolicies";
-const GROUP = "apis/networking.k8s.io/v1";
+/** Below the namespace, and before a name. */
+export const POLICIES = (cluster: Cluster): string =>
+  cluster.at("networkpolicies", "apis/networking.k8s.io/v1");
 
 const policyList = z.object({
   items: z.array(
@@ -25,7 +26,7 @@ const policyList = z.object({
 
 /** Policies only ever add: one of the namespace that lets all of its pods out lets the box out, too. */
 async function refuseOthers(cluster: Cluster, plan: PodPlan): Promise<void> {
-  const { items } = policyList.parse(await cluster.call(cluster.at(POLICIES, GROUP)).catch(refuse));
+  const { items } = policyList.parse(await cluster.call(POLICIES(cluster)).catch(refuse));
   const labels: Readonly<Record<string, string>> = { ...plan.labels, [NAME_LABEL]: plan.name };
   const first = items.find(({ metadata: { name }, spec }) => {
     if (name === plan.name || name === openName(plan)) return false;
@@ -53,7 +54,7 @@ const none = (why: string, next: string): HarnessError =>
 export const shut = async (cluster: Cluster, plan: PodPlan): Promise<void> => {
   for (const open of [false, true]) {
     const body = policyOf(plan, open);
-    await cluster.call(cluster.at(POLICIES, GROUP), { method: "POST", body }).catch(refuse);
+    await cluster.call(POLICIES(cluster), { method: "POST", body }).catch(refuse);
   }
 };
 
@@ -62,7 +63,7 @@ const openName = ({ name }: Pick<PodPlan, "name">): string => `${name}-open`;
 /** There may be none. */
 async function removePolicy(cluster: Cluster, name: string): Promise<void> {
   try {
-    await cluster.call(`${cluster.at(POLICIES, GROUP)}/${name}`, { method: "DELETE" });
+    await cluster.call(`${POLICIES(cluster)}/${name}`, { method: "DELETE" });
   } catch (thrown) {
     if (!(thrown instanceof ApiFailure && thrown.status === 404)) throw thrown;
   }

@@ -1,12 +1,12 @@
 import { randomBytes } from "node:crypto";
-import { lstat, mkdir, rename } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import path from "node:path";
 import { PassThrough } from "node:stream";
 import { startCommand } from "../boxes/box-command.ts";
 import { type BoxIdentity, boxLabels } from "../boxes/box-labels.ts";
 import { openBox } from "../boxes/box.ts";
 import { checkWorkspace, ROOT_OWNED, type Workspace } from "../boxes/box-workspace.ts";
-import { unpack } from "../boxes/layers/copy-changes.ts";
+import { returnedTree, returnTree, unpack } from "../boxes/layers/copy-changes.ts";
 import { holdLayer } from "../boxes/layers/hold-layer.ts";
 import type { Layer } from "../boxes/layers/layer-record.ts";
 import { archiveOf, refuseTooLarge } from "../boxes/layers/workspace-archive.ts";
@@ -30,6 +30,7 @@ import { proveShut, removeOpening, removePolicies, shut, targetsOn } from "./net
 import { failureError, podFailure, refusalOf } from "./pod-failure.ts";
 import { podOf, running } from "./pod-watch.ts";
 import { readbackDifferences } from "./pod-readback.ts";
+import { HOME_LABEL, homeOf, reapPods } from "./own-pods.ts";
 import { isAlone, podReportDifferences } from "./pod-report.ts";
 import { BOX, FILLER, isMountable, type JsonObject, type PodPlan, podSpec } from "./pod-spec.ts";
 import { attachTo } from "./pod-stream.ts";
@@ -110,11 +111,14 @@ export async function startPodBox(
         : locks.use(
             await holdLayer(
               stateDir,
-              { session: request.keep, workspace: folder, isolation: "copy" },
+              { session: request.keep, workspace: folder, isolation: "copy", engine: "kubernetes" },
               { warn: maker.onWarning },
             ),
           ).layer;
     await refuseTooLarge(folder);
+    // What stays is ended by its deadline, and told of by `sandbox rm --dead`.
+    const reaped = reapPods(maker.cluster, maker).catch(() => []);
+    things.defer(async () => void (await reaped));
     return await opened(
       { maker, request, workspace, layer, plan: await planOf(maker, { ...request, mode }, workspace) },
       { locks, things },
@@ -144,7 +148,7 @@ interface Ends {
 const SOMEBODY = 1000;
 
 async function planOf(
-  { cluster, uid }: PodMaker,
+  { cluster, uid, stateDir }: PodMaker,
   { mode, limits, wants, keep }: PodRequest & { readonly mode: PodPlan["mode"] },
   workspace: Workspace,
 ): Promise<PodPlan> {
@@ -178,7 +182,7 @@ async function planOf(
     user,
     workspace: workspace.path,
     limits: { ...limits, cpus: limits.cpus ?? 1 },
-    labels,
+    labels: { ...labels, [HOME_LABEL]: await homeOf(stateDir) },
     annotations,
   };
 }
@@ -306,8 +310,8 @@ const HOUR_MS = 3_600_000;
 
 /** What the session changed before, or the workspace as it is. */
 async function fill({ maker, workspace, layer, plan }: Making, client: RunnerClient): Promise<void> {
-  const kept = layer === null ? undefined : path.join(layer.folder, "tree");
-  const from = kept !== undefined && (await isFolder(kept)) ? kept : workspace.path;
+  const kept = layer === null ? undefined : await returnedTree(layer.folder);
+  const from = kept ?? workspace.path;
   const input = archiveOf(from, "tree", ({ path: file, why }) =>
     maker.onWarning(`not in the copy: ${file}: ${why}`),
   );
@@ -332,12 +336,6 @@ async function fill({ maker, workspace, layer, plan }: Making, client: RunnerCli
   );
 }
 
-const isFolder = (folder: string): Promise<boolean> =>
-  lstat(folder).then(
-    (found) => found.isDirectory(),
-    () => false,
-  );
-
 const text = (value: string): string => JSON.stringify(value).replaceAll(/\\u[0-9a-f]{4}/g, "?");
 
 /** The mount's top belongs to root there, which git would take for somebody else's folder. */
@@ -352,7 +350,7 @@ async function tellGit({ home }: PodMaker, client: RunnerClient): Promise<void> 
 
 /** The pod's tree as the layer's, whole or not at all. */
 async function bringBack({ plan }: Making, { folder }: Layer, client: RunnerClient): Promise<void> {
-  const [aside, tree] = [path.join(folder, "tree.new"), path.join(folder, "tree")];
+  const aside = path.join(folder, "tree.new");
   await removeTree(aside);
   await mkdir(aside, { mode: 0o700 });
   const archive = new PassThrough();
@@ -372,6 +370,5 @@ async function bringBack({ plan }: Making, { folder }: Layer, client: RunnerClie
   archive.end();
   await unpacked;
   if (exit_code !== 0) throw new HarnessError(EXIT.sandbox, `tar in the box ended with ${exit_code}`, "");
-  await removeTree(tree);
-  await rename(aside, tree);
+  await returnTree(folder, aside);
 }

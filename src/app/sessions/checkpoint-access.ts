@@ -9,6 +9,7 @@ import type { SessionDiff } from "../../sessions/checkpoints/checkpoint-diff.ts"
 import type { CheckpointStore } from "../../sessions/checkpoints/checkpoint-store.ts";
 import { storeFolder } from "../../sessions/checkpoints/store-place.ts";
 import type { Host } from "../host.ts";
+import { namedCluster } from "../named-engine.ts";
 
 /** Opens what is kept of workspaces; nothing of it is loaded before it is wanted. */
 export async function checkpointStores(): Promise<(place: CheckpointPlace) => CheckpointStore> {
@@ -111,6 +112,8 @@ export async function endDeadBoxes(host: Host, { steps }: Session): Promise<void
 
 /** The same whatever is known of any run. */
 export async function endBoxes(host: Host): Promise<void> {
+  // What a pod of a dead run does comes back to nobody.
+  if ((await namedCluster(host)) !== undefined) return;
   const [{ lookForEngine }, { isEngine }, { reap }] = await Promise.all([
     import("../box-access.ts"),
     import("../../docker/engine.ts"),

@@ -5,7 +5,8 @@ import type { Session, SessionStore } from "../../core/session.ts";
 import { isEngine } from "../../docker/engine.ts";
 import { changesOfLayer } from "../../docker/isolation/layer-changes.ts";
 import { clearGivenUp } from "../../docker/isolation/layer-quota.ts";
-import { giveUpLayer, layerOf } from "../../boxes/layers/layer-record.ts";
+import { changesOfReturned } from "../../boxes/layers/copy-changes.ts";
+import { clearReturned, giveUpLayer, layerOf } from "../../boxes/layers/layer-record.ts";
 import { frozenVolume } from "../../docker/isolation/parked-record.ts";
 import { lockWorkspace } from "../../boxes/life/workspace-lock.ts";
 import { prepareApply } from "../../sessions/apply-layer.ts";
@@ -17,6 +18,7 @@ import { forgetBase } from "../../sessions/layer-base.ts";
 import { dropFrozen, hasFrozen, lookForEngine, requireEngine } from "../box-access.ts";
 import { checkpointStores, endBoxes, endDeadBoxes } from "./checkpoint-access.ts";
 import type { Host } from "../host.ts";
+import { namedCluster } from "../named-engine.ts";
 import { holdExisting } from "../../boxes/layers/hold-layer.ts";
 
 /** Works on the states of a workspace that no box is over, and no other undo. */
@@ -114,11 +116,10 @@ export async function withLayer<T>(
     await using locked = (await holdExisting(state, session.id)) ?? refuse(session);
     await endBoxes(host);
     const mounted = await inFrozen(host, session, moves);
-    const layer = await changesOfLayer(locked.layer, {
-      engine: () => requireEngine(host),
-      uid: host.uid,
-      mounted,
-    });
+    const reading = { engine: () => requireEngine(host), uid: host.uid, mounted };
+    const layer = await (locked.layer.engine === undefined
+      ? changesOfLayer(locked.layer, reading)
+      : changesOfReturned(locked.layer));
     const giveUp = async (): Promise<void> => {
       await giveUpLayer(state, session.id);
       forgetBase(store, session.id);
@@ -180,6 +181,8 @@ export async function removeSession(host: Host, sessions: SessionStore, id: stri
 
 /** Removes what layers that were given up hold. */
 async function sweep(host: Host): Promise<void> {
+  await clearReturned(host.places.state);
+  if ((await namedCluster(host)) !== undefined) return;
   const engine = await lookForEngine(host);
   if (isEngine(engine)) await clearGivenUp(engine, { uid: host.uid, stateDir: host.places.state });
 }

@@ -4,6 +4,7 @@ import {
   chmodSync,
   closeSync,
   constants,
+  existsSync,
   linkSync,
   mkdirSync,
   openSync,
@@ -13,10 +14,12 @@ import {
   utimesSync,
   writeSync,
 } from "node:fs";
+import { rename } from "node:fs/promises";
 import { textOfBytes } from "../../core/bytes.ts";
 import type { LayerChange, LayerChanges } from "../../core/layer-port.ts";
 import { type TarEntry, untar } from "../../core/untar.ts";
 import type { Layer } from "./layer-record.ts";
+import { removeTree } from "../life/workspace-folders.ts";
 import { hold } from "./open-folders.ts";
 import { kindOf, sameContent, treeOf } from "./upper-changes.ts";
 
@@ -32,6 +35,30 @@ export async function changesOfCopy({ workspace, made }: Layer, content: string)
     }
   }
   return { changes, content, incomplete: false, since: made };
+}
+
+/** The tree that the last box over a copy brought back into its layer; undefined until one has. */
+export async function returnedTree(folder: string): Promise<string | undefined> {
+  const [tree, old] = [`${folder}/tree`, `${folder}/tree.old`];
+  // Whoever put a new one in its place was killed.
+  if (!existsSync(tree) && existsSync(old)) await rename(old, tree);
+  return existsSync(tree) ? tree : undefined;
+}
+
+/** Puts what is whole now in the place of what was brought back before; one of the two is there at any time. */
+export async function returnTree(folder: string, aside: string): Promise<void> {
+  const old = `${folder}/tree.old`;
+  const before = await returnedTree(folder);
+  await removeTree(old);
+  if (before !== undefined) await rename(before, old);
+  await rename(aside, `${folder}/tree`);
+  await removeTree(old);
+}
+
+export async function changesOfReturned(layer: Layer): Promise<LayerChanges> {
+  const content = await returnedTree(layer.folder);
+  if (content !== undefined) return changesOfCopy(layer, content);
+  return { changes: [], content: layer.folder, incomplete: false, since: layer.made };
 }
 
 interface Pair {

@@ -3,6 +3,7 @@ import path from "node:path";
 import { formatSize } from "../../core/bounds.ts";
 import { errorCode, EXIT, HarnessError } from "../../core/errors.ts";
 import { lockWorkspace } from "../life/workspace-lock.ts";
+import { returnedTree } from "./copy-changes.ts";
 import {
   allLayers,
   type Found,
@@ -55,9 +56,10 @@ async function refuseWithoutRoom(stateDir: string, { warn, quota = QUOTA_BYTES }
 export const noteBytes = (folder: string, bytes: number): Promise<void> =>
   writeFile(path.join(folder, "bytes"), String(bytes), { mode: 0o600 });
 
-async function takenBy({ folder, volume }: Found): Promise<Taken> {
+async function takenBy({ folder, volume, engine }: Found): Promise<Taken> {
   const session = path.basename(folder);
-  if (volume === null) return { session, bytes: await bytesIn(path.join(folder, "upper")) };
+  if (volume === null)
+    return { session, bytes: await bytesIn(path.join(folder, engine === undefined ? "upper" : "tree")) };
   const noted = Number(await readFile(path.join(folder, "bytes"), "utf8").catch(() => "0"));
   return { session, bytes: Number.isFinite(noted) ? noted : 0 };
 }
@@ -80,7 +82,7 @@ async function bytesIn(folder: string | Buffer): Promise<number> {
 
 type HeldLayer = AsyncDisposable & { readonly layer: Layer };
 
-type Wanted = Pick<LayerRecord, "session" | "workspace" | "isolation">;
+type Wanted = Pick<LayerRecord, "session" | "workspace" | "isolation" | "engine">;
 
 /** The session's layer, or a new one where there is room, for one process alone. */
 export async function holdLayer(stateDir: string, wanted: Wanted, room: Room): Promise<HeldLayer> {
@@ -91,7 +93,9 @@ export async function holdLayer(stateDir: string, wanted: Wanted, room: Room): P
     return holdLayer(stateDir, wanted, room);
   }
   const { layer } = held;
-  if (layer.workspace === wanted.workspace && layer.isolation === wanted.isolation) return held;
+  const { workspace, isolation, engine } = layer;
+  if (workspace === wanted.workspace && isolation === wanted.isolation && engine === wanted.engine)
+    return held;
   if (await isEmpty(layer)) {
     await giveUpLayer(stateDir, wanted.session);
     await held[Symbol.asyncDispose]();
@@ -100,8 +104,8 @@ export async function holdLayer(stateDir: string, wanted: Wanted, room: Room): P
   await held[Symbol.asyncDispose]();
   throw new HarnessError(
     EXIT.usage,
-    `what this session has changed lies in ${layer.isolation === "copy" ? "a copy of" : "a layer over"} ${layer.workspace}, and is not applied`,
-    `harness apply ${wanted.session}   (or go on with it: --isolation ${layer.isolation} --cwd ${layer.workspace})`,
+    `what this session has changed lies in ${isolation === "copy" ? "a copy of" : "a layer over"} ${workspace}${engine === undefined ? "" : " that pods work on"}, and is not applied`,
+    `harness apply ${wanted.session}   (or go on with it: --isolation ${isolation} --cwd ${workspace}${engine === undefined ? "" : " --engine kubernetes:"})`,
   );
 }
 
@@ -120,7 +124,8 @@ export async function holdExisting(stateDir: string, session: string): Promise<H
 }
 
 /** Nothing is in it that could be applied. */
-async function isEmpty({ folder, isolation, volume }: Layer): Promise<boolean> {
+async function isEmpty({ folder, isolation, volume, engine }: Layer): Promise<boolean> {
+  if (engine !== undefined) return (await returnedTree(folder)) === undefined;
   if (isolation === "copy") return volume === null;
   return (await readdir(path.join(folder, "upper"))).length === 0;
 }

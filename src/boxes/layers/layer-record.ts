@@ -3,11 +3,12 @@ import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/p
 import path from "node:path";
 import * as z from "zod";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import { removeTree } from "../life/workspace-folders.ts";
 import { replaceFile } from "../../platform/safe-files.ts";
 
 /**
  * `<state>/layers/<session>/` is what a session has changed and nobody has applied. `layer` in it says of what; an
- * overlay's layers lie beside it, a copy is a volume of the engine's. A name that begins with a dot is a layer that is
+ * overlay's layers lie beside it, a copy is a volume of the engine's, or `tree` where its boxes are pods. A name that begins with a dot is a layer that is
  * being made, or was given up. What else lies in it belongs to whoever put it there and goes with it.
  */
 export interface LayerRecord {
@@ -17,6 +18,8 @@ export interface LayerRecord {
   readonly isolation: "overlay" | "copy";
   /** The copy, once it is whole. */
   readonly volume: string | null;
+  /** Its boxes are pods: the copy's tree comes back into the folder as a whole. Left out: they are an engine's. */
+  readonly engine?: "kubernetes" | undefined;
   /** When it was begun: milliseconds since 1970. */
   readonly made: number;
 }
@@ -30,6 +33,7 @@ const form: z.ZodType<LayerRecord> = z.object({
   workspace: z.string(),
   isolation: z.enum(["overlay", "copy"]),
   volume: z.string().nullable(),
+  engine: z.literal("kubernetes").optional(),
   made: z.number(),
 });
 
@@ -92,11 +96,18 @@ async function asideOf(stateDir: string, session: string, mark: string): Promise
   return path.join(layersIn(stateDir), `${mark}${session}.${randomBytes(8).toString("hex")}`);
 }
 
+/** Layers of boxes in a cluster that were given up: all of one lies in its folder. */
+export async function clearReturned(stateDir: string): Promise<void> {
+  for (const { folder, state, engine } of await allLayers(stateDir).catch(() => []))
+    if (state === "given-up" && engine !== undefined) await removeTree(folder).catch(() => undefined);
+}
+
 /** Of one that is being made there may be no record yet. */
 export interface Found {
   readonly folder: string;
   readonly state: "kept" | "given-up" | "begun";
   readonly volume: string | null;
+  readonly engine?: LayerRecord["engine"];
   /** When it was last changed, in milliseconds. */
   readonly changed: number;
 }
@@ -114,7 +125,13 @@ export async function allLayers(stateDir: string): Promise<readonly Found[]> {
       const text = await readFile(path.join(folder, "layer"), "utf8").catch(() => "{}");
       const read = form.safeParse(jsonOf(text));
       const changed = (await stat(folder).catch(() => undefined))?.ctimeMs ?? Date.now();
-      return { folder, state: stateOf(name), volume: read.success ? read.data.volume : null, changed };
+      return {
+        folder,
+        state: stateOf(name),
+        volume: read.success ? read.data.volume : null,
+        engine: read.data?.engine,
+        changed,
+      };
     }),
   );
 }

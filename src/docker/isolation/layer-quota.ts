@@ -40,7 +40,12 @@ const isDone = ({ state, changed }: Found): boolean =>
   state === "given-up" || (state === "begun" && Date.now() - changed > BEGUN_MS);
 
 /** The folder last: it alone knows of the volume. */
-async function removeLayer(engine: Engine, uid: number, { folder, volume }: Found): Promise<void> {
+async function removeLayer(
+  engine: Engine,
+  uid: number,
+  { folder, volume, engine: kind }: Found,
+): Promise<void> {
+  if (kind !== undefined) return removeTree(folder);
   if (volume !== null) await engine.api.getVolume(volume).remove().catch(unlessGone);
   else await emptyWork(engine, folder, ownerLabels(uid)).catch(unlessGone);
   await removeTree(folder);

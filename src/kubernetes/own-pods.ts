@@ -1,0 +1,137 @@
+import { createHash, randomUUID } from "node:crypto";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { hostname } from "node:os";
+import path from "node:path";
+import * as z from "zod";
+import { BOX_LABEL, boxOf, UID_LABEL } from "../boxes/box-labels.ts";
+import { liveness } from "../boxes/life/owner.ts";
+import { reasonOf } from "../core/errors.ts";
+import { ApiFailure, type Cluster } from "./cluster.ts";
+import { POLICIES } from "./network-proof.ts";
+import { refusalOf } from "./pod-failure.ts";
+import { NAME_LABEL } from "./pod-spec.ts";
+
+/**
+ * On pods and policies: the machine and the state folder that made them. Owners are processes, and what is dead on this
+ * machine may be the pid of somebody else's on theirs: only what has our own word here is ever judged.
+ */
+export const HOME_LABEL = "dev.harness.home";
+
+export async function homeOf(stateDir: string): Promise<string> {
+  const file = path.join(stateDir, "cluster-home");
+  await mkdir(stateDir, { recursive: true, mode: 0o700 });
+  await writeFile(file, randomUUID(), { flag: "wx", mode: 0o600 }).catch(() => undefined);
+  const id = await readFile(file, "utf8");
+  return createHash("sha256").update(`${hostname()} ${id}`).digest("hex").slice(0, 16);
+}
+
+const texts = z.record(z.string(), z.string()).nullish();
+const form = z.looseObject({
+  items: z.array(
+    z.looseObject({
+      metadata: z.looseObject({
+        name: z.string(),
+        creationTimestamp: z.string().catch(""),
+        labels: texts,
+        annotations: texts,
+      }),
+      status: z.looseObject({ phase: z.string().optional() }).optional(),
+    }),
+  ),
+});
+
+type Item = z.infer<typeof form>["items"][number];
+
+export interface ListedPod {
+  /** What of its name is not the same for all. */
+  readonly id: string;
+  readonly workspace: string | null;
+  readonly mode: string | null;
+  readonly isolation: string | null;
+  readonly owner: { readonly pid: number; readonly alive: boolean } | null;
+  readonly created: string;
+  readonly state: string;
+  /** No pod is kept frozen. */
+  readonly parked: null;
+}
+
+interface Mine {
+  readonly uid: number;
+  readonly stateDir: string;
+}
+
+async function ours(cluster: Cluster, where: string, { uid, stateDir }: Mine): Promise<readonly Item[]> {
+  const labels = `${BOX_LABEL}=1,${UID_LABEL}=${uid},${HOME_LABEL}=${await homeOf(stateDir)}`;
+  const query = new URLSearchParams({ labelSelector: labels }).toString();
+  const found = await cluster.call(`${where}?${query}`).catch((thrown: unknown) => {
+    throw refusalOf(thrown);
+  });
+  return form.parse(found).items;
+}
+
+const PREFIX = "harness-";
+
+/** Every pod of this user's that was made from here, running or not, the oldest first. */
+export async function listPods(cluster: Cluster, mine: Mine): Promise<readonly ListedPod[]> {
+  const alive = liveness();
+  const found = await ours(cluster, cluster.at("pods"), mine);
+  const pods = found.map(async ({ metadata, status }): Promise<ListedPod> => {
+    const record = boxOf(metadata.annotations);
+    const { owner } = record ?? {};
+    return {
+      id: metadata.name.slice(PREFIX.length),
+      workspace: record?.workspace ?? null,
+      mode: record?.mode ?? null,
+      isolation: record?.isolation ?? null,
+      owner: owner === undefined ? null : { pid: owner.pid, alive: await alive(owner) },
+      created: record?.created ?? metadata.creationTimestamp,
+      state: (status?.phase ?? "unknown").toLowerCase(),
+      parked: null,
+    };
+  });
+  return (await Promise.all(pods)).toSorted((a, b) => a.created.localeCompare(b.created));
+}
+
+/** The pod, and its policies behind it: while it stands they have to. False when it was gone already. */
+export async function removeBoxPod(cluster: Cluster, id: string): Promise<boolean> {
+  const name = `${PREFIX}${id}`;
+  const was = await removed(cluster, `${cluster.at("pods")}/${name}`);
+  for (const policy of [name, `${name}-open`]) await removed(cluster, `${POLICIES(cluster)}/${policy}`);
+  return was;
+}
+
+async function removed(cluster: Cluster, where: string): Promise<boolean> {
+  const body = { apiVersion: "v1", kind: "DeleteOptions", gracePeriodSeconds: 0 };
+  try {
+    await cluster.call(where, { method: "DELETE", body });
+    return true;
+  } catch (thrown) {
+    if (thrown instanceof ApiFailure && thrown.status === 404) return false;
+    throw refusalOf(thrown);
+  }
+}
+
+export interface PodLeftover {
+  readonly kind: string;
+  readonly id: string;
+  readonly reason: string;
+}
+
+/** Removes pods and policies whose process is gone; gives those that could not be. */
+export async function reapPods(cluster: Cluster, mine: Mine): Promise<readonly PodLeftover[]> {
+  const alive = liveness();
+  const failed: PodLeftover[] = [];
+  for (const kind of ["pod", "policy"] as const) {
+    const where = kind === "pod" ? cluster.at("pods") : POLICIES(cluster);
+    for (const { metadata } of await ours(cluster, where, mine)) {
+      const owner = boxOf(metadata.labels)?.owner;
+      // One whose pod could not be removed has to stay as long as that.
+      const pod = metadata.labels?.[NAME_LABEL];
+      if (owner === undefined || failed.some(({ id }) => id === pod) || (await alive(owner))) continue;
+      await removed(cluster, `${where}/${metadata.name}`).catch((thrown: unknown) =>
+        failed.push({ kind, id: metadata.name, reason: reasonOf(thrown) }),
+      );
+    }
+  }
+  return failed;
+}
