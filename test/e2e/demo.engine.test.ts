@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
 import test from "node:test";
 import { runProgram } from "../fixtures/cli.ts";
-import { engine, skip } from "../fixtures/engine.ts";
+import { skip } from "../fixtures/engine.ts";
 import { scratch, type Scratch } from "../fixtures/scratch.ts";
+import { standingBoxes } from "../fixtures/standing-boxes.ts";
 import { eventsOf, finishedOf, startModel } from "./run-command.ts";
 import { bash, call, read } from "./task.ts";
 
@@ -22,12 +23,12 @@ const demo = (
 
 /** Folders of copies, and boxes over them. */
 async function leftBy(place: Scratch): Promise<readonly string[]> {
-  const boxes = await engine.api.listContainers({ all: true, filters: { label: ["dev.harness.workspace"] } });
-  const over = boxes.flatMap(({ Labels }) => Labels["dev.harness.workspace"] ?? []);
+  const label = "dev.harness.workspace";
+  const boxes = await standingBoxes(label, ({ Labels }) => Labels[label]?.startsWith(place.path) === true);
   const folders = await readdir(place.at("tmp"));
   return [
     ...folders.filter((name) => name.startsWith("harness-")),
-    ...over.filter((folder) => folder.startsWith(place.path)),
+    ...boxes.map(({ Labels }) => Labels[label] ?? ""),
   ];
 }
 

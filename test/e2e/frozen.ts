@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { ContainerInfo } from "dockerode";
-import { engine } from "../fixtures/engine.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
+import { standingBoxes } from "../fixtures/standing-boxes.ts";
 
 /** Boxes that wait frozen, as a user has them. */
 
@@ -13,10 +13,7 @@ export const COUNTING =
 
 /** The containers over the place's workspace. */
 export const boxesFor = (place: Scratch): Promise<readonly ContainerInfo[]> =>
-  engine.api.listContainers({
-    all: true,
-    filters: { label: [`dev.harness.workspace=${place.at("work")}`] },
-  });
+  standingBoxes(`dev.harness.workspace=${place.at("work")}`);
 
 /** The files that tell of frozen boxes. */
 export const parkingsOf = (place: Scratch): Promise<readonly string[]> =>

@@ -7,7 +7,7 @@ import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { type BoxPlan, containerSpec, isWithin, mountsOf } from "../container-spec.ts";
 import { engineFailure, hasStatus, isMissing } from "../engine-failure.ts";
 import { type Engine, isPodman } from "../engine.ts";
-import { mountsOutside, removeUnthawed } from "../life/frozen-container.ts";
+import { endWatch, mountsOutside, removeUnthawed } from "../life/container-processes.ts";
 import { createOnPodman, inspectOnPodman, prepareOnPodman } from "../podman/podman-container.ts";
 import { type HostFile, hostFile, MAY_HOLD, replacedAmong } from "../../boxes/protect/replaced.ts";
 import { type PausedRunner, RunnerClient } from "../../boxes/runner/runner-client.ts";
@@ -52,6 +52,11 @@ export interface VerifiedContainer {
   readonly freeze: () => Promise<void>;
   /** Resolves when the engine no longer has it. */
   readonly close: () => Promise<void>;
+  /**
+   * Resolves when nothing of it runs any more. The engine removes it without being waited for, also when it is killed in
+   * between; should it not, the next start finds a box whose owner is gone. Where the end cannot be seen, as `close`.
+   */
+  readonly end: () => Promise<void>;
 }
 
 /**
@@ -94,6 +99,9 @@ async function verified(
     const files = await verify(client, plan, extras).catch((thrown: unknown) =>
       exposed(thrown, extras.frozen),
     );
+    // A runner with a lease stays when its input ends.
+    const watch = plan.lease === true ? undefined : endWatch(plan, container).catch(() => undefined);
+    const close = (): Promise<void> => stack.disposeAsync();
     return {
       id: container.id,
       client,
@@ -103,7 +111,12 @@ async function verified(
         await pause(container);
         client.close();
       },
-      close: () => stack.disposeAsync(),
+      close,
+      end: async () => {
+        const ended = await watch;
+        client.close();
+        if (ended === undefined || !(await ended())) await close();
+      },
     };
   } catch (thrown) {
     await stack.disposeAsync();

@@ -5,7 +5,7 @@ import { syncFolder } from "../../platform/safe-files.ts";
 import { boxFilter, boxOf, type BoxRecord, type Owner } from "../../boxes/box-labels.ts";
 import { isBeingRemoved, isMissing } from "../engine-failure.ts";
 import type { Engine } from "../engine.ts";
-import { removeUnthawed } from "../life/frozen-container.ts";
+import { removeUnthawed } from "../life/container-processes.ts";
 import { isAlive } from "../../boxes/life/owner.ts";
 
 /**

@@ -4,7 +4,7 @@ import { boxFilter, boxOf, type BoxRecord } from "../../boxes/box-labels.ts";
 import { engineFailure, isBeingRemoved, isMissing } from "../engine-failure.ts";
 import type { Engine } from "../engine.ts";
 import { holderOf, type Standing } from "../isolation/parked-files.ts";
-import { removeUnthawed } from "./frozen-container.ts";
+import { removeUnthawed } from "./container-processes.ts";
 import { liveness } from "../../boxes/life/owner.ts";
 
 export interface ListedBox {

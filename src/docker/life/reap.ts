@@ -18,7 +18,7 @@ import { emptyWork } from "../isolation/layer-volumes.ts";
 import { copiesToRemove, layersToRemove } from "../isolation/layer-quota.ts";
 import { layersIn } from "../../boxes/layers/layer-record.ts";
 import { forget, holderOf, holds, sayingOf, standings } from "../isolation/parked-files.ts";
-import { removeUnthawed } from "./frozen-container.ts";
+import { removeUnthawed } from "./container-processes.ts";
 import { filesIn, locksIn, ownerOf } from "../../boxes/life/lock-files.ts";
 import { liveness } from "../../boxes/life/owner.ts";
 import { folderForMounts } from "../box/account.ts";

@@ -8,6 +8,7 @@ import type { ExecResult, OwnedBox } from "../../../src/core/ports.ts";
 import type { Engine } from "../../../src/docker/engine.ts";
 import { engine, ROOT, skip } from "../../fixtures/engine.ts";
 import type { Scratch } from "../../fixtures/scratch.ts";
+import { standingBoxes } from "../../fixtures/standing-boxes.ts";
 
 const ROOT_RUNS = process.getuid?.() === 0;
 /** Of the workspace and what is in it. */
@@ -79,8 +80,9 @@ async function shell(box: OwnedBox, line: string): Promise<string> {
 
 /** Volumes and containers over a workspace. */
 export async function leftOver(workspace: string): Promise<readonly string[]> {
-  const filters = { label: [`dev.harness.workspace=${workspace}`] };
-  const containers = await engine.api.listContainers({ all: true, filters });
+  const label = `dev.harness.workspace=${workspace}`;
+  const filters = { label: [label] };
+  const containers = await standingBoxes(label);
   const { Volumes } = await engine.api.listVolumes({ filters });
   return [...containers.map(({ Id }) => Id), ...(Volumes ?? []).map(({ Name }) => Name)];
 }
