@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdir, readdir, readFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, symlink } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import test from "node:test";
 import { skip } from "../fixtures/engine.ts";
@@ -44,6 +44,35 @@ test("what a row ends with is told by its cause, and none of these is tried agai
   assert.deepEqual(whole.by_cause, { check: 1, budget: 1, refused: 1, dir: 1, repo: 2 });
   assert.deepEqual(rows.find(({ row }) => row === 4)?.verified?.exit_code, 0);
 });
+
+test(
+  "results that would lie in a folder that a row writes in place are refused, beside an overlay they are not",
+  { skip },
+  async () => {
+    await using place = await folders("a");
+    await using model = await startModel(replies);
+    await mkdir(place.at("a/deep"));
+    await symlink(place.at("a/deep"), place.at("elsewhere"));
+    const row = { dir: place.at("a"), prompt: "Change the notes. do: echo x >> notes.txt" };
+    const tasks = await place.write("tasks.jsonl", rowsText([row]));
+    const batch = (out: string, ...flags: readonly string[]): ReturnType<typeof harness> =>
+      harness(place, ["batch", tasks, "--json", "--out", place.at(out), ...flags, ...model.flags]);
+    for (const [out, flags] of [
+      ["a/out", ["--isolation", "bind"]],
+      ["a", ["--isolation", "bind"]],
+      ["elsewhere/out", ["--isolation", "bind"]],
+      ["a/out", ["--attempts", "2", "--check", "true"]],
+    ] as const) {
+      const ran = await batch(out, ...flags);
+      assert.deepEqual([ran.code, JSON.parse(ran.stdout).error.exit_code], [2, 2], ran.stderr);
+      assert.match(ran.stderr + ran.stdout, /lies in the folder that row 1 writes in place: .*\/a\b/);
+    }
+    assert.deepEqual(await readdir(place.at("a")), ["deep", "notes.txt"]);
+    const beside = await batch("out", "--isolation", "bind");
+    assert.equal(beside.code, 0, beside.stderr);
+    assert.match(await readFile(place.at("a/notes.txt"), "utf8"), /^one\nx\n$/);
+  },
+);
 
 test("a row whose model is away is tried again until it is back, and not for ever", { skip }, async () => {
   await using place = await folders("a");

@@ -1,6 +1,6 @@
 import { realpath } from "node:fs/promises";
 import path from "node:path";
-import { Interrupted } from "../../core/errors.ts";
+import { EXIT, HarnessError, Interrupted } from "../../core/errors.ts";
 import type { Usage } from "../../core/messages.ts";
 import { NO_USAGE, sumUsage } from "../../models/usage.ts";
 import { type BatchEnd, type RowResult, type RowSummary, summaryOf } from "../../render/batch-results.ts";
@@ -30,6 +30,7 @@ export interface BatchRequest extends Omit<RowPlan, "alone" | "begun" | "ended">
  * folder, or of folders within each other, are run one after the other, in the order of the file; all others side by side.
  */
 export async function runBatch(request: BatchRequest, signal: AbortSignal): Promise<BatchEnd> {
+  if (request.inPlace) await refuseOutInside(request);
   await using folder = await openBatchFolder(request.folder, request.resume);
   const { rows, warn } = request;
   const ended = rows.flatMap(({ id }) => folder.earlier.get(id) ?? []);
@@ -76,6 +77,27 @@ export async function runBatch(request: BatchRequest, signal: AbortSignal): Prom
     spent: left > 0 ? spent.which() : undefined,
     signal: signal.aborted ? codeOf(signal) : undefined,
   };
+}
+
+/** What a row writes in place is told as its changes: results that lie there would be among them, and at its hand. */
+async function refuseOutInside({ rows, folder }: BatchRequest): Promise<void> {
+  const out = await realOf(folder);
+  for (const { row, place } of await placed(rows)) {
+    if (place === undefined || !within(out, place)) continue;
+    throw new HarnessError(
+      EXIT.usage,
+      `the results would be kept in ${out}, which lies in the folder that row ${row.row} writes in place: ${place}`,
+      "name an --out elsewhere, or leave it out: then they are kept in the state",
+    );
+  }
+}
+
+/** Also of what is not there yet. */
+async function realOf(file: string): Promise<string> {
+  const parent = path.dirname(file);
+  return realpath(file).catch(async () =>
+    parent === file ? file : path.join(await realOf(parent), path.basename(file)),
+  );
 }
 
 function codeOf({ reason }: AbortSignal): number {

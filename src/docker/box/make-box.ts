@@ -73,7 +73,7 @@ export async function madeAnew(making: NewBoxOptions): Promise<Made> {
     onWarning: maker.onWarning,
   }).catch(explained(isolation, workspace));
   // What it mounts can only be removed behind it.
-  things.defer(place.volume === undefined && mounted === undefined ? container.end : container.close);
+  things.defer(isolation === "bind" && mounted === undefined ? container.end : container.close);
   if (request.watchChanges && place.snapshot)
     await snapshotIn(container.client, workspace.path, belowWorkspace(workspace.path, request, protection));
   return { container, plan: planned, place, network: await opening?.opened };
