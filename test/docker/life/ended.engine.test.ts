@@ -35,7 +35,7 @@ function tampered(seen: (found: Docker.ContainerInspectInfo) => Docker.Container
       inspect: async (...given: []) => seen(await engine.api.getContainer(id).inspect(...given)),
       remove: async (...given: []) => {
         removals.push(id);
-        return engine.api.getContainer(id).remove(...given);
+        await engine.api.getContainer(id).remove(...given);
       },
     });
   };
