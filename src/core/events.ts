@@ -362,9 +362,9 @@ export const eventForm = z.discriminatedUnion("type", [
     call: text,
     tool: text.describe("As the model named it."),
     kind: z
-      .enum(["not_offered", "not_alone", "unread"])
+      .enum(["not_offered", "not_alone", "other_form", "unread"])
       .describe(
-        "not_offered: there is no such tool; not_alone: several stood in prose; unread: of a file that had not been read, which the result of the call holds.",
+        "not_offered: there is no such tool; not_alone: several stood in prose; other_form: the reply was a call in a form that is not read; unread: of a file that had not been read, which the result of the call holds.",
       ),
     nearest: z.array(text).readonly().describe("Tools that may have been meant, the likeliest first."),
   }),

@@ -53,7 +53,7 @@ export interface MalformedCall {
    * It could be read, and is none that may be run: `not_offered` names no tool of the request, `not_alone` stands among
    * others in prose. Where it was written as text, the message's text still holds it. Left out of a call that could not be read.
    */
-  readonly missed?: "not_offered" | "not_alone";
+  readonly missed?: "not_offered" | "not_alone" | "other_form";
   /** Offered names that may be meant, the likeliest first. */
   readonly nearest?: readonly string[];
 }

@@ -31,7 +31,7 @@ export interface WrittenMalformed {
 
 /** What is shaped as a call, and is none that may be run: the reply stays text, and the model is told. */
 export interface WrittenMiss {
-  readonly missed: "not_offered" | "not_alone";
+  readonly missed: "not_offered" | "not_alone" | "other_form";
   readonly name: string;
   readonly args: Readonly<Record<string, unknown>>;
   readonly reason: string;

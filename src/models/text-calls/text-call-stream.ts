@@ -1,6 +1,7 @@
 import type { OfferedTool, Outcome, Reading, ReadingOptions } from "./call-reading.ts";
 import { announcedAsShown, hide, insideCode, mayBegin, mayBeToken } from "./hidden-text.ts";
 import { type Item, Items } from "./markup.ts";
+import { inOtherForm } from "./other-forms.ts";
 import { AnyNames, MAY_MISS, weakAsProse, withMissed } from "./missed-calls.ts";
 import {
   CLOSERS,
@@ -110,6 +111,13 @@ export function readCalls(
 }
 
 function readOffered(text: string, tools: OfferedTools, readers: ReadonlySet<string>): Reading {
+  const reading = readKnown(text, tools, readers);
+  if (reading.calls.length + reading.malformed.length + reading.missed.length > 0) return reading;
+  const other = inOtherForm(reading.prose, tools);
+  return other === undefined ? reading : { ...reading, missed: [other] };
+}
+
+function readKnown(text: string, tools: OfferedTools, readers: ReadonlySet<string>): Reading {
   const list = itemsOf(text, tools);
   const judge = { tools, readers };
   const reading = settle(list, text, judge);

@@ -289,6 +289,8 @@ function missedWords({ kind, tool, nearest }: Of<"call.missed">): string {
       return `not run: there is no tool ${name}${nearest.length === 0 ? "" : `; nearest: ${nearest.join(", ")}`}`;
     case "not_alone":
       return `not run: ${name}, one of several calls among words`;
+    case "other_form":
+      return `not run: ${name}, in a form that is not read as a call`;
     case "unread":
       return `${name} of a file that was not read: the file was shown instead`;
   }

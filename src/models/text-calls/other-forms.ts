@@ -1,0 +1,98 @@
+import { isRecord, type WrittenMiss } from "./call-reading.ts";
+import { notOffered, type OfferedTools } from "./settle.ts";
+
+/*
+ * Calls in the forms of other agents: a reply that is nothing but one of these was meant to act, and nothing of it is run,
+ * since what stands in it can be read in several ways. The model is told the form that is.
+ */
+
+interface Form {
+  readonly pattern: RegExp;
+  /** What a name has to be: any, one that shares a word with an offered one, an offered one, or one that is no plain word. */
+  readonly name: "any" | "near" | "offered" | "sure";
+}
+
+const NAME = "[`\"']?([A-Za-z_][\\w.-]{1,63})[`\"']?";
+const FIELDS = "(?:args?|arguments|parameters|params|input|inputs|tool[ _]input|action[ _]input)";
+
+const FORMS: readonly Form[] = [
+  // Thought, Action, Action Input, as ReAct writes them.
+  {
+    pattern: new RegExp(
+      `^(?:(?:question|thought|reasoning|plan|action):[^]*\\n)?\\s*action:[ \\t]*${NAME}[ \\t]*\\n+\\s*action[ _]input:`,
+      "i",
+    ),
+    name: "any",
+  },
+  // Tool: NAME, Arguments: …; the same as YAML.
+  {
+    pattern: new RegExp(
+      `^(?:tool|function|action|call|tool[ _]call|tool[ _]name):[ \\t]*${NAME}[ \\t]*\\n+\\s*${FIELDS}:`,
+      "i",
+    ),
+    name: "near",
+  },
+  // <name><path>…</path></name>
+  { pattern: /^<([a-z][\w-]{2,63})>\s*<[a-z][\w-]*>[^]*<\/[a-z][\w-]*>\s*<\/\1>$/, name: "near" },
+  // name(path="…"), await name({…});
+  {
+    pattern: /^(?:(?:await|return|print\s*\() ?)?(?:[A-Za-z_]\w*\.){0,3}([A-Za-z_]\w*)\s*\([^]*\)\)?\s*;?$/,
+    name: "sure",
+  },
+  // name {…}, @name {…}
+  { pattern: /^@?`?([A-Za-z_][\w.-]{1,63})`?:?\s*\{[^]*\}$/, name: "offered" },
+];
+
+/** Longer replies are rather texts about calls. */
+const MAX_LENGTH = 50_000;
+const FENCED = /^(```+|~~~+)[\w-]*[ \t]*\n([^]*?)\n?[ \t]*\1$/;
+const FINISHES = /^(?:none|finish|final[ _]?answer|n\/?a)$/i;
+const ARGUMENTS = new Set(
+  "path file file_path filename command cmd content pattern query old new patch".split(" "),
+);
+const NAME_KEYS = ["tool", "tool_name", "action", "function"];
+
+/** The call that a whole reply was meant as; undefined for all else. */
+export function inOtherForm(prose: string, tools: OfferedTools): WrittenMiss | undefined {
+  const text = prose.trim();
+  if (text === "" || text.length > MAX_LENGTH || tools.names.length === 0) return undefined;
+  const inner = FENCED.exec(text)?.[2]?.trim() ?? text;
+  const name = nameIn(inner, tools) ?? flatName(inner, tools);
+  if (name === undefined) return undefined;
+  const offered = tools.resolve(name);
+  if (offered === undefined) return notOffered({ name, args: {}, repaired: false }, tools);
+  const reason = `calls are not read in this form, and nothing of it was run. Call ${offered} as the tool that it is, or send nothing but {"name": "${offered}", "arguments": {…}}.`;
+  return { missed: "other_form", name, args: {}, reason, nearest: [] };
+}
+
+function nameIn(text: string, tools: OfferedTools): string | undefined {
+  for (const { pattern, name: kind } of FORMS) {
+    const name = pattern.exec(text)?.[1];
+    if (name !== undefined && !FINISHES.test(name) && isMeant(name, kind, tools)) return name;
+  }
+  return undefined;
+}
+
+function isMeant(name: string, kind: Form["name"], tools: OfferedTools): boolean {
+  if (kind === "any") return true;
+  const offered = tools.resolve(name);
+  if (kind === "near") return offered !== undefined || tools.nearest(name).length > 0;
+  return offered !== undefined && (kind === "offered" || isSure(offered));
+}
+
+/** No word that an answer could have for another thing. */
+const isSure = (name: string): boolean => name.includes("_") || name === "bash";
+
+/** {"tool": "read_file", "path": …}: the arguments beside the name. */
+function flatName(text: string, tools: OfferedTools): string | undefined {
+  if (!text.startsWith("{") || !text.endsWith("}")) return undefined;
+  try {
+    const value: unknown = JSON.parse(text);
+    if (!isRecord(value) || !Object.keys(value).some((key) => ARGUMENTS.has(key))) return undefined;
+    const name = NAME_KEYS.map((key) => value[key]).find((each) => typeof each === "string");
+    const offered = typeof name === "string" ? tools.resolve(name) : undefined;
+    return offered !== undefined && isSure(offered) ? offered : undefined;
+  } catch {
+    return undefined;
+  }
+}
