@@ -25,6 +25,9 @@ interface Played {
 const CLAIM = /^The model changed nothing, although its answer says that it did\. It looked at /;
 const LOOKED = /^The model changed nothing\. It looked at \S+\/stats\.py\.$/;
 
+const REACT = says('Thought: I look.\nAction: open_file\nAction Input: {"path": "stats.py"}');
+const CODE = says("I have fixed it:\n```python\ndef median(values):\n    return 1\n```");
+
 const UNCHECKED: readonly Played[] = [
   {
     what: "a claim after a look",
@@ -66,6 +69,22 @@ const UNCHECKED: readonly Played[] = [
     flags: ["--strict"],
     steps: [read("stats.py"), says("Nothing needs to change: it is meant to be so.")],
     ends: [0, LOOKED],
+  },
+  {
+    what: "a call in a form of another agent",
+    steps: [REACT, REACT],
+    ends: [5, /holds calls that were not run/],
+  },
+  {
+    what: "the same for a question",
+    task: "What does median in stats.py do?",
+    steps: [REACT, REACT],
+    ends: [5, /holds calls that were not run/],
+  },
+  {
+    what: "code in the place of an edit",
+    steps: [CODE, CODE],
+    ends: [1, /^nothing was done$/],
   },
   {
     what: "the work",
