@@ -14,8 +14,9 @@ export type HelloRead =
   | { readonly kind: "more" }
   | { readonly kind: "denied"; readonly denial: Denial };
 
-/** Bytes in which a hello has to be complete. */
+/** Bytes in which a hello has to be complete, and records that it may be cut into: each piece that comes has all read anew. */
 export const LONGEST_HELLO = 16 * 1024;
+export const MOST_RECORDS = 64;
 
 const denied = (rule: string, reason: string): HelloRead => ({ kind: "denied", denial: { rule, reason } });
 
@@ -32,7 +33,7 @@ export function readClientHello(bytes: Buffer): HelloRead {
     if (bytes[at] !== 22 || (bytes[at + 1] ?? 3) !== 3 || (bytes[at + 2] ?? 0) > 4) return NOT_TLS;
     if (bytes.length < at + 5) break;
     const size = bytes.readUInt16BE(at + 3);
-    if (size === 0 || size > LONGEST_HELLO) return MALFORMED;
+    if (size === 0 || size > LONGEST_HELLO || parts.length === MOST_RECORDS) return MALFORMED;
     parts.push(bytes.subarray(at + 5, at + 5 + size));
     length += parts.at(-1)?.length ?? 0;
     at += 5 + size;
@@ -43,13 +44,12 @@ export function readClientHello(bytes: Buffer): HelloRead {
 }
 
 function wholeMessage(parts: readonly Buffer[], length: number): HelloRead | undefined {
-  const message = Buffer.concat(parts, length);
-  if (message.length > 0 && message[0] !== 1) return NOT_TLS;
-  if (message.length < 4) return undefined;
-  const size = message.readUIntBE(1, 3);
+  if (length > 0 && parts[0]?.[0] !== 1) return NOT_TLS;
+  if (length < 4) return undefined;
+  const size = Buffer.concat(parts.slice(0, 4), Math.min(length, 4)).readUIntBE(1, 3);
   if (size > LONGEST_HELLO) return TOO_LONG;
-  if (message.length < size + 4) return undefined;
-  return readHello(new Reader(message.subarray(4, size + 4)));
+  if (length < size + 4) return undefined;
+  return readHello(new Reader(Buffer.concat(parts, length).subarray(4, size + 4)));
 }
 
 /** Reads forward; `sound` turns false for good where something is shorter than it says. */

@@ -225,20 +225,37 @@ function counting(take: (bytes: number) => boolean): Transform {
   });
 }
 
+/** Requests of one connection that may wait for the one before them; apt sends ten at a time. */
+export const MOST_WAITING = 100;
+export const FLOODED = `more than ${MOST_WAITING} requests in one connection wait for an answer`;
+
 /**
- * Requests of one connection, one after the other: node:http hands over at once all that came in one piece. Behind one
- * whose answer ended the connection nothing is served.
+ * Requests of one connection, one after the other: node:http hands over at once all that came in one piece, and reads on as
+ * long as there is something. Behind one whose answer ended the connection nothing is served; one that sends more than may
+ * wait is ended, and told once to `flooded`.
  */
 export class Turns {
-  readonly #last = new WeakMap<Socket, Promise<void>>();
+  readonly #last = new WeakMap<Socket, { readonly turn: Promise<void>; readonly waiting: Set<object> }>();
+  readonly #flooded: (socket: Socket) => void;
+
+  constructor(flooded: (socket: Socket) => void) {
+    this.#flooded = flooded;
+  }
 
   async take(response: ServerResponse, serve: () => Promise<void>): Promise<void> {
     const { req: request } = response;
     const { socket } = request;
     request.on("error", () => undefined);
     response.on("error", () => undefined);
-    const turn = this.#serve(this.#last.get(socket), response, serve);
-    this.#last.set(socket, turn);
+    if (socket.destroyed) return;
+    const { turn: before, waiting } = this.#last.get(socket) ?? { turn: undefined, waiting: new Set() };
+    if (waiting.size >= MOST_WAITING) {
+      this.#flooded(socket);
+      return void socket.destroy();
+    }
+    waiting.add(response);
+    const turn = this.#serve(before, response, serve).finally(() => waiting.delete(response));
+    this.#last.set(socket, { turn, waiting });
     await turn;
   }
 

@@ -1,11 +1,13 @@
 import { createHash } from "node:crypto";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
+import { isIP } from "node:net";
 import path from "node:path";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import { type Preset, readGrant } from "../../core/grant.ts";
 import type { Grant } from "../../core/network.ts";
 import { readRegular, replaceFile } from "../../platform/safe-files.ts";
 import { askHost } from "../../platform/host-programs.ts";
+import { addressClass } from "./address-class.ts";
 import { type Asking, REGISTRY_TOOLS, yarnRegistry } from "./registry-tools.ts";
 
 /*
@@ -67,7 +69,8 @@ async function grantsOf(preset: Preset, place: Place): Promise<PresetGrants> {
   const ask = REGISTRY_TOOLS[preset];
   const host = await ask(hostAsking(place));
   if (host.urls === null) {
-    const box = askBox === undefined ? null : (await ask(boxAsking(place, askBox))).urls;
+    const told = askBox === undefined ? null : (await ask(boxAsking(place, askBox))).urls;
+    const box = told === null ? null : asFarAsTold(told, []);
     if (box === null || box.length === 0) throw unanswered(preset, "there is no tool here that knows");
     return { preset, grants: grantsFor(preset, box), variables: {}, settings: {}, asked: "box" };
   }
@@ -78,7 +81,11 @@ async function grantsOf(preset: Preset, place: Place): Promise<PresetGrants> {
     preset === "npm" && askBox !== undefined && boxHasYarn === true
       ? await yarnRegistry(boxAsking(place, askBox).run)
       : [];
-  const grants = grantsFor(preset, [...urls, ...named, ...yarn]);
+  // A repository's remotes are its own words, not the user's.
+  const grants = grantsFor(
+    preset,
+    preset === "git" ? asFarAsTold(urls, []) : [...urls, ...asFarAsTold([...named, ...yarn], urls)],
+  );
   if (grants.length === 0) throw unanswered(preset, WHY_NONE[preset] ?? "its tool named no registry");
   return { preset, grants, variables, settings, asked: "host" };
 }
@@ -114,6 +121,21 @@ const boxAsking = (place: Place, run: NonNullable<RegistryQuestion["askBox"]>): 
   ...hostAsking(place),
   run: (argv) => run(argv),
 });
+
+/**
+ * What a registry, an image or a repository names is not what the user wrote: none of them leads to this host itself or to a
+ * cloud's metadata, but to the hosts that the user's settings name.
+ */
+function asFarAsTold(told: readonly string[], settings: readonly string[]): readonly string[] {
+  const hostOf = (text: string): string => URL.parse(text)?.hostname.replace(/\.$/, "") ?? "";
+  const own = new Set(settings.map(hostOf));
+  return told.filter((text) => own.has(hostOf(text)) || !leadsHome(hostOf(text).replace(/^\[(.*)\]$/, "$1")));
+}
+
+const leadsHome = (host: string): boolean =>
+  isIP(host) === 0
+    ? /(?:^|\.)localhost$/.test(host)
+    : ["loopback", "metadata", "never"].includes(addressClass(host));
 
 function grantsFor(preset: Preset, urls: readonly string[]): readonly Grant[] {
   const grants = urls.flatMap((text) => {

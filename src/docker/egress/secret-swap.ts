@@ -13,7 +13,7 @@ export function secretSwap(secrets: readonly SecretBinding[]): Rewriting {
   const sent: Exchange[] = secrets.flatMap(spellings);
   return {
     requestHeaders: (raw) => [
-      ...eachValue(withoutEncodings(raw), (value, name) => filled(value, name, secrets, sent)),
+      ...eachValue(forWholeAnswers(raw), (value, name) => filled(value, name, secrets, sent)),
       "Accept-Encoding",
       "identity",
     ],
@@ -73,8 +73,9 @@ function eachValue(raw: readonly string[], change: (value: string, name: string)
 const without = (raw: readonly string[], name: string): string[] =>
   Array.from(pairsOf(raw)).flatMap(([each, value]) => (each.toLowerCase() === name ? [] : [each, value]));
 
-/** What is not packed can be looked through as it comes. */
-const withoutEncodings = (raw: readonly string[]): string[] => without(raw, "accept-encoding");
+/** What is not packed can be looked through as it comes, and what is asked for in parts would come without its beginning. */
+const forWholeAnswers = (raw: readonly string[]): string[] =>
+  without(without(without(raw, "accept-encoding"), "range"), "if-range");
 const withoutLengths = (raw: readonly string[]): string[] =>
   without(without(raw, "content-length"), "content-encoding");
 

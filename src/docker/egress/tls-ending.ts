@@ -4,7 +4,14 @@ import type { Duplex } from "node:stream";
 import { TLSSocket } from "node:tls";
 import { shown } from "./authority.ts";
 import { type EgressGate, isAnswered, type Judged } from "./egress-gate.ts";
-import { answerInWords, forwardRequest, isMalformed, LONGEST_HEAD, Turns } from "./forward-request.ts";
+import {
+  answerInWords,
+  FLOODED,
+  forwardRequest,
+  isMalformed,
+  LONGEST_HEAD,
+  Turns,
+} from "./forward-request.ts";
 import { isDenial } from "./judge-host.ts";
 import { secretSwap } from "./secret-swap.ts";
 import { verified } from "./reach-host.ts";
@@ -24,16 +31,19 @@ export class TlsEnding {
   readonly #gate: EgressGate;
   readonly #authority: SessionAuthority;
   readonly #server: Server;
-  readonly #turns = new Turns();
+  readonly #turns: Turns;
   readonly #tunnels = new WeakMap<Socket, Seen>();
 
   constructor(gate: EgressGate, authority: SessionAuthority) {
     this.#gate = gate;
     this.#authority = authority;
+    this.#turns = new Turns(() => gate.denyUnread(null, "connections", FLOODED));
     this.#server = createServer({
       maxHeaderSize: LONGEST_HEAD,
       requireHostHeader: true,
       insecureHTTPParser: false,
+      // What moves may take as long as it wants, and what does not is ended by the tunnel's own clock.
+      requestTimeout: 0,
       keepAliveTimeout: 0,
     });
     this.#server.on(

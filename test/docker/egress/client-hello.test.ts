@@ -1,6 +1,11 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { judgeHello, LONGEST_HELLO, readClientHello } from "../../../src/docker/egress/client-hello.ts";
+import {
+  judgeHello,
+  LONGEST_HELLO,
+  MOST_RECORDS,
+  readClientHello,
+} from "../../../src/docker/egress/client-hello.ts";
 import { clientHello } from "../../fixtures/egress.ts";
 import { fc } from "../../fixtures/property.ts";
 
@@ -111,6 +116,12 @@ test("a hello that does not end is refused before it is long", () => {
   );
   assert.equal(read(bytes), "more");
   assert.equal(read(Buffer.concat([bytes, Buffer.from([22, 3, 1, 0x3f, 0]), Buffer.alloc(80)])), "! sni");
+});
+
+test("a hello in more records than any program makes is refused, however short they are", () => {
+  const pieces = (count: number): Buffer => records(MESSAGE, Array<number>(count - 1).fill(1));
+  assert.equal(read(pieces(MOST_RECORDS)), "example.org");
+  assert.equal(read(pieces(MOST_RECORDS + 1)), "! not-tls");
 });
 
 test("any bytes are read without harm", () => {

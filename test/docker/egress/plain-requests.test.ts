@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import { once } from "node:events";
-import { connect } from "node:net";
+import { connect, type Socket } from "node:net";
 import test from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
+import { MOST_WAITING } from "../../../src/docker/egress/forward-request.ts";
 import { answering, egress, exchange, granted, httpAnswer, PUBLIC, stub } from "../../fixtures/egress.ts";
 
 const GRANTS = [granted("example.org")];
@@ -283,6 +284,28 @@ test("a host that says nothing is given up, and so is a client that says nothing
     await exchange(way.proxy.socket, request(PLAIN)),
     /^HTTP\/1\.1 502 [^]*nothing came for 0\.04 s/,
   );
+});
+
+test("requests that are sent and not waited for are held to a number", async () => {
+  await using server = await stub(() => undefined);
+  await using way = await egress(server.port, { grants: GRANTS });
+  const many = async (count: number): Promise<Socket> => {
+    const client = connect(way.proxy.socket);
+    client.on("error", () => undefined);
+    client.write(request(PLAIN).repeat(count));
+    for (; !client.destroyed && way.dialled.length === 0;) await sleep(5);
+    return client;
+  };
+  const patient = await many(MOST_WAITING);
+  assert.deepEqual([patient.destroyed, way.told.length], [false, 0]);
+  patient.destroy();
+  const flood = await many(MOST_WAITING + 50);
+  if (!flood.destroyed) await once(flood, "close");
+  for (; way.told.length < 2;) await sleep(5);
+  const rules = way.told
+    .map(({ verdict, rule }) => `${verdict} ${rule}`)
+    .filter((each) => each.startsWith("denied"));
+  assert.deepEqual(rules, ["denied connections"]);
 });
 
 test("a flood of denials costs no connection, and a bounded ledger", async () => {

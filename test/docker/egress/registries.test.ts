@@ -92,6 +92,41 @@ test("npm is asked for its registries, those of scopes, and where their files ar
   });
 });
 
+/** Where nobody leads but the user: this host and a cloud's metadata, in names and in every form of an address. */
+const HOME = [
+  "127.0.0.1:9",
+  "[::1]:9",
+  "localhost:9",
+  "a.localhost:9",
+  "169.254.169.254",
+  "0x7f.1",
+  "2852039166",
+];
+
+for (const host of HOME)
+  test(`what a registry names as ${host} is not granted for its word alone`, async () => {
+    const npm = (registry: string): string =>
+      NPM.replace("https://files.example.org", `http://${host}`).replace("https://npm.example.org", registry);
+    await using place = await withTools({ npm: npm("https://npm.example.org") });
+    assert.deepEqual(hostsOf(await ask(place, "npm")), ["npm.example.org:443", "own.example.org:8443"]);
+    // The twin: the same host, as the user has it in the settings.
+    await using own = await withTools({ npm: npm(`http://${host}`) });
+    const [url] = [new URL(`http://${host}`)];
+    const grants = hostsOf(await ask(own, "npm"));
+    assert.equal(grants.length, 2);
+    assert.equal(grants[0], `${url.hostname.replace(/^\[|\]$/g, "")}:${url.port || "80"}`);
+  });
+
+for (const host of HOME)
+  test(`a repository's remote ${host} is not granted by the word git`, async () => {
+    const remotes = (more: string): string => `[remote "a"]\n\turl = https://${host}/a/b.git\n${more}`;
+    const other = '[remote "b"]\n\turl = https://10.1.2.3/a.git\n';
+    await using place = await withTools({}, { "work/.git/HEAD": "", "work/.git/config": remotes("") });
+    await assert.rejects(ask(place, "git"), /no remote/);
+    await place.write("work/.git/config", remotes(other));
+    assert.deepEqual(hostsOf(await ask(place, "git")), ["10.1.2.3:443"]);
+  });
+
 test("where the files are is asked once, as long as the registries are the same", async () => {
   await using place = await withTools({ npm: NPM });
   const first = await ask(place, "npm");

@@ -253,6 +253,19 @@ test("an answer that comes packed is looked through, and one that cannot be is n
   assert.throws(() => gunzipSync(Buffer.from(answer, "latin1")));
 });
 
+test("a host that holds a secret is asked for whole answers: no part of one has half of the value", async () => {
+  await using server = await secure((request, response) => {
+    const [from = "0"] = /(?<=bytes=)\d+/.exec(request.headers.range ?? "") ?? [];
+    response.end(`${request.headers["x-token"]} ${request.headers["if-range"]}`.slice(Number(from)));
+  });
+  await using way = await open(server.port, BOUND);
+  const part = `GET / ${HEAD}\nRange: bytes=2-\nIf-Range: "a"\n`;
+  assert.match(await through(way, `${part}X-Token: PLACEHOLDER-1\n\n`), /\r\nPLACEHOLDER-1 undefined\r\n/);
+  // The twin: without a secret a part is what was asked for.
+  await using reads = await open(server.port, { grants: READS });
+  assert.match(await through(reads, `${part}X-Token: 0123\n\n`), /\r\n23 "a"$/);
+});
+
 test("a secret stays at home on the way to other hosts, and by http", async () => {
   await using server = await secure(echo, "other.test");
   await using way = await open(server.port, {
