@@ -61,6 +61,32 @@ test("with nobody there an ask runs only where it is contained, and not at all w
   assert.deepEqual((await played(commands, { approver: unattended("refuse") })).ran, []);
 });
 
+/** What wants a network, and what its denial says would have it run. */
+const WANTS_NETWORK: readonly (readonly [command: string, next: string])[] = [
+  ["curl http://x.example", "--allow-domain x.example"],
+  ["curl https://x.example:8443/a", "--allow-domain x.example:8443"],
+  ["git clone https://git.example/a.git", "--allow-domain git.example"],
+  ["npm install left-pad", "--allow-domain npm"],
+  ["pip install six", "--allow-domain pip"],
+  ["cargo fetch", "--allow-domain cargo"],
+  ["go mod download", "--allow-domain go"],
+  ["mvn dependency:resolve", "--allow-domain maven"],
+  ["apt-get install jq", "--allow-domain apt"],
+  ['curl "$WHERE"', "--allow-domain HOST"],
+  ["ping -c 1 x.example", "--allow-domain"],
+  ["ssh x.example", "--allow-domain"],
+];
+
+for (const mode of ["contained", "refuse"] as const)
+  test(`a denial for want of a network names what would grant it, where asks are ${mode}`, async () => {
+    for (const [command, next] of WANTS_NETWORK) {
+      const { ran, refused } = await played([command], { approver: unattended(mode) });
+      const [{ reason = "", rule = "" } = {}] = refused;
+      assert.deepEqual(ran, [], command);
+      if (process.env["SHOW"]) console.log(command, "|", rule, "|", reason); else assert.ok(reason.includes(next), `${command}: ${rule}: ${reason}`);
+    }
+  });
+
 test("a person's word counts for what is asked", async () => {
   const asked: string[] = [];
   const approver: Approver = {

@@ -127,10 +127,11 @@ const boxAsking = (place: Place, run: NonNullable<RegistryQuestion["askBox"]>): 
  * cloud's metadata, but to the hosts that the user's settings name.
  */
 function asFarAsTold(told: readonly string[], settings: readonly string[]): readonly string[] {
-  const hostOf = (text: string): string => URL.parse(text)?.hostname.replace(/\.$/, "") ?? "";
   const own = new Set(settings.map(hostOf));
   return told.filter((text) => own.has(hostOf(text)) || !leadsHome(hostOf(text).replace(/^\[(.*)\]$/, "$1")));
 }
+
+const hostOf = (text: string): string => URL.parse(text)?.hostname.replace(/\.$/, "") ?? "";
 
 const leadsHome = (host: string): boolean =>
   isIP(host) === 0

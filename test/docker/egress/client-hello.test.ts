@@ -118,8 +118,9 @@ test("a hello that does not end is refused before it is long", () => {
   assert.equal(read(Buffer.concat([bytes, Buffer.from([22, 3, 1, 0x3f, 0]), Buffer.alloc(80)])), "! sni");
 });
 
+const pieces = (count: number): Buffer => records(MESSAGE, Array<number>(count - 1).fill(1));
+
 test("a hello in more records than any program makes is refused, however short they are", () => {
-  const pieces = (count: number): Buffer => records(MESSAGE, Array<number>(count - 1).fill(1));
   assert.equal(read(pieces(MOST_RECORDS)), "example.org");
   assert.equal(read(pieces(MOST_RECORDS + 1)), "! not-tls");
 });

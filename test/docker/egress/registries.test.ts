@@ -119,11 +119,11 @@ for (const host of HOME)
 
 for (const host of HOME)
   test(`a repository's remote ${host} is not granted by the word git`, async () => {
-    const remotes = (more: string): string => `[remote "a"]\n\turl = https://${host}/a/b.git\n${more}`;
+    const remote = `[remote "a"]\n\turl = https://${host}/a/b.git\n`;
     const other = '[remote "b"]\n\turl = https://10.1.2.3/a.git\n';
-    await using place = await withTools({}, { "work/.git/HEAD": "", "work/.git/config": remotes("") });
+    await using place = await withTools({}, { "work/.git/HEAD": "", "work/.git/config": remote });
     await assert.rejects(ask(place, "git"), /no remote/);
-    await place.write("work/.git/config", remotes(other));
+    await place.write("work/.git/config", remote + other);
     assert.deepEqual(hostsOf(await ask(place, "git")), ["10.1.2.3:443"]);
   });
 

@@ -256,7 +256,9 @@ test("an answer that comes packed is looked through, and one that cannot be is n
 test("a host that holds a secret is asked for whole answers: no part of one has half of the value", async () => {
   await using server = await secure((request, response) => {
     const [from = "0"] = /(?<=bytes=)\d+/.exec(request.headers.range ?? "") ?? [];
-    response.end(`${request.headers["x-token"]} ${request.headers["if-range"]}`.slice(Number(from)));
+    response.end(
+      `${String(request.headers["x-token"])} ${String(request.headers["if-range"])}`.slice(Number(from)),
+    );
   });
   await using way = await open(server.port, BOUND);
   const part = `GET / ${HEAD}\nRange: bytes=2-\nIf-Range: "a"\n`;
