@@ -47,7 +47,8 @@ function reasonIn(result: ToolResult): string {
 }
 
 /** A block that a running command meets is told on its result, and is no refusal. */
-function accountOf(call: ToolCall, judged: Judged, { kind, text }: ToolResult): EndedCall {
+function accountOf(call: ToolCall, judged: Judged, result: ToolResult): EndedCall {
+  const { kind, text } = result;
   const { decision, target, rules, changes, command } = judged;
   const [rule] = rules;
   const denied = kind === "denied";
@@ -59,7 +60,8 @@ function accountOf(call: ToolCall, judged: Judged, { kind, text }: ToolResult): 
     refused: denied || (kind === "blocked" && !command),
     decision: denied ? decision : kind === "blocked" ? "deny" : decision,
     rule: denied ? (rule?.id ?? "none") : "walls",
-    reason: denied ? (rule?.reason ?? "") : firstLine(text),
+    // With what would have it run, where that is a grant.
+    reason: denied ? (result.reason?.toWellFormed() ?? rule?.reason ?? "") : firstLine(text),
     changes: kind === "ok" && changes,
     ...(isIdle(call.name, call.args) ? { idle: true } : {}),
   };

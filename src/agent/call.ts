@@ -272,6 +272,14 @@ const REFUSED_BY: Readonly<Record<Settled["by"], string>> = {
   nobody: "Refused",
 };
 
+/** Behind the reason of what wanted a network: whoever reads it later has neither the model's text nor the rules. */
+const nextStep = (rule: string | undefined, option: string, hint: string | undefined): string =>
+  option !== ""
+    ? `; granted with ${option}`
+    : hint !== undefined && (rule === "network" || rule === "install")
+      ? `; what would do: ${hint}`
+      : "";
+
 function refusal(
   { rules, grants, contained }: Judged,
   { by, reason, word }: Settled,
@@ -290,6 +298,6 @@ function refusal(
     kind: "denied",
     cause: veto === undefined ? (by === "person" ? "user" : "policy") : veto.byUser ? "user" : "program",
     text: text.filter(Boolean).join("\n"),
-    reason: `${rule?.reason ?? reason}${option === "" ? "" : `; granted with ${option}`}`,
+    reason: `${rule?.reason ?? reason}${nextStep(rule?.id, option, hint)}`,
   };
 }

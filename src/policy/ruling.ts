@@ -81,7 +81,10 @@ const HINTS: readonly (readonly [rule: string, hint: string])[] = [
   ["repository.rewritten", "nothing makes it allowed; git stash or git revert keep what was there"],
   ["repository.forced", "push without force, or do it yourself"],
   ["network", "grant the host, --allow-domain HOST, or do it before or after the run"],
-  ["install", "grant the registry, --allow-domain npm, or have it installed before: harness env build"],
+  [
+    "install",
+    "grant its registry, as with --allow-domain npm, or have it installed before: harness env build",
+  ],
   ["privilege", "leave sudo out: in the box it gains nothing"],
   ["system", "nothing makes it allowed"],
   ["device", "nothing makes it allowed"],

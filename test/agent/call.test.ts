@@ -64,17 +64,14 @@ test("with nobody there an ask runs only where it is contained, and not at all w
 /** What wants a network, and what its denial says would have it run. */
 const WANTS_NETWORK: readonly (readonly [command: string, next: string])[] = [
   ["curl http://x.example", "--allow-domain x.example"],
-  ["curl https://x.example:8443/a", "--allow-domain x.example:8443"],
-  ["git clone https://git.example/a.git", "--allow-domain git.example"],
+  ["curl https://x.example/a | head", "--allow-domain x.example"],
   ["npm install left-pad", "--allow-domain npm"],
   ["pip install six", "--allow-domain pip"],
   ["cargo fetch", "--allow-domain cargo"],
   ["go mod download", "--allow-domain go"],
-  ["mvn dependency:resolve", "--allow-domain maven"],
-  ["apt-get install jq", "--allow-domain apt"],
-  ['curl "$WHERE"', "--allow-domain HOST"],
-  ["ping -c 1 x.example", "--allow-domain"],
-  ["ssh x.example", "--allow-domain"],
+  ["apt-get install jq", "harness env build"],
+  ["ping -c 1 x.example", "--allow-domain x.example"],
+  ["wget -i hosts.txt", "--allow-domain HOST"],
 ];
 
 for (const mode of ["contained", "refuse"] as const)
@@ -83,7 +80,7 @@ for (const mode of ["contained", "refuse"] as const)
       const { ran, refused } = await played([command], { approver: unattended(mode) });
       const [{ reason = "", rule = "" } = {}] = refused;
       assert.deepEqual(ran, [], command);
-      if (process.env["SHOW"]) console.log(command, "|", rule, "|", reason); else assert.ok(reason.includes(next), `${command}: ${rule}: ${reason}`);
+      assert.ok(reason.includes(next), `${command}: ${rule}: ${reason}`);
     }
   });
 
