@@ -78,9 +78,8 @@ for (const mode of ["contained", "refuse"] as const)
   test(`a denial for want of a network names what would grant it, where asks are ${mode}`, async () => {
     for (const [command, next] of WANTS_NETWORK) {
       const { ran, refused } = await played([command], { approver: unattended(mode) });
-      const [{ reason = "", rule = "" } = {}] = refused;
-      assert.deepEqual(ran, [], command);
-      assert.ok(reason.includes(next), `${command}: ${rule}: ${reason}`);
+      assert.deepEqual([ran, refused.length], [[], 1], command);
+      assert.ok(refused[0]?.reason.includes(next), `${command}: ${refused[0]?.reason}`);
     }
   });
 

@@ -24,7 +24,13 @@ import {
   volumesOf,
 } from "../../docker/environments/environment-store.ts";
 import { type Recipe, systemKey } from "../../docker/environments/recipe.ts";
-import { makeSystemLayer, stepFailed, systemTag } from "../../docker/environments/system-layer.ts";
+import {
+  makeSystemLayer,
+  SILENT_MS,
+  Silence,
+  stepFailed,
+  systemTag,
+} from "../../docker/environments/system-layer.ts";
 import {
   systemRegistries,
   systemSteps,
@@ -53,6 +59,8 @@ export interface EnvironmentWanted {
   readonly workspace: string;
   /** Anew, even where all is in place. */
   readonly rebuild: boolean;
+  /** After so long without a word of its own a step is ended; left out: SILENT_MS. */
+  readonly silentMs?: number;
   /** A step begins: which of how many, and what. */
   readonly onStep: (step: { readonly at: number; readonly of: number; readonly title: string }) => void;
   readonly onOutput: (bytes: Uint8Array) => void;
@@ -193,6 +201,7 @@ async function systemLayer(making: Build): Promise<string | null> {
       steps,
       limits: { memory: Math.max(settings.memory, LAYER_MEMORY), cpus: settings.cpus, pids: settings.pids },
       network: await networkOf(making, registries),
+      silentMs: making.silentMs ?? SILENT_MS,
       onStep: (title) => tell(making, { at: (at += 1), of: total, title }),
       onOutput: (bytes) => written(making, bytes),
       signal,
@@ -331,7 +340,9 @@ const STEP_MS = 3_600_000;
 
 async function runStep(box: OwnedBox, step: Recipe["setup"][number], making: Build): Promise<void> {
   const last: Buffer[] = [];
+  using silence = new Silence(making.silentMs ?? SILENT_MS);
   const onOutput = (_: string, bytes: Uint8Array): void => {
+    silence.broken();
     last.push(Buffer.from(bytes));
     if (last.length > 60) last.shift();
     written(making, bytes);
@@ -343,11 +354,18 @@ async function runStep(box: OwnedBox, step: Recipe["setup"][number], making: Bui
     exit_code,
     reason,
     blocked_connections = [],
-  } = await box.exec({ words, folder, timeoutMs: STEP_MS, keep, onOutput }, making.signal);
+  } = await box.exec(
+    { words, folder, timeoutMs: STEP_MS, keep, onOutput },
+    AbortSignal.any([making.signal, silence.signal]),
+  );
   making.signal.throwIfAborted();
   const refused = blocked_connections.map(({ host, reason: why }) => `refused: ${host}: ${why}\n`).join("");
   if (exit_code !== 0)
-    throw stepFailed(titleOf(step), `${Buffer.concat(last).toString("utf8")}\n${refused}`, reason);
+    throw stepFailed(
+      titleOf(step),
+      `${Buffer.concat(last).toString("utf8")}\n${refused}`,
+      silence.why ?? reason,
+    );
 }
 
 async function saidBy(box: OwnedBox, script: string, signal: AbortSignal): Promise<string> {

@@ -32,6 +32,8 @@ export interface LayerRequest {
   readonly steps: readonly SystemStep[];
   readonly limits: BoxPlan["limits"];
   readonly network: NetworkRequest | undefined;
+  /** After so long without a word of its own a step is ended. */
+  readonly silentMs: number;
   readonly onStep: (title: string) => void;
   readonly onOutput: (bytes: Uint8Array) => void;
   readonly signal: AbortSignal;
@@ -138,12 +140,14 @@ async function runStep(
   }: { readonly env: Readonly<Record<string, string>>; readonly request: LayerRequest },
 ): Promise<void> {
   const last: Buffer[] = [];
+  using silence = new Silence(request.silentMs);
   const onOutput = (_: string, bytes: Uint8Array): void => {
+    silence.broken();
     last.push(Buffer.from(bytes));
     if (last.length > 40) last.shift();
     request.onOutput(bytes);
   };
-  const { ended } = startCommand(
+  const { ended, end } = startCommand(
     client,
     {
       words: ["sh", "-euc", folder === "/" ? script : `mkdir -p "$0" && cd "$0"\n${script}`, folder],
@@ -155,9 +159,47 @@ async function runStep(
     },
     { workspace: "/" },
   );
+  silence.signal.addEventListener("abort", () => end("cancelled"));
   const { exit_code, reason } = await ended;
-  if (exit_code !== 0) throw stepFailed(title, Buffer.concat(last).toString("utf8"), reason);
+  if (exit_code !== 0) throw stepFailed(title, Buffer.concat(last).toString("utf8"), silence.why ?? reason);
 }
+
+/**
+ * Ends a step that prints nothing for so long: a tool that asks again and again for what it cannot have would take the whole
+ * of its hour.
+ */
+export class Silence implements Disposable {
+  readonly #ending = new AbortController();
+  readonly #timer: NodeJS.Timeout;
+  readonly #ms: number;
+
+  constructor(ms: number) {
+    this.#ms = ms;
+    this.#timer = setTimeout(() => this.#ending.abort(), ms);
+  }
+
+  get signal(): AbortSignal {
+    return this.#ending.signal;
+  }
+
+  /** Undefined as long as it was not too long. */
+  get why(): string | undefined {
+    if (!this.signal.aborted) return undefined;
+    const minutes = this.#ms / 60_000;
+    return `ended: it printed nothing for ${minutes >= 1 ? `${minutes} minutes` : `${this.#ms / 1000} s`}`;
+  }
+
+  broken(): void {
+    this.#timer.refresh();
+  }
+
+  [Symbol.dispose](): void {
+    clearTimeout(this.#timer);
+  }
+}
+
+/** What compiles says nothing for minutes; what waits for a registry that does not answer, for ever. */
+export const SILENT_MS = 15 * 60_000;
 
 const LAST = 10;
 
