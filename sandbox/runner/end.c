@@ -23,12 +23,6 @@ static void send_tail(uint8_t type, const struct call *c, const struct keep *k) 
     if (length[i] > 0) link_send(type, c->id, run[i], length[i]);
 }
 
-/*
- * EXIT: c exit code or s signal; E errno and W where, of a start that failed; t timed out; k processes that had to
- * be killed; o and e all bytes of stdout and stderr, O and R those that were dropped; m peak memory, p peak pids;
- * x kills by the memory limit, l starts refused by the pids limit; u microseconds; z the tree could not be ended.
- * Of the file that was to be read, where the command came to its own end: K content, or F errno.
- */
 static void put_kept(struct buffer *b, const struct call *c) {
   struct buffer content = {0};
   int error = file_peek(c->kept, c->kept_most, &content);
@@ -37,6 +31,12 @@ static void put_kept(struct buffer *b, const struct call *c) {
   buffer_free(&content);
 }
 
+/*
+ * EXIT: c exit code or s signal; E errno and W where, of a start that failed; t timed out; k processes that had to
+ * be killed; o and e all bytes of stdout and stderr, O and R those that were dropped; m peak memory, p peak pids;
+ * x kills by the memory limit, l starts refused by the pids limit; u microseconds; z the tree could not be ended.
+ * Of the file that was to be read, where the command came to its own end: K content, or F errno.
+ */
 static void finish_command(struct call *c) {
   struct buffer b = {0};
   struct usage after;

@@ -8,7 +8,7 @@
  * Numbers are little-endian. The tag is the first TAG_BYTES of HMAC-SHA256(key, type..payload). Each side counts
  * its frames from 0; a frame with another count or tag ends the runner: no command can reach this wire, so whoever
  * wrote it is not the harness. Payloads are raw bytes, or fields: u8 name | u32 length | bytes, where a number is
- * eight bytes. The same table stands in src/docker/runner/runner-frames.ts.
+ * eight bytes. The same table stands in src/boxes/runner/runner-frames.ts.
  *
  * A runner that was started with a lease (lease.h) can be held: from then on it does nothing for its commands and says
  * nothing, so that its connection may be parted and its container frozen. The key of HOLD is good for one frame, a
@@ -60,7 +60,7 @@ enum reply {
   REP_PONG = 0x8c,    /* no payload: the runner is there, also unasked in the middle of long work */
   REP_UNGUARDED = 0x8d, /* fields: p guarded path that was replaced (repeated). All commands are killed, and this is the last frame */
   REP_SEEN = 0x8e,    /* before the EXIT of an observed command, in pieces; fields: p process (u32 pid, u32 parent, u64 µs,
-                         words with NULs between), a act (u8 kind, u32 pid, u32 times, u64 µs, then of a file its path,
+                         words with NULs between; once more whenever it was seen as another program), a act (u8 kind, u32 pid, u32 times, u64 µs, then of a file its path,
                          of a socket u8 family, u32 port, address, of a call name NUL detail, of a question to DNS its name), t touch (u32 canary,
                          u32 pid, u64 µs, path), P and A processes and acts beyond the bounds, b how it was observed
                          (enum seeing), h whether a process hid */

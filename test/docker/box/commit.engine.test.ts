@@ -168,3 +168,30 @@ test(
     await assert.rejects(lstat(place.at("w/n/.git")), { code: "ENOENT" });
   },
 );
+
+/** Asks for a commit, as often as there are places to ask, and goes on to speak as long as anybody listens. */
+const SPEAKS = `import os, socket, struct, threading
+def field(name, text): return name + struct.pack("<I", len(text)) + text
+request = field(b"d", os.getcwd().encode()) + b"".join(field(b"a", word) for word in (b"commit", b"--allow-empty", b"-qm", b"x"))
+def speak():
+    s = socket.socket(socket.AF_UNIX)
+    s.connect("/run/harness.sock")
+    s.sendall(struct.pack("<I", len(request)) + request)
+    try:
+        for _ in range(1024): s.sendall(bytes(2 ** 20))
+    except OSError: pass
+many = [threading.Thread(target=speak) for _ in range(8)]
+for each in many: each.start()
+for each in many: each.join()
+print("said")`;
+
+test(
+  "who goes on to speak while it waits for its answer takes none of the memory of the box's first process",
+  { skip: cannot },
+  async () => {
+    await using place = await project({ "speak.py": SPEAKS });
+    const { peak, ...result } = await inBox(place, "python3 speak.py; git log -1 --format=%s");
+    assert.deepEqual(shown(result as ExecResult), [0, "said\nx\n", ""]);
+    assert.ok(peak.memory_bytes < 2 ** 27, `${peak.memory_bytes} bytes`);
+  },
+);
