@@ -37,6 +37,8 @@ export interface SaidBefore {
     readonly runs: boolean;
     /** To the model, with a no. */
     readonly told?: string;
+    /** The command that is wanted in its place. */
+    readonly edited?: string;
     readonly grant?: GrantSaid;
   };
 }
@@ -50,15 +52,22 @@ const noWith = (word?: string): Answer => ({
 });
 
 export function remembering({ always, once }: SaidBefore, approver: Approver): Approver {
-  const open = { once };
+  const open = { once, instead: once && insteadOf(once) };
   return {
-    refuses: ({ call, tool, text }) =>
-      once?.runs === false &&
-      once.question.call === call &&
-      once.question.tool === tool &&
-      once.question.text === text
+    refuses: (question) => {
+      const { instead } = open;
+      if (instead !== undefined && instead.isOf(question)) {
+        open.instead = undefined;
+        // Only what the edited question was asked about has an answer.
+        if (once?.edited !== undefined) open.once = undefined;
+        return { ...noWith(), edited: instead.command };
+      }
+      return once?.runs === false &&
+        isSameCall(once.question, question) &&
+        once.question.text === question.text
         ? noWith(once.told)
-        : undefined,
+        : undefined;
+    },
     ask: (question, signal) => {
       const waited = open.once;
       if (waited !== undefined && isThatCall(waited.question, question)) {
@@ -73,6 +82,22 @@ export function remembering({ always, once }: SaidBefore, approver: Approver): A
     },
   };
 }
+
+/**
+ * A turn that was parked goes on with the call as the model made it: where a person wanted another command in its place, by
+ * this answer or before the question that it is for was asked, that one comes in its place again.
+ */
+function insteadOf({ question, edited }: NonNullable<SaidBefore["once"]>) {
+  const command = edited ?? (question.replaces === undefined ? undefined : question.args["command"]);
+  const before = question.replaces ?? question.args["command"];
+  if (typeof command !== "string") return undefined;
+  const isOf = (other: Question): boolean =>
+    isSameCall(question, other) && other.replaces === undefined && other.args["command"] === before;
+  return { command, isOf };
+}
+
+const isSameCall = (one: Question, other: Question): boolean =>
+  one.call === other.call && one.tool === other.tool;
 
 /** Not every argument is told by the text: a yes to a call is for no others. */
 const isThatCall = (waited: Question, question: Question): boolean =>

@@ -12,6 +12,8 @@ export interface HookedCall {
   readonly prepared: PreparedCall;
   /** Who gave these arguments, in words, where they are not the model's. */
   readonly by?: string;
+  /** The command of the model, where a person wanted this one in its place. */
+  readonly replaces?: string | undefined;
   readonly veto?: Veto;
 }
 
@@ -37,7 +39,8 @@ export async function beforeCall(
   if (said.by === undefined) return given;
   const changed = { ...call, args: said.args };
   const again = prepare(changed);
-  if (again.kind === "prepared") return { call: changed, prepared: again, by: `the hook ${said.by}` };
+  if (again.kind === "prepared")
+    return { ...given, call: changed, prepared: again, by: `the hook ${said.by}` };
   const reason = `the hook ${said.by} gave arguments that do not fit: ${again.issues.join("; ")}`;
   return { call, prepared, veto: { reason, byUser: false } };
 }

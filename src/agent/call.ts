@@ -99,8 +99,10 @@ async function judgedCall(
   const byPolicy = judge.judge(facts, call.name);
   const judged = veto === undefined ? byPolicy : judgedByHook(byPolicy, veto);
   if (isQuestioned(agent, judged)) return endUnrun(agent, call, QUESTIONED);
-  const answer = veto === undefined ? await settle(agent, { call, facts, judged, shown }, signal) : VETOED;
-  if (answer.edited !== undefined) return editedCall(agent, call, answer.edited, signal);
+  const { replaces } = given;
+  const asked = { call, facts, judged, shown, replaces };
+  const answer = veto === undefined ? await settle(agent, asked, signal) : VETOED;
+  if (answer.edited !== undefined) return editedCall(agent, { call, replaces }, answer.edited, signal);
   agent.emit({ ...decided(call, judged, answer), judged: { ...facts, hosts: judged.hosts } });
   // The time that a person takes to answer is not the call's.
   const began = agent.now();
@@ -118,7 +120,7 @@ async function judgedCall(
 /** What a person wants in its place goes the whole way of a call: hooks, policy, and a question where that asks. */
 function editedCall(
   agent: AgentContext,
-  proposed: ToolCall,
+  { call: proposed, replaces = String(proposed.args["command"]) }: Pick<HookedCall, "call" | "replaces">,
   command: string,
   signal: AbortSignal,
 ): Promise<ToolResult> | ToolResult {
@@ -126,7 +128,7 @@ function editedCall(
   const prepared = prepare(agent, call);
   if (prepared.kind === "invalid") return endUnrun(agent, call, invalid(call, prepared.issues));
   agent.emit({ type: "call.edited", call: call.id, args: call.args });
-  return judgedCall(agent, { call, prepared, by: "the user" }, signal);
+  return judgedCall(agent, { call, prepared, by: "the user", replaces }, signal);
 }
 
 /** Nothing was asked for but an answer: whoever writes then is told so, once. What a verdict or a mode refuses says why itself. */
@@ -162,6 +164,7 @@ interface JudgedCall {
   readonly facts: Facts;
   readonly judged: Judged;
   readonly shown?: (() => string) | undefined;
+  readonly replaces: string | undefined;
 }
 
 async function settle(agent: AgentContext, asked: JudgedCall, signal: AbortSignal): Promise<Settled> {
@@ -181,7 +184,7 @@ async function settle(agent: AgentContext, asked: JudgedCall, signal: AbortSigna
   throw new Stopped(question);
 }
 
-function questionOf(agent: AgentContext, { call, facts, judged, shown }: JudgedCall): Question {
+function questionOf(agent: AgentContext, { call, facts, judged, shown, replaces }: JudgedCall): Question {
   const { folder, hosts, services = [], program } = facts;
   // A host or a name of a tool says nothing of what is sent there.
   const isOpaque = program !== undefined || hosts.length + services.length > 0;
@@ -198,6 +201,7 @@ function questionOf(agent: AgentContext, { call, facts, judged, shown }: JudgedC
     decision: { decision: judged.decision, contained: judged.contained, rules: judged.rules },
     mode: agent.mode,
     writes: judged.changes,
+    ...(replaces === undefined ? {} : { replaces }),
     ...(judged.grants.length === 0 ? {} : { grants: judged.grants }),
   };
 }

@@ -350,7 +350,7 @@ export async function askOnce(
   });
   const resume = (): void => keyboard.resume();
   process.on("SIGCONT", resume);
-  const ask = questionsOn({ keyboard, output: stderr, pause: () => () => undefined, rulesFor });
+  const ask = questionsOn({ keyboard, output: stderr, pause: () => () => undefined, rulesFor, edits: true });
   try {
     return await ask(question, signal);
   } finally {

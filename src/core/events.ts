@@ -329,6 +329,9 @@ export const eventForm = z.discriminatedUnion("type", [
     by: text.describe("The name of the user."),
     from: z.enum(["terminal", "flag"]),
     told: text.describe("What they say to the model with a no.").exactOptional(),
+    edited: text
+      .describe("The command that they want in its place: judged anew, and run for once.")
+      .exactOptional(),
     grant: grantForm
       .exactOptional()
       .describe("What they granted with it. Left out where they granted nothing."),

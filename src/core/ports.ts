@@ -236,6 +236,8 @@ export interface Question {
   readonly mode: Mode;
   /** Whether a file tool would write. */
   readonly writes: boolean;
+  /** The command of the model, where a person wanted this one in its place. */
+  readonly replaces?: string;
   /** It can be run or not, and no other command in its place. */
   readonly fixed?: true;
   /** With which it would be contained, in the form of `allow_domains`; left out where no grant makes it so. */

@@ -230,7 +230,10 @@ function remarkOf(event: AgentEvent): Pick<Remark, "tone" | "text"> | undefined 
     case "approval":
       return {
         tone: "warning",
-        text: `${event.by} said ${event.said === "deny" ? "no" : `yes (${event.said})`} to: ${event.text}`,
+        text:
+          event.edited === undefined
+            ? `${event.by} said ${event.said === "deny" ? "no" : `yes (${event.said})`} to: ${event.text}`
+            : `${event.by} wants in place of ${event.text}: ${event.edited}`,
       };
     case "canary":
       return { tone: "error", text: canaryWords(event) };

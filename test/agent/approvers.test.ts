@@ -86,3 +86,22 @@ test("a yes to a call is for its arguments, where its text does not tell them to
   assert.equal(await answer({ id: 8, why: { a: 1, b: 2 } }), "waits");
   assert.deepEqual(await answer({ id: 7, why: { a: 1, b: 2 } }), { runs: true, by: "person", reason: "" });
 });
+
+test("an edited command comes in place of the call that waited, once, and is asked about as any", async () => {
+  const once = { question: question(), runs: true, edited: "curl y" };
+  const approver = remembering({ always: [], once }, parking);
+  assert.equal(approver.refuses?.(question({ call: "c2" })), undefined);
+  assert.equal(approver.refuses?.(question())?.edited, "curl y");
+  assert.equal(approver.refuses?.(question()), undefined);
+  const asked = question({ args: { command: "curl y" }, text: "curl y", replaces: "curl x" });
+  assert.equal(await approver.ask(asked, NEVER), "waits");
+});
+
+for (const runs of [true, false])
+  test(`where the edited one has waited, a ${runs ? "yes" : "no"} is for it and not for the model's`, async () => {
+    const waited = question({ args: { command: "curl y" }, text: "curl y", replaces: "curl x" });
+    const approver = remembering({ always: [], once: { question: waited, runs } }, parking);
+    assert.equal(approver.refuses?.(question())?.edited, "curl y");
+    const answer = approver.refuses?.(waited) ?? (await approver.ask(waited, NEVER));
+    assert.deepEqual(answer, { runs, by: "person", reason: "" });
+  });

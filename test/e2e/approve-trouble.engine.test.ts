@@ -185,6 +185,22 @@ test("on a terminal the question is shown and answered there", { skip: skip || n
   assert.equal(await place.read("work/ran"), "ran\n");
 });
 
+test("an edited command that asks, too, is asked about at once", { skip: skip || noTerminal }, async () => {
+  await using place = await household();
+  await using model = await startModel([bash(FAR), FINE]);
+  const session = sessionOf(await park(place, model));
+  await using terminal = onTerminal(place, ["approve", session]);
+  await terminal.until(/run it\? \[y\/N\]/);
+  terminal.type("e\r");
+  await terminal.until(/edit> curl -sS/);
+  terminal.type(" ; echo more > more\r");
+  assert.match(await terminal.until(/run it\? \[y\/N\]/), /echo more > more/);
+  terminal.type("y\r");
+  assert.equal(await terminal.ended, 0, terminal.screen());
+  assert.equal(await place.read("work/more"), "more\n");
+  assert.match(resultsIn(model.asked()[1])[0] ?? "", /the user replaced the arguments/);
+});
+
 test("interrupted before there is a box, nothing was said and it still waits", { skip }, async () => {
   await using place = await household();
   await using model = await startModel([bash(FAR), FINE]);

@@ -75,6 +75,55 @@ test("--because tells the model why with the no, and goes with nothing else", { 
   assert.match(resultsIn(model.asked()[1])[1] ?? "", /use the mirror in vendor/);
 });
 
+test(
+  "--edit runs another command in its place, tells the model, and parks where that asks too",
+  { skip },
+  async () => {
+    await using place = await household();
+    await using model = await startModel([bash("echo one > one", FAR, "echo three > three"), FINE]);
+    const session = sessionOf(await park(place, model));
+    for (const wrong of [
+      ["--edit", " "],
+      ["--once", "--edit", "ls"],
+    ])
+      assert.equal((await approve(place, session, wrong)).code, 2);
+    const other = "curl -sS -m 5 http://example.org/y; echo other >> other";
+    const again = await approve(place, session, ["--edit", other, "--json"]);
+    assert.deepEqual(endOf(again), PARKED, again.stderr);
+    const parked = eventsOf(again).find(({ type }) => type === "call.parked");
+    assert.ok(parked?.type === "call.parked" && parked.text === other);
+    const third = await approve(place, session, ["--edit", "echo third >> third", "--json"]);
+    assert.deepEqual(endOf(third), DONE, third.stderr);
+    assert.deepEqual(
+      ["one", "ran", "other", "third", "three"].map((name) => existsSync(place.at(`work/${name}`))),
+      [true, false, false, true, true],
+    );
+    const [, far = ""] = resultsIn(model.asked()[1]);
+    assert.match(far, /\[the user replaced the arguments: \{"command":"echo third >> third"\}\]/);
+    assertValid(model.asked());
+    const verified = await harness(place, ["report", session, "--verify"]);
+    assert.equal(verified.code, 0, verified.stdout + verified.stderr);
+  },
+);
+
+test("a yes to an edited command that waits runs that one, and a no runs none", { skip }, async () => {
+  for (const [flag, ran] of [
+    ["--once", true],
+    ["--deny", false],
+  ] as const) {
+    await using place = await household();
+    await using model = await startModel([bash(FAR), FINE]);
+    const session = sessionOf(await park(place, model));
+    const other = "curl -sS -m 5 http://example.org/y; echo other >> other";
+    assert.deepEqual(endOf(await approve(place, session, ["--edit", other, "--json"])), PARKED);
+    await approve(place, session, [flag]);
+    assert.deepEqual(
+      ["ran", "other"].map((name) => existsSync(place.at(`work/${name}`))),
+      [false, ran],
+    );
+  }
+});
+
 test("--json has the events of the rest, whose figures are those of the whole run", { skip }, async () => {
   await using place = await household();
   await using model = await startModel([

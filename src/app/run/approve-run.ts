@@ -41,6 +41,8 @@ export interface ApproveRequest {
   readonly said: Said | undefined;
   /** What the model is told with a no that a flag says. */
   readonly because?: string | undefined;
+  /** The command that a flag wants in place of the one that waits. */
+  readonly edited?: string | undefined;
   /** What is granted with a yes. */
   readonly domains: readonly string[];
   /** Undefined where nobody is there to be asked. */
@@ -49,8 +51,24 @@ export interface ApproveRequest {
   readonly quiet: boolean;
 }
 
-/** Answers what waits in a session, and goes on with its run to the end. */
+/**
+ * Answers what waits in a session, and goes on with its run to the end. A command that was edited on the terminal, and has
+ * to be asked about, is asked about there at once.
+ */
 export async function approve(request: ApproveRequest): Promise<Finished> {
+  for (let said: Said | undefined = request.said; ; said = undefined) {
+    const { finished, edits } = await answered({ ...request, said });
+    if (finished.status !== "parked" || !edits) return finished;
+  }
+}
+
+interface Answered {
+  readonly finished: Finished;
+  /** By a person who is there, who had another command run. */
+  readonly edits: boolean;
+}
+
+async function answered(request: ApproveRequest): Promise<Answered> {
   const { id, json, quiet } = request;
   const note = noteTo(quiet);
   using store = openSessions(request.host, note);
@@ -90,9 +108,11 @@ export async function approve(request: ApproveRequest): Promise<Finished> {
     signal,
     parkedRun: { parked, claim: () => claimed({ host, session, parked, word, rules, note }) },
   });
-  return await running.catch((thrown: unknown) => {
+  const finished = await running.catch((thrown: unknown) => {
     throw thrown instanceof Interrupted ? unsaid(session.id, thrown.signal) : thrown;
   });
+  const edits = word.edited !== undefined && word.from === "terminal";
+  return { finished, edits: edits && parkedIn(session.records())?.question.replaces !== undefined };
 }
 
 interface Claim {
@@ -115,7 +135,10 @@ async function claimed({ host, session, parked, word, rules, note }: Claim): Ret
   const said = rule?.kind === "none" ? "session" : word.said;
   const grant = grantOf(word);
   const granting = grant === undefined ? {} : { grant };
-  const telling = word.told === undefined ? {} : { told: word.told };
+  const telling = {
+    ...(word.told === undefined ? {} : { told: word.told }),
+    ...(word.edited === undefined ? {} : { edited: word.edited }),
+  };
   const first = session.appendIf({ kind: "answered", question, word: said, ...granting }, (records) => {
     const waiting = parkedIn(records);
     return waiting !== undefined && isSameParking(waiting, parked);
@@ -209,6 +232,8 @@ interface Word {
   readonly said: Said;
   /** To the model, with a no. */
   readonly told?: string;
+  /** With a yes: the command that is wanted in its place. */
+  readonly edited?: string;
   readonly domains: readonly string[];
   readonly from: "terminal" | "flag";
 }
@@ -220,23 +245,42 @@ async function wordOn(
     id,
     said,
     because,
+    edited,
     domains,
     prompter,
     rules,
-  }: Pick<ApproveRequest, "id" | "said" | "because" | "domains" | "prompter"> & {
+  }: Pick<ApproveRequest, "id" | "said" | "because" | "edited" | "domains" | "prompter"> & {
     readonly rules: LastingRules;
   },
   signal: AbortSignal,
 ): Promise<Word> {
+  if (said !== undefined && edited !== undefined) requireCommand(question, id);
   if (said !== undefined)
-    return { said, domains, from: "flag", ...(because === undefined ? {} : { told: because }) };
+    return {
+      said,
+      domains,
+      from: "flag",
+      ...(because === undefined ? {} : { told: because }),
+      ...(edited === undefined ? {} : { edited }),
+    };
   if (prompter === undefined)
     throw new HarnessError(
       EXIT.usage,
       "there is no terminal to ask you on: say it with a flag",
-      `harness approve ${id} --once (or --session, --always, --deny)`,
+      `harness approve ${id} --once (or --session, --always, --edit, --deny)`,
     );
   return { ...(await typed(question, { id, prompter, rules }, signal)), from: "terminal" };
+}
+
+/** Other tools have no command that another one could take the place of. */
+function requireCommand({ tool, args, fixed }: Question, id: string): void {
+  if (typeof args["command"] === "string" && fixed !== true) return;
+  const message = `${tool} has no command that could be edited`;
+  throw new HarnessError(
+    EXIT.usage,
+    message,
+    `harness approve ${id} --deny --because "what you want instead"`,
+  );
 }
 
 const CODES = {
@@ -259,9 +303,9 @@ async function typed(
   if (reply === "interrupt") throw unsaid(id, "SIGINT");
   if (signal.aborted) throw unsaid(id, signalOf(signal));
   const { grants = [] } = question;
-  // Nothing is edited where a call has waited: what its turn goes on with is the call that was asked about.
-  if (typeof reply === "object")
-    return { said: "deny", domains: [], ...("no" in reply ? { told: reply.no } : {}) };
+  if (typeof reply === "object" && "edited" in reply)
+    return { said: "once", domains: [], edited: reply.edited };
+  if (typeof reply === "object") return { said: "deny", domains: [], told: reply.no };
   if (reply === "yes" || reply === "no") return { said: reply === "yes" ? "once" : "deny", domains: [] };
   return { said: reply === "call" ? "once" : reply, domains: grants };
 }

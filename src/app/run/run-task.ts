@@ -189,7 +189,7 @@ async function contextFor(
     readonly extensions: Extensions;
     readonly requests: HarnessRequests;
   },
-  said: Pick<Claimed, "runs" | "grant" | "told"> | undefined,
+  said: Pick<Claimed, "runs" | "grant" | "told" | "edited"> | undefined,
 ): Promise<{ readonly agent: AgentContext; readonly isSmall: boolean }> {
   const { box, index, extensions, requests, ...others } = parts;
   const model = modelClient(host, settings);
@@ -390,6 +390,8 @@ interface Claimed {
   readonly runs: boolean;
   /** To the model, with a no. */
   readonly told?: string;
+  /** The command that is wanted in its place. */
+  readonly edited?: string;
   /** What it is run with. */
   readonly grant?: GrantSaid;
 }

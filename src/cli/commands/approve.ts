@@ -21,6 +21,21 @@ export class Approve extends HarnessCommand {
     once: flag("once", "yes, for this call"),
     session: flag("session", "yes, whenever the same is asked in this session"),
     always: flag("always", "yes, and a rule in your policy file allows it from now on"),
+    edit: Flags.string({
+      description: "another command in its place, for this call: judged anew, and the model is told",
+      helpGroup: "ANSWER",
+      helpValue: "COMMAND",
+      exclusive: [...ANSWERS, "allow-domain"],
+      parse: async (command) => {
+        if (command.trim() === "")
+          throw new HarnessError(
+            EXIT.usage,
+            "--edit has no command",
+            'harness approve ID --edit "make test"',
+          );
+        return command;
+      },
+    }),
     deny: flag("deny", "no; the model is told so"),
     because: Flags.string({
       description: "with --deny: what the model is told beside the no",
@@ -47,6 +62,7 @@ export class Approve extends HarnessCommand {
     "harness approve 1ng41dkw23pc",
     "harness approve 1ng41 --once",
     "harness approve 1ng41 --session --allow-domain registry.example.org:443:read",
+    'harness approve 1ng41 --edit "npm ci --offline"',
     "harness approve 1ng41 --deny --json",
     'harness approve 1ng41 --deny --because "use the mirror in vendor instead"',
   ];
@@ -56,7 +72,9 @@ export class Approve extends HarnessCommand {
     const { json, quiet, because } = flags;
     const { "allow-domain": named = [] } = flags;
     const { allow_domains: domains = [] } = readLayer({ allow_domains: named }, () => "--allow-domain");
-    const said = ANSWERS.find((each) => flags[each]) ?? (domains.length > 0 ? "once" : undefined);
+    const said =
+      ANSWERS.find((each) => flags[each]) ??
+      (domains.length > 0 || flags.edit !== undefined ? "once" : undefined);
     // What cannot be read says so where it is used: the run has settings of its own.
     await ownConfigFor(flags).catch(() => undefined);
     const { approve } = await import("../../app/run/approve-run.ts");
@@ -65,6 +83,7 @@ export class Approve extends HarnessCommand {
       id: args.id,
       said,
       because,
+      edited: flags.edit,
       domains,
       prompter: prompter(),
       json,

@@ -296,8 +296,12 @@ function missedWords({ kind, tool, nearest }: Of<"call.missed">): string {
   }
 }
 
-const saidWords = ({ said, by, text }: Of<"approval">): string =>
-  visibleLine(`${by} said ${said === "deny" ? "no" : `yes (${said})`} to: ${text}`);
+const saidWords = ({ said, by, text, edited }: Of<"approval">): string =>
+  visibleLine(
+    edited === undefined
+      ? `${by} said ${said === "deny" ? "no" : `yes (${said})`} to: ${text}`
+      : `${by} wants in place of ${text}: ${edited}`,
+  );
 
 const tokens = (count: number | null): string => count?.toLocaleString("en-US") ?? "?";
 
