@@ -135,10 +135,7 @@ async function claimed({ host, session, parked, word, rules, note }: Claim): Ret
   const said = rule?.kind === "none" ? "session" : word.said;
   const grant = grantOf(word);
   const granting = grant === undefined ? {} : { grant };
-  const telling = {
-    ...(word.told === undefined ? {} : { told: word.told }),
-    ...(word.edited === undefined ? {} : { edited: word.edited }),
-  };
+  const telling = tellingOf(word);
   const first = session.appendIf({ kind: "answered", question, word: said, ...granting }, (records) => {
     const waiting = parkedIn(records);
     return waiting !== undefined && isSameParking(waiting, parked);
@@ -159,6 +156,11 @@ async function claimed({ host, session, parked, word, rules, note }: Claim): Ret
     ...granting,
   };
 }
+
+const tellingOf = ({ told, edited }: Word): Pick<Word, "told" | "edited"> => ({
+  ...(told === undefined ? {} : { told }),
+  ...(edited === undefined ? {} : { edited }),
+});
 
 function grantOf({ said, domains }: Word): GrantSaid | undefined {
   if (said === "deny" || domains.length === 0) return undefined;
