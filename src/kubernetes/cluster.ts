@@ -117,7 +117,7 @@ export interface ApiCall {
 export class Cluster {
   readonly config: KubeConfig;
   readonly namespace: string;
-  /** For how long an API server that does not answer is waited for. */
+  /** For how long an API server that does not answer is waited for, and a policy that does not hold yet. */
   readonly patienceMs: number;
 
   constructor(config: KubeConfig, namespace: string, patienceMs = PATIENCE_MS) {
@@ -224,7 +224,11 @@ function jsonOf(text: string): unknown {
 }
 
 /** The namespace that an address means, looked up and nothing asked of the cluster yet. */
-export async function clusterOf(address: ClusterAddress, user: ClusterUser): Promise<Cluster> {
+export async function clusterOf(
+  address: ClusterAddress,
+  user: ClusterUser,
+  patienceMs = PATIENCE_MS,
+): Promise<Cluster> {
   const config = kubeConfigOf(address, user);
-  return new Cluster(config, await namespaceOf(config, address));
+  return new Cluster(config, await namespaceOf(config, address), patienceMs);
 }

@@ -73,7 +73,6 @@ export const removePolicies = async (cluster: Cluster, plan: Pick<PodPlan, "name
   await Promise.allSettled([plan.name, openName(plan)].map((name) => removePolicy(cluster, name)));
 };
 
-const PATIENCE_MS = 15_000;
 const PAUSE_MS = 200;
 
 interface Probe {
@@ -89,13 +88,13 @@ interface Probe {
  */
 export async function proveShut(cluster: Cluster, plan: PodPlan, probe: Probe): Promise<void> {
   await refuseOthers(cluster, plan);
-  if (!probe.seenOpen && !(await becomes(probe, "open")))
+  if (!probe.seenOpen && !(await becomes(cluster, probe, "open")))
     throw none(
       "neither the API server nor anything else that is tried is reached when it may be, so that it proves nothing",
       "name something that pods here do reach: kubernetes.probe, HOST:PORT",
     );
   await removePolicy(cluster, openName(plan)).catch(refuse);
-  if (!(await becomes(probe, "shut")))
+  if (!(await becomes(cluster, probe, "shut")))
     throw none(
       "it still reaches the API server or its node under a policy that denies all: nothing in the cluster enforces network policies",
       "install one that does (Calico, Cilium …), or use nodes whose pods have no network",
@@ -108,8 +107,12 @@ export const removeOpening = async (cluster: Cluster, plan: PodPlan): Promise<vo
 };
 
 /** Whether it was seen so, twice in a row where it is to be shut. */
-async function becomes({ client, targets }: Probe, wanted: "open" | "shut"): Promise<boolean> {
-  const deadline = performance.now() + PATIENCE_MS;
+async function becomes(
+  { patienceMs }: Cluster,
+  { client, targets }: Probe,
+  wanted: "open" | "shut",
+): Promise<boolean> {
+  const deadline = performance.now() + patienceMs;
   let row = 0;
   for (;;) {
     row = (await probe(client, targets)) === wanted ? row + 1 : 0;

@@ -1,7 +1,10 @@
 import { Duplex, PassThrough } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
 import { WebSocketHandler } from "@kubernetes/client-node/dist/web-socket-handler.js";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import type { Cluster } from "./cluster.ts";
+import { podFailure } from "./pod-failure.ts";
+import { podOf } from "./pod-watch.ts";
 
 /** As much of the package's socket as is used; its own types come with a package that is not there. */
 interface Socket {
@@ -30,7 +33,7 @@ export async function attachTo(cluster: Cluster, pod: string, container: string)
   const where = cluster.at(`pods/${encodeURIComponent(pod)}/attach?${query.toString()}`);
   const streams = { stdin: new PassThrough(), stdout: new PassThrough(), stderr: new PassThrough() };
   const handler = new WebSocketHandler(cluster.config, undefined, streams);
-  const stream = new PodStream();
+  const stream = new PodStream(() => whyEnded(cluster, pod));
   const take = (channel: number, bytes: Buffer): boolean => {
     stream.receive(channel, bytes);
     return true;
@@ -49,18 +52,49 @@ export async function attachTo(cluster: Cluster, pod: string, container: string)
   }
 }
 
+/** What the cluster says of a pod whose streams ended; it may know it a moment later. */
+async function whyEnded(cluster: Cluster, name: string): Promise<string> {
+  const patience = AbortSignal.timeout(WHY_MS);
+  try {
+    for (;;) {
+      const failure = podFailure(await podOf(cluster, { name }, patience));
+      if (failure !== undefined) return `${failure.word}: ${failure.why}`;
+      await sleep(WHY_PAUSE_MS, undefined, { signal: patience });
+    }
+  } catch (thrown) {
+    return patience.aborted ? "" : reasonOf(thrown).replace(/^no pod as a box: /, "");
+  }
+}
+
+const WHY_MS = 5000;
+const WHY_PAUSE_MS = 250;
+
 class PodStream extends Duplex {
+  readonly #why: () => Promise<string>;
   #socket: Socket | undefined;
   #pings: NodeJS.Timeout | undefined;
+
+  /** `why` tells of the end that nobody here wanted. */
+  constructor(why: () => Promise<string>) {
+    super();
+    this.#why = why;
+  }
 
   open(socket: Socket): void {
     this.#socket = socket;
     socket.addEventListener("close", () => {
       clearInterval(this.#pings);
-      this.push(null);
+      void this.#over();
     });
     socket.addEventListener("error", ({ message }) => this.destroy(new Error(message)));
     this.#pings = setInterval(() => socket.ping(), PING_MS).unref();
+  }
+
+  async #over(): Promise<void> {
+    const why = this.destroyed || this.writableEnded ? "" : await this.#why();
+    if (this.destroyed) return;
+    if (why !== "") this.#give(STDERR ?? 2, Buffer.from(why));
+    this.push(null);
   }
 
   receive(channel: number, bytes: Buffer): void {

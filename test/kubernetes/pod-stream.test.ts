@@ -10,7 +10,8 @@ import { type ServedSocket, serveSocket } from "../fakes/web-socket.ts";
 /** An attached container that says what it was given, and what the test has it say. */
 async function attached(protocol: string) {
   const given: Buffer[] = [];
-  const server = createServer();
+  // The pod itself is gone.
+  const server = createServer((_, response) => response.writeHead(404).end("{}"));
   const socket = Promise.withResolvers<ServedSocket>();
   const ended = Promise.withResolvers<void>();
   const onMessage = (message: Buffer): void => void given.push(message);

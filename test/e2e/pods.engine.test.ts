@@ -1,0 +1,165 @@
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import path from "node:path";
+import test from "node:test";
+import { COMPILED, type Ended, runProgram } from "../fixtures/cli.ts";
+import { image, ROOT, skip } from "../fixtures/engine.ts";
+import { type StubPlace, stubPlace } from "../kubernetes/stub-pods.ts";
+
+const SCRIPT = [
+  { reply: [{ call: "read_file", args: { path: "a.txt" } }] },
+  { reply: [{ call: "write_file", args: { path: "a.txt", content: "one\ntwo\n" } }] },
+  { reply: ["a.txt has a second line."] },
+];
+
+/** What a user types, with a cluster of their own and the image of the nodes in the settings. */
+async function typing(stub: StubPlace) {
+  const { place } = stub;
+  const kubernetes = { image, start_timeout: "30s" };
+  await place.write("home/.config/harness/config.json", JSON.stringify({ kubernetes }));
+  const model = await place.write("model.jsonl", SCRIPT.map((step) => JSON.stringify(step)).join("\n"));
+  const home = place.at("home");
+  const env = { KUBECONFIG: place.at("kubeconfig") };
+  const start = { home, cwd: place.at("project"), env };
+  const type = (...words: readonly string[]): Promise<Ended> => runProgram("bin/harness", words, start);
+  const run = ["run", "--engine", "kubernetes:", "--provider", "scripted", "--model", model, "--no-verify"];
+  return { type, run, home, env: { PATH: process.env["PATH"], HOME: home, ...COMPILED, ...env } };
+}
+
+test(
+  "a run in a pod changes nothing at home until it is applied, and undo takes it back",
+  { skip },
+  async () => {
+    await using stub = await stubPlace("enforced");
+    const { type, run } = await typing(stub);
+    const done = await type(...run, "--json", "change a.txt");
+    const last = JSON.parse(done.stdout.trim().split("\n").at(-1) ?? "{}") as Record<string, unknown>;
+    assert.deepEqual([done.code, last["type"], last["status"]], [0, "run.finished", "done"], done.stderr);
+    assert.equal(await stub.place.read("project/a.txt"), "one\n");
+    assert.deepEqual([stub.api.named("pods"), stub.api.named("networkpolicies")], [[], []]);
+    const shown = await type("diff");
+    assert.match(shown.stdout, /^\+two$/m);
+    const applied = await type("apply");
+    assert.deepEqual(
+      [applied.code, await stub.place.read("project/a.txt")],
+      [0, "one\ntwo\n"],
+      applied.stderr,
+    );
+    const undone = await type("undo");
+    assert.deepEqual([undone.code, await stub.place.read("project/a.txt")], [0, "one\n"], undone.stderr);
+  },
+);
+
+test(
+  "a session goes on in the next pod with what it changed, and in no box of another kind",
+  { skip },
+  async () => {
+    await using stub = await stubPlace("none");
+    const { type, run } = await typing(stub);
+    assert.equal((await type(...run, "change a.txt")).code, 0);
+    await stub.place.write(
+      "cat.jsonl",
+      [
+        { reply: [{ call: "read_file", args: { path: "a.txt" } }] },
+        { expect: { tool: "two" }, reply: ["It has two lines."] },
+      ]
+        .map((step) => JSON.stringify(step))
+        .join("\n"),
+    );
+    const again = await type(...run, "--continue", "what is in a.txt?");
+    assert.equal(again.code, 0, again.stderr);
+    const here = run.filter((word) => word !== "--engine" && word !== "kubernetes:");
+    const other = await type(...here, "--isolation", "copy", "--continue", "change a.txt");
+    assert.notEqual(other.code, 0);
+    assert.match(other.stderr, /that pods\s+work on/);
+  },
+);
+
+test("what is piped in and what comes out are the command's; its code is the end", { skip }, async () => {
+  await using stub = await stubPlace("none");
+  const { home, env } = await typing(stub);
+  const words = ["sandbox", "exec", "--engine", "kubernetes://stub/team", "--", "sh", "-c", "wc -c; exit 7"];
+  const start = { home, cwd: stub.place.at("project"), env: { KUBECONFIG: env.KUBECONFIG } };
+  const ended = await runProgram("bin/harness", words, { ...start, input: "x".repeat(3_000_000) });
+  assert.deepEqual([ended.code, ended.stdout.trim()], [7, "3000000"], ended.stderr);
+});
+
+const REFUSED: readonly (readonly [readonly string[], number, RegExp])[] = [
+  [["--allow-domain", "example.com"], 2, /no network and no secret can be granted there yet/],
+  [["--isolation", "bind"], 2, /sees no file of this machine/],
+  [["--runtime", "runsc"], 2, /runtime_class/],
+  [["--mode", "danger-full-access"], 125, /no pod has full access/],
+  [["--image", "harness-test-no-such:1"], 125, /image cannot be pulled/],
+];
+
+test(
+  "what a pod cannot be is refused with its cause, before anything is made or with nothing left",
+  { skip },
+  async () => {
+    await using stub = await stubPlace("none");
+    const { type } = await typing(stub);
+    for (const [more, code, words] of REFUSED) {
+      const ended = await type("sandbox", "exec", "--engine", "kubernetes:", ...more, "--", "true");
+      assert.equal(ended.code, code, `${more.join(" ")}: ${ended.stderr}`);
+      assert.match(ended.stderr, words);
+    }
+    const gone = await type("sandbox", "exec", "--engine", "kubernetes://nobody", "--", "true");
+    assert.deepEqual([gone.code, /no context nobody; it has stub/.test(gone.stderr)], [2, true], gone.stderr);
+    assert.deepEqual([stub.api.named("pods"), stub.api.named("networkpolicies")], [[], []]);
+  },
+);
+
+/** A command in a pod of a harness that is killed. */
+async function killed(stub: StubPlace, env: Readonly<Record<string, string | undefined>>): Promise<void> {
+  const words = ["sandbox", "exec", "--engine", "kubernetes:", "--", "sh", "-c", "echo begun; sleep 600"];
+  const child = spawn(path.join(ROOT, "bin/harness"), words, {
+    cwd: stub.place.at("project"),
+    env,
+    stdio: ["ignore", "pipe", "inherit"],
+  });
+  await new Promise<void>((resolve, reject) => {
+    child.stdout.once("data", () => resolve());
+    child.once("exit", (code) => reject(new Error(`it ended with ${code}`)));
+  });
+  child.removeAllListeners("exit");
+  child.kill("SIGKILL");
+}
+
+test("the pod of a killed harness ends by itself, is told of, and goes", { skip }, async () => {
+  await using stub = await stubPlace("enforced");
+  const { type, env } = await typing(stub);
+  await killed(stub, env);
+  const [name = ""] = stub.api.named("pods");
+  await stub.api.until(name, ({ status }) => status.phase !== "Running");
+  const listed = await type("sandbox", "ls", "--engine", "kubernetes:", "--json");
+  const box = JSON.parse(listed.stdout) as {
+    readonly owner: { readonly alive: boolean };
+    readonly state: string;
+  };
+  assert.deepEqual([box.owner.alive, box.state], [false, "succeeded"]);
+  const removed = await type("sandbox", "rm", "--dead", "--engine", "kubernetes:");
+  assert.equal(removed.code, 0, removed.stderr);
+  assert.deepEqual([stub.api.named("pods"), stub.api.named("networkpolicies")], [[], []]);
+});
+
+test("the next box takes away what a killed one left, and nothing of anybody else's", { skip }, async () => {
+  await using stub = await stubPlace("enforced");
+  const { type, env } = await typing(stub);
+  const foreign = {
+    "dev.harness.box": "1",
+    "dev.harness.uid": String(process.getuid?.() ?? 0),
+    "dev.harness.owner_pid": "1",
+    "dev.harness.owner_start": "1",
+    "dev.harness.boot_id": "another",
+    "dev.harness.home": "0123456789abcdef",
+  };
+  const policy = {
+    metadata: { name: "theirs", labels: foreign },
+    spec: { podSelector: { matchLabels: foreign } },
+  };
+  await stub.api.addPolicy(policy);
+  await killed(stub, env);
+  const next = await type("sandbox", "exec", "--engine", "kubernetes:", "--", "true");
+  assert.equal(next.code, 0, next.stderr);
+  assert.deepEqual([stub.api.named("pods"), stub.api.named("networkpolicies")], [[], ["theirs"]]);
+});

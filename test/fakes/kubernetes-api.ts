@@ -1,0 +1,230 @@
+import { once } from "node:events";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { text } from "node:stream/consumers";
+import type { Duplex } from "node:stream";
+import { type Pod, PodKeeper, type PodNetwork, type Policy } from "./pod-keeper.ts";
+import { serveSocket } from "./web-socket.ts";
+
+/**
+ * An API server as recorded traffic of a real one shows it (test/fixtures/kubernetes): objects, lists, watches and attached
+ * containers of one namespace. Its pods are containers of the engine with the real runner in them.
+ */
+export interface FakeApi extends AsyncDisposable {
+  readonly kubeconfig: string;
+  /** Method and path of every call, in their order. */
+  readonly heard: readonly string[];
+  readonly faults: Fault[];
+  readonly named: (resource: Resource) => readonly string[];
+  /** Every connection is cut, and every new one, until it is back. */
+  readonly away: (is: boolean) => void;
+  /** What a webhook adds to every pod that is made. */
+  mutate: ((pod: Pod) => void) | undefined;
+  /** The next attached connection is cut when it has taken so many bytes. */
+  cutAttachAfter: number;
+  /** Every connection that is attached is cut when it has given so many more bytes. */
+  readonly cutSentAfter: (bytes: number) => void;
+  readonly addPolicy: (policy: Policy) => Promise<Policy>;
+  /** Once the pod is so. */
+  readonly until: (pod: string, is: (pod: Pod) => boolean) => Promise<void>;
+  /** Its node ends the pod, for this reason. */
+  readonly evict: (pod: string, why: { readonly reason: string; readonly message: string }) => Promise<void>;
+}
+
+type Resource = "pods" | "networkpolicies";
+
+/** Met by the first call that fits, so many times. */
+export interface Fault {
+  readonly fits: RegExp;
+  times: number;
+  readonly status: number;
+  readonly body: unknown;
+  /** The body is an event of a watch that begins well. */
+  readonly streamed?: true;
+}
+
+export const statusOf = (code: number, reason: string, message: string): unknown => ({
+  kind: "Status",
+  apiVersion: "v1",
+  metadata: {},
+  status: "Failure",
+  message,
+  reason,
+  code,
+});
+
+const PLACE =
+  /^\/(?:api\/v1|apis\/networking\.k8s\.io\/v1)\/namespaces\/[^/]+\/(pods|networkpolicies)(?:\/([^/]+))?(\/attach)?$/;
+
+export async function startKubernetesApi(network: PodNetwork, scratch: string): Promise<FakeApi> {
+  const server = createServer();
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const { port } = server.address() as AddressInfo;
+  const keeper = await PodKeeper.open(network, scratch);
+  const state = { away: false, sent: Infinity };
+  const heard: string[] = [];
+  const api: FakeApi = {
+    kubeconfig: kubeconfigOf(port),
+    heard,
+    faults: [],
+    named: (resource) => keeper.all(resource).map(({ metadata }) => metadata.name),
+    away: (is) => {
+      state.away = is;
+      if (is) server.closeAllConnections();
+    },
+    mutate: undefined,
+    cutAttachAfter: Infinity,
+    cutSentAfter: (bytes) => void (state.sent = bytes),
+    addPolicy: (policy) => keeper.addPolicy(policy),
+    until: (pod, is) => keeper.until(pod, is),
+    evict: (pod, why) => keeper.evict(pod, why),
+    [Symbol.asyncDispose]: async () => {
+      server.closeAllConnections();
+      server.close();
+      await keeper[Symbol.asyncDispose]();
+    },
+  };
+  server.on("connection", (socket) => state.away && socket.destroy());
+  server.on("request", (request, response) => {
+    heard.push(`${request.method} ${request.url}`);
+    void answer(api, keeper, { request, response }).catch((thrown: unknown) =>
+      reply(response, 500, statusOf(500, "InternalError", String(thrown))),
+    );
+  });
+  server.on("upgrade", (request: IncomingMessage, socket: Duplex) => {
+    heard.push(`${request.method} ${request.url}`);
+    void attach(api, keeper, { request, socket, state }).catch(() => socket.destroy());
+  });
+  return api;
+}
+
+/** As `kubectl` reads it: one context. */
+const kubeconfigOf = (port: number): string =>
+  JSON.stringify({
+    apiVersion: "v1",
+    kind: "Config",
+    "current-context": "stub",
+    clusters: [
+      { name: "stub", cluster: { server: `http://127.0.0.1:${port}`, "insecure-skip-tls-verify": true } },
+    ],
+    users: [{ name: "me", user: { token: "word" } }],
+    contexts: [{ name: "stub", context: { cluster: "stub", user: "me", namespace: "team" } }],
+  });
+
+interface Exchange {
+  readonly request: IncomingMessage;
+  readonly response: ServerResponse;
+}
+
+function reply(response: ServerResponse, status: number, body: unknown): void {
+  if (response.headersSent) return void response.end();
+  response.writeHead(status, { "content-type": "application/json" });
+  response.end(JSON.stringify(body));
+}
+
+async function answer(api: FakeApi, keeper: PodKeeper, exchange: Exchange): Promise<void> {
+  const { request, response } = exchange;
+  const { method = "GET", url = "/" } = request;
+  const fault = api.faults.find(({ fits, times }) => times > 0 && fits.test(`${method} ${url}`));
+  if (fault !== undefined) return fail(fault, response);
+  const { pathname, searchParams } = new URL(url, "http://x");
+  const [, resource, name] = (PLACE.exec(pathname) ?? []) as [string?, Resource?, string?];
+  if (resource === undefined)
+    return reply(response, 404, statusOf(404, "NotFound", "the server could not find it"));
+  if (method === "POST") return make(api, keeper, { ...exchange, resource });
+  if (name !== undefined) {
+    const found = method === "DELETE" ? await keeper.remove(resource, name) : keeper.one(resource, name);
+    return found === undefined
+      ? reply(response, 404, statusOf(404, "NotFound", `${resource} "${name}" not found`))
+      : reply(response, 200, found);
+  }
+  if (searchParams.get("watch") === "1") return watch(keeper, response, searchParams);
+  const selector = (searchParams.get("labelSelector") ?? "").split(",").filter(Boolean);
+  const items = keeper
+    .all(resource)
+    .filter(({ metadata: { labels = {} } }) =>
+      selector.every((one) => labels[one.split("=")[0] ?? ""] === one.split("=")[1]),
+    );
+  reply(response, 200, { kind: "List", apiVersion: "v1", metadata: {}, items });
+}
+
+function fail(fault: Fault, response: ServerResponse): void {
+  fault.times -= 1;
+  if (fault.streamed !== true) return reply(response, fault.status, fault.body);
+  response.writeHead(200);
+  response.end(`${JSON.stringify(fault.body)}\n`);
+}
+
+interface Making extends Exchange {
+  readonly resource: Resource;
+}
+
+async function make(api: FakeApi, keeper: PodKeeper, { request, response, resource }: Making): Promise<void> {
+  const made = JSON.parse(await text(request)) as Pod | Policy;
+  const { name } = made.metadata;
+  if (keeper.one(resource, name) !== undefined)
+    return reply(response, 409, statusOf(409, "AlreadyExists", `${resource} "${name}" already exists`));
+  if (resource === "networkpolicies") return reply(response, 201, await keeper.addPolicy(made as Policy));
+  api.mutate?.(made as Pod);
+  return reply(response, 201, keeper.addPod(made as Pod));
+}
+
+function watch(keeper: PodKeeper, response: ServerResponse, query: URLSearchParams): void {
+  const name = /metadata\.name=(.+)/.exec(query.get("fieldSelector") ?? "")?.[1];
+  response.writeHead(200, { "content-type": "application/json" });
+  response.flushHeaders();
+  const stop = keeper.follow(Number(query.get("resourceVersion") ?? 0), (event) => {
+    if (name === undefined || event.object.metadata.name === name)
+      response.write(`${JSON.stringify(event)}\n`);
+  });
+  response.on("close", stop);
+}
+
+interface Attaching {
+  readonly request: IncomingMessage;
+  readonly socket: Duplex;
+  /** How much may be given still, of all connections. */
+  readonly state: { sent: number };
+}
+
+/** As the kubelet of 1.20 does it: v4, streams by a first byte, and a status at the end. */
+async function attach(api: FakeApi, keeper: PodKeeper, { request, socket, state }: Attaching): Promise<void> {
+  const { pathname, searchParams } = new URL(request.url ?? "/", "http://x");
+  const [, , name = ""] = PLACE.exec(pathname) ?? [];
+  const inner = await keeper.attach(name, searchParams.get("container") ?? "");
+  let left = api.cutAttachAfter;
+  api.cutAttachAfter = Infinity;
+  const served = serveSocket(request, socket, "v4.channel.k8s.io", {
+    onMessage: async (message) => {
+      left -= message.length;
+      if (left < 0) return served.cut();
+      if (message[0] === 0 && !inner.write(message.subarray(1)) && !inner.destroyed)
+        await once(inner, "drain");
+    },
+    onEnd: () => inner.destroy(),
+  });
+  for await (const { source, bytes } of demultiplexed(inner)) {
+    state.sent -= bytes.length;
+    if (state.sent < 0) return served.cut();
+    if (!served.send(Buffer.concat([Buffer.from([source]), bytes])) && !socket.destroyed)
+      await once(socket, "drain");
+  }
+  served.send(
+    Buffer.concat([Buffer.from([3]), Buffer.from(JSON.stringify({ metadata: {}, status: "Success" }))]),
+  );
+  served.close();
+}
+
+async function* demultiplexed(
+  stream: Duplex,
+): AsyncGenerator<{ readonly source: number; readonly bytes: Buffer }> {
+  let rest: Buffer = Buffer.alloc(0);
+  for await (const chunk of stream as AsyncIterable<Buffer>) {
+    rest = Buffer.concat([rest, chunk]);
+    while (rest.length >= 8 && rest.length >= 8 + rest.readUInt32BE(4)) {
+      const end = 8 + rest.readUInt32BE(4);
+      yield { source: rest.readUInt8(0), bytes: rest.subarray(8, end) };
+      rest = rest.subarray(end);
+    }
+  }
+}

@@ -1,0 +1,339 @@
+import { randomUUID } from "node:crypto";
+import { chmod, mkdir } from "node:fs/promises";
+import path from "node:path";
+import type { Duplex } from "node:stream";
+import type { Container, ContainerCreateOptions } from "dockerode";
+import { engine } from "../fixtures/engine.ts";
+
+interface Metadata {
+  readonly name: string;
+  readonly labels?: Readonly<Record<string, string>>;
+  resourceVersion?: string;
+}
+
+export interface WireContainer {
+  readonly name: string;
+  readonly image: string;
+  readonly command: readonly string[];
+  readonly workingDir: string;
+  readonly stdin: boolean;
+  readonly stdinOnce: boolean;
+  readonly volumeMounts: readonly {
+    readonly name: string;
+    readonly mountPath: string;
+    readonly readOnly?: boolean;
+  }[];
+  readonly securityContext: {
+    readonly readOnlyRootFilesystem: boolean;
+    readonly capabilities: { readonly drop: string[] };
+  };
+  readonly resources: { readonly limits: { readonly memory: string } };
+}
+
+interface PodSpec {
+  readonly hostname: string;
+  readonly securityContext: { readonly runAsUser: number; readonly runAsGroup: number };
+  readonly volumes: readonly {
+    readonly name: string;
+    readonly emptyDir: { readonly medium?: string; readonly sizeLimit: string };
+  }[];
+  readonly containers: WireContainer[];
+  readonly initContainers?: WireContainer[];
+  [more: string]: unknown;
+}
+
+interface PodStatus {
+  phase: string;
+  hostIP?: string;
+  reason?: string;
+  containerStatuses?: readonly object[];
+  initContainerStatuses?: readonly object[];
+}
+
+/** As far as anything here looks at it; the rest goes through as it came. */
+export interface Pod {
+  readonly metadata: Metadata;
+  readonly spec: PodSpec;
+  status: PodStatus;
+}
+
+export interface Policy {
+  readonly metadata: Metadata;
+  readonly spec: {
+    readonly podSelector: { readonly matchLabels?: Readonly<Record<string, string>> };
+    readonly egress?: readonly unknown[];
+  };
+}
+
+type Item = Pod | Policy;
+
+/** `none`: a loopback alone; `enforced`: policies hold; `open`: nobody enforces them. */
+export type PodNetwork = "none" | "enforced" | "open";
+type Resource = "pods" | "networkpolicies";
+
+interface PodEvent {
+  readonly type: "ADDED" | "MODIFIED" | "DELETED";
+  readonly object: Pod;
+}
+
+/** What the real one (1.20) sets where nothing was said. */
+const POD_DEFAULTS = {
+  schedulerName: "default-scheduler",
+  serviceAccountName: "default",
+  serviceAccount: "default",
+  nodeName: "node",
+  priority: 0,
+  preemptionPolicy: "PreemptLowerPriority",
+  tolerations: [
+    { key: "node.kubernetes.io/not-ready", operator: "Exists", effect: "NoExecute", tolerationSeconds: 300 },
+    {
+      key: "node.kubernetes.io/unreachable",
+      operator: "Exists",
+      effect: "NoExecute",
+      tolerationSeconds: 300,
+    },
+  ],
+};
+const CONTAINER_DEFAULTS = {
+  terminationMessagePath: "/dev/termination-log",
+  terminationMessagePolicy: "File",
+};
+const LABEL = "dev.harness.test";
+
+/** What says nothing does not come back. */
+function dropNothings(fields: Record<string, unknown>): void {
+  for (const name of ["hostNetwork", "hostPID", "hostIPC", "tty"])
+    if (fields[name] === false) delete fields[name];
+  if (JSON.stringify(fields["nodeSelector"]) === "{}") delete fields["nodeSelector"];
+}
+
+/** The objects of a namespace, and the containers that its pods are. */
+export class PodKeeper implements AsyncDisposable {
+  readonly #objects = { pods: new Map<string, Pod>(), networkpolicies: new Map<string, Policy>() };
+  readonly #containers = new Map<string, Container>();
+  readonly #events: { readonly version: number; readonly event: PodEvent }[] = [];
+  readonly #listeners = new Set<(event: PodEvent) => void>();
+  readonly #network: PodNetwork;
+  readonly #scratch: string;
+  readonly #bridge: { readonly name: string; readonly gateway: string } | undefined;
+  #version = 1;
+
+  private constructor(network: PodNetwork, scratch: string, bridge?: { name: string; gateway: string }) {
+    this.#network = network;
+    this.#scratch = scratch;
+    this.#bridge = bridge;
+  }
+
+  static async open(network: PodNetwork, scratch: string): Promise<PodKeeper> {
+    if (network === "none") return new PodKeeper(network, scratch);
+    const name = `harness-test-${randomUUID().slice(0, 8)}`;
+    const made = await engine.api.createNetwork({ Name: name, Internal: true, Labels: { [LABEL]: "1" } });
+    const { IPAM } = (await made.inspect()) as { IPAM: { Config: { Gateway: string }[] } };
+    return new PodKeeper(network, scratch, { name, gateway: IPAM.Config[0]?.Gateway ?? "" });
+  }
+
+  all(resource: Resource): readonly Item[] {
+    return [...this.#objects[resource].values()];
+  }
+
+  one(resource: Resource, name: string): Item | undefined {
+    return this.#objects[resource].get(name);
+  }
+
+  async addPolicy(policy: Policy): Promise<Policy> {
+    this.#objects.networkpolicies.set(policy.metadata.name, policy);
+    await this.#enforce();
+    return policy;
+  }
+
+  addPod(pod: Pod): Pod {
+    this.#objects.pods.set(pod.metadata.name, pod);
+    const { spec } = pod;
+    for (const [key, value] of Object.entries(POD_DEFAULTS)) spec[key] ??= value;
+    for (const container of [...spec.containers, ...(spec.initContainers ?? [])])
+      Object.assign(container, { ...CONTAINER_DEFAULTS, ...container });
+    for (const container of spec.containers) dropNothings(container as unknown as Record<string, unknown>);
+    dropNothings(spec);
+    pod.status = { phase: "Pending" };
+    this.#tell("ADDED", pod);
+    const answer = structuredClone(pod);
+    void this.#run(pod).catch((thrown: unknown) => this.#fail(pod, String(thrown)));
+    return answer;
+  }
+
+  async remove(resource: Resource, name: string): Promise<Item | undefined> {
+    const found = this.one(resource, name);
+    const pod = this.#objects.pods.get(name);
+    this.#objects[resource].delete(name);
+    if (resource === "networkpolicies") await this.#enforce();
+    else if (pod !== undefined) {
+      for (const [key, container] of this.#containers)
+        if (key.startsWith(`${name}/`)) await container.remove({ force: true }).catch(() => undefined);
+      this.#tell("DELETED", pod);
+    }
+    return found;
+  }
+
+  async evict(name: string, why: { readonly reason: string; readonly message: string }): Promise<void> {
+    const pod = this.#objects.pods.get(name);
+    if (pod === undefined) return;
+    Object.assign(pod.status, { phase: "Failed", ...why });
+    this.#tell("MODIFIED", pod);
+    await this.#containers.get(`${name}/box`)?.kill();
+  }
+
+  until(name: string, is: (pod: Pod) => boolean): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const now = this.#objects.pods.get(name);
+      if (now === undefined) return reject(new Error(`no pod ${name}`));
+      if (is(now)) return resolve();
+      const stop = this.follow(this.#version, ({ object }) => {
+        if (object.metadata.name !== name || !is(object)) return;
+        stop();
+        resolve();
+      });
+    });
+  }
+
+  follow(since: number, listener: (event: PodEvent) => void): () => void {
+    for (const { version, event } of this.#events) if (version > since) listener(event);
+    this.#listeners.add(listener);
+    return () => this.#listeners.delete(listener);
+  }
+
+  async attach(pod: string, container: string): Promise<Duplex> {
+    const found = this.#containers.get(`${pod}/${container}`);
+    if (found === undefined) throw new Error(`container ${container} is not valid for pod ${pod}`);
+    const streams = { stream: true, hijack: true, stdin: true, stdout: true, stderr: true };
+    return (await found.attach(streams)) as unknown as Duplex;
+  }
+
+  #tell(type: PodEvent["type"], item: Pod): void {
+    this.#version += 1;
+    item.metadata.resourceVersion = String(this.#version);
+    const event = structuredClone({ type, object: item });
+    this.#events.push({ version: this.#version, event });
+    for (const listener of this.#listeners) listener(event);
+  }
+
+  #fail(item: Pod, message: string): void {
+    if (!this.#objects.pods.has(item.metadata.name)) return;
+    const waiting = { reason: "ErrImagePull", message };
+    item.status.containerStatuses = [{ name: "box", state: { waiting }, ready: false }];
+    this.#tell("MODIFIED", item);
+  }
+
+  async #run(item: Pod): Promise<void> {
+    const { name } = item.metadata;
+    item.status.hostIP = this.#bridge?.gateway ?? "127.0.0.1";
+    for (const kind of ["initContainers", "containers"] as const) {
+      const statuses = kind === "containers" ? "containerStatuses" : "initContainerStatuses";
+      for (const wanted of item.spec[kind] ?? []) {
+        const made = await engine.api.createContainer(
+          this.#optionsOf(item, wanted, await this.#volumes(item)),
+        );
+        this.#containers.set(`${name}/${wanted.name}`, made);
+        if (this.#objects.pods.get(name) !== item) return void (await made.remove({ force: true }));
+        await made.start();
+        const state = { running: { startedAt: new Date().toISOString() } };
+        item.status[statuses] = [{ name: wanted.name, state, ready: kind === "containers" }];
+        if (kind === "containers") item.status.phase = "Running";
+        this.#tell("MODIFIED", item);
+        await this.#enforce();
+        const { StatusCode: exitCode } = (await made.wait()) as { StatusCode: number };
+        if (this.#objects.pods.get(name) !== item || item.status.reason !== undefined) return;
+        const reason = exitCode === 0 ? "Completed" : "Error";
+        item.status[statuses] = [{ name: wanted.name, state: { terminated: { exitCode, reason } } }];
+        item.status.phase = kind === "initContainers" ? "Pending" : exitCode === 0 ? "Succeeded" : "Failed";
+        this.#tell("MODIFIED", item);
+      }
+    }
+  }
+
+  /** Folders of the node, as a kubelet makes them: whoever the pod is may write there. */
+  async #volumes(item: Pod): Promise<ReadonlyMap<string, string>> {
+    const folders = new Map<string, string>();
+    for (const { name, emptyDir } of item.spec.volumes) {
+      if (emptyDir.medium === "Memory") continue;
+      const folder = path.join(this.#scratch, item.metadata.name, name);
+      await mkdir(folder, { recursive: true });
+      await chmod(folder, 0o777);
+      folders.set(name, folder);
+    }
+    return folders;
+  }
+
+  #optionsOf(item: Pod, wanted: WireContainer, folders: ReadonlyMap<string, string>): ContainerCreateOptions {
+    const { securityContext: user, volumes } = item.spec;
+    const service = { KUBERNETES_SERVICE_HOST: this.#bridge?.gateway ?? "", KUBERNETES_SERVICE_PORT: "443" };
+    const expanded = (word: string): string =>
+      word.replace(/\$\((\w+)\)/g, (all, name: keyof typeof service) => service[name] ?? all);
+    const tmpfs: Record<string, string> = {};
+    const binds: string[] = [];
+    for (const { name, mountPath, readOnly } of wanted.volumeMounts) {
+      const folder = folders.get(name);
+      const size = volumes.find((one) => one.name === name)?.emptyDir.sizeLimit;
+      if (folder === undefined) tmpfs[mountPath] = `rw,exec,mode=1777,size=${size}`;
+      else binds.push(`${folder}:${mountPath}${readOnly === true ? ":ro" : ""}`);
+    }
+    return {
+      Image: wanted.image,
+      Entrypoint: wanted.command.map(expanded),
+      Cmd: [],
+      User: `${user.runAsUser}:${user.runAsGroup}`,
+      WorkingDir: wanted.workingDir,
+      Hostname: item.spec.hostname,
+      Labels: { [LABEL]: "1" },
+      OpenStdin: wanted.stdin,
+      StdinOnce: wanted.stdinOnce,
+      AttachStdin: true,
+      HostConfig: {
+        NetworkMode: this.#isShut(item) ? "none" : (this.#bridge?.name ?? "none"),
+        ReadonlyRootfs: wanted.securityContext.readOnlyRootFilesystem,
+        CapDrop: wanted.securityContext.capabilities.drop,
+        SecurityOpt: ["no-new-privileges"],
+        Memory: Number(wanted.resources.limits.memory),
+        MemorySwap: Number(wanted.resources.limits.memory),
+        Tmpfs: tmpfs,
+        Binds: binds,
+      },
+    };
+  }
+
+  /** Policies choose by labels and only ever add. */
+  #isShut(pod: Pod): boolean {
+    if (this.#network === "none") return true;
+    if (this.#network === "open") return false;
+    const own = [...this.#objects.networkpolicies.values()].filter(({ spec }) =>
+      Object.entries(spec.podSelector.matchLabels ?? {}).every(
+        ([key, is]) => pod.metadata.labels?.[key] === is,
+      ),
+    );
+    return own.length > 0 && own.every(({ spec }) => (spec.egress ?? []).length === 0);
+  }
+
+  /** As a policy engine: what is shut has no way out. */
+  async #enforce(): Promise<void> {
+    if (this.#network !== "enforced" || this.#bridge === undefined) return;
+    const bridge = engine.api.getNetwork(this.#bridge.name);
+    for (const pod of this.#objects.pods.values())
+      for (const [key, container] of this.#containers) {
+        if (!key.startsWith(`${pod.metadata.name}/`)) continue;
+        const which = { Container: container.id };
+        await (
+          this.#isShut(pod) ? bridge.disconnect({ ...which, Force: true }) : bridge.connect(which)
+        ).catch(() => undefined);
+      }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const name of this.#objects.pods.keys()) await this.remove("pods", name);
+    for (const container of this.#containers.values())
+      await container.remove({ force: true }).catch(() => undefined);
+    if (this.#bridge !== undefined)
+      await engine.api
+        .getNetwork(this.#bridge.name)
+        .remove()
+        .catch(() => undefined);
+  }
+}

@@ -1,0 +1,218 @@
+import assert from "node:assert/strict";
+import { readdir, readFile } from "node:fs/promises";
+import test from "node:test";
+import { changesOfReturned } from "../../src/boxes/layers/copy-changes.ts";
+import { layerOf } from "../../src/boxes/layers/layer-record.ts";
+import { EXIT, HarnessError } from "../../src/core/errors.ts";
+import type { OwnedBox } from "../../src/core/ports.ts";
+import { asking, NEVER } from "../contract/box-words.ts";
+import { type Fault, statusOf } from "../fakes/kubernetes-api.ts";
+import { skip } from "../fixtures/engine.ts";
+import { podWants, type StubPlace, stubPlace } from "./stub-pods.ts";
+
+const exec = (box: OwnedBox, line: string) => box.exec(asking(["bash", "-c", line]), NEVER);
+
+const nothingLeft = ({ api }: StubPlace): void => {
+  assert.deepEqual([api.named("pods"), api.named("networkpolicies")], [[], []]);
+};
+
+/** Ends with 6 and says so, and leaves nothing in the cluster. */
+async function refused(place: StubPlace, words: RegExp, patienceMs?: number): Promise<void> {
+  await assert.rejects(place.open({}, patienceMs), (thrown: unknown) => {
+    assert.ok(thrown instanceof HarnessError);
+    assert.equal(thrown.exit, EXIT.sandbox);
+    assert.match(thrown.message, words);
+    return true;
+  });
+  nothingLeft(place);
+  assert.deepEqual(await readdir(place.place.at("project")), ["a.txt"]);
+}
+
+test(
+  "what a session changes in a pod comes back as its layer, and goes on in the next pod",
+  { skip },
+  async () => {
+    await using place = await stubPlace("none", { "a.txt": "one\n", "gone.txt": "x" });
+    const keep = "session1";
+    const change = async (line: string): Promise<void> => {
+      await using box = await place.open({ keep });
+      assert.equal((await exec(box, line)).exit_code, 0);
+    };
+    await change("echo two >> a.txt; rm gone.txt; ln -s a.txt link");
+    await change("cat a.txt > b.txt; chmod 755 b.txt");
+    const layer = await layerOf(place.place.at("state"), keep);
+    assert.ok(layer !== undefined);
+    const { changes } = await changesOfReturned(layer);
+    assert.deepEqual(
+      changes.map(({ path, what, kind }) => `${what} ${kind} ${path}`),
+      ["modified file a.txt", "added file b.txt", "deleted file gone.txt", "added link link"],
+    );
+    assert.equal(await readFile(`${layer.folder}/tree/b.txt`, "utf8"), "one\ntwo\n");
+    assert.equal(await place.place.read("project/a.txt"), "one\n");
+    nothingLeft(place);
+  },
+);
+
+test("a network is shown to be open, then shut, before anything is in the box", { skip }, async () => {
+  await using place = await stubPlace("enforced");
+  await using box = await place.open();
+  const [pod = ""] = place.api.named("pods");
+  assert.deepEqual(place.api.named("networkpolicies"), [pod]);
+  const { stdout } = await exec(box, 'tail -n +3 /proc/net/dev | cut -d: -f1; ls; printf %s "$HARNESS_API"');
+  const [device, file, api] = Buffer.from(stdout.head).toString().split("\n");
+  assert.deepEqual([device?.trim(), file], ["lo", "a.txt"]);
+  assert.match(api ?? "", /^\d+\.\d+\.\d+\.\d+ 443$/);
+});
+
+test("a cluster in which nobody enforces policies has no box", { skip }, async () => {
+  await using place = await stubPlace("open");
+  await refused(place, /its network is not shut: .*nothing in the cluster enforces network policies/, 1500);
+});
+
+test("a policy of the namespace that would open a box is named", { skip }, async () => {
+  await using place = await stubPlace("enforced");
+  await place.api.addPolicy({
+    metadata: { name: "all-out" },
+    spec: { podSelector: {}, egress: [{}] },
+  });
+  await assert.rejects(place.open(), /the network policy all-out of the namespace opens it/);
+  assert.deepEqual(place.api.named("pods"), []);
+});
+
+test(
+  "a box that may only read is filled by another container, once its network is shut",
+  { skip },
+  async () => {
+    await using place = await stubPlace("enforced");
+    await using box = await place.open({ mode: "read-only" });
+    const { exit_code, stdout } = await exec(box, "cat a.txt; echo x > b.txt");
+    assert.notEqual(exit_code, 0);
+    assert.equal(Buffer.from(stdout.head).toString(), "one\n");
+    const [written] = [await box.write("a.txt", Buffer.from("x"))];
+    assert.notEqual(written.kind, "ok");
+  },
+);
+
+test("what a webhook adds to a pod is named, and nothing runs", { skip }, async () => {
+  await using place = await stubPlace("none");
+  place.api.mutate = ({ spec: { containers } }) => {
+    const [box] = containers;
+    if (box !== undefined) containers.push({ ...box, name: "sidecar" });
+  };
+  await refused(place, /not as planned, says the cluster.*\n.*spec\.containers\[1\]: was added/);
+});
+
+const once = (fits: RegExp, status: number, body: unknown, more: Partial<Fault> = {}): Fault => ({
+  fits,
+  times: 1,
+  status,
+  body,
+  ...more,
+});
+const EXPIRED = statusOf(410, "Expired", "too old resource version: 1 (1810)");
+
+const PASSING: readonly (readonly [string, Fault])[] = [
+  ["a server that is busy (429)", once(/^POST .*\/pods$/, 429, statusOf(429, "TooManyRequests", "later"))],
+  [
+    "a server that is overloaded (503)",
+    once(/^GET .*\/pods\/[^?]*$/, 503, statusOf(503, "ServiceUnavailable", "")),
+  ],
+  ["a watch that has expired (410)", once(/watch=1/, 410, EXPIRED)],
+  [
+    "a watch that expires while it is read",
+    once(/watch=1/, 200, { type: "ERROR", object: EXPIRED }, { streamed: true }),
+  ],
+];
+
+for (const [what, fault] of PASSING)
+  test(`${what} is outlasted`, { skip }, async () => {
+    await using place = await stubPlace("none");
+    place.api.faults.push(fault);
+    await using box = await place.open();
+    assert.equal((await exec(box, "true")).exit_code, 0);
+    assert.equal(fault.times, 0);
+  });
+
+const QUOTA = 'pods "x" is forbidden: exceeded quota: q, requested: pods=1, used: pods=0, limited: pods=0';
+const RBAC =
+  'pods is forbidden: User "me" cannot create resource "pods" in API group "" in the namespace "team"';
+const REFUSALS: readonly (readonly [RegExp, string, RegExp])[] = [
+  [/: quota: .*exceeded quota/, QUOTA, /^POST .*\/pods$/],
+  [/: not authorised: .*cannot create/, RBAC, /^POST .*\/pods$/],
+  [/: not authorised: /, "networkpolicies is forbidden", /^POST .*\/networkpolicies$/],
+  [/: webhook refusal: /, 'admission webhook "w" denied the request: no', /^POST .*\/pods$/],
+];
+
+for (const [words, message, fits] of REFUSALS)
+  test(`${message.slice(0, 40)} … is ${words.source}`, { skip }, async () => {
+    await using place = await stubPlace("none");
+    place.api.faults.push(once(fits, 403, statusOf(403, "Forbidden", message)));
+    await refused(place, words);
+  });
+
+test("an image that is not to be had has its word", { skip }, async () => {
+  await using place = await stubPlace("none");
+  const wants = podWants("harness-test-no-such-image:1");
+  await assert.rejects(place.open({ wants }), /image cannot be pulled/);
+  nothingLeft(place);
+});
+
+test(
+  "an API server that is gone for a moment is waited for, and one that stays away is named",
+  { skip },
+  async () => {
+    await using place = await stubPlace("none");
+    place.api.away(true);
+    const opening = place.open();
+    setTimeout(() => place.api.away(false), 500);
+    await using box = await opening;
+    assert.equal((await exec(box, "true")).exit_code, 0);
+    place.api.away(true);
+    await assert.rejects(place.open({}, 300), /no cluster answers at http:\/\/127\.0\.0\.1/);
+    place.api.away(false);
+  },
+);
+
+test("half a tree on its way there is no box, and nothing is left of it", { skip }, async () => {
+  const large = { "a.txt": "y".repeat(2_000_000) };
+  await using place = await stubPlace("none", large);
+  place.api.cutAttachAfter = 700_000;
+  await refused(place, /the box was lost|could not be copied/);
+});
+
+test(
+  "half a tree on its way back leaves what was there before, and says what is lost",
+  { skip },
+  async () => {
+    await using place = await stubPlace("none");
+    const keep = "session1";
+    {
+      await using box = await place.open({ keep });
+      await exec(box, "echo first > b.txt");
+    }
+    const box = await place.open({ keep });
+    await exec(box, "head -c 3000000 /dev/urandom > large; echo second > b.txt");
+    place.api.cutSentAfter(1_000_000);
+    await box[Symbol.asyncDispose]();
+    assert.match(place.said.join("\n"), /what the box changed since it began is lost with its pod/);
+    const layer = await layerOf(place.place.at("state"), keep);
+    assert.ok(layer !== undefined);
+    assert.deepEqual(
+      (await changesOfReturned(layer)).changes.map(({ path }) => path),
+      ["b.txt"],
+    );
+    assert.equal(await readFile(`${layer.folder}/tree/b.txt`, "utf8"), "first\n");
+    nothingLeft(place);
+  },
+);
+
+test("a box that is lost says by which word of the cluster's", { skip }, async () => {
+  await using place = await stubPlace("none");
+  await using box = await place.open();
+  const running = exec(box, "sleep 60");
+  await place.api.evict(place.api.named("pods")[0] ?? "", {
+    reason: "Evicted",
+    message: "The node was low on resource: memory.",
+  });
+  await assert.rejects(running, /the box was lost: .*evicted: The node was low on resource/s);
+});

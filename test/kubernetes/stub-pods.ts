@@ -1,0 +1,68 @@
+import { homedir } from "node:os";
+import type { OwnedBox } from "../../src/core/ports.ts";
+import { clusterOf } from "../../src/kubernetes/cluster.ts";
+import { type PodRequest, startPodBox } from "../../src/kubernetes/start-pod-box.ts";
+import { AWAY, type Scratch, scratch } from "../fixtures/scratch.ts";
+import { image } from "../fixtures/engine.ts";
+import { type FakeApi, startKubernetesApi } from "../fakes/kubernetes-api.ts";
+import type { PodNetwork } from "../fakes/pod-keeper.ts";
+
+export interface StubPlace extends AsyncDisposable {
+  readonly api: FakeApi;
+  readonly place: Scratch;
+  /** What was said beside. */
+  readonly said: readonly string[];
+  readonly open: (wanted?: Partial<PodRequest>, patienceMs?: number) => Promise<OwnedBox>;
+}
+
+export const podWants = (image: string): PodRequest["wants"] => ({
+  image,
+  pullPolicy: "IfNotPresent",
+  pullSecret: null,
+  runtimeClass: null,
+  seccomp: "RuntimeDefault",
+  nodeSelector: {},
+  disk: 2 ** 30,
+  deadlineMs: 600_000,
+  startMs: 60_000,
+  probe: null,
+});
+
+export const podRequest = (workspace: string, image: string): PodRequest => ({
+  workspace,
+  mode: "workspace-write",
+  limits: { memory: 2 ** 29, cpus: 0.5, pids: 256 },
+  watchChanges: true,
+  keep: null,
+  wants: podWants(image),
+});
+
+/** A folder `project` with these files, and an API server whose pods are boxes over it. */
+export async function stubPlace(
+  network: PodNetwork,
+  files: Readonly<Record<string, string>> = { "a.txt": "one\n" },
+): Promise<StubPlace> {
+  const place = await scratch({}, AWAY);
+  for (const [file, text] of Object.entries(files)) await place.write(`project/${file}`, text);
+  const api = await startKubernetesApi(network, place.at("node"));
+  const kubeconfig = await place.write("kubeconfig", api.kubeconfig);
+  const said: string[] = [];
+  const open = async (wanted: Partial<PodRequest> = {}, patienceMs = 10_000): Promise<OwnedBox> => {
+    const user = { env: { KUBECONFIG: kubeconfig }, home: homedir() };
+    const cluster = await clusterOf({ context: null, namespace: null }, user, patienceMs);
+    const maker = {
+      cluster,
+      uid: process.getuid?.() ?? 0,
+      home: homedir(),
+      stateDir: place.at("state"),
+      onWarning: (text: string) => void said.push(text),
+    };
+    const request = { ...podRequest(place.at("project"), image), ...wanted };
+    return startPodBox(maker, request, new AbortController().signal);
+  };
+  const close = async (): Promise<void> => {
+    await api[Symbol.asyncDispose]();
+    await place[Symbol.asyncDispose]();
+  };
+  return { api, place, said, open, [Symbol.asyncDispose]: close };
+}
