@@ -304,3 +304,47 @@ test("a link in the place of a folder is not followed, and told", { skip }, asyn
   assert.deepEqual(await readdir(place.at("outside")), ["kept.txt"]);
   await removed(place);
 });
+
+/** Where a set-up command might leave something for somebody else. */
+const REACHES = [
+  "touch /usr/local/bin/planted",
+  "cp /bin/true /usr/local/lib/harness/bin/git",
+  "touch /etc/planted",
+  'touch "$OTHER/planted"',
+];
+const HOSTILE = [
+  ...REACHES.map((line) => `(${line}) 2>/dev/null && echo '${line}' >> /var/cache/harness/could`),
+  "echo evil > /var/cache/harness/shared; echo evil > deps/lib.txt; echo evil > README; echo evil > /tmp/planted",
+  // In its layer of the workspace, which is thrown away.
+  "mkdir -p .git/hooks; touch .git/hooks/planted .harness/planted",
+  "mkdir -p ~/.config/git; echo evil > ~/.config/git/config; (setsid sleep 600 &); true",
+].join("\n");
+
+test(
+  "a hostile set-up reaches its own environment and nothing else: no image, no workspace, no cache or box of others",
+  { skip },
+  async () => {
+    await using hostile = await household({ README: "mine\n", ".git/HEAD": "", ".harness/x": "" });
+    await using other = await household({ README: "the other's\n" });
+    await withRecipe(hostile, {
+      folders: ["deps"],
+      setup: [{ run: HOSTILE }],
+      env: { OTHER: other.at("work") },
+    });
+    const good = "echo good > deps/lib.txt; echo good > /var/cache/harness/shared";
+    await withRecipe(other, { folders: ["deps"], setup: [{ run: good }] });
+    const made = await build(hostile);
+    assert.equal(made.code, 0, made.stderr);
+    assert.equal((await build(other)).code, 0);
+    const own =
+      "cat /var/cache/harness/could 2>/dev/null; cat deps/lib.txt README; ls -A ~ .git .harness; ls /tmp/planted 2>/dev/null; pgrep -x sleep; true";
+    const left = await inBox(hostile, own);
+    assert.equal(left, "evil\nmine\n.git:\nHEAD\n\n.harness:\nx\n\n/home/box:\n");
+    const shared =
+      "cat deps/lib.txt /var/cache/harness/shared README; ls /usr/local/bin/planted 2>&1 | wc -l";
+    assert.equal(await inBox(other, shared), "good\ngood\nthe other's\n1\n");
+    assert.deepEqual(await readdir(other.at("work")), ["README"]);
+    await removed(hostile);
+    await removed(other);
+  },
+);

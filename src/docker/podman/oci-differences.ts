@@ -10,9 +10,10 @@ type Fields = Readonly<Record<string, unknown>>;
  * deviation. What the plan does not name must be empty, and what is not known here is a deviation.
  */
 export function ociDifferences(plan: BoxPlan, config: unknown): readonly string[] {
-  const { process, root, linux, mounts, ...others } = fields(config);
+  const { process, root, linux, mounts, annotations, ...others } = fields(config);
   return [
-    ...unknownLines("", others, ["ociVersion", "hostname", "annotations"]),
+    ...unknownLines("", others, ["ociVersion", "hostname"]),
+    ...annotationLines(fields(annotations)),
     ...processLines(plan, fields(process)),
     ...same(
       "root.readonly",
@@ -46,6 +47,15 @@ const unknownLines = (where: string, found: Fields, known: readonly string[]): r
   Object.entries(found)
     .filter(([name, value]) => !known.includes(name) && !isEmpty(value))
     .map(([name, value]) => `${where}${name} is ${shown(value)}, planned nothing`);
+
+/** Notes of the engine to itself; others are words to the runtime, as to keep the groups of whoever starts it. */
+const NOTES =
+  /^(?:io\.podman\.annotations\.|io\.container\.manager$|io\.kubernetes\.cri-o\.Created$|org\.opencontainers\.image\.)/;
+
+const annotationLines = (found: Fields): readonly string[] =>
+  Object.keys(found)
+    .filter((name) => !NOTES.test(name))
+    .map((name) => `annotations has ${name}`);
 
 const PROCESS = "user args env cwd capabilities rlimits noNewPrivileges oomScoreAdj".split(" ");
 /** Walls that a machine may have more of: what they are called is the engine's. */

@@ -29,6 +29,8 @@ test("what Podman makes of a plan is the plan", () => {
 });
 
 const BREACHES: readonly (readonly [string, unknown])[] = [
+  ["annotations", { "run.oci.keep_original_groups": "1" }],
+  ["annotations", { "io.podman.annotations.init": "FALSE", "run.oci.systemd.subgroup": "x" }],
   ["process.user.uid", 0],
   ["process.user.additionalGids", [1000, 998]],
   ["process.args", ["sh"]],
