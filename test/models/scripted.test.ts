@@ -44,6 +44,29 @@ test("steps and loops of steps are repeated, and know the number of the request"
   assert.equal(said, "a1bba4bbccc");
 });
 
+test("steps that are for one conversation wait for it, others are for whoever else asks", async () => {
+  const wire = wireOf(
+    '{"to": "CHILD a", "reply": ["a1"]}',
+    '{"reply": ["p1"]}',
+    '{"repeat": 2, "steps": [{"to": "CHILD b", "reply": ["b"]}, {"reply": ["p2"]}]}',
+    '{"to": "CHILD a", "reply": ["a2"]}',
+  );
+  const said: string[] = [];
+  for (const first of [
+    "CHILD b, look",
+    "parent of CHILD a",
+    "CHILD a",
+    "parent",
+    "CHILD b",
+    "CHILD a: go",
+    "parent",
+  ])
+    said.push((await asked(wire, {}, { messages: [...user(first), ...user("CHILD x")] })).text);
+  assert.deepEqual(said, ["b", "p1", "a1", "p2", "b", "a2", "p2"]);
+  const { reason } = failed(await asked(wire, {}, { messages: user("CHILD b") })).failure;
+  assert.equal(reason, "s.jsonl has no step for request 8");
+});
+
 test("a request that is not what the step expects fails, with the step and the difference", async () => {
   const cases = [
     ['{"user": "mend"}', 'the last message of the user should hold "mend"; there is: "please fix"'],

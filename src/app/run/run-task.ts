@@ -16,9 +16,9 @@ import { lastStep } from "../../core/checkpoint-port.ts";
 import { reasonOf } from "../../core/errors.ts";
 import type { Emit, EventBody } from "../../core/events.ts";
 import type { Intent } from "../../core/messages.ts";
-import type { Extensions } from "../../core/extensions.ts";
+import { type Extensions, NO_EXTENSIONS } from "../../core/extensions.ts";
 import type { Connection, GrantSaid } from "../../core/network.ts";
-import type { Index } from "../../core/ports.ts";
+import type { Approver, Index } from "../../core/ports.ts";
 import {
   type Parked,
   type RunGiven,
@@ -96,7 +96,7 @@ async function runSteps(given: RunInput, progress: RunProgress): Promise<Finishe
   await using index = indexFor(given, box);
   await using requests = requestsFor(given, sink.emit);
   await using extensions = await extensionsFor(given, { box, requests, emit: sink.emit });
-  const ends = new EndRules(await verificationFor(given));
+  const ends = given.replayed?.asks === false ? null : new EndRules(await verificationFor(given));
   const parts = {
     sink,
     box,
@@ -110,7 +110,7 @@ async function runSteps(given: RunInput, progress: RunProgress): Promise<Finishe
   };
   const { agent, isSmall } = await contextFor(given, parts, said);
   progress.agent = agent;
-  ends.isSmall = isSmall;
+  if (ends !== null) ends.isSmall = isSmall;
   const request = {
     prompt: given.prompt,
     note,
@@ -183,7 +183,7 @@ const runGiven = ({ settings, origins, flags, limits, prompt, session, parkedRun
   };
 
 async function contextFor(
-  { host, settings, flags, store, session, workspace, prompt, limits, signal, parkedRun }: RunInput,
+  { host, settings, flags, store, session, workspace, prompt, limits, signal, parkedRun, replayed }: RunInput,
   parts: Pick<AgentParts, "sink" | "box" | "checkpoints" | "answer" | "ends" | "boxNote"> & {
     readonly index: Index;
     readonly extensions: Extensions;
@@ -230,7 +230,7 @@ async function contextFor(
           ? {}
           : { once: { ...said, question: parkedRun.parked.question } }),
       },
-      unattended(settings.on_ask),
+      replayed?.approver ?? unattended(settings.on_ask),
     ),
     // What holds for longer than a call is in the session by then.
     grants: new SessionGrants({
@@ -266,10 +266,12 @@ const requestsFor = ({ host, settings, workspace, flags }: RunInput, emit: Emit)
   });
 
 const extensionsFor = (
-  { host, settings, origins, flags, workspace, session, signal }: RunInput,
+  { host, settings, origins, flags, workspace, session, signal, replayed }: RunInput,
   { box, requests, emit }: { readonly box: LazyBox; readonly requests: HarnessRequests; readonly emit: Emit },
-): Promise<Extensions> =>
-  openExtensions({
+): Promise<Extensions> => {
+  // What users added may reach anything; and to a conversation of the past nothing is said anew.
+  if (replayed !== undefined) return Promise.resolve(NO_EXTENSIONS);
+  return openExtensions({
     host,
     settings,
     origins,
@@ -281,6 +283,7 @@ const extensionsFor = (
     warn: noteTo(flags.quiet),
     signal,
   });
+};
 
 /** What finds code for a run. */
 const indexFor = (
@@ -377,6 +380,15 @@ export interface RunInput {
   readonly untrusted?: Untrusted | undefined;
   /** The run was parked, and goes on. */
   readonly parkedRun?: ParkedRun;
+  /** It is one of the past. */
+  readonly replayed?: ReplayedRun;
+}
+
+interface ReplayedRun {
+  /** Who says what was said then. */
+  readonly approver: Approver;
+  /** Whether an end has to be earned; in a chat none had to. */
+  readonly asks: boolean;
 }
 
 export interface ParkedRun {

@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import * as z from "zod";
 import type { Settings } from "../../config/settings-schema.ts";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
-import { eventForm } from "../../core/events.ts";
+import { type AgentEvent, eventForm } from "../../core/events.ts";
 import { maskSecrets } from "../../core/secrets.ts";
 import type { Session, SessionStore } from "../../core/session.ts";
 import { inertJson } from "../../core/visible.ts";
@@ -185,6 +185,10 @@ export function shownBundle({ opened, sha256 }: ReadBundle, file: string): Shown
   });
   return { manifest, sha256, report: cleaned(report, maskSecrets) };
 }
+
+/** What is recorded in it, in order. */
+export const eventsOfBundle = ({ opened }: ReadBundle, file: string): readonly AgentEvent[] =>
+  timelineIn(opened.parts["events.jsonl"], file).map(({ event }) => event);
 
 const timedForm = z.strictObject({ at: momentForm, event: eventForm });
 

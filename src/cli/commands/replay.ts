@@ -8,10 +8,13 @@ import {
   type Rerun,
 } from "../../app/run/replay-run.ts";
 import { sessionGiven, withSessions } from "../../app/sessions/session-access.ts";
+import type { ReplayedCall, ReplayedEnd } from "../../app/run/conversation-replay.ts";
+import { runWorkspace } from "../../app/host.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
+import type { AgentEvent } from "../../core/events.ts";
 import type { Session, SessionStore } from "../../core/session.ts";
 import { stdout } from "../../render/tty/output.ts";
-import { bundleLines, changedVerdict, rerunLines } from "../../render/tty/replay-lines.ts";
+import { bundleLines, changedVerdict, replayedEnd, rerunLines } from "../../render/tty/replay-lines.ts";
 import { reportText } from "../../render/tty/report-text.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
 import { configFor, settingFlags, workspaceOf } from "../settings.ts";
@@ -19,7 +22,7 @@ import { configFor, settingFlags, workspaceOf } from "../settings.ts";
 export class Replay extends HarnessCommand {
   static override summary = "Run a session's commands again in a fresh box, and list what differs.";
   static override description =
-    "Without ID, the last session of this folder. The commands of its shell are run in their order over the folder as it is now, in a layer (or with --isolation copy, a copy) that is thrown away; files that other tools wrote are not written again, and there is no network. What is refused by the policy of today is not run. Ends with 1 when something differs. With --policy nothing is run: the verdicts that would change under the rules of FILE are listed. With --bundle nothing is run either: a file of `harness sessions export --bundle` is checked (every part against its hash, the audit against its chain) and shown as `harness report` shows a session; it ends with 1 when a byte of it is another one.";
+    "Without ID, the last session of this folder. The commands of its shell are run in their order over the folder as it is now, in a layer (or with --isolation copy, a copy) that is thrown away; files that other tools wrote are not written again, and there is no network. What is refused by the policy of today is not run. Ends with 1 when something differs. With --policy nothing is run: the verdicts that would change under the rules of FILE are listed. With --conversation the whole conversation is played again: its requests, each answered by the replies that were recorded, through the same loop; what the calls and the ends come to is compared. With --bundle nothing is run unless --conversation is there too, which plays it over this folder: a file of `harness sessions export --bundle` is checked (every part against its hash, the audit against its chain) and shown as `harness report` shows a session; it ends with 1 when a byte of it is another one.";
   static override args = {
     id: Args.string({ description: "a session, as `harness sessions list` shows it" }),
   };
@@ -28,7 +31,11 @@ export class Replay extends HarnessCommand {
     bundle: Flags.string({
       description: "check and show a session that is in this file",
       helpValue: "FILE",
-      exclusive: ["policy", "isolation"],
+      exclusive: ["policy"],
+    }),
+    conversation: Flags.boolean({
+      description: "play the recorded replies again, through the whole loop",
+      exclusive: ["policy"],
     }),
     isolation: Flags.option({ options: ["overlay", "copy"] as const, description: "how the box sees it" })(),
     cwd: settingFlags.cwd,
@@ -37,32 +44,91 @@ export class Replay extends HarnessCommand {
   static override examples = [
     "harness replay",
     "harness replay 1ng41dkw23pc --policy stricter.toml",
+    "harness replay --conversation",
     "harness replay --bundle session.tar",
   ];
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Replay);
-    if (flags.bundle !== undefined) return this.#show(flags.bundle, args.id, flags.json);
+    if (flags.bundle !== undefined) return this.#ofBundle(flags.bundle, args.id, flags);
     await withSessions(this.host, async (store) => {
       const session = await sessionGiven(store, args.id, workspaceOf(flags));
+      if (flags.conversation)
+        return this.#playAgain(store, { events: eventsOf(session), folder: session.info().workspace }, flags);
       const commands = pastCommands(session);
       if (flags.policy === undefined) await this.#runAgain(store, session, commands, flags);
       else await this.#judgeAgain(session, commands, flags.policy, flags.json);
     });
   }
 
-  async #show(file: string, id: string | undefined, json: boolean): Promise<void> {
+  async #ofBundle(
+    file: string,
+    id: string | undefined,
+    flags: ReplayFlags & { readonly conversation: boolean; readonly cwd?: string | undefined },
+  ): Promise<void> {
     if (id !== undefined)
       throw new HarnessError(
         EXIT.usage,
         "a bundle holds one session: say no ID with it",
         `harness replay --bundle FILE`,
       );
-    const { readBundle, shownBundle } = await import("../../app/sessions/bundle-file.ts");
-    const { manifest, sha256, report } = shownBundle(await readBundle(file), file);
-    if (json) answerJson({ bundle: { sha256, ...manifest }, report });
+    if (!flags.conversation && flags.isolation !== undefined)
+      throw new HarnessError(
+        EXIT.usage,
+        "--isolation is for what is run, and of a bundle nothing is",
+        `harness replay --bundle FILE --conversation --isolation ${flags.isolation}`,
+      );
+    const { eventsOfBundle, readBundle, shownBundle } = await import("../../app/sessions/bundle-file.ts");
+    const read = await readBundle(file);
+    if (flags.conversation) {
+      const events = eventsOfBundle(read, file);
+      const folder = await runWorkspace(
+        workspaceOf({ cwd: flags.cwd }),
+        "harness replay --bundle FILE --conversation --cwd FOLDER",
+      );
+      return withSessions(this.host, (store) => this.#playAgain(store, { events, folder }, flags));
+    }
+    const { manifest, sha256, report } = shownBundle(read, file);
+    if (flags.json) answerJson({ bundle: { sha256, ...manifest }, report });
     else answer(`${bundleLines(manifest, sha256, stdout)}\n${reportText(report, stdout)}`);
     if (report.audit?.ok === false) process.exitCode = EXIT.failed;
+  }
+
+  async #playAgain(
+    store: SessionStore,
+    { events, folder }: { readonly events: Iterable<AgentEvent>; readonly folder: string },
+    { isolation = "overlay", engine, json, quiet }: ReplayFlags,
+  ): Promise<void> {
+    const { replayConversation } = await import("../../app/run/conversation-replay.ts");
+    const config = await configFor({ cwd: folder, engine });
+    const counts = { same: 0, differs: 0, "not run": 0 };
+    const given = {
+      host: this.host,
+      config,
+      store,
+      events,
+      workspace: await runWorkspace(folder),
+      isolation,
+      onCall: (each: ReplayedCall): void => {
+        counts[each.outcome] += 1;
+        if (json) answerJson(each);
+        else if (each.outcome !== "same" || !quiet) answer(rerunLines(each, stdout));
+      },
+      onEnd: (each: ReplayedEnd): void => {
+        if (each.outcome === "differs") counts.differs += 1;
+        if (json) answerJson(each);
+        else if (each.outcome !== "same" || !quiet) answer(replayedEnd(each, stdout));
+      },
+    };
+    await untilInterrupted((signal) => replayConversation(given, signal));
+    this.#sum(counts, json);
+    if (counts["not run"] > 0) process.exitCode = EXIT.failed;
+  }
+
+  #sum(counts: Readonly<Record<Rerun["outcome"], number>>, json: boolean): void {
+    if (json) answerJson({ summary: counts });
+    else answer(`same: ${counts.same}; differ: ${counts.differs}; not run: ${counts["not run"]}`);
+    if (counts.differs > 0) process.exitCode = EXIT.failed;
   }
 
   async #judgeAgain(
@@ -84,9 +150,10 @@ export class Replay extends HarnessCommand {
     store: SessionStore,
     session: Session,
     commands: readonly PastCommand[],
-    { isolation = "overlay", json, quiet }: ReplayFlags,
+    { isolation = "overlay", engine, json, quiet }: ReplayFlags,
   ): Promise<void> {
-    const { settings } = await configFor({});
+    // The project's, wherever this is typed.
+    const { settings } = await configFor({ cwd: session.info().workspace, engine });
     const counts = { same: 0, differs: 0, "not run": 0 };
     const onResult = (each: Rerun): void => {
       counts[each.outcome] += 1;
@@ -95,13 +162,16 @@ export class Replay extends HarnessCommand {
     };
     const input = { host: this.host, settings: { ...settings, isolation }, store, session, quiet, onResult };
     await untilInterrupted((signal) => replayRun(commands, input, signal));
-    if (json) answerJson({ summary: counts });
-    else answer(`same: ${counts.same}; differ: ${counts.differs}; not run: ${counts["not run"]}`);
-    if (counts.differs > 0) process.exitCode = EXIT.failed;
+    this.#sum(counts, json);
   }
 }
 
+function* eventsOf(session: Session): Generator<AgentEvent> {
+  for (const { event } of session.timeline()) yield event;
+}
+
 interface ReplayFlags {
+  readonly engine?: string | undefined;
   readonly isolation?: "overlay" | "copy" | undefined;
   readonly json: boolean;
   readonly quiet: boolean;

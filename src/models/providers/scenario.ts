@@ -261,6 +261,8 @@ export interface Step {
   /** Where it begins in its file. */
   readonly line: number;
   readonly expect: Expectation;
+  /** How the conversation begins that it is for; undefined: any that no other step is for. */
+  readonly to: string | undefined;
   readonly reply: readonly Part[];
 }
 
@@ -298,6 +300,7 @@ class ScenarioFault extends Error {
 
 const stepSchema = z.strictObject({
   expect: expectationSchema.default({}),
+  to: words.optional(),
   reply: z.array(partSchema, "expected a list of parts"),
   repeat,
 });
@@ -325,8 +328,8 @@ function stepFrom(value: unknown, line: number): Step | Loop {
     const { repeat, steps } = read(loopSchema, value);
     return { repeat, steps: steps.map((step) => stepFrom(step, line)) };
   }
-  const { expect, reply, repeat } = read(stepSchema, value);
-  const step = { line, expect, reply };
+  const { expect, to, reply, repeat } = read(stepSchema, value);
+  const step = { line, expect, to, reply };
   return repeat === 1 ? step : { repeat, steps: [step] };
 }
 

@@ -32,22 +32,22 @@ export function scriptedCapabilities({ capabilities }: Scenario): Capabilities {
 /** A model that plays a scenario: each request is answered by the next step. */
 export class ScriptedWire implements Wire {
   readonly #scenario: Scenario;
-  readonly #steps: Iterator<Step>;
+  readonly #steps: StepQueues;
   #requests = 0;
 
   constructor(scenario: Scenario) {
     this.#scenario = scenario;
-    this.#steps = played(scenario.steps);
+    this.#steps = new StepQueues(scenario.steps);
   }
 
   async *send(request: WireRequest, signal: AbortSignal): AsyncGenerator<WireEvent> {
     const { file, capabilities } = this.#scenario;
     if (capabilities.tools === false && request.nativeTools && request.tools.length > 0) throw refusal();
     this.#requests += 1;
-    const next = this.#steps.next();
-    if (next.done === true)
+    const next = this.#steps.next(request);
+    if (next === undefined)
       throw new WireFailure("server", `${file} has no step for request ${this.#requests}`, MEND);
-    const { line, expect, reply } = next.value;
+    const { line, expect, reply } = next;
     const wrong = mismatch(expect, request);
     if (wrong !== undefined)
       throw new WireFailure("server", `${file}:${line}: request ${this.#requests}: ${wrong}`, MEND);
@@ -73,11 +73,34 @@ async function* inTurns(events: Iterable<WireEvent>, signal: AbortSignal): Async
   }
 }
 
-function* played(steps: Scenario["steps"]): Generator<Step> {
-  for (const step of steps) {
-    if (!("steps" in step)) yield step;
-    else for (let round = 0; round < step.repeat; round += 1) yield* played(step.steps);
+/** Steps that are for one conversation wait for it, in their order; all others are for whoever asks. */
+class StepQueues {
+  readonly #names: readonly string[];
+  readonly #queues = new Map<string | undefined, Iterator<Step>>();
+
+  constructor(steps: Scenario["steps"]) {
+    const named = new Set(targets(steps));
+    this.#names = [...named].filter((name) => name !== undefined);
+    for (const name of named) this.#queues.set(name, forOne(steps, name));
   }
+
+  next({ messages }: WireRequest): Step | undefined {
+    const first = messages.find(({ role }) => role === "user")?.text ?? "";
+    const name = this.#names.find((each) => first.startsWith(each));
+    const next = this.#queues.get(name)?.next();
+    return next === undefined || next.done === true ? undefined : next.value;
+  }
+}
+
+const targets = (steps: Scenario["steps"]): readonly Step["to"][] =>
+  steps.flatMap((step) => ("steps" in step ? targets(step.steps) : [step.to]));
+
+function* forOne(steps: Scenario["steps"], name: Step["to"]): Generator<Step> {
+  for (const step of steps)
+    if (!("steps" in step)) {
+      if (step.to === name) yield step;
+    } else if (targets(step.steps).includes(name))
+      for (let round = 0; round < step.repeat; round += 1) yield* forOne(step.steps, name);
 }
 
 /** The number of the request stands for a mark in any text of a part. */

@@ -63,6 +63,21 @@ export function rerunLines(rerun: ShownRerun, stream: Output): string {
   return `${lines.join("\n")}\n`;
 }
 
+interface ShownEnd {
+  readonly request: number;
+  readonly outcome: "same" | "differs";
+  readonly then: { readonly status: string; readonly exit_code: number } | null;
+  readonly now: { readonly status: string; readonly exit_code: number } | null;
+}
+
+/** How a request of a conversation ended that was played again. */
+export function replayedEnd({ request, outcome, then, now }: ShownEnd, stream: Output): string {
+  const said = (end: ShownEnd["then"]): string =>
+    end === null ? "no end" : `${end.status} (${end.exit_code})`;
+  const ends = outcome === "same" ? said(now) : `then ${said(then)}, now ${said(now)}`;
+  return `${styleText(COLOURS[outcome], outcome.padEnd(8), { stream })} end of request ${request}: ${ends}\n`;
+}
+
 const words = (ended: Ended | null): string =>
   ended === null ? "nothing" : `${ended.kind}${ended.exit_code === null ? "" : ` (exit ${ended.exit_code})`}`;
 

@@ -1,0 +1,232 @@
+import type { Mode } from "../../core/decision.ts";
+import type { AgentEvent, ResultKind } from "../../core/events.ts";
+import type { Intent } from "../../core/messages.ts";
+import type { FailureKind } from "../../core/model-provider.ts";
+
+/** A session's conversation as it can be played once more: what was asked, what the model replied, what came of it. */
+
+type Of<T extends AgentEvent["type"]> = Extract<AgentEvent, { readonly type: T }>;
+
+export interface RecordedCall {
+  readonly call: string;
+  /** How the task of the subagent begins that made it; null for the agent itself. */
+  readonly agent: string | null;
+  readonly tool: string;
+  readonly args: Readonly<Record<string, unknown>>;
+  /** Null where it was never judged. */
+  readonly verdict: Pick<Of<"call.decided">, "decision" | "runs" | "by"> | null;
+  /** Null when it came to no end. */
+  readonly end: {
+    readonly kind: ResultKind;
+    readonly exit_code: number | null;
+    readonly text: string;
+  } | null;
+}
+
+/** What a person said to a call. */
+export interface SaidThen {
+  readonly tool: string;
+  readonly args: Readonly<Record<string, unknown>>;
+  readonly runs: boolean;
+  readonly told?: string;
+}
+
+export interface RecordedRequest {
+  readonly task: string;
+  readonly mode: Mode;
+  readonly intent: Intent | undefined;
+  readonly turns: number | undefined;
+  /** The command that had to prove it. */
+  readonly check: string | undefined;
+  /** Something beside the model's word decided about its end, as nothing does in a chat. */
+  readonly earned: boolean;
+  readonly replies: readonly RecordedReply[];
+  readonly calls: readonly RecordedCall[];
+  readonly said: readonly SaidThen[];
+  /** Null when there is no end: it was killed. */
+  readonly end: Pick<Of<"run.finished">, "status" | "exit_code"> | null;
+}
+
+interface RecordedReply {
+  readonly agent: string | null;
+  readonly text: string;
+  readonly usage: Of<"model.finished">["usage"] | null;
+  readonly calls: readonly { readonly tool: string; readonly args: Readonly<Record<string, unknown>> }[];
+  readonly failed?: Pick<Of<"model.failed">, "kind" | "reason">;
+}
+
+/** In their order. A run that was parked and gone on with is one. */
+export function recordedRequests(events: Iterable<AgentEvent>): readonly RecordedRequest[] {
+  const requests: RequestReader[] = [];
+  const open = new Map<string, RequestReader>();
+  let before: RequestReader | undefined;
+  for (const event of events) {
+    if (event.type === "run.started" && !open.has(event.run)) {
+      const goesOn = before?.isParked === true && event.resumed && event.task === before.task;
+      const reader = goesOn && before !== undefined ? before : new RequestReader(event);
+      if (reader !== before) requests.push(reader);
+      open.set(event.run, reader);
+      before = reader;
+    }
+    open.get(event.run)?.take(event);
+  }
+  return requests.map((each) => each.read());
+}
+
+type Open<T> = { -readonly [Key in keyof T]: T[Key] };
+
+class RequestReader {
+  readonly #started: Of<"run.started">;
+  readonly #replies: (Open<RecordedReply> & { calls: RecordedReply["calls"][number][] })[] = [];
+  readonly #calls = new Map<string, Open<RecordedCall>>();
+  readonly #agents = new Map<string, string>();
+  readonly #told = new Map<string, string>();
+  readonly #said: SaidThen[] = [];
+  #intent: Intent | undefined;
+  #check: string | undefined;
+  #end: RecordedRequest["end"] = null;
+
+  constructor(started: Of<"run.started">) {
+    this.#started = started;
+  }
+
+  get task(): string {
+    return this.#started.task;
+  }
+
+  get isParked(): boolean {
+    return this.#end?.status === "parked";
+  }
+
+  take(event: AgentEvent): void {
+    const agent = this.#agentOf(event);
+    switch (event.type) {
+      case "intent":
+        this.#intent ??= event.intent;
+        return;
+      case "check.started":
+        this.#check = event.command;
+        return;
+      case "model.finished":
+        this.#replies.push({ agent, text: event.text, usage: event.usage, calls: [] });
+        return;
+      case "model.failed": {
+        const { kind, reason } = event;
+        this.#replies.push({ agent, text: "", usage: null, calls: [], failed: { kind, reason } });
+        return;
+      }
+      case "call.proposed":
+        this.#propose(event, agent);
+        return;
+      case "approval":
+        if (event.told !== undefined) this.#told.set(event.call, event.told);
+        return;
+      case "call.decided":
+        this.#decide(event, agent);
+        return;
+      case "call.ended": {
+        const found = this.#calls.get(keyOf(agent, event.call));
+        const { kind, text, exit_code = null } = event;
+        if (found !== undefined) found.end = { kind, exit_code, text };
+        return;
+      }
+      case "run.finished":
+        this.#end = { status: event.status, exit_code: event.exit_code };
+        return;
+      default:
+    }
+  }
+
+  /** Its name is of one process alone: what it was asked tells it apart. */
+  #agentOf(event: AgentEvent): string | null {
+    if (event.agent === undefined) return null;
+    const key = `${event.run} ${event.agent}`;
+    if (event.type === "task" && event.status === "begun")
+      this.#agents.set(key, event.text.replace(/…$/, ""));
+    return this.#agents.get(key) ?? event.agent;
+  }
+
+  #propose({ call, tool, args }: Of<"call.proposed">, agent: string | null): void {
+    const key = keyOf(agent, call);
+    if (this.#calls.has(key)) return;
+    this.#calls.set(key, { call, agent, tool, args, verdict: null, end: null });
+    this.#replies.findLast((reply) => reply.agent === agent)?.calls.push({ tool, args });
+  }
+
+  #decide({ call, decision, runs, by }: Of<"call.decided">, agent: string | null): void {
+    const found = this.#calls.get(keyOf(agent, call));
+    if (found === undefined) return;
+    found.verdict = { decision, runs, by };
+    if (by !== "person") return;
+    const told = this.#told.get(call);
+    this.#said.push({ tool: found.tool, args: found.args, runs, ...(told === undefined ? {} : { told }) });
+  }
+
+  read(): RecordedRequest {
+    const { task, mode, max_turns } = this.#started;
+    const answers = this.#replies.filter(({ agent, calls }) => agent === null && calls.length === 0);
+    return {
+      task,
+      mode,
+      intent: this.#intent,
+      turns: max_turns,
+      check: this.#check,
+      earned: this.#check !== undefined || this.#end?.status !== "done" || answers.length !== 1,
+      replies: this.#replies,
+      calls: [...this.#calls.values()],
+      said: this.#said,
+      end: this.#end,
+    };
+  }
+}
+
+const keyOf = (agent: string | null, call: string): string => JSON.stringify([agent, call]);
+
+/** The replies as a scenario: each conversation finds its own. The window plays no part, so nothing is made shorter. */
+export function scenarioOf({ replies }: RecordedRequest): string {
+  const steps = replies.map(({ agent, text, usage, calls, failed }) => ({
+    ...(agent === null ? {} : { to: agent }),
+    reply:
+      failed === undefined
+        ? [
+            ...inert(text),
+            ...calls.map(({ tool, args }) => ({ call: tool, args: withoutMarks(JSON.stringify(args)) })),
+            ...usageOf(usage),
+          ]
+        : [{ fail: failureOf(failed.kind), reason: failed.reason }],
+  }));
+  const capabilities = { context: WIDE, tools: true };
+  return [{ capabilities }, ...steps].map((each) => `${JSON.stringify(each)}\n`).join("");
+}
+
+const WIDE = 100_000_000;
+
+/** A scenario puts the number of the request in the place of a mark: there is none in any one part. */
+const inert = (text: string): readonly { readonly text: string }[] =>
+  text.split(/(?<=\{)(?=\{request\}\})/).flatMap((part) => (part === "" ? [] : [{ text: part }]));
+
+const withoutMarks = (json: string): string => json.replaceAll("{{request}}", String.raw`\u007b{request}}`);
+
+function usageOf(usage: RecordedReply["usage"]): readonly object[] {
+  if (usage === null) return [];
+  const { prompt_tokens: prompt, completion_tokens: completion } = usage;
+  const counts = { ...(prompt === null ? {} : { prompt }), ...(completion === null ? {} : { completion }) };
+  return Object.keys(counts).length === 0 ? [] : [{ usage: counts }];
+}
+
+const FAILURES: ReadonlySet<string> = new Set<FailureKind>([
+  "unreachable",
+  "unauthorised",
+  "no_model",
+  "too_long",
+  "rate_limited",
+  "server",
+  "garbled",
+  "timeout",
+  "out_of_memory",
+  "empty",
+  "cut",
+  "refused",
+]);
+
+const failureOf = (kind: string): string => (FAILURES.has(kind) ? kind : "server");
