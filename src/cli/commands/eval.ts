@@ -90,6 +90,7 @@ export class Eval extends HarnessCommand {
           ...(flags.scripted === undefined ? {} : { scripted: `${flags.scripted}.jsonl` }),
           onTask: (now, done, total) => progress.take({ done, total, unit: "runs", now }),
           onResult: (result, done, all) => {
+            progress.take({ done, total: all, unit: "runs" });
             if (flags.json) answerJson(result);
             say(`${done}/${all} ${resultLine(result)}`);
           },

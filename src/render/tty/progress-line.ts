@@ -48,6 +48,7 @@ export class ProgressLine {
   #at: Advance = {};
   #saysStart: (() => void) | undefined;
   #startIsSaid = false;
+  #ended = false;
 
   constructor(stream: Output, wish: ProgressWish) {
     this.#stream = stream;
@@ -89,7 +90,8 @@ export class ProgressLine {
   end(): void {
     this.#saysStart?.();
     this.#live.stop();
-    if (!this.#startIsSaid || this.#wish.endIsTold === true) return;
+    if (!this.#startIsSaid || this.#ended || this.#wish.endIsTold === true) return;
+    this.#ended = true;
     const { done, total } = this.#at;
     const far = done === undefined || total === undefined ? "" : ` (${this.#counted(done, total)})`;
     this.#stream.write(`${this.#wish.what}: ended after ${seconds(this.#clock.now() - this.#began)}${far}\n`);

@@ -137,6 +137,14 @@ describe("where no line is rewritten it has a start and an end", () => {
     assert.equal(inLines({ columns: 80 }), BOTH);
   });
 
+  test("and its end is said once, however often it is ended", () => {
+    const { goOn, line, written } = progressIn({});
+    goOn(8, 50, FILES);
+    line.end();
+    line[Symbol.dispose]();
+    assert.equal(written(), BOTH);
+  });
+
   test("what is over in a moment has none of both", () => {
     const { line, written } = progressIn({});
     line.take({ done: 3, total: 3, unit: "files" });
