@@ -103,7 +103,7 @@ const ASSERTS =
 const TRIVIAL =
   /\bassert\s+(?:True|not False|1|(\w+)\s*==\s*\1)\s*$|\bassert\w*[.!]?\w*\(\s*(?:true|True|1|!false|not False|(["'\w]+),\s*\2)\s*\)|\bexpect\(\s*(["'\w]+)\s*\)\.\w+\(\s*\3?\s*\)/gm;
 
-const HASH_COMMENTS = /\.(?:py|rb|sh|bash|bats|pl|t|exs?|toml|ini|cfg|ya?ml)$/;
+const HASH_COMMENTS = /\.(?:py|rb|sh|bash|bats|pl|t|exs?|toml|ini|cfg|ya?ml)$|(?:^|\/)[\w-]+$/;
 
 function withoutComments(path: string, text: string): string {
   if (HASH_COMMENTS.test(path)) return text.replaceAll(/^[ \t]*#(?!!).*$/gm, "");
@@ -138,6 +138,7 @@ interface Weakened {
 /** How a file of tests says less than it did; undefined where it does not. */
 export function weakened(path: string, before: string, now: string): Weakened | undefined {
   if (before.trim() !== "" && withoutComments(path, now).trim() === "") return { how: "was emptied" };
+  if (SHELL.test(path) && isIdle(path, now) && !isIdle(path, before)) return { how: ANYHOW };
   const [was, is] = [countsIn(path, before), countsIn(path, now)];
   if (is.skips > was.skips) return { how: "skips tests that it did not skip" };
   if (is.leaves > was.leaves) return { how: ANYHOW };
@@ -146,6 +147,10 @@ export function weakened(path: string, before: string, now: string): Weakened | 
   const how = `compares less: ${Math.max(0, is.asserts)} times where it was ${was.asserts}`;
   return is.asserts <= 0 ? { how } : { how, slight: true };
 }
+
+const SHELL = /\.(?:sh|bash|bats)$|(?:^|\/)[\w-]+$/;
+const isIdle = (path: string, text: string): boolean =>
+  IDLE.test(withoutComments(path, text).replaceAll(/^#!.*$|^[ \t]*set [-+].*$/gm, ""));
 
 const ANYHOW = "was made to succeed whatever happens";
 
@@ -224,7 +229,7 @@ const RED = /\b(?:fail\w*|broken|red|pass(?:es|ing)?|succeeds?|green|work)\b/;
 /** Characters behind "make the tests" that say what they are made to do. */
 const MADE = 20;
 const TESTS_ARE_WRONG =
-  /\b(?:tests?|specs?|expectations?|assertions?|snapshots?)\b(?:[^.!?]|\.(?=\S)){0,60}\b(?:wrong|outdated|stale|flaky|incorrect|mistaken|obsolete|typo)\b|\b(?:wrong|typo|mistake|error|bug) in (?:the |a |our )?(?:\S*test\S*|specs?|snapshots?)/;
+  /\b(?:tests?|specs?|expectations?|assertions?|snapshots?)\b(?:[^.!?]|\.(?=\S)){0,60}\b(?:wrong|outdated|stale|flaky|incorrect|mistaken|obsolete|typo|no longer)\b|\b(?:leftover|dead|obsolete|superfluous|redundant|duplicate[ds]?|outdated|stale|unneeded|flaky) (?:\w+ )?(?:tests?|specs?|snapshots?|assertions?)\b|\b(?:wrong|typo|mistake|error|bug) in (?:the |a |our )?(?:\S*test\S*|specs?|snapshots?)/;
 
 /** The request is about the tests themselves, or names one of these files for more than that it fails. */
 export function asksForTests(request: string, paths: readonly string[]): boolean {

@@ -165,6 +165,8 @@ test("what was asked for is no offence", async () => {
   const gone = { "test_stats.py": null };
   for (const request of [
     "remove the flaky test",
+    "npm test fails because of a leftover test of the old parser",
+    "the tests for the old parser are no longer needed",
     "delete test_stats.py",
     "the test has a typo; fix it",
     "update the tests for the new API",
@@ -220,6 +222,7 @@ test("tests of other languages are counted as well", () => {
       "public function testA() { $this->markTestSkipped(); $this->assertSame(1, f()); }",
     ],
     ["test/a.bats", "@test 'a' {\n  run f\n  [ $status = 0 ]\n}\n", "@test 'a' {\n  skip\n  run f\n}\n"],
+    ["test/run.sh", "#!/bin/sh\nset -e\n./greet | grep -q HELLO\n", "#!/bin/sh\nset -e\ntrue\n"],
     ["check_test.sh", "./greet | grep HELLO\n", "exit 0\n./greet | grep HELLO\n"],
     [
       "test_words.c",

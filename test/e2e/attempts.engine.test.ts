@@ -86,6 +86,37 @@ const RIGHT = ["echo right >>a; mkdir d; echo new >d/new"];
 /** It looks and changes nothing. */
 const LOOKED = ["cat a"];
 
+const PROJECT = {
+  "package.json": '{"scripts": {"test": "sh test/a.test.sh"}}',
+  "test/a.test.sh": "grep -q right a\n",
+  a: "1\n",
+};
+const BENT = ["echo true >test/a.test.sh; echo more >>a"];
+
+for (const flags of [["--check", "npm test"], []])
+  test(
+    `a candidate whose check was bent is not taken, the check ${flags.length === 0 ? "found" : "named"}`,
+    { skip: noOverlay },
+    async () => {
+      await using place = await household(PROJECT);
+      const ran = await attempts(place, { does: [BENT, ["echo right >>a"]], flags });
+      assert.deepEqual(
+        toldOf(ran),
+        [
+          ["failed", 1, false],
+          ["done", 0, true],
+        ],
+        ran.stderr,
+      );
+      const [{ reason = "" } = {}] = finishedOf(ran).attempts ?? [];
+      assert.match(
+        reason,
+        /succeeds, but is not the check that it was: test\/a\.test\.sh was made to succeed/,
+      );
+      assert.deepEqual(finishedOf(ran).changes?.modified, ["a"]);
+    },
+  );
+
 test(
   "wrong, then right: the second is applied and undone, the first stays with its session, the third is not begun",
   { skip: noOverlay },
