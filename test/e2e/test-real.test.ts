@@ -17,6 +17,8 @@ test("test:real without a model tells what to set and ends with 2", () => {
     [{}, /^OLLAMA_HOST is not set, and HARNESS_GGUF is not set, so nothing was tested/],
     [{ OLLAMA_HOST: "127.0.0.1:1" }, /^no Ollama that can be used answers at http:\/\/127\.0\.0\.1:1, and/],
     [{ HARNESS_GGUF: "/nowhere.gguf" }, /there is no \/nowhere\.gguf \(HARNESS_GGUF\)/],
+    [{ HARNESS_GGUF: import.meta.filename }, /\.ts is no GGUF file \(HARNESS_GGUF\)/],
+    [{ HARNESS_GGUF: import.meta.dirname }, /is no GGUF file/],
   ] as const;
   for (const [env, words] of cases) {
     const [status, said] = testReal(env);

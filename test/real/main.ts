@@ -4,10 +4,11 @@
  * served here. `HARNESS_QDRANT_URL` names a Qdrant for the store's contract. Without any model it ends with 2.
  */
 import { execFileSync } from "node:child_process";
-import { existsSync, globSync } from "node:fs";
+import { closeSync, existsSync, globSync, openSync, readSync, statSync } from "node:fs";
 import { setPriority } from "node:os";
 import path from "node:path";
 import { OLLAMA_MODEL, realOllama } from "./real-ollama.ts";
+import { reasonOf } from "../../src/core/errors.ts";
 import { runFile, Tally } from "../house/tally.ts";
 
 const ROOT = path.join(import.meta.dirname, "../..");
@@ -37,16 +38,31 @@ interface Server extends AsyncDisposable {
   readonly model: string;
 }
 
+function isGguf(file: string): boolean {
+  if (!statSync(file).isFile()) return false;
+  const descriptor = openSync(file, "r");
+  try {
+    const head = Buffer.alloc(4);
+    readSync(descriptor, head, 0, head.length, 0);
+    return head.toString("latin1") === "GGUF";
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
 async function server(): Promise<Server> {
   const { OLLAMA_HOST: host, HARNESS_GGUF: file } = process.env;
   const found = host === undefined ? "OLLAMA_HOST is not set" : await realOllama(process.env);
   if (typeof found !== "string") return { ...found, [Symbol.asyncDispose]: () => Promise.resolve() };
   if (file === undefined) endWithoutModel(`${found}, and HARNESS_GGUF is not set`);
   if (!existsSync(file)) endWithoutModel(`${found}, and there is no ${file} (HARNESS_GGUF)`);
+  if (!isGguf(file)) endWithoutModel(`${found}, and ${file} is no GGUF file (HARNESS_GGUF)`);
   say(`${found}: ${path.basename(file)} is served here`);
   const { serveGguf } = await import("./gguf-server.ts");
   const { MODEL } = await import("./served.ts");
-  const served = await serveGguf(file);
+  const served = await serveGguf(file).catch((thrown: unknown) =>
+    endWithoutModel(`${file} cannot be served here (${reasonOf(thrown)})`),
+  );
   return { url: served.url, model: MODEL, [Symbol.asyncDispose]: () => served[Symbol.asyncDispose]() };
 }
 
