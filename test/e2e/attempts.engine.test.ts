@@ -108,7 +108,7 @@ for (const flags of [["--check", "npm test"], []])
         ],
         ran.stderr,
       );
-      const [{ reason = "" } = {}] = finishedOf(ran).attempts ?? [];
+      const reason = finishedOf(ran).attempts?.[0]?.reason ?? "";
       assert.match(
         reason,
         /succeeds, but is not the check that it was: test\/a\.test\.sh was made to succeed/,
