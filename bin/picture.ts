@@ -1,51 +1,104 @@
-/** `npm run picture`: runs the demo and draws what a person sees as docs/demo.svg. */
-import { spawnSync } from "node:child_process";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+/**
+ * `npm run picture`: docs/demo.svg, chat.svg, question.svg and report.svg, of the real thing: it is run, and what a terminal
+ * shows of it is drawn. Needs an engine, and tmux, which is the terminal.
+ */
+import { execFileSync, spawnSync } from "node:child_process";
+import { cpSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { stripVTControlCharacters } from "node:util";
+import { setTimeout as sleep } from "node:timers/promises";
+import { terminalPicture } from "./terminal-picture.ts";
 
 const root = path.join(import.meta.dirname, "..");
-const CLASS_OF: Readonly<Record<string, string>> = { "1": "b", "2": "d", "31": "r", "32": "g", "33": "y" };
-const [LINE, COLUMN, PAD] = [19, 8.4, 18];
+const harness = path.join(root, "bin", "harness");
+const [COLUMNS, ROWS] = [92, 44];
+const PATIENCE_MS = 120_000;
 
-const escaped = (text: string): string =>
-  text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;");
-
-/** One terminal line as spans; codes that are not in the table end the colour. */
-function spansOf(line: string): string {
-  let style = "";
-  return line
-    .split(/\u001B\[([0-9;]*)m/)
-    .map((part, index) => {
-      if (index % 2 === 0) return part === "" ? "" : `<tspan class="${style}">${escaped(part)}</tspan>`;
-      style = CLASS_OF[part] ?? "";
-      return "";
-    })
-    .join("");
+function draw(name: string, title: string, rows: readonly string[]): void {
+  writeFileSync(path.join(root, "docs", `${name}.svg`), terminalPicture({ title, rows }));
 }
 
 /** As anybody sees it: without this user's settings and sessions, in the usual folder for what is temporary. */
 const home = mkdtempSync(path.join(tmpdir(), "harness-picture-"));
-const demo = spawnSync(path.join(root, "bin", "harness"), ["demo"], {
-  encoding: "utf8",
-  env: { ...process.env, XDG_CONFIG_HOME: home, XDG_STATE_HOME: home, TMPDIR: "/tmp", FORCE_COLOR: "1" },
-});
-rmSync(home, { recursive: true });
-if (demo.status !== 0) throw new Error(`the demo ended with ${demo.status}: ${demo.stderr}`);
-const lines = ["$ ./start.sh demo", "", ...`${demo.stderr}${demo.stdout}`.trimEnd().split("\n")];
-const columns = Math.max(...lines.map((line) => stripVTControlCharacters(line).length));
-const [width, height] = [Math.ceil(columns * COLUMN) + 2 * PAD, lines.length * LINE + 2 * PAD];
-const rows = lines.map(
-  (line, index) => `<text x="${PAD}" y="${PAD + (index + 1) * LINE - 4}">${spansOf(line)}</text>`,
-);
-writeFileSync(
-  path.join(root, "docs", "demo.svg"),
-  `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" width="${width}" height="${height}">
-<title>harness demo in a terminal</title>
-<style>text{font:14px ui-monospace,Menlo,Consolas,monospace;fill:#d8dee9;white-space:pre}.b{font-weight:700;fill:#fff}.d{fill:#8b95a7}.g{fill:#8fce7a}.r{fill:#f07178}.y{fill:#e5c07b}</style>
-<rect width="100%" height="100%" rx="8" fill="#14181f"/>
-${rows.join("\n")}
-</svg>
-`,
-);
+const env = { ...process.env, XDG_CONFIG_HOME: home, XDG_STATE_HOME: home, TMPDIR: "/tmp", FORCE_COLOR: "1" };
+const workspace = path.join(home, "broken-sum");
+const scene = path.join(home, "picture.jsonl");
+
+/** Where it was made is nobody's concern. */
+const anywhere = (row: string): string => row.replaceAll(home, "~");
+
+/** What it prints, whatever the end of it is on the screen of a person. */
+function printed(words: readonly string[]): readonly string[] {
+  const { status, stdout, stderr } = spawnSync(harness, words, { encoding: "utf8", env, cwd: workspace });
+  if (status !== 0) throw new Error(`harness ${words.join(" ")} ended with ${status}: ${stderr}`);
+  return `${stderr}${stdout}`.trimEnd().split("\n");
+}
+
+class Screen implements Disposable {
+  readonly #socket = path.join(home, "tmux.sock");
+
+  constructor(words: readonly string[]) {
+    const given = Object.entries({ XDG_CONFIG_HOME: home, XDG_STATE_HOME: home, LANG: "C.UTF-8" });
+    const variables = given.flatMap(([name, value]) => ["-e", `${name}=${value}`]);
+    const size = ["-x", String(COLUMNS), "-y", String(ROWS)];
+    this.#tmux(["new-session", "-d", ...size, ...variables, "-c", workspace, harness, ...words]);
+  }
+
+  type(text: string): void {
+    this.#tmux(["send-keys", "-l", text]);
+  }
+
+  press(key: string): void {
+    this.#tmux(["send-keys", key]);
+  }
+
+  /** Its rows with their colours, once this stands there. */
+  async until(wanted: RegExp): Promise<readonly string[]> {
+    const over = AbortSignal.timeout(PATIENCE_MS);
+    while (!wanted.test(this.#tmux(["capture-pane", "-p"]))) {
+      if (over.aborted)
+        throw new Error(`${String(wanted)} never came:\n${this.#tmux(["capture-pane", "-p"])}`);
+      await sleep(200);
+    }
+    const rows = this.#tmux(["capture-pane", "-p", "-e"]).trimEnd().split("\n");
+    return rows.map(anywhere);
+  }
+
+  #tmux(words: readonly string[]): string {
+    return execFileSync("tmux", ["-S", this.#socket, "-f", "/dev/null", ...words], { encoding: "utf8" });
+  }
+
+  [Symbol.dispose](): void {
+    // Gone with the chat, where that was left.
+    spawnSync("tmux", ["-S", this.#socket, "kill-server"]);
+  }
+}
+
+async function chat(): Promise<void> {
+  using screen = new Screen(["--provider", "scripted", "--model", scene]);
+  await screen.until(/no box yet/);
+  screen.type("mend the bug, and keep what the test says");
+  screen.press("Enter");
+  draw("question", "harness asks before a command runs", await screen.until(/a key or the arrows/));
+  screen.type("y");
+  await screen.until(/❯ y {2}once/);
+  screen.press("Enter");
+  draw("chat", "a chat with harness", await screen.until(/nothing else was touched[\s\S]*box open/));
+  screen.press("C-d");
+  await sleep(500);
+}
+
+try {
+  mkdirSync(workspace);
+  draw("demo", "harness demo in a terminal", ["$ ./start.sh demo", "", ...printed(["demo"])]);
+  cpSync(path.join(import.meta.dirname, "picture.jsonl"), scene);
+  cpSync(path.join(root, "examples", "broken-sum"), workspace, { recursive: true });
+  await chat();
+  draw("report", "harness report in a terminal", [
+    "$ harness report",
+    "",
+    ...printed(["report"]).map(anywhere),
+  ]);
+} finally {
+  rmSync(home, { recursive: true });
+}

@@ -59,7 +59,32 @@ const firstParagraph = (text: string): string =>
     .replace(/\n*See more help with.*$/s, "")
     .replace(/^The following errors? occurred:\n\s*/, "")
     .replaceAll(/Missing required flag (?=\w)/g, "Missing required flag --")
+    // Of flags that nobody has typed.
+    .replace(/\n*Note: --[^]*$/, "")
+    .replaceAll(
+      /^\s*Parsing (--[\w-]+)\s+(\w)/gm,
+      (_, flag: string, first: string) => `${flag}: ${first.toLowerCase()}`,
+    )
+    .replace(/^All of the following must be provided when using (--[\w-]+): (.+)$/, "$1 goes with $2 only")
+    .split("\n")
+    .map(inOneWay)
+    .filter((line, at, lines) => lines.indexOf(line) === at)
+    .join("\n")
     .trim();
+
+/** Two flags that exclude each other are said from both sides. */
+const inOneWay = (line: string): string => {
+  const [, one, other] = /^\s*(--[\w-]+)=.* cannot also be provided when using (--[\w-]+)$/.exec(line) ?? [];
+  if (one === undefined || other === undefined) return line;
+  return `${[one, other].toSorted().join(" and ")} do not go together`;
+};
+
+/** The value that was probably meant. */
+function withNearest(message: string): string {
+  const [, value, options = ""] = /^Expected (?:--[\w-]+=)?(\S+) to be one of: ([^\n]+)$/.exec(message) ?? [];
+  const meant = value === undefined ? undefined : nearest(value.toLowerCase(), options.split(", "));
+  return meant === undefined ? message : `${message}; did you mean ${meant}?`;
+}
 
 interface Advice {
   readonly message: string;
@@ -84,7 +109,10 @@ function adviceFor(message: string, words: readonly string[]): Advice {
     const flag = NO_FLAG.exec(message)?.[1];
     const meant = flag === undefined ? undefined : nearest(flag, Object.keys(commands[known]?.flags ?? {}));
     if (meant !== undefined) return { message: `${message}; did you mean --${meant}?`, remedy: help(known) };
-    return { message, remedy: usage(known, SPARE.exec(message)?.[1]?.replaceAll(", ", " ")) };
+    return {
+      message: withNearest(message),
+      remedy: usage(known, SPARE.exec(message)?.[1]?.replaceAll(", ", " ")),
+    };
   }
   const known = longestKnown(asked.split(" "), ids);
   if (known !== "") {

@@ -51,6 +51,7 @@ const OF_THE_PROGRAM: ReadonlySet<string> = new Set(["--help", "-h", "--version"
 export function routed(words: readonly string[]): readonly string[] {
   const [first] = words;
   if (first === undefined) return ["chat"];
+  if (first === "help") return [...words.slice(1), "--help"];
   if (!first.startsWith("-") || first === "--" || OF_THE_PROGRAM.has(first)) return words;
   return ["chat", ...words];
 }

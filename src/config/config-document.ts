@@ -38,10 +38,15 @@ export function parseConfigDocument(file: string, text: string): ConfigDocument 
 }
 
 export function configError(where: string, message: string): HarnessError {
+  // A key that was typed stands in the message already.
+  const said = message.startsWith(`${where}: `) ? message : `${where}: ${message}`;
+  const isFlag = where.startsWith("--");
   return new HarnessError(
     EXIT.usage,
-    `${where}: ${message}`,
-    "mend it there; harness doctor tells when all is well",
+    said,
+    isFlag
+      ? "give it another value, or leave it out"
+      : "mend it there; harness doctor tells when all is well",
   );
 }
 

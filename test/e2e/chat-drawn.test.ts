@@ -162,7 +162,10 @@ test("a very long answer is there whole above, each line of it once", { skip }, 
 
 test("a command with a slash is completed, answered and told apart from a message", { skip }, async () => {
   await using chat = await scripted([]);
-  await chat.screen.type("/sess");
+  await chat.screen.type("/");
+  // None is cut, however narrow it is.
+  await chat.screen.until(/\n {2}\/help {2}\/new[^…]*\/exit\n/);
+  await chat.screen.type("sess");
   await chat.screen.until(/\/sessions/);
   await chat.screen.press("Tab");
   await chat.screen.press("Enter");

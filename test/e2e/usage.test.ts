@@ -52,6 +52,41 @@ const MISTAKES: Readonly<Record<string, Mistake>> = {
     message: "Nonexistent flag: --provder=ollama; did you mean --provider?",
     remedy: "harness chat --help",
   },
+  "a misspelt value of a flag": {
+    args: ["run", "--provider", "olama", "x"],
+    message:
+      "Expected --provider=olama to be one of: ollama, openai, anthropic, gemini, deepseek, openrouter, mistral, groq, lmstudio, vllm, llamacpp, scripted; did you mean ollama?",
+    remedy: "harness run --help",
+  },
+  "flags that exclude each other": {
+    args: ["approve", "x", "--once", "--deny"],
+    message: "--deny and --once do not go together",
+    remedy: "harness approve --help",
+  },
+  "a flag without the one that it belongs to": {
+    args: ["approve", "x", "--because", "y"],
+    message: "--because goes with --deny only",
+    remedy: "harness approve --help",
+  },
+  "a number out of range": {
+    args: ["search", "x", "--limit", "-1"],
+    message: "--limit: expected an integer greater than or equal to 1 but received: -1",
+    remedy: "harness search --help",
+  },
+  "a missing argument beside a flag of several values": {
+    args: ["approve"],
+    message: "Missing 1 required arg:\nid  the session, or how its id begins",
+    remedy: "harness approve --help",
+  },
+  "a setting that is set to what it cannot be": {
+    args: ["config", "set", "pids", "-1"],
+    message: "pids: expected a whole number from 16 to 4000000, found -1",
+  },
+  "a setting of a flag that it cannot be": {
+    args: ["run", "x", "--max-turns", "0"],
+    message: "--max-turns: max_turns: expected a whole number from 1 to 10000, found 0",
+    remedy: "give it another value, or leave it out",
+  },
   "an unknown command": { args: ["bogus"], message: "command bogus not found" },
   "a command to run without the dashes before it": {
     args: ["sandbox", "exec", "ls"],
@@ -238,4 +273,17 @@ test("a relative XDG_CACHE_HOME leaves nothing in the current folder", async () 
   const start = { home: place.at("home"), cwd: place.at("repo"), env: { XDG_CACHE_HOME: "cache" } };
   await runProgram("bin/harness", ["config", "get", "mode"], start);
   assert.deepEqual(await readdir(place.at("repo")), []);
+});
+
+test("help before a command is its --help, and help alone is of all of them", async () => {
+  await using place = await scratch();
+  for (const [asked, same] of [
+    [["help"], ["--help"]],
+    [
+      ["help", "sessions", "show"],
+      ["sessions", "show", "--help"],
+    ],
+  ] as const)
+    assert.deepEqual(await harness(place, asked), await harness(place, same));
+  assert.equal((await harness(place, ["help", "bogus"])).code, 2);
 });

@@ -1,13 +1,13 @@
 import type { Reply } from "../../app/prompter.ts";
 import type { AgentEvent } from "../../core/events.ts";
-import { fitted, widthOfStream } from "../../render/tty/columns.ts";
+import { widthOfStream } from "../../render/tty/columns.ts";
 import { systemClock } from "../../render/tty/paced-writer.ts";
 import { stderr, stdout, styleText } from "../../render/tty/output.ts";
 import { Activities } from "../../render/tty/run-activity.ts";
 import { wordsOf } from "../../render/tty/run-lines.ts";
 import { answerRowsOn, blockRows, plainRows } from "../../render/tui/block-rows.ts";
 import { Canvas } from "../../render/tui/canvas.ts";
-import { frameOf, MARK_WIDTH } from "../../render/tui/chat-frame.ts";
+import { frameOf, hintRows, MARK_WIDTH } from "../../render/tui/chat-frame.ts";
 import { type ChatState, NEW_CHAT, reduced, taken, withBlock } from "../../render/tui/chat-state.ts";
 import {
   type EditorState,
@@ -388,7 +388,7 @@ export class TuiScreen implements ChatScreen {
   }
 
   #hintsOf(hits: readonly string[]): readonly string[] {
-    return hits.length === 0 ? [] : [`  ${fitted(hits.join("  "), this.#width - 3)}`];
+    return hits.length === 0 ? [] : hintRows(hits, this.#width - 1);
   }
 
   /** The last one; pressed again, the one before it. */

@@ -53,7 +53,9 @@ const MARK = "› ";
 export const MARK_WIDTH = MARK.length;
 const MAX_CALLS = 3;
 const MAX_QUEUED = 3;
-const MAX_HINTS = 6;
+/** Of what could complete a line, and one that counts the rest. */
+const HINT_ROWS = 5;
+const MAX_HINTS = HINT_ROWS + 1;
 
 /** At most a row less than the screen has, so that it is repainted in place. */
 export function frameOf(view: FrameView, stream: Output, answerRows: AnswerRows): Frame {
@@ -238,3 +240,19 @@ const short = (count: number): string =>
     : count < 100_000
       ? `${(count / 1000).toFixed(1)}k`
       : `${Math.round(count / 1000)}k`;
+
+/** Each whole, as many as there is room for; what is left out is counted. */
+export function hintRows(hits: readonly string[], width: number): readonly string[] {
+  const rows: string[] = [];
+  let shown = 0;
+  for (const hit of hits) {
+    const word = fitted(hit, width - 2);
+    const last = rows.at(-1);
+    if (last !== undefined && last.length + 2 + word.length <= width)
+      rows[rows.length - 1] = `${last}  ${word}`;
+    else if (rows.length === HINT_ROWS) break;
+    else rows.push(`  ${word}`);
+    shown += 1;
+  }
+  return shown === hits.length ? rows : [...rows, `  and ${hits.length - shown} more`];
+}
