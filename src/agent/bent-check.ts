@@ -1,5 +1,5 @@
 import type { RunChanges } from "../core/events.ts";
-import { isOfTests, isRunnerFile } from "../core/test-files.ts";
+import { isInPlaceOfRunner, isOfTests, isRunnerFile } from "../core/test-files.ts";
 import { visibleLine } from "../core/visible.ts";
 
 /*
@@ -69,10 +69,11 @@ async function compare(path: string, texts: Texts, command: string, found: Found
   if (isRecipe(path)) {
     const { silenced, rest } = recipeChange({ path, command }, before, now);
     found.weak.push(...silenced.map((name) => `${name} ${ANYHOW}`));
-    if (rest) found.others.push(path);
+    if (rest && silenced.length === 0) found.others.push(path);
     return;
   }
   if (!isOfTests(path)) return void found.others.push(path);
+  if (isInPlaceOfRunner(path)) return void found.weak.push(`${path} stands in the place of the test runner`);
   const less = weakened(path, before, now);
   if (less !== undefined) (less.slight === true ? found.slight : found.weak).push(`${path} ${less.how}`);
 }
@@ -167,8 +168,10 @@ function recipeChange(
     path === "package.json" ? [scriptsOf(before), scriptsOf(now)] : [rulesOf(before), rulesOf(now)];
   const ofCheck = (name: string): boolean => OF_TESTS.test(name) || command.includes(name);
   const silenced = [...was.steps].flatMap(([name, old]) => {
-    const text = is.steps.get(name) ?? "";
-    return ofCheck(name) && text !== old && isSilent(text) && !isSilent(old) ? [name] : [];
+    const text = is.steps.get(name);
+    return text !== undefined && ofCheck(name) && text !== old && isSilent(text) && !isSilent(old)
+      ? [name]
+      : [];
   });
   const same = (name: string): boolean => ofCheck(name) || was.steps.get(name) === is.steps.get(name);
   const names = new Set([...was.steps.keys(), ...is.steps.keys()]);
@@ -229,7 +232,7 @@ const RED = /\b(?:fail\w*|broken|red|pass(?:es|ing)?|succeeds?|green|work)\b/;
 /** Characters behind "make the tests" that say what they are made to do. */
 const MADE = 20;
 const TESTS_ARE_WRONG =
-  /\b(?:tests?|specs?|expectations?|assertions?|snapshots?)\b(?:[^.!?]|\.(?=\S)){0,60}\b(?:wrong|outdated|stale|flaky|incorrect|mistaken|obsolete|typo|no longer)\b|\b(?:leftover|dead|obsolete|superfluous|redundant|duplicate[ds]?|outdated|stale|unneeded|flaky) (?:\w+ )?(?:tests?|specs?|snapshots?|assertions?)\b|\b(?:wrong|typo|mistake|error|bug) in (?:the |a |our )?(?:\S*test\S*|specs?|snapshots?)/;
+  /\b(?:tests?|specs?|expectations?|assertions?|snapshots?)\b(?:(?!fail|pass)(?:[^.!?:;,]|\.(?=\S))){0,60}\b(?:wrong|outdated|stale|flaky|incorrect|mistaken|obsolete|typo|no longer)\b|\b(?:leftover|dead|obsolete|superfluous|redundant|duplicate[ds]?|outdated|stale|unneeded|flaky) (?:\w+ )?(?:tests?|specs?|snapshots?|assertions?)\b|\b(?:wrong|typo|mistake|error|bug) in (?:the |a |our )?(?:\S*test\S*|specs?|snapshots?)/;
 
 /** The request is about the tests themselves, or names one of these files for more than that it fails. */
 export function asksForTests(request: string, paths: readonly string[]): boolean {

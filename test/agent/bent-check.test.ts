@@ -30,7 +30,10 @@ test("case", () => {
 const PACKAGE = JSON.stringify({ name: "x", scripts: { test: "node --test", build: "tsc" } });
 const MAKE = "all: words\n\ncc -o words words.c\n\ntest: words\n\t./words-test\n".replaceAll("\\n", "\n");
 
+const CHECK = "int main(void) {\n  expect(words(a), 1);\n  expect(words(b), 2);\n}\n";
+
 const START: Tree = {
+  "check.c": CHECK,
   "stats.py": "def median(xs): ...",
   "test_stats.py": PY,
   "slug.test.mjs": JS,
@@ -113,6 +116,9 @@ test("tests that are gone, empty, fewer, skipped or silenced behind nothing else
     ],
     [{ Makefile: MAKE.replace("./words-test", "true") }, "make test was made to succeed whatever happens"],
     [{ Makefile: MAKE.replace("\t./", "\t-./") }, "make test was made to succeed whatever happens"],
+    [{ "unittest.py": "print(1)\n" }, "unittest.py stands in the place of the test runner"],
+    [{ Makefile: "test:\n\ttrue\n" }, "make test was made to succeed whatever happens"],
+    [{ "check.c": "int main(void) { return 0; }\n" }, "check.c compares less: 0 times where it was 2"],
     [
       { "conftest.py": "collect_ignore = ['test_stats.py']\n" },
       "conftest.py was made to succeed whatever happens",
@@ -188,6 +194,8 @@ test("what was asked for is no offence", async () => {
     "Fix the bug that makes test_stats.py fail.",
     "rename calc to with_tax; the tests must pass",
     "npm test fails. Fix slugify",
+    "npm test fails: slugify is wrong",
+    "The tests fail, median is incorrect",
     "median is wrong for an even number of values",
   ])
     assert.notEqual(await bent(gone, request), undefined, request);
