@@ -7,6 +7,7 @@ import type { Figure } from "./figure.ts";
 import { INDEXING } from "./indexing.ts";
 import { MODELS } from "./models.ts";
 import { OVERLAY } from "./overlay.ts";
+import { PODS } from "./pods.ts";
 import { POLICY } from "./policy.ts";
 import { SANDBOX } from "./sandbox.ts";
 import { SESSIONS } from "./sessions.ts";
@@ -32,4 +33,5 @@ export const FIGURES: readonly Figure[] = [
   ...ENVIRONMENTS,
   ...VET,
   ...BATCH,
+  ...PODS,
 ];

@@ -106,17 +106,17 @@ export const removeOpening = async (cluster: Cluster, plan: PodPlan): Promise<vo
   await removePolicy(cluster, openName(plan)).catch(refuse);
 };
 
-/** Whether it was seen so, twice in a row where it is to be shut. */
+/** Whether it was seen so; to be shut, by two looks that overlap: one packet that is lost shuts nothing. */
 async function becomes(
   { patienceMs }: Cluster,
   { client, targets }: Probe,
   wanted: "open" | "shut",
 ): Promise<boolean> {
   const deadline = performance.now() + patienceMs;
-  let row = 0;
+  const look = (): Promise<"open" | "shut"> => probe(client, targets);
   for (;;) {
-    row = (await probe(client, targets)) === wanted ? row + 1 : 0;
-    if (row >= (wanted === "shut" ? 2 : 1)) return true;
+    const seen = wanted === "open" ? [look()] : [look(), sleep(PAUSE_MS).then(look)];
+    if ((await Promise.all(seen)).every((one) => one === wanted)) return true;
     if (performance.now() > deadline) return false;
     await sleep(PAUSE_MS);
   }
