@@ -210,7 +210,8 @@ function allOf({ all, untrusted }: SlashCommands): string {
     ...(waiting === "" ? [] : ["", `The project has ${waiting} that are not trusted: harness trust`]),
     "",
     "/NAME ? says more of one. A backslash at the end goes on in the next line.",
-    "Ctrl-C cancels what is going on.",
+    "Ctrl-C cancels what is going on; Up and Ctrl-R bring back earlier messages, Tab completes, a file behind @.",
+    "In a drawn chat Esc cancels too, Ctrl-O shows all that a call said, Ctrl-S puts what is typed aside.",
   ].join("\n");
 }
 

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
-import { closeSync, mkdirSync, readFileSync } from "node:fs";
+import { closeSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { reasonOf } from "../core/errors.ts";
 import type { HookOwner } from "../core/hook-form.ts";
-import { openRegularSync, replaceFileSync } from "../platform/safe-files.ts";
+import { makePrivateFolder, openRegularSync, replaceFileSync } from "../platform/safe-files.ts";
 
 /**
  * A few small values that hooks and tools keep from one call to the next: of each workspace, the user's apart from the
@@ -38,7 +38,7 @@ export function keptValues({ stateDir, workspace, owner }: KeptPlace): KeptValue
     read: () => valuesIn(file),
     change: async (changes) => {
       try {
-        mkdirSync(folder, { recursive: true, mode: 0o700 });
+        makePrivateFolder(folder);
         const [{ FileLock }, { privateFile }] = await Promise.all([
           import("../platform/lock.ts"),
           import("../platform/sqlite-connection.ts"),

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { mkdirSync, renameSync, rmSync, statSync } from "node:fs";
+import { renameSync, rmSync, statSync } from "node:fs";
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { diskTroubleOf } from "../core/disk-trouble.ts";
@@ -9,6 +9,7 @@ import { Database, suspicionOf } from "./database.ts";
 import { type LockLevel, suffices } from "../platform/lock.ts";
 import { DatabaseLock, PATIENCE_MS, storeFailure } from "./db-lock.ts";
 import { STEPS } from "./schema.ts";
+import { makePrivateFolder } from "../platform/safe-files.ts";
 
 interface Opening {
   readonly file: string;
@@ -38,7 +39,7 @@ const NEEDS: Readonly<Record<Look["standing"], LockLevel>> = {
 export function openDatabase(opening: Opening): Database {
   const { file, patienceMs = PATIENCE_MS } = opening;
   try {
-    mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
+    makePrivateFolder(path.dirname(file));
     const lock = new DatabaseLock(privateFile(`${file}.lock`), patienceMs);
     try {
       return new Database(opened(opening, lock), file, lock);

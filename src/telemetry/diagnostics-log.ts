@@ -1,8 +1,8 @@
-import { closeSync, constants, mkdirSync, openSync, readdirSync, rmSync, writeSync } from "node:fs";
+import { closeSync, constants, openSync, readdirSync, rmSync, writeSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import path from "node:path";
 import { maskSecrets } from "../core/secrets.ts";
-import { readRegularHead } from "../platform/safe-files.ts";
+import { makePrivateFolder, readRegularHead } from "../platform/safe-files.ts";
 
 /**
  * What the last processes did and met, a file of JSON lines for each, for whoever has to find out why. A line is there as
@@ -50,7 +50,7 @@ export class DiagnosticsLog implements Disposable {
     const stamp = new Date(Math.floor(began)).toISOString().replaceAll(/[-:.]/g, "");
     this.#file = path.join(folder, `${stamp}-${pid}.jsonl`);
     try {
-      mkdirSync(folder, { recursive: true, mode: 0o700 });
+      makePrivateFolder(folder);
       makeRoom(folder, path.basename(this.#file));
       const { O_WRONLY, O_CREAT, O_APPEND, O_NOFOLLOW } = constants;
       this.#descriptor = openSync(this.#file, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, MINE);

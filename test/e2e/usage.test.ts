@@ -287,3 +287,11 @@ test("help before a command is its --help, and help alone is of all of them", as
     assert.deepEqual(await harness(place, asked), await harness(place, same));
   assert.equal((await harness(place, ["help", "bogus"])).code, 2);
 });
+
+test("a state folder that cannot be made ends the command with its cause", async () => {
+  await using place = await scratch({ file: "" });
+  for (const state of ["/proc", place.at("file")]) {
+    const { code, stderr } = await harness(place, ["report"], { XDG_STATE_HOME: state });
+    assert.deepEqual([code, /it cannot be reached[^]*\n {2}next: /.test(stderr)], [1, true], stderr);
+  }
+});

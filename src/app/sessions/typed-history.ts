@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
-import { closeSync, mkdirSync, readFileSync } from "node:fs";
+import { closeSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { reasonOf } from "../../core/errors.ts";
 import { maskSecrets } from "../../core/secrets.ts";
-import { openRegularSync, replaceFileSync } from "../../platform/safe-files.ts";
+import { makePrivateFolder, openRegularSync, replaceFileSync } from "../../platform/safe-files.ts";
 
 /**
  * What a person typed in chats, of each workspace apart: for the keys that bring it back, on this machine alone. One file
@@ -37,7 +37,7 @@ export function typedHistory({ stateDir, workspace }: TypedPlace): TypedHistory 
     keep: async (text) => {
       if (!isKept(text)) return undefined;
       try {
-        mkdirSync(folder, { recursive: true, mode: 0o700 });
+        makePrivateFolder(folder);
         const [{ FileLock }, { privateFile }] = await Promise.all([
           import("../../platform/lock.ts"),
           import("../../platform/sqlite-connection.ts"),

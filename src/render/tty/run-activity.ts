@@ -78,7 +78,7 @@ export class Activities {
     this.#counts.take(event);
     switch (event.type) {
       case "run.started":
-        if (event.agent === undefined) this.#model = event.model;
+        if (event.agent === undefined) this.#model = event.model.slice(event.model.lastIndexOf("/") + 1);
         return;
       case "turn.started":
         return this.#begin(model, { kind: "model", words: "waiting for", since: now });

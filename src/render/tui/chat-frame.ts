@@ -116,7 +116,8 @@ function statusRows(
 ): readonly string[] {
   if (!busy || asking !== undefined) return [];
   const mark = SPINNER[ticks % SPINNER.length] ?? "";
-  const words = fitted(status?.text ?? "working", width - 4 - STOPS.length);
+  const said = status === undefined || status.text === "" ? "working" : status.text;
+  const words = fitted(said, width - 4 - STOPS.length);
   const colour = status?.alarming === true ? "yellow" : "cyan";
   return [`${styleText(colour, `${mark} ${words}`, { stream })}${styleText("dim", STOPS, { stream })}`];
 }

@@ -1,9 +1,10 @@
-import { constants, copyFileSync, existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
+import { constants, copyFileSync, existsSync, readdirSync, rmSync } from "node:fs";
 import path from "node:path";
 import { CATALOG, lockFileIn, tryWriter, waitForWriter } from "../embedded/catalog-file.ts";
 import type { IndexPlace } from "../embedded/catalog-workspace.ts";
 import { indexFailure } from "../index-failure.ts";
 import { storeFolder } from "./opened-store.ts";
+import { makePrivateFolder } from "../../platform/safe-files.ts";
 
 /**
  * An index of one run alone, for files that are not those of the workspace. It begins as a copy of the workspace's, so
@@ -54,7 +55,7 @@ const HELD = "held";
 
 function heldIn(layer: string): string {
   const folder = path.join(layer, HELD);
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  makePrivateFolder(folder);
   return folder;
 }
 
@@ -64,7 +65,7 @@ function seed(base: IndexPlace, place: IndexPlace): void {
   const store = storeFolder(base);
   if (!existsSync(store) || !existsSync(path.join(base.folder, CATALOG))) return;
   const inStore = storeFolder(place);
-  mkdirSync(inStore, { recursive: true, mode: 0o700 });
+  makePrivateFolder(inStore);
   for (const name of readdirSync(store)) copied(path.join(store, name), path.join(inStore, name));
   for (const name of readdirSync(base.folder))
     if (name.startsWith(CATALOG)) copied(path.join(base.folder, name), path.join(place.folder, name));
