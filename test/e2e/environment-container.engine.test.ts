@@ -1,7 +1,10 @@
 import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import test from "node:test";
 import { type Ended, runProgram } from "../fixtures/cli.ts";
-import { skip } from "../fixtures/engine.ts";
+import { image, skip } from "../fixtures/engine.ts";
 import { ownImage } from "../fixtures/own-image.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { household, sandboxExec } from "./box-command.ts";
@@ -78,6 +81,37 @@ test(
       );
     } finally {
       await harness(place, "env", "rm", "--all");
+    }
+  },
+);
+
+test(
+  "an address of a Dockerfile is asked for through the layer's own walls, where the user granted it; refused, it says so",
+  { skip },
+  async () => {
+    // An address of this host's loopback that no tool of the box takes for its own.
+    const server = createServer((_, response) => response.end("fetched\n"));
+    server.listen(0, "127.0.0.2");
+    await once(server, "listening");
+    const at = `127.0.0.2:${(server.address() as AddressInfo).port}`;
+    await using place = await household({
+      ".devcontainer/devcontainer.json": JSON.stringify({ build: { dockerfile: "Dockerfile" } }),
+      ".devcontainer/Dockerfile": `FROM ${image}\nADD http://${at}/a/kit.txt /opt/kit/\nCOPY <<END /opt/kit/text\nwritten\nEND\n`,
+    });
+    await trustAll(place);
+    try {
+      const refused = await harness(place, "env", "build", "--allow-domain", "other.test");
+      assert.equal(refused.code, 1, refused.stderr);
+      assert.match(
+        refused.stderr,
+        /set-up failed: mkdir -p[^]*--allow-domain 127\.0\.0\.2:\d+ would grant it/,
+      );
+      const built = await harness(place, "env", "build", "--allow-domain", at);
+      assert.equal(built.code, 0, built.stderr);
+      assert.equal(await inBox(place, "cat /opt/kit/text; stat -c %a /opt/kit/kit.txt"), "written\n600\n");
+    } finally {
+      await harness(place, "env", "rm", "--all");
+      server.close();
     }
   },
 );

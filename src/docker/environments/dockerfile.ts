@@ -92,7 +92,8 @@ function bodyOf(
   lines: readonly string[],
   at: number,
 ): { readonly text: string; readonly end: number } | undefined {
-  const [, dash = "", word = ""] = /<<(-?)(?:["']?)(\w+)(?:["']?)/.exec(rest) ?? [];
+  // A shift of numbers and a word for the standard input (`<<<`) begin none.
+  const [, dash = "", word = ""] = /(?<![<\w(])<<(-?)["']?([A-Za-z_][\w.-]*)["']?/.exec(rest) ?? [];
   if (word === "") return undefined;
   const strip = (line: string): string => (dash === "" ? line : line.replace(/^\t+/, ""));
   const end = lines.findIndex((line, index) => index > at && strip(line) === word);
@@ -117,8 +118,6 @@ interface Stage {
 
 const NOTHING = new Set(["LABEL", "MAINTAINER", "CMD", "ENTRYPOINT", "EXPOSE", "STOPSIGNAL", "HEALTHCHECK"]);
 const REASONS: Readonly<Record<string, string>> = {
-  COPY: "no file of the repository is in the system layer; set-up commands see the workspace",
-  ADD: "no file of the repository is in the system layer; set-up commands see the workspace",
   VOLUME: "folders are kept by the recipe",
   ONBUILD: "nothing is built from it",
 };
@@ -163,6 +162,7 @@ class Reading {
     else if (name === "WORKDIR") stage.folder = joined(stage.folder, filled(unquoted(rest), stage));
     else if (name === "SHELL") stage.shell = wordsOf(rest, line);
     else if (name === "RUN") this.#run(given, stage);
+    else if (name === "COPY" || name === "ADD") this.#bring(given, stage);
     else if (name === "USER") {
       if (!/^(?:root|0)(?::|$)/.test(rest)) stage.notTaken.push(`USER ${rest}: lines are run as root`);
     } else if (reason === undefined) throw new Fault(`line ${line}: ${name} is not known`);
@@ -208,6 +208,29 @@ class Reading {
     }
   }
 
+  /** A text that stands in the file, or what an address gives: no file of the repository. */
+  #bring({ name, rest, line, body }: Instruction, stage: Stage): void {
+    const flags = new Map(
+      Array.from(
+        rest.matchAll(/(?<=^|^(?:--\S+\s+)+)--([\w-]+)(?:=(\S+))?\s+/g),
+        ([, flag = "", value = ""]) => [flag, filled(unquoted(value), stage)],
+      ),
+    );
+    const plain = rest.replace(/^(?:--\S+\s+)+/, "");
+    const words = plain.startsWith("[") ? wordsOf(plain, line) : plain.split(/\s+/).map(unquoted);
+    const [to = "", ...sources] = words.map((word) => filled(word, stage)).toReversed();
+    const known = name === "ADD" ? ["chown", "chmod", "checksum", "link"] : ["chown", "chmod", "link"];
+    const odd = [...flags.keys()].find((flag) => !known.includes(flag));
+    const place = { to: to.endsWith("/") ? `${joined(stage.folder, to)}/` : joined(stage.folder, to), flags };
+    const runs =
+      odd === undefined ? broughtBy(sources.toReversed(), place, { name, plain, body, stage }) : undefined;
+    if (runs === undefined)
+      stage.notTaken.push(
+        `${name} ${rest.slice(0, 200)}: ${odd === undefined || odd === "from" ? NO_FILES : `--${odd} is not known`}`,
+      );
+    else for (const run of runs) stage.lines.push({ run, folder: "/", env: {} });
+  }
+
   #run({ rest, line, body }: Instruction, stage: Stage): void {
     const flags = /^(?:--[\w-]+(?:=\S+)?\s+)+/.exec(rest)?.[0] ?? "";
     for (const flag of flags.trim().split(/\s+/))
@@ -216,6 +239,71 @@ class Reading {
     const run = lineOf({ command: rest.slice(flags.length).trim(), body, line, shell: stage.shell });
     stage.lines.push({ run, folder: stage.folder, env: { ...stage.args, ...stage.env } });
   }
+}
+
+const NO_FILES = "no file of the repository is in the system layer; set-up commands see the workspace";
+
+interface Place {
+  /** Absolute; a folder where it ends in a slash. */
+  readonly to: string;
+  readonly flags: ReadonlyMap<string, string>;
+}
+
+interface Bringing {
+  readonly name: string;
+  readonly plain: string;
+  readonly body: string | undefined;
+  readonly stage: Stage;
+}
+
+/** Lines that put it there; undefined where it is a file of the repository, or of another stage. */
+function broughtBy(
+  sources: readonly string[],
+  place: Place,
+  { name, plain, body, stage }: Bringing,
+): readonly string[] | undefined {
+  const { to, flags } = place;
+  if (sources.length === 0 || (sources.length > 1 && !to.endsWith("/"))) return undefined;
+  if (body === undefined) return name === "ADD" ? fetched(sources, place) : undefined;
+  const word = /^<<-?(["']?)([\w.-]+)\1\s/.exec(plain);
+  if (sources.length !== 1 || word === null || flags.has("checksum")) return undefined;
+  const [text, file] = [word[1] === "" ? filled(body, stage) : body, word[2] ?? ""];
+  return [putAt(place, file, (at) => `printf '%s\\n' ${quoted(text)} > ${at}`)];
+}
+
+/** `make` gets the file's place as a word for a shell. */
+function putAt({ to, flags }: Place, file: string, make: (at: string) => string, mode?: string): string {
+  const at = quoted(to.endsWith("/") ? to + file : to);
+  const [chown, chmod] = [flags.get("chown"), flags.get("chmod") ?? mode];
+  return [
+    `mkdir -p "$(dirname ${at})"`,
+    make(at),
+    ...(chmod === undefined ? [] : [`chmod ${quoted(chmod)} ${at}`]),
+    ...(chown === undefined ? [] : [`chown ${quoted(chown)} ${at}`]),
+  ].join(" && ");
+}
+
+function fetched(sources: readonly string[], place: Place): readonly string[] | undefined {
+  const sum = place.flags.get("checksum");
+  if (sum !== undefined && (sources.length > 1 || !/^sha256:[0-9a-f]{64}$/.test(sum))) return undefined;
+  const lines = sources.map((source) => {
+    const url = URL.parse(source);
+    const file = url?.pathname.split("/").at(-1) ?? "";
+    if (url === null || !/^https?:$/.test(url.protocol)) return undefined;
+    // A repository is fetched by other means, and a folder is no file.
+    if (file.endsWith(".git") || (file === "" && place.to.endsWith("/"))) return undefined;
+    const from = quoted(url.href);
+    return putAt(
+      place,
+      file,
+      (at) =>
+        `if command -v curl >/dev/null; then curl -fsSL -o ${at} ${from}; else wget -q -O ${at} ${from}; fi${
+          sum === undefined ? "" : ` && printf '%s  %s\\n' ${sum.slice(7)} ${at} | sha256sum -c - >/dev/null`
+        }`,
+      "600",
+    );
+  });
+  return lines.every((each) => each !== undefined) ? lines : undefined;
 }
 
 interface Command {
@@ -228,7 +316,7 @@ interface Command {
 /** As a line for `sh`, whichever form and shell it has. */
 function lineOf({ command, body, line, shell }: Command): string {
   if (command.startsWith("[")) return wordsOf(command, line).map(quoted).join(" ");
-  const alone = /^<<-?["']?\w+["']?$/.test(command);
+  const alone = /^<<-?["']?[\w.-]+["']?$/.test(command);
   if (alone && /^#!(?!\s*\/(?:usr\/)?bin\/(?:env\s+)?(?:ba|da)?sh\b)/.test(body ?? ""))
     throw new Fault(`line ${line}: RUN with a script of another program than a shell`);
   const whole = body === undefined ? command : `${command}\n${body}\n${endOf(command)}`;
@@ -237,7 +325,7 @@ function lineOf({ command, body, line, shell }: Command): string {
   return shell === undefined ? script : [...shell, script].map(quoted).join(" ");
 }
 
-const endOf = (command: string): string => /<<-?["']?(\w+)/.exec(command)?.[1] ?? "";
+const endOf = (command: string): string => /(?<![<\w(])<<-?["']?([A-Za-z_][\w.-]*)/.exec(command)?.[1] ?? "";
 
 /** `A=1 B="two words"`, or `A the rest`. */
 function pairsOf(rest: string, line: number): readonly (readonly [name: string, value: string])[] {

@@ -57,7 +57,7 @@ export async function makeSystemLayer(request: LayerRequest): Promise<void> {
   for (const step of steps) {
     signal.throwIfAborted();
     onStep(step.title);
-    await runStep(container.client, step, { env: network?.env() ?? {}, request });
+    await runStep(container.client, step, { network, request });
   }
   signal.throwIfAborted();
   onStep("keeping the system layer");
@@ -134,12 +134,10 @@ const KEEP = { head: 0, tail: 8 * 1024 };
 async function runStep(
   client: Parameters<typeof startCommand>[0],
   { title, script, env, folder = "/" }: SystemStep,
-  {
-    env: network,
-    request,
-  }: { readonly env: Readonly<Record<string, string>>; readonly request: LayerRequest },
+  { network, request }: { readonly network: BoxNetwork | undefined; readonly request: LayerRequest },
 ): Promise<void> {
   const last: Buffer[] = [];
+  const before = network?.connections().length ?? 0;
   using silence = new Silence(request.silentMs);
   const onOutput = (_: string, bytes: Uint8Array): void => {
     silence.broken();
@@ -152,7 +150,7 @@ async function runStep(
     {
       words: ["sh", "-euc", folder === "/" ? script : `mkdir -p "$0" && cd "$0"\n${script}`, folder],
       folder: "/",
-      env: { ...network, HOME: "/root", ...env },
+      env: { ...network?.env(), HOME: "/root", ...env },
       timeoutMs: STEP_MS,
       keep: { ...KEEP, head: Number.MAX_SAFE_INTEGER },
       onOutput,
@@ -161,7 +159,19 @@ async function runStep(
   );
   silence.signal.addEventListener("abort", () => end("cancelled"));
   const { exit_code, reason } = await ended;
-  if (exit_code !== 0) throw stepFailed(title, Buffer.concat(last).toString("utf8"), silence.why ?? reason);
+  if (exit_code === 0) return;
+  const said = `${Buffer.concat(last).toString("utf8")}\n${refusedLines(network, before)}`;
+  throw stepFailed(title, said, silence.why ?? reason);
+}
+
+/** What the proxy refused since then, each once. */
+function refusedLines(network: BoxNetwork | undefined, since: number): string {
+  const denied =
+    network
+      ?.connections()
+      .slice(since)
+      .filter(({ verdict }) => verdict === "denied") ?? [];
+  return [...new Set(denied.map(({ host, reason }) => `refused: ${host}: ${reason}`))].join("\n");
 }
 
 /**

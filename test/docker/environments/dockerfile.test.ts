@@ -83,6 +83,69 @@ END
   assert.equal(read(text).image, "base:none");
 });
 
+/** The lines that these instructions become; `-` for each that is not taken. */
+const brought = (...instructions: readonly string[]): readonly string[] => {
+  const { lines, notTaken } = read(`FROM x\nARG V=7\nWORKDIR /opt\n${instructions.join("\n")}\n`);
+  return [...lines.map(({ run }) => run), ...notTaken.map(() => "-")];
+};
+const GET = (url: string, to: string): string =>
+  `if command -v curl >/dev/null; then curl -fsSL -o ${to} ${url}; else wget -q -O ${to} ${url}; fi`;
+
+test("a text of the file's own is put where it says, and what an address gives is asked for in the layer's container", () => {
+  assert.deepEqual(brought("COPY <<EOF /etc/motd", "it's $V", "EOF"), [
+    String.raw`mkdir -p "$(dirname /etc/motd)" && printf '%s\n' 'it'\''s 7' > /etc/motd`,
+  ]);
+  assert.deepEqual(brought("COPY --chmod=755 --chown=1:2 <<'run.sh' bin/", "echo $V", "run.sh"), [
+    String.raw`mkdir -p "$(dirname /opt/bin/run.sh)" && printf '%s\n' 'echo $V' > /opt/bin/run.sh && chmod 755 /opt/bin/run.sh && chown 1:2 /opt/bin/run.sh`,
+  ]);
+  assert.deepEqual(brought("ADD https://files.test/a/b-$V.tgz kit/"), [
+    `mkdir -p "$(dirname /opt/kit/b-7.tgz)" && ${GET("https://files.test/a/b-7.tgz", "/opt/kit/b-7.tgz")} && chmod 600 /opt/kit/b-7.tgz`,
+  ]);
+  const sum = "a".repeat(64);
+  assert.match(
+    brought(`ADD --checksum=sha256:${sum} --chmod=644 http://files.test/x /y`)[0] ?? "",
+    new RegExp(`&& printf '%s {2}%s\\\\n' ${sum} /y \\| sha256sum -c - >/dev/null && chmod 644 /y$`),
+  );
+  assert.equal(brought('ADD ["https://files.test/a", "https://files.test/b", "/x/"]').length, 2);
+});
+
+test("what is a file of the repository, of another stage or of neither is not taken", () => {
+  for (const instruction of [
+    "COPY . /x",
+    "COPY ../../etc/passwd /x",
+    "ADD data.tar /x",
+    "ADD https://files.test/a data.tar /x/",
+    "ADD https://files.test/a https://files.test/b /x",
+    "ADD https://files.test/own/repo.git /x",
+    "ADD git@files.test:own/repo /x",
+    "ADD file:///etc/passwd /x",
+    "ADD --checksum=md5:1 https://files.test/a /x",
+    "ADD --unpack=true https://files.test/a /x",
+    "ADD https://files.test/ /x/",
+    "COPY https://files.test/a /x",
+    "COPY --from=other /a /b",
+    "COPY --from=https://files.test/a /a /b",
+    "COPY",
+    "ADD https://files.test/a",
+  ])
+    assert.deepEqual(brought(instruction), ["-"], instruction);
+});
+
+test("nothing of an address or of a text is a word of the shell's", () => {
+  const [line = ""] = brought("ADD https://files.test/$(touch%20x);`id`'\"&a=$(id) /opt/;id/");
+  const words = /-o '((?:[^']|'\\'')+)' '?(https:[^ ]+?)'?; else/.exec(line);
+  assert.ok(words !== null, line);
+  assert.ok(!/\s/.test(words[2] ?? " "));
+});
+
+test("a shift of numbers and a word for the standard input begin no text", () => {
+  const lines = ["echo $((1<<3)) $((8 <<2))", "cat <<<word", "cat <<-EOF\n\tone\n\tEOF"];
+  assert.deepEqual(
+    read(`FROM x\n${lines.map((line) => `RUN ${line}\n`).join("")}`).lines.map(({ run }) => run),
+    ["echo $((1<<3)) $((8 <<2))", "cat <<<word", "cat <<-EOF\none\nEOF"],
+  );
+});
+
 test("what cannot be read says where, and nothing of it is taken", () => {
   for (const [text, why] of [
     ["", /no FROM/],
