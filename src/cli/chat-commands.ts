@@ -1,6 +1,7 @@
 import { nearest } from "../core/spelling.ts";
 import { visibleLine } from "../core/visible.ts";
 import type { SlashCommands } from "../app/extensions/slash-commands.ts";
+import { widthOfStream, wrapped } from "../render/tty/columns.ts";
 import type { Output } from "../render/tty/output.ts";
 import type { ChatController } from "../app/run/chat-controller.ts";
 
@@ -175,9 +176,9 @@ const typedAs = ({ name, takes = "" }: SlashName): string => `/${name} ${takes}`
 const described = (command: SlashName): string =>
   [`${typedAs(command)}   ${command.says}`, ...(command.more ?? [])].join("\n");
 
-async function help({ chat, argument }: SlashCall): Promise<string> {
+async function help({ chat, argument, output }: SlashCall): Promise<string> {
   const commands = await chat.commands();
-  if (argument === "") return allOf(commands);
+  if (argument === "") return allOf(commands, widthOfStream(output) - 1);
   const wanted = argument.replace(/^\//, "").toLowerCase();
   const own = COMMANDS.find(({ name }) => name === wanted);
   if (own !== undefined) return described(own);
@@ -190,9 +191,19 @@ async function help({ chat, argument }: SlashCall): Promise<string> {
   );
 }
 
-const COLUMN = 16;
+const COLUMN = 18;
+/** What is narrower has the words below the name. */
+const BESIDE = 60;
 
-function allOf({ all, untrusted }: SlashCommands): string {
+/** Each row fits, so that none is broken by who shows it. */
+function helpRows(name: string, says: string, width: number): readonly string[] {
+  const indent = width < BESIDE ? 4 : COLUMN;
+  const words = wrapped(says, Math.max(20, width - indent)).map((row) => " ".repeat(indent) + row);
+  if (width < BESIDE || name.length + 2 > COLUMN) return [name, ...words];
+  return [name.padEnd(COLUMN) + (words[0] ?? "").slice(COLUMN), ...words.slice(1)];
+}
+
+function allOf({ all, untrusted }: SlashCommands, width: number): string {
   const rows = [
     ...COMMANDS.map((each) => [typedAs(each), each.says] as const),
     ["/exit", "leave (also: /quit, exit, Ctrl-D)"] as const,
@@ -204,9 +215,9 @@ function allOf({ all, untrusted }: SlashCommands): string {
   });
   const waiting = [...new Set(untrusted.map(({ kind }) => kind))].join(" and ");
   return [
-    ...rows.map(([name, says]) => `${name.padEnd(COLUMN)}${says}`),
+    ...rows.flatMap(([name, says]) => helpRows(name, says, width)),
     ...(added.length === 0 ? [] : ["", "Added, and said to the model in your place:"]),
-    ...added.map(([name, says]) => `${name.padEnd(COLUMN - 2)}  ${says}`),
+    ...added.flatMap(([name, says]) => helpRows(name, says, width)),
     ...(waiting === "" ? [] : ["", `The project has ${waiting} that are not trusted: harness trust`]),
     "",
     "/NAME ? says more of one. A backslash at the end goes on in the next line.",

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { fakeTerminal } from "../fakes/terminal.ts";
 import { answerTo, COMMANDS, completed, type SlashCall, slashOf } from "../../src/cli/chat-commands.ts";
 const of = (line: string) => slashOf(line, COMMANDS);
 
@@ -61,9 +62,10 @@ test("every command of the list has words for its line of help", () => {
 });
 
 const never = (): never => assert.fail("it is only described");
-const called = (name: string, argument: string): Promise<string> => {
+const called = (name: string, argument: string, columns = 80): Promise<string> => {
   const chat = { commands: () => Promise.resolve({ all: [], untrusted: [], note: "" }) };
-  return answerTo(name, { chat, argument, show: never, confirm: never } as unknown as SlashCall);
+  const { stream: output } = fakeTerminal(columns);
+  return answerTo(name, { chat, argument, output, show: never, confirm: never } as unknown as SlashCall);
 };
 
 test("a question mark behind a command, or its name behind /help, has it described and not run", async () => {
@@ -91,3 +93,19 @@ test("/grant tells what is granted, and says that the box has no network only wh
   assert.equal(await granted("workspace-write", ["npm", "example.org"]), "npm, example.org");
   assert.match(await granted("danger-full-access", []), /a network that nothing filters/);
 });
+
+for (const columns of [40, 80, 120])
+  test(`the list of commands fits ${columns} columns, and no name meets its words`, async () => {
+    const rows = (await called("help", "", columns)).split("\n\n")[0]?.split("\n") ?? [];
+    assert.deepEqual(
+      rows.filter((row) => row.length > columns),
+      [],
+    );
+    for (const { name, takes = "" } of COMMANDS) {
+      const typed = `/${name} ${takes}`.trim();
+      assert.ok(
+        rows.some((row) => row === typed || row.startsWith(`${typed}  `)),
+        typed,
+      );
+    }
+  });
