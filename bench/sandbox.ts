@@ -207,7 +207,7 @@ export const SANDBOX: readonly Figure[] = [
     name: "sandbox.exec",
     unit: "ms",
     against: "spawning it on the host",
-    hold: 1.5,
+    hold: 1,
     measure: () => execAgainstHost(0.5),
   },
   {
@@ -221,14 +221,14 @@ export const SANDBOX: readonly Figure[] = [
     name: "sandbox.exec-vs-docker",
     unit: "ms",
     against: "a docker exec per command",
-    hold: 0.04,
+    hold: 0.06,
     measure: execAgainstDocker,
   },
   {
     name: "sandbox.ready",
     unit: "ms",
     against: "a bare container's create and start",
-    hold: 1.3,
+    hold: 1.2,
     measure: ready,
   },
   {

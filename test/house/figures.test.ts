@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { COUNTS, counted, type Figure, inTurn, measureFigure, paired } from "../../bench/figure.ts";
 import { FIGURES } from "../../bench/figures.ts";
+import { textOf } from "./docs-lines.ts";
 
 /** What `npm run bench` holds to means something on any machine: a ratio to something measured in the same run. */
 
@@ -51,4 +52,26 @@ test("a figure is the ratio of the middles, with the quarters of the pairs' rati
     [20, 10, 2, [1, 4], 5, false],
   );
   assert.equal((await measureFigure({ ...figure("ms", five), hold: 2 })).ok, true);
+});
+
+/** Rows of the README whose last cell names figures: `name` and what it holds. */
+const shownHolds = (text: string): readonly (readonly [name: string, hold: number])[] =>
+  [...text.matchAll(/^\|.*\|([^|]*`[a-z]+\.[^|]*)\|$/gm)].flatMap(([, cell = ""]) =>
+    [...cell.matchAll(/`([\w.-]+)` <= ([\d.]+)/g)].map(
+      ([, name = "", hold]) => [name, Number(hold)] as const,
+    ),
+  );
+
+test("the README holds itself to what is measured, figure by figure", () => {
+  const shown = shownHolds(textOf("README.md"));
+  assert.ok(shown.length >= 18, String(shown.length));
+  const holds = new Map(FIGURES.map(({ name, hold }) => [name, hold]));
+  assert.deepEqual(
+    shown,
+    shown.map(([name]) => [name, holds.get(name)]),
+  );
+  assert.deepEqual(shownHolds("| a | 2 x | `a.b` <= 3 x, `a.c-d` <= 0.5 x |"), [
+    ["a.b", 3],
+    ["a.c-d", 0.5],
+  ]);
 });
