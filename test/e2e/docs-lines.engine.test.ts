@@ -1,0 +1,100 @@
+import assert from "node:assert/strict";
+import { cp } from "node:fs/promises";
+import path from "node:path";
+import test, { after, describe } from "node:test";
+import { skip } from "../fixtures/engine.ts";
+import { giveAway } from "../fixtures/real-box.ts";
+import { pages, shownOn, textOf } from "../house/docs-lines.ts";
+import { household } from "./box-command.ts";
+import { ROOT } from "./package.ts";
+import { harness } from "./run-command.ts";
+
+/** The command lines of the documentation, typed as they stand, over a repository that has what they name. */
+
+/** Why a line is not typed here: each takes one line at least, or it goes. */
+const NOT_HERE: readonly (readonly [line: RegExp, why: string])[] = [
+  [/^(?:$|chat$|--mode |--plain$|sandbox shell|init\b)/, "a person at a terminal"],
+  [/\b(?:ID|HASH|NAME|WORDS|FILE)\b|\$|\b1ng\w+/, "a placeholder stands in it"],
+  [
+    /^(?:run|sandbox exec|search|index|replay|demo|doctor)\b/,
+    "a box each, for as long as a task takes: suites of their own run these",
+  ],
+  [/^apply\b/, "nothing waits to be applied"],
+  [/^vet\b/, "has suites of its own, over a zoo of repositories and archives"],
+  [/^eval\b/, "forty runs each, or a model"],
+  [/^batch\b/, "has a suite of its own, over several repositories"],
+  [
+    /^(?:env build|model probe|mcp (?:test|logs|add|remove))\b/,
+    "needs a registry, a model's server or a server of MCP, or has no end",
+  ],
+  [/^notes (?:show|edit|remove) /, "a note of that number"],
+  [
+    /^replay --bundle |^policy (?:test|propose)\b|--output-schema|--env |^undo --redo/,
+    "a file or a state that another line makes",
+  ],
+  [/--cwd\b/, "a folder that another line makes"],
+];
+
+const whyNot = (line: string): string | undefined => NOT_HERE.find(([form]) => form.test(line))?.[1];
+
+const lines = [
+  ...new Map(
+    pages()
+      .filter((page) => page !== "CHANGELOG.md")
+      .flatMap((page) => shownOn(page, textOf(page)))
+      .filter(({ whole }) => whole)
+      .map(({ page, words }) => [words.join(" "), { page, words }] as const),
+  ),
+];
+const typed = lines.filter(([line]) => whyNot(line) === undefined);
+
+const CONFIG = ".config/harness/config.json";
+const SETTINGS = (replies: string): object => ({
+  provider: "scripted",
+  chat_model: replies,
+  search: { store: "embedded" },
+});
+
+const place = await household();
+after(() => place[Symbol.asyncDispose]());
+if (skip === false) {
+  await cp(path.join(ROOT, "examples/broken-sum"), place.at("work"), { recursive: true });
+  await place.write("work/customers/list.csv", "a\n");
+  await place.write("work/.env", "A=1\n");
+  await giveAway(place.at("work"));
+  // Looks and makes one file, then answers whatever is asked.
+  const replies = await place.write(
+    "replies.jsonl",
+    '{"repeat":"forever","steps":[{"reply":[{"call":"bash","args":{"command":"ls; echo x >> made.txt"}}]},{"reply":["It is done."]}]}\n',
+  );
+  await place.write(CONFIG, JSON.stringify(SETTINGS(replies)));
+}
+/** What is wrong with how it was typed, or with us; that a task failed or a verdict is no is neither. */
+const FAULT = /internal error|\n {4}at |unexpected argument|Nonexistent flag|is no setting/i;
+
+describe("lines of the documentation", { skip, concurrency: 2 }, () => {
+  test("one run has been, for those that look back", async () => {
+    const ran = await harness(place, ["run", "mend the bug", "--no-verify"]);
+    assert.equal(ran.code, 0, ran.stderr);
+    const wrong: string[] = [];
+    for (const [line, { page, words }] of typed) {
+      const input = words.includes("--stdin") || words.includes("-") ? "{}\n" : "";
+      const { code, stderr, stdout } = await harness(place, words, { input });
+      if (code === null || code === 2 || FAULT.test(stderr + stdout))
+        wrong.push(`${page}: harness ${line}: ${code} ${stderr}`);
+      // What one sets is not for the next.
+      if (words[0] === "config")
+        await place.write(CONFIG, JSON.stringify(SETTINGS(place.at("replies.jsonl"))));
+    }
+    assert.deepEqual(wrong, []);
+  });
+
+  test("what is not typed is no more than it has to be", () => {
+    assert.ok(typed.length >= 40, String(typed.length));
+    for (const [form, why] of NOT_HERE)
+      assert.ok(
+        lines.some(([line]) => whyNot(line) === why && form.test(line)),
+        `nothing is left out as: ${why}`,
+      );
+  });
+});
