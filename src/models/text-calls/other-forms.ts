@@ -50,7 +50,9 @@ const FINISHES = /^(?:none|finish|final[ _]?answer|n\/?a)$/i;
 const ARGUMENTS = new Set(
   "path file file_path filename command cmd content pattern query old new patch".split(" "),
 );
+/** Keys that have the name of a tool, and those that often have another thing. */
 const NAME_KEYS = ["tool", "tool_name", "action", "function"];
+const TOOL_KEYS = NAME_KEYS.slice(0, 2);
 
 /** The call that a whole reply was meant as; undefined for all else. */
 export function inOtherForm(prose: string, tools: OfferedTools): WrittenMiss | undefined {
@@ -89,9 +91,12 @@ function flatName(text: string, tools: OfferedTools): string | undefined {
   try {
     const value: unknown = JSON.parse(text);
     if (!isRecord(value) || !Object.keys(value).some((key) => ARGUMENTS.has(key))) return undefined;
-    const name = NAME_KEYS.map((key) => value[key]).find((each) => typeof each === "string");
-    const offered = typeof name === "string" ? tools.resolve(name) : undefined;
-    return offered !== undefined && isSure(offered) ? offered : undefined;
+    const key = NAME_KEYS.find((each) => typeof value[each] === "string") ?? "";
+    const name = value[key];
+    if (typeof name !== "string") return undefined;
+    const offered = tools.resolve(name);
+    const isNear = TOOL_KEYS.includes(key) && tools.nearest(name).length > 0;
+    return (offered !== undefined && isSure(offered)) || isNear ? name : undefined;
   } catch {
     return undefined;
   }

@@ -33,6 +33,7 @@ test("a reply that is nothing but a call in the form of another agent is told, a
     ['grep\n{"pattern": "a"}', "other_form grep"],
     ['{"tool": "read_file", "path": "a"}', "other_form read_file"],
     ['{"action": "bash", "command": "ls"}', "other_form bash"],
+    ['{"tool": "read", "path": "a"}', "not_offered read"],
     ['<think>hm</think>\nread_file(path="a")', "other_form read_file"],
   ] as const)
     assert.deepEqual(missed(text), [told], text);
@@ -65,6 +66,7 @@ test("answers that only look like one of these stay answers", () => {
     '{"action": "deploy", "env": "prod"}',
     '{"function": "slugify", "line": 3}',
     '{"tool": "read_file"}',
+    '{"tool": "hammer", "path": "shed"}',
     '{"action": "bash", "reason": "x"}',
     "name: x\nargs: y",
     "plan: do it\nsteps: many",
