@@ -52,7 +52,7 @@ const ARGUMENTS = new Set(
 );
 /** Keys that have the name of a tool, and those that often have another thing. */
 const NAME_KEYS = ["tool", "tool_name", "action", "function"];
-const TOOL_KEYS = NAME_KEYS.slice(0, 2);
+const OF_TOOLS: ReadonlySet<string> = new Set(["tool", "tool_name"]);
 
 /** The call that a whole reply was meant as; undefined for all else. */
 export function inOtherForm(prose: string, tools: OfferedTools): WrittenMiss | undefined {
@@ -95,7 +95,7 @@ function flatName(text: string, tools: OfferedTools): string | undefined {
     const name = value[key];
     if (typeof name !== "string") return undefined;
     const offered = tools.resolve(name);
-    const isNear = TOOL_KEYS.includes(key) && tools.nearest(name).length > 0;
+    const isNear = OF_TOOLS.has(key) && tools.nearest(name).length > 0;
     return (offered !== undefined && isSure(offered)) || isNear ? name : undefined;
   } catch {
     return undefined;
