@@ -119,13 +119,29 @@ function adviceFor(message: string, words: readonly string[]): Advice {
     const word = asked.slice(known.length + 1);
     return { message: `${known}: unexpected word: ${word}`, remedy: usage(known, word) };
   }
-  const near = nearest(
+  const near = meantBy(
     asked,
     ids.filter((id) => !HIDDEN.has(id)),
   );
   const found = `command ${asked} not found`;
   if (near !== undefined) return { message: `${found}; did you mean ${near}?`, remedy: help(near) };
   return { message: found, remedy: help(longestKnown(given, topics)) };
+}
+
+/** Words that other programs have for the same. */
+const ALIKE: readonly (readonly string[])[] = [
+  ["rm", "remove", "delete", "del", "uninstall"],
+  ["list", "ls"],
+  ["show", "view", "cat", "info"],
+  ["add", "new", "create"],
+];
+
+/** The command that was probably meant: one that is spelt much alike, or that says the same in another word. */
+function meantBy(asked: string, ids: readonly string[]): string | undefined {
+  const [topic = "", word = ""] = asked.split(" ");
+  const spelt = nearest(asked, ids) ?? nearest(`${topic} ${word}`, ids);
+  const others = ALIKE.find((row) => row.includes(word)) ?? [];
+  return spelt ?? others.map((other) => `${topic} ${other}`).find((id) => ids.includes(id));
 }
 
 const HIDDEN: ReadonlySet<string> = new Set(["setup", "teardown"]);

@@ -52,6 +52,26 @@ const MISTAKES: Readonly<Record<string, Mistake>> = {
     message: "Nonexistent flag: --provder=ollama; did you mean --provider?",
     remedy: "harness chat --help",
   },
+  "a command in the word of other programs": {
+    args: ["notes", "rm", "x"],
+    message: "command notes rm x not found; did you mean notes remove?",
+    remedy: "harness notes remove --help",
+  },
+  "a server that is not said": {
+    args: ["mcp", "add", "x"],
+    message: "it is not said what x is: a command, or an address",
+    remedy: "harness mcp add x -- CMD...   (or --url URL)",
+  },
+  "a repository without a name": {
+    args: ["vet", ""],
+    message: "an empty name is no repository",
+    remedy: "harness vet FOLDER   (or an archive, or https://HOST/OWNER/NAME)",
+  },
+  "commits of what has none": {
+    args: ["vet", "--diff", "a..b", "/usr/share"],
+    message: "/usr/share is no git repository, so there are no commits of it to compare",
+    remedy: "harness vet OLDER NEWER   (two folders, archives or addresses)",
+  },
   "a misspelt value of a flag": {
     args: ["run", "--provider", "olama", "x"],
     message:

@@ -16,6 +16,7 @@ export type Subject =
 const EXAMPLES = "harness vet FOLDER   (or an archive, or https://HOST/OWNER/NAME)";
 
 export async function subjectNamed(name: string): Promise<Subject> {
+  if (name.trim() === "") throw new HarnessError(EXIT.usage, "an empty name is no repository", EXAMPLES);
   const [address, ref] = cutRef(name);
   if (/^[a-z][a-z0-9+.-]*:\/\//i.test(address) || /^git\+/i.test(address)) return remote(address, ref);
   const stats = await lstat(name).catch(() => undefined);
@@ -93,7 +94,8 @@ const noSsh = (name: string): HarnessError =>
   );
 
 /** As git tells one: without a working tree around it. */
-async function isBare(folder: string): Promise<boolean> {
+/** Objects and references lie in the folder itself. */
+export async function isBare(folder: string): Promise<boolean> {
   const parts = await Promise.all(
     ["HEAD", "objects", "refs"].map((name) => lstat(path.join(folder, name)).catch(() => undefined)),
   );

@@ -9,6 +9,7 @@ import { changesBetween, type TreeFacts } from "../../vet/look/changes-between.t
 import { lookAt } from "../../vet/look/look-at.ts";
 import { touches } from "../../vet/touched-steps.ts";
 import { git, staged, taken } from "./staging.ts";
+import { isBare } from "./subject.ts";
 import type { VetOptions } from "./vet-box.ts";
 import { lockFiles, locksCompared } from "./vet-locks.ts";
 import { obeysIn, reportOf, tryTree, vetWithFacts } from "./vet-repository.ts";
@@ -97,6 +98,13 @@ export async function vetDiff(
       thrown,
     );
   });
+  const own = await lstat(path.join(folder, ".git")).catch(() => undefined);
+  if (own === undefined && !(await isBare(folder)))
+    throw new HarnessError(
+      EXIT.usage,
+      `${name} is no git repository, so there are no commits of it to compare`,
+      "harness vet OLDER NEWER   (two folders, archives or addresses)",
+    );
   options.onProgress({ now: "taking both commits" });
   const ends: { found?: Ends } = {};
   const fill = async (box: OwnedBox) => {

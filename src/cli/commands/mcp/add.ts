@@ -50,6 +50,14 @@ export class McpAdd extends HarnessCommand {
     const words = dashes === -1 ? [] : this.argv.slice(dashes + 1);
     const { args, flags } = await this.parse(McpAdd, dashes === -1 ? this.argv : this.argv.slice(0, dashes));
     const { url, env, header, folder, allow, deny } = flags;
+    if ((words.length === 0) === (url === undefined))
+      throw new HarnessError(
+        EXIT.usage,
+        url === undefined
+          ? `it is not said what ${args.name} is: a command, or an address`
+          : `${args.name} cannot be both a command and an address`,
+        `harness mcp add ${args.name} -- CMD...   (or --url URL)`,
+      );
     const tools = { ...(allow === undefined ? {} : { allow }), ...(deny === undefined ? {} : { deny }) };
     const server = {
       ...(words.length === 0 ? {} : { command: words }),
