@@ -13,7 +13,7 @@ export class Apply extends HarnessCommand {
   static override description =
     "For sessions with --isolation overlay or copy; without ID the last session of this folder. Each file is moved at once. Where you have changed the same file since the session began, both changes are merged; where both changed the same lines the file is named, yours stays, and the exit code is 1. Paths that the host would run or obey by itself (hooks, editor and agent settings, links out of the folder) want a yes each: with --accept, or on a terminal; without it nothing is moved, and the exit code is 4. What was applied is taken back by `harness undo`.";
   static override args = {
-    id: Args.string({ description: "a session, as `harness sessions list` shows it" }),
+    id: Args.string({ description: "a session, as `harness sessions list` shows it", ignoreStdin: true }),
   };
   static override flags = {
     only: Flags.string({

@@ -15,7 +15,7 @@ export class Approve extends HarnessCommand {
   static override description =
     "Without a flag the question is shown, and you answer it on the terminal. The run goes on in its own box, which was frozen, or where that is gone in a new one over the same workspace, from the call that waited to its end, with run's output and exit codes; it may park again. The answer counts for that very question: where the workspace or your rules have changed what it would mean, it is asked anew.";
   static override args = {
-    id: Args.string({ description: "the session, or how its id begins", required: true }),
+    id: Args.string({ description: "the session, or how its id begins", required: true, ignoreStdin: true }),
   };
   static override flags = {
     once: flag("once", "yes, for this call"),

@@ -14,7 +14,7 @@ export class Doctor extends HarnessCommand {
     "Each line says ok, warn or fail, with the command that mends it. The exit code says whether `run` would work: 0, or 2 (config), 6 (sandbox), 5 (model). With --attack forbidden things are tried in a live box of this machine over a folder made for it, each beside the nearest allowed thing: 1 when one went through or could not be shown to fail, with the promise that this machine does not keep and what to do. With --bundle what helps to find a mistake is written into one file for a bug report, FILE or one beside the state of harness: these answers, versions, settings, and the diagnostics of the last runs; no prompts, commands, outputs or files, and secrets, home folders and names masked.";
   static override usage = "doctor [FLAGS] [--bundle [FILE]]";
   static override args = {
-    file: Args.string({ description: "with --bundle: where to; it must not be there" }),
+    file: Args.string({ description: "with --bundle: where to; it must not be there", ignoreStdin: true }),
   };
   static override flags = {
     ...settingFlags,

@@ -14,7 +14,7 @@ export class Eval extends HarnessCommand {
   static override description =
     "A suite is a folder of tasks: a repository, a prompt, and a check that is run in a box afterwards (docs/evals.md). Each task is a `harness run` of its own in a copy of its repository. A task is solved when the run ends as the task says and the check passes; a run that ends with 0 while the check fails is a false done. Results are kept in --out as they come: the same command goes on where it was stopped. Everything after `--` is given to `harness run`.";
   static override args = {
-    suite: Args.string({ description: "a folder of tasks", required: true }),
+    suite: Args.string({ description: "a folder of tasks", required: true, ignoreStdin: true }),
   };
   static override strict = false;
   static override flags = {

@@ -14,7 +14,7 @@ export class Report extends HarnessCommand {
   static override description =
     "Without ID, the last session of this folder. What is recognisable as a secret is masked. --html writes one file that needs no network and runs no script; a file that is there is only replaced when it is a report, and - is stdout. --verify looks at nothing but the audit: it ends with 1 and names the first line that is not as it was written.";
   static override args = {
-    id: Args.string({ description: "a session, as `harness sessions list` shows it" }),
+    id: Args.string({ description: "a session, as `harness sessions list` shows it", ignoreStdin: true }),
   };
   static override flags = {
     html: Flags.string({ description: "write it as a page", helpValue: "FILE" }),

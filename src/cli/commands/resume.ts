@@ -7,7 +7,9 @@ export class Resume extends HarnessCommand {
   static override summary = "Go on with an earlier session in the chat.";
   static override description =
     "Without ID: with the last one of the folder. The model knows what was said, and which files it has read.";
-  static override args = { id: Args.string({ description: "the session, or how its id begins" }) };
+  static override args = {
+    id: Args.string({ description: "the session, or how its id begins", ignoreStdin: true }),
+  };
   static override flags = {
     fork: Flags.boolean({ description: "in a session of its own; the earlier one stays as it is" }),
     ...settingFlags,

@@ -12,7 +12,7 @@ export class Undo extends HarnessCommand {
   static override description =
     "Without ID the last session of this folder. Only what the runs changed is taken back: where you have changed the same file since, your lines stay, and where both changed the same lines the file is named, nothing at all is done, and the exit code is 1. --skip does the rest all the same. How it was before is kept: --redo brings it back. Commits and all else in `.git` are not undone. Nothing is done while a run works in the folder.";
   static override args = {
-    id: Args.string({ description: "a session, as `harness sessions list` shows it" }),
+    id: Args.string({ description: "a session, as `harness sessions list` shows it", ignoreStdin: true }),
   };
   static override flags = {
     to: Flags.integer({

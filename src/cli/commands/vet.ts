@@ -21,8 +21,11 @@ export class Vet extends HarnessCommand {
     "REPO is a folder, an archive or an address of git; archives are unpacked and addresses cloned in a box. The commands that install, build and test it, or yours behind --, are run in a copy-on-write layer without a network (but --allow-domain), without anything of yours; the folder stays as it is, and what it brings for harness does not count. Ends with 0 where it was quiet, 30 noisy, 40 hostile.";
   static override usage = "vet [FLAGS] REPO [-- CMD...]";
   static override args = {
-    repo: Args.string({ description: "a folder, an archive, or https://HOST/OWNER/NAME[#REF]" }),
-    other: Args.string({ description: "with --compare: what the first is compared with" }),
+    repo: Args.string({
+      description: "a folder, an archive, or https://HOST/OWNER/NAME[#REF]",
+      ignoreStdin: true,
+    }),
+    other: Args.string({ description: "with --compare: what the first is compared with", ignoreStdin: true }),
   };
   static override flags = {
     compare: Flags.boolean({

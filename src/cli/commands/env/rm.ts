@@ -9,7 +9,7 @@ export class EnvRm extends HarnessCommand {
   static override description =
     "A name is an id as `harness env list` shows it, any beginning of one, or the folder that it is for. One that a box uses stays.";
   static override strict = false;
-  static override args = { name: Args.string({ description: "an id, or a workspace" }) };
+  static override args = { name: Args.string({ description: "an id, or a workspace", ignoreStdin: true }) };
   static override flags = {
     all: Flags.boolean({ description: "all of yours, half-made ones too" }),
     engine: settingFlags.engine,

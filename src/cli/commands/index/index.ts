@@ -11,7 +11,9 @@ export class Index extends HarnessCommand {
   static override summary = "Make the index that `search` answers from, or bring it up to date.";
   static override description =
     "Files are listed and read in a box that can only read; nothing of the folder is run. What .gitignore and .harnessignore leave out is not in it, nor are files that usually hold secrets. Ctrl-C keeps what is done, and the same command goes on; it ends with 130 as everywhere, --watch too, which ends in no other way but by a failure at its first update.";
-  static override args = { dir: Args.string({ description: "the folder; the current one when left out" }) };
+  static override args = {
+    dir: Args.string({ description: "the folder; the current one when left out", ignoreStdin: true }),
+  };
   static override flags = {
     cwd: settingFlags.cwd,
     engine: settingFlags.engine,

@@ -11,7 +11,7 @@ export class ModelProbe extends HarnessCommand {
   static override description =
     "Asks the model for real calls (nothing is run): one, two in one reply, one with braces and newlines in a string, and an answer that only quotes JSON. What works is kept for this model, tag and server version, and runs go by it. Where not all get through natively, calls written as text and calls held to a schema are measured too, and the best form is kept. Ends with 0 when calls get through in any form; with 5 when they do not, or the model does not answer.";
   static override args = {
-    model: Args.string({ description: "the model; the configured one when left out" }),
+    model: Args.string({ description: "the model; the configured one when left out", ignoreStdin: true }),
   };
   static override flags = {
     model: settingFlags.model,

@@ -12,7 +12,7 @@ export class PolicyPropose extends HarnessCommand {
   static override usage = "policy propose [ID...]";
   static override strict = false;
   static override args = {
-    id: Args.string({ description: "a session, as `harness sessions list` shows it" }),
+    id: Args.string({ description: "a session, as `harness sessions list` shows it", ignoreStdin: true }),
   };
   static override flags = {
     examples: Flags.boolean({ description: "commands with the verdicts they have under these rules" }),

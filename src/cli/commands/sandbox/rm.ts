@@ -11,7 +11,9 @@ export class SandboxRm extends HarnessCommand {
   static override description =
     "An id may be shortened to any beginning that fits one box. A run whose box is removed ends and says so; one that waits for a word goes on in a new one. With --json, one object per removed box.";
   static override strict = false;
-  static override args = { id: Args.string({ description: "a box, as `harness sandbox ls` shows it" }) };
+  static override args = {
+    id: Args.string({ description: "a box, as `harness sandbox ls` shows it", ignoreStdin: true }),
+  };
   static override flags = {
     engine: settingFlags.engine,
     all: Flags.boolean({ description: "every box of yours, those in use too" }),

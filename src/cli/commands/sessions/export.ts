@@ -9,7 +9,11 @@ export class SessionsExport extends HarnessCommand {
   static override description =
     "Each line is a record, in the order they were made: messages, what was rolled back or cleared, what was shown shorter to the model, files as the model knew them, the shell's state, and how each turn ended. --bundle writes one file (a tar) that `harness replay --bundle` opens anywhere: events, records, the changes as a patch, the audit, the settings, each with its hash; what is recognisable as a secret is masked, and a file that is there is not replaced. Its sha256 is told.";
   static override args = {
-    id: Args.string({ description: "a session, as `harness sessions list` shows it", required: true }),
+    id: Args.string({
+      description: "a session, as `harness sessions list` shows it",
+      required: true,
+      ignoreStdin: true,
+    }),
   };
   static override flags = {
     bundle: Flags.string({ description: "all of it into one new file", helpValue: "FILE" }),

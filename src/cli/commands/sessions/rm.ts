@@ -12,7 +12,7 @@ export class SessionsRm extends HarnessCommand {
   static override usage = "sessions rm ID...";
   static override strict = false;
   static override args = {
-    id: Args.string({ description: "a session, as `harness sessions list` shows it" }),
+    id: Args.string({ description: "a session, as `harness sessions list` shows it", ignoreStdin: true }),
   };
   static override flags = { engine: settingFlags.engine };
   static override examples = ["harness sessions rm 1ng41dkw23pc", "harness sessions rm 1ng41 1nh02"];

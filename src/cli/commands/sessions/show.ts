@@ -10,7 +10,11 @@ export class SessionsShow extends HarnessCommand {
   static override description =
     "An id may be shortened to any beginning that fits one session. Long results of tools are cut; export has all of them. With --json, one object with all its records.";
   static override args = {
-    id: Args.string({ description: "a session, as `harness sessions list` shows it", required: true }),
+    id: Args.string({
+      description: "a session, as `harness sessions list` shows it",
+      required: true,
+      ignoreStdin: true,
+    }),
   };
   static override examples = ["harness sessions show 1ng41dkw23pc", "harness sessions show 1ng41 --json"];
 
