@@ -10,7 +10,7 @@ import { createGzip } from "node:zlib";
 import { Plugin } from "@oclif/core";
 import { build } from "rolldown";
 import { pack } from "tar-fs";
-import type { Catalogue } from "../src/cli/completion-wanted.ts";
+import type { Catalogue } from "../src/cli/completion/completion-wanted.ts";
 import "./programs.ts";
 import { CHUNKS } from "./chunks.ts";
 import { lazyRequires } from "./lazy-requires.ts";

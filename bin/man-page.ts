@@ -1,4 +1,4 @@
-import type { Catalogue, KnownCommand, KnownFlag } from "../src/cli/completion-wanted.ts";
+import type { Catalogue, KnownCommand, KnownFlag } from "../src/cli/completion/completion-wanted.ts";
 
 interface About {
   readonly version: string;

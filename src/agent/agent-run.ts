@@ -4,7 +4,7 @@ import type { EventBody, RunChanges } from "../core/events.ts";
 import type { Intent } from "../core/messages.ts";
 import { type Parked, PARKED_FORM, type RunGiven, type SessionRecord } from "../core/session.ts";
 import type { AgentContext } from "./agent-context.ts";
-import { guessIntent } from "./intent.ts";
+import { guessIntent } from "./ending/intent.ts";
 import { work } from "./loop.ts";
 import {
   denialsOf,
@@ -14,13 +14,13 @@ import {
   outcomeOf,
   type Proved,
   type Waiting,
-} from "./outcome.ts";
+} from "./ending/outcome.ts";
 import { preflight } from "./preflight.ts";
 import { repetitionAtEnd } from "./repetition-guard.ts";
-import { saysChanged } from "./claims.ts";
-import { checkNote } from "./verification.ts";
+import { saysChanged } from "./ending/claims.ts";
+import { checkNote } from "./ending/verification.ts";
 import { NOTICE } from "./context/history.ts";
-import { seenWith, type ToldHandoff } from "./run-changes.ts";
+import { seenWith, type ToldHandoff } from "./ending/run-changes.ts";
 
 /** One request of the user. */
 export interface Request {

@@ -1,12 +1,12 @@
-import { headWithin } from "../core/bytes.ts";
-import { formatDuration } from "../core/bounds.ts";
+import { headWithin } from "../core/text/bytes.ts";
+import { formatDuration } from "../core/text/bounds.ts";
 import { reasonOf } from "../core/errors.ts";
 import type { ParkedChild } from "../core/session.ts";
 import type { ToolResult } from "../core/tool.ts";
 import { reported } from "../tools/task.ts";
 import type { Part, Subagents, TaskLook } from "../tools/tool-context.ts";
 import type { TaskMemory } from "./memory.ts";
-import { Stopped } from "./outcome.ts";
+import { Stopped } from "./ending/outcome.ts";
 
 const MAX_RUNNING = 3;
 

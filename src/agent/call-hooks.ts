@@ -1,5 +1,5 @@
 import type { BeforeCall } from "../core/hooks.ts";
-import { inertJson } from "../core/visible.ts";
+import { inertJson } from "../core/text/visible.ts";
 import type { ToolCall } from "../core/messages.ts";
 import type { InvalidCall, PreparedCall, ToolResult } from "../core/tool.ts";
 import type { Judged } from "./action-judge.ts";

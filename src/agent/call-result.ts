@@ -1,11 +1,11 @@
-import { fits, headWithin, tailWithin } from "../core/bytes.ts";
+import { fits, headWithin, tailWithin } from "../core/text/bytes.ts";
 import type { ToolCall } from "../core/messages.ts";
 import type { EndedCall, Outputs } from "../core/session.ts";
 import type { ToolResult } from "../core/tool.ts";
-import { visible, visibleLine } from "../core/visible.ts";
+import { visible, visibleLine } from "../core/text/visible.ts";
 import type { Judged } from "./action-judge.ts";
 import type { AgentContext } from "./agent-context.ts";
-import { isIdle } from "./earned-end.ts";
+import { isIdle } from "./ending/earned-end.ts";
 
 interface Ending {
   readonly call: ToolCall;

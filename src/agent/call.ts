@@ -3,14 +3,14 @@ import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import type { EventBody } from "../core/events.ts";
 import type { ToolCall } from "../core/messages.ts";
 import type { Answer, Question } from "../core/ports.ts";
-import { nearest } from "../core/spelling.ts";
+import { nearest } from "../core/text/spelling.ts";
 import type { Facts, InvalidCall, PreparedCall, ToolResult } from "../core/tool.ts";
 import { hintFor } from "../policy/ruling.ts";
 import type { Judged } from "./action-judge.ts";
 import type { AgentContext } from "./agent-context.ts";
 import { afterCall, beforeCall, type HookedCall, judgedByHook, type Veto } from "./call-hooks.ts";
 import { ended, endUnrun } from "./call-result.ts";
-import { Stopped } from "./outcome.ts";
+import { Stopped } from "./ending/outcome.ts";
 
 /** A call with its input, read once: before the first of the reply runs, so that readers can run together. */
 export interface ReadCall {

@@ -1,4 +1,4 @@
-import { formatDuration } from "../core/bounds.ts";
+import { formatDuration } from "../core/text/bounds.ts";
 import type { Usage } from "../core/messages.ts";
 import type { SpentBefore } from "../core/session.ts";
 import { NO_USAGE, sumUsage } from "../models/usage.ts";

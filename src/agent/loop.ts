@@ -2,11 +2,11 @@ import { CanaryTouched, EXIT, HarnessError } from "../core/errors.ts";
 import type { ToolCall } from "../core/messages.ts";
 import type { ToolResult } from "../core/tool.ts";
 import type { AgentContext } from "./agent-context.ts";
-import { earnedBy, ONLY_LOOKED } from "./earned-end.ts";
+import { earnedBy, ONLY_LOOKED } from "./ending/earned-end.ts";
 import { readCall, runCall } from "./call.ts";
 import { NOTICE } from "./context/history.ts";
 import { ask, type Reply } from "./model-request.ts";
-import { type LoopEnd, standingRefusal, Stopped, waitsFor } from "./outcome.ts";
+import { type LoopEnd, standingRefusal, Stopped, waitsFor } from "./ending/outcome.ts";
 
 /** What is left of a reply when its run is resumed; its calls without a result are in the history. */
 type Left = Omit<Round, "calls">;

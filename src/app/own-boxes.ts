@@ -115,7 +115,7 @@ export async function execAnswer(
   workspace: string,
 ) {
   const [{ stillThere, toldOf }, { execJson }] = await Promise.all([
-    import("../agent/run-changes.ts"),
+    import("../agent/ending/run-changes.ts"),
     import("../render/exec-json.ts"),
   ]);
   const { handoff: _, ...told } = toldOf(log, workspace);

@@ -3,7 +3,7 @@ import type { Settings } from "../config/settings-schema.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
 import { coversHost, isPreset } from "../core/grant.ts";
 import type { Grant, SecretBinding } from "../core/network.ts";
-import { MIN_SECRET_LENGTH } from "../core/secret-values.ts";
+import { MIN_SECRET_LENGTH } from "../core/text/secret-values.ts";
 import type { Host } from "./host.ts";
 
 /**

@@ -1,8 +1,8 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
-import { nearest } from "../core/spelling.ts";
-import { inertJson, visible, visibleWhole } from "../core/visible.ts";
+import { nearest } from "../core/text/spelling.ts";
+import { inertJson, visible, visibleWhole } from "../core/text/visible.ts";
 import { stderr, stdout, styleText } from "../render/tty/output.ts";
 import { packageRoot } from "./host.ts";
 

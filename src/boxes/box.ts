@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import path from "node:path";
 import * as z from "zod";
 import { type LogKeeper, notesOf } from "../core/box-log.ts";
-import { textOfBytes } from "../core/bytes.ts";
+import { textOfBytes } from "../core/text/bytes.ts";
 import type { Change } from "../core/changes.ts";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import type { BlockedConnection } from "../core/network.ts";

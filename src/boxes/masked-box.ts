@@ -9,7 +9,7 @@ import type {
   OwnedBox,
   SearchResult,
 } from "../core/ports.ts";
-import { type SecretMasks, secretMasks } from "../core/secret-values.ts";
+import { type SecretMasks, secretMasks } from "../core/text/secret-values.ts";
 
 /**
  * The box, with the values of secrets masked in all that comes out of it: what a server sends back may hold them, though no

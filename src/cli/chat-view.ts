@@ -4,7 +4,7 @@ import type { AgentEvent } from "../core/events.ts";
 import type { Handoff } from "../core/handoff.ts";
 import type { Message } from "../core/messages.ts";
 import { ReplacedAnswer } from "../core/replaced-answer.ts";
-import { visibleLine } from "../core/visible.ts";
+import { visibleLine } from "../core/text/visible.ts";
 import { type AnswerStream, answerStream } from "../render/tty/answer-text.ts";
 import { fitted, widthOfStream, wrapped } from "../render/tty/columns.ts";
 import { systemClock } from "../render/tty/paced-writer.ts";

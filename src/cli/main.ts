@@ -17,7 +17,7 @@ if (words.length === 1 && words[0] === "--version") {
     .getBuiltinModule("node:module")
     .enableCompileCache(path.join(placesFrom(process.env).cache, "compile"));
   if (words[0] === "__complete")
-    await (await import("./completion-answer.ts")).answerCompletion(words.slice(1));
+    await (await import("./completion/completion-answer.ts")).answerCompletion(words.slice(1));
   else await (await import("./command-line.ts")).runCli(words);
 }
 

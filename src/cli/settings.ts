@@ -6,7 +6,7 @@ import { projectText } from "../app/project/project-trust.ts";
 import { type Config, loadConfig } from "../config/load-config.ts";
 import { type SettingKey } from "../config/settings-schema.ts";
 import { ISOLATIONS, ON_ASK, PROVIDERS, STORES } from "../config/setting-words.ts";
-import { DURATION_FORM, parseDuration } from "../core/bounds.ts";
+import { DURATION_FORM, parseDuration } from "../core/text/bounds.ts";
 import { MODES } from "../core/decision.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
 import { INTENTS } from "../core/messages.ts";

@@ -1,5 +1,5 @@
 import type { ZodError } from "zod";
-import { nearest } from "../core/spelling.ts";
+import { nearest } from "../core/text/spelling.ts";
 import { configError } from "./config-document.ts";
 import { type Layer, layerSchema, ROW_KEYS } from "./setting-rules.ts";
 import { ALIASES, SETTING_KEYS } from "./settings-schema.ts";

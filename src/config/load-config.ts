@@ -1,4 +1,4 @@
-import { formatSize } from "../core/bounds.ts";
+import { formatSize } from "../core/text/bounds.ts";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { NotRegularError, readRegular, TooLargeError } from "../platform/safe-files.ts";
 import { nested, parseConfigDocument, valueFromText } from "./config-document.ts";

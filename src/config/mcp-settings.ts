@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { DURATION_FORM, parseDuration } from "../core/bounds.ts";
+import { DURATION_FORM, parseDuration } from "../core/text/bounds.ts";
 
 /** MCP servers as people write them: in the settings (`mcp`), and in the file of a project. */
 

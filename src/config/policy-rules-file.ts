@@ -1,5 +1,5 @@
 import { EXIT, HarnessError } from "../core/errors.ts";
-import { visibleLine } from "../core/visible.ts";
+import { visibleLine } from "../core/text/visible.ts";
 import { CommandPolicy } from "../policy/decide.ts";
 import { failedExamples } from "../policy/rule-examples.ts";
 import { type Origin, readRules } from "../policy/rule-reader.ts";

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { DURATION_FORM, parseDuration, parseSize, SIZE_FORM } from "../core/bounds.ts";
+import { DURATION_FORM, parseDuration, parseSize, SIZE_FORM } from "../core/text/bounds.ts";
 import { MODES } from "../core/decision.ts";
 import { toolsForm } from "../core/custom-tools.ts";
 import { ENGINE_FORM, readEngineAddress } from "../core/engine-address.ts";

@@ -1,4 +1,4 @@
-import { writtenDuration, writtenSize } from "../core/bounds.ts";
+import { writtenDuration, writtenSize } from "../core/text/bounds.ts";
 import type { Layer } from "./setting-rules.ts";
 import type { STORES } from "./setting-words.ts";
 

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { protectedName } from "./protected-names.ts";
-import { visibleLine } from "./visible.ts";
+import { visibleLine } from "./text/visible.ts";
 
 /** What the harness itself did in the workspace beside the commands of a box: moved paths and made commits. All of it is reported. */
 

@@ -1,4 +1,4 @@
-import { visibleLine } from "./visible.ts";
+import { visibleLine } from "./text/visible.ts";
 
 /** A word that a shell may put where somebody types, and what is shown beside it. */
 export interface Candidate {

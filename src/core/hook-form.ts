@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { parseDuration } from "./bounds.ts";
+import { parseDuration } from "./text/bounds.ts";
 import { VERDICTS } from "./decision.ts";
-import { inertJson } from "./visible.ts";
+import { inertJson } from "./text/visible.ts";
 
 /** Programs of the user or of a trusted project that are asked at fixed places of a run: what they are, and what they may say. */
 

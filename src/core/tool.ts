@@ -3,7 +3,7 @@ import { type Cause } from "./errors.ts";
 import * as z from "zod";
 import type { Box, ExecResult } from "./ports.ts";
 import type { JsonSchema } from "./model-provider.ts";
-import { nearest } from "./spelling.ts";
+import { nearest } from "./text/spelling.ts";
 
 interface Ended {
   /** As the tool gives it; what goes to the model is bounded by whoever called. */

@@ -1,6 +1,6 @@
 import { statfs } from "node:fs/promises";
 import path from "node:path";
-import { formatSize } from "../core/bounds.ts";
+import { formatSize } from "../core/text/bounds.ts";
 import { ailing, broken, type Health, healthy } from "../core/health.ts";
 import { answered, askVersion, type Engine, isPodman, lackOfPodman } from "./engine.ts";
 import { imageExists, wantedImage } from "./images/build-image.ts";

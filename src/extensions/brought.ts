@@ -3,9 +3,9 @@ import { lstat, readdir, realpath, stat } from "node:fs/promises";
 import path from "node:path";
 import { parse } from "jsonc-parser";
 import { errorCode, reasonOf } from "../core/errors.ts";
-import { formatSize } from "../core/bounds.ts";
-import { splitLines } from "../core/line-diff.ts";
-import { skeletonOf } from "../core/look-alikes.ts";
+import { formatSize } from "../core/text/bounds.ts";
+import { splitLines } from "../core/text/line-diff.ts";
+import { skeletonOf } from "../core/text/look-alikes.ts";
 import { NotRegularError, readRegular, TooLargeError } from "../platform/safe-files.ts";
 
 /** What a repository brings that would count once it is trusted, read so that nothing of it can harm its reader. */

@@ -1,8 +1,8 @@
 import * as z from "zod";
-import { headWithin } from "../core/bytes.ts";
+import { headWithin } from "../core/text/bytes.ts";
 import type { MatchedRule, Verdict } from "../core/decision.ts";
 import type { HookEvent } from "../core/hook-form.ts";
-import { visible, visibleLine } from "../core/visible.ts";
+import { visible, visibleLine } from "../core/text/visible.ts";
 
 /** What a hook's program has said, read as nothing but data. Pure. */
 

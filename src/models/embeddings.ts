@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { formatDuration } from "../core/bounds.ts";
+import { formatDuration } from "../core/text/bounds.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
 import type { FailureKind } from "../core/model-provider.ts";
 import type { Embedder } from "../core/ports.ts";

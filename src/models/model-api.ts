@@ -1,4 +1,4 @@
-import { formatDuration } from "../core/bounds.ts";
+import { formatDuration } from "../core/text/bounds.ts";
 import { reasonOf } from "../core/errors.ts";
 import type { FailureKind, JsonSchema, ModelFailure, ModelRequest, Stop } from "../core/model-provider.ts";
 

@@ -1,4 +1,4 @@
-import { formatDuration } from "../core/bounds.ts";
+import { formatDuration } from "../core/text/bounds.ts";
 import { WireFailure } from "./model-api.ts";
 
 /** How long and how much one attempt may be. A local model may load for minutes and write a call in silence. */

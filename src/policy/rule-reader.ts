@@ -1,4 +1,4 @@
-import { nearest } from "../core/spelling.ts";
+import { nearest } from "../core/text/spelling.ts";
 import { isBroad } from "./judge-effects.ts";
 import { RUNNING_OTHERS, RUNNING_WHAT_FOLLOWS } from "./programs/program-table.ts";
 import { fixedPart, type PathPattern, readPathPattern, takesAll } from "./path-pattern.ts";

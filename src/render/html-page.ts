@@ -1,4 +1,4 @@
-import { formatDuration } from "../core/bounds.ts";
+import { formatDuration } from "../core/text/bounds.ts";
 import { cutText, type Html, markup } from "./html-escape.ts";
 import { pill, runCards } from "./html-run.ts";
 import { REQUEST_STYLE } from "./request-figures.ts";

@@ -1,4 +1,4 @@
-import { formatDuration } from "../core/bounds.ts";
+import { formatDuration } from "../core/text/bounds.ts";
 import { countsOf, UNSEEN } from "../core/changes.ts";
 import type { RunChanges } from "../core/events.ts";
 import { targetOf } from "./tty/call-lines.ts";

@@ -1,5 +1,5 @@
 import type { AuditVerdict } from "../core/audit.ts";
-import { formatSize } from "../core/bounds.ts";
+import { formatSize } from "../core/text/bounds.ts";
 import type { Mode } from "../core/decision.ts";
 import type { AgentEvent, Denial, Recorded, RunStatus } from "../core/events.ts";
 import { type Installed, installedWords } from "../core/installed.ts";

@@ -1,4 +1,4 @@
-import { formatDuration } from "../core/bounds.ts";
+import { formatDuration } from "../core/text/bounds.ts";
 import type { AgentEvent, PromptParts } from "../core/events.ts";
 import type { Usage } from "../core/messages.ts";
 import { type Html, markup } from "./html-escape.ts";

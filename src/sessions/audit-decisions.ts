@@ -3,7 +3,7 @@ import path from "node:path";
 import { z } from "zod";
 import { MODES, VERDICTS } from "../core/decision.ts";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
-import { linesIn } from "../core/line-diff.ts";
+import { linesIn } from "../core/text/line-diff.ts";
 
 const place = z.string().refine((value) => path.isAbsolute(value));
 

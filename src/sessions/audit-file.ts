@@ -11,7 +11,7 @@ import {
 import path from "node:path";
 import type { Audit, AuditEntry, AuditVerdict } from "../core/audit.ts";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
-import { maskSecrets } from "../core/secrets.ts";
+import { maskSecrets } from "../core/text/secrets.ts";
 import type { Database } from "./database.ts";
 import {
   hashIn,

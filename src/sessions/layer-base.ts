@@ -1,5 +1,5 @@
 import { readdirSync } from "node:fs";
-import { textOfBytes } from "../core/bytes.ts";
+import { textOfBytes } from "../core/text/bytes.ts";
 import { errorCode } from "../core/errors.ts";
 import type { CheckpointStore } from "./checkpoints/checkpoint-store.ts";
 import type { Tree } from "./checkpoints/entry.ts";

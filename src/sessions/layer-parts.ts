@@ -1,4 +1,4 @@
-import { type Change, type FileDiff, groupChanges, splitLines } from "../core/line-diff.ts";
+import { type Change, type FileDiff, groupChanges, splitLines } from "../core/text/line-diff.ts";
 import { filesOf } from "./checkpoints/checkpoint-diff.ts";
 import { isBelow } from "./checkpoints/entry.ts";
 import { putText, textOf } from "./checkpoints/file-content.ts";

@@ -1,6 +1,6 @@
-import { maskSecrets } from "../core/secrets.ts";
-import { secretMasks } from "../core/secret-values.ts";
-import { visible } from "../core/visible.ts";
+import { maskSecrets } from "../core/text/secrets.ts";
+import { secretMasks } from "../core/text/secret-values.ts";
+import { visible } from "../core/text/visible.ts";
 import { entryText, type Fields, type KeptLog } from "./diagnostics-log.ts";
 
 /** The file for a bug report: what helps to find a mistake, without what is nobody's business. Pure. */

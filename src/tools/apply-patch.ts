@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { textOfBytes } from "../core/bytes.ts";
+import { textOfBytes } from "../core/text/bytes.ts";
 import type { Box, ExecResult } from "../core/ports.ts";
 import { type AnyTool, anyTool, type Facts, NO_FACTS, type ToolResult } from "../core/tool.ts";
 import { type FileState, planned, type Step } from "./edits/apply-patch-plan.ts";

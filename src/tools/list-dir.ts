@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { formatSize } from "../core/bounds.ts";
+import { formatSize } from "../core/text/bounds.ts";
 import type { Entry } from "../core/ports.ts";
 import { type AnyTool, anyTool, NO_FACTS } from "../core/tool.ts";
 import { type ToolContext, absolute, nameShown, shown } from "./tool-context.ts";

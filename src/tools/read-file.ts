@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { formatSize } from "../core/bounds.ts";
+import { formatSize } from "../core/text/bounds.ts";
 import type { Box } from "../core/ports.ts";
 import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../core/tool.ts";
 import { binaryKind, numbered, textAbout } from "./edits/file-text.ts";

@@ -1,6 +1,6 @@
 import type { Box } from "../core/ports.ts";
 import type { ToolResult } from "../core/tool.ts";
-import { textOfBytes } from "../core/bytes.ts";
+import { textOfBytes } from "../core/text/bytes.ts";
 import { cutShort, failed } from "./tool-results.ts";
 
 const SEARCH_MS = 60_000;

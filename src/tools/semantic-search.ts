@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { Index, IndexHit } from "../core/ports.ts";
-import { visibleLine } from "../core/visible.ts";
+import { visibleLine } from "../core/text/visible.ts";
 import { type AnyTool, anyTool, NO_FACTS } from "../core/tool.ts";
 import { count, forgiving } from "./forgiving-input.ts";
 

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../core/tool.ts";
-import { headWithin } from "../core/bytes.ts";
+import { headWithin } from "../core/text/bytes.ts";
 import { count, flag, forgiving, isGiven } from "./forgiving-input.ts";
 import type { Subagents } from "./tool-context.ts";
 

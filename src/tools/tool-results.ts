@@ -1,6 +1,6 @@
 import type { Cause } from "../core/errors.ts";
 import type { Box, ExecResult, FileResult } from "../core/ports.ts";
-import { nearest } from "../core/spelling.ts";
+import { nearest } from "../core/text/spelling.ts";
 import type { ToolResult } from "../core/tool.ts";
 import { type ToolContext, folderOf, nameOf, nameShown, shown } from "./tool-context.ts";
 

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { textOfBytes } from "../core/bytes.ts";
+import { textOfBytes } from "../core/text/bytes.ts";
 import type { Box } from "../core/ports.ts";
 import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../core/tool.ts";
 import { type ToolContext, absolute, shown } from "./tool-context.ts";

@@ -1,6 +1,6 @@
 import type { Finding, Weight } from "../core/behaviour.ts";
-import { formatSize } from "../core/bounds.ts";
-import { visibleLine } from "../core/visible.ts";
+import { formatSize } from "../core/text/bounds.ts";
+import { visibleLine } from "../core/text/visible.ts";
 
 interface Rule {
   readonly weight: Weight;

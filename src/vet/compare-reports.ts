@@ -7,7 +7,7 @@ import {
   VET_EXIT,
   type Weight,
 } from "../core/behaviour.ts";
-import { visibleLine } from "../core/visible.ts";
+import { visibleLine } from "../core/text/visible.ts";
 
 /** What one version of a repository does that another did not; `more` is what else is known to be new. Pure. */
 export function compareReports(

@@ -1,5 +1,5 @@
 import type { Finding, Observed, VetStep } from "../core/behaviour.ts";
-import { formatSize } from "../core/bounds.ts";
+import { formatSize } from "../core/text/bounds.ts";
 import type { Act } from "../core/behaviour.ts";
 import { ActFindings, type RunRule } from "./acts/act-rules.ts";
 import { type AroundActs, judgeFile } from "./acts/judge-files.ts";

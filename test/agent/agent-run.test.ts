@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import * as z from "zod";
 import { runRequest } from "../../src/agent/agent-run.ts";
-import { EndRules } from "../../src/agent/earned-end.ts";
-import { NO_CHANGES } from "../../src/agent/run-changes.ts";
+import { EndRules } from "../../src/agent/ending/earned-end.ts";
+import { NO_CHANGES } from "../../src/agent/ending/run-changes.ts";
 import { anyTool, NO_FACTS } from "../../src/core/tool.ts";
 import { fakeAgent } from "../fakes/agent.ts";
 

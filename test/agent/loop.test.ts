@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import * as z from "zod";
-import { FittedAnswer } from "../../src/agent/final-answer.ts";
+import { FittedAnswer } from "../../src/agent/ending/final-answer.ts";
 import { Limits } from "../../src/agent/limits.ts";
 import { work } from "../../src/agent/loop.ts";
 import { EXIT, HarnessError } from "../../src/core/errors.ts";

@@ -6,7 +6,7 @@ import { commandClasses } from "../fixtures/command-classes.ts";
 const PIPED = new Set(["run prompt", "search query"]);
 
 test("no command takes an id, a name or a folder from what happens to stand on stdin", async () => {
-  const taking = [...(await commandClasses())].flatMap(([id, { args = {} }]) =>
+  const taking = [...(await commandClasses())].flatMap(([id, { args }]) =>
     Object.entries(args).flatMap(([name, arg]) => (arg.ignoreStdin === true ? [] : [`${id} ${name}`])),
   );
   assert.deepEqual(new Set(taking), PIPED);

@@ -1,12 +1,12 @@
-import { PlainAnswer } from "../../src/agent/final-answer.ts";
+import { PlainAnswer } from "../../src/agent/ending/final-answer.ts";
 import { unattended } from "../../src/agent/approvers.ts";
 import { Compactor, type Means } from "../../src/agent/context/compaction.ts";
 import { PromptSize } from "../../src/agent/context/prompt-size.ts";
 import { Guard, Malformed } from "../../src/agent/repetition-guard.ts";
 import { judgeIn } from "../../src/agent/action-judge.ts";
-import { Deeds } from "../../src/agent/earned-end.ts";
+import { Deeds } from "../../src/agent/ending/earned-end.ts";
 import { NextReply } from "../../src/agent/next-reply.ts";
-import { RunIntent } from "../../src/agent/intent.ts";
+import { RunIntent } from "../../src/agent/ending/intent.ts";
 import { WriteOrder } from "../../src/agent/background-tasks.ts";
 import { Limits, Spent } from "../../src/agent/limits.ts";
 import { Memory } from "../../src/agent/memory.ts";

@@ -1,11 +1,11 @@
 import { createHash } from "node:crypto";
 import path from "node:path";
 import * as z from "zod";
-import { DURATION_FORM, parseDuration } from "../../core/bounds.ts";
+import { DURATION_FORM, parseDuration } from "../../core/text/bounds.ts";
 import { MODES } from "../../core/decision.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
-import { nearest } from "../../core/spelling.ts";
-import { visibleLine } from "../../core/visible.ts";
+import { nearest } from "../../core/text/spelling.ts";
+import { visibleLine } from "../../core/text/visible.ts";
 import { readRegular, TooLargeError } from "../../platform/safe-files.ts";
 
 /** As `harness run -` takes it from a pipe. */

@@ -1,5 +1,5 @@
 import { availableParallelism } from "node:os";
-import { formatSize } from "../../core/bounds.ts";
+import { formatSize } from "../../core/text/bounds.ts";
 
 /** What a machine has to spare. */
 export interface Machine {

@@ -4,7 +4,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Settings } from "../../config/settings-schema.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { Usage } from "../../core/messages.ts";
-import { visibleLine } from "../../core/visible.ts";
+import { visibleLine } from "../../core/text/visible.ts";
 import { NO_USAGE, sumUsage } from "../../models/usage.ts";
 import type { RowCause, RowResult } from "../../render/batch-results.ts";
 import { type ChildEnd, finishedIn, type FinishedRun, lastLines, refusalIn, runChild } from "./child-run.ts";

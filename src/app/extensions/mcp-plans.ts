@@ -5,7 +5,7 @@ import { type McpServers, type McpServerSettings, projectServers } from "../../c
 import type { Settings } from "../../config/settings-schema.ts";
 import { reasonOf } from "../../core/errors.ts";
 import type { Extensions } from "../../core/extensions.ts";
-import { visibleLine } from "../../core/visible.ts";
+import { visibleLine } from "../../core/text/visible.ts";
 import type { Host } from "../host.ts";
 import { trustedFile } from "../project/project-trust.ts";
 import type { ExtensionParts } from "./open-extensions.ts";

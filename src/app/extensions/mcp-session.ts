@@ -5,7 +5,7 @@ import manifest from "../../../package.json" with { type: "json" };
 import type { McpServerSettings } from "../../config/mcp-settings.ts";
 import type { Extensions } from "../../core/extensions.ts";
 import { type AnyTool, type Facts, NO_FACTS } from "../../core/tool.ts";
-import { visibleLine } from "../../core/visible.ts";
+import { visibleLine } from "../../core/text/visible.ts";
 import { programOfHost } from "../../platform/host-programs.ts";
 import { httpTransport } from "../../extensions/mcp/http-transport.ts";
 import {

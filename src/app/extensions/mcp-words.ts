@@ -1,6 +1,6 @@
 import path from "node:path";
 import type { McpServerSettings } from "../../config/mcp-settings.ts";
-import { inertJson } from "../../core/visible.ts";
+import { inertJson } from "../../core/text/visible.ts";
 
 /** What is written of one MCP server: whether it counts, what it comes to with its variables, what it would do. */
 

@@ -1,5 +1,5 @@
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import { visibleWhole } from "../../core/visible.ts";
+import { visibleWhole } from "../../core/text/visible.ts";
 import { rowOf } from "../../extensions/brought.ts";
 import {
   type AddedCommand,

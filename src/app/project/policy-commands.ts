@@ -3,14 +3,14 @@ import { z } from "zod";
 
 import { type Mode, MODES, runsUnattended, type Verdict, VERDICTS } from "../../core/decision.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
-import { linesIn } from "../../core/line-diff.ts";
-import { visible, visibleLine } from "../../core/visible.ts";
+import { linesIn } from "../../core/text/line-diff.ts";
+import { visible, visibleLine } from "../../core/text/visible.ts";
 import { type CommandContext, type CommandDecision, CommandPolicy } from "../../policy/decide.ts";
 import { effectText } from "../../policy/effects/described-effects.ts";
 import type { RuleForm, UserRule, UserRules } from "../../policy/rule.ts";
 import { hintFor } from "../../policy/ruling.ts";
 import { shellText } from "../../policy/shell/quote.ts";
-import type { ChangedVerdict } from "../../render/tty/replay-lines.ts";
+import type { ChangedVerdict } from "../../render/lists/replay-lines.ts";
 import type { Counts, JudgedThen } from "../../sessions/audit-decisions.ts";
 import type { Host } from "../host.ts";
 import { type Reach, workspacePolicy } from "./policy-context.ts";

@@ -1,6 +1,6 @@
-import { isIdle } from "../../agent/earned-end.ts";
-import { guessIntent } from "../../agent/intent.ts";
-import { type Check, Verification } from "../../agent/verification.ts";
+import { isIdle } from "../../agent/ending/earned-end.ts";
+import { guessIntent } from "../../agent/ending/intent.ts";
+import { type Check, Verification } from "../../agent/ending/verification.ts";
 import type { Settings } from "../../config/settings-schema.ts";
 import { lastStep } from "../../core/checkpoint-port.ts";
 import type { AgentEvent } from "../../core/events.ts";

@@ -1,7 +1,7 @@
 import type { Finished } from "../../agent/agent-run.ts";
-import { guessIntent } from "../../agent/intent.ts";
+import { guessIntent } from "../../agent/ending/intent.ts";
 import { TOOL_TEMPERATURE } from "../../agent/next-reply.ts";
-import { type Outcome, outcomeOf } from "../../agent/outcome.ts";
+import { type Outcome, outcomeOf } from "../../agent/ending/outcome.ts";
 import type { Config } from "../../config/load-config.ts";
 import type { Settings } from "../../config/settings-schema.ts";
 import { countsOf } from "../../core/changes.ts";

@@ -1,9 +1,9 @@
 import type { Finished } from "../../agent/agent-run.ts";
 import type { AgentEvent } from "../../core/events.ts";
-import { maskSecrets } from "../../core/secrets.ts";
+import { maskSecrets } from "../../core/text/secrets.ts";
 import { cleaned } from "../../render/event-json.ts";
 import { JsonLines, type Renderer } from "../../render/renderers.ts";
-import { AttemptLines } from "../../render/tty/attempt-lines.ts";
+import { AttemptLines } from "../../render/lists/attempt-lines.ts";
 import { systemClock } from "../../render/tty/paced-writer.ts";
 import { stderr, stdout } from "../../render/tty/output.ts";
 import { runSummary } from "../../render/tty/run-summary.ts";

@@ -1,7 +1,7 @@
 import { EXIT, Interrupted, signalOf } from "../../core/errors.ts";
 import type { AgentEvent, RunChanges } from "../../core/events.ts";
 import type { Session } from "../../core/session.ts";
-import { appliedPaths } from "../../render/tty/undo-lines.ts";
+import { appliedPaths } from "../../render/lists/undo-lines.ts";
 import type { Finished } from "../../agent/agent-run.ts";
 import { newSession } from "../sessions/session-access.ts";
 import { noteTo } from "../stderr-messages.ts";

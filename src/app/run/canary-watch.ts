@@ -1,7 +1,7 @@
 import { CanaryTouched, EXIT } from "../../core/errors.ts";
 import type { Emit } from "../../core/events.ts";
 import type { OwnedBox } from "../../core/ports.ts";
-import { visibleLine } from "../../core/visible.ts";
+import { visibleLine } from "../../core/text/visible.ts";
 
 interface Watch {
   readonly emit: Emit;

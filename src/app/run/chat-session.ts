@@ -3,7 +3,7 @@ import { type Finished, runRequest } from "../../agent/agent-run.ts";
 import { remembering } from "../../agent/approvers.ts";
 import { networkOf } from "../../agent/context/system-prompt.ts";
 import { PromptSize } from "../../agent/context/prompt-size.ts";
-import { PlainAnswer } from "../../agent/final-answer.ts";
+import { PlainAnswer } from "../../agent/ending/final-answer.ts";
 import { Limits } from "../../agent/limits.ts";
 import type { Memory } from "../../agent/memory.ts";
 import type { Config } from "../../config/load-config.ts";

@@ -3,7 +3,7 @@ import type { Config } from "../../config/load-config.ts";
 import { withoutValues } from "../../config/mcp-settings.ts";
 import type { Settings } from "../../config/settings-schema.ts";
 import type { AgentEvent, EventBody } from "../../core/events.ts";
-import { maskSecrets } from "../../core/secrets.ts";
+import { maskSecrets } from "../../core/text/secrets.ts";
 import type { Session } from "../../core/session.ts";
 import type { Price } from "../../core/messages.ts";
 import { dayOf, priceOf } from "../../models/usage.ts";

@@ -1,11 +1,11 @@
 import type { AgentContext } from "../../agent/agent-context.ts";
 import type { Finished } from "../../agent/agent-run.ts";
 import type { Limits } from "../../agent/limits.ts";
-import { denialsOf, type Outcome, outcomeOf } from "../../agent/outcome.ts";
+import { denialsOf, type Outcome, outcomeOf } from "../../agent/ending/outcome.ts";
 import { EXIT, type ExitCode, Interrupted } from "../../core/errors.ts";
 import type { RunStatus } from "../../core/events.ts";
 import type { Session } from "../../core/session.ts";
-import { visible } from "../../core/visible.ts";
+import { visible } from "../../core/text/visible.ts";
 import { NO_USAGE } from "../../models/usage.ts";
 import { stderr } from "../../render/tty/output.ts";
 import { describeFailure } from "../stderr-messages.ts";

@@ -1,5 +1,5 @@
 import type { Request } from "../../agent/agent-run.ts";
-import { byContent, changesIn, handoffIn, isUntouched, NO_CHANGES } from "../../agent/run-changes.ts";
+import { byContent, changesIn, handoffIn, isUntouched, NO_CHANGES } from "../../agent/ending/run-changes.ts";
 import { type BoxLog, EMPTY_LOG } from "../../core/box-log.ts";
 import type { Checkpoints } from "../../core/checkpoint-port.ts";
 import { CanaryTouched, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";

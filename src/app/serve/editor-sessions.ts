@@ -4,7 +4,7 @@ import { type Mode, MODES } from "../../core/decision.ts";
 import { EXIT, type ExitCode, HarnessError } from "../../core/errors.ts";
 import type { Message } from "../../core/messages.ts";
 import type { Answer, Approver, Question } from "../../core/ports.ts";
-import { maskSecrets } from "../../core/secrets.ts";
+import { maskSecrets } from "../../core/text/secrets.ts";
 import { isSameQuestion, type Session, type SessionStore } from "../../core/session.ts";
 import {
   type AcpHost,

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import path from "node:path";
 import type { Settings } from "../../config/settings-schema.ts";
 import { type Checkpoints, NO_CHECKPOINTS } from "../../core/checkpoint-port.ts";
-import { textOfBytes } from "../../core/bytes.ts";
+import { textOfBytes } from "../../core/text/bytes.ts";
 import type { Emit } from "../../core/events.ts";
 import type { Session, SessionStore } from "../../core/session.ts";
 import type { SessionDiff } from "../../sessions/checkpoints/checkpoint-diff.ts";

@@ -1,5 +1,5 @@
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
-import { maskSecrets } from "../../core/secrets.ts";
+import { maskSecrets } from "../../core/text/secrets.ts";
 import type { Session } from "../../core/session.ts";
 import { NotRegularError, readRegularHead, replaceFile } from "../../platform/safe-files.ts";
 import { reportOf } from "../../render/build-report.ts";

@@ -3,7 +3,7 @@ import path from "node:path";
 import type { Settings } from "../../config/settings-schema.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { Session, SessionStore } from "../../core/session.ts";
-import { visible } from "../../core/visible.ts";
+import { visible } from "../../core/text/visible.ts";
 import { stderr } from "../../render/tty/output.ts";
 import { openStore } from "../../sessions/session-store.ts";
 import type { Host } from "../host.ts";

@@ -3,7 +3,7 @@ import { mkdir } from "node:fs/promises";
 import path from "node:path";
 import { setSettings } from "../../config/config-edit.ts";
 import { loadConfig } from "../../config/load-config.ts";
-import { formatSize } from "../../core/bounds.ts";
+import { formatSize } from "../../core/text/bounds.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import { readKey } from "../../models/api-keys.ts";
 import { MODEL_CHOICES, usableMemory } from "../../models/model-choices.ts";

@@ -16,7 +16,7 @@ import {
   SIDECARS,
 } from "../../docker/sidecars.ts";
 import type { Advance } from "../../render/tty/progress-line.ts";
-import type { StepLine } from "../../render/tty/search-lines.ts";
+import type { StepLine } from "../../render/lists/search-lines.ts";
 import { requireEngine } from "../box-access.ts";
 import type { Host } from "../host.ts";
 

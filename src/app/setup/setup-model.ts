@@ -1,7 +1,7 @@
 import { availableParallelism } from "node:os";
 import path from "node:path";
 import { setSetting } from "../../config/config-edit.ts";
-import { formatDuration, formatSize } from "../../core/bounds.ts";
+import { formatDuration, formatSize } from "../../core/text/bounds.ts";
 import { HarnessError } from "../../core/errors.ts";
 import type { Health } from "../../core/health.ts";
 import type { Engine } from "../../docker/engine.ts";

@@ -8,7 +8,7 @@ import { ensureImage, imageExists } from "../../docker/images/build-image.ts";
 import { checkImage } from "../../docker/images/image-needs.ts";
 import { stderr } from "../../render/tty/output.ts";
 import { type Advance, ProgressLine } from "../../render/tty/progress-line.ts";
-import { stepLine, type StepLine } from "../../render/tty/search-lines.ts";
+import { stepLine, type StepLine } from "../../render/lists/search-lines.ts";
 import { lookForEngine, noEngine } from "../box-access.ts";
 import { done, type SetupContext, standIn, type StepResult } from "./setup-context.ts";
 import { describeFailure } from "../stderr-messages.ts";

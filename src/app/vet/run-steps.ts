@@ -3,7 +3,7 @@ import type { Change } from "../../core/changes.ts";
 import type { Connection } from "../../core/network.ts";
 import type { Cause } from "../../core/errors.ts";
 import type { ExecResult, OwnedBox } from "../../core/ports.ts";
-import { lastStates, visible } from "../../core/visible.ts";
+import { lastStates, visible } from "../../core/text/visible.ts";
 import type { Advance } from "../../render/tty/progress-line.ts";
 import type { Behaved } from "../../vet/judge-acts.ts";
 import type { PlannedStep } from "../../vet/step-plan.ts";

@@ -7,7 +7,7 @@ import { errorCode, EXIT, HarnessError } from "../../core/errors.ts";
 import { coversHost, isPreset, parseGrant } from "../../core/grant.ts";
 import type { Connection } from "../../core/network.ts";
 import type { ExecResult, OwnedBox } from "../../core/ports.ts";
-import { visibleLine } from "../../core/visible.ts";
+import { visibleLine } from "../../core/text/visible.ts";
 import { archiveFindings, cloneFindings, isWhole, type Unpacked } from "../../vet/archive-findings.ts";
 import { giveUpLayer, layersIn } from "../../boxes/layers/layer-record.ts";
 import { isAlive, thisProcess } from "../../boxes/life/owner.ts";

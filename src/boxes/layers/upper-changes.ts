@@ -1,7 +1,7 @@
 import { Buffer } from "node:buffer";
 import { readlinkSync, type Stats } from "node:fs";
 import type { FileHandle } from "node:fs/promises";
-import { textOfBytes } from "../../core/bytes.ts";
+import { textOfBytes } from "../../core/text/bytes.ts";
 import type { Change } from "../../core/changes.ts";
 import { errorCode } from "../../core/errors.ts";
 import { NotRegularError, openRegular } from "../../platform/safe-files.ts";

@@ -14,7 +14,7 @@ import {
 import path from "node:path";
 import { setImmediate as breath } from "node:timers/promises";
 import { quote } from "shell-quote";
-import { bytesOfText, textOfBytes } from "../../core/bytes.ts";
+import { bytesOfText, textOfBytes } from "../../core/text/bytes.ts";
 import { errorCode } from "../../core/errors.ts";
 import { fold, protectedName } from "../../core/protected-names.ts";
 import { copyRegular } from "./move-tree.ts";

@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import { chmodSync, closeSync, fstatSync, openSync } from "node:fs";
 import { constants, type FileHandle, open } from "node:fs/promises";
 import path from "node:path";
-import { bytesOfText } from "../../core/bytes.ts";
+import { bytesOfText } from "../../core/text/bytes.ts";
 
 export const DIRECTORY = constants.O_RDONLY | constants.O_DIRECTORY | constants.O_NOFOLLOW;
 

@@ -1,6 +1,6 @@
 import { readdir } from "node:fs/promises";
 import path from "node:path";
-import { textOfBytes } from "../../core/bytes.ts";
+import { textOfBytes } from "../../core/text/bytes.ts";
 import { liesIn, outermost } from "./protected-mounts.ts";
 import { fold, protectedName } from "../../core/protected-names.ts";
 import type { Protection } from "./scan.ts";

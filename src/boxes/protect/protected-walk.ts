@@ -2,7 +2,7 @@ import { Buffer } from "node:buffer";
 import { type Dir, type Dirent, lstatSync } from "node:fs";
 import { opendir } from "node:fs/promises";
 import { setImmediate as breath } from "node:timers/promises";
-import { bytesOfText, textOfBytes } from "../../core/bytes.ts";
+import { bytesOfText, textOfBytes } from "../../core/text/bytes.ts";
 import { errorCode } from "../../core/errors.ts";
 import { fold, isDependencies, protectedName } from "../../core/protected-names.ts";
 import { Anchor, openable, openUp } from "./open-folder.ts";

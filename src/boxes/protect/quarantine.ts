@@ -2,7 +2,7 @@ import { chmod, mkdir, mkdtemp, rename, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { quote } from "shell-quote";
 import { EXIT, errorCode, HarnessError, reasonOf } from "../../core/errors.ts";
-import { bytesOfText } from "../../core/bytes.ts";
+import { bytesOfText } from "../../core/text/bytes.ts";
 import { hold } from "./open-folder.ts";
 import { Inert, type Taken, takeBackScript } from "./inert-tree.ts";
 import { copyRegular, copyWhole, move, remove, renameOrOpenUp } from "./move-tree.ts";

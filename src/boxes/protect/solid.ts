@@ -2,7 +2,7 @@ import type { Stats } from "node:fs";
 import { lstat } from "node:fs/promises";
 import path from "node:path";
 import { EXIT, errorCode, HarnessError, reasonOf } from "../../core/errors.ts";
-import { bytesOfText } from "../../core/bytes.ts";
+import { bytesOfText } from "../../core/text/bytes.ts";
 import { openRegular } from "../../platform/safe-files.ts";
 
 /** The entry itself, never what it leads to; undefined when it is not there. */

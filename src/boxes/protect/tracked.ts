@@ -1,5 +1,5 @@
 import path from "node:path";
-import { bytesOfText, textOfBytes } from "../../core/bytes.ts";
+import { bytesOfText, textOfBytes } from "../../core/text/bytes.ts";
 import { errorCode } from "../../core/errors.ts";
 import { readRegular } from "../../platform/safe-files.ts";
 import { resolved } from "./git-pointer.ts";

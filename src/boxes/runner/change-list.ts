@@ -1,5 +1,5 @@
 import { Buffer } from "node:buffer";
-import { textOfBytes } from "../../core/bytes.ts";
+import { textOfBytes } from "../../core/text/bytes.ts";
 import type { Change } from "../../core/changes.ts";
 
 const KINDS: Readonly<Record<string, Change["kind"]>> = { f: "file", d: "folder", l: "link" };

@@ -1,5 +1,5 @@
 import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "node:crypto";
-import { bytesOfText } from "../../core/bytes.ts";
+import { bytesOfText } from "../../core/text/bytes.ts";
 
 /** The wire of sandbox/runner/protocol.h, where each type and its payload is described. */
 export const MAGIC = "HRN3";

@@ -1,5 +1,5 @@
 import type { Act, Canary, Observed, SeenProcess, Touch } from "../../core/behaviour.ts";
-import { textOfBytes } from "../../core/bytes.ts";
+import { textOfBytes } from "../../core/text/bytes.ts";
 import { decodeFields, type FieldValue, numberIn } from "./runner-frames.ts";
 
 /** What the runner is asked to observe a command with, and what it tells (sandbox/runner/observe.h, protocol.h). */

@@ -1,9 +1,9 @@
 import { describeFailure, renderFailure } from "../../app/stderr-messages.ts";
 import type { ChatController } from "../../app/run/chat-controller.ts";
-import { visible } from "../../core/visible.ts";
+import { visible } from "../../core/text/visible.ts";
 import { widthOfStream, wrapped } from "../../render/tty/columns.ts";
 import { isStyled, type Output, styleText } from "../../render/tty/output.ts";
-import { answerTo, COMMANDS, slashOf } from "../chat-commands.ts";
+import { answerTo, COMMANDS, slashOf } from "../slash/chat-commands.ts";
 import { besides, closing, HandoffNotes, requestsIn } from "../chat-view.ts";
 import type { ChatScreen } from "./chat-screen.ts";
 

@@ -3,11 +3,11 @@ import { untilInterrupted } from "../../app/interruption.ts";
 import type { Config } from "../../config/load-config.ts";
 import { HarnessError } from "../../core/errors.ts";
 import type { Health } from "../../core/health.ts";
-import { visible } from "../../core/visible.ts";
+import { visible } from "../../core/text/visible.ts";
 import { widthOfStream, wrapped } from "../../render/tty/columns.ts";
 import { type Output, stderr, styleText } from "../../render/tty/output.ts";
 import { ProgressLine } from "../../render/tty/progress-line.ts";
-import { healthTable } from "../../render/tty/setup-lines.ts";
+import { healthTable } from "../../render/lists/setup-lines.ts";
 import { configFor } from "../settings.ts";
 import { choose, confirm } from "../terminal.ts";
 

@@ -5,7 +5,7 @@ import { interruption } from "../../app/interruption.ts";
 import { noteTo } from "../../app/stderr-messages.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import { batchTotals, type BatchEnd, type RowResult } from "../../render/batch-results.ts";
-import { batchTable, rowLine } from "../../render/tty/batch-lines.ts";
+import { batchTable, rowLine } from "../../render/lists/batch-lines.ts";
 import { stdout } from "../../render/tty/output.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
 import { limitsFrom, ownConfigFor, runFlags, settingFlags } from "../settings.ts";

@@ -1,6 +1,6 @@
 import { Args } from "@oclif/core";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
-import { completionScript, SHELLS } from "../completion-scripts.ts";
+import { completionScript, SHELLS } from "../completion/completion-scripts.ts";
 
 export class Completion extends HarnessCommand {
   static override summary = "Print what a shell needs to complete commands, flags and their values.";

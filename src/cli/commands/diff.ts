@@ -1,6 +1,6 @@
 import { Args, Flags } from "@oclif/core";
 import { diffStat, fileDiffs } from "../../render/tty/file-diffs.ts";
-import { stepTable } from "../../render/tty/undo-lines.ts";
+import { stepTable } from "../../render/lists/undo-lines.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
 import { noteTo } from "../../app/stderr-messages.ts";
 import { withSessions, sessionGiven } from "../../app/sessions/session-access.ts";

@@ -1,6 +1,6 @@
 import { Args, Flags } from "@oclif/core";
-import { attackTable } from "../../render/tty/attack-lines.ts";
-import { bundledLines, healthTable } from "../../render/tty/setup-lines.ts";
+import { attackTable } from "../../render/lists/attack-lines.ts";
+import { bundledLines, healthTable } from "../../render/lists/setup-lines.ts";
 import { checkUp, exitFor } from "../../app/setup/checkup.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
 import { configFor, settingFlags, workspaceOf } from "../settings.ts";

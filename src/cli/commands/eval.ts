@@ -56,7 +56,7 @@ export class Eval extends HarnessCommand {
     const { args, argv, flags } = await this.parse(Eval);
     const { readSuite } = await import("../../app/batch/eval-suite.ts");
     const { readResults, runEval } = await import("../../app/batch/eval-run.ts");
-    const { evalTable, comparedTable, resultLine } = await import("../../render/tty/eval-lines.ts");
+    const { evalTable, comparedTable, resultLine } = await import("../../render/lists/eval-lines.ts");
     const out = path.resolve(
       flags.out ?? path.join(this.host.places.state, "evals", path.basename(path.resolve(args.suite))),
     );

@@ -14,8 +14,8 @@ import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { AgentEvent } from "../../core/events.ts";
 import type { Session, SessionStore } from "../../core/session.ts";
 import { stdout } from "../../render/tty/output.ts";
-import { bundleLines, changedVerdict, replayedEnd, rerunLines } from "../../render/tty/replay-lines.ts";
-import { reportText } from "../../render/tty/report-text.ts";
+import { bundleLines, changedVerdict, replayedEnd, rerunLines } from "../../render/lists/replay-lines.ts";
+import { reportText } from "../../render/lists/report-text.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
 import { configFor, settingFlags, workspaceOf } from "../settings.ts";
 

@@ -2,7 +2,7 @@ import { Args, Flags } from "@oclif/core";
 import { EXIT } from "../../core/errors.ts";
 import type { Session } from "../../core/session.ts";
 import { REPORT_MARK, reportPage } from "../../render/html-page.ts";
-import { auditVerdict, NOT_PROVEN, reportText } from "../../render/tty/report-text.ts";
+import { auditVerdict, NOT_PROVEN, reportText } from "../../render/lists/report-text.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
 import { sessionReport, writeReport } from "../../app/sessions/report-file.ts";
 import { sessionGiven, withSessions } from "../../app/sessions/session-access.ts";

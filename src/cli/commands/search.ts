@@ -48,7 +48,7 @@ export class Search extends HarnessCommand {
     };
     const answered = await untilInterrupted((signal) => ask(asking, signal));
     if (flags.json) return answerJson(answered);
-    const { hitLines } = await import("../../render/tty/search-lines.ts");
+    const { hitLines } = await import("../../render/lists/search-lines.ts");
     if (answered.results.length > 0) answer(hitLines(answered.results, stdout));
     else noteTo(quiet)("nothing found");
   }

@@ -1,7 +1,7 @@
 import { Flags } from "@oclif/core";
 import { hasModels, tearDown } from "../../app/setup/setup-context.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import { keptEnvironments } from "../../render/tty/environment-lines.ts";
+import { keptEnvironments } from "../../render/lists/environment-lines.ts";
 import { stderr } from "../../render/tty/output.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
 import { confirm } from "../terminal.ts";

@@ -1,9 +1,9 @@
 import { Flags } from "@oclif/core";
 import type { ToldTrust } from "../../app/project/project-trust.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import { visible } from "../../core/visible.ts";
+import { visible } from "../../core/text/visible.ts";
 import { stderr, stdout } from "../../render/tty/output.ts";
-import { itemText, trustText } from "../../render/tty/trust-lines.ts";
+import { itemText, trustText } from "../../render/lists/trust-lines.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
 import { settingFlags, workspaceOf } from "../settings.ts";
 import { confirm, isTerminal } from "../terminal.ts";

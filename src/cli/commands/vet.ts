@@ -2,13 +2,13 @@ import { Args, Flags } from "@oclif/core";
 import { untilInterrupted } from "../../app/interruption.ts";
 import { noteText } from "../../app/stderr-messages.ts";
 import type { VetOptions } from "../../app/vet/vet-box.ts";
-import { DURATION_FORM, parseDuration } from "../../core/bounds.ts";
+import { DURATION_FORM, parseDuration } from "../../core/text/bounds.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
 import { boxFlags, ownConfigFor } from "../settings.ts";
 import { stderr, stdout } from "../../render/tty/output.ts";
 import { ProgressLine } from "../../render/tty/progress-line.ts";
-import { comparisonText, vetText } from "../../render/tty/vet-lines.ts";
+import { comparisonText, vetText } from "../../render/lists/vet-lines.ts";
 import type { VetComparison, VetReport } from "../../core/behaviour.ts";
 
 const MINUTE = 60_000;

@@ -1,6 +1,6 @@
 import path from "node:path";
 import type { Container } from "dockerode";
-import { untar } from "../../core/untar.ts";
+import { untar } from "../../core/text/untar.ts";
 import type { BoxPlan } from "../container-spec.ts";
 import { engineFailure, isMissing } from "../engine-failure.ts";
 

@@ -1,4 +1,4 @@
-import { formatDuration } from "../../core/bounds.ts";
+import { formatDuration } from "../../core/text/bounds.ts";
 import { HarnessError, reasonOf } from "../../core/errors.ts";
 import { broken, type Health, healthy } from "../../core/health.ts";
 import { ownerLabels } from "../../boxes/box-labels.ts";

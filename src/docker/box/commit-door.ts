@@ -1,7 +1,7 @@
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { GitEntry, LogKeeper } from "../../core/box-log.ts";
-import { textOfBytes } from "../../core/bytes.ts";
+import { textOfBytes } from "../../core/text/bytes.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { BoxPlan } from "../container-spec.ts";
 import type { Engine } from "../engine.ts";

@@ -1,5 +1,5 @@
 import type { Connection } from "../../core/network.ts";
-import { visibleLine } from "../../core/visible.ts";
+import { visibleLine } from "../../core/text/visible.ts";
 
 /** What a box has asked for, bounded: the first and the last lines of each verdict stay. */
 export interface Ledger {

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { constants } from "node:os";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
-import { visible } from "../../core/visible.ts";
+import { visible } from "../../core/text/visible.ts";
 import { startCommand } from "../../boxes/box-command.ts";
 import { boxImage, RUNNER } from "../box/box-image.ts";
 import { verifiedContainer } from "../box/container.ts";

@@ -8,10 +8,10 @@ import {
   type Transport,
 } from "@modelcontextprotocol/client";
 import * as z from "zod";
-import { formatDuration } from "../../core/bounds.ts";
+import { formatDuration } from "../../core/text/bounds.ts";
 import { reasonOf } from "../../core/errors.ts";
 import type { ToolResult } from "../../core/tool.ts";
-import { visibleLine } from "../../core/visible.ts";
+import { visibleLine } from "../../core/text/visible.ts";
 import { unlessAborted } from "../../platform/cancelled.ts";
 import { toolResult } from "./result-text.ts";
 

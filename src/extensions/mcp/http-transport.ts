@@ -1,5 +1,5 @@
 import { StreamableHTTPClientTransport } from "@modelcontextprotocol/client";
-import { formatSize } from "../../core/bounds.ts";
+import { formatSize } from "../../core/text/bounds.ts";
 import type { OwnRequests } from "../../core/network.ts";
 import { fetchBy } from "../../core/own-fetch.ts";
 

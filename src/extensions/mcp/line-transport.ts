@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import path from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { type JSONRPCMessage, parseJSONRPCMessage, type Transport } from "@modelcontextprotocol/client";
-import { formatSize } from "../../core/bounds.ts";
+import { formatSize } from "../../core/text/bounds.ts";
 import { reasonOf } from "../../core/errors.ts";
 import type { Box, ExecResult } from "../../core/ports.ts";
 

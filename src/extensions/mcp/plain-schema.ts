@@ -1,5 +1,5 @@
 import type { JsonSchema } from "../../core/model-provider.ts";
-import { visible } from "../../core/visible.ts";
+import { visible } from "../../core/text/visible.ts";
 
 /**
  * A server's JSON Schema, written anew from what is known of it: references to its own parts are put in their place, what

@@ -1,7 +1,7 @@
 import * as z from "zod";
-import { formatSize } from "../../core/bounds.ts";
+import { formatSize } from "../../core/text/bounds.ts";
 import type { ToolResult } from "../../core/tool.ts";
-import { visible, visibleLine } from "../../core/visible.ts";
+import { visible, visibleLine } from "../../core/text/visible.ts";
 
 /**
  * What a server answers, as text for the model. It is untrusted: what is no text is named and not passed on, whatever is

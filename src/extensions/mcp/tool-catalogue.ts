@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import * as z from "zod";
 import type { JsonSchema } from "../../core/model-provider.ts";
-import { visible } from "../../core/visible.ts";
+import { visible } from "../../core/text/visible.ts";
 import { plainSchema } from "./plain-schema.ts";
 
 /** What of a server's list is offered to the model, under which names, and why the rest is not. */

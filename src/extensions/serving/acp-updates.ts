@@ -12,7 +12,7 @@ import type {
 import type { AgentEvent } from "../../core/events.ts";
 import type { Message } from "../../core/messages.ts";
 import type { Question } from "../../core/ports.ts";
-import { visibleLine } from "../../core/visible.ts";
+import { visibleLine } from "../../core/text/visible.ts";
 
 /** What an editor is shown of a run, in the words of the Agent Client Protocol. Pure. */
 

@@ -11,7 +11,7 @@ import {
 import { serveStdio } from "@modelcontextprotocol/server/stdio";
 import type { JsonSchema } from "../../core/model-provider.ts";
 import type { ToolResult } from "../../core/tool.ts";
-import { visibleLine } from "../../core/visible.ts";
+import { visibleLine } from "../../core/text/visible.ts";
 import { messageLines, type Wire } from "./message-lines.ts";
 
 /** Offers tools over the Model Context Protocol. What is done with a call is the host's; here it is only put into words. */

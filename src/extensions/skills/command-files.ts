@@ -1,7 +1,7 @@
 import { realpath } from "node:fs/promises";
 import path from "node:path";
-import { formatSize } from "../../core/bounds.ts";
-import { visible } from "../../core/visible.ts";
+import { formatSize } from "../../core/text/bounds.ts";
+import { visible } from "../../core/text/visible.ts";
 import { readFrontMatter } from "./front-matter.ts";
 import {
   entriesOf,

@@ -1,7 +1,7 @@
 import type { Dirent } from "node:fs";
 import { readdir, realpath } from "node:fs/promises";
 import path from "node:path";
-import { formatSize } from "../../core/bounds.ts";
+import { formatSize } from "../../core/text/bounds.ts";
 import { errorCode, reasonOf } from "../../core/errors.ts";
 import { isDependencies } from "../../core/protected-names.ts";
 import { readRegular } from "../../platform/safe-files.ts";

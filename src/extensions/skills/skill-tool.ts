@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import * as z from "zod";
 import type { Box } from "../../core/ports.ts";
-import { nearest } from "../../core/spelling.ts";
+import { nearest } from "../../core/text/spelling.ts";
 import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../../core/tool.ts";
 import { type Skill, type SkillFile, textOf } from "./skill-folders.ts";
 

@@ -1,6 +1,6 @@
 import { URL } from "node:url";
-import { maskSecrets } from "../../core/secrets.ts";
-import { secretMasks } from "../../core/secret-values.ts";
+import { maskSecrets } from "../../core/text/secrets.ts";
+import { secretMasks } from "../../core/text/secret-values.ts";
 
 /** What may be in a request that a model thought of: an address or a query carries words to whoever is asked. */
 

@@ -1,4 +1,4 @@
-import { visible, visibleLine } from "../../core/visible.ts";
+import { visible, visibleLine } from "../../core/text/visible.ts";
 
 /** Text of others for a model: nothing in it is hidden, and no line of it looks like one of the harness. */
 

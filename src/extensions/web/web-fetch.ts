@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { formatSize } from "../../core/bounds.ts";
+import { formatSize } from "../../core/text/bounds.ts";
 import { reasonOf } from "../../core/errors.ts";
 import type { OwnRequests } from "../../core/network.ts";
 import { type AnyTool, anyTool, type Facts, NO_FACTS, type ToolResult } from "../../core/tool.ts";

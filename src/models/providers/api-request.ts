@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import { formatDuration } from "../../core/bounds.ts";
+import { formatDuration } from "../../core/text/bounds.ts";
 import { errorCode, reasonOf } from "../../core/errors.ts";
 import { NoConnection, redirectOrigin, send, textWithin } from "../http-request.ts";
 import { type Fields, parsedJson } from "../json-text.ts";

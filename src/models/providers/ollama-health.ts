@@ -1,4 +1,4 @@
-import { formatSize } from "../../core/bounds.ts";
+import { formatSize } from "../../core/text/bounds.ts";
 import { ailing, broken, type Health, healthy } from "../../core/health.ts";
 import { isLoopback } from "./ollama-address.ts";
 import { ollamaModels, type ServerModel } from "./ollama-models.ts";

@@ -4,7 +4,7 @@ import { access, type FileHandle, mkdir, open, realpath, stat } from "node:fs/pr
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
-import { formatDuration } from "../../core/bounds.ts";
+import { formatDuration } from "../../core/text/bounds.ts";
 import { errorCode, reasonOf } from "../../core/errors.ts";
 import { isLoopback } from "./ollama-address.ts";
 import { askOllama, ollamaStream, Refused } from "./ollama-client.ts";

@@ -1,6 +1,6 @@
 import { closeSync, readFileSync } from "node:fs";
 import * as z from "zod";
-import { DURATION_FORM, parseDuration } from "../../core/bounds.ts";
+import { DURATION_FORM, parseDuration } from "../../core/text/bounds.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { Message } from "../../core/messages.ts";
 import type { FailureKind, Stop } from "../../core/model-provider.ts";

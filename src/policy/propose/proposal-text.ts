@@ -1,4 +1,4 @@
-import { visibleLine } from "../../core/visible.ts";
+import { visibleLine } from "../../core/text/visible.ts";
 import { tomlRule } from "../rule.ts";
 import type { Left, Proposal } from "./propose-policy.ts";
 

@@ -1,5 +1,5 @@
 import type { Mode, Verdict } from "../../core/decision.ts";
-import { maskSecrets } from "../../core/secrets.ts";
+import { maskSecrets } from "../../core/text/secrets.ts";
 import { type CommandContext, CommandPolicy } from "../decide.ts";
 import { programOf } from "../effects/call-effects.ts";
 import { below, isInside } from "../paths/normal-path.ts";

@@ -1,4 +1,4 @@
-import { formatDuration } from "../../core/bounds.ts";
+import { formatDuration } from "../../core/text/bounds.ts";
 import type { AgentEvent } from "../../core/events.ts";
 import { fitted } from "./columns.ts";
 import type { Status } from "./live-status.ts";

@@ -1,8 +1,8 @@
 import { canaryWords } from "../../core/behaviour.ts";
-import { formatDuration } from "../../core/bounds.ts";
+import { formatDuration } from "../../core/text/bounds.ts";
 import type { AgentEvent } from "../../core/events.ts";
 import { hookWords } from "../../core/hook-form.ts";
-import { visibleLine } from "../../core/visible.ts";
+import { visibleLine } from "../../core/text/visible.ts";
 import { type Plan, planCounts, type PlanStep } from "../../core/work-plan.ts";
 import { questionRows } from "./approval.ts";
 import { callLine, type ShownCall, targetOf } from "./call-lines.ts";

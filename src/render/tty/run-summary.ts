@@ -1,10 +1,10 @@
-import { formatDuration } from "../../core/bounds.ts";
+import { formatDuration } from "../../core/text/bounds.ts";
 import { countsOf, UNSEEN } from "../../core/changes.ts";
 import type { AgentEvent, Denial, RunStatus } from "../../core/events.ts";
 import { installedWords } from "../../core/installed.ts";
-import { visibleLine, visibleWhole } from "../../core/visible.ts";
+import { visibleLine, visibleWhole } from "../../core/text/visible.ts";
 import { recordedWords } from "../report-form.ts";
-import { candidateRows } from "./attempt-lines.ts";
+import { candidateRows } from "../lists/attempt-lines.ts";
 import { fitted, widthOfStream, wrapped } from "./columns.ts";
 import { mark } from "./line-marks.ts";
 import { type Output, styleText } from "./output.ts";

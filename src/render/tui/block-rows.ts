@@ -1,4 +1,4 @@
-import { visible, visibleLine } from "../../core/visible.ts";
+import { visible, visibleLine } from "../../core/text/visible.ts";
 import { callLine } from "../tty/call-lines.ts";
 import { fitted, widthOfStream, wrapped } from "../tty/columns.ts";
 import { type Output, styleText } from "../tty/output.ts";

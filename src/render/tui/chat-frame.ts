@@ -1,4 +1,4 @@
-import { visible } from "../../core/visible.ts";
+import { visible } from "../../core/text/visible.ts";
 import { fitted, widthOfStream } from "../tty/columns.ts";
 import type { Status } from "../tty/live-status.ts";
 import { type Output, styleText } from "../tty/output.ts";

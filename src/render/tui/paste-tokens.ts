@@ -1,4 +1,4 @@
-import { visible } from "../../core/visible.ts";
+import { visible } from "../../core/text/visible.ts";
 
 /**
  * A long paste in a text that is edited is one character of plane 16. Nothing that comes from outside holds one: such a

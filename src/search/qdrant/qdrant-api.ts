@@ -1,8 +1,8 @@
 import { QdrantClient } from "@qdrant/js-client-rest";
 import { z } from "zod";
-import { formatDuration } from "../../core/bounds.ts";
+import { formatDuration } from "../../core/text/bounds.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
-import { visibleLine } from "../../core/visible.ts";
+import { visibleLine } from "../../core/text/visible.ts";
 
 export interface QdrantServer {
   /** http or https, with a path where Qdrant is below one. */

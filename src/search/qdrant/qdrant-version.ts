@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import { visibleLine } from "../../core/visible.ts";
+import { visibleLine } from "../../core/text/visible.ts";
 import { QdrantApi, type QdrantServer, resultOf } from "./qdrant-api.ts";
 
 /** Queries with fusion came with 1.10, tenants with 1.11, facets with 1.12, the filter by vectors with 1.13. */

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { formatSize } from "../../core/bounds.ts";
+import { formatSize } from "../../core/text/bounds.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { StoredFile } from "../search-store.ts";
 import { QdrantFailure, resultOf, written } from "./qdrant-api.ts";

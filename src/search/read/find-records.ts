@@ -1,4 +1,4 @@
-import { textOfBytes } from "../../core/bytes.ts";
+import { textOfBytes } from "../../core/text/bytes.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { Box, ExecRequest, ExecResult } from "../../core/ports.ts";
 import type { Found } from "./found-file.ts";

@@ -1,7 +1,7 @@
-import { bytesOfText, textOfBytes } from "../../core/bytes.ts";
+import { bytesOfText, textOfBytes } from "../../core/text/bytes.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { Box } from "../../core/ports.ts";
-import { type TarEntry, untar } from "../../core/untar.ts";
+import { type TarEntry, untar } from "../../core/text/untar.ts";
 import { broken, type Running, running } from "./find-records.ts";
 
 /** Paths come as they are, dashes and line feeds too; a link is a link; a file that is gone is no failure. */

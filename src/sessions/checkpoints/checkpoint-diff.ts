@@ -6,7 +6,7 @@ import {
   lineCounts,
   type LineDiff,
   splitLines,
-} from "../../core/line-diff.ts";
+} from "../../core/text/line-diff.ts";
 import type { CheckpointStore } from "./checkpoint-store.ts";
 import { type Entry, type FileEntry, sameContent, sameEntry } from "./entry.ts";
 import { textOf } from "./file-content.ts";

@@ -1,5 +1,5 @@
 import { readlinkSync, realpathSync } from "node:fs";
-import { bytesOfText, textOfBytes } from "../../core/bytes.ts";
+import { bytesOfText, textOfBytes } from "../../core/text/bytes.ts";
 
 /** What stands at one path of a workspace. Paths are byte texts (`core/byte-text.ts`) below the workspace; "" is itself. */
 export type Entry = FileEntry | LinkEntry | FolderEntry | OddEntry | UnkeptEntry;

@@ -1,5 +1,5 @@
 import { closeSync, fstatSync, readSync, type Stats } from "node:fs";
-import { bytesOfText, textOfBytes } from "../../core/bytes.ts";
+import { bytesOfText, textOfBytes } from "../../core/text/bytes.ts";
 import { errorCode } from "../../core/errors.ts";
 import { openRegularSync } from "../../platform/safe-files.ts";
 import { type FileEntry, liesAt } from "./entry.ts";

@@ -1,5 +1,5 @@
 import { opendirSync, readdirSync } from "node:fs";
-import { bytesOfText, textOfBytes } from "../../core/bytes.ts";
+import { bytesOfText, textOfBytes } from "../../core/text/bytes.ts";
 
 /** The names in a folder as byte texts, sorted by their bytes. */
 export interface Names {

@@ -1,5 +1,5 @@
 import { diffArrays } from "diff";
-import { type Change, changesOf, differing, splitLines } from "../../core/line-diff.ts";
+import { type Change, changesOf, differing, splitLines } from "../../core/text/line-diff.ts";
 
 /**
  * What turns one list of lines into the other. Above `maxChanged` lines put in and taken out it is one change: the work of

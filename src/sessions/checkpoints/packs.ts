@@ -13,7 +13,7 @@ import {
   writeSync,
 } from "node:fs";
 import path from "node:path";
-import { formatSize } from "../../core/bounds.ts";
+import { formatSize } from "../../core/text/bounds.ts";
 import { errorCode, EXIT, HarnessError } from "../../core/errors.ts";
 
 interface Writing {

@@ -16,7 +16,7 @@ import {
   unlinkSync,
   writeSync,
 } from "node:fs";
-import { bytesOfText } from "../../core/bytes.ts";
+import { bytesOfText } from "../../core/text/bytes.ts";
 import { errorCode, EXIT, HarnessError } from "../../core/errors.ts";
 import { depthOf, type Entry, type FileEntry, hostPath, liesAt, parentOf, sameContent } from "./entry.ts";
 import type { Packs } from "./packs.ts";

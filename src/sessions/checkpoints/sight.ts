@@ -1,6 +1,6 @@
 import { lstatSync, readFileSync, readlinkSync, type Stats } from "node:fs";
 import { zstdDecompressSync } from "node:zlib";
-import { textOfBytes } from "../../core/bytes.ts";
+import { textOfBytes } from "../../core/text/bytes.ts";
 import { replaceFileSync } from "../../platform/safe-files.ts";
 import { type Entry, hostPath, isLeftOut, keyOf, parentOf, type Tree, type UnkeptEntry } from "./entry.ts";
 import { EntryList, EntryWriter, type Seen } from "./entry-list.ts";

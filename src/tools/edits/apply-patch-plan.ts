@@ -1,4 +1,4 @@
-import { bytesOfText, textOfBytes } from "../../core/bytes.ts";
+import { bytesOfText, textOfBytes } from "../../core/text/bytes.ts";
 import { nearestPlace, placeShown } from "./nearest-place.ts";
 import { type FilePatch, type Hunk, PatchMistake } from "./unified-patch.ts";
 

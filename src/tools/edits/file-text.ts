@@ -1,4 +1,4 @@
-import { textOfBytes } from "../../core/bytes.ts";
+import { textOfBytes } from "../../core/text/bytes.ts";
 
 const BOM = "\uFEFF";
 

@@ -1,4 +1,4 @@
-import { formatDuration } from "../../core/bounds.ts";
+import { formatDuration } from "../../core/text/bounds.ts";
 import type { Cause } from "../../core/errors.ts";
 import type { ExecResult } from "../../core/ports.ts";
 import type { ToolResult } from "../../core/tool.ts";

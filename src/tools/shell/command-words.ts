@@ -1,7 +1,7 @@
 import { quote } from "shell-quote";
-import { formatSize } from "../../core/bounds.ts";
+import { formatSize } from "../../core/text/bounds.ts";
 import type { ExecResult, KeptOutput } from "../../core/ports.ts";
-import { lastStates } from "../../core/visible.ts";
+import { lastStates } from "../../core/text/visible.ts";
 
 /** Bytes kept of each stream of a command that is waited for. */
 export const KEEP = { head: 2 * 2 ** 20, tail: 2 ** 19 };

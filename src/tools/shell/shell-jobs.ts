@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { formatDuration } from "../../core/bounds.ts";
+import { formatDuration } from "../../core/text/bounds.ts";
 import type { Box, ExecRequest, ExecResult, Job, OldJob } from "../../core/ports.ts";
 import type { ToolResult } from "../../core/tool.ts";
 import { type Advise, asResult, endingOf } from "./command-ending.ts";

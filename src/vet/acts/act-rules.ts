@@ -1,5 +1,5 @@
 import type { Finding, VetStep, Weight } from "../../core/behaviour.ts";
-import { visibleLine } from "../../core/visible.ts";
+import { visibleLine } from "../../core/text/visible.ts";
 import type { SeenChains } from "./process-chain.ts";
 
 interface Rule {

@@ -1,5 +1,5 @@
 import type { Act, SeenProcess } from "../../core/behaviour.ts";
-import { visibleLine } from "../../core/visible.ts";
+import { visibleLine } from "../../core/text/visible.ts";
 
 const MAX_WORDS = 120;
 const MAX_LINKS = 12;

@@ -1,7 +1,7 @@
 import { Readable } from "node:stream";
 import { createGunzip, gunzipSync, inflateRawSync } from "node:zlib";
 import type { LookedAtTree } from "../../core/looked-at.ts";
-import { type TarEntry, untar } from "../../core/untar.ts";
+import { type TarEntry, untar } from "../../core/text/untar.ts";
 import type { LookedAtFile } from "./looked-at-file.ts";
 import type { Found, LookRule } from "./rules.ts";
 

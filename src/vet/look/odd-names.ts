@@ -1,6 +1,6 @@
 import type { TreeEntry } from "../../core/looked-at.ts";
 import { fold } from "../../core/protected-names.ts";
-import { visible } from "../../core/visible.ts";
+import { visible } from "../../core/text/visible.ts";
 import type { Found, LookRule } from "./rules.ts";
 
 /** Names that read otherwise than they are, or that programs take for something else. */

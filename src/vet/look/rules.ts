@@ -1,5 +1,5 @@
 import type { Finding, Weight } from "../../core/behaviour.ts";
-import { visibleLine } from "../../core/visible.ts";
+import { visibleLine } from "../../core/text/visible.ts";
 
 interface Rule {
   readonly weight: Weight;

@@ -9,7 +9,7 @@ import { openResults } from "../../../src/app/batch/result-lines.ts";
 import { readScenario } from "../../../src/models/providers/scenario.ts";
 import { evalPage } from "../../../src/render/eval-page.ts";
 import { type EvalResult, totalsOf } from "../../../src/render/eval-results.ts";
-import { comparedTable } from "../../../src/render/tty/eval-lines.ts";
+import { comparedTable } from "../../../src/render/lists/eval-lines.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 
 const SHIPPED = path.join(import.meta.dirname, "../../../examples/evals/small");

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { bytesOfText, textOfBytes } from "../../../src/core/bytes.ts";
+import { bytesOfText, textOfBytes } from "../../../src/core/text/bytes.ts";
 import type { Change } from "../../../src/core/changes.ts";
 import { changeListOf, type FoundChange } from "../../../src/boxes/runner/change-list.ts";
 import { fc } from "../../fixtures/property.ts";

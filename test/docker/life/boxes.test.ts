@@ -3,7 +3,7 @@ import { PassThrough } from "node:stream";
 import test from "node:test";
 import { Output } from "../../../src/render/tty/output.ts";
 import { type ListedBox, pickBoxes } from "../../../src/docker/life/box-list.ts";
-import { ageOf, boxTable } from "../../../src/render/tty/boxes-lines.ts";
+import { ageOf, boxTable } from "../../../src/render/lists/boxes-lines.ts";
 import { refusalOf } from "../../fixtures/refusal.ts";
 
 const box = (id: string, more: Partial<ListedBox> = {}): ListedBox => ({

@@ -1,5 +1,5 @@
 import { ownEnvironments } from "../../../app/environments/own-environments.ts";
-import { environmentTable } from "../../../render/tty/environment-lines.ts";
+import { environmentTable } from "../../../render/lists/environment-lines.ts";
 import { stderr, stdout } from "../../../render/tty/output.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { settingFlags } from "../../settings.ts";

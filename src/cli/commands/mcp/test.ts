@@ -4,7 +4,7 @@ import { untilInterrupted } from "../../../app/interruption.ts";
 import { type Tried, tryServer } from "../../../app/extensions/mcp-commands.ts";
 import { noteTo } from "../../../app/stderr-messages.ts";
 import { EXIT } from "../../../core/errors.ts";
-import { visible, visibleLine } from "../../../core/visible.ts";
+import { visible, visibleLine } from "../../../core/text/visible.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { boxFlags, configFor, workspaceOf } from "../../settings.ts";
 

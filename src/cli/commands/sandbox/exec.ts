@@ -3,7 +3,7 @@ import { type BoxLog, EMPTY_LOG, notesOf } from "../../../core/box-log.ts";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
 import type { ExecResult, OwnedBox } from "../../../core/ports.ts";
 import { answerJson, HarnessCommand } from "../../command.ts";
-import { visible, visibleWhole } from "../../../core/visible.ts";
+import { visible, visibleWhole } from "../../../core/text/visible.ts";
 import { boxFlags, configFor, workspaceOf } from "../../settings.ts";
 import { untilInterrupted } from "../../../app/interruption.ts";
 import { pipedInput } from "../../terminal.ts";

@@ -1,5 +1,5 @@
 import { Flags } from "@oclif/core";
-import { sessionTable } from "../../../render/tty/sessions-lines.ts";
+import { sessionTable } from "../../../render/lists/sessions-lines.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { sessionsWorkspace, withSessions } from "../../../app/sessions/session-access.ts";
 import { settingFlags, workspaceOf } from "../../settings.ts";

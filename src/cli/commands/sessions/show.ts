@@ -1,6 +1,6 @@
 import { Args } from "@oclif/core";
 import { costsIn } from "../../../render/report-form.ts";
-import { sessionText } from "../../../render/tty/sessions-lines.ts";
+import { sessionText } from "../../../render/lists/sessions-lines.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { withSessions } from "../../../app/sessions/session-access.ts";
 import { stdout } from "../../../render/tty/output.ts";

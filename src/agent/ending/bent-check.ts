@@ -1,0 +1,266 @@
+import type { RunChanges } from "../../core/events.ts";
+import { isInPlaceOfRunner, isOfTests, isRunnerFile } from "../../core/test-files.ts";
+import { visibleLine } from "../../core/text/visible.ts";
+
+/*
+ * A check proves the work only if it is still the check that it was. Decided by what was done to it: tests that are gone,
+ * empty, fewer or skipped, a script or recipe that ends well whatever happens, or a success behind which nothing was changed
+ * but the tests themselves. A request for just that is another matter. What no count shows (another expectation beside a
+ * change of the code) is not seen.
+ */
+
+/** What was done to a check. */
+export interface Bent {
+  /** For people, a clause for each: "test_sum.py was deleted". */
+  readonly deeds: readonly string[];
+  /** It is weaker, and nothing else was changed: nothing else can have made it succeed. */
+  readonly only: boolean;
+}
+
+/** What a file held before the run, and holds now; undefined where there is none, or nobody can tell. */
+export interface Texts {
+  readonly before: (path: string) => Promise<string | undefined>;
+  readonly now: (path: string) => Promise<string | undefined>;
+}
+
+export interface Checked {
+  readonly command: string;
+  /** What was asked for, in its own words. */
+  readonly request: string;
+  /** It failed before; only then does a success behind changed tests alone say anything. */
+  readonly wasRed: boolean;
+}
+
+/** Files that are compared. */
+const MAX_COMPARED = 200;
+
+export async function bentBy(
+  changes: Omit<RunChanges, "ignored">,
+  texts: Texts,
+  checked: Checked,
+): Promise<Bent | undefined> {
+  const { added, modified, deleted } = changes;
+  const all = [...modified, ...deleted, ...added];
+  const isMeasured = all.some((path) => isOfTests(path) || isRecipe(path));
+  if (!isMeasured || changes.incomplete === true || asksForTests(checked.request, all)) return undefined;
+  const touched = [...modified, ...added.filter(isRunnerFile)];
+  const plain = [...added, ...deleted].filter((path) => !isOfTests(path));
+  const found: Found = { weak: [], slight: [], others: [...plain, ...touched.slice(MAX_COMPARED)] };
+  if (!MOVES.test(checked.request))
+    for (const path of deleted.filter(isOfTests).slice(0, MAX_COMPARED))
+      if (!(await isMoved(path, added, texts))) found.weak.push(`${path} was deleted`);
+  for (const path of touched.slice(0, MAX_COMPARED)) await compare(path, texts, checked.command, found);
+  const alone = found.others.length === 0 && checked.wasRed;
+  const deeds = alone ? [...found.weak, ...found.slight] : found.weak;
+  if (deeds.length > 0) return { deeds, only: alone };
+  const others = [...touched, ...deleted].map((path) => `${path} was changed, and nothing else`);
+  return alone && others.length > 0 ? { deeds: others, only: false } : undefined;
+}
+
+interface Found {
+  readonly weak: string[];
+  readonly slight: string[];
+  /** Changed paths that are not of the check. */
+  readonly others: string[];
+}
+
+async function compare(path: string, texts: Texts, command: string, found: Found): Promise<void> {
+  const [before = "", now = ""] = await Promise.all([texts.before(path), texts.now(path)]);
+  if (isRecipe(path)) {
+    const { silenced, rest } = recipeChange({ path, command }, before, now);
+    found.weak.push(...silenced.map((name) => `${name} ${ANYHOW}`));
+    if (rest && silenced.length === 0) found.others.push(path);
+    return;
+  }
+  if (!isOfTests(path)) return void found.others.push(path);
+  if (isInPlaceOfRunner(path)) return void found.weak.push(`${path} stands in the place of the test runner`);
+  const less = weakened(path, before, now);
+  if (less !== undefined) (less.slight === true ? found.slight : found.weak).push(`${path} ${less.how}`);
+}
+
+const baseOf = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
+
+/** The same name elsewhere, or as many tests in one that is new. */
+async function isMoved(path: string, added: readonly string[], { before, now }: Texts): Promise<boolean> {
+  if (added.some((other) => baseOf(other) === baseOf(path))) return true;
+  const was = await before(path);
+  const news = added.filter(isOfTests).slice(0, MAX_COMPARED);
+  if (was === undefined || news.length === 0) return false;
+  const texts = await Promise.all(news.map(now));
+  const sum = texts.reduce((count, text = "", at) => count + countsIn(news[at] ?? "", text).cases, 0);
+  const { cases } = countsIn(path, was);
+  return cases > 0 && sum >= cases;
+}
+
+const CASES =
+  /^\s*(?:async )?def test|\b(?:it|test|specify|scenario)(?:\.(?:only|each|concurrent)\b[^(\n]*)?\s*\(|^\s*(?:it|test|specify|scenario) ["']|^func (?:Test|Fuzz|Example)|#\[(?:\w+::)*test\b|@(?:Parameterized)?Test\b|\bfunction test|@test\b|\bTEST(?:_[FP])?\(/gm;
+const SKIPS =
+  /@(?:unittest\.|pytest\.mark\.)?(?:skip|xfail|expectedFailure)\w*|\bpytest\.skip\(|\bskipTest\(|\b(?:it|test|describe|suite|context)\.(?:skip|todo)\b|\bx(?:it|test|describe|context)\b|\bskip\s*:\s*(?:true|["'`])|#\[ignore\b|@(?:Disabled|Ignore)\b|\bt\.Skip\w*\(|\bSkipTest\b|\bmarkTestSkipped\(|^\s*skip\b/gm;
+/** Ends well before anything is compared, or leaves tests out. */
+const LEAVES =
+  /\b(?:sys\.exit|os\._exit|process\.exit|exit)\((?:0|true)?\)|^\s*exit 0\s*$|\|\|\s*(?:true|:|exit 0)\b|\bcollect_ignore|\bpytest_ignore_collect|\bpytest_collection_modifyitems|--(?:ignore|deselect)\b|--pass-?with-?no-?tests\b|\bpassWithNoTests\b|PathIgnorePatterns|\bexitstatus\s*=\s*0/gim;
+const ASSERTS =
+  /\b(?:assert\w*|expect\w*|should\w*|refute\w*|must_\w+|ensure\w*|verify\w*|check\w*)\s*[!.]?\w*\s*\(|^\s*assert\b(?!\s*\()|\.(?:should|must)\b|\bt\.(?:Error|Fatal)f?\(|\brequire\.[A-Z]\w*\(|^\s*(?:is|ok|like|cmp_ok|is_deeply)\s*\(?/gm;
+const TRIVIAL =
+  /\bassert\s+(?:True|not False|1|(\w+)\s*==\s*\1)\s*$|\bassert\w*[.!]?\w*\(\s*(?:true|True|1|!false|not False|(["'\w]+),\s*\2)\s*\)|\bexpect\(\s*(["'\w]+)\s*\)\.\w+\(\s*\3?\s*\)/gm;
+
+const HASH_COMMENTS = /\.(?:py|rb|sh|bash|bats|pl|t|exs?|toml|ini|cfg|ya?ml)$|(?:^|\/)[\w-]+$/;
+
+function withoutComments(path: string, text: string): string {
+  if (HASH_COMMENTS.test(path)) return text.replaceAll(/^[ \t]*#(?!!).*$/gm, "");
+  return text.replaceAll(/\/\*[^]*?\*\//g, "").replaceAll(/^[ \t]*(?:\/\/|--).*$/gm, "");
+}
+
+const count = (text: string, form: RegExp): number => text.match(form)?.length ?? 0;
+
+interface Counts {
+  readonly cases: number;
+  readonly skips: number;
+  readonly leaves: number;
+  readonly asserts: number;
+}
+
+function countsIn(path: string, whole: string): Counts {
+  const text = withoutComments(path, whole);
+  return {
+    cases: count(text, CASES),
+    skips: count(text, SKIPS),
+    leaves: count(text, LEAVES),
+    asserts: count(text, ASSERTS) - count(text, TRIVIAL),
+  };
+}
+
+interface Weakened {
+  readonly how: string;
+  /** As much may come of tidying: it counts only where nothing else was changed. */
+  readonly slight?: true;
+}
+
+/** How a file of tests says less than it did; undefined where it does not. */
+export function weakened(path: string, before: string, now: string): Weakened | undefined {
+  if (before.trim() !== "" && withoutComments(path, now).trim() === "") return { how: "was emptied" };
+  if (SHELL.test(path) && isIdle(path, now) && !isIdle(path, before)) return { how: ANYHOW };
+  const [was, is] = [countsIn(path, before), countsIn(path, now)];
+  if (is.skips > was.skips) return { how: "skips tests that it did not skip" };
+  if (is.leaves > was.leaves) return { how: ANYHOW };
+  if (is.cases < was.cases) return { how: `lost ${was.cases - is.cases} of its ${was.cases} tests` };
+  if (is.cases > was.cases || is.asserts >= was.asserts) return undefined;
+  const how = `compares less: ${Math.max(0, is.asserts)} times where it was ${was.asserts}`;
+  return is.asserts <= 0 ? { how } : { how, slight: true };
+}
+
+const SHELL = /\.(?:sh|bash|bats)$|(?:^|\/)[\w-]+$/;
+const isIdle = (path: string, text: string): boolean =>
+  IDLE.test(withoutComments(path, text).replaceAll(/^#!.*$|^[ \t]*set [-+].*$/gm, ""));
+
+const ANYHOW = "was made to succeed whatever happens";
+
+/** Files of a project that say, among other things, how its tests are run. */
+const isRecipe = (path: string): boolean => /^(?:package\.json|(?:GNU)?[Mm]akefile)$/.test(path);
+
+/** The scripts or recipes of such a file that were silenced, and whether anything of it but tests is other than it was. */
+function recipeChange(
+  { path, command }: { readonly path: string; readonly command: string },
+  before: string,
+  now: string,
+): { readonly silenced: readonly string[]; readonly rest: boolean } {
+  const [was, is] =
+    path === "package.json" ? [scriptsOf(before), scriptsOf(now)] : [rulesOf(before), rulesOf(now)];
+  const ofCheck = (name: string): boolean => OF_TESTS.test(name) || command.includes(name);
+  const silenced = [...was.steps].flatMap(([name, old]) => {
+    const text = is.steps.get(name);
+    return text !== undefined && ofCheck(name) && text !== old && isSilent(text) && !isSilent(old)
+      ? [name]
+      : [];
+  });
+  const same = (name: string): boolean => ofCheck(name) || was.steps.get(name) === is.steps.get(name);
+  const names = new Set([...was.steps.keys(), ...is.steps.keys()]);
+  return { silenced, rest: was.rest !== is.rest || ![...names].every(same) };
+}
+
+interface Recipe {
+  /** Each script or recipe by its name for people. */
+  readonly steps: ReadonlyMap<string, string>;
+  readonly rest: string;
+}
+
+function scriptsOf(text: string): Recipe {
+  try {
+    const { scripts = {}, ...rest } = JSON.parse(text) as {
+      readonly scripts?: Readonly<Record<string, unknown>>;
+    };
+    const steps = Object.entries(scripts).map(
+      ([name, script]) => [`npm run ${name}`, String(script)] as const,
+    );
+    return { steps: new Map(steps), rest: JSON.stringify(rest) };
+  } catch {
+    return { steps: new Map(), rest: text };
+  }
+}
+
+function rulesOf(text: string): Recipe {
+  const steps = new Map<string, string>();
+  const rest = text.replaceAll(
+    /^([\w-]*(?:test|check)[\w-]*)[ \t]*:(?!=)[^\n]*\n((?:\t[^\n]*\n?)*)/gm,
+    (_, target: string, recipe: string) => {
+      steps.set(`make ${target}`, recipe);
+      return "";
+    },
+  );
+  return { steps, rest };
+}
+
+const OF_TESTS = /test|check|verify|spec/i;
+
+/** Does nothing at all. */
+const IDLE =
+  /^\s*(?:@?(?:true|:|exit(?: 0)?|echo\b[^&|;\n]*|node (?:--version|-v|-e (?:["']{2}|["']?(?:0|1|;|true|process\.exit\(0?\))["']?))|sleep \d+)\s*)*$/;
+/** Ends well whatever happens. */
+const LENIENT = /(?:\|\||;)\s*(?:true|:|exit 0|echo\b[^&|;\n]*)\s*$|^\t@?-|--pass-?with-?no-?tests\b/im;
+const isSilent = (text: string): boolean => IDLE.test(text) || LENIENT.test(text);
+
+/** Asks for tests to go, or to be elsewhere. */
+const MOVES =
+  /\b(?:delete|remove|drop|move|rename|merge|split|reorgani[sz]e|restructure|clean|prune|strip|get rid of)\b/i;
+
+const TESTS = String.raw`(?:\S*tests?\S*|specs?|expectations?|expected \w+|snapshots?|fixtures?|assertions?|mocks?|scripts?|checks?)`;
+const EDITS = new RegExp(
+  String.raw`\b(?:add|write|create|make|put|update|change|edit|adjust|correct|rewrite|delete|remove|drop|skip|disable|silence|empty|rename|move|improve|extend|split|merge|refactor|clean|convert|migrate|regenerate|record|port|repair|fix|mend|simplify|replace)\s+(?:(?:up|out|to|in) )?(?:(?:all |some )?(?:of )?(?:the |this |that |these |those |our |its |an? )?)(?:(?!that |which |who |so |if |when |because |where |and |to |until |by |for |with |in |of |against )\w+ ){0,5}${TESTS}(?=[\s.,;:!?]|$)`,
+  "g",
+);
+const RED = /\b(?:fail\w*|broken|red|pass(?:es|ing)?|succeeds?|green|work)\b/;
+/** Characters behind "make the tests" that say what they are made to do. */
+const MADE = 20;
+const TESTS_ARE_WRONG =
+  /\b(?:tests?|specs?|expectations?|assertions?|snapshots?)\b(?:(?!fail|pass)(?:[^.!?:;,]|\.(?=\S))){0,60}\b(?:wrong|outdated|stale|flaky|incorrect|mistaken|obsolete|typo|no longer)\b|\b(?:leftover|dead|obsolete|superfluous|redundant|duplicate[ds]?|outdated|stale|unneeded|flaky) (?:\w+ )?(?:tests?|specs?|snapshots?|assertions?)\b|\b(?:wrong|typo|mistake|error|bug) in (?:the |a |our )?(?:\S*test\S*|specs?|snapshots?)/;
+
+/** The request is about the tests themselves, or names one of these files for more than that it fails. */
+export function asksForTests(request: string, paths: readonly string[]): boolean {
+  const lower = request.toLowerCase();
+  const wanted = [...lower.matchAll(EDITS)].map(({ 0: text, index }) =>
+    text.startsWith("make") ? lower.slice(index, index + text.length + MADE) : text,
+  );
+  if (wanted.some((text) => !RED.test(text))) return true;
+  if (TESTS_ARE_WRONG.test(lower)) return true;
+  const named = paths
+    .filter((path) => isOfTests(path) || isRecipe(path))
+    .map((path) => baseOf(path).toLowerCase());
+  return lower
+    .split(/(?<=[.!?;:,])\s+|\n+/)
+    .some((part) => !RED.test(part) && named.some((name) => part.includes(name)));
+}
+
+const MAX_NAMED = 3;
+
+function deedsOf({ deeds }: Bent): string {
+  const more = deeds.length - MAX_NAMED;
+  return `${deeds.slice(0, MAX_NAMED).map(visibleLine).join("; ")}${more > 0 ? `; and ${more} more` : ""}`;
+}
+
+/** For people, behind the answer or as the reason of a run that failed. */
+export const bentWords = (command: string, bent: Bent): string =>
+  `\`${visibleLine(command)}\` succeeds, but is not the check that it was: ${deedsOf(bent)}`;
+
+/** For the model, once. */
+export const bentText = (command: string, bent: Bent): string =>
+  `\`${command}\` succeeds now, but it is not the check that it was: ${deedsOf(bent)}. It is the measure, and nobody asked for another one. Put it back as it was, and mend what it tests.`;

@@ -1,0 +1,175 @@
+import type { Intent } from "../../core/messages.ts";
+import type { EndedCall } from "../../core/session.ts";
+import type { Verification } from "./verification.ts";
+
+/** What a run has done, and whether that earns the ending that its model claims. Pure. */
+
+/** The shell's words for a command that was never started. */
+const NOT_STARTED: ReadonlySet<number> = new Set([126, 127]);
+
+/** Ends of a command that ran, whatever came of it. */
+const RAN: ReadonlySet<EndedCall["kind"]> = new Set(["ok", "failed", "timed_out"]);
+
+/** Looks without a change before the model is told to act, where a change was asked for. */
+const MANY_LOOKS = 25;
+/** Looks in a row of which each gave what the model had seen before. */
+const STALE_LOOKS = 4;
+
+export const ACT_NOW =
+  "The last calls showed nothing that you had not seen. You know enough: act now, with an edit or a command, or give your final answer.";
+export const ACT_SOON =
+  "You have looked at much and changed nothing yet. A change was asked for: make it now, or say in your final answer why none is needed.";
+
+/** Nothing is done for a request by a plan, by reading how a thing is done, nor by a task in the background: the calls of that count by themselves. */
+export const isIdle = (tool: string, { background, task }: Readonly<Record<string, unknown>>): boolean =>
+  tool === "plan" ||
+  tool === "skill" ||
+  (tool === "task" && (background !== undefined || task !== undefined));
+
+/** By these, files of the workspace are looked at or written, and nothing else is done. */
+const OF_FILES: ReadonlySet<string> = new Set(
+  "read_file list_dir glob grep show_full semantic_search note notes skill task plan ask_user web_search web_fetch edit_file write_file apply_patch".split(
+    " ",
+  ),
+);
+
+const GIT_LOOKS =
+  /\bgit(?: --?[\w.=/-]+)* (?:status|log|diff|show|blame|grep|ls-files|ls-tree|rev-parse|rev-list|describe|shortlog|cat-file)\b/g;
+/** What a command may do that is no change of a file in the workspace: folders, owners, processes, places and servers. */
+const BESIDE =
+  /\bgit\b|\b(?:mkdir|makedirs|rmdir|mkfifo|touch|utime|chown|chgrp|setfacl|setfattr|kill|pkill|killall|nohup|export|install|psql|mysql|sqlite3|redis-cli|mongo\w*|curl|wget|ssh|scp|rsync|docker|podman|kubectl|make|systemctl|service)\b|&\s*$|(?:^|[\s"'=:>])(?:~|\/(?:tmp|home|root|var|etc|opt|usr|srv|mnt|dev\/(?!null)))|\$(?:HOME|TMPDIR|XDG_)/;
+
+const actsBeside = (tool: string, target: string): boolean =>
+  !OF_FILES.has(tool) && (tool !== "bash" || BESIDE.test(target.replaceAll(GIT_LOOKS, "")));
+
+/** What was done for one request, its subagents' calls with it. */
+export class Deeds {
+  #worked: boolean;
+  #changed = false;
+  #beside = false;
+  /** Before the run was parked, in a box that may be gone: what is changed now does not tell of it. */
+  readonly changedBefore: boolean;
+  readonly #looked = new Set<string>();
+  readonly #shown = new Set<string>();
+  #stale = 0;
+  #looks = 0;
+  #told = new Set<string>();
+
+  /** `before`: what was done until the run was parked. */
+  constructor(before: readonly EndedCall[] = []) {
+    this.#worked = before.some(({ kind, idle }) => kind === "ok" && idle !== true);
+    this.changedBefore = before.some(({ changes }) => changes);
+  }
+
+  /** Something of the workspace was shown to the model before this request: an answer from it is grounded. */
+  shownBefore = false;
+
+  /** The request has no task of its own but the one before it: what was done for that counts. */
+  goOn(): void {
+    this.#worked ||= this.shownBefore;
+  }
+
+  take({ tool, target, kind, changes, idle }: EndedCall, exitCode: number | undefined, text: string): void {
+    if (idle === true) return;
+    const ran = exitCode !== undefined && RAN.has(kind) && !NOT_STARTED.has(exitCode);
+    if (kind !== "ok" && !ran) return;
+    this.#worked = true;
+    this.#beside ||= actsBeside(tool, target);
+    // The rest of what a look has found already.
+    if (tool === "show_full") return;
+    if (changes) {
+      this.#changed = true;
+      this.#stale = 0;
+      this.#looks = 0;
+      return;
+    }
+    if (target !== "") this.#looked.add(target);
+    this.#looks += 1;
+    this.#stale = this.#shown.has(text) ? this.#stale + 1 : 0;
+    this.#shown.add(text);
+  }
+
+  /** Whether a call succeeded, or a command ran to its end, whatever it ended with. */
+  get worked(): boolean {
+    return this.#worked;
+  }
+
+  /** Whether a call changed something. */
+  get changed(): boolean {
+    return this.#changed;
+  }
+
+  /** Something may have been done that no change of the workspace's files shows. */
+  get actedBeside(): boolean {
+    return this.#beside;
+  }
+
+  /** Files and commands, in the order in which they were first looked at. */
+  get looked(): readonly string[] {
+    return [...this.#looked];
+  }
+
+  /** Said to a model that looks and looks, once for each reason until something changes. */
+  note(intent: Intent): string | undefined {
+    if (this.#stale >= STALE_LOOKS) {
+      this.#stale = 0;
+      return ACT_NOW;
+    }
+    if (intent !== "change" || this.#looks < MANY_LOOKS || this.#told.has(ACT_SOON)) return undefined;
+    this.#told.add(ACT_SOON);
+    return ACT_SOON;
+  }
+}
+
+const NUDGES: Readonly<Record<"change" | "repo", string>> = {
+  change:
+    "Nothing was read or changed so far, and nobody is there to answer questions. A change was asked for: call a tool now. Only calls do anything; what stands in the text of a reply is not run.",
+  repo: "You looked at nothing of the repository, so this answer is a guess, and nobody is there to answer questions. Call a tool now to look (read_file, grep, list_dir), then answer from what you saw.",
+};
+
+export const ONLY_LOOKED =
+  "You looked, and changed nothing. A change was asked for: make it now with a call. If none is needed, say why in your final answer.";
+
+/** What becomes of an answer by what was done for it. */
+export type Earned =
+  | { readonly kind: "earned" }
+  /** For the model: said once. */
+  | { readonly kind: "nudge"; readonly text: string }
+  | { readonly kind: "nothing_done" };
+
+/**
+ * A change without a call that did anything is nudged once, and is nothing done after that; so is an answer about the
+ * repository without a look, which then stands as one that is not grounded. Where a call was refused the refusal is the
+ * cause, and a nudge would hide it.
+ */
+export function earnedBy(
+  asked: { readonly intent: Intent; readonly nudged: boolean },
+  { worked, shownBefore }: Pick<Deeds, "worked" | "shownBefore">,
+  calls: readonly Pick<EndedCall, "refused">[],
+): Earned {
+  const { intent, nudged } = asked;
+  if (worked || (intent !== "change" && intent !== "repo")) return { kind: "earned" };
+  if (intent === "repo" && shownBefore) return { kind: "earned" };
+  if (calls.some(({ refused }) => refused)) return { kind: "earned" };
+  if (!nudged) return { kind: "nudge", text: NUDGES[intent] };
+  return { kind: intent === "change" ? "nothing_done" : "earned" };
+}
+
+/** What a run without a person demands of an answer before it is its end. A chat, and a subagent, have none. */
+export class EndRules {
+  nudged = false;
+  /** Its model is small: such a one often takes a look for the deed. */
+  isSmall = false;
+  readonly verification: Verification | null;
+
+  constructor(verification: Verification | null) {
+    this.verification = verification;
+  }
+
+  /** Once, of a small model that only looked where a change was asked for: whether it is asked again. */
+  doubts(intent: Intent, { changed }: Pick<Deeds, "changed">): boolean {
+    if (!this.isSmall || this.nudged || intent !== "change" || changed) return false;
+    this.nudged = true;
+    return true;
+  }
+}

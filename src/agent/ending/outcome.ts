@@ -1,0 +1,247 @@
+import { headWithin } from "../../core/text/bytes.ts";
+import { EXIT, type ExitCode, type Signal } from "../../core/errors.ts";
+import type { Denial, RunStatus } from "../../core/events.ts";
+import type { FailureKind } from "../../core/model-provider.ts";
+import type { Question } from "../../core/ports.ts";
+import type { EndedCall, Parked, ParkedChild } from "../../core/session.ts";
+import { visibleLine } from "../../core/text/visible.ts";
+
+/** How the loop came to its end. */
+export type Ending =
+  | { readonly how: "answered" }
+  /** Its calls came from outside, and whoever made them has left: there was no task to be done. */
+  | { readonly how: "served" }
+  | { readonly how: "limit"; readonly which: string; readonly text: string }
+  /** The guard gave up on calls that the model went on repeating. */
+  | { readonly how: "repeated" }
+  | {
+      readonly how: "model_failed";
+      readonly kind: Exclude<FailureKind, "cancelled" | "too_long">;
+      readonly reason: string;
+    }
+  /** Too many replies in a row of which no call could be read. */
+  | { readonly how: "model_broken"; readonly reason: string }
+  | { readonly how: "sandbox_lost"; readonly reason: string }
+  /** A command touched a canary. */
+  | { readonly how: "touched"; readonly reason: string }
+  /** The conversation does not fit the window, compacted or not. */
+  | { readonly how: "too_long"; readonly reason: string }
+  | { readonly how: "cancelled"; readonly signal: Signal }
+  /** The answer could not be made to fit the output schema. */
+  | { readonly how: "misfit"; readonly reason: string }
+  /** A change was asked for, and no call did anything for it. */
+  | { readonly how: "nothing_done"; readonly reason: string }
+  /** The check fails that has to succeed. */
+  | { readonly how: "unverified"; readonly reason: string }
+  | { readonly how: "parked"; readonly reason: string };
+
+/** What is known of a run beside its calls, where its model gave an answer. */
+export interface Proved {
+  readonly strict: boolean;
+  /** Null for what is no question about the repository. */
+  readonly grounded?: boolean | null;
+  /** The check that succeeded. */
+  readonly verifiedBy?: string | undefined;
+  /** Why the check that succeeded proves nothing. */
+  readonly bent?: string | undefined;
+  /** A change was asked for and no file is changed: what was looked at instead. */
+  readonly onlyLooked?: readonly string[] | undefined;
+  /** The answer says that something was changed, and nothing is. */
+  readonly claims?: boolean;
+}
+
+export interface Outcome {
+  readonly status: RunStatus;
+  readonly exit_code: ExitCode;
+  readonly reason: string;
+}
+
+/** Nobody is left to read either, so it ends as a closed terminal does. */
+const SIGNALS: Readonly<Record<Signal, readonly [ExitCode, string]>> = {
+  SIGINT: [EXIT.interrupted, "Interrupted."],
+  SIGTERM: [EXIT.terminated, "Told to end (SIGTERM)."],
+  SIGHUP: [EXIT.hangup, "The terminal was closed (SIGHUP)."],
+  "reader-left": [EXIT.hangup, "Whoever read the output has closed it."],
+  overtaken: [EXIT.interrupted, "Another candidate was done first, so this one was stopped."],
+};
+
+/**
+ * Which ending counts when several hold, the first that does:
+ *  1. cancelled: whoever sent the signal expects its code;
+ *  2. the model or the box failed, a canary was touched, the run is parked, or it had no task at all: it did not come to its end, and what it would have made of its
+ *     refusals is not known;
+ *  3. any refusal with `strict`: that is what was asked for;
+ *  4. a limit, or a window that is full: cut short, as in 2. Of the guard too, but where what was repeated is what was
+ *     refused, the refusal is the cause;
+ *  5. a refusal that stands: no later call succeeded that changes something or has the same target. An answer that
+ *     does not fit its schema, fails its check or was given without doing anything comes behind it, for the refusal is
+ *     what a person can lift;
+ *  6. what is left: one of these, or done; with `strict` an answer about the repository without a look is none, nor is one
+ *     that says that something was changed where nothing is.
+ * Refusals are listed by `denialsOf` whichever counts.
+ */
+export function outcomeOf(ending: Ending, calls: readonly EndedCall[], proved: Proved): Outcome {
+  const { strict } = proved;
+  const broken = brokenOff(ending);
+  if (broken !== undefined) return broken;
+  const refusal = strict ? calls.findLast(({ refused }) => refused) : standingRefusal(calls);
+  if (strict && refusal !== undefined) return refusedBy(refusal);
+  const cut = cutShort(ending, calls);
+  if (cut !== undefined) return cut;
+  if (refusal !== undefined) return refusedBy(refusal);
+  const failed = failedBy(ending) ?? (strict ? unproved(proved) : undefined);
+  if (failed !== undefined) return { status: "failed", exit_code: EXIT.failed, reason: failed };
+  return { status: "done", exit_code: EXIT.done, reason: doneBecause(proved) };
+}
+
+/** What `strict` takes for no end. */
+function unproved({ grounded, claims }: Proved): string | undefined {
+  if (grounded === false) return "The answer was given without a look at the repository.";
+  return claims === true ? `${CLAIMED}.` : undefined;
+}
+
+const CLAIMED = "The model changed nothing, although its answer says that it did";
+
+function failedBy(ending: Ending): string | undefined {
+  const { how } = ending;
+  return how === "nothing_done" || how === "misfit" || how === "unverified" ? ending.reason : undefined;
+}
+
+function doneBecause({ grounded, verifiedBy, bent, onlyLooked, claims }: Proved): string {
+  const proof = verifiedBy === undefined ? bent : `verified by \`${verifiedBy}\``;
+  const verified = proof === undefined ? "" : `; ${proof}`;
+  if (onlyLooked !== undefined) {
+    const what = claims === true ? CLAIMED : "The model changed nothing";
+    return `${what}. It looked at ${listed(onlyLooked)}${verified}.`;
+  }
+  if (grounded === false) return "The model gave its answer without a look at the repository.";
+  return `The model gave its answer${verified}.`;
+}
+
+const MAX_LISTED = 5;
+
+function listed(looked: readonly string[]): string {
+  const names = looked.slice(0, MAX_LISTED).map((target) => visibleLine(target));
+  const more = looked.length - names.length;
+  return `${names.join(", ") || "the workspace"}${more > 0 ? ` and ${more} more` : ""}`;
+}
+
+/** What was refused, in order: whatever the model says of it, and whether it got around it or not. */
+export function denialsOf(calls: readonly EndedCall[]): readonly Denial[] {
+  return calls
+    .filter(({ refused }) => refused)
+    .map(({ call, tool, target, decision, rule, reason }) => ({
+      call,
+      tool,
+      target,
+      decision,
+      rule,
+      reason,
+    }));
+}
+
+function brokenOff(ending: Ending): Outcome | undefined {
+  switch (ending.how) {
+    case "cancelled": {
+      const [exit_code, reason] = SIGNALS[ending.signal];
+      return { status: "interrupted", exit_code, reason };
+    }
+    case "model_failed":
+    case "model_broken":
+      return { status: "model", exit_code: EXIT.model, reason: ending.reason };
+    case "sandbox_lost":
+      return { status: "sandbox", exit_code: EXIT.sandbox, reason: ending.reason };
+    case "touched":
+      return { status: "failed", exit_code: EXIT.failed, reason: ending.reason };
+    case "parked":
+      return { status: "parked", exit_code: EXIT.parked, reason: ending.reason };
+    case "served":
+      return { status: "done", exit_code: EXIT.done, reason: "The client has left." };
+    default:
+      return undefined;
+  }
+}
+
+function cutShort(ending: Ending, calls: readonly EndedCall[]): Outcome | undefined {
+  switch (ending.how) {
+    case "limit":
+      return { status: "budget", exit_code: EXIT.budget, reason: ending.text };
+    case "too_long":
+      return { status: "failed", exit_code: EXIT.failed, reason: ending.reason };
+    case "repeated": {
+      const refusal = wentRound(calls);
+      return refusal === undefined
+        ? { status: "budget", exit_code: EXIT.budget, reason: "The model kept repeating the same calls." }
+        : refusedBy(refusal);
+    }
+    default:
+      return undefined;
+  }
+}
+
+/** The refusal among the last calls that a cycle can have; those that were broken up were never run. */
+function wentRound(calls: readonly EndedCall[]): EndedCall | undefined {
+  const last = calls.filter(({ kind }) => kind !== "invalid").slice(-4);
+  return last.some(({ changes }) => changes) ? undefined : last.findLast(({ refused }) => refused);
+}
+
+/** The last refusal, unless the run got around it. */
+export function standingRefusal(calls: readonly EndedCall[]): EndedCall | undefined {
+  const at = calls.findLastIndex(({ refused }) => refused);
+  const refusal = calls[at];
+  if (refusal === undefined) return undefined;
+  const around = calls
+    .slice(at + 1)
+    .some(
+      ({ kind, changes, target }) =>
+        kind === "ok" && (changes || (target !== "" && target === refusal.target)),
+    );
+  return around ? undefined : refusal;
+}
+
+function refusedBy({ tool, target, reason }: EndedCall): Outcome {
+  const what = target === "" ? tool : `${tool} ${target}`;
+  return { status: "refused", exit_code: EXIT.refused, reason: `Refused: ${what} (${reason})` };
+}
+
+export type LoopEnd =
+  | { readonly how: "answered"; readonly text: string }
+  | { readonly how: "cancelled" }
+  | { readonly how: "parked"; readonly reason: string; readonly waiting: Waiting }
+  | Exclude<Ending, { readonly how: "answered" | "cancelled" | "parked" | "served" }>;
+
+/** What waits when a loop stops at a call that needs a person. */
+export type Waiting = Pick<Parked, "question" | "malformed" | "children">;
+
+/** Thrown by a call that cannot go on without a person, through the tool that has started a subagent too. */
+export class Stopped extends Error {
+  override readonly name = "Stopped";
+  readonly question: Question;
+  /** The subagent that it was asked in. */
+  readonly child: ParkedChild | undefined;
+
+  constructor(question: Question, child?: ParkedChild) {
+    super("it waits for a person");
+    this.question = question;
+    this.child = child;
+  }
+}
+
+/** For the model, with the first results that come after it. */
+export const NEW_BOX =
+  "A person was asked about this, which took time. The box is a new one: background jobs and /tmp are gone, and files may have changed.";
+
+/** The same where the box has waited with it. */
+export const SAME_BOX =
+  "A person was asked about this, which took time. The box has waited: background jobs and /tmp are as they were, but files of the workspace may have changed.";
+
+/** All of it stands with the question. */
+const NAMED = 300;
+
+/** For people: what waits, and why. */
+export function waitsFor({ tool, text, decision: { rules } }: Question): string {
+  const [rule] = rules;
+  const why = rule === undefined ? "" : ` (${rule.reason})`;
+  const head = headWithin(text, NAMED);
+  return `${[tool, head === text ? text : `${head}…`].filter(Boolean).join(": ")}${why}`;
+}

@@ -1,0 +1,318 @@
+import { type BoxLog, type GitEntry, type MadeCommit, type MovedAway, RETURNS } from "../../core/box-log.ts";
+import { bytesOfText, textOfBytes } from "../../core/text/bytes.ts";
+import { listed } from "../../core/changes.ts";
+import type { Checkpoints } from "../../core/checkpoint-port.ts";
+import type { EventBody, RunChanges } from "../../core/events.ts";
+import type { Handoff } from "../../core/handoff.ts";
+import type { Box, Changes } from "../../core/ports.ts";
+import { isDependencies } from "../../core/protected-names.ts";
+import { type ChangedPath, commitHandoff, handoffWithin, mergedHandoff } from "../../policy/handoff-paths.ts";
+
+/** What a run has changed in the workspace, for people: what the ignore rules cover is counted, not listed. */
+
+export const NO_CHANGES: RunChanges = { added: [], modified: [], deleted: [], ignored: 0 };
+
+const LIMIT_MS = 20_000;
+/** Bytes of paths that are asked about; those behind them count as not ignored. */
+const ASKED = 48 * 2 ** 20;
+const PIECE = 64 * 1024;
+
+/**
+ * Asks a git of the box's own about the paths: an empty repository elsewhere reads the ignore files of the workspace,
+ * whether that is a repository or not, and obeys no configuration of it. What a box's user has for all repositories
+ * was written by the commands of this run, and does not count.
+ */
+const ASK = `d=$(mktemp -d) && git init -q --bare --template= "$d" && \
+GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null git -c core.excludesFile=/dev/null --git-dir="$d" --work-tree=. \
+check-ignore -z --no-index --stdin; code=$?; rm -rf "$d"; exit $code`;
+
+const CACHES =
+  /(?:^|\/)(?:__pycache__|\.(?:pytest|mypy|ruff)_cache|\.cache|\.nyc_output|\.coverage|coverage)(?:\/|$)|\.(?:pyc|tsbuildinfo)$/;
+
+/** What programs leave for themselves: nobody's work. */
+const isCache = (path: string): boolean => CACHES.test(path);
+
+export function withoutCaches({ added, modified, deleted, ...others }: RunChanges): RunChanges {
+  const [made, changed, gone] = [added, modified, deleted].map((paths) =>
+    paths.filter((each) => !isCache(each)),
+  );
+  return { ...others, added: made ?? [], modified: changed ?? [], deleted: gone ?? [] };
+}
+
+/** Whether nothing is other than it was, caches apart. */
+export function isUntouched({ all, incomplete }: Changes): boolean {
+  if (incomplete) return false;
+  for (const { path } of all) if (!isCache(path)) return false;
+  return true;
+}
+
+/** Paths whose content is compared; those behind them count as changed. */
+const COMPARED = 20_000;
+
+/** Without files that are what they were before the run: a `touch`, the same bytes again, an edit that was taken back. */
+export async function byContent(
+  seen: Changes,
+  { unchanged }: Pick<Checkpoints, "unchanged">,
+): Promise<Changes> {
+  const touched: string[] = [];
+  for (const { what, path } of seen.all) {
+    if (what === "modified") touched.push(path);
+    if (touched.length === COMPARED) break;
+  }
+  const same = touched.length === 0 ? NONE : await unchanged(touched);
+  if (same.size === 0) return seen;
+  const all = {
+    *[Symbol.iterator]() {
+      for (const change of seen.all) if (change.what !== "modified" || !same.has(change.path)) yield change;
+    },
+  };
+  return { ...seen, all };
+}
+
+const NONE: ReadonlySet<string> = new Set();
+
+export async function changesIn(box: Box, changes: Changes, signal: AbortSignal): Promise<RunChanges> {
+  const { all, incomplete } = changes;
+  const ignored = await ignoredAmong(box, all, signal);
+  if (ignored.size > 0) await changes.dropTracked(ignored);
+  const lists = listed(all, (path) => ignored.has(path));
+  return { ...lists, ignored: ignored.size, ...(incomplete ? { incomplete } : {}) };
+}
+
+/** None where git cannot tell: then all are listed. */
+async function ignoredAmong(box: Box, all: Changes["all"], signal: AbortSignal): Promise<Set<string>> {
+  const found = new Set<string>();
+  if (!some(all)) return found;
+  const names = new Names((name) => found.add(name));
+  const { exit_code } = await box.exec(
+    {
+      words: ["bash", "-c", ASK],
+      timeoutMs: LIMIT_MS,
+      // All of it is taken as it comes, and none is kept.
+      keep: { head: 2 * ASKED, tail: 0 },
+      input: asked(all),
+      onOutput: (stream, bytes) => (stream === "stdout" ? names.push(bytes) : undefined),
+    },
+    signal,
+  );
+  // 1: it covers none of them.
+  return exit_code === 0 ? found : new Set();
+}
+
+function some(all: Changes["all"]): boolean {
+  for (const _ of all) return true;
+  return false;
+}
+
+/** Rules that were changed themselves are shown, whatever they say; of a repository's own files they say nothing. */
+const isShown = (path: string): boolean => /(?:^|\/)(?:\.gitignore$|\.git(?:\/|$))/i.test(path);
+
+async function* asked(all: Changes["all"]): AsyncGenerator<Uint8Array> {
+  let piece: Buffer[] = [];
+  let size = 0;
+  let room = ASKED;
+  for (const { path } of all) {
+    if (isShown(path)) continue;
+    const name = bytesOfText(`${path}\0`);
+    room -= name.length;
+    if (room < 0) break;
+    piece.push(name);
+    size += name.length;
+    if (size < PIECE) continue;
+    yield await Promise.resolve(Buffer.concat(piece));
+    [piece, size] = [[], 0];
+  }
+  if (piece.length > 0) yield Buffer.concat(piece);
+}
+
+/** Names with a NUL behind each, in pieces. */
+class Names {
+  readonly #take: (name: string) => void;
+  #begun: Buffer[] = [];
+
+  constructor(take: (name: string) => void) {
+    this.#take = take;
+  }
+
+  push(bytes: Uint8Array): void {
+    let from = 0;
+    for (let end = bytes.indexOf(0); end !== -1; end = bytes.indexOf(0, from)) {
+      this.#take(textOfBytes(Buffer.concat([...this.#begun, bytes.subarray(from, end)])));
+      this.#begun = [];
+      from = end + 1;
+    }
+    if (from < bytes.length) this.#begun.push(Buffer.from(bytes.subarray(from)));
+  }
+}
+
+/** What a run has changed that the host would later run or obey, as far as the box can tell. */
+
+const HANDOFF_LIMIT_MS = 20_000;
+/** Links that are looked at, and bytes of their paths; one beyond these counts as leading out. */
+const MAX_COUNT = 20_000;
+const MAX_BYTES = 4 * 2 ** 20;
+/** Characters of JSON that are told of each tier. */
+const TOLD = 2 ** 18;
+
+/** For each path that comes in: where a link leads, the path. */
+const LOOK = String.raw`xargs -0 -r sh -c 'exec find "$@" -maxdepth 0 -printf "%l\0%p\0"' find`;
+
+export type ToldHandoff = Pick<
+  Extract<EventBody, { readonly type: "run.finished" }>,
+  "handoff" | "handoff_left_out"
+>;
+
+export async function handoffIn(box: Box, { all }: Changes, signal: AbortSignal): Promise<ToldHandoff> {
+  const targets = await look(box, linksIn(all), signal);
+  const changed = {
+    *[Symbol.iterator](): Generator<ChangedPath> {
+      for (const { what, kind, mode, path } of all) {
+        const more = kind === "link" ? { target: targetOf(path, targets) } : { mode };
+        // What it was before is not known here: only what is new is told as new.
+        yield { path, what, kind, ...more, ...(what === "added" ? { oldMode: 0 } : {}) };
+      }
+    },
+  };
+  const { handoff, left } = handoffWithin(changed, box.workspace, TOLD);
+  return left.dangerous + left.look === 0 ? { handoff } : { handoff, handoff_left_out: left };
+}
+
+const isLookedAt = (path: string): boolean => !path.split("/").some(isDependencies);
+
+const targetOf = (path: string, targets: ReadonlyMap<string, string>): string | null | undefined =>
+  isLookedAt(path) ? (targets.get(path) ?? null) : undefined;
+
+function linksIn(all: Changes["all"]): readonly string[] {
+  const links: string[] = [];
+  let room = MAX_BYTES;
+  for (const { what, kind, path } of all) {
+    if (kind !== "link" || what === "deleted" || !isLookedAt(path)) continue;
+    room -= path.length;
+    if (room < 0 || links.length === MAX_COUNT) break;
+    links.push(path);
+  }
+  return links;
+}
+
+async function look(
+  box: Box,
+  paths: readonly string[],
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, string>> {
+  if (paths.length === 0) return new Map();
+  const words = ["sh", "-c", LOOK];
+  const keep = { head: 32 * 2 ** 20, tail: 0 };
+  const { stdout } = await box.exec(
+    { words, timeoutMs: HANDOFF_LIMIT_MS, keep, input: given(paths) },
+    signal,
+  );
+  const fields = textOfBytes(stdout.head).split("\0");
+  const targets = new Map<string, string>();
+  for (let at = 0; at + 1 < fields.length; at += 2) {
+    const [target = "", path = ""] = fields.slice(at, at + 2);
+    targets.set(path.slice("./".length), target);
+  }
+  return targets;
+}
+
+async function* given(paths: readonly string[]): AsyncGenerator<Uint8Array> {
+  yield await Promise.resolve(bytesOfText(paths.map((path) => `./${path}\0`).join("")));
+}
+
+/** What the harness itself did in a workspace, as it is told of: by events, as JSON, on the screen. */
+
+type Finished = Extract<EventBody, { readonly type: "run.finished" }>;
+
+interface Told extends Required<
+  Pick<Finished, "quarantined" | "quarantined_total" | "commits" | "commits_total" | "staged">
+> {
+  readonly handoff: readonly Handoff[];
+}
+
+/** Of the paths of one commit. */
+const MAX_PATHS = 100;
+
+export function toldOf(log: BoxLog, workspace: string): Told {
+  const commits = log.commits.map((commit) => ({ commit, handoff: handoffOfCommit(commit, workspace) }));
+  const staged = stagedHandoff(log.staged, workspace);
+  return {
+    quarantined: log.quarantined.map(({ from, to, takeBack }) => ({ from, to, take_back: takeBack })),
+    quarantined_total: log.quarantined_total,
+    commits: commits.map(({ commit: { hash, subject, files }, handoff }) => ({
+      hash,
+      subject,
+      files,
+      protected: dangerousIn(handoff),
+    })),
+    commits_total: log.commits_total,
+    staged: dangerousIn(staged),
+    handoff: mergedHandoff(
+      ...commits.map(({ handoff }) => handoff),
+      staged,
+      log.quarantined.map((moved) => movedHandoff(moved, workspace)),
+    ),
+  };
+}
+
+const dangerousIn = (handoff: readonly Handoff[]): readonly string[] =>
+  handoff
+    .filter(({ tier }) => tier === "dangerous")
+    .map(({ path }) => path)
+    .slice(0, MAX_PATHS);
+
+function handoffOfCommit({ hash, entries, whole }: MadeCommit, workspace: string): readonly Handoff[] {
+  const name = hash === "unknown" ? "a commit that was cut short" : `commit ${hash.slice(0, 12)}`;
+  const found = commitHandoff(entries, workspace).map((one) => ({
+    ...one,
+    reason: `in ${name}: ${one.reason}; ${RETURNS}`,
+  }));
+  const unseen = { path: ".git", tier: "dangerous", reason: `${name}: not all of its paths were looked at` };
+  return whole ? found : [...found, unseen as Handoff];
+}
+
+const stagedHandoff = (staged: readonly GitEntry[], workspace: string): readonly Handoff[] =>
+  commitHandoff(staged, workspace).map((one) => ({
+    ...one,
+    reason: `staged: ${one.reason}; ${RETURNS}`,
+  }));
+
+/** It is not where the host would obey it any more. */
+function movedHandoff({ from, to, earlier }: MovedAway, workspace: string): Handoff {
+  const made = earlier === true ? "it came since a run began that was killed" : "made in the box";
+  const done =
+    to === null ? "removed, as neither file, folder nor link" : `moved out of the workspace: ${to}`;
+  return { path: below(workspace, from), tier: "look", reason: `${made}, and ${done}` };
+}
+
+const below = (workspace: string, file: string): string =>
+  file.startsWith(`${workspace}/`) ? file.slice(workspace.length + 1) : file;
+
+interface Seen {
+  readonly changes: RunChanges | null;
+  readonly handoff: readonly Handoff[];
+}
+
+/** What was seen of the workspace before its last search, without what that moved out, and with what is told of it. */
+export function seenWith({ changes, handoff }: Seen, log: BoxLog, workspace: string): Seen & Told {
+  const told = toldOf(log, workspace);
+  const stays = staysBeside(log, workspace);
+  const left = changes && stillThere(changes, log, workspace);
+  const looks = mergedHandoff(
+    handoff.filter(({ path }) => stays(path)),
+    told.handoff,
+  );
+  return { ...told, changes: left, handoff: looks };
+}
+
+type Paths = Pick<RunChanges, "added" | "modified" | "deleted">;
+
+/** Without what was moved out of the workspace after they were listed. */
+export function stillThere<C extends Paths>(changes: C, log: BoxLog, workspace: string): C {
+  const stays = staysBeside(log, workspace);
+  return { ...changes, added: changes.added.filter(stays), modified: changes.modified.filter(stays) };
+}
+
+function staysBeside({ quarantined }: BoxLog, workspace: string): (path: string) => boolean {
+  const gone = quarantined.map(({ from }) => below(workspace, from));
+  return (path) => !gone.some((moved) => path === moved || path.startsWith(`${moved}/`));
+}

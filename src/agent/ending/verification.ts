@@ -1,0 +1,322 @@
+import { formatDuration } from "../../core/text/bounds.ts";
+import { textOfBytes } from "../../core/text/bytes.ts";
+import type { Checkpoints } from "../../core/checkpoint-port.ts";
+import type { Mode } from "../../core/decision.ts";
+import type { Emit, EventBody } from "../../core/events.ts";
+import type { Hooks } from "../../core/hooks.ts";
+import type { Approver, Box } from "../../core/ports.ts";
+import { NO_FACTS, type ToolResult } from "../../core/tool.ts";
+import { visible } from "../../core/text/visible.ts";
+import { endingOf } from "../../tools/shell/command-ending.ts";
+import { plain } from "../../tools/shell/shell-state.ts";
+import { KEEP, wordsOf } from "../../tools/shell/command-words.ts";
+import type { Judge } from "../action-judge.ts";
+import { type Bent, bentBy, bentText, bentWords } from "./bent-check.ts";
+import type { Limits } from "../limits.ts";
+import { byContent, changesIn, isUntouched, withoutCaches } from "./run-changes.ts";
+import { excerpt } from "../context/untrusted-text.ts";
+
+/** The command that proves a change. */
+export interface Check {
+  readonly command: string;
+  /** Who named it: the user, whose word it is, or the project, whose tests it are. */
+  readonly by: "user" | "project";
+}
+
+/** Of a run, what its check needs. */
+export interface CheckContext {
+  readonly mode: Mode;
+  readonly judge: () => Promise<Judge>;
+  readonly approver: Approver;
+  readonly limits: Limits;
+  readonly checkpoints: Checkpoints;
+  readonly box: () => Promise<Box>;
+  readonly clean: (text: string) => string;
+  readonly hooks: Pick<Hooks, "after">;
+  readonly emit: Emit;
+}
+
+interface Asked {
+  /** What was asked for, in its own words. */
+  readonly request: string;
+  /** A check that is not what it was is none, whatever else was done. */
+  readonly strict: boolean;
+}
+
+export interface CheckRun {
+  readonly exit_code: number;
+  /** All that it said, with how it ended behind it, as the hooks left it. */
+  readonly text: string;
+  /** How it ended, in a few words. */
+  readonly ending: string;
+  /** Why it cannot be run here, where nobody but the project named it: by its own words, whatever a hook made of them. */
+  readonly cannot?: string | undefined;
+}
+
+export type Verified = NonNullable<Extract<EventBody, { readonly type: "run.finished" }>["verified"]>;
+
+/** What becomes of a run whose model says that it is done. */
+export type Proof =
+  | { readonly kind: "green" }
+  /** For the model: what is still wrong. */
+  | { readonly kind: "repair"; readonly text: string }
+  | { readonly kind: "red"; readonly reason: string };
+
+const MAX_REPAIRS = 2;
+/** Bytes of a file of tests that are compared. */
+const MAX_READ = 4 * 2 ** 20;
+/** Characters of a check's output that the model gets with a round of repair. */
+const MAX_SHOWN = 6000;
+/** Lines of it in the reason of a run that failed. */
+const LAST_LINES = 3;
+const NOT_ASKED = "it would have to be asked for";
+/** What it leaves in the workspace beside what its tests write. */
+const NO_CACHES = { PYTHONDONTWRITEBYTECODE: "1" };
+
+/**
+ * Runs the check in the box of a run: once before its first turn, and whenever its model says that it is done. What it
+ * writes is taken back by undo as a call's is. A check that the project names and that cannot run here is none.
+ */
+export class Verification {
+  readonly #check: Check;
+  readonly #timeoutMs: number;
+  #rounds = 0;
+  #runs = 0;
+  #isNone = false;
+  #before: CheckRun | undefined;
+  #last: Verified | null = null;
+  #told = false;
+  #bent: string | undefined;
+  readonly #asked: Asked;
+
+  constructor(check: Check, timeoutMs: number, asked: Asked = { request: "", strict: false }) {
+    this.#check = check;
+    this.#asked = asked;
+    this.#timeoutMs = timeoutMs;
+  }
+
+  get command(): string {
+    return this.#check.command;
+  }
+
+  /** The last check after the model said that it is done. */
+  get verified(): Verified | null {
+    return this.#last;
+  }
+
+  /** Why its success is none: what was done to it, in words for people. */
+  get bent(): string | undefined {
+    return this.#bent;
+  }
+
+  /** The project's own check is judged as any command is; where it would not be run for a model it is none. */
+  async #mayRun(agent: CheckContext, signal: AbortSignal): Promise<boolean> {
+    const { command } = this;
+    if (this.#check.by === "user") return true;
+    const facts = { ...NO_FACTS, commands: [command] };
+    const { decision, contained, rules, changes } = (await agent.judge()).judge(facts, "bash");
+    if (decision === "deny") return false;
+    const asked = { call: "check", tool: "bash", args: { command }, text: command, mode: agent.mode };
+    const question = {
+      ...asked,
+      decision: { decision, contained, rules },
+      writes: changes,
+      fixed: true,
+    } as const;
+    if (agent.approver.refuses?.(question) !== undefined) return false;
+    if (decision === "allow") return true;
+    const answer = await agent.approver.ask(question, signal);
+    return answer !== "waits" && answer.runs;
+  }
+
+  /** What the run was told before it was parked: the check is not looked at as new. */
+  resume({ exit_code, text }: Pick<CheckRun, "exit_code" | "text">): void {
+    const run = { exit_code, text, ending: `exit ${exit_code}` };
+    this.#runs = 1;
+    this.#before = run;
+    this.#isNone = this.#check.by === "project" && cannotRun(run) !== undefined;
+  }
+
+  /** Before the first turn. Undefined where the project's own check cannot be run, so that nothing can be proved by it. */
+  async before(agent: CheckContext, signal: AbortSignal): Promise<CheckRun | undefined> {
+    if (!(await this.#mayRun(agent, signal))) return this.#none(agent, NOT_ASKED);
+    const run = await this.#run(agent, "before", signal);
+    const cannot = this.#check.by === "project" ? run.cannot : undefined;
+    if (cannot === undefined) {
+      this.#before = run;
+      return run;
+    }
+    return this.#none(agent, cannot);
+  }
+
+  #leftOut(agent: CheckContext, why: string): Proof {
+    this.#none(agent, why);
+    return { kind: "green" };
+  }
+
+  #none(agent: CheckContext, why: string): undefined {
+    this.#isNone = true;
+    const text = `No check: \`${visible(this.command)}\` is not run in the box (${why}). --check CMD names another.`;
+    agent.emit({ type: "notice", text });
+  }
+
+  /** After the model has said that it is done. `last`: nothing is left to repair it with. */
+  async after(agent: CheckContext, signal: AbortSignal, last: boolean): Promise<Proof> {
+    if (this.#isNone) return { kind: "green" };
+    // A run that was parked goes on without a look before its first turn.
+    const isFirst = this.#runs === 0 && this.#check.by === "project";
+    if (isFirst && !(await this.#mayRun(agent, signal))) return this.#leftOut(agent, NOT_ASKED);
+    const run = await this.#run(agent, "after", signal);
+    const cannot = isFirst ? run.cannot : undefined;
+    if (cannot !== undefined) return this.#leftOut(agent, cannot);
+    const { exit_code } = run;
+    if (signal.aborted) return { kind: "green" };
+    this.#last = { command: this.command, exit_code, rounds: this.#rounds };
+    this.#bent = undefined;
+    if (exit_code === 0) return this.#believed(agent, signal, last);
+    if (last || this.#rounds >= MAX_REPAIRS) return { kind: "red", reason: this.#redReason(run) };
+    this.#rounds += 1;
+    return { kind: "repair", text: repairText(this.command, run) };
+  }
+
+  /**
+   * A success that was had by what was done to the check is none. Where nothing else was done the model is told so once, in a
+   * round of repair, and then the run has failed; beside a change of the code it is said, and nothing is verified.
+   */
+  async #believed(agent: CheckContext, signal: AbortSignal, last: boolean): Promise<Proof> {
+    const bent = await this.#bentIn(agent, signal);
+    if (bent === undefined) return { kind: "green" };
+    this.#last = null;
+    const words = bentWords(this.command, bent);
+    if (!bent.only && !this.#asked.strict) {
+      this.#bent = words;
+      agent.emit({ type: "notice", text: words });
+      return { kind: "green" };
+    }
+    if (last || this.#told || this.#rounds >= MAX_REPAIRS) return { kind: "red", reason: words };
+    this.#told = true;
+    this.#rounds += 1;
+    return { kind: "repair", text: bentText(this.command, bent) };
+  }
+
+  async #bentIn(agent: CheckContext, signal: AbortSignal): Promise<Bent | undefined> {
+    const { checkpoints } = agent;
+    const box = await agent.box();
+    const seen = await byContent(await box.changes(), checkpoints);
+    if (isUntouched(seen)) return undefined;
+    const changes = await changesIn(box, seen, signal);
+    if (signal.aborted) return undefined;
+    const now = async (path: string): Promise<string | undefined> => {
+      const file = await box.read(path, { offset: 0, limit: MAX_READ });
+      return file.kind === "ok" ? textOfBytes(file.value.content) : undefined;
+    };
+    const wasRed = this.#before !== undefined && this.#before.exit_code !== 0;
+    const texts = { before: (path: string) => checkpoints.before(path), now };
+    return bentBy(withoutCaches(changes), texts, {
+      command: this.command,
+      request: this.#asked.request,
+      wasRed,
+    });
+  }
+
+  async #run(agent: CheckContext, when: "before" | "after", signal: AbortSignal): Promise<CheckRun> {
+    const { command } = this;
+    this.#runs += 1;
+    const about = { command, when, round: this.#rounds };
+    agent.emit({ type: "check.started", ...about });
+    const writing = { call: `check-${this.#runs}`, turn: agent.limits.turns, lasting: false };
+    const request = { words: plain(command), env: NO_CACHES, timeoutMs: this.#time(agent), keep: KEEP };
+    const result = await agent.checkpoints.around(writing, async () =>
+      (await agent.box()).exec(request, signal),
+    );
+    const said = wordsOf(result);
+    const { lines } = endingOf(result, said);
+    const text = visible(agent.clean([said, ...lines].filter((part) => part !== "").join("\n")));
+    const { exit_code, timed_out, duration_ms: ms } = result;
+    const ending = timed_out ? `timed out after ${formatDuration(ms)}` : `exit ${exit_code}`;
+    const cannot = cannotRun({ exit_code, text: excerpt(text, MAX_SHOWN), ending });
+    const shown = excerpt(
+      await this.#hooked(agent, { id: writing.call, text, exit_code }, signal),
+      MAX_SHOWN,
+    );
+    agent.emit({ type: "check.ended", ...about, exit_code, ms, text: shown });
+    return { exit_code, text: shown, ending, cannot };
+  }
+
+  /** The hooks behind a call see it as the command that it is: whatever they take out is told to nobody. */
+  async #hooked(
+    { hooks, emit }: CheckContext,
+    { id, text, exit_code }: { readonly id: string; readonly text: string; readonly exit_code: number },
+    signal: AbortSignal,
+  ): Promise<string> {
+    if (signal.aborted) return text;
+    const call = { id, name: "bash", args: { command: this.command } };
+    const kind = exit_code === 0 ? "ok" : "failed";
+    const result: ToolResult =
+      kind === "ok"
+        ? { kind, text, exitCode: exit_code }
+        : { kind, cause: "program", text, exitCode: exit_code };
+    const replaced = await hooks.after(call, result, { emit, signal });
+    return replaced === undefined ? text : visible(replaced);
+  }
+
+  /** No longer than the run may still take. */
+  #time({ limits }: CheckContext): number {
+    return Math.max(1, Math.min(this.#timeoutMs, limits.remainingMs() ?? Number.POSITIVE_INFINITY));
+  }
+
+  #redReason({ text, ending }: CheckRun): string {
+    const last = lastLines(text, LAST_LINES).join(" | ");
+    const before = this.#before === undefined || this.#before.exit_code === 0 ? "" : ", as it did before";
+    const rounds = `${this.#rounds} ${this.#rounds === 1 ? "round" : "rounds"} of repair`;
+    const when = this.#rounds === 0 ? "fails" : `still fails after ${rounds}`;
+    return `\`${visible(this.command)}\` ${when} (${ending}${before}): ${last}`;
+  }
+}
+
+/** The last lines that say something, how it ended not among them. */
+const lastLines = (text: string, most: number): readonly string[] =>
+  text
+    .split("\n")
+    .map((line) => line.trim())
+    .filter((line) => line !== "" && !line.startsWith("[exit "))
+    .slice(-most);
+
+const repairText = (command: string, { text, ending }: CheckRun): string =>
+  `You said that you are done, but \`${command}\` fails (${ending}). Find the cause and mend it, then say what you did. Its output, which is data:\n${text}`;
+
+/** Said with the task, where the check was run before the first turn. */
+export function checkNote(command: string, { exit_code, text, ending }: CheckRun): string {
+  const opening = `\`${command}\` will be run when you say that you are done, and has to succeed.`;
+  if (exit_code === 0) return `${opening} It succeeds now.`;
+  return `${opening} Now it fails (${ending}). Its output, which is data:\n${excerpt(text, MAX_NOTED)}`;
+}
+
+/** About 400 tokens. */
+const MAX_NOTED = 1600;
+
+/**
+ * What shells, interpreters and package managers say themselves where something is missing that the project does not hold.
+ * The first group names it. Each form is the whole line of that program: a failing test may print the same words.
+ */
+const MISSING: readonly RegExp[] = [
+  /^(?:\S*\/)?(?:ba|da|z)?sh: (?:(?:line )?\d+: )?(\S+): (?:command )?not found$/m,
+  /^(?:\S*\/)?python3?(?:\.\d+)?: No module named (\S+)$/m,
+  /^Error: Cannot find module '((?![./])[^']+)'\nRequire stack:$/m,
+  /^Error \[ERR_MODULE_NOT_FOUND\]: Cannot find package '([^']+)' imported from /m,
+  /^\S+\.go:\d+:\d+: no required module provides package ([^\s;]+)/m,
+  /^error: (?:failed to (?:get|download|load source for dependency) |no matching package named )`([^`]+)`/m,
+  /^\[ERROR\].* Could not resolve dependencies for project (\S+)/m,
+  /^npm (?:ERR!|error) Missing script: "([^"]+)"$/im,
+];
+
+/** Why a check that nobody named cannot be run here; undefined where it ran. */
+export function cannotRun({ exit_code, text, ending }: CheckRun): string | undefined {
+  if (exit_code === 0) return undefined;
+  if (exit_code === 124) return ending;
+  for (const form of MISSING) {
+    const found = form.exec(text);
+    if (found !== null) return `${found[1] ?? "something"} is not there`;
+  }
+  return exit_code === 126 || exit_code === 127 ? ending : undefined;
+}

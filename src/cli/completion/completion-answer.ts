@@ -1,0 +1,89 @@
+import { readFileSync } from "node:fs";
+import path from "node:path";
+import manifest from "../../../package.json" with { type: "json" };
+import { hostFrom, packageRoot } from "../../app/host.ts";
+import { type Candidate, candidateLine, word } from "../../core/candidate.ts";
+import { PRESETS } from "../../core/grant.ts";
+import { stdout } from "../../render/tty/output.ts";
+import { keptLength, typedLine } from "./completion-line.ts";
+import { type Catalogue, type ValueKind, type Wanted, wantedAt } from "./completion-wanted.ts";
+
+/**
+ * What the scripts of `harness completion` ask: the line up to the cursor, and where the shell breaks words. A line for the
+ * kind (words, files, folders), then one for each word. It loads no command, and no failure of it is ever seen.
+ */
+export async function answerCompletion([line = "", breaks = ""]: readonly string[]): Promise<void> {
+  try {
+    stdout.write(`${(await completionLines(line, breaks)).join("\n")}\n`);
+  } catch {
+    // Who typed a tab has asked for words, and there are none.
+    process.exitCode = 1;
+  }
+}
+
+async function completionLines(line: string, breaks: string): Promise<readonly string[]> {
+  const typed = typedLine(line);
+  const catalogue = readCatalogue();
+  const wanted = wantedAt(typed, catalogue);
+  if (wanted.kind === "files" || wanted.kind === "folders") return [wanted.kind];
+  const found = await candidates(wanted, catalogue);
+  const kept = keptLength(typed, breaks);
+  const fitting = found
+    .map(({ value, about }) => word(wanted.head + value, about))
+    .filter(({ value }) => value.startsWith(typed.current));
+  // What is left out by its letters is left out before it is cut: a part of it may look harmless.
+  const lines = fitting.flatMap((each) => {
+    const text = candidateLine(each);
+    return text === undefined ? [] : [text.slice(kept)];
+  });
+  return ["words", ...lines];
+}
+
+/** A build without a manifest has no words to offer. */
+function readCatalogue(): Catalogue {
+  const text = readFileSync(path.join(packageRoot, "oclif.manifest.json"), "utf8");
+  const { commands } = JSON.parse(text) as Pick<Catalogue, "commands">;
+  return { commands, topics: manifest.oclif.topics };
+}
+
+type Source = (wanted: Wanted, catalogue: Catalogue) => Promise<readonly Candidate[]>;
+
+const none: Source = () => Promise.resolve([]);
+
+const SOURCES: Readonly<Record<ValueKind | "words", Source>> = {
+  words: ({ words }) => Promise.resolve(words),
+  files: none,
+  folders: none,
+  free: none,
+  grants: () => Promise.resolve(PRESETS.map((preset) => word(preset, "the hosts of its registry"))),
+  /** Names only: a value never leaves the environment. */
+  variables: () => Promise.resolve(Object.keys(process.env).map((name) => word(`${name}@`))),
+  sessions: async () => (await import("../../app/known-values.ts")).sessionWords(host(), process.cwd()),
+  notes: async () => (await import("../../app/known-values.ts")).noteWords(host(), process.cwd()),
+  models: async () => (await import("../../app/known-values.ts")).modelWords(host(), process.cwd()),
+  servers: async () => (await import("../../app/known-values.ts")).serverWords(host()),
+  settings: async () => {
+    const { SETTING_KEYS } = await import("../../config/settings-schema.ts");
+    const keys = SETTING_KEYS.flatMap((key) => (key === "search" ? ["search.store", "search.url"] : [key]));
+    return keys.map((key) => word(key));
+  },
+  "setting-values": settingValues,
+};
+
+const candidates: Source = (wanted, catalogue) => SOURCES[wanted.kind](wanted, catalogue);
+
+const host = (): ReturnType<typeof hostFrom> => hostFrom(process.env);
+
+/** Of `config set KEY`: what a flag for the same setting takes, yes and no, or the models that are known. */
+async function settingValues({ given }: Wanted, { commands }: Catalogue): Promise<readonly Candidate[]> {
+  const [key = ""] = given;
+  if (key.endsWith("_model")) return SOURCES.models(NOTHING, { commands, topics: {} });
+  const { DEFAULTS } = await import("../../config/settings-schema.ts");
+  const { STORES } = await import("../../config/setting-words.ts");
+  if (key === "search.store") return STORES.map((store) => word(store));
+  if (typeof DEFAULTS[key as keyof typeof DEFAULTS] === "boolean") return [word("true"), word("false")];
+  const options = commands["run"]?.flags[key.replaceAll("_", "-")]?.options ?? [];
+  return options.map((option) => word(option));
+}
+
+const NOTHING: Wanted = { kind: "models", words: [], head: "", given: [] };

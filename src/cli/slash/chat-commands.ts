@@ -1,0 +1,282 @@
+import { nearest } from "../../core/text/spelling.ts";
+import { visibleLine } from "../../core/text/visible.ts";
+import type { SlashCommands } from "../../app/extensions/slash-commands.ts";
+import { widthOfStream, wrapped } from "../../render/tty/columns.ts";
+import type { Output } from "../../render/tty/output.ts";
+import type { ChatController } from "../../app/run/chat-controller.ts";
+
+/** What a command of the chat is given. It knows nothing of who shows what it gives, or of how a person is asked. */
+export interface SlashCall {
+  readonly chat: ChatController;
+  /** What stands behind its name. */
+  readonly argument: string;
+  /** For whose width and colours texts are made; commands do not write to it. */
+  readonly output: Output;
+  /** Shown at once: what a question is about, or what it does while it takes long. */
+  readonly show: (text: string) => void;
+  /** No, unless a person says yes. */
+  readonly confirm: (question: string) => Promise<boolean>;
+}
+
+/** What a slash command does; it gives what is to be shown. */
+export interface SlashCommand extends SlashName {
+  readonly run: (call: SlashCall) => Promise<string> | string;
+}
+
+/** They are loaded when they are typed. */
+const conversation = () => import("./slash-conversation.ts");
+const settings = () => import("./slash-settings.ts");
+const changes = () => import("./slash-changes.ts");
+const project = () => import("./slash-project.ts");
+
+export const COMMANDS: readonly SlashCommand[] = [
+  { name: "help", takes: "NAME", says: "this list, or what one of them does", run: help },
+  {
+    name: "new",
+    says: "begin a fresh session; this one is kept",
+    run: async (call) => (await conversation()).begin(call),
+  },
+  {
+    name: "clear",
+    says: "forget the conversation",
+    run: async (call) => (await conversation()).clear(call),
+  },
+  {
+    name: "compact",
+    says: "summarise its older part",
+    run: async (call) => (await conversation()).compact(call),
+  },
+  {
+    name: "undo",
+    says: "take back the last message and its answer",
+    run: async (call) => (await conversation()).undo(call),
+  },
+  {
+    name: "diff",
+    takes: "stat",
+    says: "what this session has changed",
+    more: ["/diff stat gives a line for each path. What it shows is taken back by: harness undo"],
+    run: async (call) => (await changes()).diff(call),
+  },
+  {
+    name: "apply",
+    says: "move what waits in this session's layer into the folder",
+    more: [
+      "For --isolation overlay and copy. It is shown first, you are asked, and again for each path that the host would obey.",
+    ],
+    run: async (call) => (await changes()).apply(call),
+  },
+  {
+    name: "commit",
+    takes: "MESSAGE",
+    says: "commit the changes; the model proposes a message",
+    more: [
+      "What is staged is committed, and where nothing is, all that is not ignored. It is shown with its message, and you are asked.",
+      "It is made in a container of its own, without hooks.",
+    ],
+    run: async (call) => (await project()).commit(call),
+  },
+  {
+    name: "model",
+    takes: "NAME",
+    says: "show the model, or ask another one",
+    run: async (call) => (await settings()).model(call),
+  },
+  {
+    name: "provider",
+    takes: "NAME [URL] [MODEL]",
+    says: "show who serves the model, or switch; the conversation goes on",
+    more: [
+      "/provider openai http://127.0.0.1:1234/v1 MODEL asks another server from the next message on.",
+      "A server elsewhere is sent the whole conversation then.",
+    ],
+    run: async (call) => (await settings()).provider(call),
+  },
+  {
+    name: "mode",
+    takes: "MODE",
+    says: "show what the box may touch, or change it",
+    run: async (call) => (await settings()).mode(call),
+  },
+  {
+    name: "grant",
+    takes: "NAME",
+    says: "show what the box may reach, or add to it (always NAME: for later, too)",
+    run: async (call) => (await settings()).grant(call),
+  },
+  {
+    name: "web",
+    says: "whether pages are read and searched for, and where",
+    run: async (call) => (await settings()).web(call),
+  },
+  {
+    name: "policy",
+    takes: "CMD",
+    says: "what decides here; with a command: how it would be judged",
+    more: [
+      "/policy rm -rf build says what would be decided, by which rule, and what would pass. Nothing is run.",
+    ],
+    run: async (call) => (await import("./slash-policy.ts")).policy(call),
+  },
+  {
+    name: "tools",
+    says: "what the model can call",
+    run: async (call) => (await settings()).tools(call),
+  },
+  {
+    name: "cost",
+    says: "tokens, cost, and how full the window is",
+    run: async (call) => (await conversation()).cost(call),
+  },
+  {
+    name: "memory",
+    says: "what is in the prompt and in the window, and where it comes from",
+    run: async (call) => (await project()).memory(call),
+  },
+  {
+    name: "system",
+    says: "the system prompt as it is",
+    run: async (call) => (await project()).system(call),
+  },
+  {
+    name: "sessions",
+    says: "the last ones of this folder",
+    run: async (call) => (await conversation()).sessions(call),
+  },
+  {
+    name: "resume",
+    takes: "ID",
+    says: "go on with an earlier one",
+    run: async (call) => (await conversation()).resume(call),
+  },
+  {
+    name: "init",
+    says: "write a short AGENTS.md from what can be told of the project",
+    more: [
+      "Languages, commands and folders are looked up, no model is asked. It is shown first, and you are asked.",
+    ],
+    run: async (call) => (await project()).init(call),
+  },
+  {
+    name: "doctor",
+    says: "check everything that a run depends on",
+    run: async (call) => (await project()).doctor(call),
+  },
+];
+
+/** What is shown for a command of the chat: `?` behind its name has it described. */
+export async function answerTo(name: string, call: SlashCall): Promise<string> {
+  const command = COMMANDS.find((each) => each.name === name);
+  if (command === undefined) return "";
+  return call.argument === "?" ? described(command) : command.run(call);
+}
+
+const typedAs = ({ name, takes = "" }: SlashName): string => `/${name} ${takes}`.trim();
+
+const described = (command: SlashName): string =>
+  [`${typedAs(command)}   ${command.says}`, ...(command.more ?? [])].join("\n");
+
+async function help({ chat, argument, output }: SlashCall): Promise<string> {
+  const commands = await chat.commands();
+  if (argument === "") return allOf(commands, widthOfStream(output) - 1);
+  const wanted = argument.replace(/^\//, "").toLowerCase();
+  const own = COMMANDS.find(({ name }) => name === wanted);
+  if (own !== undefined) return described(own);
+  if (LEAVING.test(wanted)) return "/exit   leave (also: /quit, exit, Ctrl-D)";
+  const added = commands.all.find(({ name }) => name.toLowerCase() === wanted);
+  if (added !== undefined) return visibleLine(`/${added.name} ${added.hint}   ${added.description}`);
+  const near = nearest(wanted, [...COMMANDS.map(({ name }) => name), "exit"]);
+  return visibleLine(
+    `There is no /${wanted}${near === undefined ? "; /help lists what there is" : `; did you mean /${near}?`}`,
+  );
+}
+
+const COLUMN = 18;
+/** What is narrower has the words below the name. */
+const BESIDE = 60;
+
+/** Each row fits, so that none is broken by who shows it. */
+function helpRows(name: string, says: string, width: number): readonly string[] {
+  const indent = width < BESIDE ? 4 : COLUMN;
+  const words = wrapped(says, Math.max(20, width - indent)).map((row) => " ".repeat(indent) + row);
+  if (width < BESIDE || name.length + 2 > COLUMN) return [name, ...words];
+  return [name.padEnd(COLUMN) + (words[0] ?? "").slice(COLUMN), ...words.slice(1)];
+}
+
+function allOf({ all, untrusted }: SlashCommands, width: number): string {
+  const rows = [
+    ...COMMANDS.map((each) => [typedAs(each), each.says] as const),
+    ["/exit", "leave (also: /quit, exit, Ctrl-D)"] as const,
+  ];
+  const added = all.map(({ name, hint, description, origin }) => {
+    const typed = visibleLine(`/${name} ${hint}`.trim());
+    const whose = isOwn(name) ? "never: the chat has one of this name" : WHOSE[origin];
+    return [typed, `${clip(visibleLine(description))} (${whose})`] as const;
+  });
+  const waiting = [...new Set(untrusted.map(({ kind }) => kind))].join(" and ");
+  return [
+    ...rows.flatMap(([name, says]) => helpRows(name, says, width)),
+    ...(added.length === 0 ? [] : ["", "Added, and said to the model in your place:"]),
+    ...added.flatMap(([name, says]) => helpRows(name, says, width)),
+    ...(waiting === "" ? [] : ["", `The project has ${waiting} that are not trusted: harness trust`]),
+    "",
+    "/NAME ? says more of one. A backslash at the end goes on in the next line.",
+    "Ctrl-C cancels what is going on; Up and Ctrl-R bring back earlier messages, Tab completes, a file behind @.",
+    "In a drawn chat Esc cancels too, Ctrl-O shows all that a call said, Ctrl-S puts what is typed aside.",
+  ].join("\n");
+}
+
+const WHOSE = { user: "yours", project: "the project's" };
+const MAX_SAYS = 160;
+const clip = (text: string): string => (text.length <= MAX_SAYS ? text : `${text.slice(0, MAX_SAYS)}…`);
+const isOwn = (name: string): boolean =>
+  LEAVING.test(name) || COMMANDS.some((each) => each.name === name.toLowerCase());
+
+/** Those that a line can reach: the chat's own come first. */
+export const namesOf = (added: SlashCommands["all"]): readonly SlashName[] =>
+  added.filter(({ name }) => !isOwn(name)).map(({ name, description }) => ({ name, says: description }));
+
+export interface SlashName {
+  readonly name: string;
+  /** Of its argument; none when left out. */
+  readonly takes?: string;
+  readonly says: string;
+  /** Lines that `?` shows beside it. */
+  readonly more?: readonly string[];
+}
+
+type Slash =
+  | { readonly kind: "text" }
+  | { readonly kind: "leave" }
+  | { readonly kind: "command"; readonly name: string; readonly argument: string }
+  | { readonly kind: "unknown"; readonly name: string; readonly near: string | undefined };
+
+const LEAVING = /^(?:quit|exit)$/i;
+/** A path begins with a slash too, and goes on with one. */
+const COMMAND = /^\/([A-Za-z-]*)(?:\s+(.*))?$/s;
+
+/** What a line is: for the model, or for the chat itself. */
+export function slashOf(line: string, known: readonly SlashName[]): Slash {
+  const text = line.trim();
+  if (LEAVING.test(text)) return { kind: "leave" };
+  const match = COMMAND.exec(text);
+  if (match === null) return { kind: "text" };
+  const name = (match[1] ?? "").toLowerCase();
+  if (LEAVING.test(name)) return { kind: "leave" };
+  const names = known.map((each) => each.name);
+  if (names.includes(name)) return { kind: "command", name, argument: (match[2] ?? "").trim() };
+  return { kind: "unknown", name, near: nearest(name, [...names, "quit", "exit"]) };
+}
+
+/** For the tab key: the commands that begin so, then the values of a command that has some. */
+export function completed(
+  line: string,
+  known: readonly SlashName[],
+  values: Readonly<Record<string, readonly string[]>>,
+): readonly [readonly string[], string] {
+  if (!line.startsWith("/")) return [[], line];
+  const [, name = "", given] = /^\/(\S*)(?:\s+(\S*))?$/.exec(line) ?? [];
+  if (given !== undefined) return [(values[name] ?? []).filter((value) => value.startsWith(given)), given];
+  const names = [...known.map((each) => each.name), "quit", "exit"].map((each) => `/${each}`);
+  return [names.filter((each) => each.startsWith(line)), line];
+}

@@ -1,0 +1,48 @@
+import { applySession } from "../../app/sessions/apply-changes.ts";
+import { diffOfSession } from "../../app/sessions/checkpoint-access.ts";
+import { diffOfLayer } from "../../app/sessions/session-changes.ts";
+import { visibleLine } from "../../core/text/visible.ts";
+import { diffStat, fileDiffs } from "../../render/tty/file-diffs.ts";
+import { appliedText } from "../../render/lists/undo-lines.ts";
+import type { SlashCall } from "./chat-commands.ts";
+
+const NONE = "Nothing has been said yet: there are no changes of this session.";
+
+/** What this session has changed, as `harness diff` shows it; `stat` gives a line for each path. */
+export async function diff({ chat, argument, output, show }: SlashCall): Promise<string> {
+  const { conversation, host, settings } = chat;
+  if (conversation === undefined) return NONE;
+  const { session } = conversation;
+  // A layer is looked at while no box is over it.
+  if (settings.isolation !== "bind") await chat.release();
+  const waiting = await diffOfLayer(host, await chat.store(), session, (text) => show(visibleLine(text)));
+  const { files, cut, lostFrom } = waiting ?? (await diffOfSession(host, session, 0));
+  if (cut) show("A run of it was killed: what changed since its last call began counts as its work.");
+  if (lostFrom !== null) show(`Nothing could be kept from step ${lostFrom} on: what came then is not shown.`);
+  if (files.length === 0) return "This session has changed nothing.";
+  return (/^(?:--)?stat$/.test(argument) ? diffStat(files, output) : fileDiffs(files, output)).trimEnd();
+}
+
+/** What waits in the session's layer is moved into the folder, once it was shown and a person said yes. */
+export async function apply({ chat, output, show, confirm }: SlashCall): Promise<string> {
+  const { conversation, host, settings } = chat;
+  if (conversation === undefined) return NONE;
+  if (settings.isolation === "bind")
+    return "There is no layer: this session works in the folder itself. /diff shows what it changed.";
+  const { session } = conversation;
+  await chat.release();
+  const store = await chat.store();
+  const say = (text: string): void => show(visibleLine(text));
+  const options = { accept: [], interactive: false, prompter: undefined, say };
+  const planned = await applySession(host, store, session, { ...options, dryRun: true });
+  show(appliedText(planned, output).trimEnd());
+  if (!planned.ops.some(({ from, to }) => from !== to)) return "There is nothing to move.";
+  if (!(await confirm("Move this into the folder?"))) return "Nothing was moved.";
+  const prompter = { confirm, pickPart: quit, approve: no };
+  const told = await applySession(host, store, session, { ...options, prompter, dryRun: false });
+  return appliedText(told, output).trimEnd();
+}
+
+// Parts and calls are not asked about here.
+const quit = (): Promise<"quit"> => Promise.resolve("quit");
+const no = (): Promise<"no"> => Promise.resolve("no");

@@ -1,0 +1,85 @@
+import { isTyped, withoutMode } from "../../app/run/mode-note.ts";
+import { visible } from "../../core/text/visible.ts";
+import { sessionTable } from "../../render/lists/sessions-lines.ts";
+import { recalled } from "../chat-view.ts";
+import type { SlashCall } from "./chat-commands.ts";
+
+const NOTHING = "Nothing has been said yet.";
+
+/** The session that was is kept; the next message begins another one. */
+export async function begin({ chat }: SlashCall): Promise<string> {
+  const { conversation } = chat;
+  if (conversation === undefined) return "This is a new session: nothing has been said in it.";
+  await chat.begin();
+  return `The next message begins a new session. Back to this one: /resume ${conversation.session.id}`;
+}
+
+/** The system prompt stays, and the tools that are offered. */
+export function clear({ chat: { conversation } }: SlashCall): string {
+  if (conversation === undefined) return NOTHING;
+  conversation.memory.clear();
+  return "The conversation is forgotten. Files are as they are.";
+}
+
+/** Events say more of it, with the figures. */
+export async function compact({ chat }: SlashCall): Promise<string> {
+  const { conversation } = chat;
+  if (conversation === undefined || conversation.memory.history.count === 0) return NOTHING;
+  return (await chat.compact(conversation)) ? "" : "The conversation is as it was.";
+}
+
+export function undo({ chat: { conversation } }: SlashCall): string {
+  if (conversation === undefined) return NOTHING;
+  const { memory } = conversation;
+  for (;;) {
+    const text = memory.history.undo();
+    if (text === undefined) return "There is nothing to take back.";
+    // What the loop has said for the person goes with what they said.
+    if (!isTyped({ role: "user", text })) continue;
+    memory.rollBack(memory.history.count);
+    return `Taken back, with all behind it: ${visible(withoutMode(text))}\nFiles are NOT changed back.`;
+  }
+}
+
+const MAX_SESSIONS = 10;
+
+export async function sessions({ chat, output }: SlashCall): Promise<string> {
+  const listed = (await chat.store()).list({ workspace: chat.workspace, limit: MAX_SESSIONS });
+  if (listed.length === 0) return "There is none of this folder.";
+  return sessionTable(listed, { now: Date.now(), all: false }, output).trimEnd();
+}
+
+/** Without an id the last one of this folder that is not this one. */
+export async function resume({ chat, argument: given, output }: SlashCall): Promise<string> {
+  const store = await chat.store();
+  const others = store.list({ workspace: chat.workspace, limit: 2 });
+  const id = given === "" ? others.find((each) => each.id !== chat.conversation?.session.id)?.id : given;
+  if (id === undefined) return "There is no other session of this folder.";
+  const session = store.open(id);
+  const { workspace, id: found } = session.info();
+  if (workspace !== chat.workspace)
+    return `${found} is a session of ${workspace}; there: harness resume ${found}`;
+  const conversation = await chat.resume(session);
+  return `${recalled(conversation.memory.history.messages, output)}Goes on with ${found}.`;
+}
+
+const PATIENCE_MS = 5000;
+
+export async function cost({ chat }: SlashCall): Promise<string> {
+  const { conversation, settings } = chat;
+  if (conversation === undefined) return "Nothing has been asked yet.";
+  const { requests, prompt_tokens, completion_tokens, cached_tokens, cost: price } = conversation.usage;
+  const client = await chat.model();
+  const { context } = await client.capabilities(settings.chat_model, AbortSignal.timeout(PATIENCE_MS));
+  const used = conversation.sizeFor(settings.chat_model).tokens(conversation.memory.history.view());
+  const cached = cached_tokens === null ? "" : ` (${figure(cached_tokens)} cached)`;
+  return [
+    `session   ${conversation.session.id}`,
+    `requests  ${figure(requests)}`,
+    `tokens    ${figure(prompt_tokens)} in${cached}, ${figure(completion_tokens)} out`,
+    `cost      ${price === null ? "unknown" : price.toLocaleString("en-US", { maximumSignificantDigits: 3 })}`,
+    `window    about ${figure(used)} of ${figure(context)} tokens (${Math.round((100 * used) / context)} %)`,
+  ].join("\n");
+}
+
+const figure = (count: number | null): string => count?.toLocaleString("en-US") ?? "unknown";

@@ -1,0 +1,60 @@
+import { commandPolicy, explain, nextCommand } from "../../app/project/policy-commands.ts";
+import { userPolicy } from "../../app/project/policy-context.ts";
+import type { DecidedCall } from "../../app/run/decided-calls.ts";
+import { visibleLine } from "../../core/text/visible.ts";
+import { widthOfStream } from "../../render/tty/columns.ts";
+import { explanation } from "../../render/lists/explained.ts";
+import { type Output, styleText } from "../../render/tty/output.ts";
+import type { SlashCall } from "./chat-commands.ts";
+
+const MAX_RULES = 20;
+
+/** What decides here; with a command, how it would be judged and why. */
+export async function policy({ chat, argument, output }: SlashCall): Promise<string> {
+  const { mode, allow_domains: granted, deny_domains: denied } = chat.settings;
+  const context = { ...(await userPolicy(chat.host, chat.workspace)), mode, granted, denied };
+  if (argument !== "") {
+    const { allowable, ...told } = await explain(argument, commandPolicy(), context);
+    const remedy = allowable ? { remedy: nextCommand("allow", argument, {}) } : {};
+    return explanation({ text: argument, ...told, ...remedy }, output).trimEnd();
+  }
+  const { rules } = context;
+  const more = rules.length - MAX_RULES;
+  return [
+    `mode     ${mode}; what a person is not asked is decided by the tables of harness`,
+    `network  ${granted.length === 0 ? "none" : visibleLine(granted.join(", "))}`,
+    rules.length === 0
+      ? "rules    none of yours or of the project's (docs/policy-rules.md)"
+      : `rules    ${rules.length} beside those of harness`,
+    ...rules
+      .slice(0, MAX_RULES)
+      .map(({ id, decision, reason }) => `  ${decision.padEnd(6)} ${visibleLine(`${id}: ${reason}`)}`),
+    ...(more > 0 ? [`  and ${more} more`] : []),
+    ...latelyLines(chat.decided.last, output),
+  ].join("\n");
+}
+
+function latelyLines(last: readonly DecidedCall[], output: Output): readonly string[] {
+  if (last.length === 0) return ["", "Nothing was asked or denied in this chat so far."];
+  const width = Math.max(MIN_WIDTH, widthOfStream(output) - 2);
+  const lines = last.flatMap((call) => {
+    const { tool, what, rule, reason } = call;
+    const head = `${outcome(call).padEnd(19)} ${tool} ${what}`;
+    return [clipped(head, width), clipped(`    ${reason} (${rule})`, width)];
+  });
+  return [
+    "",
+    styleText("bold", "Asked or denied in this chat, the last one below:", { stream: output }),
+    ...lines,
+  ];
+}
+
+const MIN_WIDTH = 30;
+
+function clipped(text: string, width: number): string {
+  const line = visibleLine(text);
+  return line.length <= width ? line : `${line.slice(0, width - 1).toWellFormed()}…`;
+}
+
+const outcome = ({ decision, runs, by }: DecidedCall): string =>
+  decision === "deny" ? "denied" : `${decision}: ${runs ? "ran" : "refused"} by ${by}`;

@@ -1,0 +1,149 @@
+import { type CommitPreview, proposedMessage, WorkspaceCommit } from "../../app/sessions/commit-changes.ts";
+import { checkUp, exitFor } from "../../app/setup/checkup.ts";
+import { FACTS_FILE, factsDiff, writeFacts } from "../../app/project/facts-file.ts";
+import { factsText, projectFacts } from "../../app/project/project-facts.ts";
+import type { ChatController } from "../../app/run/chat-controller.ts";
+import { instructionsFor } from "../../app/run/session-prompt.ts";
+import { visible, visibleLine } from "../../core/text/visible.ts";
+import { fileDiffs } from "../../render/tty/file-diffs.ts";
+import { healthTable } from "../../render/lists/setup-lines.ts";
+import type { SlashCall } from "./chat-commands.ts";
+
+/** Everything a run depends on, as `harness doctor` shows it. */
+export async function doctor({ chat, output }: SlashCall): Promise<string> {
+  const { host, workspace, settings, origins } = chat;
+  const checks = await checkUp(host, workspace, () => Promise.resolve({ settings, origins }));
+  const end = exitFor(checks) === 0 ? "A run would work." : "A run would not work as it is.";
+  return `${healthTable(checks, output)}${end}`;
+}
+
+const MAX_NOTES = 10;
+
+/** What the model is told without being asked: instructions, notes, and what its window holds. */
+export async function memory({ chat }: SlashCall): Promise<string> {
+  const { host, workspace } = chat;
+  const { own, project } = await instructionsFor(host, workspace);
+  const files = [...own, ...project].map(({ path, file, text, cut }) =>
+    visibleLine(`  ${sizeOf(text)}  ${path}${cut ? " (its head only)" : ""}  ${file}`),
+  );
+  const notes = (await chat.store()).notes(workspace).find("", MAX_NOTES + 1);
+  const titles = notes
+    .slice(0, MAX_NOTES)
+    .map(({ title, body }) => visibleLine(`  ${sizeOf(body)}  ${title}`));
+  return [
+    files.length === 0
+      ? "instructions  none (/init writes an AGENTS.md)"
+      : "instructions  in the prompt of a session that begins now, yours first",
+    ...files,
+    notes.length === 0 ? "notes  none" : "notes  read by the model when it asks for them",
+    ...titles,
+    ...(notes.length > MAX_NOTES ? ["  and more"] : []),
+    ...windowLines(chat),
+  ].join("\n");
+}
+
+const sizeOf = (text: string): string => `${(Buffer.byteLength(text) / 1024).toFixed(1)} KiB`.padStart(9);
+
+const PARTS = {
+  system: "what harness says",
+  instructions: "instructions of yours and of the project",
+  tools: "the tools",
+  summary: "the summary of older turns",
+  requests: "what you said, and facts told beside it",
+  replies: "what the model said",
+  results: "results of calls",
+} as const;
+
+function windowLines({ conversation, settings }: ChatController): readonly string[] {
+  if (conversation === undefined) return ["window  nothing has been sent yet"];
+  const parts = conversation.sizeFor(settings.chat_model).parts(conversation.memory.history.view());
+  const lines = Object.entries(PARTS).flatMap(([part, says]) => {
+    const tokens = parts[part as keyof typeof PARTS];
+    return tokens === 0 ? [] : [`  ${tokens.toLocaleString("en-US").padStart(9)}  ${says}`];
+  });
+  return ["window  tokens of the next request, about", ...lines];
+}
+
+/** The system prompt as it is sent; before the first request, as it would be. */
+export async function system({ chat }: SlashCall): Promise<string> {
+  const said = chat.conversation?.memory.history.pinned;
+  if (said !== undefined) return visible(said);
+  const { sessionPrompt } = await import("../../app/run/session-prompt.ts");
+  const { text } = await sessionPrompt(chat.host, chat.settings, chat.workspace);
+  return visible(
+    `${text}\n\n(As a session would begin now; what skills and servers add comes with the first message.)`,
+  );
+}
+
+const READ_ONLY = "The mode is read-only: nothing is written. /mode workspace-write changes that.";
+
+/** A short AGENTS.md of what can be told without a model. */
+export async function init({ chat, output, show, confirm }: SlashCall): Promise<string> {
+  const { host, workspace, settings } = chat;
+  if (settings.mode === "read-only") return READ_ONLY;
+  const facts = await projectFacts(workspace);
+  if (facts.languages.length === 0 && facts.commands.length === 0)
+    return "There is nothing here that could be told: no sources, and no commands that are known.";
+  const { project } = await instructionsFor(host, workspace);
+  const text = factsText(facts);
+  const before = project.find(({ path }) => path === FACTS_FILE);
+  if (before?.text === text) return `${FACTS_FILE} says just that already.`;
+  show(
+    before === undefined
+      ? visible(text)
+      : fileDiffs([await factsDiff(before.text, text)], output).trimEnd() +
+          (before.cut ? "\n(of the one that is there, its head)" : ""),
+  );
+  const question = before === undefined ? `Write this to ${FACTS_FILE}?` : `Change ${FACTS_FILE} like this?`;
+  if (!(await confirm(question))) return "Nothing was written.";
+  await chat.release();
+  const warn = (said: string): void => show(visibleLine(said));
+  const store = await chat.store();
+  const session = chat.conversation?.session;
+  const back = await chat.aside((signal) =>
+    writeFacts({ host, settings, workspace, store, session, warn }, text, signal),
+  );
+  return `${FACTS_FILE} is written: sessions that begin from now on are told of it.\nTo have back what was: ${back}`;
+}
+
+const MAX_SHOWN = 40;
+
+/** Commits what is staged, or all that is not ignored, once it was shown with its message and a person said yes. */
+export async function commit(call: SlashCall): Promise<string> {
+  const { chat, argument, show } = call;
+  const { host, workspace, settings } = chat;
+  if (settings.mode === "read-only") return READ_ONLY;
+  await chat.release();
+  return chat.aside(async (signal) => {
+    const warn = (said: string): void => show(visibleLine(said));
+    await using made = await WorkspaceCommit.open({ host, settings, workspace, signal, warn });
+    const preview = await made.preview();
+    if (preview.paths.length === 0) return "There is nothing to commit.";
+    show(previewText(preview));
+    const message = argument === "" ? await asked(chat, preview, await made.diff(preview), signal) : argument;
+    if (message === undefined) return "The model proposed no message. Give one: /commit MESSAGE";
+    show(visible(`\n    ${message.replaceAll("\n", "\n    ")}\n`));
+    if (!(await call.confirm("Commit this with this message?"))) return "Nothing was committed.";
+    return visibleLine(`Committed ${await made.make(preview, message)}`);
+  });
+}
+
+const asked = async (
+  chat: ChatController,
+  { paths }: CommitPreview,
+  diff: string,
+  signal: AbortSignal,
+): Promise<string | undefined> => {
+  const provider = (await chat.model()).provider();
+  return proposedMessage({ provider, model: chat.settings.chat_model }, { paths, diff }, signal);
+};
+
+function previewText({ paths, staged }: CommitPreview): string {
+  const rest = paths.length - MAX_SHOWN;
+  return [
+    staged ? "What is staged:" : "Nothing is staged, so all that is not ignored:",
+    ...paths.slice(0, MAX_SHOWN).map(({ mark, path }) => visibleLine(`  ${mark} ${path}`)),
+    ...(rest > 0 ? [`  and ${rest} more`] : []),
+    "Hooks of the repository are not run.",
+  ].join("\n");
+}

@@ -1,0 +1,147 @@
+import { modelClient } from "../../app/model-access.ts";
+import type { ChatController } from "../../app/run/chat-controller.ts";
+import { readLayer } from "../../config/config-layers.ts";
+import { PROVIDERS } from "../../config/setting-words.ts";
+import { type Mode, MODES } from "../../core/decision.ts";
+import { nearest } from "../../core/text/spelling.ts";
+import { visible } from "../../core/text/visible.ts";
+import { widthOfStream, wrapped } from "../../render/tty/columns.ts";
+import type { SlashCall } from "./chat-commands.ts";
+
+/** How long a server may take to say what it has. */
+const PATIENCE_MS = 5000;
+
+export async function model({ chat, argument: name }: SlashCall): Promise<string> {
+  const signal = AbortSignal.timeout(PATIENCE_MS);
+  const { chat_model: now, provider } = chat.settings;
+  const client = await chat.model();
+  const { models, reason } = await client.list(signal);
+  const served = models === null ? `The server gives no list: ${reason}` : listOf(models);
+  if (name === "") return visible(`${now} (${provider})\n${served}`);
+  if (models !== null && !models.some((each) => each === name || each === `${name}:latest`)) {
+    const near = nearest(name, models);
+    const meant = near === undefined ? served : `Did you mean ${near}?`;
+    return visible(`${client.server} has no model ${name}. ${meant}`);
+  }
+  await chat.change({ chat_model: name });
+  const { context, tools } = await (await chat.model()).capabilities(name, signal);
+  const calls = tools ? "calls tools natively" : "calls tools in its text";
+  return visible(`From now on ${name} is asked: a window of ${figure(context)} tokens, ${calls}.`);
+}
+
+/** Another server for what comes; the conversation stays. An address and a model may stand behind its name. */
+export async function provider({ chat, argument }: SlashCall): Promise<string> {
+  const { provider: now, chat_model, base_url } = chat.settings;
+  const others = PROVIDERS.filter((each) => each !== now).join(", ");
+  if (argument === "") {
+    const { server } = await chat.model();
+    return visible(`${now} at ${server}, asked for ${chat_model}   (others: ${others})`);
+  }
+  const [name = "", ...words] = argument.split(/\s+/);
+  const wanted = PROVIDERS.find((each) => each === name);
+  if (wanted === undefined) {
+    const near = nearest(name, PROVIDERS);
+    return visible(
+      `There is no provider ${name}. ${near === undefined ? `There are: ${others}` : `Did you mean ${near}?`}`,
+    );
+  }
+  const address = words.find((word) => word.includes("://"));
+  const model = words.find((word) => !word.includes("://")) ?? chat_model;
+  const given = readLayer(address === undefined ? {} : { base_url: address }, () => "/provider");
+  const place = given.base_url ?? (wanted === now ? base_url : null);
+  const change = { provider: wanted, base_url: place, chat_model: model };
+  const client = modelClient(chat.host, { ...chat.settings, ...change });
+  const { models, reason } = await client.list(AbortSignal.timeout(PATIENCE_MS));
+  if (models === null)
+    return visible(`Nothing is changed: ${client.server} gives no list of models: ${reason}`);
+  if (!models.some((each) => each === model || each === `${model}:latest`))
+    return visible(
+      `Nothing is changed: ${client.server} has no model ${model}. ${listOf(models)}. Say: /provider ${argument.replace(model, "").trim()} MODEL`,
+    );
+  await chat.change(change);
+  return visible(`From now on ${model} of ${client.server} (${wanted}) is asked; the conversation goes on.`);
+}
+
+const MAX_MODELS = 20;
+
+function listOf(models: readonly string[]): string {
+  const more = models.length - MAX_MODELS;
+  const rest = more > 0 ? ` and ${more} more` : "";
+  return models.length === 0
+    ? "The server has none."
+    : `There are: ${models.slice(0, MAX_MODELS).join(", ")}${rest}`;
+}
+
+const isMode = (text: string): text is Mode => MODES.some((each) => each === text);
+
+export async function mode({ chat, argument: name }: SlashCall): Promise<string> {
+  const now = chat.settings.mode;
+  if (name === "") return `${now}   (others: ${MODES.filter((each) => each !== now).join(", ")})`;
+  if (!isMode(name)) return `There is no mode ${visible(name)}; there are: ${MODES.join(", ")}`;
+  if (name === now) return `The mode is ${now} already.`;
+  await chat.change({ mode: name });
+  return `The mode is ${name} now. The next request that needs a box gets a new one.`;
+}
+
+/** For this chat, and with `always` for those that come. */
+export async function grant({ chat, argument }: Pick<SlashCall, "chat" | "argument">): Promise<string> {
+  const { allow_domains: now, mode: box } = chat.settings;
+  if (argument === "") {
+    if (box === "danger-full-access")
+      return "The box has a network that nothing filters; grants say nothing there.";
+    return now.length === 0 ? "Nothing is granted: the box has no network." : now.join(", ");
+  }
+  const words = argument.split(/\s+/);
+  const lasts = words[0] === "always";
+  const { allow_domains: more = [] } = readLayer(
+    { allow_domains: lasts ? words.slice(1) : words },
+    () => "/grant",
+  );
+  if (more.length === 0)
+    return "Say what: a host such as example.org:443, or npm, pip, cargo, go, maven, apt, git.";
+  await chat.change({ allow_domains: [...new Set([...now, ...more])] });
+  const file = lasts ? await chat.keep(more) : "";
+  const where = file === "" ? "For this chat" : `From now on (${file})`;
+  return visible(
+    `${where} the box may reach ${more.join(", ")}. The next request that needs a box gets a new one.`,
+  );
+}
+
+/** What is on; it is changed in the user's settings, and counts for chats that begin then. */
+export function web({ chat: { settings } }: { readonly chat: Pick<ChatController, "settings"> }): string {
+  const { web: on, allow_domains: granted } = settings;
+  const place = on.search?.url === undefined ? "" : ` at ${on.search.url}`;
+  const hosts = granted.length === 0 ? "no host is granted yet" : `granted: ${granted.join(", ")}`;
+  return visible(
+    [
+      `web_fetch: ${on.fetch ? `on; ${hosts}` : "off"}`,
+      `web_search: ${on.search === null ? "off" : `${on.search.provider}${place}`}`,
+      ...(on.fetch && on.search !== null
+        ? []
+        : [
+            `To turn them on: harness config set web '{"fetch": true, "search": {"provider": "exa"}}' (docs/web.md)`,
+          ]),
+    ].join("\n"),
+  );
+}
+
+export function tools({ chat: { conversation }, output }: SlashCall): string {
+  const offered = conversation?.state.tools ?? [];
+  if (offered.length === 0) return "None is offered yet: they are there with the first request.";
+  const column = Math.max(...offered.map(({ name }) => name.length)) + 2;
+  const space = Math.max(MIN_WIDTH, widthOfStream(output) - column - 2);
+  return offered
+    .map(({ name, description }) => `${name.padEnd(column)}${inOneLine(firstSentence(description), space)}`)
+    .join("\n");
+}
+
+const MIN_WIDTH = 20;
+
+function inOneLine(text: string, width: number): string {
+  const [first = "", ...rest] = wrapped(text, width);
+  return rest.length === 0 ? first : `${first} …`;
+}
+
+const firstSentence = (text: string): string => /^.*?[.:](?=\s|$)/s.exec(text)?.[0].slice(0, -1) ?? text;
+
+const figure = (count: number): string => count.toLocaleString("en-US");

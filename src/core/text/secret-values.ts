@@ -1,0 +1,116 @@
+import type { SecretBinding } from "../network.ts";
+
+/*
+ * Masks the values of secrets in what comes out of a box. A mask is as long as what it stands for, so that offsets, sizes
+ * and counts of bytes hold; a value that was put down in the usual other spellings is found, too.
+ */
+
+/** Shorter ones occur everywhere, and nothing could be masked without masking words. */
+export const MIN_SECRET_LENGTH = 8;
+
+interface Form {
+  readonly bytes: Buffer;
+  readonly mask: Buffer;
+}
+
+type SecretMask = (bytes: Uint8Array, edges?: Edges) => Uint8Array;
+
+/** Where something was cut off: a value may go on there. */
+interface Edges {
+  readonly before?: boolean;
+  readonly behind?: boolean;
+}
+
+export interface SecretMasks {
+  readonly mask: SecretMask;
+  /** For bytes that come in pieces: what could be the beginning of a value is held until the next one. */
+  readonly stream: () => { readonly take: (bytes: Uint8Array) => Uint8Array; readonly end: () => Uint8Array };
+}
+
+export function secretMasks(secrets: readonly Pick<SecretBinding, "name" | "value">[]): SecretMasks {
+  const forms = secrets.flatMap(formsOf).toSorted((a, b) => a.bytes.length - b.bytes.length);
+  const mask: SecretMask = (bytes, edges = {}) => masked(bytes, forms, edges);
+  return {
+    mask,
+    stream: () => {
+      let held: Buffer = Buffer.alloc(0);
+      return {
+        take: (bytes) => {
+          const all = Buffer.concat([held, bytes]);
+          const cut = beforeMatches(all, all.length - openEnd(all, forms), forms);
+          held = all.subarray(cut);
+          return mask(all.subarray(0, cut));
+        },
+        end: () => {
+          const rest = mask(held);
+          held = Buffer.alloc(0);
+          return rest;
+        },
+      };
+    },
+  };
+}
+
+function formsOf({ name, value }: Pick<SecretBinding, "name" | "value">): readonly Form[] {
+  const spellings = [
+    value,
+    encodeURIComponent(value),
+    JSON.stringify(value).slice(1, -1),
+    Buffer.from(value).toString("base64").replace(/=+$/, ""),
+    Buffer.from(value).toString("base64url"),
+  ];
+  return [...new Set(spellings)].map((text) => {
+    const bytes = Buffer.from(text);
+    const shown = Buffer.from(`[secret: ${name}]`);
+    return {
+      bytes,
+      mask: Buffer.alloc(bytes.length, "*").fill(shown, 0, Math.min(shown.length, bytes.length)),
+    };
+  });
+}
+
+function masked(bytes: Uint8Array, forms: readonly Form[], { before, behind }: Edges): Uint8Array {
+  const view = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  let clean: Buffer | undefined;
+  for (const { bytes: form, mask } of forms)
+    for (let at = view.indexOf(form); at !== -1; at = view.indexOf(form, at + form.length)) {
+      clean ??= Buffer.from(view);
+      mask.copy(clean, at);
+    }
+  const head = before === true ? telling(openStart(view, forms)) : 0;
+  const tail = behind === true ? telling(openEnd(view, forms)) : 0;
+  if (head + tail > 0) {
+    clean ??= Buffer.from(view);
+    clean.fill("*", 0, head).fill("*", view.length - tail);
+  }
+  return clean ?? bytes;
+}
+
+/** The place at or before `cut` that parts no value that is there as a whole. */
+function beforeMatches(view: Buffer, cut: number, forms: readonly Form[]): number {
+  for (const { bytes } of forms)
+    for (let at = view.indexOf(bytes); at !== -1 && at < cut; at = view.indexOf(bytes, at + 1))
+      if (at + bytes.length > cut) return beforeMatches(view, at, forms);
+  return cut;
+}
+
+/** Fewer bytes of a value tell nothing, and other text ends like that all the time. */
+const telling = (bytes: number): number => (bytes >= 4 ? bytes : 0);
+
+/** Bytes at the end with which a form begins. */
+function openEnd(view: Buffer, forms: readonly Form[]): number {
+  let most = 0;
+  for (const { bytes } of forms)
+    for (let length = Math.min(bytes.length - 1, view.length); length > most; length -= 1)
+      if (view.subarray(view.length - length).equals(bytes.subarray(0, length))) most = length;
+  return most;
+}
+
+/** Bytes at the start with which a form ends. */
+function openStart(view: Buffer, forms: readonly Form[]): number {
+  let most = 0;
+  for (const { bytes } of forms)
+    for (let length = Math.min(bytes.length - 1, view.length); length > most; length -= 1)
+      if (view.subarray(0, length).equals(bytes.subarray(bytes.length - length))) most = length;
+  return most;
+}

@@ -1,0 +1,65 @@
+import { formatDuration } from "../../core/text/bounds.ts";
+import { visible } from "../../core/text/visible.ts";
+import { type Output, styleText } from "../tty/output.ts";
+
+type State = "held" | "broken" | "not shown";
+
+interface AttackLine {
+  readonly id: string;
+  readonly promise: string;
+  readonly text: string;
+  readonly state: State;
+  readonly why: readonly string[];
+  readonly remedy: string;
+}
+
+interface AttackLines {
+  readonly ok: boolean;
+  readonly engine: string;
+  readonly runtime: string;
+  readonly took_ms: number;
+  readonly promises: readonly { readonly promise: string; readonly text: string; readonly state: State }[];
+  readonly attacks: readonly AttackLine[];
+}
+
+const MARKS = {
+  held: ["green", "held     "],
+  broken: ["red", "BROKEN   "],
+  "not shown": ["yellow", "not shown"],
+} as const;
+
+/** Below each promise what was tried against it; below what is not held, why and what to do. */
+export function attackTable(report: AttackLines, stream: Output): string {
+  const width = Math.max(...report.attacks.map(({ id }) => id.length));
+  const line = ({ id, text, state, why, remedy }: AttackLine): string => {
+    const [colour, mark] = MARKS[state];
+    const more = [...why.map((each) => visible(each)), ...(remedy === "" ? [] : [`next: ${remedy}`])];
+    const below = more.map((each) => `${" ".repeat(width + 15)}${each}\n`).join("");
+    return `  ${styleText(colour, mark, { stream })}  ${id.padEnd(width)}  ${text}\n${below}`;
+  };
+  const groups = report.promises.map(
+    ({ promise, text }) =>
+      `${styleText("bold", text, { stream })}\n${report.attacks
+        .filter((attack) => attack.promise === promise)
+        .map(line)
+        .join("")}`,
+  );
+  return `${groups.join("")}\n${summary(report)}\n`;
+}
+
+function summary({ attacks, promises, ok, engine, runtime, took_ms }: AttackLines): string {
+  const where = `${engine}, runtime ${runtime}, ${formatDuration(took_ms)}`;
+  if (ok)
+    return `${attacks.length} kinds of attack failed, and what is allowed beside each worked (${where})`;
+  const of = (state: State): string =>
+    promises
+      .filter((one) => one.state === state)
+      .map(({ text }) => text)
+      .join("; ");
+  const [broken, unknown] = [of("broken"), of("not shown")];
+  return [
+    ...(broken === "" ? [] : [`this machine does not keep: ${broken}`]),
+    ...(unknown === "" ? [] : [`not shown on this machine: ${unknown}`]),
+    `(${where})`,
+  ].join("\n");
+}

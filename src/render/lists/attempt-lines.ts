@@ -1,0 +1,132 @@
+import { formatDuration } from "../../core/text/bounds.ts";
+import type { AgentEvent, CandidateTold } from "../../core/events.ts";
+import { visibleLine } from "../../core/text/visible.ts";
+import { targetOf } from "../tty/call-lines.ts";
+import { fitted, widthOfStream, wrapped } from "../tty/columns.ts";
+import { LiveStatus, type Status } from "../tty/live-status.ts";
+import { mark } from "../tty/line-marks.ts";
+import { type Output, styleText } from "../tty/output.ts";
+import type { Clock } from "../tty/paced-writer.ts";
+import { seconds } from "../tty/run-activity.ts";
+import { startedWords } from "../tty/run-lines.ts";
+
+type Ended = Pick<
+  Extract<AgentEvent, { readonly type: "run.finished" }>,
+  "status" | "exit_code" | "reason" | "session" | "turns" | "verified"
+>;
+
+interface Showing {
+  readonly quiet: boolean;
+  /** Of candidates. */
+  readonly count: number;
+  readonly clock: Clock;
+}
+
+interface Going {
+  readonly since: number;
+  readonly turn: number;
+  readonly call: string;
+}
+
+/** Several candidates for a person: a line for each that has ended, and on a terminal what the others are at. */
+export class AttemptLines {
+  readonly #stream: Output;
+  readonly #showing: Showing;
+  readonly #live: LiveStatus;
+  readonly #going = new Map<number, Going>();
+  #begun = false;
+
+  constructor(stream: Output, showing: Showing) {
+    this.#stream = stream;
+    this.#showing = showing;
+    const status = (now: number) => this.#status(now);
+    this.#live = new LiveStatus(stream, showing.clock, showing.quiet ? undefined : status);
+  }
+
+  take(event: AgentEvent): void {
+    const { candidate, agent } = event;
+    if (candidate === undefined || agent !== undefined) return;
+    if (event.type === "run.started") this.#start(event, candidate);
+    const going = this.#going.get(candidate);
+    if (going === undefined) return;
+    if (event.type === "turn.started") this.#going.set(candidate, { ...going, turn: event.turn, call: "" });
+    if (event.type === "call.proposed")
+      this.#going.set(candidate, { ...going, call: `${event.tool} ${targetOf(event.args)}` });
+  }
+
+  ended(candidate: number, green: boolean, ended: Ended): void {
+    const { since = this.#showing.clock.now() } = this.#going.get(candidate) ?? {};
+    this.#going.delete(candidate);
+    if (this.#showing.quiet) return;
+    const ms = this.#showing.clock.now() - since;
+    this.#write(this.#lineOf(candidate, { ...ended, green, ms }));
+  }
+
+  /** Leaves nothing on the terminal but lines. */
+  end(): void {
+    this.#live.stop();
+  }
+
+  #start(event: Extract<AgentEvent, { readonly type: "run.started" }>, candidate: number): void {
+    this.#going.set(candidate, { since: this.#showing.clock.now(), turn: 0, call: "" });
+    if (this.#begun || this.#showing.quiet) return;
+    this.#begun = true;
+    const words = [`${this.#showing.count} candidates`, ...startedWords(event)]
+      .map(visibleLine)
+      .join(mark("between", this.#stream));
+    const rows = wrapped(words, widthOfStream(this.#stream));
+    this.#write(rows.map((row) => styleText("dim", row, { stream: this.#stream })).join("\n"));
+    this.#live.start();
+  }
+
+  #lineOf(candidate: number, ended: Ended & { readonly green: boolean; readonly ms: number }): string {
+    const { green, status, turns, ms, session } = ended;
+    const [colour, name] = green
+      ? (["green", "done"] as const)
+      : status === "interrupted"
+        ? (["yellow", "stopped"] as const)
+        : (["red", "failed"] as const);
+    const marked = mark(name, this.#stream);
+    const cost = `${turns} turn${turns === 1 ? "" : "s"}, ${formatDuration(ms)}`;
+    const words = `${candidate} of ${this.#showing.count}  ${session}  ${cost}  ${howEnded(ended, green)}`;
+    const line = fitted(words, widthOfStream(this.#stream) - marked.length - 1);
+    return `${styleText(colour, marked, { stream: this.#stream })} ${line}`;
+  }
+
+  #write(text: string): void {
+    this.#live.write(`${text}\n`);
+  }
+
+  #status(now: number): Status | undefined {
+    if (this.#going.size === 0) return undefined;
+    const each = [...this.#going].map(([nth, { since, turn, call }]) => {
+      const doing = this.#going.size === 1 && call !== "" ? `: ${visibleLine(call)}` : "";
+      return `${nth} of ${this.#showing.count}, turn ${turn}${doing} (${seconds(now - since)})`;
+    });
+    return { text: each.join(" · "), alarming: false };
+  }
+}
+
+/** In one line: what a check said of it, or how it ended. */
+function howEnded({ status, exit_code, reason, verified }: Ended, green: boolean): string {
+  const [first = ""] = reason.split("\n", 1);
+  if (green) return verified ? `passed ${verified.command}` : "done, without a check";
+  if (exit_code === 0)
+    return verified ? `done, and failed ${verified.command}` : "done, but nothing was changed";
+  return status === "interrupted" ? first : `exit ${exit_code}: ${first}`;
+}
+
+const MAX_REASON_LINES = 12;
+
+/** Where none was applied: each candidate with its session, how it ended, and the last lines of why. */
+export function candidateRows(candidates: readonly CandidateTold[], width: number): readonly string[] {
+  return candidates.flatMap(({ session, status, exit_code, reason, verified }, at) => {
+    const check = verified === null ? "" : `, ${verified.command}: exit ${verified.exit_code}`;
+    const head = fitted(`${at + 1}  ${session}  ${status} (exit ${exit_code}${check})`, width);
+    const lines = reason.split("\n").filter((line) => line.trim() !== "");
+    return [
+      head,
+      ...lines.slice(-MAX_REASON_LINES).flatMap((line) => wrapped(line, width - 3).map((row) => `   ${row}`)),
+    ];
+  });
+}

@@ -1,0 +1,65 @@
+import { formatDuration } from "../../core/text/bounds.ts";
+import { EXIT } from "../../core/errors.ts";
+import { visibleLine } from "../../core/text/visible.ts";
+import { type BatchEnd, batchTotals, CAUSES, type RowCause, type RowResult } from "../batch-results.ts";
+import { type Output, styleText } from "../tty/output.ts";
+
+const WIDTH = 12;
+
+/** One row, as soon as it has ended. */
+export function rowLine(result: RowResult): string {
+  const { row, cause, reason, duration_ms, attempts } = result;
+  const target = visibleLine(result.dir ?? result.repo ?? "");
+  const again = attempts === 0 ? "" : `, tried again ${attempts === 1 ? "once" : `${attempts} times`}`;
+  const why = cause === null ? "" : `: ${visibleLine(reason.split("\n")[0] ?? "")}`;
+  return `${(cause ?? "done").padEnd(WIDTH)} row ${row} ${target}, ${formatDuration(duration_ms)}${again}${why}`;
+}
+
+/** What each cause is, and what the runs ended with. */
+const MEANS: Readonly<Record<RowCause, readonly [code: number, what: string]>> = {
+  check: [EXIT.failed, "the check failed"],
+  failed: [EXIT.failed, "the run failed"],
+  usage: [EXIT.usage, "the run could not begin as it was asked"],
+  budget: [EXIT.budget, "a limit of the row was spent"],
+  refused: [EXIT.refused, "what it wanted was refused"],
+  model: [EXIT.model, "the model was away or broken"],
+  sandbox: [EXIT.sandbox, "there was no box"],
+  parked: [EXIT.parked, "it waits for harness approve"],
+  interrupted: [EXIT.interrupted, "it was ended from outside"],
+  killed: [137, "its process was killed"],
+  dir: [EXIT.usage, "its folder cannot be used"],
+  repo: [EXIT.usage, "its repository cannot be cloned"],
+  patch: [EXIT.failed, "what it changed cannot be told"],
+};
+
+/** All rows by what became of them. */
+export function batchTable(end: BatchEnd, stream: Output): string {
+  const { done, not_started, by_cause, usage } = batchTotals(end);
+  const causes = CAUSES.flatMap((cause) => {
+    const number = by_cause[cause];
+    return number === undefined ? [] : [rowOf(cause, number, ...MEANS[cause])];
+  });
+  const left = not_started === 0 ? [] : [notEnded(end, not_started)];
+  const head = styleText("bold", ["", "rows", "exit"].map(cell).join("").trimEnd(), { stream });
+  const tokens =
+    usage.prompt_tokens === null || usage.completion_tokens === null
+      ? "not known"
+      : String(usage.prompt_tokens + usage.completion_tokens);
+  const spent = `${end.rows} rows, ${usage.requests} requests, tokens: ${tokens}`;
+  return [head, rowOf("done", done, EXIT.done, ""), ...causes, ...left, "", spent].join("\n");
+}
+
+function notEnded({ spent, signal }: BatchEnd, number: number): string {
+  if (signal !== undefined) return rowOf("not ended", number, signal, "--resume goes on with them");
+  return rowOf(
+    "not begun",
+    number,
+    EXIT.budget,
+    `${spent ?? "a limit"} was spent; --resume goes on with them`,
+  );
+}
+
+const cell = (text: string): string => text.padEnd(WIDTH);
+
+const rowOf = (name: string, rows: number, code: number, what: string): string =>
+  `${[name, String(rows), String(code)].map(cell).join("")}${what}`.trimEnd();

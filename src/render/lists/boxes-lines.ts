@@ -1,0 +1,68 @@
+import { formatSize } from "../../core/text/bounds.ts";
+import { type Output, styleText } from "../tty/output.ts";
+
+interface BoxLine {
+  readonly id: string;
+  readonly workspace: string | null;
+  readonly mode: string | null;
+  readonly isolation: string | null;
+  readonly owner: { readonly pid: number; readonly alive: boolean } | null;
+  readonly created: string;
+  readonly state: string;
+  readonly parked: { readonly session: string; readonly until: string } | null;
+}
+
+interface Seen {
+  readonly now: number;
+  /** Bytes in use by id, where known. */
+  readonly memory: ReadonlyMap<string, number>;
+}
+
+const HEAD = ["ID", "MODE", "ISOLATION", "STATE", "AGE", "MEMORY", "OWNER", "WORKSPACE"];
+
+/** One line per box. The workspace comes last because only its length varies without limit. */
+export function boxTable(boxes: readonly BoxLine[], seen: Seen, stream: Output): string {
+  const rows = [HEAD, ...boxes.map((box) => cells(box, seen))];
+  const widths = HEAD.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  const lines = rows.map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join("  ")
+      .trimEnd(),
+  );
+  return lines.map((line, index) => `${index === 0 ? styleText("bold", line, { stream }) : line}\n`).join("");
+}
+
+const cells = (box: BoxLine, { now, memory }: Seen): readonly string[] => [
+  box.id.slice(0, 12),
+  box.mode ?? "-",
+  oneLine(box.isolation ?? "-"),
+  box.parked === null ? box.state : "parked",
+  ageOf(now - Date.parse(box.created)),
+  memory.has(box.id) ? formatSize(memory.get(box.id) ?? 0) : "-",
+  box.parked === null ? ownerCell(box.owner) : waitsCell(box.parked, now),
+  oneLine(box.workspace ?? "-"),
+];
+
+function ownerCell(owner: BoxLine["owner"]): string {
+  if (owner === null) return "-";
+  return owner.alive ? String(owner.pid) : `${owner.pid} (gone)`;
+}
+
+const waitsCell = ({ session, until }: NonNullable<BoxLine["parked"]>, now: number): string =>
+  `${session}, for ${ageOf(Date.parse(until) - now)}`;
+
+/** An age in the largest unit that fits; never negative, even if the clock was set back. */
+export function ageOf(ms: number): string {
+  const seconds = Math.max(0, Math.floor(ms / 1000));
+  if (seconds < 60) return `${seconds} s`;
+  if (seconds < 3600) return `${Math.floor(seconds / 60)} min`;
+  return seconds < 172_800 ? `${Math.floor(seconds / 3600)} h` : `${Math.floor(seconds / 86_400)} days`;
+}
+
+/** A folder's name may contain anything, including terminal sequences and direction marks. */
+const oneLine = (text: string): string =>
+  text.replaceAll(
+    /[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]/gu,
+    (mark) => `\\u{${mark.codePointAt(0)?.toString(16) ?? ""}}`,
+  );

@@ -1,0 +1,161 @@
+import { formatSize } from "../../core/text/bounds.ts";
+import { byEcosystem, type Installed, installedWords } from "../../core/installed.ts";
+import { visible } from "../../core/text/visible.ts";
+import { ageOf } from "./boxes-lines.ts";
+import { type Output, styleText } from "../tty/output.ts";
+
+interface Taken {
+  readonly what: string;
+  readonly from: string;
+}
+
+interface ShownRecipe {
+  readonly kind: string;
+  readonly file: string;
+  readonly taken: readonly Taken[];
+  readonly notTaken: readonly Taken[];
+  readonly ignored: readonly string[];
+}
+
+const ORIGINS: Readonly<Record<string, string>> = {
+  named: "your recipe",
+  project: "the project's trusted recipe",
+  devcontainer: "the project's trusted devcontainer",
+  detected: "found in the project's files",
+};
+
+/** What an environment would be made of, and the file that each line came from. */
+export function recipeLines({ kind, file, taken, notTaken, ignored }: ShownRecipe, stream: Output): string {
+  const title = `${ORIGINS[kind] ?? kind}${file === "" ? "" : `: ${visible(file)}`}`;
+  const rows = taken.map(({ what, from }) => [visible(what), visible(from)] as const);
+  const width = Math.min(60, Math.max(0, ...rows.map(([what]) => what.length)));
+  return [
+    styleText("bold", title, { stream }),
+    ...(rows.length === 0 ? ["  nothing: the sandbox image as it is"] : []),
+    ...rows.map(([what, from]) => `  ${what.padEnd(width)}  ${styleText("dim", from, { stream })}`),
+    ...(notTaken.length === 0 ? [] : [styleText("bold", "not taken", { stream })]),
+    ...notTaken.map(({ what, from }) => `  ${visible(what)}  ${styleText("dim", visible(from), { stream })}`),
+    ...ignored.map((line) => `${styleText("yellow", "note", { stream })} ${visible(line)}`),
+    "",
+  ].join("\n");
+}
+
+interface Step {
+  readonly at: number;
+  readonly of: number;
+  readonly title: string;
+}
+
+/** One line for each step: where redrawing is of no use, as in a log, it reads the same. */
+export function stepLine({ at, of, title }: Step, stream: Output): string {
+  return `${styleText("dim", `${at}/${of}`, { stream })} ${visible(title)}\n`;
+}
+
+interface Built {
+  readonly id: string;
+  readonly versions: readonly string[];
+  readonly seconds: number;
+  readonly volumes: readonly { readonly target: string }[];
+  readonly installed: Installed | null;
+}
+
+const NAMED = 5;
+
+export function builtLines(record: Built, how: "kept" | "built", lost: readonly string[]): string {
+  const more = lost.length > NAMED ? ` and ${lost.length - NAMED} more` : "";
+  return [
+    how === "kept" ? `${record.id}  all of it is in place` : `${record.id}  built in ${record.seconds} s`,
+    ...record.versions.map((line) => `  ${visible(line)}`),
+    ...countLines(record),
+    ...(lost.length === 0
+      ? []
+      : [
+          `  not kept, as it is in none of the environment's folders: ${lost
+            .slice(0, NAMED)
+            .map((file) => visible(file))
+            .join(", ")}${more}`,
+        ]),
+    "",
+  ].join("\n");
+}
+
+const countLines = ({ installed }: Pick<Built, "installed">): readonly string[] =>
+  installed === null || installed.total === 0
+    ? []
+    : [
+        `  ${installedWords(installed)}: ${visible(byEcosystem(installed.packages))}; harness env show lists them`,
+      ];
+
+const LISTED = 100;
+
+/** When it was built, and what is in it. */
+export function standingLines(
+  record: { readonly made: string; readonly installed: Installed | null } | undefined,
+): string {
+  if (record === undefined) return "not built yet: harness env build\n";
+  const { made, installed } = record;
+  const packages = installed?.packages ?? [];
+  return [
+    `built ${made}`,
+    ...(installed === null ? [] : [installedWords(installed)]),
+    ...packages
+      .slice(0, LISTED)
+      .map(({ ecosystem, name, version }) => `  ${visible(`${ecosystem} ${name} ${version}`)}`),
+    ...(packages.length > LISTED ? [`  and ${packages.length - LISTED} more: --json`] : []),
+    "",
+  ].join("\n");
+}
+
+interface Listed {
+  readonly id: string;
+  readonly workspace: string;
+  readonly name: string;
+  readonly state: string;
+  readonly made: string | null;
+  readonly bytes: number | null;
+  readonly system_bytes: number | null;
+}
+
+const HEAD = ["ID", "STATE", "AGE", "SIZE", "SYSTEM", "NAME", "WORKSPACE"];
+
+const size = (bytes: number | null): string => (bytes === null ? "-" : formatSize(bytes));
+
+export function environmentTable(all: readonly Listed[], stream: Output, now = Date.now()): string {
+  const rows = [
+    HEAD,
+    ...all.map(({ id, state, made, bytes, system_bytes, name, workspace }) => [
+      id,
+      state,
+      made === null ? "-" : ageOf(now - Date.parse(made)),
+      size(bytes),
+      size(system_bytes),
+      visible(name === "" ? "-" : name),
+      visible(workspace),
+    ]),
+  ];
+  const widths = HEAD.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+  const lines = rows.map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join("  ")
+      .trimEnd(),
+  );
+  return lines.map((line, index) => `${index === 0 ? styleText("bold", line, { stream }) : line}\n`).join("");
+}
+
+const SHOWN = 20;
+
+/** Those that an ending leaves there, and what removes them. */
+export function keptEnvironments(all: readonly Listed[]): string {
+  const many = all.length === 1 ? "1 environment stays" : `${all.length} environments stay`;
+  return [
+    `${many}: harness env rm --all`,
+    ...all
+      .slice(0, SHOWN)
+      .map(({ id, bytes, system_bytes, workspace }) =>
+        `  ${id}  ${size(bytes)}, image ${size(system_bytes)}  ${visible(workspace)}`.trimEnd(),
+      ),
+    ...(all.length > SHOWN ? [`  and ${all.length - SHOWN} more: harness env list`] : []),
+    "",
+  ].join("\n");
+}

@@ -1,0 +1,212 @@
+import type { Decision, MatchedRule, Verdict } from "../../core/decision.ts";
+import { visibleLine } from "../../core/text/visible.ts";
+import { type Cell, cellsOf, fitted, widthOf } from "../tty/columns.ts";
+import { type Output, styleText } from "../tty/output.ts";
+
+const COLOURS = { allow: "green", ask: "yellow", deny: "red" } as const satisfies Record<Verdict, string>;
+const INDENT = "    ";
+/** Used if the stream does not report its width. */
+const WIDTH = 120;
+const MAX_EFFECTS = 200;
+/** Most lines of the text shown for one rule. */
+const MAX_LINES = 6;
+
+interface Explained {
+  readonly text: string;
+  readonly decision: Decision;
+  /** For each rule of the decision. */
+  readonly verdicts: readonly Verdict[];
+  /** One line each, in words. */
+  readonly effects: readonly string[];
+  readonly hintFor: (rule: string) => string | undefined;
+  /** Whether it runs when nobody can be asked. */
+  readonly unattended: boolean;
+  /** The command that allows it from now on, if there is one. */
+  readonly remedy?: string;
+}
+
+/** The verdict and its first reason. */
+export function verdictLine({ decision, rules }: Decision, stream: Output): string {
+  const [rule] = rules;
+  const word = styleText(["bold", COLOURS[decision]], decision, { stream });
+  return rule === undefined ? word : `${word}  ${visibleLine(rule.reason)}  (${rule.id})`;
+}
+
+/** Rules that ask or deny, each below the part of the text they are about; then rules that allow; then the effects. */
+export function explanation(explained: Explained, stream: Output): string {
+  const { decision, verdicts, effects, remedy } = explained;
+  const telling = { explained, hints: new Set<string>(), stream };
+  const told = partsOf(explained).flatMap((part) => partLines(part, telling));
+  const beside = decision.rules.filter((_, at) => isBeside(verdicts[at], decision));
+  return [
+    verdictLine(decision, stream),
+    "",
+    ...told,
+    ...(beside.length === 0 ? [] : ["allowed", ...beside.map((rule) => ruleLine(rule, stream)), ""]),
+    "effects",
+    ...effectLines(effects),
+    "",
+    `contained   ${decision.contained ? CONTAINED : NOT_CONTAINED}`,
+    `unattended  ${explained.unattended ? "it runs" : "it is refused"}`,
+    ...(remedy === undefined ? [] : [`to allow    ${remedy}`]),
+  ].join("\n");
+}
+
+function effectLines(effects: readonly string[]): readonly string[] {
+  const told = effects.length === 0 ? ["none"] : effects.slice(0, MAX_EFFECTS).map(visibleLine);
+  const more = effects.length - MAX_EFFECTS;
+  return [...told, ...(more > 0 ? [`… and ${more} more: --json has all`] : [])].map((line) => INDENT + line);
+}
+
+const CONTAINED =
+  "yes: no network that was not granted, and it changes only the workspace and temporary files";
+const NOT_CONTAINED = "no: it may read a secret, reach the network, or change what lies elsewhere";
+
+const ruleLine = ({ id, reason }: MatchedRule, stream: Output, beside = ""): string =>
+  `${INDENT}${styleText("bold", id, { stream })}${beside}  ${visibleLine(reason)}`;
+
+/** Rules about the same part of the text. */
+interface Part {
+  readonly span: MatchedRule["span"];
+  readonly verdict: Verdict;
+  readonly rules: MatchedRule[];
+}
+
+function partsOf({ decision, verdicts }: Explained): readonly Part[] {
+  const parts: Part[] = [];
+  for (const [at, rule] of decision.rules.entries()) {
+    const verdict = verdicts[at] ?? decision.decision;
+    if (isBeside(verdict, decision)) continue;
+    const last = parts.at(-1);
+    const [from, to] = last?.span ?? [];
+    if (last?.verdict === verdict && from === rule.span[0] && to === rule.span[1]) last.rules.push(rule);
+    else parts.push({ span: rule.span, verdict, rules: [rule] });
+  }
+  return parts;
+}
+
+/** Rules that allow a part, if the whole is not allowed. */
+const isBeside = (verdict: Verdict | undefined, { decision }: Decision): boolean =>
+  verdict === "allow" && decision !== "allow";
+
+interface Telling {
+  readonly explained: Explained;
+  /** Hints already shown; each is shown once. */
+  readonly hints: Set<string>;
+  readonly stream: Output;
+}
+
+function partLines({ span, verdict, rules }: Part, telling: Telling): readonly string[] {
+  const { explained, stream } = telling;
+  const beside = verdict === explained.decision.decision ? "" : ` (${verdict})`;
+  return [
+    ...marked(explained.text, { span, verdict }, stream),
+    ...rules.flatMap((rule) => [
+      ruleLine(rule, stream, beside),
+      ...(verdict === "allow" ? [] : hintLines(rule, telling)),
+    ]),
+    "",
+  ];
+}
+
+function hintLines({ id }: MatchedRule, { explained, hints }: Telling): readonly string[] {
+  const hint = explained.hintFor(id);
+  if (hint === undefined || hints.has(hint)) return [];
+  hints.add(hint);
+  return [`${INDENT}to pass: ${hint}`];
+}
+
+function marked(
+  text: string,
+  { span, verdict }: Pick<Part, "span" | "verdict">,
+  stream: Output,
+): readonly string[] {
+  const width = Math.max(40, stream.columns || WIDTH) - INDENT.length;
+  if (stream.plain) return [`${INDENT}at: ${fitted(text.slice(...span) || "its end", width - 4)}`];
+  const lines = markedLines(text, span, width);
+  const more = lines.length - MAX_LINES;
+  return [
+    ...lines.slice(0, MAX_LINES).flatMap(({ line, blanks, marks }) => {
+      const shown = marks.slice(0, Math.max(1, width - blanks.length));
+      return [`${INDENT}${line}`, `${INDENT}${blanks}${styleText(COLOURS[verdict], shown, { stream })}`];
+    }),
+    ...(more > 0 ? [`${INDENT}… and ${more} more ${more === 1 ? "line" : "lines"}`] : []),
+  ];
+}
+
+type Span = readonly [from: number, to: number];
+
+interface MarkedLine {
+  readonly line: string;
+  /** The line below the text: blanks, then one mark per column of the span. */
+  readonly blanks: string;
+  readonly marks: string;
+}
+
+/** The lines of a text that a span touches, each cut around it if wider than `width`. An empty span marks its position. */
+export function markedLines(text: string, [from, to]: Span, width: number): readonly MarkedLine[] {
+  const lines: MarkedLine[] = [];
+  let start = 0;
+  for (const line of text.split("\n")) {
+    const end = start + line.length;
+    const touched = from === to ? from >= start && from <= end : from < end && to > start;
+    if (touched && text !== "") {
+      lines.push(markedLine(line, [Math.max(from, start) - start, Math.min(to, end) - start], width));
+    }
+    start = end + 1;
+  }
+  return lines;
+}
+
+/** Columns shown before a span in a cut line. */
+const BEFORE = 20;
+const CUT = "…";
+
+/** Most characters examined on either side of the start of a span. */
+const AROUND = 1000;
+
+function markedLine(text: string, span: Span, width: number): MarkedLine {
+  const first = Math.max(0, span[0] - AROUND);
+  const last = Math.min(text.length, span[0] + AROUND);
+  const cells = cellsOf(text.slice(first, last));
+  const [from, to] = [span[0] - first, Math.min(span[1], last) - first];
+  const whole = last - first === text.length && widthOf(cells) <= width;
+  const near = first === 0 && widthOf(cells.slice(0, to)) < width;
+  const start = whole || near ? 0 : startOf(cells, from, width);
+  const left = start + first === 0 ? "" : CUT;
+  const end = whole ? cells.length : forth(cells, start, width - left.length - CUT.length);
+  const right = first + end === text.length ? "" : CUT;
+  const marked = widthOf(cells.slice(from, Math.min(to, end)));
+  return {
+    line:
+      left +
+      cells
+        .slice(start, end)
+        .map((cell) => cell.shown)
+        .join("") +
+      right,
+    blanks: " ".repeat(left.length + widthOf(cells.slice(start, from))),
+    marks: "^".repeat(Math.max(1, marked)),
+  };
+}
+
+/** Where the shown part starts: some columns before the span, more if little follows it. */
+const startOf = (cells: readonly Cell[], from: number, width: number): number =>
+  Math.min(back(cells, from, BEFORE), back(cells, cells.length, width - CUT.length - 1));
+
+/** The cell this many columns earlier. */
+function back(cells: readonly Cell[], from: number, columns: number): number {
+  let at = from;
+  for (let left = columns; at > 0 && left > 0; at -= 1) left -= cells[at - 1]?.columns ?? 0;
+  return at;
+}
+
+/** The cell after the last one that fits in this many columns. */
+function forth(cells: readonly Cell[], from: number, columns: number): number {
+  let at = from;
+  for (let left = columns; at < cells.length; at += 1) {
+    left -= cells[at]?.columns ?? 0;
+    if (left < 0) break;
+  }
+  return at;
+}

@@ -1,0 +1,51 @@
+import type { Capabilities } from "../../core/model-provider.ts";
+import { visible } from "../../core/text/visible.ts";
+import { type Output, styleText } from "../tty/output.ts";
+
+export interface ModelRow {
+  readonly model: string;
+  /** The model that a run would use. */
+  readonly configured: boolean;
+  /** Whether the server has it; null if the server gave no list. */
+  readonly present: boolean | null;
+  readonly kind: "chat" | "embedding" | "other";
+  readonly assumed: Capabilities;
+}
+
+const HEADS = ["model", "window", "native tools", "calls", "thinking", "cache"] as const;
+
+/** One line per model, each value with its source. Models that cannot chat come last, without these values. */
+export function modelTable(rows: readonly ModelRow[], stream: Output): string {
+  const chats = rows.filter(({ kind, configured }) => kind === "chat" || configured);
+  const others = rows.filter((row) => !chats.includes(row));
+  const cells = chats.map(({ model, assumed: { context, origin, tools, calls, thinking, cache } }) => [
+    visible(model),
+    `${context.toLocaleString("en-US")} ${origin.context}`,
+    `${yes(tools)} ${origin.tools}`,
+    `${calls} ${origin.calls}`,
+    `${yes(thinking)} ${origin.thinking}`,
+    `${yes(cache)} ${origin.cache}`,
+  ]);
+  const widths = HEADS.map((head, column) =>
+    Math.max(head.length, ...cells.map((row) => row[column]?.length ?? 0)),
+  );
+  const line = (row: readonly string[]): string =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join("  ")
+      .trimEnd();
+  const lines = chats.map(({ configured, present, kind }, index) => {
+    const missing = present === false ? "  (not on the server)" : "";
+    const silent = kind === "chat" ? "" : `  (${NOT_FOR[kind]})`;
+    return `${configured ? "*" : " "} ${line(cells[index] ?? [])}${missing}${silent}\n`;
+  });
+  const last = others.map(
+    ({ model, kind }) =>
+      `  ${visible(model).padEnd(widths[0] ?? 0)}  ${kind === "chat" ? "" : NOT_FOR[kind]}\n`,
+  );
+  return `${styleText("dim", `  ${line(HEADS)}`, { stream })}\n${lines.join("")}${last.join("")}`;
+}
+
+const NOT_FOR = { embedding: "only embeds, for search; cannot chat", other: "cannot chat" } as const;
+
+const yes = (value: boolean): string => (value ? "yes" : "no");

@@ -1,0 +1,54 @@
+import type { Decision } from "../../core/decision.ts";
+import { visible, visibleLine } from "../../core/text/visible.ts";
+import { verdictLine } from "./explained.ts";
+import { type Output, styleText } from "../tty/output.ts";
+
+interface WrongVerdict {
+  readonly where: string;
+  readonly cmd: string;
+  readonly mode: string;
+  readonly class: string;
+  readonly want: string;
+  readonly got: string;
+  readonly rule: string;
+  readonly reason: string;
+  readonly debatable: boolean;
+}
+
+interface Counted {
+  readonly right: number;
+  readonly total: number;
+}
+
+/** Why one command of a file failed. */
+export function wrongVerdict(wrong: WrongVerdict, stream: Output): string {
+  const { where, cmd, mode, want, got, rule, reason, debatable } = wrong;
+  const verdicts = styleText(debatable ? "yellow" : "red", `want ${want}, got ${got}`, { stream });
+  const apart = debatable ? ", debatable" : "";
+  return [
+    `${visibleLine(where)}  ${verdicts}  [${visibleLine(wrong.class)}${apart}]`,
+    `    ${visible(cmd).replaceAll("\n", "\n    ")}`,
+    `    ${visibleLine(reason)}  (${visibleLine(rule)}, ${mode})`,
+    "",
+  ].join("\n");
+}
+
+/** Correct and total counts for each class, then for all of them. */
+export function scoreTable(
+  classes: ReadonlyMap<string, Counted>,
+  { sure, debatable }: { readonly sure: Counted; readonly debatable: Counted },
+): string {
+  const rows: readonly (readonly [string, Counted])[] = [
+    ...[...classes].map(([name, count]) => [visibleLine(name), count] as const),
+    ["all", sure],
+    ...(debatable.total === 0 ? [] : [["debatable, apart", debatable] as const]),
+  ];
+  const width = Math.max(...rows.map(([name]) => name.length));
+  return rows.map(([name, { right, total }]) => `${name.padEnd(width)}  ${right}/${total}`).join("\n");
+}
+
+/** The verdict with its first reason, then the other reasons, then the judged path. */
+export function pathVerdict(decision: Decision & { readonly path: string }, stream: Output): string {
+  const [, ...others] = decision.rules.map(({ id, reason }) => `    ${visibleLine(reason)}  (${id})`);
+  return [verdictLine(decision, stream), ...others, `    path  ${visibleLine(decision.path)}`].join("\n");
+}

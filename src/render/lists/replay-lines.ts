@@ -1,0 +1,104 @@
+import { visible, visibleLine } from "../../core/text/visible.ts";
+import { fitted, widthOfStream } from "../tty/columns.ts";
+import { type Output, styleText } from "../tty/output.ts";
+
+export interface ChangedVerdict {
+  readonly ts: string;
+  readonly session: string;
+  readonly command: string;
+  readonly mode: string;
+  readonly old: string;
+  readonly new: string;
+  readonly rule: string;
+  readonly reason: string;
+}
+
+/** A command of a past session whose verdict has changed. */
+export function changedVerdict(changed: ChangedVerdict, stream: Output): string {
+  const { ts, session, command, mode, rule, reason } = changed;
+  const verdicts = styleText("bold", `${changed.old} -> ${changed.new}`, { stream });
+  return [
+    `${verdicts}  ${visibleLine(ts)}  ${visibleLine(session)}`,
+    `    ${visible(command).replaceAll("\n", "\n    ")}`,
+    `    ${visibleLine(reason)}  (${visibleLine(rule)}, ${mode})`,
+    "",
+  ].join("\n");
+}
+
+interface Ended {
+  readonly kind: string;
+  readonly exit_code: number | null;
+}
+
+interface ShownRerun {
+  readonly command: string;
+  readonly outcome: "same" | "differs" | "not run";
+  readonly then: Ended | null;
+  readonly now: Ended | null;
+  readonly difference: {
+    readonly line: number;
+    readonly then: string | undefined;
+    readonly now: string | undefined;
+  } | null;
+  readonly reason: string;
+}
+
+const COLOURS = { same: "green", differs: "red", "not run": "yellow" } as const;
+
+/** A command that was run again, and how its result differs. */
+export function rerunLines(rerun: ShownRerun, stream: Output): string {
+  const { command, outcome, then, now, difference, reason } = rerun;
+  const width = widthOfStream(stream);
+  const lines = [
+    `${styleText(COLOURS[outcome], outcome.padEnd(8), { stream })} ${fitted(command, width - 9)}`,
+  ];
+  if (reason !== "") lines.push(`    ${visibleLine(reason)}`);
+  if (outcome === "differs" && words(then) !== words(now))
+    lines.push(`    then ${words(then)}, now ${words(now)}`);
+  if (difference !== null)
+    lines.push(
+      `    line ${difference.line} then: ${fitted(difference.then ?? "(no such line)", width - 24)}`,
+      `    line ${difference.line} now:  ${fitted(difference.now ?? "(no such line)", width - 24)}`,
+    );
+  return `${lines.join("\n")}\n`;
+}
+
+interface ShownEnd {
+  readonly request: number;
+  readonly outcome: "same" | "differs";
+  readonly then: { readonly status: string; readonly exit_code: number } | null;
+  readonly now: { readonly status: string; readonly exit_code: number } | null;
+}
+
+/** How a request of a conversation ended that was played again. */
+export function replayedEnd({ request, outcome, then, now }: ShownEnd, stream: Output): string {
+  const said = (end: ShownEnd["then"]): string =>
+    end === null ? "no end" : `${end.status} (${end.exit_code})`;
+  const ends = outcome === "same" ? said(now) : `then ${said(then)}, now ${said(now)}`;
+  return `${styleText(COLOURS[outcome], outcome.padEnd(8), { stream })} end of request ${request}: ${ends}\n`;
+}
+
+const words = (ended: Ended | null): string =>
+  ended === null ? "nothing" : `${ended.kind}${ended.exit_code === null ? "" : ` (exit ${ended.exit_code})`}`;
+
+interface ShownManifest {
+  readonly harness: string | null;
+  readonly policy: string | null;
+  readonly model: { readonly provider: string; readonly name: string; readonly digest: string | null };
+  readonly parts: readonly { readonly name: string; readonly bytes: number; readonly sha256: string }[];
+}
+
+/** What a bundle is, before what its session did. */
+export function bundleLines(manifest: ShownManifest, sha256: string, stream: Output): string {
+  const { harness, policy, model, parts } = manifest;
+  const by = model.digest === null ? "" : ` (${visibleLine(model.digest)})`;
+  const lines = [
+    styleText("bold", `bundle ${sha256}`, { stream }),
+    `harness ${visibleLine(harness ?? "unknown")}, policy ${visibleLine(policy ?? "unknown")}, model ${visibleLine(model.provider)} ${visibleLine(model.name)}${by}`,
+    ...parts.map(
+      ({ name, bytes, sha256: hash }) =>
+        `  ${visibleLine(name)}  ${bytes} bytes  ${hash.slice(0, 12)}  as it was written`,
+    ),
+  ];
+  return `${lines.join("\n")}\n`;
+}

@@ -1,0 +1,271 @@
+import type { AuditVerdict } from "../../core/audit.ts";
+import { formatDuration } from "../../core/text/bounds.ts";
+import { countsOf, UNSEEN } from "../../core/changes.ts";
+import { visibleLine } from "../../core/text/visible.ts";
+import {
+  auditWords,
+  besideWords,
+  type CallReport,
+  callsOf,
+  costWords,
+  counted,
+  endWords,
+  momentWords,
+  networkWords,
+  packageWords,
+  peakWords,
+  planWords,
+  type Report,
+  type RunReport,
+  statusWords,
+  type Step,
+  tokenWords,
+  type Tone,
+  verdictWords,
+  type Worded,
+} from "../report-form.ts";
+import { requestRows } from "../request-figures.ts";
+import { targetOf } from "../tty/call-lines.ts";
+import { fitted, widthOfStream, wrapped } from "../tty/columns.ts";
+import { mark } from "../tty/line-marks.ts";
+import { type Output, styleText } from "../tty/output.ts";
+
+const MAX_PATHS = 50;
+const MAX_ANSWER = 40;
+
+/** A session as text for a terminal. What does not fit is counted; the JSON report has all of it. */
+export function reportText(report: Report, stream: Output): string {
+  const page = new Page(stream);
+  const { session, runs } = report;
+  page.line(styleText("bold", fitted(session.title, page.width), { stream }));
+  page.line(
+    page.facts([session.id, visibleLine(session.workspace), `begun ${momentWords(session.started)}`]),
+  );
+  for (const [at, run] of runs.entries()) runText(run, `run ${at + 1} of ${runs.length}`, page);
+  if (runs.length === 0) page.line("no run of it was kept");
+  page.heading("audit");
+  page.line(page.said(auditWords(report)));
+  return page.text;
+}
+
+function runText(run: RunReport, name: string, page: Page): void {
+  page.heading(`${name}: asked`);
+  page.wrapped(run.task.slice(0, 4000));
+  page.line(page.facts([`  ${momentWords(run.started)}`, run.mode, visibleLine(run.model)]));
+  refusalsText(run, page);
+  const { steps } = planWords(run.plan);
+  listText(
+    "plan",
+    steps.map(({ text, word }) => `${word.text}: ${text}`),
+    page,
+  );
+  page.heading("what happened");
+  stepsText(run, page);
+  listText("requests", requestRows(run.requests), page);
+  changesText(run, page);
+  besideText(run, page);
+  listText("limits hit", run.limits, page);
+  listText(
+    "hosts tried",
+    run.hosts.map(({ host, ran }) => `${host}: the call was ${ran ? "run" : "refused"}`),
+    page,
+  );
+  const { reached, refused } = networkWords(run.network);
+  listText("network: reached", firstOf(reached), page);
+  listText("network: refused", firstOf(refused), page);
+  if (run.end !== null) listText("installed", firstOf(packageWords(run.end)), page);
+  endText(run, page);
+}
+
+function refusalsText({ refusals }: RunReport, page: Page): void {
+  if (refusals.length === 0) return;
+  page.heading(`refused (${refusals.length})`);
+  for (const { tool, target, decision, rule, reason } of refusals) {
+    page.line(`  ${fitted(`${tool}  ${target}`, page.width - 2)}`);
+    const who = decision === "deny" ? "denied" : "asked, and nobody let it run";
+    page.line(`    ${page.said({ tone: "bad", text: `${who}: ${reason} (${rule})` })}`);
+  }
+}
+
+function changesText({ end }: RunReport, page: Page): void {
+  if (end === null) return;
+  const { changes } = end;
+  if (changes === null)
+    return listText("files", end.tool_calls === 0 ? [] : ["not known: the box was lost"], page);
+  const { added, modified, deleted, ignored, incomplete } = changes;
+  const counts = countsOf(changes);
+  const paths = [
+    ...added.map((path) => `${page.mark("added")} ${path}`),
+    ...modified.map((path) => `${page.mark("modified")} ${path}`),
+    ...deleted.map((path) => `${page.mark("deleted")} ${path}`),
+  ];
+  const more = counts.added + counts.modified + counts.deleted - Math.min(paths.length, MAX_PATHS);
+  listText(
+    "files",
+    [
+      ...paths.slice(0, MAX_PATHS),
+      ...(more > 0 ? [`and ${more} more: --json`] : []),
+      ...(ignored > 0 ? [`and ${counted(ignored, "ignored file")}`] : []),
+      ...(incomplete === true ? [UNSEEN] : []),
+    ],
+    page,
+  );
+}
+
+const firstOf = (lines: readonly string[]): readonly string[] =>
+  lines.length > MAX_PATHS
+    ? [...lines.slice(0, MAX_PATHS), `and ${lines.length - MAX_PATHS} more: --json`]
+    : lines;
+
+/** Changes beside the calls, and the paths to check. */
+function besideText({ end }: RunReport, page: Page): void {
+  if (end === null) return;
+  const { moved, commits, looks, recorded } = besideWords(end);
+  listText("made in the box and moved out of the workspace", firstOf(moved), page);
+  listText("committed for commands of the box", firstOf(commits), page);
+  listText("to look at before anything is run there", firstOf(looks), page);
+  listText("recorded: rules and hosts that would have sufficed", recorded, page);
+}
+
+function listText(name: string, items: readonly string[], page: Page): void {
+  if (items.length === 0) return;
+  page.heading(name);
+  for (const item of items) page.line(`  ${fitted(item, page.width - 2)}`);
+}
+
+function endText(run: RunReport, page: Page): void {
+  const { end } = run;
+  page.heading("came to");
+  const reason = end === null || end.reason === "" ? "" : `: ${end.reason}`;
+  const exit = end === null ? "" : ` (exit ${end.exit_code})`;
+  page.line(`  ${page.said({ ...statusWords(run), text: `${statusWords(run).text}${exit}${reason}` })}`);
+  if (end === null) return;
+  const { cost } = end.usage;
+  const words = [
+    counted(end.turns, "turn"),
+    counted(end.tool_calls, "call"),
+    formatDuration(run.last - run.started),
+  ];
+  page.line(
+    page.dim(`  ${[...words, tokenWords(end.usage), `cost ${costWords(cost, run.price)}`].join(", ")}`),
+  );
+  if (end.answer === null) return;
+  const lines = end.answer.trim().split("\n");
+  page.wrapped(lines.slice(0, MAX_ANSWER).join("\n"));
+  if (lines.length > MAX_ANSWER) page.line(`  … ${lines.length - MAX_ANSWER} more lines`);
+}
+
+/** Most lines of one run; the rest is counted. */
+const MAX_STEPS = 200;
+
+/** What happened, turn by turn, one line per step. */
+function stepsText(run: RunReport, page: Page): void {
+  let left = MAX_STEPS;
+  for (const { turn, at, steps } of run.turns) {
+    if (left <= 0) break;
+    const told = steps.filter((step) => step.kind !== "said" || step.text.trim() !== "");
+    page.line(
+      page.dim(`  ${turn === 0 ? "before turn 1" : `turn ${turn}`}  +${formatDuration(at - run.started)}`),
+    );
+    for (const step of told.slice(0, left)) stepText(step, page);
+    left -= told.length;
+  }
+  const more = run.turns.reduce((sum, { steps }) => sum + steps.length, 0) - MAX_STEPS;
+  if (more > 0) page.line(`  … and more: ${counted(callsOf(run).length, "call")} in all; --json has them`);
+}
+
+function stepText(step: Step, page: Page): void {
+  const indent = step.agent === null ? "    " : "      ";
+  switch (step.kind) {
+    case "call":
+      page.line(callText(step, page, indent));
+      return;
+    case "remark":
+      page.line(`${indent}${page.dim(fitted(step.text, page.width - indent.length))}`);
+      return;
+    case "said":
+      page.line(`${indent}${fitted(step.text.trim(), page.width - indent.length)}`);
+  }
+}
+
+function callText(call: CallReport, page: Page, indent: string): string {
+  const { end } = call;
+  const denied = end?.kind === "denied";
+  const time = denied || end === null ? "" : `  ${formatDuration(end.ms)}${peakWords(end)}`;
+  const words = denied ? [verdictWords(call)] : [verdictWords(call), endWords(call)];
+  const room =
+    page.width - indent.length - words.reduce((sum, { text }) => sum + text.length + 2, time.length);
+  const what = fitted(`${call.tool} ${targetOf(call.args)}`.trim(), Math.max(24, room));
+  return `${indent}${what}  ${words.map((word) => page.said(word)).join("  ")}${page.dim(time)}`;
+}
+
+const COLOURS = { good: "green", bad: "red", held: "yellow", plain: "dim" } as const satisfies Record<
+  Tone,
+  unknown
+>;
+
+/** Collects lines. Text added through `wrapped` or `said` cannot act on a terminal. */
+class Page {
+  readonly #stream: Output;
+  readonly width: number;
+  text = "";
+
+  constructor(stream: Output) {
+    this.#stream = stream;
+    this.width = widthOfStream(stream);
+  }
+
+  line(text: string): void {
+    this.text += `${text}\n`;
+  }
+
+  heading(text: string): void {
+    this.line(`\n${styleText("bold", text, { stream: this.#stream })}`);
+  }
+
+  wrapped(text: string, indent = "  "): void {
+    for (const part of text.split("\n"))
+      for (const line of wrapped(part, this.width - indent.length)) this.line(indent + line);
+  }
+
+  dim(text: string): string {
+    return styleText("dim", text, { stream: this.#stream });
+  }
+
+  mark(name: Parameters<typeof mark>[0]): string {
+    return mark(name, this.#stream);
+  }
+
+  /** Beside each other in one line. */
+  facts(texts: readonly string[]): string {
+    return this.dim(texts.join(this.mark("between")));
+  }
+
+  said({ tone, text }: Worded): string {
+    return styleText(COLOURS[tone], visibleLine(text), { stream: this.#stream });
+  }
+}
+
+/** What even a valid chain does not prove. */
+export const NOT_PROVEN = [
+  "that nobody who can write both the audit and the session database made a new chain of other lines",
+  "that no whole session was removed",
+  "that the file was on the disk before a power cut: nothing waits for that",
+] as const;
+
+export function auditVerdict(verdict: AuditVerdict, stream: Output): string {
+  const { file, lines, broken, notes } = verdict;
+  const count = `${lines} ${lines === 1 ? "line" : "lines"}`;
+  const head =
+    broken === null
+      ? styleText("green", `unbroken: ${count}, each as it was written`, { stream })
+      : styleText("red", `broken at line ${broken.line} of ${lines}: ${visibleLine(broken.why)}`, { stream });
+  const rows = [
+    head,
+    visibleLine(file),
+    ...notes.map((note) => `note: ${visibleLine(note)}`),
+    styleText("dim", "not proven:", { stream }),
+    ...NOT_PROVEN.map((each) => styleText("dim", `  ${each}`, { stream })),
+  ];
+  return `${rows.join("\n")}\n`;
+}

@@ -1,0 +1,130 @@
+import type { Message } from "../../core/messages.ts";
+import { planCounts } from "../../core/work-plan.ts";
+import { parkedIn, type SessionInfo, type SessionRecord } from "../../core/session.ts";
+import { visible, visibleLine } from "../../core/text/visible.ts";
+import { questionRows } from "../tty/approval.ts";
+import { costWords, type RunCost } from "../report-form.ts";
+import { ageOf } from "./boxes-lines.ts";
+import { cellsOf, widthOf } from "../tty/columns.ts";
+import { type Output, styleText } from "../tty/output.ts";
+
+interface View {
+  readonly now: number;
+  /** Whether the sessions belong to several workspaces. */
+  readonly all: boolean;
+}
+
+/** One line per session. */
+export function sessionTable(sessions: readonly SessionInfo[], view: View, stream: Output): string {
+  const head = ["ID", "AGE", "STATUS", "MESSAGES", "MODEL", ...(view.all ? ["WORKSPACE"] : []), "TITLE"];
+  const rows = [head, ...sessions.map((session) => cells(session, view))];
+  const widths = head.map((_, column) => Math.max(...rows.map((row) => columnsOf(row[column] ?? ""))));
+  const lines = rows.map((row) =>
+    row
+      .map((cell, column) => cell + " ".repeat((widths[column] ?? 0) - columnsOf(cell)))
+      .join("  ")
+      .trimEnd(),
+  );
+  return lines.map((line, index) => `${index === 0 ? styleText("bold", line, { stream }) : line}\n`).join("");
+}
+
+const cells = (session: SessionInfo, { now, all }: View): readonly string[] => [
+  session.id,
+  ageOf(now - session.changed),
+  session.status ?? "-",
+  String(session.messages),
+  visibleLine(session.model),
+  ...(all ? [visibleLine(session.workspace)] : []),
+  cut(visibleLine(session.title), TITLE),
+];
+
+const TITLE = 60;
+
+const columnsOf = (text: string): number => widthOf(cellsOf(text));
+
+/** A session in the order of its records. */
+export function sessionText(
+  info: SessionInfo,
+  { records, costs }: { readonly records: readonly SessionRecord[]; readonly costs: readonly RunCost[] },
+  now: number,
+  stream: Output,
+): string {
+  const dim = (text: string): string => styleText("dim", text, { stream });
+  const head = [
+    styleText("bold", visibleLine(info.title), { stream }),
+    dim(`${info.id}, ${info.status ?? "no turn has ended"}, changed ${ageOf(now - info.changed)} ago`),
+    dim(`${info.mode} in ${visibleLine(info.workspace)}, ${info.provider} ${visibleLine(info.model)}`),
+    ...costs
+      .filter(({ cost }) => cost !== null)
+      .map(({ cost, price }) => dim(`cost ${visibleLine(costWords(cost, price))}`)),
+  ];
+  const waits = parkedIn(records);
+  const told = records.flatMap((record) => {
+    if (record.kind === "message")
+      return [`\n${dim(record.message.role)}\n${indented(messageText(record.message))}`];
+    if (record.kind === "parked") return ["", ...questionRows(record.parked.question, stream)];
+    const text = remark(record);
+    return text === undefined ? [] : [`\n${dim(`(${text})`)}`];
+  });
+  const next = waits === undefined ? [] : [`\nit waits for a word: harness approve ${info.id}`];
+  return `${[...head, ...told, ...next].join("\n")}\n`;
+}
+
+function messageText(message: Message): string {
+  if (message.role === "tool") return shortened(visible(message.text));
+  if (message.role !== "assistant") return visible(message.text);
+  const calls = message.calls.map(({ name, args }) =>
+    cut(`${visibleLine(name)} ${visibleLine(JSON.stringify(args))}`, CALL),
+  );
+  return [...(message.text === "" ? [] : [visible(message.text)]), ...calls.map((call) => `-> ${call}`)].join(
+    "\n",
+  );
+}
+
+/** Records that only the loop needs produce no line. */
+function remark(record: Exclude<SessionRecord, { kind: "message" | "parked" }>): string | undefined {
+  switch (record.kind) {
+    case "pinned":
+      return `system prompt of ${record.text.length} characters`;
+    case "rolled_back":
+      return `taken back to ${record.to} messages`;
+    case "cleared":
+      return "cleared: no message counts any more";
+    case "compacted":
+      return "from here on the model was shown less of what stands above";
+    case "turn": {
+      const { status, reason, turns, toolCalls } = record.result;
+      const why = reason === "" ? "" : `: ${visibleLine(reason)}`;
+      return `${status}${why}; ${turns} turns, ${toolCalls} calls`;
+    }
+    case "answered":
+      return record.word === "never" ? "gone on without an answer" : `answered: ${record.word}`;
+    case "plan":
+      return `the plan: ${planCounts(record.plan)}`;
+    case "tasks":
+      return record.open.length === 0
+        ? undefined
+        : `in the background: ${record.open.map(({ id }) => id).join(", ")}`;
+    case "seen":
+    case "shell":
+      return undefined;
+  }
+}
+
+const LINES = 12;
+const CALL = 200;
+
+function shortened(text: string): string {
+  const lines = text.trimEnd().split("\n");
+  const rest = lines.length - LINES;
+  const shown = lines.slice(0, LINES).map((line) => cut(line, CALL));
+  return (rest > 0 ? [...shown, `… ${rest} more lines`] : shown).join("\n");
+}
+
+const indented = (text: string): string => text.replaceAll(/^(?=.)/gm, "  ");
+
+/** Cuts only between characters. */
+function cut(text: string, columns: number): string {
+  const characters = Array.from(text);
+  return characters.length <= columns ? text : `${characters.slice(0, columns - 1).join("")}…`;
+}

@@ -1,0 +1,58 @@
+import { formatSize } from "../../core/text/bounds.ts";
+import type { Health } from "../../core/health.ts";
+import { visibleLine } from "../../core/text/visible.ts";
+import { type Output, styleText } from "../tty/output.ts";
+import type { StepLine } from "./search-lines.ts";
+
+/** The closing table: what runs, what replaces what, and what to type next. */
+export function setupTable(steps: readonly StepLine[], stream: Output): string {
+  const rows = (state: StepLine["state"]): readonly string[] =>
+    steps.filter((step) => step.state === state).map(({ name, short }) => `${name.padEnd(7)} ${short}`);
+  const next = [
+    "./start.sh demo       see the box at work",
+    "bin/harness doctor    check everything a run depends on",
+  ];
+  const block = (title: string, lines: readonly string[]): string =>
+    lines
+      .map(
+        (line, index) =>
+          `  ${styleText("bold", (index === 0 ? title : "").padEnd(10), { stream })} ${line}\n`,
+      )
+      .join("");
+  return `\n${block("runs", rows("ok"))}${block("stands in", rows("stand-in"))}${block("type next", next)}\n`;
+}
+
+const MARKS = { ok: ["green", "ok  "], warn: ["yellow", "warn"], fail: ["red", "fail"] } as const;
+
+/** One line per check, with the command that fixes it below. */
+export function healthTable(checks: readonly Health[], stream: Output): string {
+  const width = Math.max(...checks.map(({ id }) => id.length));
+  return checks
+    .map(({ id, state, detail, remedy }) => {
+      const [colour, mark] = MARKS[state];
+      const head = `${styleText(colour, mark, { stream })}  ${id.padEnd(width)}  ${detail}\n`;
+      return remedy === ""
+        ? head
+        : `${head}${" ".repeat(width + 8)}${styleText("bold", "next:", { stream })} ${remedy}\n`;
+    })
+    .join("");
+}
+
+/** Where a bug report is, and what is in it. */
+export const bundledLines = ({
+  file,
+  bytes,
+  holds,
+  left_out,
+}: {
+  readonly file: string;
+  readonly bytes: number;
+  readonly holds: readonly string[];
+  readonly left_out: string;
+}): string =>
+  [
+    `${visibleLine(file)}  (${formatSize(bytes)})`,
+    ...holds.map((line) => `  holds ${line}`),
+    `  left out: ${left_out}`,
+    "Read it before you hand it on.",
+  ].join("\n");

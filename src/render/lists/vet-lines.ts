@@ -1,0 +1,172 @@
+import type { Finding, Verdict, VetComparison, VetReport, VetStep, Weight } from "../../core/behaviour.ts";
+import { formatDuration, formatSize } from "../../core/text/bounds.ts";
+import { visibleLine } from "../../core/text/visible.ts";
+import { cellsOf, widthOf, widthOfStream, wrapped } from "../tty/columns.ts";
+import { mark } from "../tty/line-marks.ts";
+import { type Output, styleText } from "../tty/output.ts";
+
+/** A report on a repository: the verdict first, then what speaks for it, what was run, and what was not seen. */
+export function vetText(report: VetReport, stream: Output): string {
+  const { verdict, repository, findings, steps, unseen } = report;
+  const width = widthOfStream(stream);
+  const title = `${verdict.toUpperCase()}  ${visibleLine(repository.name)}`;
+  const facts = [
+    `${repository.kind}${repository.commit === null ? "" : ` at ${repository.commit.slice(0, 12)}`}`,
+    `${repository.files} ${repository.files === 1 ? "file" : "files"}, ${formatSize(repository.bytes)}`,
+    report.granted.length === 0 ? "no network" : `granted: ${report.granted.join(", ")}`,
+    steps.length === 0 ? "no command was run" : `seen by ${seenBy(steps)}`,
+    `${formatDuration(report.took_ms)}${steps.length === 0 ? "" : `, ${formatDuration(report.own_ms)} of it our own`}`,
+  ];
+  const parts = [
+    [...headLines(title, verdict, { stream, width }), ...factLines(facts, { stream, width })],
+    findings.length > 0 ? [] : [NOTHING[steps.length === 0 ? "looked" : "ran"]],
+    ...WEIGHTS.map((weight) => findingLines(weight, findings, { stream, width, steps })),
+    stepLines(steps, { stream, width }),
+    unseenLines(unseen, { stream, width }),
+  ];
+  return parts
+    .filter((lines) => lines.length > 0)
+    .map((lines) => lines.join("\n"))
+    .join("\n\n");
+}
+
+const WEIGHTS: readonly Weight[] = ["hostile", "noisy", "note"];
+const COLOURS = { quiet: "green", noisy: "yellow", hostile: "red" } as const satisfies Record<
+  Verdict,
+  string
+>;
+const HEADS: Readonly<Record<Weight, string>> = {
+  hostile: "Hostile: nothing else explains it",
+  noisy: "Noisy: builds and tests seldom do it",
+  note: "Worth knowing",
+};
+const WEIGHT_COLOURS = { hostile: "red", noisy: "yellow", note: "dim" } as const;
+
+function seenBy(steps: readonly VetStep[]): string {
+  const kinds = new Set(steps.map(({ observed }) => observed.by));
+  if (kinds.has("none")) return "what was left behind";
+  return kinds.has("samples") ? "samples" : "each call";
+}
+
+const NOTHING = {
+  looked: "Nothing was found in its files. None of them was run.",
+  ran: "Nothing was found, neither in its files nor in what its commands did.",
+} as const;
+
+const headLines = (text: string, verdict: Verdict, { stream, width }: Where): readonly string[] =>
+  wrappedKeeping(text, width).map((line) => styleText(["bold", COLOURS[verdict]], line, { stream }));
+
+const dimLines = (text: string, { stream, width }: Where): readonly string[] =>
+  wrapped(text, width).map((line) => styleText("dim", line, { stream }));
+
+/** As many in a line as fit. */
+function factLines(facts: readonly string[], at: Where): readonly string[] {
+  const lines: string[] = [];
+  for (const fact of facts) {
+    const longer = lines.length === 0 ? fact : `${lines.at(-1)}${mark("between", at.stream)}${fact}`;
+    if (widthOf(cellsOf(longer)) <= at.width) lines.splice(-1, 1, longer);
+    else lines.push(fact);
+  }
+  return lines.flatMap((line) => dimLines(line, at));
+}
+
+/** The two blanks behind the verdict stay. */
+const wrappedKeeping = (text: string, width: number): readonly string[] =>
+  widthOf(cellsOf(text)) <= width ? [text] : wrapped(text, width);
+
+/** What is told, and dim behind it what it is by; on a line of its own where both do not fit. */
+function withAside(text: string, aside: string, { stream, width }: Where): readonly string[] {
+  const lines = wrapped(text, width - INDENT).map((line) => `  ${line}`);
+  const last = lines.at(-1) ?? "";
+  if (widthOf(cellsOf(`${last}  ${aside}`)) <= width)
+    return [...lines.slice(0, -1), `${last}  ${styleText("dim", aside, { stream })}`];
+  return [
+    ...lines,
+    ...wrapped(aside, width - INDENT * 2).map((line) => `      ${styleText("dim", line, { stream })}`),
+  ];
+}
+
+interface Where {
+  readonly stream: Output;
+  readonly width: number;
+}
+
+function findingLines(
+  weight: Weight,
+  findings: readonly Finding[],
+  { stream, width, steps }: Where & { readonly steps: readonly VetStep[] },
+): readonly string[] {
+  const own = findings.filter((finding) => finding.weight === weight);
+  if (own.length === 0) return [];
+  const head = styleText(["bold", WEIGHT_COLOURS[weight]], HEADS[weight], { stream });
+  const lines = own.flatMap(({ rule, text, path, line, step, by, times }) => {
+    const where =
+      path === undefined || text.includes(path) ? "" : `${path}${line === undefined ? "" : `:${line}`}: `;
+    const often = times === undefined || times < 2 || text.startsWith("and ") ? "" : ` (${times} times)`;
+    const in_ = step === undefined ? "" : `in ${steps[step]?.command ?? `step ${step + 1}`}`;
+    const chain = by === undefined || by.length === 0 ? in_ : by.join(mark("then", stream));
+    return [
+      ...withAside(`${where}${text}${often}`, rule, { stream, width }),
+      ...(chain === ""
+        ? []
+        : wrapped(chain, width - INDENT * 2).map((each) => `      ${styleText("dim", each, { stream })}`)),
+    ];
+  });
+  return [head, ...lines];
+}
+
+const INDENT = 4;
+
+function stepLines(steps: readonly VetStep[], at: Where): readonly string[] {
+  if (steps.length === 0) return [];
+  const head = styleText("bold", "Commands", { stream: at.stream });
+  return [
+    head,
+    ...steps.flatMap(({ command, what, from, exit_code, cause, duration_ms, observed }) => {
+      const why = cause === null || cause === "program" ? "" : `, ${cause}`;
+      const ended = observed.touched === null ? `exit ${exit_code}${why}` : "ended at a canary";
+      const told = from === null ? what : `${what}, by ${visibleLine(from)}`;
+      return withAside(visibleLine(command), `${told}: ${ended}, ${formatDuration(duration_ms)}`, at);
+    }),
+  ];
+}
+
+const unseenLines = (unseen: readonly string[], where: Where): readonly string[] =>
+  listLines("Not seen", unseen, where);
+
+/** What is new in the second; only that decides. */
+export function comparisonText(told: VetComparison, stream: Output): string {
+  const { verdict, before, after, findings, gone, changes, unseen } = told;
+  const width = widthOfStream(stream);
+  const sides = `${visibleLine(before.repository.name)} (${before.verdict})${mark("then", stream)}${visibleLine(after.repository.name)} (${after.verdict})`;
+  const isSame = findings.length === 0 && changes.length === 0 && gone.length === 0;
+  const parts = [
+    [
+      ...headLines(`${verdict.toUpperCase()}  what is new`, verdict, { stream, width }),
+      ...dimLines(sides, { stream, width }),
+    ],
+    isSame ? ["Nothing is other than before."] : [],
+    ...WEIGHTS.map((weight) => findingLines(weight, findings, { stream, width, steps: [] })),
+    listLines("Behaviour", changes, { stream, width }),
+    listLines(
+      "No longer found",
+      gone.map(({ rule, text }) => `${text}  ${rule}`),
+      { stream, width },
+    ),
+    unseenLines(unseen, { stream, width }),
+  ];
+  return parts
+    .filter((lines) => lines.length > 0)
+    .map((lines) => lines.join("\n"))
+    .join("\n\n");
+}
+
+function listLines(head: string, texts: readonly string[], { stream, width }: Where): readonly string[] {
+  if (texts.length === 0) return [];
+  return [
+    styleText("bold", head, { stream }),
+    ...texts.flatMap((text) =>
+      wrapped(text, width - INDENT).map((line, at) => (at === 0 ? `  ${line}` : `    ${line}`)),
+    ),
+  ];
+}

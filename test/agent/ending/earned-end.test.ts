@@ -1,0 +1,246 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { ACT_NOW, ACT_SOON, Deeds, earnedBy, EndRules } from "../../../src/agent/ending/earned-end.ts";
+import { Limits } from "../../../src/agent/limits.ts";
+import { work } from "../../../src/agent/loop.ts";
+import type { Intent } from "../../../src/core/messages.ts";
+import type { EndedCall } from "../../../src/core/session.ts";
+import { anyTool, NO_FACTS, type ToolResult } from "../../../src/core/tool.ts";
+import * as z from "zod";
+import { fakeAgent, type FakeAgent, type Line } from "../../fakes/agent.ts";
+
+const NEVER = new AbortController().signal;
+
+const call = (over: Partial<EndedCall> = {}): EndedCall => ({
+  call: "c1",
+  tool: "read_file",
+  target: "a.ts",
+  kind: "ok",
+  refused: false,
+  decision: "allow",
+  rule: "",
+  reason: "",
+  changes: false,
+  ...over,
+});
+
+const after = (
+  ...calls: readonly (readonly [Partial<EndedCall>, exitCode?: number | undefined])[]
+): Deeds => {
+  const deeds = new Deeds();
+  for (const [at, [over, exitCode]] of calls.entries()) deeds.take(call(over), exitCode, `result ${at}`);
+  return deeds;
+};
+
+test("calls that succeeded and commands that ran are work; what failed, was refused or never started is none", () => {
+  const table: readonly (readonly [Partial<EndedCall>, number | undefined, boolean])[] = [
+    [{}, undefined, true],
+    [{ tool: "write_file", changes: true }, undefined, true],
+    [{ tool: "bash", target: "npm test" }, 0, true],
+    [{ tool: "bash", target: "npm test", kind: "failed" }, 1, true],
+    [{ tool: "bash", target: "sleep 900", kind: "timed_out" }, 124, true],
+    [{ tool: "bash", target: "nosuch", kind: "failed" }, 127, false],
+    [{ tool: "bash", target: "./a.txt", kind: "failed" }, 126, false],
+    [{ tool: "edit_file", kind: "failed" }, undefined, false],
+    [{ kind: "invalid" }, undefined, false],
+    [{ kind: "denied", refused: true }, undefined, false],
+    [{ kind: "cancelled" }, undefined, false],
+    [{ tool: "note", target: "" }, undefined, true],
+    [{ tool: "task", target: "" }, undefined, true],
+  ];
+  for (const [over, exitCode, worked] of table)
+    assert.equal(after([over, exitCode]).worked, worked, JSON.stringify(over));
+  assert.equal(new Deeds([call()]).worked, true);
+  assert.equal(new Deeds([call({ kind: "failed" })]).worked, false);
+});
+
+const kinds = (intent: Intent, worked: boolean, refused = false): readonly string[] =>
+  [false, true].map(
+    (nudged) =>
+      earnedBy({ intent, nudged }, { worked, shownBefore: false }, refused ? [call({ refused })] : []).kind,
+  );
+
+test("what an answer comes to, by what was asked and done", () => {
+  assert.deepEqual(kinds("change", false), ["nudge", "nothing_done"]);
+  assert.deepEqual(kinds("repo", false), ["nudge", "earned"]);
+  for (const intent of ["direct", "web"] as const)
+    assert.deepEqual(kinds(intent, false), ["earned", "earned"]);
+  for (const intent of ["change", "repo"] as const) {
+    assert.deepEqual(kinds(intent, true), ["earned", "earned"]);
+    // The refusal is what a person can lift.
+    assert.deepEqual(kinds(intent, false, true), ["earned", "earned"]);
+  }
+});
+
+const kind = (intent: Intent) =>
+  earnedBy({ intent, nudged: false }, { worked: false, shownBefore: true }, []).kind;
+
+test("what an earlier request of the session was shown grounds an answer, and does no change", () => {
+  assert.deepEqual([kind("repo"), kind("change")], ["earned", "nudge"]);
+  const deeds = new Deeds();
+  deeds.goOn();
+  assert.equal(deeds.worked, false);
+  deeds.shownBefore = true;
+  deeds.goOn();
+  assert.equal(deeds.worked, true);
+});
+
+test("what was looked at is listed once, in order, without what was changed", () => {
+  const deeds = after(
+    [{ target: "a.ts" }],
+    [{ target: "b.ts" }],
+    [{ target: "a.ts" }],
+    [{ tool: "write_file", target: "c.ts", changes: true }],
+  );
+  assert.deepEqual(deeds.looked, ["a.ts", "b.ts"]);
+});
+
+test("a model that sees only what it has seen is told to act, and one that looks for long without a change", () => {
+  const stale = new Deeds();
+  for (let at = 0; at < 4; at += 1) stale.take(call({ target: `a${at}` }), undefined, "the same");
+  assert.equal(stale.note("repo"), undefined);
+  stale.take(call({ target: "a5" }), undefined, "the same");
+  assert.equal(stale.note("repo"), ACT_NOW);
+  assert.equal(stale.note("repo"), undefined);
+  const long = new Deeds();
+  for (let at = 0; at < 25; at += 1) long.take(call({ target: `a${at}` }), undefined, `text ${at}`);
+  assert.equal(long.note("repo"), undefined);
+  const paging = new Deeds();
+  for (let at = 0; at < 50; at += 1) paging.take(call({ tool: "show_full", target: "" }), undefined, "page");
+  assert.deepEqual([paging.worked, paging.note("change")], [true, undefined]);
+  assert.equal(long.note("change"), ACT_SOON);
+  assert.equal(long.note("change"), undefined);
+});
+
+const look = anyTool({
+  name: "look",
+  description: "",
+  input: z.object({ word: z.string() }),
+  facts: ({ word }) => ({ ...NO_FACTS, reads: [`/repo/${word}`] }),
+  beside: false,
+  where: "session",
+  run: async ({ word }): Promise<ToolResult> =>
+    Promise.resolve(
+      word === "bad" ? { kind: "failed", cause: "program", text: "no" } : { kind: "ok", text: word },
+    ),
+});
+
+function agentFor(intent: Intent, lines: readonly Line[], turns = 40): FakeAgent {
+  const limits = new Limits({ turns }, () => 0);
+  const agent = fakeAgent({ lines, tools: [look], over: { ends: new EndRules(null), limits } });
+  agent.intent.begin(intent);
+  return agent;
+}
+
+const looks = (word: string): Line => ({ calls: [["look", { word }]] });
+
+test("a change without a call is nudged once, and then nothing was done", async () => {
+  const agent = agentFor("change", [{ text: "Please tell me more." }, { text: "More, please." }]);
+  assert.deepEqual(await work(agent, NEVER), { how: "nothing_done", reason: "nothing was done" });
+  assert.equal(agent.asked.length, 2);
+  const nudge = agent.asked[1]?.messages.at(-1);
+  assert.match(nudge?.text ?? "", /^\[harness\] Nothing was read or changed/);
+  // Where the server can hold a reply, the one to the nudge is held.
+  assert.deepEqual(
+    agent.asked.map(({ hold }) => hold?.now ?? false),
+    [false, true],
+  );
+});
+
+test("a call that failed is no work, and one that worked after the nudge is", async () => {
+  const failed = agentFor("change", [looks("bad"), { text: "Done!" }, { text: "Done, really." }]);
+  assert.deepEqual(await work(failed, NEVER), { how: "nothing_done", reason: "nothing was done" });
+  const worked = agentFor("change", [{ text: "Done!" }, looks("a"), { text: "It is right as it is." }]);
+  assert.deepEqual(await work(worked, NEVER), { how: "answered", text: "It is right as it is." });
+});
+
+test("an answer about the repository without a look is nudged once, and then stands", async () => {
+  const agent = agentFor("repo", [{ text: "At the server." }, { text: "At the server level." }]);
+  assert.deepEqual(await work(agent, NEVER), { how: "answered", text: "At the server level." });
+  assert.match(agent.asked[1]?.messages.at(-1)?.text ?? "", /looked at nothing/);
+});
+
+test("what is neither ends as the model answers, and so does everything where a person reads it", async () => {
+  for (const intent of ["direct", "web"] as const)
+    assert.deepEqual(await work(agentFor(intent, [{ text: "4" }]), NEVER), { how: "answered", text: "4" });
+  const chat = fakeAgent({ lines: [{ text: "Which one?" }], tools: [look] });
+  chat.intent.begin("change");
+  assert.deepEqual(await work(chat, NEVER), { how: "answered", text: "Which one?" });
+});
+
+test("without a turn left there is no nudge", async () => {
+  const change = agentFor("change", [{ text: "Please tell me more." }], 1);
+  assert.deepEqual(await work(change, NEVER), { how: "nothing_done", reason: "nothing was done" });
+  const repo = agentFor("repo", [{ text: "At the server." }], 1);
+  assert.deepEqual(await work(repo, NEVER), { how: "answered", text: "At the server." });
+});
+
+test("the answer after a nudge is that answer alone", async () => {
+  const agent = agentFor("repo", [{ text: "One." }, looks("a"), { text: "Two." }]);
+  assert.deepEqual(await work(agent, NEVER), { how: "answered", text: "Two." });
+});
+
+/** An answer in which a call stands that was not run. */
+const UNRUN: Line = {
+  text: '```json\n{"name": "fix_it", "arguments": {}}\n```',
+  malformed: [{ id: "m1", name: "fix_it", reason: "there is no fix_it", missed: "not_offered", nearest: [] }],
+};
+
+test("an answer that holds calls which were not run is told once which tools there are, and then it is none", async () => {
+  const agent = agentFor("repo", [UNRUN, UNRUN]);
+  const end = await work(agent, NEVER);
+  assert.equal(end.how, "model_broken");
+  assert.equal(agent.asked.length, 2);
+  assert.match(
+    agent.asked[1]?.messages.at(-1)?.text ?? "",
+    /What stands in an answer is not run\. There are these tools: look\./,
+  );
+  assert.equal(agent.asked[1]?.hold?.now, true);
+});
+
+test("a call that works in between, or one of a server's own form, is another matter", async () => {
+  const between = agentFor("repo", [UNRUN, looks("a"), UNRUN, looks("b"), { text: "Done." }]);
+  assert.deepEqual(await work(between, NEVER), { how: "answered", text: "Done." });
+  const native = { ...UNRUN, text: "" };
+  const called = agentFor("repo", [native, native, native, looks("a"), { text: "Done." }]);
+  assert.deepEqual(await work(called, NEVER), { how: "answered", text: "Done." });
+});
+
+test("a small model that only looked is asked once more, a large one is believed", async () => {
+  const small = agentFor("change", [looks("a"), { text: "It is fine." }, { text: "It is fine as it is." }]);
+  if (small.ends !== null) small.ends.isSmall = true;
+  assert.deepEqual(await work(small, NEVER), { how: "answered", text: "It is fine as it is." });
+  assert.match(small.asked[2]?.messages.at(-1)?.text ?? "", /You looked, and changed nothing/);
+  const large = agentFor("change", [looks("a"), { text: "It is fine." }]);
+  assert.deepEqual(await work(large, NEVER), { how: "answered", text: "It is fine." });
+});
+
+const idle = (name: string) =>
+  anyTool({
+    name,
+    description: "",
+    input: z.object({}),
+    beside: false,
+    where: "session",
+    facts: () => NO_FACTS,
+    run: (): Promise<ToolResult> => Promise.resolve({ kind: "ok", text: "noted" }),
+  });
+
+test("a plan, a skill and a task in the background are no work: an answer behind them alone is not earned", async () => {
+  assert.equal(after([{ tool: "plan", target: "", idle: true }, undefined]).worked, false);
+  assert.equal(new Deeds([call({ tool: "plan", idle: true })]).worked, false);
+  const table = [
+    ["plan", {}, "nothing_done"],
+    ["skill", { name: "x" }, "nothing_done"],
+    ["task", { prompt: "x", background: true }, "nothing_done"],
+    ["task", { task: "t1" }, "nothing_done"],
+    ["task", { prompt: "x" }, "answered"],
+  ] as const;
+  for (const [tool, args, how] of table) {
+    const lines = [{ calls: [[tool, args]] }, { text: "done" }, { text: "done" }] as const;
+    const agent = fakeAgent({ lines, tools: [idle(tool)], over: { ends: new EndRules(null) } });
+    agent.intent.begin("change");
+    agent.history.add({ role: "user", text: "mend it" });
+    assert.equal((await work(agent, NEVER)).how, how, JSON.stringify(args));
+  }
+});

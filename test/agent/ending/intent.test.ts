@@ -1,0 +1,84 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { guessIntent, RunIntent } from "../../../src/agent/ending/intent.ts";
+import { judgedRequests, type JudgedRequest } from "../../fixtures/intents/judged.ts";
+
+const requests = judgedRequests("*.jsonl");
+const guessed = (text: string): string => guessIntent(text, "workspace-write");
+const wrong = requests.filter(({ text, want }) => guessed(text) !== want);
+const asText = ({ text, want }: JudgedRequest): string => `${want} <- ${guessed(text)}: ${text}`;
+
+test(`of ${requests.length} requests nine of ten are guessed as judged`, () => {
+  assert.ok(requests.length > 700);
+  assert.ok(wrong.length < 0.1 * requests.length, wrong.map(asText).join("\n"));
+});
+
+test("of a hundred tasks at most three are taken for questions", () => {
+  const tasks = requests.filter(({ want }) => want === "change");
+  const missed = tasks.filter(({ text }) => guessed(text) === "repo");
+  assert.ok(missed.length <= 0.03 * tasks.length, missed.map(asText).join("\n"));
+});
+
+test("no request is judged twice", () => {
+  const texts = requests.map(({ text }) => text);
+  assert.deepEqual(
+    texts.filter((text, at) => texts.indexOf(text) !== at),
+    [],
+  );
+});
+
+test("where words say nothing it is a change, and a question about the repository in read-only mode", () => {
+  const story = `${"The build is slow and nobody knows. ".repeat(40)}What is a closure?`;
+  for (const text of ["", "  \n ", "...", "👍", "\u0000", "login", "how does login work?", "你好", story]) {
+    assert.equal(guessIntent(text, "workspace-write"), "change", text);
+    assert.equal(guessIntent(text, "danger-full-access"), "change", text);
+    assert.equal(guessIntent(text, "read-only"), "repo", text);
+  }
+});
+
+test("what words say holds in every mode", () => {
+  for (const [text, intent] of [
+    ["hello", "direct"],
+    ["what is 2+2", "direct"],
+    ["what does this project do?", "repo"],
+    ["fix the bug", "change"],
+    ["search the web for the CVE of log4j", "web"],
+  ] as const)
+    for (const mode of ["read-only", "workspace-write", "danger-full-access"] as const)
+      assert.equal(guessIntent(text, mode), intent, text);
+});
+
+test("blanks around a request and curly apostrophes in it change nothing", () => {
+  for (const { text } of requests) {
+    assert.equal(guessed(`  ${text}\n\n`), guessed(text), text);
+    assert.equal(guessed(text.replaceAll("'", "’")), guessed(text), text);
+  }
+});
+
+test("a greeting before a task is no more than that", () => {
+  const tasks = requests.filter(
+    ({ want, text }) => want === "change" && guessed(text) === want && text.includes(" "),
+  );
+  for (const { text } of tasks) assert.equal(guessed(`Hello! ${text}`), "change", text);
+});
+
+test("a hostile text takes no longer than others of its length", () => {
+  for (const piece of ["hello ", "what ", "a/", "(", "the new ", "1+", "please "])
+    assert.equal(typeof guessed(piece.repeat(1200 / piece.length)), "string");
+});
+
+test("a write is met once where a question was asked, and again in the next request", () => {
+  const intent = new RunIntent();
+  intent.begin("repo");
+  assert.deepEqual(
+    [1, 1, 2, 3].map((turn) => intent.write(turn)),
+    ["questioned", "questioned", "escalated", "runs"],
+  );
+  assert.equal(intent.intent, "change");
+  intent.begin("repo");
+  assert.equal(intent.write(4), "questioned");
+  for (const other of ["direct", "change", "web"] as const) {
+    intent.begin(other);
+    assert.equal(intent.write(5), "runs");
+  }
+});

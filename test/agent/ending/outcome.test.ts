@@ -1,0 +1,137 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { denialsOf, type Ending, outcomeOf } from "../../../src/agent/ending/outcome.ts";
+import type { EndedCall } from "../../../src/core/session.ts";
+
+const ok: EndedCall = {
+  call: "c1",
+  tool: "bash",
+  target: "ls",
+  kind: "ok",
+  refused: false,
+  decision: "allow",
+  rule: "",
+  reason: "",
+  changes: false,
+};
+const refused: EndedCall = {
+  ...ok,
+  call: "c2",
+  target: "curl example.com",
+  kind: "denied",
+  refused: true,
+  decision: "deny",
+  rule: "network.reach",
+  reason: "it reaches the network",
+};
+const changed: EndedCall = { ...ok, call: "c3", tool: "write_file", target: "a.ts", changes: true };
+const answered: Ending = { how: "answered" };
+
+const codes = (ending: Ending, calls: readonly EndedCall[], strict = false): readonly [string, number] => {
+  const { status, exit_code } = outcomeOf(ending, calls, { strict });
+  return [status, exit_code];
+};
+
+test("an answer with nothing refused is done", () => {
+  assert.deepEqual(codes(answered, []), ["done", 0]);
+  assert.deepEqual(codes(answered, [ok, changed], true), ["done", 0]);
+});
+
+test("each ending has its status and its exit code", () => {
+  const table: readonly (readonly [Ending, readonly [string, number]])[] = [
+    [{ how: "limit", which: "turns", text: "spent" }, ["budget", 3]],
+    [{ how: "repeated" }, ["budget", 3]],
+    [{ how: "model_failed", kind: "unreachable", reason: "nobody there" }, ["model", 5]],
+    [{ how: "model_failed", kind: "empty", reason: "nothing came" }, ["model", 5]],
+    [{ how: "model_broken", reason: "no valid call" }, ["model", 5]],
+    [{ how: "sandbox_lost", reason: "gone" }, ["sandbox", 6]],
+    [{ how: "too_long", reason: "full" }, ["failed", 1]],
+    [{ how: "misfit", reason: "no JSON" }, ["failed", 1]],
+    [{ how: "nothing_done", reason: "nothing was done" }, ["failed", 1]],
+    [{ how: "unverified", reason: "npm test fails" }, ["failed", 1]],
+    [{ how: "parked", reason: "waits" }, ["parked", 7]],
+    [{ how: "cancelled", signal: "SIGINT" }, ["interrupted", 130]],
+    [{ how: "cancelled", signal: "SIGTERM" }, ["interrupted", 143]],
+    [{ how: "cancelled", signal: "SIGHUP" }, ["interrupted", 129]],
+    [{ how: "cancelled", signal: "reader-left" }, ["interrupted", 129]],
+  ];
+  for (const [ending, wanted] of table) {
+    assert.deepEqual(codes(ending, [ok]), wanted, ending.how);
+    assert.notEqual(outcomeOf(ending, [ok], { strict: false }).reason, "", ending.how);
+  }
+});
+
+test("a refusal stands until a later call changes something or gets the same target", () => {
+  const same: EndedCall = { ...ok, target: refused.target };
+  const failedSame: EndedCall = { ...same, kind: "failed" };
+  assert.deepEqual(codes(answered, [refused]), ["refused", 4]);
+  assert.deepEqual(
+    codes(answered, [refused, ok]),
+    ["refused", 4],
+    "a read of something else is no way around",
+  );
+  assert.deepEqual(codes(answered, [refused, failedSame]), ["refused", 4]);
+  assert.deepEqual(
+    codes(answered, [changed, refused]),
+    ["refused", 4],
+    "what was changed before does not count",
+  );
+  assert.deepEqual(codes(answered, [refused, changed]), ["done", 0]);
+  assert.deepEqual(codes(answered, [refused, same]), ["done", 0]);
+  assert.deepEqual(codes(answered, [refused, changed, refused]), ["refused", 4], "the last one counts");
+});
+
+test("two calls without a target do not have the same one", () => {
+  assert.deepEqual(
+    codes(answered, [
+      { ...refused, target: "" },
+      { ...ok, target: "" },
+    ]),
+    ["refused", 4],
+  );
+});
+
+test("with strict any refusal counts, also one that the run got around", () => {
+  assert.deepEqual(codes(answered, [refused, changed], true), ["refused", 4]);
+  assert.deepEqual(codes({ how: "limit", which: "turns", text: "" }, [refused, changed], true), [
+    "refused",
+    4,
+  ]);
+});
+
+test("an ending that cut the run short comes before a refusal that might have been got around", () => {
+  assert.deepEqual(codes({ how: "limit", which: "cost", text: "" }, [refused]), ["budget", 3]);
+  assert.deepEqual(codes({ how: "too_long", reason: "" }, [refused]), ["failed", 1]);
+  for (const strict of [false, true]) {
+    assert.deepEqual(codes({ how: "model_broken", reason: "" }, [refused], strict), ["model", 5]);
+    assert.deepEqual(codes({ how: "sandbox_lost", reason: "" }, [refused], strict), ["sandbox", 6]);
+    assert.deepEqual(codes({ how: "parked", reason: "" }, [refused], strict), ["parked", 7]);
+    assert.deepEqual(codes({ how: "cancelled", signal: "SIGINT" }, [refused], strict), ["interrupted", 130]);
+  }
+});
+
+test("a standing refusal comes before an answer that does not fit", () => {
+  assert.deepEqual(codes({ how: "misfit", reason: "" }, [refused]), ["refused", 4]);
+  assert.deepEqual(codes({ how: "misfit", reason: "" }, [refused, changed]), ["failed", 1]);
+});
+
+test("going on with what is refused is a refusal, with anything else a spent budget", () => {
+  const broken: EndedCall = { ...refused, refused: false, kind: "invalid" };
+  assert.deepEqual(codes({ how: "repeated" }, [refused, refused, broken]), ["refused", 4]);
+  assert.deepEqual(codes({ how: "repeated" }, [refused, ok, ok, ok, ok]), ["budget", 3]);
+  assert.deepEqual(codes({ how: "repeated" }, [refused, changed]), ["budget", 3]);
+});
+
+test("a refusal is named with its target and its reason", () => {
+  const { reason } = outcomeOf(answered, [refused], { strict: false });
+  assert.equal(reason, "Refused: bash curl example.com (it reaches the network)");
+});
+
+test("all refusals are listed in order, got around or not, and nothing else", () => {
+  const second: EndedCall = { ...refused, call: "c9", target: "wget example.com" };
+  const denial = { tool: "bash", decision: "deny", rule: "network.reach", reason: "it reaches the network" };
+  assert.deepEqual(denialsOf([ok, refused, changed, { ...ok, kind: "blocked" }, second]), [
+    { call: "c2", target: "curl example.com", ...denial },
+    { call: "c9", target: "wget example.com", ...denial },
+  ]);
+});

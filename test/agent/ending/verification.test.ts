@@ -1,0 +1,362 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import * as z from "zod";
+import { runRequest } from "../../../src/agent/agent-run.ts";
+import { unattended } from "../../../src/agent/approvers.ts";
+import { EndRules } from "../../../src/agent/ending/earned-end.ts";
+import { Limits } from "../../../src/agent/limits.ts";
+import { cannotRun, type Check, Verification } from "../../../src/agent/ending/verification.ts";
+import { NO_CHECKPOINTS } from "../../../src/core/checkpoint-port.ts";
+import type { OnAsk } from "../../../src/core/decision.ts";
+import { type Hooks, NO_HOOKS } from "../../../src/core/hooks.ts";
+import { anyTool, type Facts, NO_FACTS } from "../../../src/core/tool.ts";
+import { fakeAgent, type FakeAgent, type Line } from "../../fakes/agent.ts";
+import { fakeBox } from "../../fakes/box.ts";
+
+/** A box in which every command ends as it is told to: exit codes one after the other, the last again and again. */
+function boxEnding(
+  codes: readonly number[],
+  says = "1 test failed",
+  files: Readonly<Record<string, string>> = {},
+) {
+  let nth = 0;
+  return fakeBox({
+    files,
+    commands: {
+      bash: async ({ out }) => {
+        const code = codes[Math.min(nth, codes.length - 1)] ?? 0;
+        nth += 1;
+        await out(code === 0 ? "all pass\n" : `${says}\n`);
+        return code;
+      },
+    },
+  });
+}
+
+const act = anyTool({
+  name: "act",
+  description: "",
+  input: z.object({}),
+  facts: () => NO_FACTS,
+  beside: false,
+  where: "session",
+  run: () => Promise.resolve({ kind: "ok", text: "acted" }),
+});
+const ACTS: Line = { calls: [["act", {}]] };
+const SAYS: Line = { text: "It is done." };
+
+interface Given {
+  readonly codes: readonly number[];
+  readonly lines?: readonly Line[];
+  readonly check?: Check;
+  readonly onAsk?: OnAsk;
+  readonly turns?: number;
+  readonly says?: string;
+  readonly after?: Hooks["after"];
+}
+
+const MINE: Check = { command: "run the checks", by: "user" };
+
+function agentWith({
+  codes,
+  lines = [ACTS, SAYS],
+  check = MINE,
+  onAsk = "contained",
+  turns = 40,
+  says,
+  after = NO_HOOKS.after,
+}: Given): FakeAgent {
+  return fakeAgent({
+    lines,
+    tools: [act],
+    box: boxEnding(codes, says),
+    over: {
+      ends: new EndRules(new Verification(check, 1000)),
+      approver: unattended(onAsk),
+      limits: new Limits({ turns }, () => 0),
+      hooks: { ...NO_HOOKS, after },
+    },
+  });
+}
+
+const run = (agent: FakeAgent) =>
+  runRequest(
+    agent,
+    {
+      prompt: "mend it",
+      intent: "change",
+      strict: false,
+      session: "s",
+      changes: () => Promise.resolve({ changes: null, handoff: [] }),
+      record: () => undefined,
+      workspace: "/repo",
+    },
+    new AbortController().signal,
+  );
+
+const checks = (agent: FakeAgent) =>
+  agent.events.flatMap((event) =>
+    event.type === "check.ended" ? [[event.when, event.round, event.exit_code]] : [],
+  );
+
+test("red before, green after: the end is verified, and the model was shown what fails", async () => {
+  const agent = agentWith({ codes: [1, 0] });
+  const { exit_code, reason, verified } = await run(agent);
+  assert.deepEqual(
+    [exit_code, reason, verified],
+    [
+      0,
+      "The model gave its answer; verified by `run the checks`.",
+      { command: "run the checks", exit_code: 0, rounds: 0 },
+    ],
+  );
+  assert.deepEqual(checks(agent), [
+    ["before", 0, 1],
+    ["after", 0, 0],
+  ]);
+  assert.match(
+    agent.asked[0]?.messages.at(-1)?.text ?? "",
+    /^mend it\n\n\[harness\] `run the checks` will be run.*\n1 test failed/s,
+  );
+});
+
+test("what a hook takes out of a check is told to nobody, and the hook sees it as the command that it is", async () => {
+  const seen: unknown[] = [];
+  const agent = agentWith({
+    codes: [1, 1, 0],
+    lines: [ACTS, SAYS, SAYS],
+    says: "the key is AKIA123",
+    after: ({ id, name, args }, { kind, text, exitCode }) => {
+      if (name === "bash") seen.push([id, args, kind, exitCode]);
+      return Promise.resolve(text.replace("AKIA123", "[masked]"));
+    },
+  });
+  const { verified } = await run(agent);
+  const args = { command: "run the checks" };
+  assert.deepEqual(seen, [
+    ["check-1", args, "failed", 1],
+    ["check-2", args, "failed", 1],
+    ["check-3", args, "ok", 0],
+  ]);
+  assert.equal(verified?.exit_code, 0);
+  assert.ok(!JSON.stringify([agent.events, agent.records, agent.asked]).includes("AKIA"));
+  assert.match(agent.asked.at(-1)?.messages.at(-1)?.text ?? "", /fails \(exit 1\).*the key is \[masked\]/s);
+});
+
+test("what a hook makes of a check changes nothing of whether it could be run", async () => {
+  const project: Check = { command: "run the checks", by: "project" };
+  const here = { codes: [1], check: project, turns: 2 };
+  const hidden = await run(
+    agentWith({ ...here, says: "sh: 1: pytest: not found", after: () => Promise.resolve("all is well") }),
+  );
+  assert.deepEqual([hidden.exit_code, hidden.verified], [0, null]);
+  const made = await run(
+    agentWith({ ...here, says: "1 failed", after: () => Promise.resolve("sh: 1: pytest: not found") }),
+  );
+  assert.equal(made.verified?.exit_code, 1);
+});
+
+test("red after is repaired at most twice, and then the run has failed with the last lines", async () => {
+  const mended = agentWith({ codes: [1, 1, 1, 0], lines: [ACTS, SAYS, ACTS, SAYS, ACTS, SAYS] });
+  assert.deepEqual((await run(mended)).verified, { command: "run the checks", exit_code: 0, rounds: 2 });
+  assert.match(
+    mended.asked[2]?.messages.at(-1)?.text ?? "",
+    /You said that you are done, but `run the checks` fails \(exit 1\)/,
+  );
+  const red = agentWith({ codes: [0, 3], lines: [ACTS, SAYS, SAYS, SAYS, SAYS] });
+  const end = await run(red);
+  assert.deepEqual([end.exit_code, end.status, end.answer], [1, "failed", null]);
+  assert.deepEqual(end.verified, { command: "run the checks", exit_code: 3, rounds: 2 });
+  assert.equal(end.reason, "`run the checks` still fails after 2 rounds of repair (exit 3): 1 test failed");
+  assert.equal(red.asked.length, 4);
+});
+
+test("without a turn left a red check is the end", async () => {
+  const end = await run(agentWith({ codes: [1], turns: 2 }));
+  assert.deepEqual(
+    [end.exit_code, end.reason],
+    [1, "`run the checks` fails (exit 1, as it did before): 1 test failed"],
+  );
+});
+
+test("the project's own check counts only where it can be run", async () => {
+  const check: Check = { command: "npm test", by: "project" };
+  const lacking = agentWith({ codes: [1], says: "sh: 1: jest: not found", check });
+  const end = await run(lacking);
+  assert.deepEqual([end.exit_code, end.verified], [0, null]);
+  assert.deepEqual(checks(lacking), [["before", 0, 1]]);
+  assert.match(
+    lacking.events.map((event) => (event.type === "notice" ? event.text : "")).join("\n"),
+    /No check: `npm test` is not run in the box \(jest is not there\)/,
+  );
+  // What the user named has to succeed, whatever it says.
+  const named = agentWith({ codes: [1], says: "sh: 1: jest: not found", lines: [ACTS, SAYS] });
+  assert.equal((await run(named)).exit_code, 1);
+});
+
+test("the project's own check is asked for as any command is", async () => {
+  const check: Check = { command: "make verify", by: "project" };
+  const refused = agentWith({ codes: [0], check, onAsk: "refuse" });
+  assert.deepEqual([(await run(refused)).verified, checks(refused)], [null, []]);
+  const denied = agentWith({ codes: [0], check: { command: "rm -rf /", by: "project" } });
+  assert.deepEqual([(await run(denied)).verified, checks(denied)], [null, []]);
+  const { judge, ...agent } = agentWith({ codes: [0], check });
+  const byRule = async () => {
+    const policy = await judge();
+    return {
+      judge: (facts: Facts, tool?: string) =>
+        tool === "bash"
+          ? { ...policy.judge(facts, tool), decision: "deny" as const }
+          : policy.judge(facts, tool),
+    };
+  };
+  assert.equal((await run({ ...agent, judge: byRule })).verified, null, "a rule that denies bash denies it");
+  const contained = agentWith({ codes: [0], check });
+  assert.equal((await run(contained)).verified?.exit_code, 0);
+});
+
+const why = (text: string, exit_code = 1): string | undefined =>
+  cannotRun({ exit_code, text, ending: `exit ${exit_code}` });
+
+const proofAfter = async (check: Check, given: Omit<Given, "check">) => {
+  const agent = agentWith({ ...given, check });
+  return (await agent.ends?.verification?.after(agent, new AbortController().signal, false))?.kind;
+};
+
+test("a run that goes on without a look before its first turn leaves out what cannot run, too", async () => {
+  const own: Check = { command: "make verify", by: "project" };
+  assert.equal(
+    await proofAfter(own, {
+      codes: [2],
+      says: "make: gcc: No such file or directory\nsh: 1: gcc: not found",
+    }),
+    "green",
+  );
+  assert.equal(await proofAfter(own, { codes: [2], onAsk: "refuse" }), "green");
+  assert.equal(await proofAfter(own, { codes: [2] }), "repair");
+  assert.equal(await proofAfter(MINE, { codes: [127] }), "repair");
+});
+
+test("a check that is cut off by a cancel proves nothing, and a parked run goes on from what it was told", async () => {
+  const agent = agentWith({ codes: [1] });
+  const verification = agent.ends?.verification;
+  assert.ok(verification);
+  await verification.after(agent, AbortSignal.abort(), false);
+  assert.equal(verification.verified, null);
+  const own: Check = { command: "make test", by: "project" };
+  const says = "sh: 1: gcc: not found";
+  for (const [before, kind] of [
+    [{ exit_code: 1, text: "1 test failed" }, "repair"],
+    [{ exit_code: 2, text: says }, "green"],
+  ] as const) {
+    const parked = agentWith({ codes: [2], check: own, says });
+    parked.ends?.verification?.resume(before);
+    assert.equal(
+      (await parked.ends?.verification?.after(parked, new AbortController().signal, false))?.kind,
+      kind,
+    );
+  }
+});
+
+test("words of programs that lack what they need", () => {
+  for (const [text, named] of [
+    ["sh: 1: jest: not found", "jest"],
+    ["> test\n> jest\n\nsh: 1: jest: not found\n[exit 127, 0.2 s]", "jest"],
+    ["bash: line 1: cargo: command not found", "cargo"],
+    ["/usr/bin/python3: No module named pytest", "pytest"],
+    ["Error: Cannot find module 'express'\nRequire stack:\n- /w/a.js", "express"],
+    ["Error [ERR_MODULE_NOT_FOUND]: Cannot find package 'chai' imported from /w/a.js", "chai"],
+    ["main.go:4:2: no required module provides package github.com/a/b; to add it:", "github.com/a/b"],
+    ["error: no matching package named `serde` found", "serde"],
+    ['npm error Missing script: "test"', "test"],
+  ] as const)
+    assert.equal(why(text), `${named} is not there`, text);
+  for (const text of [
+    "AssertionError: 4 != 5",
+    "Error: Cannot find module './sum.js'\nRequire stack:",
+    "ModuleNotFoundError: No module named 'calc'",
+    "404: page not found",
+    "Error: user 7: not found",
+    "  Error: key: not found",
+    "expected 'sh: 1: jest: not found'",
+    "AssertionError: Error: Cannot find module 'express'",
+  ])
+    assert.equal(why(text), undefined, text);
+  assert.equal(why("", 127), "exit 127");
+  assert.equal(why("timed out", 124), "exit 124");
+  assert.equal(why("jest: not found", 0), undefined);
+});
+
+interface Bends {
+  readonly what: Readonly<Record<string, string>>;
+  readonly strict?: boolean;
+  readonly request?: string;
+  readonly puts?: Readonly<Record<string, string>>;
+}
+
+const TESTS = "def test_a():\n    assert f(1) == 2\n\ndef test_b():\n    assert f(2) == 3\n";
+const BEFORE: Readonly<Record<string, string>> = { "test_f.py": TESTS, "f.py": "def f(x): ..." };
+
+/** A check that fails, and succeeds behind files that are written so; then perhaps behind others. */
+async function bending({ what, strict = false, request = "The test fails, fix it", puts }: Bends) {
+  const box = boxEnding([1, 0], undefined, BEFORE);
+  const writing = (name: string, texts: Readonly<Record<string, string>>) =>
+    anyTool({
+      name,
+      description: "",
+      input: z.object({}),
+      facts: () => ({ ...NO_FACTS, writes: ["/repo/x"] }),
+      beside: false,
+      where: "box",
+      run: async () => {
+        for (const [path, text] of Object.entries(texts)) await box.write(path, Buffer.from(text));
+        return { kind: "ok", text: "written" } as const;
+      },
+    });
+  const again: readonly Line[] = puts === undefined ? [SAYS] : [{ calls: [["mend", {}]] }, SAYS];
+  const agent = fakeAgent({
+    lines: [{ calls: [["bend", {}]] }, SAYS, ...again],
+    tools: [writing("bend", what), writing("mend", puts ?? {})],
+    box,
+    over: {
+      ends: new EndRules(new Verification(MINE, 1000, { request, strict })),
+      checkpoints: { ...NO_CHECKPOINTS, before: (path) => Promise.resolve(BEFORE[path]) },
+    },
+  });
+  const { exit_code, reason, verified } = await run(agent);
+  return { exit_code, reason, verified, asked: agent.asked };
+}
+
+const LESS = "def test_a():\n    assert f(1) == 2\n";
+const SAID = "`run the checks` succeeds, but is not the check that it was: test_f.py";
+
+test("a check that was bent is told so once, and then it has failed; beside other work it only proves nothing", async () => {
+  const only = await bending({ what: { "test_f.py": LESS } });
+  assert.deepEqual(
+    [only.exit_code, only.reason, only.verified, only.asked.length],
+    [1, `${SAID} lost 1 of its 2 tests`, null, 3],
+  );
+  assert.match(only.asked[2]?.messages.at(-1)?.text ?? "", /Put it back as it was, and mend what it tests/);
+  const back = await bending({
+    what: { "test_f.py": LESS },
+    puts: { "test_f.py": TESTS, "f.py": "def f(x): 1" },
+  });
+  assert.deepEqual(
+    [back.exit_code, back.verified],
+    [0, { command: "run the checks", exit_code: 0, rounds: 1 }],
+  );
+  const beside = await bending({ what: { "test_f.py": LESS, "f.py": "def f(x): 1" } });
+  assert.deepEqual(
+    [beside.exit_code, beside.reason, beside.verified, beside.asked.length],
+    [0, `The model gave its answer; ${SAID} lost 1 of its 2 tests.`, null, 2],
+  );
+  const strict = await bending({ what: { "test_f.py": LESS, "f.py": "def f(x): 1" }, strict: true });
+  assert.deepEqual([strict.exit_code, strict.verified], [1, null]);
+  const other = await bending({ what: { "test_f.py": TESTS.replace("== 3", "== 4") } });
+  assert.deepEqual(
+    [other.exit_code, other.reason, other.verified],
+    [0, `The model gave its answer; ${SAID} was changed, and nothing else.`, null],
+  );
+  const asked = await bending({ what: { "test_f.py": LESS }, request: "remove test_b from test_f.py" });
+  assert.deepEqual([asked.exit_code, asked.verified?.exit_code], [0, 0]);
+});
