@@ -70,6 +70,12 @@ export function answer(text: string): void {
   stdout.write(text.endsWith("\n") ? text : `${text}\n`);
 }
 
+/** The answer of a run: on one terminal it stands below what was told before, also of one that was stopped meanwhile. */
+export async function lastAnswer(text: string): Promise<void> {
+  if (stdout.isTTY && stderr.isTTY) await stderr.allTaken();
+  answer(text);
+}
+
 export function answerJson(value: unknown): void {
   stdout.write(`${inertJson(value)}\n`);
 }

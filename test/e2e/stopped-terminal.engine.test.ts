@@ -49,7 +49,11 @@ test(
     await screen.press("C-q");
     await screen.until(/left with 0/);
     const all = await screen.all();
-    assert.match(all, /All of it is done\./);
+    assert.match(all, /^All of it is done\.$/m);
+    assert.ok(
+      all.indexOf("All of it is done.") > all.indexOf("harness sessions show"),
+      "the answer is below",
+    );
     assert.match(all, /✓ bash seq 1 300; echo 5 > 5\.txt/);
   },
 );

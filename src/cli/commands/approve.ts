@@ -1,7 +1,7 @@
 import { Args, Flags } from "@oclif/core";
 import { readLayer } from "../../config/config-layers.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import { answer, HarnessCommand } from "../command.ts";
+import { lastAnswer, HarnessCommand } from "../command.ts";
 import { ownConfigFor, settingFlags } from "../settings.ts";
 import { prompter } from "../terminal.ts";
 
@@ -90,7 +90,7 @@ export class Approve extends HarnessCommand {
       quiet,
     };
     const finished = await approve(request);
-    if (!json && finished.answer !== null) answer(finished.answer);
+    if (!json && finished.answer !== null) await lastAnswer(finished.answer);
     process.exitCode = finished.exit_code;
   }
 }

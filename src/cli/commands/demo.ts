@@ -1,4 +1,4 @@
-import { answer, HarnessCommand } from "../command.ts";
+import { lastAnswer, HarnessCommand } from "../command.ts";
 import { configFor, settingFlags } from "../settings.ts";
 
 export class Demo extends HarnessCommand {
@@ -20,7 +20,7 @@ export class Demo extends HarnessCommand {
     const { flags } = await this.parse(Demo);
     const { runDemo } = await import("../../app/run/demo-run.ts");
     const finished = await runDemo(this.host, await configFor(flags), flags);
-    if (!flags.json && finished.answer !== null) answer(finished.answer);
+    if (!flags.json && finished.answer !== null) await lastAnswer(finished.answer);
     process.exitCode = finished.exit_code;
   }
 }

@@ -1,5 +1,5 @@
 import { Args } from "@oclif/core";
-import { answer, HarnessCommand } from "../command.ts";
+import { lastAnswer, HarnessCommand } from "../command.ts";
 import { configFor, limitsFrom, runFlags, settingFlags, workspaceOf } from "../settings.ts";
 import { promptFrom } from "../terminal.ts";
 
@@ -34,7 +34,7 @@ export class Run extends HarnessCommand {
         this.#said(await promptFrom(argv.map(String), otherwise), folder, flags.quiet),
       flags,
     });
-    if (!flags.json && finished.answer !== null) answer(finished.answer);
+    if (!flags.json && finished.answer !== null) await lastAnswer(finished.answer);
     process.exitCode = finished.exit_code;
   }
 

@@ -164,7 +164,9 @@ describe("nothing waits for ever", { concurrency: 2 }, () => {
         await run.until("begun");
         proxy.stall();
         assert.equal(await soon(run.ended), 6, run.said());
-        assert.match(run.said(), /could not be removed[^]*has not answered for 5 seconds/);
+        assert.match(run.said(), /has not answered for 5 seconds/);
+        // Its runner may have left by then, as nobody spoke to it: nothing is left over to be said.
+        if (!run.said().includes("could not be removed")) assert.deepEqual(await room.boxes(), []);
         proxy.cut();
         await roomGoneWithin(room, 5000);
         const next = startRun(room, "echo fine");
