@@ -59,7 +59,7 @@ function imageOf({ image, kubernetes }: Settings): string {
 
 /** What is asked for and cannot be had there is said before anything is made. */
 function refuseUnable({ settings, runtime }: BoxOpening, address: ClusterName): void {
-  const { allow_domains, secrets, isolation } = settings;
+  const { allow_domains, secrets, isolation, env } = settings;
   const refused = (what: string, next: string): never => {
     throw new HarnessError(EXIT.usage, `${what}: ${engineText(address)}`, next);
   };
@@ -72,6 +72,11 @@ function refuseUnable({ settings, runtime }: BoxOpening, address: ClusterName): 
     refused(
       "boxes in a cluster reach nothing: no network and no secret can be granted there yet",
       "leave --allow-domain and --secret out, or use an engine of containers",
+    );
+  if (env !== null && env !== "none")
+    refused(
+      "environments are volumes of an engine of containers, and no pod has them",
+      "leave --env out (--env none where a setting says it), and name an image that has what is wanted: --image",
     );
   if (runtime !== null)
     refused(

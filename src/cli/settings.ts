@@ -29,7 +29,11 @@ export const settingFlags = {
     helpGroup: "BOX",
     helpValue: "ADDRESS",
   }),
-  isolation: Flags.option({ options: ISOLATIONS, description: "how the box sees it", helpGroup: "BOX" })(),
+  isolation: Flags.option({
+    options: ISOLATIONS,
+    description: "how the box has the folder: itself, in a layer over it, or as a copy",
+    helpGroup: "BOX",
+  })(),
   image: Flags.string({ description: "another sandbox image", helpGroup: "BOX" }),
   env: Flags.string({
     description: "a recipe of yours, or none: without an environment",
@@ -162,7 +166,8 @@ export const runFlags = {
   "max-tool-calls": Flags.string({ description: "calls of tools", helpGroup: BUDGET, helpValue: "N" }),
   intent: Flags.option({
     options: INTENTS,
-    description: "what is wanted, instead of a guess: an answer, an answer about the repository, a change",
+    description:
+      "what is wanted, instead of a guess: an answer, an answer about the repository, a change, pages of the web",
     helpGroup: "TASK",
   })(),
   "output-schema": Flags.string({
@@ -192,7 +197,8 @@ export const runFlags = {
     helpGroup: "TASK",
   }),
   strict: Flags.boolean({
-    description: "end with 4 after any refusal, with 1 after an answer about the repository without a look",
+    description:
+      "end with 4 after any refusal, with 1 after an answer about the repository without a look, a change that is claimed and not there, or a check that was bent",
     helpGroup: "TASK",
   }),
   check: Flags.string({

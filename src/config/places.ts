@@ -6,7 +6,7 @@ export type Env = Readonly<Record<string, string | undefined>>;
 /** Where harness keeps its own files. Nothing of it is ever inside a repository. */
 export interface Places {
   readonly home: string;
-  /** The user's config file, and an older place that is read when the first is absent. */
+  /** The user's config file, and an older place: both are read, and the first goes before the other. */
   readonly configFiles: readonly [string, string];
   readonly state: string;
   readonly cache: string;

@@ -37,6 +37,10 @@ test(
     assert.deepEqual([done.code, last["type"], last["status"]], [0, "run.finished", "done"], done.stderr);
     assert.equal(await stub.place.read("project/a.txt"), "one\n");
     assert.deepEqual([stub.api.named("pods"), stub.api.named("networkpolicies")], [[], []]);
+    for (const how of [[], ["--conversation"]]) {
+      const replayed = await type("replay", "--engine", "kubernetes:", ...how);
+      assert.equal(replayed.code, 0, `${replayed.stdout}${replayed.stderr}`);
+    }
     const shown = await type("diff");
     assert.match(shown.stdout, /^\+two$/m);
     const applied = await type("apply");
@@ -87,6 +91,7 @@ test("what is piped in and what comes out are the command's; its code is the end
 const REFUSED: readonly (readonly [readonly string[], number, RegExp])[] = [
   [["--allow-domain", "example.com"], 2, /no network and no secret can be granted there yet/],
   [["--isolation", "bind"], 2, /sees no file of this machine/],
+  [["--env", "backend"], 2, /no pod has them/],
   [["--runtime", "runsc"], 2, /runtime_class/],
   [["--mode", "danger-full-access"], 125, /no pod has full access/],
   [["--image", "harness-test-no-such:1"], 125, /image cannot be pulled/],

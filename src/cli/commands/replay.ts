@@ -10,6 +10,7 @@ import {
 import { sessionGiven, withSessions } from "../../app/sessions/session-access.ts";
 import type { ReplayedCall, ReplayedEnd } from "../../app/run/conversation-replay.ts";
 import { runWorkspace } from "../../app/host.ts";
+import type { Settings } from "../../config/settings-schema.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { AgentEvent } from "../../core/events.ts";
 import type { Session, SessionStore } from "../../core/session.ts";
@@ -22,7 +23,7 @@ import { configFor, settingFlags, workspaceOf } from "../settings.ts";
 export class Replay extends HarnessCommand {
   static override summary = "Run a session's commands again in a fresh box, and list what differs.";
   static override description =
-    "Without ID, the last session of this folder. The commands of its shell are run in their order over the folder as it is now, in a layer (or with --isolation copy, a copy) that is thrown away; files that other tools wrote are not written again, and there is no network. What is refused by the policy of today is not run. Ends with 1 when something differs. With --policy nothing is run: the verdicts that would change under the rules of FILE are listed. With --conversation the whole conversation is played again: its requests, each answered by the replies that were recorded, through the same loop; what the calls and the ends come to is compared. With --bundle nothing is run unless --conversation is there too, which plays it over this folder: a file of `harness sessions export --bundle` is checked (every part against its hash, the audit against its chain) and shown as `harness report` shows a session; it ends with 1 when a byte of it is another one.";
+    "Without ID, the last session of this folder. The commands of its shell are run in their order over the folder as it is now, in a layer (or a copy, as the setting isolation or an engine elsewhere wants it) that is thrown away; files that other tools wrote are not written again, and there is no network. What is refused by the policy of today is not run. Ends with 1 when something differs. With --policy nothing is run: the verdicts that would change under the rules of FILE are listed. With --conversation the whole conversation is played again: its requests, each answered by the replies that were recorded, through the same loop; what the calls and the ends come to is compared. With --bundle nothing is run unless --conversation is there too, which plays it over this folder: a file of `harness sessions export --bundle` is checked (every part against its hash, the audit against its chain) and shown as `harness report` shows a session; it ends with 1 when a byte of it is another one.";
   static override args = {
     id: Args.string({ description: "a session, as `harness sessions list` shows it", ignoreStdin: true }),
   };
@@ -37,7 +38,10 @@ export class Replay extends HarnessCommand {
       description: "play the recorded replies again, through the whole loop",
       exclusive: ["policy"],
     }),
-    isolation: Flags.option({ options: ["overlay", "copy"] as const, description: "how the box sees it" })(),
+    isolation: Flags.option({
+      options: ["overlay", "copy"] as const,
+      description: "how the box has the folder: in a layer over it, or as a copy",
+    })(),
     cwd: settingFlags.cwd,
     engine: settingFlags.engine,
   };
@@ -97,7 +101,7 @@ export class Replay extends HarnessCommand {
   async #playAgain(
     store: SessionStore,
     { events, folder }: { readonly events: Iterable<AgentEvent>; readonly folder: string },
-    { isolation = "overlay", engine, json, quiet }: ReplayFlags,
+    { isolation, engine, json, quiet }: ReplayFlags,
   ): Promise<void> {
     const { replayConversation } = await import("../../app/run/conversation-replay.ts");
     const config = await configFor({ cwd: folder, engine });
@@ -108,7 +112,7 @@ export class Replay extends HarnessCommand {
       store,
       events,
       workspace: await runWorkspace(folder),
-      isolation,
+      isolation: isolation ?? thrownAway(config.settings),
       onCall: (each: ReplayedCall): void => {
         counts[each.outcome] += 1;
         if (json) answerJson(each);
@@ -150,7 +154,7 @@ export class Replay extends HarnessCommand {
     store: SessionStore,
     session: Session,
     commands: readonly PastCommand[],
-    { isolation = "overlay", engine, json, quiet }: ReplayFlags,
+    { isolation, engine, json, quiet }: ReplayFlags,
   ): Promise<void> {
     // The project's, wherever this is typed.
     const { settings } = await configFor({ cwd: session.info().workspace, engine });
@@ -160,7 +164,8 @@ export class Replay extends HarnessCommand {
       if (json) answerJson(each);
       else if (each.outcome !== "same" || !quiet) answer(rerunLines(each, stdout));
     };
-    const input = { host: this.host, settings: { ...settings, isolation }, store, session, quiet, onResult };
+    const shape = { ...settings, isolation: isolation ?? thrownAway(settings) };
+    const input = { host: this.host, settings: shape, store, session, quiet, onResult };
     await untilInterrupted((signal) => replayRun(commands, input, signal));
     this.#sum(counts, json);
   }
@@ -169,6 +174,10 @@ export class Replay extends HarnessCommand {
 function* eventsOf(session: Session): Generator<AgentEvent> {
   for (const { event } of session.timeline()) yield event;
 }
+
+/** A copy where the settings, or an engine that sees no file of this machine, want one. */
+const thrownAway = ({ isolation }: Pick<Settings, "isolation">): "overlay" | "copy" =>
+  isolation === "copy" ? "copy" : "overlay";
 
 interface ReplayFlags {
   readonly engine?: string | undefined;

@@ -7,7 +7,13 @@ import { answer, answerJson, HarnessCommand } from "../../command.ts";
 export class McpLogs extends HarnessCommand {
   static override summary = "Show what an MCP server wrote to stderr when it last ran.";
   static override description = "The last 64 KiB of the last run that it was a part of.";
-  static override args = { name: Args.string({ required: true, ignoreStdin: true }) };
+  static override args = {
+    name: Args.string({
+      description: "a server, as `harness mcp list` shows it",
+      required: true,
+      ignoreStdin: true,
+    }),
+  };
   static override examples = ["harness mcp logs files"];
 
   async run(): Promise<void> {

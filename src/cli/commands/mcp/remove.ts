@@ -5,7 +5,13 @@ import { answer, answerJson, HarnessCommand } from "../../command.ts";
 
 export class McpRemove extends HarnessCommand {
   static override summary = "Take an MCP server out of your config file.";
-  static override args = { name: Args.string({ required: true, ignoreStdin: true }) };
+  static override args = {
+    name: Args.string({
+      description: "a server, as `harness mcp list` shows it",
+      required: true,
+      ignoreStdin: true,
+    }),
+  };
   static override examples = ["harness mcp remove files"];
 
   async run(): Promise<void> {

@@ -12,7 +12,13 @@ export class McpTest extends HarnessCommand {
   static override summary = "Start an MCP server as a run would, and list its tools with their verdicts.";
   static override description =
     "No model is asked, and no tool is called. Ends with 0 when the server is there, 1 when it is not. What it says of its tools is remembered; --accept takes it as it is now, where a server with on_change = leave-out describes them otherwise than before.";
-  static override args = { name: Args.string({ required: true, ignoreStdin: true }) };
+  static override args = {
+    name: Args.string({
+      description: "a server, as `harness mcp list` shows it",
+      required: true,
+      ignoreStdin: true,
+    }),
+  };
   static override flags = {
     ...boxFlags,
     accept: Flags.boolean({ description: "its tools may be as it describes them now" }),
