@@ -1,8 +1,11 @@
 const TESTS =
-  /(?:_test\.(?:go|py|rb|exs)|(?:^|\/)test_[^/]*\.py|[.-](?:test|spec)\.[cm]?[jt]sx?|Tests?\.(?:java|kt|cs|php|swift)|_spec\.rb)$|(?:^|\/)(?:tests?|__tests__|spec)\/[^]*\.(?:[cm]?[jt]sx?|py|rs|rb|php|java|kt|go|c|cc|cpp)$/;
+  /(?:_test\.(?:go|py|rb|exs)|(?:^|\/)test_[^/]*\.py|[.-](?:test|spec)\.[cm]?[jt]sx?|Tests?\.(?:java|kt|cs|php|swift)|_spec\.rb)$/;
+const SOURCE = /\.(?:[cm]?[jt]sx?|py|rs|rb|php|java|kt|go|c|cc|cpp)$/;
+const IN_TESTS = /(?:^|\/)(?:tests?|__tests__|spec)\//;
 
 /** By the names that test runners look for. */
-export const isTest = (path: string): boolean => TESTS.test(path);
+export const isTest = (path: string): boolean =>
+  TESTS.test(path) || (SOURCE.test(path) && IN_TESTS.test(path));
 
 /** Whatever lies where tests are: what they compare with, what they have in common, and programs that are one by their name. */
 const MEASURES =
@@ -21,5 +24,4 @@ export const isInPlaceOfRunner = (path: string): boolean => SHADOWS.test(path);
 export const isRunnerFile = (path: string): boolean => RUNS_TESTS.test(path) || SHADOWS.test(path);
 
 /** By which the work of others is measured: a test, what a test is made of, or what runs it. */
-export const isOfTests = (path: string): boolean =>
-  TESTS.test(path) || MEASURES.test(path) || isRunnerFile(path);
+export const isOfTests = (path: string): boolean => isTest(path) || MEASURES.test(path) || isRunnerFile(path);

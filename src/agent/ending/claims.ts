@@ -58,7 +58,7 @@ function sentencesIn(answer: string): readonly string[] {
   return answer
     .replaceAll(FENCE, "\n")
     .replaceAll(/`[^`\n]*`/g, "x")
-    .replaceAll(/"[^"\n]*"|“[^”\n]*”|«[^»\n]*»/g, "x")
+    .replaceAll(/"[^"\n]{0,1000}"|“[^”\n]{0,1000}”|«[^»\n]{0,1000}»/g, "x")
     .replaceAll(/^ *>[^\n]*$/gm, "")
     .replaceAll("’", "'")
     .replaceAll(/[*_#]+/g, "")

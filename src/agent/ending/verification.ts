@@ -19,8 +19,11 @@ import { excerpt } from "../context/untrusted-text.ts";
 /** The command that proves a change. */
 export interface Check {
   readonly command: string;
-  /** Who named it: the user, whose word it is, or the project, whose tests it are. */
-  readonly by: "user" | "project";
+  /**
+   * Who named it: the user, whose word it is; the project, whose tests it are; or what was recorded of a run, which may be
+   * anybody's. Only the user's is not judged.
+   */
+  readonly by: "user" | "project" | "record";
 }
 
 /** Of a run, what its check needs. */
@@ -164,10 +167,10 @@ export class Verification {
   async after(agent: CheckContext, signal: AbortSignal, last: boolean): Promise<Proof> {
     if (this.#isNone) return { kind: "green" };
     // A run that was parked goes on without a look before its first turn.
-    const isFirst = this.#runs === 0 && this.#check.by === "project";
+    const isFirst = this.#runs === 0;
     if (isFirst && !(await this.#mayRun(agent, signal))) return this.#leftOut(agent, NOT_ASKED);
     const run = await this.#run(agent, "after", signal);
-    const cannot = isFirst ? run.cannot : undefined;
+    const cannot = isFirst && this.#check.by === "project" ? run.cannot : undefined;
     if (cannot !== undefined) return this.#leftOut(agent, cannot);
     const { exit_code } = run;
     if (signal.aborted) return { kind: "green" };

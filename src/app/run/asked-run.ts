@@ -22,6 +22,7 @@ interface AskedRun {
   readonly session: Session;
   readonly resumed: boolean;
   readonly parkedRun?: { readonly parked: Parked };
+  readonly replayed?: object | undefined;
 }
 
 /** Of a run that was parked: as it noted it then. */
@@ -65,6 +66,7 @@ export async function verificationFor({
   workspace,
   session,
   parkedRun,
+  replayed,
 }: AskedRun): Promise<Verification | null> {
   if (flags["no-verify"] === true) return null;
   const { intent, request } = {
@@ -72,7 +74,10 @@ export async function verificationFor({
     request: parkedRun?.parked.given.task ?? prompt,
   };
   const own = async () => (intent === "change" && mode !== "read-only" ? ownCheck(workspace) : undefined);
-  const found = check === null ? await own() : ({ command: check, by: "user" } as const);
+  const found =
+    check === null
+      ? await own()
+      : ({ command: check, by: replayed === undefined ? "user" : "record" } as const);
   if (found === undefined) return null;
   const strict = flags.strict || flags.candidate === true;
   const verification = new Verification(found, timeout, { request, strict });

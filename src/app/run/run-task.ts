@@ -208,6 +208,7 @@ async function contextFor(
     prompt: text,
     index,
     extensions,
+    passing: replayed !== undefined,
     waits,
   });
   const agent = await agentContext({

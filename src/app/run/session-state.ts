@@ -40,6 +40,8 @@ export interface SessionStateParts {
   readonly extensions: Pick<Extensions, "tools" | "hooks">;
   /** Whom the model can ask, where somebody is there. */
   readonly person?: AskPerson | undefined;
+  /** Notes are read, and none is kept: what is written is of the past. */
+  readonly passing?: boolean;
   /** Calls that wait for a person are gone on with; else they are given up. */
   readonly waits?: boolean;
 }
@@ -53,6 +55,7 @@ export function sessionState({
   index,
   extensions,
   person,
+  passing = false,
   waits = false,
 }: SessionStateParts): SessionState {
   if (!waits) giveUp(session);
@@ -60,6 +63,8 @@ export function sessionState({
   const record = (each: SessionRecord): void => session.append(each);
   const memory = new Memory(workspace, records, record, { open: waits ? "come" : "closed" });
   memory.history.pin(prompt);
+  const kept = store.notes(workspace);
+  const notes = passing ? { find: kept.find.bind(kept), write: () => undefined } : kept;
   const builtIn = (
     { seen, shell, name: agent }: Memory,
     own: Pick<ToolContext, "subagents" | "plan" | "person"> = {},
@@ -70,7 +75,7 @@ export function sessionState({
       seen,
       shell,
       outputs: session.outputs,
-      notes: store.notes(workspace),
+      notes,
       timeoutMs,
       index,
       refused: (variables) => late.refused(variables),

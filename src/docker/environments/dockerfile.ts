@@ -210,13 +210,14 @@ class Reading {
 
   /** A text that stands in the file, or what an address gives: no file of the repository. */
   #bring({ name, rest, line, body }: Instruction, stage: Stage): void {
+    const [given = ""] = /^(?:--\S+\s+)+/.exec(rest) ?? [];
     const flags = new Map(
-      Array.from(
-        rest.matchAll(/(?<=^|^(?:--\S+\s+)+)--([\w-]+)(?:=(\S+))?\s+/g),
-        ([, flag = "", value = ""]) => [flag, filled(unquoted(value), stage)],
-      ),
+      Array.from(given.matchAll(/(?<!\S)--([\w-]+)(?:=(\S+))?\s/g), ([, flag = "", value = ""]) => [
+        flag,
+        filled(unquoted(value), stage),
+      ]),
     );
-    const plain = rest.replace(/^(?:--\S+\s+)+/, "");
+    const plain = rest.slice(given.length);
     const words = plain.startsWith("[") ? wordsOf(plain, line) : plain.split(/\s+/).map(unquoted);
     const [to = "", ...sources] = words.map((word) => filled(word, stage)).toReversed();
     const known = name === "ADD" ? ["chown", "chmod", "checksum", "link"] : ["chown", "chmod", "link"];

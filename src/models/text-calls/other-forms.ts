@@ -15,11 +15,12 @@ interface Form {
 const NAME = "[`\"']?([A-Za-z_][\\w.-]{1,63})[`\"']?";
 const FIELDS = "(?:args?|arguments|parameters|params|input|inputs|tool[ _]input|action[ _]input)";
 
+/** Of texts whose lines are as `inOneSpace` gives them: nothing here takes the same characters as what stands beside it. */
 const FORMS: readonly Form[] = [
   // Thought, Action, Action Input, as ReAct writes them.
   {
     pattern: new RegExp(
-      `^(?:(?:question|thought|reasoning|plan|action):[^]*\\n)?\\s*action:[ \\t]*${NAME}[ \\t]*\\n+\\s*action[ _]input:`,
+      `^(?:(?:question|thought|reasoning|plan|action):[^]*\\n)?action: ?${NAME}\\naction[ _]input:`,
       "i",
     ),
     name: "any",
@@ -27,7 +28,7 @@ const FORMS: readonly Form[] = [
   // Tool: NAME, Arguments: …; the same as YAML.
   {
     pattern: new RegExp(
-      `^(?:tool|function|action|call|tool[ _]call|tool[ _]name):[ \\t]*${NAME}[ \\t]*\\n+\\s*${FIELDS}:`,
+      `^(?:tool|function|action|call|tool[ _]call|tool[ _]name): ?${NAME}\\n${FIELDS}:`,
       "i",
     ),
     name: "near",
@@ -45,7 +46,7 @@ const FORMS: readonly Form[] = [
 
 /** Longer replies are rather texts about calls. */
 const MAX_LENGTH = 50_000;
-const FENCED = /^(```+|~~~+)[\w-]*[ \t]*\n([^]*?)\n?[ \t]*\1$/;
+const FENCED = /^(`{3,10}|~{3,10})[\w-]*\n([^]*?)\n?\1$/;
 const FINISHES = /^(?:none|finish|final[ _]?answer|n\/?a)$/i;
 const ARGUMENTS = new Set(
   "path file file_path filename command cmd content pattern query old new patch".split(" "),
@@ -58,7 +59,8 @@ const OF_TOOLS: ReadonlySet<string> = new Set(["tool", "tool_name"]);
 export function inOtherForm(prose: string, tools: OfferedTools): WrittenMiss | undefined {
   const text = prose.trim();
   if (text === "" || text.length > MAX_LENGTH || tools.names.length === 0) return undefined;
-  const inner = FENCED.exec(text)?.[2]?.trim() ?? text;
+  const plain = inOneSpace(text);
+  const inner = FENCED.exec(plain)?.[2]?.trim() ?? plain;
   const name = nameIn(inner, tools) ?? flatName(inner, tools);
   if (name === undefined) return undefined;
   const offered = tools.resolve(name);
@@ -66,6 +68,13 @@ export function inOtherForm(prose: string, tools: OfferedTools): WrittenMiss | u
   const reason = `calls are not read in this form, and nothing of it was run. Call ${offered} as the tool that it is, or send nothing but {"name": "${offered}", "arguments": {…}}.`;
   return { missed: "other_form", name, args: {}, reason, nearest: [] };
 }
+
+/** Each line that says something, with one space between its words. */
+const inOneSpace = (text: string): string =>
+  text
+    .split("\n")
+    .flatMap((line) => line.trim().replaceAll(/\s+/g, " ") || [])
+    .join("\n");
 
 function nameIn(text: string, tools: OfferedTools): string | undefined {
   for (const { pattern, name: kind } of FORMS) {

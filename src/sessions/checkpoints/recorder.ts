@@ -58,7 +58,7 @@ export class RunCheckpoints implements Checkpoints, AsyncDisposable {
 
   /** Judged by what the last step has found: what is other since counts as changed. */
   unchanged(paths: readonly string[]): Promise<ReadonlySet<string>> {
-    return this.#inTurn(() => Promise.resolve(this.#failed ? new Set() : this.#unchanged(paths)));
+    return this.#told(new Set<string>(), () => this.#unchanged(paths));
   }
 
   #unchanged(paths: readonly string[]): ReadonlySet<string> {
@@ -74,9 +74,20 @@ export class RunCheckpoints implements Checkpoints, AsyncDisposable {
   }
 
   before(path: string): Promise<string | undefined> {
+    return this.#told(undefined, () => {
+      const entry = this.#began()?.get(path);
+      return entry?.kind === "file" ? textOf(this.#opened().packs, entry) : undefined;
+    });
+  }
+
+  /** What is kept may be damaged or out of reach: then nothing is known, and nothing ends by it. */
+  #told<T>(unknown: T, look: () => T): Promise<T> {
     return this.#inTurn(() => {
-      const entry = this.#failed ? undefined : this.#began()?.get(path);
-      return Promise.resolve(entry?.kind === "file" ? textOf(this.#opened().packs, entry) : undefined);
+      try {
+        return Promise.resolve(this.#failed ? unknown : look());
+      } catch {
+        return Promise.resolve(unknown);
+      }
     });
   }
 
@@ -86,12 +97,7 @@ export class RunCheckpoints implements Checkpoints, AsyncDisposable {
     const first = steps.all().find(({ step, kind }) => kind === "call" && step > (since ?? step));
     const id = first?.before ?? null;
     if (this.#tree === undefined || id === null) return undefined;
-    try {
-      return this.#opened().trees.load(id);
-    } catch {
-      // A tree that is damaged tells nothing.
-      return undefined;
-    }
+    return this.#opened().trees.load(id);
   }
 
   /** Nothing is told any more by then: the run has said its last word. */

@@ -7,6 +7,7 @@ import {
   bentWords,
   weakened,
 } from "../../../src/agent/ending/bent-check.ts";
+import { isOfTests } from "../../../src/core/test-files.ts";
 
 type Tree = Readonly<Record<string, string>>;
 
@@ -256,4 +257,53 @@ test("what was done is told in one line, and hostile names in it are shown", () 
     bentWords("npm test", { deeds, only: true }),
     "`npm test` succeeds, but is not the check that it was: a␛[2J was deleted; b was emptied; c was deleted; and 1 more",
   );
+});
+
+test("of a test that nobody can tell how it was, nothing is said that it lost", async () => {
+  const changes = { added: [], modified: ["test_stats.py"], deleted: [] };
+  const texts = {
+    before: () => Promise.resolve(undefined),
+    now: () => Promise.resolve(`import pytest\n@pytest.mark.skip\n${PY}`),
+  };
+  const checked = { request: "Fix median.", wasRed: true, command: "npm test" };
+  const found = await bentBy({ ...changes, modified: ["stats.py", "test_stats.py"] }, texts, checked);
+  assert.equal(found, undefined);
+  const known = { ...texts, before: () => Promise.resolve(PY) };
+  const deeds = (await bentBy(changes, known, checked))?.deeds;
+  assert.deepEqual(deeds, ["test_stats.py skips tests that it did not skip"]);
+});
+
+test("however long and hostile a file of tests or recipes is, it is read in one pass", async () => {
+  const LENGTH = 2 ** 18;
+  for (const piece of [
+    "\n",
+    "/*",
+    "it.each ",
+    "assert",
+    "check ",
+    "echo ",
+    "echo Running:\n",
+    "; echo ",
+    "\t",
+    " ",
+  ])
+    for (const path of ["a.test.js", "test_a.py", "tests/run.sh"]) {
+      const text = piece.repeat(LENGTH / piece.length);
+      for (const now of [text, `assert${text}x`, `; echo${text}|`])
+        assert.ok(["undefined", "object"].includes(typeof weakened(path, JS, now)));
+    }
+  const hostile = {
+    Makefile: `${"test".repeat(LENGTH / 4)}\n`,
+    "package.json": JSON.stringify({ scripts: { test: `${"echo a ".repeat(LENGTH / 7)}&& x` } }),
+  };
+  for (const [name, text] of Object.entries(hostile)) assert.equal(await bent({ [name]: text }), undefined);
+  assert.ok(isOfTests(`${"test/".repeat(LENGTH / 5)}x`));
+});
+
+test("words of a shell that do nothing are told line by line", () => {
+  const honest = "set -e\npytest -q\n";
+  for (const idle of ["true\n", "echo all: is well: true\necho :\nexit 0", "#!/bin/sh\n# pytest\nsleep 1\n:"])
+    assert.match(weakened("test.sh", honest, idle)?.how ?? "", /whatever happens/, idle);
+  for (const busy of ["echo Running:\npytest", "echo tests; pytest", "true && pytest", "sleep 1 & pytest"])
+    assert.equal(weakened("test.sh", honest, busy), undefined, busy);
 });

@@ -194,6 +194,18 @@ test("the project's own check counts only where it can be run", async () => {
   assert.equal((await run(named)).exit_code, 1);
 });
 
+test("a check that a record names is judged, as it may be anybody's", async () => {
+  const denied = agentWith({ codes: [0], check: { command: "rm -rf /", by: "record" } });
+  assert.deepEqual([(await run(denied)).verified, checks(denied)], [null, []]);
+  const mine = agentWith({ codes: [0], check: { command: "rm -rf /", by: "user" } });
+  assert.equal((await run(mine)).verified?.exit_code, 0);
+  const contained = agentWith({ codes: [0], check: { command: "make verify", by: "record" } });
+  assert.equal((await run(contained)).verified?.exit_code, 0);
+  const lacking = { codes: [1], says: "sh: 1: jest: not found", lines: [ACTS, SAYS] };
+  const red = agentWith({ ...lacking, check: { command: "npm test", by: "record" } });
+  assert.equal((await run(red)).exit_code, 1, "as it was for the user's");
+});
+
 test("the project's own check is asked for as any command is", async () => {
   const check: Check = { command: "make verify", by: "project" };
   const refused = agentWith({ codes: [0], check, onAsk: "refuse" });

@@ -199,3 +199,8 @@ test("a dev container's Dockerfile is its image, its lines and its variables; th
   ])
     assert.match(left, each);
 });
+
+test("a line of very many flags is read in one pass", () => {
+  const read = readDockerfile(`FROM debian:12\nADD ${"--a ".repeat(250_000)}https://files.test/a /x\n`);
+  assert.ok(typeof read === "object");
+});

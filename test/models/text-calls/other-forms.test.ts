@@ -85,6 +85,11 @@ test("hostile replies are read in a bounded time", () => {
     `thought: ${"\naction: x".repeat(4000)}`,
     "a.".repeat(20_000),
     `${"{".repeat(20_000)}}`,
+    `thought:${"\n".repeat(24_000)}action: x${"\n".repeat(24_000)}x`,
+    `action: x${"\n \t".repeat(16_000)}x`,
+    `tool: x${"\n".repeat(49_000)}x`,
+    `\`\`\`\n${" ".repeat(49_000)}x`,
+    `${"`".repeat(24_000)}\n${"`".repeat(25_000)}x`,
   ])
     readCalls(text, TOOLS);
 });

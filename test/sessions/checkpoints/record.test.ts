@@ -187,3 +187,22 @@ test("what is as it was before the run is told by content, kind and mode, not by
   assert.deepEqual(await unknown.unchanged(paths), new Set(), "nobody knows where it began");
   await unknown[Symbol.asyncDispose]();
 });
+
+test("what was kept and is damaged since tells nothing, and ends nothing", async () => {
+  await using kept = await keptRun({ a: "one" });
+  const { steps, open } = kept;
+  const since = steps.all().at(-1)?.step ?? 0;
+  const told: string[] = [];
+  const run = new RunCheckpoints({ session: "s", steps, since, open, notice: (text) => told.push(text) });
+  await run.around(WRITE, () => {
+    writeFileSync(kept.place.at("work/a"), "two");
+    return Promise.resolve();
+  });
+  assert.equal(await run.before("a"), "one");
+  {
+    using store = open();
+    rmSync(store.packs.folder, { recursive: true });
+  }
+  assert.equal(await run.before("a"), undefined);
+  await run[Symbol.asyncDispose]();
+});
