@@ -203,7 +203,7 @@ function compared(then: RecordedCall, now: RecordedCall | undefined): Rerun {
   const not = { ...about, outcome: "not run", then: before, now: null, difference: null } as const;
   if (now === undefined) return { ...not, reason: "the conversation did not come to it" };
   const reason = verdictChange(then, now);
-  const difference = firstDifference(plain(then.end?.text), plain(now.end?.text)) ?? null;
+  const difference = firstDifference(withoutNames(then.end?.text), withoutNames(now.end?.text)) ?? null;
   const same =
     reason === "" &&
     difference === null &&
@@ -218,8 +218,9 @@ function verdictChange({ verdict: then }: RecordedCall, { verdict: now }: Record
   return `judged otherwise: then ${words(then)}; now ${words(now)}`;
 }
 
-/** The names of whole outputs are of one session alone. */
-const plain = (text = ""): string => text.replaceAll(/\b(show_full\b[^\n]*?)\b[a-z0-9]{6,}\b/g, "$1…");
+/** The names of whole outputs are of one session alone. They stand near the word: a bundle's texts are anybody's. */
+export const withoutNames = (text = ""): string =>
+  text.replaceAll(/\b(show_full\b[^\n]{0,200}?)\b[a-z0-9]{6,}\b/g, "$1…");
 
 const ended = ({ end }: RecordedCall): Rerun["then"] =>
   end === null ? null : { kind: end.kind, exit_code: end.exit_code };

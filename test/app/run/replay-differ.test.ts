@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { withoutNames } from "../../../src/app/run/conversation-replay.ts";
 import { firstDifference } from "../../../src/app/run/replay-run.ts";
 
 test("what is the same but for its time and its advice does not differ", () => {
@@ -24,4 +25,13 @@ test("the first line that is another one is named, or is missing", () => {
 
 test("a cause that is another one counts, whatever the time", () => {
   assert.notEqual(firstDifference("[exit 1, 1.2 s, memory: x]", "[exit 1, 1.2 s, disk: x]"), undefined);
+});
+
+test("the name of a whole output is left out, and texts of any length are read in one pass", () => {
+  assert.equal(
+    withoutNames("[3,000 lines; show_full with id 1ngb0r has all]"),
+    "[3,000 lines; show_full with id … has all]",
+  );
+  const long = "show_full ".repeat(200_000);
+  assert.equal(withoutNames(long), long);
 });
