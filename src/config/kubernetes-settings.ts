@@ -59,10 +59,4 @@ export const kubernetesRule = ({ image, duration, size }: Words) =>
     probe: probe.nullable().default(null),
     /** What the copy of the workspace may take on its node. */
     disk: size(64 * MiB, 2 ** 40).default(4096 * MiB),
-    /** The image of the loop, where that runs in the cluster, too. */
-    loop_image: image.nullable().default(null),
-    results_claim: objectName.nullable().default(null),
-    model_secret: objectName.nullable().default(null),
-    queue: objectName.nullable().default(null),
-    service_account: objectName.nullable().default(null),
   });
