@@ -72,8 +72,9 @@ export async function madeAnew(making: NewBoxOptions): Promise<Made> {
     faults: place.faults,
     onWarning: maker.onWarning,
   }).catch(explained(isolation, workspace));
-  // What it mounts can only be removed behind it.
-  things.defer(isolation === "bind" && mounted === undefined ? container.end : container.close);
+  // What it mounts can only be removed behind it; and who had one command run may look at the engine's list next.
+  const isOfRun = request.keep !== null;
+  things.defer(isOfRun && isolation === "bind" && mounted === undefined ? container.end : container.close);
   if (request.watchChanges && place.snapshot)
     await snapshotIn(container.client, workspace.path, belowWorkspace(workspace.path, request, protection));
   return { container, plan: planned, place, network: await opening?.opened };
