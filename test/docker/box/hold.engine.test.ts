@@ -4,6 +4,7 @@ import type { Duplex } from "node:stream";
 import test from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Container } from "dockerode";
+import { reasonOf } from "../../../src/core/errors.ts";
 import { RunnerClient } from "../../../src/boxes/runner/runner-client.ts";
 import {
   encodeFields,
@@ -85,6 +86,19 @@ const untilDown = async ({ isUp }: Leased): Promise<void> => {
   assert.equal(await isUp(), false, "it runs on");
 };
 
+/** On a machine with much to do the runtime gives up now and then before all processes stand still. */
+async function frozen(container: { pause: () => Promise<unknown> }): Promise<void> {
+  for (let tries = 0; tries < 4; tries += 1) {
+    const failed: unknown = await container.pause().then(
+      () => undefined,
+      (thrown: unknown) => thrown,
+    );
+    if (failed === undefined) return;
+    if (!/unable to freeze/.test(reasonOf(failed))) throw failed;
+  }
+  await container.pause();
+}
+
 test(
   "a held runner says nothing, and goes on with its calls under the next key, byte for byte",
   { skip },
@@ -105,7 +119,7 @@ test(
     assert.equal(lines.length, heard);
     running.ended.catch(() => undefined);
     one.close();
-    await box.container.pause();
+    await frozen(box.container);
     await sleep(500);
     await box.container.unpause();
     const two = new RunnerClient(await box.attach(), randomBytes(KEY_BYTES), { held: { key, next, asks } });
@@ -144,7 +158,7 @@ test(
     const { next, asks } = await one.hold(key, new Set([running.call]));
     one.close();
     await sleep(1000);
-    await box.container.pause();
+    await frozen(box.container);
     await box.container.unpause();
     const two = new RunnerClient(await box.attach(), randomBytes(KEY_BYTES), { held: { key, next, asks } });
     const { seen = [] } = await two.follow(running.call, { onOutput: () => undefined }).ended;
