@@ -72,27 +72,30 @@ export const holdsUnrunCalls = ({
 
 export type Stop = "end" | "calls" | "length" | "filtered" | "unknown";
 
-export type FailureKind =
+/** What servers do, and scenarios play. */
+export const SERVER_FAILURES = [
   /** No server answers at the address, or it is not a model server. */
-  | "unreachable"
-  | "unauthorised"
-  | "no_model"
+  "unreachable",
+  "unauthorised",
+  "no_model",
   /** The prompt does not fit the window. */
-  | "too_long"
-  | "rate_limited"
+  "too_long",
+  "rate_limited",
   /** The server said that it failed; its text is in `reason`. */
-  | "server"
+  "server",
   /** The response violates the API. */
-  | "garbled"
+  "garbled",
   /** Too slow: to connect, to begin, or to go on. */
-  | "timeout"
-  | "out_of_memory"
+  "timeout",
+  "out_of_memory",
   /** The reply had no visible text or call, more than once. */
-  | "empty"
+  "empty",
   /** The reply exceeded its bounds and was cut off; a cut reply is not an answer. */
-  | "cut"
-  | "refused"
-  | "cancelled";
+  "cut",
+  "refused",
+] as const;
+
+export type FailureKind = (typeof SERVER_FAILURES)[number] | "cancelled";
 
 export interface ModelFailure {
   readonly kind: FailureKind;

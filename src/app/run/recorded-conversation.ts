@@ -1,7 +1,7 @@
 import type { Mode } from "../../core/decision.ts";
 import type { AgentEvent, ResultKind } from "../../core/events.ts";
 import type { Intent } from "../../core/messages.ts";
-import type { FailureKind } from "../../core/model-provider.ts";
+import { SERVER_FAILURES } from "../../core/model-provider.ts";
 
 /** A session's conversation as it can be played once more: what was asked, what the model replied, what came of it. */
 
@@ -214,19 +214,6 @@ function usageOf(usage: RecordedReply["usage"]): readonly object[] {
   return Object.keys(counts).length === 0 ? [] : [{ usage: counts }];
 }
 
-const FAILURES: ReadonlySet<string> = new Set<FailureKind>([
-  "unreachable",
-  "unauthorised",
-  "no_model",
-  "too_long",
-  "rate_limited",
-  "server",
-  "garbled",
-  "timeout",
-  "out_of_memory",
-  "empty",
-  "cut",
-  "refused",
-]);
+const FAILURES: ReadonlySet<string> = new Set(SERVER_FAILURES);
 
 const failureOf = (kind: string): string => (FAILURES.has(kind) ? kind : "server");

@@ -3,7 +3,7 @@ import * as z from "zod";
 import { DURATION_FORM, parseDuration } from "../../core/text/bounds.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { Message } from "../../core/messages.ts";
-import type { FailureKind, Stop } from "../../core/model-provider.ts";
+import { SERVER_FAILURES, type Stop } from "../../core/model-provider.ts";
 import { openRegularSync } from "../../platform/safe-files.ts";
 import { JsonEnds } from "../json-text.ts";
 import type { WireRequest } from "../model-api.ts";
@@ -127,21 +127,6 @@ const duration = z
 
 const STOPS = ["end", "calls", "length", "filtered", "unknown"] as const satisfies readonly Stop[];
 
-const KINDS = [
-  "unreachable",
-  "unauthorised",
-  "no_model",
-  "too_long",
-  "rate_limited",
-  "server",
-  "garbled",
-  "timeout",
-  "out_of_memory",
-  "empty",
-  "cut",
-  "refused",
-] as const satisfies readonly FailureKind[];
-
 const oneOf = <const T extends readonly string[]>(values: T) =>
   z.enum(values, `expected one of ${values.join(", ")}`);
 
@@ -159,7 +144,7 @@ const shapes = {
   stop: z.strictObject({ stop: oneOf(STOPS) }),
   note: z.strictObject({ note: text }),
   fail: z.strictObject({
-    fail: oneOf(KINDS),
+    fail: oneOf(SERVER_FAILURES),
     reason: text.optional(),
     passing: z.boolean("expected true or false").default(false),
     retry_after: duration.optional(),
