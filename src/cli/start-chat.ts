@@ -240,8 +240,11 @@ function banner({ chat_model, provider, mode }: Settings, workspace: string, str
 /** Opened when it is first wanted: a chat in which nothing is said leaves no trace. */
 function storeOnce(host: Host, warn: (text: string) => void) {
   const held: { store?: Promise<SessionStore> } = {};
-  const open = async (): Promise<SessionStore> =>
-    (await import("../app/sessions/session-access.ts")).openSessions(host, warn);
+  const open = async (): Promise<SessionStore> => {
+    const { clearLeft, openSessions } = await import("../app/sessions/session-access.ts");
+    await clearLeft(host);
+    return openSessions(host, warn);
+  };
   return {
     open: (): Promise<SessionStore> => (held.store ??= open()),
     close: async (): Promise<void> => (await held.store?.catch(() => undefined))?.[Symbol.dispose](),

@@ -1,7 +1,9 @@
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
-import { readdir, readFile } from "node:fs/promises";
+import { readdir, readFile, rm } from "node:fs/promises";
+import path from "node:path";
 import test, { describe } from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { skip } from "../fixtures/engine.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { standingBoxes } from "../fixtures/standing-boxes.ts";
@@ -41,12 +43,21 @@ function linesOf({ stdout, stderr }: Ran): {
 const again = (place: Scratch, ...words: readonly string[]): Promise<Ran> =>
   harness(place, ["replay", "--conversation", "--json", ...words]);
 
+const passingOf = (place: Scratch): Promise<readonly string[]> =>
+  readdir(place.at(".local/state/harness/passing")).catch(() => []);
+
+/** What sessions have changed and nobody has applied. */
+const layersOf = async (place: Scratch): Promise<readonly string[]> =>
+  (await readdir(place.at(".local/state/harness/layers")).catch(() => [])).filter(
+    (name) => !name.startsWith("."),
+  );
+
 /** Its folder, its sessions and its boxes are as they were before. */
 async function leavesNothing(place: Scratch, work: () => Promise<void>): Promise<void> {
   const look = async (): Promise<readonly unknown[]> => [
     await readdir(place.at("work")),
     (await harness(place, ["sessions", "list", "--all", "--json"])).stdout,
-    (await readdir(place.at(".local/state/harness"))).filter((name) => name.startsWith("replay-")),
+    await passingOf(place),
     await readdir(place.at(".local/state/harness/audit")),
     (await harness(place, ["notes", "list", "--json"])).stdout,
   ];
@@ -271,5 +282,84 @@ describe("replay --conversation", { concurrency: 2 }, () => {
       assert.equal(ran.code, 0, ran.stdout + ran.stderr);
     }
     assert.equal(await readFile(place.at("work/a.txt"), "utf8"), "one\n");
+  });
+
+  test(
+    "what somebody allowed by a bundle's word is asked about anew, and nobody is there",
+    { skip },
+    async () => {
+      await using place = await household({ "a.txt": "one\n" });
+      await using other = await household({ "a.txt": "one\n" });
+      {
+        await using model = await startModel([bash(FAR), FINE]);
+        const parked = await park(place, model);
+        await approve(place, sessionOf(parked), ["--once"]);
+        const words = ["sessions", "export", sessionOf(parked), "--bundle", other.at("s.tar")];
+        assert.equal((await harness(place, words)).code, 0);
+      }
+      const ran = await again(other, "--bundle", other.at("s.tar"));
+      const [call] = linesOf(ran).calls;
+      assert.deepEqual(
+        [ran.code, call?.outcome, call?.reason],
+        [1, "differs", "judged otherwise: then ask, run; now ask, not run"],
+        ran.stdout,
+      );
+    },
+  );
+
+  test("a replay that is killed is nobody's session, and the next command clears it", { skip }, async () => {
+    await using place = await household({ "wait.sh": "while [ ! -e go ]; do sleep 0.05; done\n", go: "" });
+    const waits = "echo x > mark; sh wait.sh";
+    {
+      await using model = await startModel([bash(waits), { text: "Made." }]);
+      const ran = await harness(place, ["run", ...model.flags, "make mark"]);
+      assert.equal(ran.code, 0, ran.stderr);
+    }
+    await rm(place.at("work/go"));
+    const list = ["sessions", "list", "--all", "--json"];
+    const before = (await harness(place, list)).stdout;
+    const layers = place.at(".local/state/harness/layers");
+    const seen = { during: "" };
+    const killed = await harness(place, ["replay", "--conversation"], {
+      whenMade: [
+        layers,
+        (child) =>
+          void (async () => {
+            const isAtIt = async (): Promise<boolean> =>
+              (await layersOf(place)).some((name) => existsSync(path.join(layers, name, "upper/mark")));
+            while (child.exitCode === null && !(await isAtIt())) await sleep(20);
+            seen.during = (await harness(place, list)).stdout;
+            child.kill("SIGKILL");
+          })(),
+      ],
+    });
+    assert.equal(seen.during, before, killed.stdout + killed.stderr);
+    assert.deepEqual([(await passingOf(place)).length, (await layersOf(place)).length], [1, 1]);
+    assert.equal((await harness(place, list)).stdout, before);
+    assert.deepEqual([await passingOf(place), await layersOf(place)], [[], []]);
+  });
+
+  test("what this machine lacks ends it with its cause, as it would end a run", { skip }, async () => {
+    await using place = await household({ "a.txt": "one\n" });
+    {
+      await using model = await startModel([bash("cat a.txt"), { text: "It says one." }]);
+      const ran = await harness(place, ["run", ...model.flags, "what does a.txt say?"]);
+      assert.equal(ran.code, 0, ran.stderr);
+    }
+    for (const words of [["--conversation"], []]) {
+      const env = { DOCKER_HOST: "ssh://nobody@127.0.0.1:9" };
+      const far = await harness(place, ["replay", ...words, "--isolation", "overlay"], { env });
+      assert.deepEqual([far.code, far.stdout], [2, ""]);
+      assert.match(
+        far.stderr,
+        /isolation overlay \(from --isolation\): the engine at ssh:.* sees no file of this/,
+      );
+      const none = await harness(place, ["replay", ...words], {
+        env: { DOCKER_HOST: "unix:///nowhere.sock" },
+      });
+      assert.equal(none.code, 6, none.stdout + none.stderr);
+      assert.match(none.stderr, /no container engine answers at unix:/);
+    }
+    assert.deepEqual(await passingOf(place), []);
   });
 });

@@ -1,15 +1,17 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { writeFile } from "node:fs/promises";
 import path from "node:path";
+import type { Finished } from "../../agent/agent-run.ts";
 import { unattended } from "../../agent/approvers.ts";
 import { Limits } from "../../agent/limits.ts";
 import type { Config } from "../../config/load-config.ts";
 import type { Settings } from "../../config/settings-schema.ts";
+import { HarnessError } from "../../core/errors.ts";
 import type { AgentEvent } from "../../core/events.ts";
 import type { Approver } from "../../core/ports.ts";
 import type { Session, SessionStore } from "../../core/session.ts";
 import type { Host } from "../host.ts";
-import { newSession } from "../sessions/session-access.ts";
-import { removeSession } from "../sessions/session-changes.ts";
+import { passingSession } from "../sessions/passing-session.ts";
+import { aboutSession } from "../sessions/session-access.ts";
 import {
   type RecordedCall,
   recordedRequests,
@@ -34,6 +36,8 @@ export interface ReplayedEnd {
   readonly outcome: "same" | "differs";
   readonly then: RecordedRequest["end"];
   readonly now: RecordedRequest["end"];
+  /** Why it ended otherwise now; empty where it did not. */
+  readonly reason: string;
 }
 
 interface ConversationInput {
@@ -42,6 +46,11 @@ interface ConversationInput {
   readonly store: SessionStore;
   /** What was recorded, in order. */
   readonly events: Iterable<AgentEvent>;
+  /**
+   * Whether what a person allowed then is allowed now: it was said here, to a session of this state folder. A file's words
+   * are anybody's: its noes count, and where it says that somebody said yes nobody is there.
+   */
+  readonly ownWord: boolean;
   /** Where it is played again, absolute and resolved. */
   readonly workspace: string;
   readonly isolation: "overlay" | "copy";
@@ -57,23 +66,25 @@ interface ConversationInput {
 export async function replayConversation(given: ConversationInput, signal: AbortSignal): Promise<void> {
   const { host, store, events, workspace, isolation } = given;
   const requests = recordedRequests(events);
-  const folder = await mkdtemp(path.join(host.places.state, "replay-"));
+  const prompt = `replay of: ${requests[0]?.task ?? ""}`;
+  const shape = shapeOf(given.config.settings, isolation);
+  await using passing = await passingSession(host, store, aboutSession(shape, { workspace, prompt }));
+  const { session, folder } = passing;
   const file = path.join(folder, "replies.jsonl");
-  const settings = shapeOf(given.config.settings, { isolation, chat_model: file });
-  const title = `replay of: ${requests[0]?.task ?? ""}`;
-  const session = newSession(store, settings, { workspace, prompt: title });
-  try {
-    for (const [index, request] of requests.entries()) {
-      await writeFile(file, scenarioOf(request), { mode: 0o600 });
-      const before = recordedRequests(eventsOf(session)).length;
-      await play(given, { settings, session, request, isFirst: index === 0 }, signal);
-      signal.throwIfAborted();
-      const now = recordedRequests(eventsOf(session))[before];
-      tell(given, index + 1, request, now);
-    }
-  } finally {
-    await removeSession(host, store, session.id);
-    await rm(folder, { recursive: true, force: true });
+  const settings = { ...shape, chat_model: file };
+  for (const [index, request] of requests.entries()) {
+    await writeFile(file, scenarioOf(request), { mode: 0o600 });
+    const before = recordedRequests(eventsOf(session)).length;
+    const { finished, thrown } = await play(
+      given,
+      { settings, session, request, isFirst: index === 0 },
+      signal,
+    );
+    signal.throwIfAborted();
+    const now = recordedRequests(eventsOf(session))[before];
+    const isSame = tell(given, index + 1, { then: request, now, reason: finished.reason });
+    // What this machine lacks is no difference of the conversation: it ends the replay, as it would end a run.
+    if (!isSame && thrown !== undefined) throw thrown;
   }
 }
 
@@ -82,9 +93,12 @@ function* eventsOf(session: Session): Generator<AgentEvent> {
 }
 
 /** What then had a network or a secret gets none by being looked at again. */
-const shapeOf = (settings: Settings, own: Pick<Settings, "isolation" | "chat_model">): Settings => ({
+const shapeOf = (
+  settings: Settings,
+  isolation: Settings["isolation"],
+): Settings & { readonly provider: "scripted" } => ({
   ...settings,
-  ...own,
+  isolation,
   provider: "scripted",
   base_url: null,
   capabilities: [],
@@ -107,13 +121,19 @@ interface Playing {
 }
 
 async function play(
-  { host, config, store, workspace }: ConversationInput,
+  { host, config, store, workspace, ownWord }: ConversationInput,
   { settings, session, request, isFirst }: Playing,
   signal: AbortSignal,
-): Promise<void> {
-  const { intent, check, task, turns, mode, earned, said } = request;
+): Promise<{ readonly finished: Finished; readonly thrown: HarnessError | undefined }> {
+  const { intent, check, task, turns, mode, earned } = request;
+  const said = ownWord ? request.said : request.said.filter(({ runs }) => !runs);
   const max_turns = turns ?? settings.max_turns;
-  await runTask({
+  const failure: { thrown?: HarnessError } = {};
+  // A box that was still beginning when nobody wanted it any more is none.
+  const failed = (thrown: unknown): void => {
+    if (thrown instanceof HarnessError) failure.thrown ??= thrown;
+  };
+  const finished = await runTask({
     host,
     settings: {
       ...settings,
@@ -139,9 +159,10 @@ async function play(
     prompt: task,
     signal,
     show: { take: () => undefined, end: () => undefined },
-    observers: { take: () => undefined, failed: () => undefined, [Symbol.asyncDispose]: noWork },
+    observers: { take: () => undefined, failed, [Symbol.asyncDispose]: noWork },
     replayed: { approver: sayingAgain(said), asks: earned },
   });
+  return { finished, thrown: failure.thrown };
 }
 
 const noWork = (): Promise<void> => Promise.resolve();
@@ -163,12 +184,15 @@ function sayingAgain(said: readonly SaidThen[]): Approver {
   };
 }
 
-function tell(
-  { onCall, onEnd }: ConversationInput,
-  request: number,
-  then: RecordedRequest,
-  now: RecordedRequest | undefined,
-): void {
+interface Played {
+  readonly then: RecordedRequest;
+  readonly now: RecordedRequest | undefined;
+  /** Why it ended as it did now. */
+  readonly reason: string;
+}
+
+/** Gives whether it has come to the same end. */
+function tell({ onCall, onEnd }: ConversationInput, request: number, { then, now, reason }: Played): boolean {
   const left = [...(now?.calls ?? [])];
   for (const call of then.calls) {
     const at = left.findIndex((each) => isSameCall(each, call));
@@ -185,7 +209,10 @@ function tell(
       reason: "it was not made then",
     });
   const end = now?.end ?? null;
-  onEnd({ request, outcome: isSameEnd(then.end, end) ? "same" : "differs", then: then.end, now: end });
+  const isSame = isSameEnd(then.end, end);
+  const outcome = isSame ? "same" : "differs";
+  onEnd({ request, outcome, then: then.end, now: end, reason: isSame ? "" : reason });
+  return isSame;
 }
 
 /** One that was killed has no end to be compared. */

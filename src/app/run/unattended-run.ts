@@ -5,7 +5,13 @@ import { EXIT, HarnessError } from "../../core/errors.ts";
 import { checkNetwork } from "../granted-network.ts";
 import { type Host, runWorkspace } from "../host.ts";
 import { refuseUnpriced } from "../model-terms.ts";
-import { earlierSession, newSession, openSessions, type SessionChoice } from "../sessions/session-access.ts";
+import {
+  clearLeft,
+  earlierSession,
+  newSession,
+  openSessions,
+  type SessionChoice,
+} from "../sessions/session-access.ts";
 import { untrustedIn } from "../project/project-trust.ts";
 import { noteTo } from "../stderr-messages.ts";
 import { grantedIn } from "../../core/session.ts";
@@ -55,6 +61,7 @@ export async function runUnattended({
   await answerFor(flags["output-schema"]);
   const plan = attemptsFor({ settings, origins, flags, prompt });
   if (plan.note !== undefined) noteTo(flags.quiet)(plan.note);
+  await clearLeft(host);
   using store = openSessions(host, noteTo(flags.quiet));
   const given = await runWorkspace(folder);
   if (plan.count > 1) {

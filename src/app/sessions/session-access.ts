@@ -1,8 +1,9 @@
+import { readdirSync } from "node:fs";
 import { realpath } from "node:fs/promises";
 import path from "node:path";
 import type { Settings } from "../../config/settings-schema.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import type { Session, SessionStore } from "../../core/session.ts";
+import type { Session, SessionAbout, SessionStore } from "../../core/session.ts";
 import { visible } from "../../core/text/visible.ts";
 import { stderr } from "../../render/tty/output.ts";
 import { openStore } from "../../sessions/session-store.ts";
@@ -10,10 +11,29 @@ import type { Host } from "../host.ts";
 
 /** For one command. What was lost is said whatever else is to be quiet. */
 export async function withSessions<T>(host: Host, work: (store: SessionStore) => T | Promise<T>): Promise<T> {
+  await clearLeft(host);
   using store = openSessions(host, (text) => {
     stderr.write(`warning: ${visible(text)}\n`);
   });
   return await work(store);
+}
+
+/** Where sessions lie of which nothing is to stay. */
+export const passingIn = (stateDir: string): string => path.join(stateDir, "passing");
+
+/** What a killed command has left of such a session goes before sessions are looked at; mostly there is none. */
+export async function clearLeft(host: Host): Promise<void> {
+  if (!holdsAny(passingIn(host.places.state))) return;
+  const { clearPassed } = await import("./passing-session.ts");
+  await clearPassed(host);
+}
+
+function holdsAny(folder: string): boolean {
+  try {
+    return readdirSync(folder).length > 0;
+  } catch {
+    return false;
+  }
 }
 
 /** A workspace as sessions name it; one that is gone by now still has sessions. */
@@ -65,14 +85,21 @@ export function earlierSession(
   return open(lastOf(store, workspace, `there is no session of ${workspace} to go on with`));
 }
 
-export function newSession(
+type SessionSettings = Pick<Settings, "mode" | "chat_model"> & { readonly provider: string };
+
+export const newSession = (
   store: SessionStore,
-  { mode, provider, chat_model }: Pick<Settings, "mode" | "chat_model"> & { readonly provider: string },
-  { workspace, prompt, id }: { readonly workspace: string; readonly prompt: string; readonly id?: string },
-): Session {
+  settings: SessionSettings,
+  { id, ...asked }: { readonly workspace: string; readonly prompt: string; readonly id?: string },
+): Session => store.create(aboutSession(settings, asked), id);
+
+export function aboutSession(
+  { mode, provider, chat_model }: SessionSettings,
+  { workspace, prompt }: { readonly workspace: string; readonly prompt: string },
+): SessionAbout {
   const [line = ""] = prompt.trimStart().split("\n", 1);
   const title = line.length <= MAX_TITLE ? line : `${line.slice(0, MAX_TITLE - 1).toWellFormed()}…`;
-  return store.create({ workspace, mode, provider, model: chat_model, title }, id);
+  return { workspace, mode, provider, model: chat_model, title };
 }
 
 const MAX_TITLE = 80;

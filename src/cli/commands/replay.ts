@@ -58,7 +58,11 @@ export class Replay extends HarnessCommand {
     await withSessions(this.host, async (store) => {
       const session = await sessionGiven(store, args.id, workspaceOf(flags));
       if (flags.conversation)
-        return this.#playAgain(store, { events: eventsOf(session), folder: session.info().workspace }, flags);
+        return this.#playAgain(
+          store,
+          { events: eventsOf(session), folder: session.info().workspace, ownWord: true },
+          flags,
+        );
       const commands = pastCommands(session);
       if (flags.policy === undefined) await this.#runAgain(store, session, commands, flags);
       else await this.#judgeAgain(session, commands, flags.policy, flags.json);
@@ -90,7 +94,9 @@ export class Replay extends HarnessCommand {
         workspaceOf({ cwd: flags.cwd }),
         "harness replay --bundle FILE --conversation --cwd FOLDER",
       );
-      return withSessions(this.host, (store) => this.#playAgain(store, { events, folder }, flags));
+      return withSessions(this.host, (store) =>
+        this.#playAgain(store, { events, folder, ownWord: false }, flags),
+      );
     }
     const { manifest, sha256, report } = shownBundle(read, file);
     if (flags.json) answerJson({ bundle: { sha256, ...manifest }, report });
@@ -100,19 +106,20 @@ export class Replay extends HarnessCommand {
 
   async #playAgain(
     store: SessionStore,
-    { events, folder }: { readonly events: Iterable<AgentEvent>; readonly folder: string },
+    { events, folder, ownWord }: Recorded,
     { isolation, engine, json, quiet }: ReplayFlags,
   ): Promise<void> {
     const { replayConversation } = await import("../../app/run/conversation-replay.ts");
-    const config = await configFor({ cwd: folder, engine });
+    const config = await configFor({ cwd: folder, engine, ...(isolation && { isolation }) });
     const counts = { same: 0, differs: 0, "not run": 0 };
     const given = {
       host: this.host,
       config,
       store,
       events,
+      ownWord,
       workspace: await runWorkspace(folder),
-      isolation: isolation ?? thrownAway(config.settings),
+      isolation: thrownAway(config.settings),
       onCall: (each: ReplayedCall): void => {
         counts[each.outcome] += 1;
         if (json) answerJson(each);
@@ -157,14 +164,15 @@ export class Replay extends HarnessCommand {
     { isolation, engine, json, quiet }: ReplayFlags,
   ): Promise<void> {
     // The project's, wherever this is typed.
-    const { settings } = await configFor({ cwd: session.info().workspace, engine });
+    const cwd = session.info().workspace;
+    const { settings } = await configFor({ cwd, engine, ...(isolation && { isolation }) });
     const counts = { same: 0, differs: 0, "not run": 0 };
     const onResult = (each: Rerun): void => {
       counts[each.outcome] += 1;
       if (json) answerJson(each);
       else if (each.outcome !== "same" || !quiet) answer(rerunLines(each, stdout));
     };
-    const shape = { ...settings, isolation: isolation ?? thrownAway(settings) };
+    const shape = { ...settings, isolation: thrownAway(settings) };
     const input = { host: this.host, settings: shape, store, session, quiet, onResult };
     await untilInterrupted((signal) => replayRun(commands, input, signal));
     this.#sum(counts, json);
@@ -178,6 +186,12 @@ function* eventsOf(session: Session): Generator<AgentEvent> {
 /** A copy where the settings, or an engine that sees no file of this machine, want one. */
 const thrownAway = ({ isolation }: Pick<Settings, "isolation">): "overlay" | "copy" =>
   isolation === "copy" ? "copy" : "overlay";
+
+interface Recorded {
+  readonly events: Iterable<AgentEvent>;
+  readonly folder: string;
+  readonly ownWord: boolean;
+}
 
 interface ReplayFlags {
   readonly engine?: string | undefined;

@@ -68,14 +68,16 @@ interface ShownEnd {
   readonly outcome: "same" | "differs";
   readonly then: { readonly status: string; readonly exit_code: number } | null;
   readonly now: { readonly status: string; readonly exit_code: number } | null;
+  readonly reason: string;
 }
 
 /** How a request of a conversation ended that was played again. */
-export function replayedEnd({ request, outcome, then, now }: ShownEnd, stream: Output): string {
+export function replayedEnd({ request, outcome, then, now, reason }: ShownEnd, stream: Output): string {
   const said = (end: ShownEnd["then"]): string =>
     end === null ? "no end" : `${end.status} (${end.exit_code})`;
   const ends = outcome === "same" ? said(now) : `then ${said(then)}, now ${said(now)}`;
-  return `${styleText(COLOURS[outcome], outcome.padEnd(8), { stream })} end of request ${request}: ${ends}\n`;
+  const why = reason === "" ? "" : `    ${visibleLine(reason)}\n`;
+  return `${styleText(COLOURS[outcome], outcome.padEnd(8), { stream })} end of request ${request}: ${ends}\n${why}`;
 }
 
 const words = (ended: Ended | null): string =>
