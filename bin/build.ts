@@ -38,11 +38,31 @@ function entries(): Record<string, string> {
   return Object.fromEntries([["main", path.join(commandRoot, "main.ts")], ...threads, ...named]);
 }
 
+/** Such files are loaded in an order in which something is used before it is there: for some command, not for all. */
+function firstCircle(needs: ReadonlyMap<string, readonly string[]>): readonly string[] | undefined {
+  const done = new Set<string>();
+  const from = (file: string, way: readonly string[]): readonly string[] | undefined => {
+    if (way.includes(file)) return [...way.slice(way.indexOf(file)), file];
+    if (done.has(file)) return undefined;
+    for (const next of needs.get(file) ?? []) {
+      const found = from(next, [...way, file]);
+      if (found !== undefined) return found;
+    }
+    done.add(file);
+    return undefined;
+  };
+  for (const file of needs.keys()) {
+    const found = from(file, []);
+    if (found !== undefined) return found;
+  }
+  return undefined;
+}
+
 // The manifest comes last, and at once: where it stands, the bundle is whole.
 const manifest = path.join(root, "oclif.manifest.json");
 await rm(manifest, { force: true });
 await rm(path.join(root, "dist"), { recursive: true, force: true });
-await build({
+const { output: bundle } = await build({
   preserveEntrySignatures: "allow-extension",
   input: entries(),
   platform: "node",
@@ -56,10 +76,22 @@ await build({
     dir: path.join(root, "dist"),
     format: "esm",
     chunkFileNames: "chunks/[name]-[hash].js",
-    codeSplitting: { includeDependenciesRecursively: false, groups: CHUNKS.map((group) => ({ ...group })) },
+    codeSplitting: {
+      includeDependenciesRecursively: false,
+      groups: CHUNKS.map(({ name, of }) => ({
+        name,
+        test: new RegExp(of.map(({ source }) => source).join("|")),
+      })),
+    },
     minify: true,
   },
 });
+
+const circle = firstCircle(
+  new Map(bundle.map((file) => [file.fileName, "imports" in file ? file.imports : []])),
+);
+if (circle !== undefined)
+  throw new Error(`files of the bundle need each other: ${circle.join(" -> ")}; mend bin/chunks.ts`);
 
 // npm is no dependency of who only runs harness: it goes along packed, for the build of the image alone.
 const npm = path.join(root, "node_modules/npm");
