@@ -32,7 +32,13 @@ import { makeProvider } from "../models/provider.ts";
 import { readScenario } from "../models/providers/scenario.ts";
 import { scriptedCapabilities, ScriptedWire } from "../models/providers/scripted-api.ts";
 import type { Limits } from "../models/timeouts.ts";
+import { type BackPressure, RETRIES } from "../core/server-wait.ts";
+import { SharedWait } from "../platform/shared-wait.ts";
 import type { Host } from "./host.ts";
+
+/** Every run over one state folder knows of it when the server asks one of them to wait. */
+const pressureOf = (host: Host, server: string): BackPressure =>
+  new SharedWait(host.places.state, server, RETRIES.longestMs);
 
 /** Constructs what speaks to models, as the settings want it. */
 
@@ -97,6 +103,7 @@ function keyedClient(host: Host, name: KeyedProvider, settings: Settings): Model
     const Api = name === "anthropic" ? AnthropicWire : OpenAiWire;
     return providerWithCapabilities(new Api({ baseUrl: reached.base, key, whole: !settings.stream }), {
       limits: limitsOf(settings),
+      pressure: pressureOf(host, reached.base),
       prices,
       keys: key === "" ? [] : [key],
       capabilities: async (model, signal) => {
@@ -146,6 +153,7 @@ function ollamaClient(host: Host, settings: Settings): ModelClient {
     provider: (calls) =>
       providerWithCapabilities(wire, {
         limits: limitsOf(settings),
+        pressure: pressureOf(host, baseUrl),
         prices,
         capabilities: async (model, signal) => {
           const assumed = await capabilities(model, signal);

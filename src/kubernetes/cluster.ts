@@ -8,6 +8,13 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { KubeConfig } from "@kubernetes/client-node";
 import * as z from "zod";
 import { EXIT, errorCode, HarnessError, reasonOf } from "../core/errors.ts";
+import {
+  askedToWait,
+  delayAfter,
+  type PassingFailure,
+  type RetryRules,
+  SPREAD,
+} from "../core/server-wait.ts";
 
 /** What an `--engine kubernetes:` names; null: what the kubeconfig says, or where this runs. */
 export interface ClusterAddress {
@@ -88,21 +95,25 @@ export class ApiFailure extends Error {
   readonly status: number;
   /** As the API writes it: Forbidden, NotFound, AlreadyExists, Expired … */
   readonly reason: string;
+  /** What the server asked to wait, in milliseconds. */
+  readonly retryAfterMs: number | null;
 
-  constructor(status: number, reason: string, message: string) {
+  constructor(status: number, reason: string, message: string, retryAfterMs: number | null = null) {
     super(message);
     this.status = status;
     this.reason = reason;
+    this.retryAfterMs = retryAfterMs;
   }
 }
 
 const failureForm = z.object({ reason: z.string().catch(""), message: z.string().catch("") });
 
 /** Of a status object, or of whatever stands in its place. */
-function apiFailure(status: number, body: unknown): ApiFailure {
+function apiFailure({ statusCode: status = 0, headers }: IncomingMessage, body: unknown): ApiFailure {
   const read = failureForm.safeParse(body);
   const said = read.data?.message ?? "";
-  return new ApiFailure(status, read.data?.reason ?? "", said === "" ? `HTTP ${status}` : said);
+  const asked = askedToWait(headers["retry-after"], Date.now());
+  return new ApiFailure(status, read.data?.reason ?? "", said === "" ? `HTTP ${status}` : said, asked);
 }
 
 type Method = "GET" | "POST" | "DELETE";
@@ -113,6 +124,20 @@ export interface ApiCall {
   readonly signal?: AbortSignal | undefined;
 }
 
+/** Time as waiting sees it; tests bring their own. */
+export interface ClusterTime {
+  /** Milliseconds since some moment. */
+  readonly now: () => number;
+  readonly wait: (ms: number, signal: AbortSignal | undefined) => Promise<void>;
+  readonly random: () => number;
+}
+
+const REAL_TIME: ClusterTime = {
+  now: () => performance.now(),
+  wait: (ms, signal) => sleep(ms, undefined, { signal }),
+  random: Math.random,
+};
+
 /** One namespace of a cluster. What comes is given as it came: nothing of an object is left out for not being known. */
 export class Cluster {
   readonly config: KubeConfig;
@@ -120,8 +145,11 @@ export class Cluster {
   /** For how long an API server that does not answer is waited for, and a policy that does not hold yet. */
   readonly patienceMs: number;
 
-  constructor(config: KubeConfig, namespace: string, patienceMs = PATIENCE_MS) {
+  readonly #time: ClusterTime;
+
+  constructor(config: KubeConfig, namespace: string, patienceMs = PATIENCE_MS, time = REAL_TIME) {
     this.config = config;
+    this.#time = time;
     this.namespace = namespace;
     this.patienceMs = patienceMs;
   }
@@ -140,27 +168,22 @@ export class Cluster {
    * answer or says that it is busy; of all other calls nobody can tell whether they were heard.
    */
   async call(where: string, { method = "GET", body, signal }: ApiCall = {}): Promise<unknown> {
-    const deadline = performance.now() + this.patienceMs;
-    for (let pause = FIRST_PAUSE_MS; ; pause = Math.min(pause * 2, MOST_PAUSE_MS)) {
-      try {
-        const response = await this.#send(where, { method, body, signal });
-        const answer = jsonOf(await whole(response));
-        const { statusCode = 0 } = response;
-        if (statusCode < 200 || statusCode > 299) throw apiFailure(statusCode, answer);
-        return answer;
-      } catch (thrown) {
-        signal?.throwIfAborted();
-        if (!isPassing(thrown) || performance.now() + pause > deadline) throw this.#unanswered(thrown);
-        await sleep(pause, undefined, { signal });
-      }
-    }
+    return this.#patiently(signal, async () => {
+      const response = await this.#send(where, { method, body, signal });
+      const answer = jsonOf(await whole(response));
+      const { statusCode = 0 } = response;
+      if (statusCode < 200 || statusCode > 299) throw apiFailure(response, answer);
+      return answer;
+    });
   }
 
   /** The events of a watch, until the server ends it. */
   async *watch(where: string, signal: AbortSignal): AsyncGenerator<unknown, void> {
-    const response = await this.#send(where, { method: "GET", body: undefined, signal });
-    const { statusCode = 0 } = response;
-    if (statusCode !== 200) throw apiFailure(statusCode, jsonOf(await whole(response)));
+    const response = await this.#patiently(signal, async () => {
+      const begun = await this.#send(where, { method: "GET", body: undefined, signal });
+      if (begun.statusCode !== 200) throw apiFailure(begun, jsonOf(await whole(begun)));
+      return begun;
+    });
     let rest = "";
     response.setEncoding("utf8");
     for await (const piece of response as AsyncIterable<string>) {
@@ -168,6 +191,25 @@ export class Cluster {
       rest = lines.pop() ?? "";
       if (rest.length > MOST_LINE) throw new Error("an event of the watch has no end");
       for (const line of lines) if (line.trim() !== "") yield jsonOf(line);
+    }
+  }
+
+  /** Of its own accord for `patienceMs`; where the server names the time that it needs (Retry-After), for six times that. */
+  async #patiently<T>(signal: AbortSignal | undefined, ask: () => Promise<T>): Promise<T> {
+    const { now, wait, random } = this.#time;
+    const begun = now();
+    for (let failures = 1; ; failures += 1) {
+      try {
+        return await ask();
+      } catch (thrown) {
+        signal?.throwIfAborted();
+        if (!isPassing(thrown)) throw this.#unanswered(thrown);
+        const pause = delayAfter(failures, passingOf(thrown), PAUSES, random) ?? Number.POSITIVE_INFINITY;
+        const asked = thrown instanceof ApiFailure && (thrown.retryAfterMs ?? 0) > 0;
+        const patience = asked ? this.patienceMs * 6 : this.patienceMs;
+        if (now() - begun + pause > patience) throw this.#unanswered(thrown);
+        await wait(pause, signal);
+      }
     }
   }
 
@@ -204,8 +246,15 @@ export class Cluster {
 }
 
 const PATIENCE_MS = 10_000;
-const FIRST_PAUSE_MS = 100;
-const MOST_PAUSE_MS = 2000;
+/** As often as patience allows. */
+const PAUSES: RetryRules = {
+  attempts: Number.POSITIVE_INFINITY,
+  busyAttempts: Number.POSITIVE_INFINITY,
+  baseMs: 100,
+  capMs: 2000,
+  longestMs: 120_000,
+  spread: SPREAD,
+};
 const MOST_LINE = 16 * 2 ** 20;
 
 const BUSY = new Set([429, 500, 502, 503, 504]);
@@ -213,7 +262,17 @@ const LOST = new Set(["ECONNREFUSED", "ECONNRESET", "EPIPE", "ETIMEDOUT", "EHOST
 
 /** Every object has a name of ours, so that a second making of it is a conflict and no second object. */
 const isPassing = (thrown: unknown): boolean =>
-  thrown instanceof ApiFailure ? BUSY.has(thrown.status) : LOST.has(errorCode(thrown) ?? "");
+  thrown instanceof ApiFailure ? BUSY.has(thrown.status) : isLost(thrown);
+
+/** Half of each pause is certain, whatever failed: a server that is away is not asked in a loop. */
+const passingOf = (thrown: unknown): PassingFailure => ({
+  passing: true,
+  busy: true,
+  retryAfterMs: thrown instanceof ApiFailure ? thrown.retryAfterMs : null,
+});
+
+/** The connection went, or nobody is there. */
+export const isLost = (thrown: unknown): boolean => LOST.has(errorCode(thrown) ?? "");
 
 function jsonOf(text: string): unknown {
   try {

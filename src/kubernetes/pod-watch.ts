@@ -1,5 +1,5 @@
 import { HarnessError } from "../core/errors.ts";
-import { ApiFailure, type Cluster } from "./cluster.ts";
+import { ApiFailure, type Cluster, isLost } from "./cluster.ts";
 import { failureError, isRunning, podFailure, type PodState, refusalOf } from "./pod-failure.ts";
 import type { PodPlan } from "./pod-spec.ts";
 
@@ -68,7 +68,7 @@ async function watched(
       if (isReady(object, container)) return true;
     }
   } catch (thrown) {
-    if (!(thrown instanceof ApiFailure) || thrown.status !== 410) throw thrown;
+    if (!isLost(thrown) && !(thrown instanceof ApiFailure && thrown.status === 410)) throw thrown;
   }
   return false;
 }

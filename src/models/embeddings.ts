@@ -3,6 +3,7 @@ import { formatDuration } from "../core/text/bounds.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
 import type { FailureKind } from "../core/model-provider.ts";
 import type { Embedder } from "../core/ports.ts";
+import { delayAfter, RETRIES, type RetryRules } from "../core/server-wait.ts";
 import { asCount, asFields, asList, parsedJson } from "./json-text.ts";
 import { WireFailure } from "./model-api.ts";
 import { jsonResponse, ollamaClient } from "./providers/ollama-client.ts";
@@ -30,8 +31,7 @@ export type Ask = (texts: readonly string[], signal: AbortSignal) => Promise<rea
 /** In place of the usual ones. */
 type Remedies = Partial<Readonly<Record<FailureKind, string>>>;
 
-const MAX_WAIT_MS = 30_000;
-const FIRST_WAIT_MS = 500;
+const LONGEST_WAIT_MS = 30_000;
 /** A text of which the server will not take even so much is not the cause. */
 const SHORTEST_CUT = 64;
 const CHOOSE = "harness config set embed_model NAME";
@@ -43,6 +43,7 @@ const CHOOSE = "harness config set embed_model NAME";
 export class BatchEmbedder implements Embedder {
   readonly #ask: Ask;
   readonly #limits: EmbedLimits;
+  readonly #rules: RetryRules;
   /** Of the first vector; a model has one length. */
   #length: number | undefined;
 
@@ -52,6 +53,13 @@ export class BatchEmbedder implements Embedder {
     this.#ask = ask;
     this.#remedies = { no_model: CHOOSE, ...remedies };
     this.#limits = { ...EMBED_LIMITS, ...limits };
+    const { retries } = this.#limits;
+    this.#rules = {
+      ...RETRIES,
+      attempts: retries + 1,
+      busyAttempts: retries === 0 ? 1 : RETRIES.busyAttempts,
+      longestMs: LONGEST_WAIT_MS,
+    };
   }
 
   async embed(texts: readonly string[], signal: AbortSignal): Promise<readonly Float32Array[]> {
@@ -78,14 +86,13 @@ export class BatchEmbedder implements Embedder {
   }
 
   async #patiently(batch: readonly string[], signal: AbortSignal): Promise<readonly unknown[]> {
-    for (let attempt = 0; ; attempt += 1) {
+    for (let failures = 1; ; failures += 1) {
       try {
         return await this.#once(batch, signal);
       } catch (thrown) {
-        if (!(thrown instanceof WireFailure) || !thrown.passing || attempt >= this.#limits.retries)
-          throw thrown;
-        const ms = thrown.retryAfterMs ?? FIRST_WAIT_MS * 2 ** attempt;
-        if (ms > MAX_WAIT_MS) throw thrown;
+        if (!(thrown instanceof WireFailure)) throw thrown;
+        const ms = delayAfter(failures, thrown, this.#rules, Math.random);
+        if (ms === null) throw thrown;
         await sleep(ms, undefined, { signal }).catch(() => undefined);
       }
     }

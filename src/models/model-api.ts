@@ -59,6 +59,8 @@ export class WireFailure extends Error {
   readonly remedy: string;
   /** Trying again later may help. */
   readonly passing: boolean;
+  /** The server is there and has too much to do. */
+  readonly busy: boolean;
   /** What the server asked to wait, in milliseconds. */
   readonly retryAfterMs: number | null;
   /**
@@ -75,13 +77,17 @@ export class WireFailure extends Error {
     kind: FailureKind,
     reason: string,
     more: Partial<
-      Pick<WireFailure, "remedy" | "passing" | "retryAfterMs" | "raw" | "refusesTools" | "refusesHold">
+      Pick<
+        WireFailure,
+        "remedy" | "passing" | "busy" | "retryAfterMs" | "raw" | "refusesTools" | "refusesHold"
+      >
     > = {},
   ) {
     super(reason);
     this.kind = kind;
     this.remedy = more.remedy ?? "";
     this.passing = more.passing ?? false;
+    this.busy = this.passing && (more.busy ?? kind === "rate_limited");
     this.retryAfterMs = more.retryAfterMs ?? null;
     this.raw = more.raw ?? null;
     this.refusesTools = more.refusesTools ?? false;

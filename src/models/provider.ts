@@ -1,13 +1,14 @@
-import type { Message, Price, ToolCall, Usage } from "../core/messages.ts";
-import type {
-  AssistantMessage,
-  Capabilities,
-  MalformedCall,
-  ModelRequest,
-  Provider,
-  ProviderEvent,
-  Stop,
-} from "../core/model-provider.ts";
+import type { Price, Usage } from "../core/messages.ts";
+import type { Capabilities, ModelRequest, Provider, ProviderEvent } from "../core/model-provider.ts";
+import {
+  type BackPressure,
+  delayAfter,
+  heldBack,
+  NO_PRESSURE,
+  RETRIES,
+  type RetryRules,
+  SPREAD,
+} from "../core/server-wait.ts";
 import { redact } from "./api-keys.ts";
 import {
   asFailure,
@@ -22,6 +23,7 @@ import {
 import { HeldReply, heldSchema, withForm } from "./held-reply.ts";
 import { Holding, type KnownOf } from "./holding.ts";
 import { Reply } from "./reply.ts";
+import { isEmpty, messageFrom, stopOf } from "./reply-message.ts";
 import { OfferedTools } from "./text-calls/settle.ts";
 import { CallStream } from "./text-calls/text-call-stream.ts";
 import {
@@ -53,6 +55,8 @@ export interface ProviderOptions {
     /** Resolves after so long, or as soon as the signal fires. */
     readonly wait?: (ms: number, signal: AbortSignal) => Promise<void>;
   };
+  /** What other runs were told by the same server, and what they are told of this one. */
+  readonly pressure?: BackPressure;
   /** Never shown: a text about a failure has a mark in their place. */
   readonly keys?: readonly string[];
   readonly prices?: readonly Price[];
@@ -83,6 +87,11 @@ async function* stream(
   signal: AbortSignal,
 ): AsyncGenerator<ProviderEvent> {
   for (;;) {
+    for (let held = exchange.held(); held !== null; held = exchange.held()) {
+      if (signal.aborted) break;
+      yield held;
+      await wait(held.ms, signal);
+    }
     if (signal.aborted) return void (yield exchange.cancelled());
     const attempt = exchange.begin();
     try {
@@ -103,7 +112,8 @@ function setupFrom(wire: Wire, options: ProviderOptions): Setup {
   return {
     wire,
     limits: { ...LIMITS, ...options.limits },
-    rules: { ...RETRIES, ...options.retry },
+    rules: { ...RETRIES, ...(options.pressure === undefined ? {} : { spread: SPREAD }), ...options.retry },
+    pressure: options.pressure ?? NO_PRESSURE,
     clean: (text) => redact(text, keys),
     price: (model) => priceOf(model, options.prices ?? [], dayOf(Date.now())),
     estimator: options.estimator ?? new TokenEstimator(),
@@ -116,11 +126,14 @@ function setupFrom(wire: Wire, options: ProviderOptions): Setup {
   };
 }
 
+type Waiting = Extract<ProviderEvent, { readonly type: "waiting" }>;
+
 /** What an exchange works with. */
 interface Setup {
   readonly wire: Wire;
   readonly limits: Limits;
   readonly rules: RetryRules;
+  readonly pressure: BackPressure;
   /** Takes secrets out of a text for people. */
   readonly clean: (text: string) => string;
   readonly price: (model: string) => Price | undefined;
@@ -154,6 +167,8 @@ class Exchange {
   #passing = 0;
   #unread = 0;
   #wasEmpty = false;
+  /** Milliseconds that were waited because the server had asked others to. */
+  #heldBack = 0;
   /** Why tools were put into the text as a trial; it is remembered when it helps. */
   #trial: string | null = null;
 
@@ -166,6 +181,14 @@ class Exchange {
     this.#sent = request;
     this.#known = setup.known(request.model);
     this.#held = this.#canHold() && setup.holding.wants(request, this.#known);
+  }
+
+  /** What is waited because the server has asked another run to; null where there is nothing of it. */
+  held(): Waiting | null {
+    const { pressure, rules, random } = this.#setup;
+    const ms = heldBack(pressure, rules.longestMs - this.#heldBack, random);
+    this.#heldBack += ms;
+    return ms === 0 ? null : this.#again("the server has asked other runs to wait", ms);
   }
 
   begin(): Attempt {
@@ -223,7 +246,7 @@ class Exchange {
   }
 
   #afterFailure(failure: WireFailure, { shown }: Reply): ProviderEvent {
-    const { rules, random } = this.#setup;
+    const { rules, random, pressure } = this.#setup;
     if (failure.refusesHold && this.#held) return this.#afterHoldRefused(failure);
     if (failure.refusesTools && this.#native && this.#request.tools.length > 0) {
       this.#setup.fallbacks.add(this.#request.model, failure.message);
@@ -231,6 +254,7 @@ class Exchange {
     }
     this.#passing += 1;
     const ms = shown ? null : delayAfter(this.#passing, failure, rules, random);
+    if (failure.busy) pressure.hold(Math.min(failure.retryAfterMs ?? ms ?? 0, rules.longestMs));
     return ms === null ? this.#failed(failure) : this.#again(failure.message, ms);
   }
 
@@ -335,7 +359,7 @@ class Exchange {
     return this.#noted(`${this.#request.model} ${NO_TOOLS}`);
   }
 
-  #again(reason: string, ms: number): ProviderEvent {
+  #again(reason: string, ms: number): Waiting {
     return { type: "waiting", reason: inShort(reason, this.#setup.clean), ms, attempt: this.#attempts + 1 };
   }
 
@@ -375,94 +399,4 @@ class Attempt {
   end(): void {
     this.#source.end();
   }
-}
-
-const SIGNS = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-/** What Mistral's templates accept, and everybody else too. */
-const LENGTH = 9;
-
-/** Ids of calls: what the server gave is kept, as long as no other call of the conversation has it. */
-export class CallIds {
-  readonly #taken = new Set<string>();
-  readonly #random: () => number;
-
-  constructor(history: readonly Message[], random: () => number) {
-    this.#random = random;
-    for (const message of history)
-      if (message.role === "assistant") for (const { id } of message.calls) this.#taken.add(id);
-  }
-
-  next(given = ""): string {
-    let id = given;
-    while (id === "" || this.#taken.has(id)) id = this.#fresh();
-    this.#taken.add(id);
-    return id;
-  }
-
-  #fresh(): string {
-    let id = "";
-    while (id.length < LENGTH) id += SIGNS[Math.floor(this.#random() * SIGNS.length)] ?? "";
-    return id;
-  }
-}
-
-/** How a reply that came to its end becomes a message. */
-
-const isEmpty = ({ text }: Reply, { calls, malformed }: ReadCalls): boolean =>
-  text.trim() === "" && calls.length === 0 && malformed.length === 0;
-
-/** What the server says counts only where the reply does not show better. */
-function stopOf({ stop }: Reply, { calls, malformed }: ReadCalls): Stop {
-  if (stop === "length" || stop === "filtered") return stop;
-  if (calls.length > 0) return "calls";
-  return stop === "calls" && malformed.length === 0 ? "end" : stop;
-}
-
-/** The message, with every call once, and an id for each that no other call of the conversation has. */
-function messageFrom(
-  { text, thinking }: Reply,
-  found: ReadCalls,
-  history: readonly Message[],
-  random: () => number,
-): { readonly message: AssistantMessage; readonly malformed: readonly MalformedCall[] } {
-  const ids = new CallIds(history, random);
-  const seen = new Set<string>();
-  const calls: ToolCall[] = [];
-  for (const { id, name, args } of found.calls) {
-    const call = `${name} ${JSON.stringify(args)}`;
-    if (seen.has(call)) continue;
-    seen.add(call);
-    calls.push({ id: ids.next(id), name, args });
-  }
-  return {
-    message: { role: "assistant", text, ...(thinking === "" ? {} : { thinking }), calls },
-    malformed: found.malformed.map(({ id, ...rest }) => ({ ...rest, id: ids.next(id) })),
-  };
-}
-
-interface RetryRules {
-  /** Attempts of one request in all, where each failure is a passing one. */
-  readonly attempts: number;
-  readonly baseMs: number;
-  readonly capMs: number;
-  /** The longest wait that a server may ask for. */
-  readonly longestMs: number;
-}
-
-export const RETRIES: RetryRules = { attempts: 5, baseMs: 500, capMs: 30_000, longestMs: 120_000 };
-
-/**
- * Milliseconds before the next attempt, after so many that failed; null when there is none. Full jitter: many clients of
- * one server do not come back together. What the server asks for is obeyed, unless it is too long to be waited for.
- */
-export function delayAfter(
-  failures: number,
-  { passing, retryAfterMs }: Pick<WireFailure, "passing" | "retryAfterMs">,
-  rules: RetryRules,
-  random: () => number,
-): number | null {
-  if (!passing || failures >= rules.attempts) return null;
-  const own = random() * Math.min(rules.capMs, rules.baseMs * 2 ** (failures - 1));
-  if (retryAfterMs === null || !(retryAfterMs > 0)) return Math.round(own);
-  return retryAfterMs > rules.longestMs ? null : Math.ceil(retryAfterMs);
 }

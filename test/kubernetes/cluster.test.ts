@@ -4,7 +4,13 @@ import { createServer, type IncomingMessage, type ServerResponse } from "node:ht
 import path from "node:path";
 import test, { type TestContext } from "node:test";
 import { EXIT, HarnessError } from "../../src/core/errors.ts";
-import { ApiFailure, Cluster, clusterOf, kubeConfigOf } from "../../src/kubernetes/cluster.ts";
+import {
+  ApiFailure,
+  Cluster,
+  type ClusterTime,
+  clusterOf,
+  kubeConfigOf,
+} from "../../src/kubernetes/cluster.ts";
 import { scratch } from "../fixtures/scratch.ts";
 
 const kubeconfig = (server: string): string =>
@@ -51,10 +57,15 @@ const failing = (status: number, reason: string, message: string) => (response: 
   response.end(JSON.stringify({ kind: "Status", reason, message, code: status }));
 };
 
-async function clusterAt(t: TestContext, answer: Answer, patienceMs?: number): Promise<Cluster> {
+async function clusterAt(
+  t: TestContext,
+  answer: Answer,
+  patienceMs?: number,
+  time?: ClusterTime,
+): Promise<Cluster> {
   const home = await homeWith(t, await serving(t, answer));
   const config = kubeConfigOf({ context: null, namespace: null }, { env: {}, home });
-  return new Cluster(config, "mine", patienceMs);
+  return new Cluster(config, "mine", patienceMs, time);
 }
 
 const exitOf = (work: () => unknown): unknown => {
@@ -124,6 +135,61 @@ test("a server that is busy is asked again, and one that answers nothing is give
     assert.match(thrown.message, /^no cluster answers at http:\/\/127\.0\.0\.1:1: /);
     return true;
   });
+});
+
+interface Waited {
+  readonly pauses: number[];
+  readonly time: ClusterTime;
+}
+
+/** A clock that only waiting moves. */
+function waited(random: () => number): Waited {
+  const pauses: number[] = [];
+  let now = 0;
+  const wait = (ms: number): Promise<void> => {
+    pauses.push(ms);
+    now += ms;
+    return Promise.resolve();
+  };
+  return { pauses, time: { now: () => now, wait, random } };
+}
+
+const busyFor = (status: number, headers: Record<string, string>) => (response: ServerResponse) => {
+  response.writeHead(status, { "content-type": "application/json", ...headers });
+  response.end(JSON.stringify({ kind: "Status", reason: "TooManyRequests", message: "later", code: status }));
+};
+
+for (const status of [429, 503])
+  test(`a server that names a time (${status}) is asked again when it is over, a watch as well`, async (t) => {
+    const { pauses, time } = waited(() => 0.5);
+    const busy = await clusterAt(
+      t,
+      (_, response, count) =>
+        count % 2 === 1
+          ? busyFor(status, { "retry-after": "20" })(response)
+          : response.end('{"type":"ADDED"}\n'),
+      10_000,
+      time,
+    );
+    assert.deepEqual(await busy.call(busy.at("pods/a")), { type: "ADDED" });
+    const seen: unknown[] = [];
+    for await (const event of busy.watch(busy.at("pods?watch=1"), AbortSignal.timeout(10_000)))
+      seen.push(event);
+    assert.deepEqual(seen, [{ type: "ADDED" }]);
+    assert.deepEqual(pauses, [21_000, 21_000]);
+  });
+
+test("a server that stays busy is given up: sooner where it names no time", async (t) => {
+  const sums: number[] = [];
+  for (const headers of [{}, { "retry-after": "20" }, { "retry-after": "900" }]) {
+    const { pauses, time } = waited(() => 0);
+    const busy = await clusterAt(t, (_, response) => busyFor(429, headers)(response), 10_000, time);
+    await assert.rejects(busy.call(busy.at("pods/a")), { name: "ApiFailure", status: 429 });
+    sums.push(pauses.reduce((sum, ms) => sum + ms, 0));
+  }
+  const [own = 0, asked, never] = sums;
+  assert.ok(own > 8000 && own <= 10_000, String(own));
+  assert.deepEqual([asked, never], [60_000, 0]);
 });
 
 test("a watch gives its events line by line, wherever the pieces break", async (t) => {

@@ -1,4 +1,5 @@
 import type { FailureKind } from "../../core/model-provider.ts";
+import { isBusy } from "../../core/server-wait.ts";
 import { WireFailure } from "../model-api.ts";
 import { asFields, asText, type Fields } from "../json-text.ts";
 
@@ -195,6 +196,7 @@ export function failureOf(refusal: Refusal, asked: Asked): WireFailure {
   return new WireFailure((row ?? LAST).kind, reasonOf(refusal, asked), {
     remedy: (row ?? LAST).remedy(asked),
     passing: row === undefined ? refusal.status >= 500 : row.passing === true,
+    busy: isBusy(refusal.status),
     retryAfterMs,
   });
 }

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { formatDuration } from "../../core/text/bounds.ts";
 import { errorCode, reasonOf } from "../../core/errors.ts";
+import { askedToWait } from "../../core/server-wait.ts";
 import { NoConnection, redirectOrigin, send, textWithin } from "../http-request.ts";
 import { type Fields, parsedJson } from "../json-text.ts";
 import { endless, MAX_BODY_LENGTH, WireFailure } from "../model-api.ts";
@@ -75,7 +76,6 @@ async function unlessCancelled<T>(pending: Promise<T>, signal: AbortSignal): Pro
 
 /** Bytes that are read of a refusal; what it says stands at its beginning. */
 const MAX_REFUSAL_LENGTH = 2 ** 20;
-const MAX_WAIT_MS = 24 * 3_600_000;
 
 /** The body, and what came of one that broke off; one that is longer than any answer throws. */
 export async function wholeText(response: IncomingMessage): Promise<string> {
@@ -117,13 +117,12 @@ const isPage = (response: IncomingMessage, text: string): boolean =>
 const titleIn = (page: string): string =>
   /<title>([^<]{0,200})/i.exec(page.slice(0, 4000))?.[1]?.trim() ?? "a web page";
 
-/** Seconds or a date; OpenAI says it in milliseconds too. */
+/** OpenAI says it in milliseconds too. */
 function retryAfter({ headers }: IncomingMessage): number | null {
   const exact = headers["retry-after-ms"];
-  const said = headers["retry-after"] ?? "";
-  const ms = /^\d+(?:\.\d+)?$/.test(said) ? Number(said) * 1000 : Date.parse(said) - Date.now();
-  const wait = typeof exact === "string" && /^\d+(?:\.\d+)?$/.test(exact) ? Number(exact) : ms;
-  return Number.isNaN(wait) ? null : Math.min(Math.max(Math.ceil(wait), 0), MAX_WAIT_MS);
+  return typeof exact === "string" && /^\d{1,12}(?:\.\d+)?$/.test(exact)
+    ? askedToWait(String(Number(exact) / 1000), Date.now())
+    : askedToWait(headers["retry-after"], Date.now());
 }
 
 interface Mishap {

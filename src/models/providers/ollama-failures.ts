@@ -1,5 +1,6 @@
 import { errorCode, reasonOf } from "../../core/errors.ts";
 import type { FailureKind } from "../../core/model-provider.ts";
+import { askedToWait, isBusy } from "../../core/server-wait.ts";
 import { parsedJson } from "../json-text.ts";
 import { WireFailure } from "../model-api.ts";
 import { Refused } from "./ollama-client.ts";
@@ -119,13 +120,14 @@ export function failureOf(refusal: Refusal, asked: Asked): WireFailure {
   return new WireFailure(kind, `Ollama at ${asked.baseUrl}: ${said}`, {
     remedy: remedy(asked),
     passing: passing === true,
+    busy: isBusy(refusal.status),
     refusesTools: refusesTools === true,
     refusesHold:
       asked.held === true &&
       [400, 422, 500, 501].includes(refusal.status) &&
       raw === null &&
       NO_SCHEMA.test(words),
-    retryAfterMs: waitOf(refusal.retryAfter),
+    retryAfterMs: askedToWait(refusal.retryAfter, Date.now()),
     raw,
   });
 }
@@ -170,12 +172,4 @@ function unwrapped(words: string): string {
   if (typeof error === "string") return error;
   const { message } = (error ?? {}) as { readonly message?: unknown };
   return typeof message === "string" ? message : words;
-}
-
-/** Seconds or a date. */
-function waitOf(header: string | undefined): number | null {
-  if (header === undefined) return null;
-  const seconds = Number(header);
-  const ms = Number.isNaN(seconds) ? Date.parse(header) - Date.now() : seconds * 1000;
-  return Number.isFinite(ms) && ms >= 0 ? Math.round(ms) : null;
 }

@@ -1,7 +1,9 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { QdrantClient } from "@qdrant/js-client-rest";
 import { z } from "zod";
 import { formatDuration } from "../../core/text/bounds.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import { askedToWait, delayAfter, RETRIES, type RetryRules, SPREAD } from "../../core/server-wait.ts";
 import { visibleLine } from "../../core/text/visible.ts";
 
 export interface QdrantServer {
@@ -16,11 +18,31 @@ export interface Patience {
   readonly readMs: number;
   /** Writes wait until what was written can be found. */
   readonly writeMs: number;
+  /** Of all that is waited in one request for a server that says it has too much to do. */
+  readonly busyMs?: number;
 }
 
 export const PATIENCE: Patience = { readMs: 15_000, writeMs: 120_000 };
 
+/** Time as waiting sees it; tests bring their own. */
+export interface QdrantTime {
+  readonly wait: (ms: number, signal: AbortSignal) => Promise<void>;
+  readonly random: () => number;
+}
+
+/** Several may index or search at a time. */
+const PAUSES: RetryRules = { ...RETRIES, spread: SPREAD };
+
+const REAL_TIME: QdrantTime = {
+  wait: (ms, signal) => sleep(ms, undefined, { signal }),
+  random: Math.random,
+};
+/** Where the index is made there is time; who searches wants to be told. */
+const BUSY_MS = { read: 10_000, write: 60_000 } as const;
+
 type Calls = ReturnType<QdrantClient["api"]>;
+
+type Call = (calls: Calls, init: RequestInit) => Promise<{ readonly data: unknown }>;
 
 interface ApiCall<T> {
   /** To be read after "to". */
@@ -39,8 +61,10 @@ export class QdrantApi {
   readonly #calls: Calls;
   readonly #hasKey: boolean;
   readonly #patience: Patience;
+  readonly #time: QdrantTime;
 
-  constructor(server: QdrantServer, patience = PATIENCE) {
+  constructor(server: QdrantServer, patience = PATIENCE, time = REAL_TIME) {
+    this.#time = time;
     const { url, host, prefix, port } = addressOf(server.url);
     this.url = url;
     this.#hasKey = (server.apiKey ?? "") !== "";
@@ -57,21 +81,11 @@ export class QdrantApi {
   }
 
   /** The body of the answer, as far as its form names it. Aborting rejects with the signal's reason. */
-  async ask<T>(
-    call: (calls: Calls, init: RequestInit) => Promise<{ readonly data: unknown }>,
-    { what, form, signal, write = false }: ApiCall<T>,
-  ): Promise<T> {
+  async ask<T>(call: Call, { what, form, signal, write = false }: ApiCall<T>): Promise<T> {
     signal.throwIfAborted();
     const timeoutMs = write ? this.#patience.writeMs : this.#patience.readMs;
     const asked: Asked = { url: this.url, hasKey: this.#hasKey, what, timeoutMs };
-    const bounded = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
-    let data: unknown;
-    try {
-      ({ data } = await call(this.#calls, { signal: bounded, redirect: "error" }));
-    } catch (thrown) {
-      signal.throwIfAborted();
-      throw failureOf(bounded.aborted ? bounded.reason : thrown, asked);
-    }
+    const data = await this.#patiently(write, signal, () => this.#once(call, asked, signal));
     const read = form.safeParse(data);
     if (read.success) return read.data;
     const [issue] = read.error.issues;
@@ -79,6 +93,36 @@ export class QdrantApi {
       `its answer is unlike one (${issue?.path.join(".") ?? ""}: ${issue?.message ?? ""})`,
       asked,
     );
+  }
+
+  /** A server that has too much to do (429, 503) is asked again: what is written has ids, and twice is once. */
+  async #patiently<T>(write: boolean, signal: AbortSignal, ask: () => Promise<T>): Promise<T> {
+    const { wait, random } = this.#time;
+    let left = this.#patience.busyMs ?? (write ? BUSY_MS.write : BUSY_MS.read);
+    for (let failures = 1; ; failures += 1) {
+      try {
+        return await ask();
+      } catch (thrown) {
+        if (!(thrown instanceof QdrantFailure) || thrown.trouble !== "not-ready") throw thrown;
+        const { retryAfterMs } = thrown;
+        const ms = delayAfter(failures, { passing: true, busy: true, retryAfterMs }, PAUSES, random);
+        if (ms === null || ms > left) throw thrown;
+        left -= ms;
+        await wait(ms, signal).catch(() => undefined);
+        signal.throwIfAborted();
+      }
+    }
+  }
+
+  async #once(call: Call, asked: Asked, signal: AbortSignal): Promise<unknown> {
+    const { timeoutMs } = asked;
+    const bounded = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+    try {
+      return (await call(this.#calls, { signal: bounded, redirect: "error" })).data;
+    } catch (thrown) {
+      signal.throwIfAborted();
+      throw failureOf(bounded.aborted ? bounded.reason : thrown, asked);
+    }
   }
 }
 
@@ -107,16 +151,14 @@ function addressOf(text: string) {
 function failureOf(thrown: unknown, asked: Asked): HarnessError {
   if (thrown instanceof HarnessError) return thrown;
   const status = statusOf(thrown);
-  if (status !== null) return refusalOf({ status, ...messageIn(thrown) }, asked);
+  if (status !== null)
+    return refusalOf({ status, ...messageIn(thrown), retryAfterMs: waitIn(thrown) }, asked);
   const { url, what } = asked;
   if (thrown instanceof Error && thrown.name === "TimeoutError") {
     const within = formatDuration(asked.timeoutMs);
-    return new QdrantFailure(
-      "timeout",
-      `Qdrant at ${url} took longer than ${within} to ${what}`,
-      LOG,
-      thrown,
-    );
+    return new QdrantFailure("timeout", `Qdrant at ${url} took longer than ${within} to ${what}`, LOG, {
+      cause: thrown,
+    });
   }
   if (thrown instanceof SyntaxError) return garbled("its answer is no JSON", asked, thrown);
   const said = visibleLine(reasonOf(thrown));
@@ -129,7 +171,7 @@ function failureOf(thrown: unknown, asked: Asked): HarnessError {
     "unreachable",
     `Qdrant at ${url} is not reached, asked to ${what}: ${reason}`,
     `./start.sh   (or: ${WITHOUT})`,
-    thrown,
+    { cause: thrown },
   );
 }
 
@@ -140,6 +182,13 @@ function statusOf(thrown: unknown): number | null {
   const waits =
     "retry_after" in thrown || (thrown instanceof Error && thrown.message.startsWith("Invalid retryAfter"));
   return waits ? 429 : null;
+}
+
+/** Its Retry-After. Of a 429 the client keeps the first sign of it alone, which is no time to go by. */
+function waitIn(thrown: unknown): number | null {
+  const headers =
+    typeof thrown === "object" && thrown !== null && "headers" in thrown ? thrown.headers : null;
+  return headers instanceof Headers ? askedToWait(headers.get("retry-after"), Date.now()) : null;
 }
 
 /** Qdrant's own words, or of something else the first of its body. */
@@ -160,6 +209,7 @@ interface Refusal {
   readonly said: string;
   /** Whether the error has Qdrant's form; otherwise a proxy may have sent it. */
   readonly byQdrant: boolean;
+  readonly retryAfterMs: number | null;
 }
 
 const FULL =
@@ -242,7 +292,9 @@ function refusalOf(refusal: Refusal, asked: Asked): QdrantFailure {
   if (rule === undefined && (status === 404 || status === 409)) return byName(refusal, asked);
   const { trouble, message, remedy } = rule ?? REFUSED;
   const text = said === "" ? `HTTP ${status}` : `HTTP ${status}, ${said}`;
-  return new QdrantFailure(trouble, `${message(asked.url, asked.what)} (${text})`, remedy);
+  return new QdrantFailure(trouble, `${message(asked.url, asked.what)} (${text})`, remedy, {
+    retryAfterMs: refusal.retryAfterMs,
+  });
 }
 
 function byName({ status, said }: Refusal, asked: Asked): QdrantFailure {
@@ -298,10 +350,18 @@ export type Trouble =
 /** A failed request to Qdrant, or to whatever answers at its address. */
 export class QdrantFailure extends HarnessError {
   readonly trouble: Trouble;
+  /** What the server asked to wait, in milliseconds. */
+  readonly retryAfterMs: number | null;
 
-  constructor(trouble: Trouble, message: string, remedy: string, cause?: unknown) {
+  constructor(
+    trouble: Trouble,
+    message: string,
+    remedy: string,
+    { cause, retryAfterMs = null }: { readonly cause?: unknown; readonly retryAfterMs?: number | null } = {},
+  ) {
     super(EXIT.failed, message, remedy, cause);
     this.trouble = trouble;
+    this.retryAfterMs = retryAfterMs;
   }
 }
 
@@ -318,5 +378,5 @@ const garbled = (why: string, { url, what }: Asked, cause?: unknown): QdrantFail
     "garbled",
     `what answers at ${url} is no Qdrant that harness understands: asked to ${what}, ${why}`,
     `Look what listens at ${url}   (or: ${WITHOUT})`,
-    cause,
+    { cause },
   );

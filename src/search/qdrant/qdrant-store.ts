@@ -2,6 +2,7 @@ import { z } from "zod";
 import type { ServerStore, StoreIdentity } from "../search-store.ts";
 import {
   PATIENCE,
+  type QdrantTime,
   type Patience,
   QdrantApi,
   QdrantFailure,
@@ -21,6 +22,7 @@ import { batches, putFiles, removeFiles, removeWhere, sideBySide } from "./qdran
 export interface QdrantOptions {
   readonly signal?: AbortSignal;
   readonly patience?: Patience;
+  readonly time?: QdrantTime;
   /** The time, in milliseconds since 1970. */
   readonly now?: () => number;
   /** `write`: missing field indexes are created again. */
@@ -37,7 +39,7 @@ export async function openQdrantStore(
   options: QdrantOptions = {},
 ): Promise<ServerStore> {
   const { signal = new AbortController().signal, patience = PATIENCE, now = Date.now, access } = options;
-  const api = new QdrantApi(server, patience);
+  const api = new QdrantApi(server, patience, options.time);
   const collections = new Collections(api, identity);
   // Side by side; that it is no Qdrant, or another one, is said before anything that such a one makes of the rest.
   const asked = COLLECTION_KINDS.map((shelf) => collections.look(shelf, signal));

@@ -10,7 +10,9 @@ import { type Served, startLoopback } from "../../fakes/loopback.ts";
 const { signal } = new AbortController();
 /** Only where silence is met: a loaded machine reaches it. */
 const HASTY: QdrantOptions = { patience: { readMs: 500, writeMs: 500 } };
-const patient = (what: string): QdrantOptions => (what === "silence" ? HASTY : {});
+/** What is waited for is not the matter here. */
+const AT_ONCE: QdrantOptions = { time: { wait: () => Promise.resolve(), random: () => 0 } };
+const patient = (what: string): QdrantOptions => ({ ...AT_ONCE, ...(what === "silence" ? HASTY : {}) });
 
 const wrap = (error: string): string => JSON.stringify({ status: { error }, time: 0.1 });
 
@@ -251,6 +253,37 @@ for (const [what, [fault, said, remedy]] of Object.entries(answers))
     server.fault = () => fault;
     for (const ask of Object.values(asks)) await assertSaid(ask(store), said, remedy);
   });
+
+for (const [status, headers, waits] of [
+  [503, { "retry-after": "3" }, [3000, 3000]],
+  [503, {}, [250, 500]],
+  // The client gives only the first sign of it.
+  [429, { "retry-after": "30" }, [250, 500]],
+] as const)
+  test(`a server that has too much to do (${status}, ${JSON.stringify(headers)}) is waited for, and then it is done`, async () => {
+    await using server = await startQdrant();
+    const waited: number[] = [];
+    const time = {
+      wait: (ms: number) => (waited.push(ms), Promise.resolve()),
+      random: () => 0,
+    };
+    await using store = await openQdrantStore({ url: server.url }, MODELLED, { time });
+    await store.put([file("a.ts", ["alpha"])], signal);
+    let left = 2;
+    server.fault = () => ((left -= 1) >= 0 ? { status, body: wrap("later"), headers } : undefined);
+    assert.equal((await store.held(signal)).size, 1);
+    assert.deepEqual(waited, waits);
+  });
+
+test("a busy server is not waited for without end: who reads is told after ten seconds of waiting", async () => {
+  await using server = await startQdrant();
+  let sum = 0;
+  const time = { wait: (ms: number) => ((sum += ms), Promise.resolve()), random: () => 1 };
+  await using store = await openQdrantStore({ url: server.url }, MODELLED, { time });
+  server.fault = () => ({ status: 503, body: wrap("later"), headers: { "retry-after": "4" } });
+  await assertSaid(store.held(signal), /cannot .* now/, /Wait/);
+  assert.equal(sum, 8800);
+});
 
 test("who gives up is told their own reason, at once, though the server is silent", async () => {
   await using server = await startQdrant();

@@ -1,0 +1,59 @@
+import { createHash } from "node:crypto";
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import path from "node:path";
+
+/**
+ * Until when a server wants to be left alone, known to every process over one state folder: a file per server with a
+ * moment in it, there whole or not at all. It is a courtesy and no lock: where the file cannot be written or read the
+ * own process alone waits, and of two that write at once the later word stands.
+ */
+export class SharedWait {
+  readonly #file: string;
+  readonly #longestMs: number;
+  readonly #now: () => number;
+  #own = 0;
+
+  /** A moment farther away than `longestMs` is a clock that was set back, and counts for nothing. */
+  constructor(stateDir: string, server: string, longestMs: number, now: () => number = Date.now) {
+    const name = createHash("sha256").update(server).digest("hex").slice(0, 16);
+    this.#file = path.join(stateDir, "waits", name);
+    this.#longestMs = longestMs;
+    this.#now = now;
+  }
+
+  readonly pending = (): number => {
+    const left = Math.max(this.#own, this.#told()) - this.#now();
+    return left > 0 && left <= this.#longestMs ? left : 0;
+  };
+
+  readonly hold = (ms: number): void => {
+    const until = Math.ceil(this.#now() + Math.min(ms, this.#longestMs));
+    if (this.pending() >= until - this.#now()) return;
+    this.#own = until;
+    const written = `${this.#file}.${process.pid}`;
+    try {
+      mkdirSync(path.dirname(this.#file), { recursive: true, mode: 0o700 });
+      writeFileSync(written, String(until), { mode: 0o600 });
+      renameSync(written, this.#file);
+    } catch {
+      removed(written);
+    }
+  };
+
+  #told(): number {
+    try {
+      const text = readFileSync(this.#file, "utf8");
+      return /^\d{1,16}$/.test(text) ? Number(text) : 0;
+    } catch {
+      return 0;
+    }
+  }
+}
+
+function removed(file: string): void {
+  try {
+    rmSync(file, { force: true });
+  } catch {
+    // What is above it may be no folder.
+  }
+}
