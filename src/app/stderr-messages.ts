@@ -1,5 +1,6 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
+import { diskTroubleOf } from "../core/disk-trouble.ts";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { nearest } from "../core/text/spelling.ts";
 import { inertJson, visible, visibleWhole } from "../core/text/visible.ts";
@@ -20,12 +21,25 @@ export function describeFailure(thrown: unknown, words: readonly string[]): Fail
     return { exit: thrown.exit, message: thrown.message, remedy: thrown.remedy };
   const exit = oclifExit(thrown);
   if (exit === undefined) {
+    const remedy = diskRemedy(thrown);
+    if (remedy !== undefined) return { exit: EXIT.failed, message: reasonOf(thrown), remedy };
     const detail = thrown instanceof Error && process.env["HARNESS_DEBUG"] ? thrown.stack : reasonOf(thrown);
     return { exit: EXIT.failed, message: `internal error: ${detail}`, remedy: "HARNESS_DEBUG=1 shows where" };
   }
   if (thrown instanceof Error && "code" in thrown && thrown.code === "EEXIT")
     return { exit, message: "", remedy: "" };
   return { exit: EXIT.usage, ...adviceFor(firstParagraph(reasonOf(thrown)), words) };
+}
+
+/** What a person can mend where harness keeps its files: a full or read-only place, or one that takes no folders. */
+function diskRemedy(thrown: unknown): string | undefined {
+  if (!(thrown instanceof Error)) return undefined;
+  const { syscall, path: at } = thrown as NodeJS.ErrnoException;
+  const trouble = diskTroubleOf(thrown);
+  if (syscall === undefined || (syscall !== "mkdir" && trouble !== "full" && trouble !== "read-only"))
+    return undefined;
+  const near = at === undefined ? "" : ` ${path.dirname(at)}`;
+  return `ls -ld${near === "" ? " ." : near}; df -h${near}   (another place: XDG_STATE_HOME, XDG_CACHE_HOME, XDG_CONFIG_HOME)`;
 }
 
 /** Of a failure and another one while things were put away behind it; one that a person can act on counts before others. */

@@ -1,7 +1,6 @@
 /** First file to load: it answers --version at once and loads the rest, of a command or for a shell's tab, through the compile cache. */
-import path from "node:path";
 import manifest from "../../package.json" with { type: "json" };
-import { placesFrom, hostPath } from "../config/places.ts";
+import { compiledIn, hostPath } from "../config/places.ts";
 import { stderr, stdout } from "../render/tty/output.ts";
 
 const words = process.argv.slice(2);
@@ -13,9 +12,8 @@ if (words.length === 1 && words[0] === "--version") {
   stdout.write(`harness ${manifest.version}\n`);
 } else {
   // Loaded here: --version does without, and would wait for it.
-  process
-    .getBuiltinModule("node:module")
-    .enableCompileCache(path.join(placesFrom(process.env).cache, "compile"));
+  const compiled = compiledIn(process.env);
+  if (compiled !== undefined) process.getBuiltinModule("node:module").enableCompileCache(compiled);
   if (words[0] === "__complete")
     await (await import("./completion/completion-answer.ts")).answerCompletion(words.slice(1));
   else await (await import("./command-line.ts")).runCli(words);

@@ -1,7 +1,8 @@
-import { mkdir, readlink, realpath, stat } from "node:fs/promises";
+import { readlink, realpath, stat } from "node:fs/promises";
 import path from "node:path";
 import { applyEdits, modify, type Node, parseTree } from "jsonc-parser";
-import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import { makeFolder } from "../platform/folders.ts";
 import { replaceFile as replaceWhole } from "../platform/safe-files.ts";
 import { nested, parseConfigDocument, valueFromText } from "./config-document.ts";
 import { hintFor, readLayer } from "./config-layers.ts";
@@ -135,7 +136,7 @@ function behind(text: string, offset: number): { readonly comma: boolean; readon
 export async function replaceFile(file: string, text: string): Promise<void> {
   const target = await behindLink(file);
   try {
-    await makeFolder(path.dirname(target));
+    makeFolder(path.dirname(target));
     const mode = await modeOf(target);
     await replaceWhole(target, text, { mode, aside: `${target}.${process.pid}.tmp`, lasts: "content" });
   } catch (thrown) {
@@ -160,19 +161,5 @@ async function behindLink(file: string): Promise<string> {
   } catch {
     const target = await readlink(file).catch(() => undefined);
     return target === undefined ? file : path.resolve(path.dirname(file), target);
-  }
-}
-
-/** A private folder with those above it. Node's own recursive mkdir never ends below /proc. */
-async function makeFolder(folder: string): Promise<void> {
-  try {
-    await mkdir(folder, { mode: 0o700 });
-  } catch (thrown) {
-    const code = errorCode(thrown);
-    if (code === "EEXIST") return;
-    const parent = path.dirname(folder);
-    if (code !== "ENOENT" || parent === folder) throw thrown;
-    await makeFolder(parent);
-    await mkdir(folder, { mode: 0o700 });
   }
 }

@@ -1,5 +1,6 @@
 import { userInfo } from "node:os";
 import path from "node:path";
+import { makeFolder } from "../platform/folders.ts";
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
@@ -31,6 +32,17 @@ export function placesFrom(env: Env): Places {
     state: base("XDG_STATE_HOME", ".local/state"),
     cache: base("XDG_CACHE_HOME", ".cache"),
   };
+}
+
+/** Where Node keeps what it compiled, made; undefined where none can be: Node's own making of it may never end there. */
+export function compiledIn(env: Env): string | undefined {
+  const folder = path.join(placesFrom(env).cache, "compile");
+  try {
+    makeFolder(folder);
+    return folder;
+  } catch {
+    return undefined;
+  }
 }
 
 function homeFrom(env: Env): string {

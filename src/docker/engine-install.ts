@@ -1,11 +1,12 @@
 import { spawn } from "node:child_process";
-import { closeSync, mkdirSync, openSync } from "node:fs";
+import { closeSync, openSync } from "node:fs";
 import { readFile, rm } from "node:fs/promises";
 import path from "node:path";
 import { setTimeout as pause } from "node:timers/promises";
 import { EXIT, HarnessError } from "../core/errors.ts";
 import { type Engine, findEngine, isEngine } from "./engine.ts";
 import { runHost, type System } from "../platform/host-programs.ts";
+import { makeFolder } from "../platform/folders.ts";
 
 interface StartRequest {
   readonly env: Readonly<Record<string, string | undefined>>;
@@ -23,7 +24,7 @@ export async function startDaemon(system: System, request: StartRequest): Promis
   }
   await dropStalePid("/var/run/docker.pid", "dockerd");
   await dropStalePid("/var/run/docker/containerd/containerd.pid", "containerd");
-  mkdirSync(path.dirname(request.logFile), { recursive: true, mode: 0o700 });
+  makeFolder(path.dirname(request.logFile));
   const log = openSync(request.logFile, "w", 0o600);
   const env = { ...request.env, PATH: `${request.env["PATH"] ?? ""}:/usr/sbin:/sbin:/usr/local/sbin` };
   const daemon = spawn("dockerd", [], { detached: true, stdio: ["ignore", log, log], env });

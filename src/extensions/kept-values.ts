@@ -3,7 +3,8 @@ import { closeSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { reasonOf } from "../core/errors.ts";
 import type { HookOwner } from "../core/hook-form.ts";
-import { makePrivateFolder, openRegularSync, replaceFileSync } from "../platform/safe-files.ts";
+import { openRegularSync, replaceFileSync } from "../platform/safe-files.ts";
+import { makeFolder } from "../platform/folders.ts";
 
 /**
  * A few small values that hooks and tools keep from one call to the next: of each workspace, the user's apart from the
@@ -38,7 +39,7 @@ export function keptValues({ stateDir, workspace, owner }: KeptPlace): KeptValue
     read: () => valuesIn(file),
     change: async (changes) => {
       try {
-        makePrivateFolder(folder);
+        makeFolder(folder);
         const [{ FileLock }, { privateFile }] = await Promise.all([
           import("../platform/lock.ts"),
           import("../platform/sqlite-connection.ts"),

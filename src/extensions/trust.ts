@@ -1,4 +1,4 @@
-import { closeSync, lstatSync, mkdirSync, readFileSync } from "node:fs";
+import { closeSync, lstatSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { diskTroubleOf } from "../core/disk-trouble.ts";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
@@ -14,6 +14,7 @@ import {
   rowOf,
 } from "./brought.ts";
 import type { RecordForm, TrustRecord } from "./trust-record.ts";
+import { makeFolder } from "../platform/folders.ts";
 
 /**
  * The records of what a person has seen of a project and trusts. One file for each project in the user's state, named
@@ -251,7 +252,7 @@ async function change(
 ): Promise<void> {
   const folder = folderOf(owner);
   try {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makeFolder(folder);
     const [{ FileLock }, { privateFile }, { recordForm }] = await Promise.all([
       import("../platform/lock.ts"),
       import("../platform/sqlite-connection.ts"),

@@ -1,5 +1,5 @@
 import { createHash, randomUUID } from "node:crypto";
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { readFile, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import path from "node:path";
 import * as z from "zod";
@@ -10,6 +10,7 @@ import { ApiFailure, type Cluster } from "./cluster.ts";
 import { POLICIES } from "./network-proof.ts";
 import { refusalOf } from "./pod-failure.ts";
 import { NAME_LABEL } from "./pod-spec.ts";
+import { makeFolder } from "../platform/folders.ts";
 
 /**
  * On pods and policies: the machine and the state folder that made them. Owners are processes, and what is dead on this
@@ -19,7 +20,7 @@ export const HOME_LABEL = "dev.harness.home";
 
 export async function homeOf(stateDir: string): Promise<string> {
   const file = path.join(stateDir, "cluster-home");
-  await mkdir(stateDir, { recursive: true, mode: 0o700 });
+  makeFolder(stateDir);
   await writeFile(file, randomUUID(), { flag: "wx", mode: 0o600 }).catch(() => undefined);
   const id = await readFile(file, "utf8");
   return createHash("sha256").update(`${hostname()} ${id}`).digest("hex").slice(0, 16);

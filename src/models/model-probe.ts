@@ -1,4 +1,4 @@
-import { mkdir, readFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { z } from "zod";
 import {
@@ -11,6 +11,7 @@ import {
   type ToolOffer,
 } from "../core/model-provider.ts";
 import { replaceFile } from "../platform/safe-files.ts";
+import { makeFolder } from "../platform/folders.ts";
 
 /** What a probe asks of a model, and what it wants to see. */
 
@@ -332,6 +333,6 @@ export async function writeProbe(stateDir: string, made: ProbeRecord): Promise<v
   const others = (await readProbes(stateDir)).filter((each) => recordOn([each], made) === undefined);
   const probes = [...others, made].slice(-MAX_RECORDS);
   const place = placeOf(stateDir);
-  await mkdir(stateDir, { recursive: true, mode: 0o700 });
+  makeFolder(stateDir);
   await replaceFile(place, `${JSON.stringify({ version: 1, probes }, undefined, 2)}\n`, { lasts: "content" });
 }

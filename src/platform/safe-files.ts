@@ -2,10 +2,8 @@ import {
   chmodSync,
   closeSync,
   constants,
-  existsSync,
   fstatSync,
   fsyncSync,
-  mkdirSync,
   openSync,
   type PathLike,
   renameSync,
@@ -179,20 +177,4 @@ function syncFolderSync(folder: string): void {
   } finally {
     closeSync(descriptor);
   }
-}
-
-/**
- * A folder with those above it, for its owner alone. Node's own way says "no such file" of a file system that takes none, and
- * never ends where the file system has none to give (`/proc`).
- */
-export function makePrivateFolder(folder: string): void {
-  const missing: string[] = [];
-  for (let at = path.resolve(folder); !existsSync(at); at = path.dirname(at)) missing.push(at);
-  for (const each of missing.toReversed())
-    try {
-      mkdirSync(each, { mode: 0o700 });
-    } catch (thrown) {
-      // Somebody else has made it meanwhile.
-      if (!(thrown instanceof Error && "code" in thrown && thrown.code === "EEXIST")) throw thrown;
-    }
 }

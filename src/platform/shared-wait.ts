@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
-import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
+import { makeFolder } from "./folders.ts";
 
 /**
  * Until when a server wants to be left alone, known to every process over one state folder: a file per server with a
@@ -32,7 +33,7 @@ export class SharedWait {
     this.#own = until;
     const written = `${this.#file}.${process.pid}`;
     try {
-      mkdirSync(path.dirname(this.#file), { recursive: true, mode: 0o700 });
+      makeFolder(path.dirname(this.#file));
       writeFileSync(written, String(until), { mode: 0o600 });
       renameSync(written, this.#file);
     } catch {

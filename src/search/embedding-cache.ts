@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto";
-import { mkdirSync } from "node:fs";
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { diskTroubleOf } from "../core/disk-trouble.ts";
@@ -7,6 +6,7 @@ import { reasonOf } from "../core/errors.ts";
 import { Connection, privateFile } from "../platform/sqlite-connection.ts";
 import { setAside } from "./index-failure.ts";
 import { packed, unit, unpacked } from "./unit-vectors.ts";
+import { makeFolder } from "../platform/folders.ts";
 
 /**
  * Vectors of texts that were embedded before, by model and by what was embedded: for every index of this user, whatever
@@ -236,7 +236,7 @@ CREATE INDEX IF NOT EXISTS vectors_by_use ON vectors (used);
 
 /** Only its user reads what is in it: vectors tell much of the text that they are of. Throws what SQLite throws. */
 function openCacheFile(folder: string): Connection {
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  makeFolder(folder);
   const sqlite = new DatabaseSync(privateFile(cacheFileIn(folder)), { timeout: PATIENCE_MS });
   try {
     sqlite.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL");

@@ -1,13 +1,4 @@
-import {
-  closeSync,
-  constants,
-  fstatSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  rmSync,
-  writeSync,
-} from "node:fs";
+import { closeSync, constants, fstatSync, openSync, readFileSync, rmSync, writeSync } from "node:fs";
 import path from "node:path";
 import type { Audit, AuditEntry, AuditVerdict } from "../core/audit.ts";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
@@ -25,6 +16,7 @@ import {
   sha256,
 } from "./audit-chain.ts";
 import { verified } from "./audit-verify.ts";
+import { makeFolder } from "../platform/folders.ts";
 
 export const auditFile = (stateDir: string, session: string): string =>
   path.join(stateDir, "audit", `${session}.jsonl`);
@@ -128,7 +120,7 @@ function openAppending(file: string): number {
     return openSync(file, APPENDING, 0o600);
   } catch (thrown) {
     if (errorCode(thrown) !== "ENOENT") throw thrown;
-    mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
+    makeFolder(path.dirname(file));
     return openSync(file, APPENDING, 0o600);
   }
 }

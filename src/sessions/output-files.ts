@@ -1,8 +1,9 @@
 import { createHash } from "node:crypto";
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import path from "node:path";
 import { replaceFileSync } from "../platform/safe-files.ts";
 import type { Database } from "./database.ts";
+import { makeFolder } from "../platform/folders.ts";
 
 /** Files named by the SHA-256 of their content, `<aa>/<sha256>`. They may be read by their owner only. */
 export class ContentFiles {
@@ -17,7 +18,7 @@ export class ContentFiles {
     const hash = hashOf(content);
     const file = this.#fileOf(hash);
     if (this.get(hash, content.length) !== undefined) return hash;
-    mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
+    makeFolder(path.dirname(file));
     replaceFileSync(file, content, { lasts: "never" });
     return hash;
   }

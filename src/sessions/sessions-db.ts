@@ -9,7 +9,7 @@ import { Database, suspicionOf } from "./database.ts";
 import { type LockLevel, suffices } from "../platform/lock.ts";
 import { DatabaseLock, PATIENCE_MS, storeFailure } from "./db-lock.ts";
 import { STEPS } from "./schema.ts";
-import { makePrivateFolder } from "../platform/safe-files.ts";
+import { makeFolder } from "../platform/folders.ts";
 
 interface Opening {
   readonly file: string;
@@ -39,7 +39,7 @@ const NEEDS: Readonly<Record<Look["standing"], LockLevel>> = {
 export function openDatabase(opening: Opening): Database {
   const { file, patienceMs = PATIENCE_MS } = opening;
   try {
-    makePrivateFolder(path.dirname(file));
+    makeFolder(path.dirname(file));
     const lock = new DatabaseLock(privateFile(`${file}.lock`), patienceMs);
     try {
       return new Database(opened(opening, lock), file, lock);

@@ -2,7 +2,8 @@ import { closeSync, constants, openSync, readdirSync, rmSync, writeSync } from "
 import { readdir } from "node:fs/promises";
 import path from "node:path";
 import { maskSecrets } from "../core/text/secrets.ts";
-import { makePrivateFolder, readRegularHead } from "../platform/safe-files.ts";
+import { readRegularHead } from "../platform/safe-files.ts";
+import { makeFolder } from "../platform/folders.ts";
 
 /**
  * What the last processes did and met, a file of JSON lines for each, for whoever has to find out why. A line is there as
@@ -50,7 +51,7 @@ export class DiagnosticsLog implements Disposable {
     const stamp = new Date(Math.floor(began)).toISOString().replaceAll(/[-:.]/g, "");
     this.#file = path.join(folder, `${stamp}-${pid}.jsonl`);
     try {
-      makePrivateFolder(folder);
+      makeFolder(folder);
       makeRoom(folder, path.basename(this.#file));
       const { O_WRONLY, O_CREAT, O_APPEND, O_NOFOLLOW } = constants;
       this.#descriptor = openSync(this.#file, O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW, MINE);

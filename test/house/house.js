@@ -110,6 +110,7 @@ const OWNERS = {
   platform: [
     "boxes",
     "docker",
+    "kubernetes",
     "models",
     "search",
     "sessions",
@@ -365,4 +366,32 @@ function stdioOf(node) {
   return Array.from(list, textOf);
 }
 
-export default { meta: { name: "house" }, rules: { fragments, layers, screen, tidy } };
+/** The only file that may make a row of folders. */
+const FOLDERS = "src/platform/folders.ts";
+
+/** Is it an object that says `recursive`, or one that could? */
+const mayRecurse = (node) =>
+  node?.type === "ObjectExpression"
+    ? Array.from(node.properties).some(
+        ({ type, key, value }) =>
+          type === "SpreadElement" || (nameOf(key) === "recursive" && value?.value !== false),
+      )
+    : node !== undefined && node.type !== "Literal";
+
+/** Node's own way to make a row of folders never ends below /proc. */
+const folders = {
+  create(context) {
+    const from = inHouse(path.relative(context.cwd, context.filename));
+    if (from === undefined || from === FOLDERS) return {};
+    const message = `only ${FOLDERS} makes folders with those above them: mkdir with \`recursive\` may never end`;
+    return {
+      CallExpression(node) {
+        const callee = nameOf(node.callee.type === "MemberExpression" ? node.callee.property : node.callee);
+        if (/^mkdir(?:Sync)?$/.test(String(callee)) && mayRecurse(node.arguments[1]))
+          context.report({ node, message });
+      },
+    };
+  },
+};
+
+export default { meta: { name: "house" }, rules: { folders, fragments, layers, screen, tidy } };

@@ -95,7 +95,7 @@ const LEVEL_RULES: readonly Rule[] = [
   [
     "tools",
     "../platform/thing.ts",
-    "src/platform may be imported only by boxes, docker, models, search, sessions, extensions, telemetry, vet, config, app",
+    "src/platform may be imported only by boxes, docker, kubernetes, models, search, sessions, extensions, telemetry, vet, config, app",
   ],
   ["render", "../sessions/thing.ts", "render (level 1) may not import sessions (level 1)"],
   ["search", "../agent/thing.ts", "search (level 1) may not import agent (level 2)"],
@@ -114,7 +114,7 @@ const LEVEL_RULES: readonly Rule[] = [
   [
     "cli",
     "../platform/thing.ts",
-    "src/platform may be imported only by boxes, docker, models, search, sessions, extensions, telemetry, vet, config, app",
+    "src/platform may be imported only by boxes, docker, kubernetes, models, search, sessions, extensions, telemetry, vet, config, app",
   ],
   ["cli", "../render/thing.ts", undefined],
   ["cli", "../config/thing.ts", undefined],

@@ -27,6 +27,8 @@ const MUTABLE = "house(tidy): no mutable state at module level";
 const BARREL = "house(tidy): the only barrel is src/tools/index.ts";
 const SCREEN =
   "house(screen): only src/render/tty/output.ts writes to stdout, stderr or a terminal; use its stdout and stderr";
+const FOLDERS =
+  "house(folders): only src/platform/folders.ts makes folders with those above them: mkdir with `recursive` may never end";
 const work = "const work = (): Promise<number> => Promise.resolve(1);\n";
 
 /** Each rule with a file that breaks it and one, just inside, that does not. */
@@ -291,6 +293,30 @@ const CASES: readonly Planted[] = [
     name: "other descriptors, names and inputs",
     file: "src/docker/others.ts",
     text: 'import { openSync, writeSync } from "node:fs";\nexport const NAMES = new Set(["/dev/tty", "/dev/stdout"]);\nexport const say = (fd: number): number => writeSync(fd, "x") + openSync("/dev/null", "w");\nexport const typed = (): boolean => process.stdin.isTTY;\n',
+    red: [],
+  },
+  {
+    name: "a row of folders made by Node's own way",
+    file: "src/sessions/row.ts",
+    text: 'import { mkdirSync } from "node:fs";\nexport const row = (at: string): unknown => mkdirSync(at, { recursive: true, mode: 0o700 });\n',
+    red: [FOLDERS],
+  },
+  {
+    name: "the same by a promise, with options from elsewhere",
+    file: "src/sessions/row-later.ts",
+    text: 'import fs from "node:fs/promises";\nexport const row = (at: string, options: { recursive: boolean }): Promise<unknown> => fs.mkdir(at, options);\n',
+    red: [FOLDERS],
+  },
+  {
+    name: "one folder",
+    file: "src/sessions/one.ts",
+    text: 'import { mkdirSync } from "node:fs";\nexport const one = (at: string): unknown => mkdirSync(at, { mode: 0o700 });\nexport const other = (at: string): unknown => mkdirSync(at, { recursive: false });\n',
+    red: [],
+  },
+  {
+    name: "the one that makes rows of folders",
+    file: "src/platform/folders.ts",
+    text: 'import { mkdirSync } from "node:fs";\nexport const row = (at: string): unknown => mkdirSync(at, { recursive: true });\n',
     red: [],
   },
   {

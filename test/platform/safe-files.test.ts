@@ -6,7 +6,6 @@ import { syncBuiltinESMExports } from "node:module";
 import { test } from "node:test";
 import {
   type Links,
-  makePrivateFolder,
   NotRegularError,
   openRegular,
   openRegularSync,
@@ -186,16 +185,4 @@ test("what is to outlast a power cut is on the disk before it has its name, and 
   t.mock.restoreAll();
   syncBuiltinESMExports();
   assert.deepEqual(seen, ["name", "content", "name", "content", "name", "folder"]);
-});
-
-test("a private folder is made with those above it, and where it cannot be the cause is told, in /proc too", async () => {
-  await using place = await scratch({ file: "" });
-  const folder = place.at("a/b/c");
-  makePrivateFolder(folder);
-  makePrivateFolder(folder);
-  assert.equal(statSync(folder).mode & 0o777, 0o700);
-  assert.equal(statSync(place.at("a")).mode & 0o777, 0o700);
-  assert.throws(() => makePrivateFolder(place.at("file/b")), { code: "ENOTDIR" });
-  if (process.platform === "linux")
-    assert.throws(() => makePrivateFolder("/proc/none/b"), { code: "ENOENT" });
 });

@@ -1,10 +1,11 @@
 import { createHash } from "node:crypto";
-import { mkdir, readdir } from "node:fs/promises";
+import { readdir } from "node:fs/promises";
 import path from "node:path";
 import type { Settings } from "../../config/settings-schema.ts";
 import type { Host } from "../host.ts";
 import { isLocalModel } from "../model-terms.ts";
 import { boundJobs, type JobsBound, thisMachine } from "./jobs-bound.ts";
+import { makeFolder } from "../../platform/folders.ts";
 
 /** What a batch is started with, apart from its rows. */
 
@@ -73,7 +74,7 @@ export async function ownBatchFolder(host: Host, source: string, resume: boolean
     .slice(0, 40);
   const key = createHash("sha256").update(source).digest("hex").slice(0, 12);
   const root = path.join(host.places.state, "batches", `${name}-${key}`);
-  await mkdir(root, { recursive: true, mode: 0o700 });
+  makeFolder(root);
   const numbers = (await readdir(root)).filter((each) => /^\d{1,9}$/.test(each)).map(Number);
   const last = Math.max(0, ...numbers);
   return path.join(root, String(resume ? Math.max(1, last) : last + 1));

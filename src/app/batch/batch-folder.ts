@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod";
@@ -8,6 +8,7 @@ import { isAlive, processOwner } from "../../boxes/life/owner.ts";
 import { FileLock } from "../../platform/lock.ts";
 import { rowResultForm, type RowResult, type RowSummary, summaryOf } from "../../render/batch-results.ts";
 import { openResults, resultLines } from "./result-lines.ts";
+import { makeFolder } from "../../platform/folders.ts";
 
 /**
  * `results.jsonl` has the rows that have ended, `running/<id>` the process of each that has not, `lock` is held as long
@@ -27,9 +28,11 @@ const RESULTS = "results.jsonl";
 
 export async function openBatchFolder(folder: string, resume: boolean): Promise<BatchFolder> {
   const running = path.join(folder, "running");
-  await mkdir(running, { recursive: true }).catch((thrown: unknown) => {
+  try {
+    makeFolder(running, 0o777);
+  } catch (thrown) {
     throw outLost(folder, thrown);
-  });
+  }
   await using stack = new AsyncDisposableStack();
   stack.use(locked(folder));
   const file = path.join(folder, RESULTS);

@@ -6,6 +6,7 @@ import { type ChildEnd, finishedIn, type FinishedRun, lastLines, runChild } from
 import { type EvalTask, hasFolder } from "./eval-suite.ts";
 import { openResults, resultLines } from "./result-lines.ts";
 import { type EvalResult, keyOf, resultForm } from "../../render/eval-results.ts";
+import { makeFolder } from "../../platform/folders.ts";
 
 export interface EvalRequest {
   readonly tasks: readonly EvalTask[];
@@ -38,7 +39,7 @@ const HOPELESS = [EXIT.usage, EXIT.model, EXIT.sandbox] as const;
  * would start it. A first result that says that no run can work (no model, no engine, wrong flags) is thrown.
  */
 export async function runEval(request: EvalRequest, signal: AbortSignal): Promise<readonly EvalResult[]> {
-  await mkdir(request.folder, { recursive: true });
+  makeFolder(request.folder, 0o777);
   const file = path.join(request.folder, "results.jsonl");
   const earlier = new Set((await readResults(file)).map(keyOf));
   const all = request.tasks.flatMap((task) =>
@@ -87,7 +88,7 @@ async function runTask(
     return runChild({ words, env, signal });
   };
   await rm(workspace, { recursive: true, force: true });
-  await mkdir(workspace, { recursive: true });
+  makeFolder(workspace, 0o777);
   if (await hasFolder(task, "repo")) await cp(path.join(task.folder, "repo"), workspace, { recursive: true });
   const set = task.setup === undefined ? undefined : await inBox(task.setup, "10m");
   if (set !== undefined && set.code !== 0 && !signal.aborted) throw notSetUp(task, set);

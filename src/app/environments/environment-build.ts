@@ -1,6 +1,7 @@
 import { createWriteStream, type WriteStream } from "node:fs";
 import { lstat } from "node:fs/promises";
 import { once } from "node:events";
+import { makeFolder } from "../../platform/folders.ts";
 import type { Settings } from "../../config/settings-schema.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { OwnedBox } from "../../core/ports.ts";
@@ -12,7 +13,6 @@ import {
   type EnvironmentRecord,
   filesOf,
   finishRecord,
-  makeFolder,
   noteBuilding,
   readBuilding,
   readRecord,
@@ -100,7 +100,7 @@ export async function buildEnvironment(
   const there = await readRecord(files);
   if (!rebuild && there?.key === key && (await lackOf(engine, there)) === undefined)
     return { record: there, how: "kept", chosen, lost: [] };
-  await makeFolder(files);
+  makeFolder(files.folder);
   using _ = locked(files, settings.env);
   const log = createWriteStream(files.log, { mode: 0o600 });
   // What cannot be kept of the log is no reason to stop.

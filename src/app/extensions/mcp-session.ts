@@ -1,5 +1,4 @@
 import { createHash } from "node:crypto";
-import { mkdir } from "node:fs/promises";
 import path from "node:path";
 import manifest from "../../../package.json" with { type: "json" };
 import type { McpServerSettings } from "../../config/mcp-settings.ts";
@@ -23,6 +22,7 @@ import { filledIn, whySlow } from "./mcp-words.ts";
 import { offeredExtras } from "./mcp-extras.ts";
 import { mcpTool } from "./mcp-tool.ts";
 import type { ExtensionParts } from "./open-extensions.ts";
+import { makeFolder } from "../../platform/folders.ts";
 
 /** The MCP servers of one run or chat, as tools. */
 
@@ -228,9 +228,12 @@ export class McpSession implements Extensions {
     const text = errors();
     if (text === "") return;
     const file = logFile(this.#parts.host.places.state, plan.name);
-    await mkdir(path.dirname(file), { recursive: true, mode: 0o700 })
-      .then(() => replaceFile(file, text, { lasts: "never" }))
-      .catch(() => undefined);
+    try {
+      makeFolder(path.dirname(file));
+      await replaceFile(file, text, { lasts: "never" });
+    } catch {
+      return;
+    }
   }
 }
 

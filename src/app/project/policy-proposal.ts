@@ -1,4 +1,4 @@
-import { mkdir, rm } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import path from "node:path";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { AgentEvent, Recorded } from "../../core/events.ts";
@@ -7,6 +7,7 @@ import { replaceFile } from "../../platform/safe-files.ts";
 import type { Proposal } from "../../policy/propose/propose-policy.ts";
 import type { Host } from "../host.ts";
 import { workspacePolicy } from "./policy-context.ts";
+import { makeFolder } from "../../platform/folders.ts";
 
 /** The policy and the grants that would have sufficed for sessions, from what was written down of them. */
 
@@ -50,7 +51,7 @@ function* eventsOf(sessions: readonly Session[]): Generator<AgentEvent> {
 export async function writeProposal(host: Host, session: Session): Promise<Recorded> {
   const { proposal, text, examples } = await proposedFor(host, [session]);
   const files = filesOf(host, session.id);
-  await mkdir(path.dirname(files.policy), { recursive: true, mode: 0o700 });
+  makeFolder(path.dirname(files.policy));
   await replaceFile(files.policy, text, { lasts: "content" });
   await replaceFile(files.examples, examples, { lasts: "content" });
   const { rules, allow_domains, left, refused } = proposal;

@@ -1,4 +1,4 @@
-import { mkdir, readdir, rm } from "node:fs/promises";
+import { readdir, rm } from "node:fs/promises";
 import path from "node:path";
 import { giveUpLayer } from "../../boxes/layers/layer-record.ts";
 import { isAlive, thisProcess } from "../../boxes/life/owner.ts";
@@ -11,6 +11,7 @@ import type { Host } from "../host.ts";
 import { passingIn } from "./session-access.ts";
 import { checkpointStores } from "./checkpoint-access.ts";
 import { removeSession } from "./session-changes.ts";
+import { makeFolder } from "../../platform/folders.ts";
 
 /**
  * A session of which nothing is to stay: its records lie in `<state>/passing/<session>.<owner>/`, which no other command
@@ -31,7 +32,7 @@ export async function passingSession(
   const id = store.reserve();
   const { pid, start, boot } = await thisProcess();
   const folder = path.join(passingIn(host.places.state), `${id}.${pid}-${start}-${boot}`);
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  makeFolder(folder);
   const own = openStore(folder);
   return {
     session: own.create(about, id),

@@ -3,7 +3,8 @@ import { closeSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { reasonOf } from "../../core/errors.ts";
 import { maskSecrets } from "../../core/text/secrets.ts";
-import { makePrivateFolder, openRegularSync, replaceFileSync } from "../../platform/safe-files.ts";
+import { openRegularSync, replaceFileSync } from "../../platform/safe-files.ts";
+import { makeFolder } from "../../platform/folders.ts";
 
 /**
  * What a person typed in chats, of each workspace apart: for the keys that bring it back, on this machine alone. One file
@@ -37,7 +38,7 @@ export function typedHistory({ stateDir, workspace }: TypedPlace): TypedHistory 
     keep: async (text) => {
       if (!isKept(text)) return undefined;
       try {
-        makePrivateFolder(folder);
+        makeFolder(folder);
         const [{ FileLock }, { privateFile }] = await Promise.all([
           import("../../platform/lock.ts"),
           import("../../platform/sqlite-connection.ts"),

@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { mkdir, readFile, realpath, writeFile } from "node:fs/promises";
+import { readFile, realpath, writeFile } from "node:fs/promises";
 import { homedir, hostname, release, totalmem, userInfo } from "node:os";
 import path from "node:path";
 import type { Config } from "../../config/load-config.ts";
@@ -18,6 +18,7 @@ import { keptLogs } from "../../telemetry/diagnostics-log.ts";
 import { checkUp } from "./checkup.ts";
 import { diagnosticsFolder, settingsSet, versions } from "../diagnostics.ts";
 import type { Host } from "../host.ts";
+import { makeFolder } from "../../platform/folders.ts";
 
 export interface Bundled {
   /** Where it is. */
@@ -58,7 +59,7 @@ export async function writeBugReport({ host, workspace, load, file }: Bundling):
 
 async function putNew(file: string, text: string, own: boolean): Promise<void> {
   try {
-    if (own) await mkdir(path.dirname(file), { recursive: true, mode: 0o700 });
+    if (own) makeFolder(path.dirname(file));
     await writeFile(file, text, { flag: "wx", mode: 0o600 });
   } catch (thrown) {
     const is = errorCode(thrown) === "EEXIST";

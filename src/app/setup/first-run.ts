@@ -1,5 +1,4 @@
 import { existsSync } from "node:fs";
-import { mkdir } from "node:fs/promises";
 import path from "node:path";
 import { setSettings } from "../../config/config-edit.ts";
 import { loadConfig } from "../../config/load-config.ts";
@@ -15,6 +14,7 @@ import { ollamaModels } from "../../models/providers/ollama-models.ts";
 import { fullName, quoted } from "../../models/providers/ollama-server.ts";
 import { replaceFile } from "../../platform/safe-files.ts";
 import type { Host } from "../host.ts";
+import { makeFolder } from "../../platform/folders.ts";
 
 /** The first run: the model servers of this machine, what they offer, and what of it is written into the user's settings. */
 
@@ -243,7 +243,7 @@ export const isWelcomed = (host: Host): boolean => existsSync(welcomeFile(host))
 /** Where it cannot be noted, the welcome comes again. */
 export async function noteWelcome(host: Host): Promise<void> {
   try {
-    await mkdir(host.places.state, { recursive: true, mode: 0o700 });
+    makeFolder(host.places.state);
     await replaceFile(welcomeFile(host), "", { lasts: "content" });
   } catch {
     return;

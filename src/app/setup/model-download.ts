@@ -1,4 +1,4 @@
-import { mkdir, readFile, rm } from "node:fs/promises";
+import { readFile, rm } from "node:fs/promises";
 import path from "node:path";
 import { z } from "zod";
 import { formatSize } from "../../core/text/bounds.ts";
@@ -7,6 +7,7 @@ import { downloadOf } from "../../models/model-choices.ts";
 import { type PullProgress, pullModel } from "../../models/providers/ollama-setup.ts";
 import { replaceFile } from "../../platform/safe-files.ts";
 import type { SetupContext } from "./setup-context.ts";
+import { makeFolder } from "../../platform/folders.ts";
 
 /** A download that was agreed to and is not complete: it goes on at the next start without another question. */
 const pendingForm = z.strictObject({
@@ -39,7 +40,7 @@ export async function pendingDownload(
 async function keep(context: SetupContext, pending: PendingDownload): Promise<void> {
   try {
     const file = fileOf(context);
-    await mkdir(path.dirname(file), { recursive: true, mode: 0o700 });
+    makeFolder(path.dirname(file));
     await replaceFile(file, `${JSON.stringify(pending)}\n`, { lasts: "content" });
   } catch {
     return;

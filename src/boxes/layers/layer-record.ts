@@ -5,6 +5,7 @@ import * as z from "zod";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { removeTree } from "../life/workspace-folders.ts";
 import { replaceFile } from "../../platform/safe-files.ts";
+import { makeFolder } from "../../platform/folders.ts";
 
 /**
  * `<state>/layers/<session>/` is what a session has changed and nobody has applied. `layer` in it says of what; an
@@ -92,7 +93,7 @@ export async function giveUpLayer(stateDir: string, session: string): Promise<vo
 }
 
 async function asideOf(stateDir: string, session: string, mark: string): Promise<string> {
-  await mkdir(layersIn(stateDir), { recursive: true, mode: 0o700 });
+  makeFolder(layersIn(stateDir));
   return path.join(layersIn(stateDir), `${mark}${session}.${randomBytes(8).toString("hex")}`);
 }
 

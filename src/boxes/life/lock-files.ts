@@ -1,10 +1,11 @@
 import { randomBytes } from "node:crypto";
-import { chmod, mkdir, readdir, readFile, rename, unlink, writeFile } from "node:fs/promises";
+import { chmod, readdir, readFile, rename, unlink, writeFile } from "node:fs/promises";
 import path from "node:path";
 import * as z from "zod";
 import { EXIT, errorCode, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { Owner } from "../box-labels.ts";
 import type { Claim } from "./owner.ts";
+import { makeFolder } from "../../platform/folders.ts";
 
 /**
  * A lock is a file whose name is its owner and a nonce, so a dead one is told and removed without
@@ -49,7 +50,7 @@ export function ownerOf(file: string): LockName | undefined {
 export async function announce(folder: string, { stem }: LockName, content: LockEntry): Promise<void> {
   const [aside, file] = [path.join(folder, `${stem}.new`), path.join(folder, `${stem}.lock`)];
   try {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
+    makeFolder(folder);
     await chmod(folder, 0o700);
     await writeFile(aside, JSON.stringify(content), { flag: "wx", mode: 0o600 });
     await rename(aside, file);

@@ -4,6 +4,7 @@ import path from "node:path";
 import * as z from "zod";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { Owner } from "../box-labels.ts";
+import { makeFolder } from "../../platform/folders.ts";
 
 /**
  * `<state>/boxes/<id>/` holds what a box needs on the host: sockets, generated files, the upper layer of an
@@ -32,7 +33,7 @@ export async function makeBoxFolder(stateDir: string, id: string, owner: Owner):
     path.join(boxesIn(stateDir), id),
   ];
   try {
-    await mkdir(boxesIn(stateDir), { recursive: true, mode: 0o700 });
+    makeFolder(boxesIn(stateDir));
     await mkdir(aside, { mode: 0o700 });
     await writeFile(path.join(aside, "owner"), JSON.stringify(owner), { mode: 0o600 });
     await rename(aside, folder);

@@ -1,4 +1,4 @@
-import { chmod, mkdir, mkdtemp, rename, writeFile } from "node:fs/promises";
+import { chmod, mkdtemp, rename, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { quote } from "shell-quote";
 import { EXIT, errorCode, HarnessError, reasonOf } from "../../core/errors.ts";
@@ -7,6 +7,7 @@ import { hold } from "./open-folder.ts";
 import { Inert, type Taken, takeBackScript } from "./inert-tree.ts";
 import { copyRegular, copyWhole, move, remove, renameOrOpenUp } from "./move-tree.ts";
 import { kindOf, look, printed } from "./solid.ts";
+import { makeFolder } from "../../platform/folders.ts";
 
 /** A planted path that was taken out of the workspace. */
 export interface Quarantined {
@@ -67,7 +68,7 @@ export async function quarantine(
 }
 
 async function privateFolder(into: string, at: string): Promise<string> {
-  await mkdir(into, { recursive: true, mode: 0o700 });
+  makeFolder(into);
   return mkdtemp(path.join(into, `${at.replaceAll(":", "-")}-`));
 }
 

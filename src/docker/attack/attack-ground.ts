@@ -4,7 +4,6 @@ import {
   chmod,
   lchown,
   lstat,
-  mkdir,
   mkdtemp,
   readdir,
   readFile,
@@ -15,6 +14,7 @@ import {
 } from "node:fs/promises";
 import { createServer, type Server } from "node:net";
 import path from "node:path";
+import { makeFolder } from "../../platform/folders.ts";
 
 /** A folder to be attacked, with what must not be reached beside it. All of it is made for this and removed after. */
 
@@ -61,7 +61,7 @@ export interface Ground extends AsyncDisposable {
 
 /** `parent` is a folder that the engine can mount from; `owner` whose it all is to be, where that can be chosen. */
 export async function makeGround(parent: string, owner: number | null): Promise<Ground> {
-  await mkdir(parent, { recursive: true, mode: 0o700 });
+  makeFolder(parent);
   const root = await mkdtemp(path.join(await realpath(parent), "attack-"));
   const [workspace, outside] = [path.join(root, "workspace"), path.join(root, "outside")];
   const things = new AsyncDisposableStack();
@@ -123,7 +123,7 @@ async function fill(root: string, token: string): Promise<void> {
   ];
   for (const [name, text] of files) {
     const file = path.join(root, name);
-    await mkdir(path.dirname(file), { recursive: true });
+    makeFolder(path.dirname(file), 0o777);
     await writeFile(file, text);
   }
 }

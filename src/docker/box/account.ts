@@ -9,6 +9,7 @@ import type { BoxPlan } from "../container-spec.ts";
 import { unstartedContainer } from "../unstarted-container.ts";
 import { imageWithAccount } from "./account-image.ts";
 import { accountTexts, type FoundLists, type Lists, listsIn, OWN } from "./account-lists.ts";
+import { makeFolder } from "../../platform/folders.ts";
 
 /**
  * The lists of users and groups that a box sees, with its own user before all others: a name, the home that HOME names,
@@ -79,7 +80,7 @@ const unwritable =
 async function boundAccount(wanted: AccountWanted): Promise<Account | undefined> {
   const { engine, image, own, user, labels } = wanted;
   const folder = path.join(wanted.folder, "accounts");
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  makeFolder(folder);
   // The same path on another machine is not taken for it.
   const { ino } = await stat(folder);
   const of = own ? "own" : image.replace(/^sha256:/, "").slice(0, 16);

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { lstat, mkdir, open, readFile, realpath, rm } from "node:fs/promises";
+import { lstat, open, readFile, realpath, rm } from "node:fs/promises";
 import path from "node:path";
 import type { Mode } from "../../core/decision.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
@@ -18,6 +18,7 @@ import { checkWorkspace, type Workspace } from "../../boxes/box-workspace.ts";
 import type { DiskBudget } from "../../boxes/disk-watch.ts";
 import { besides, type BoxEnvironment } from "../environments/environment-mounts.ts";
 import type { Isolation } from "../../boxes/layers/place.ts";
+import { makeFolder } from "../../platform/folders.ts";
 
 export interface BoxRequest {
   readonly workspace: string;
@@ -207,7 +208,7 @@ const HOSTS = "127.0.0.1 localhost\n::1 localhost\n127.0.0.1 sandbox\n";
 /** Nothing writes it: whatever it was made to be, it says this and is read-only when a box is planned. */
 async function keptFile(folder: string, name: string, text: string): Promise<string> {
   try {
-    await mkdir(folder, { recursive: true, mode: 0o700 });
+    makeFolder(folder);
     const file = path.join(await realpath(folder), name);
     if (await isKept(file, text)) return file;
     await rm(file, { recursive: true, force: true });

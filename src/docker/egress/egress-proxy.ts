@@ -1,5 +1,5 @@
 import { once } from "node:events";
-import { chmod, mkdir, rm } from "node:fs/promises";
+import { chmod, rm } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import type { Socket } from "node:net";
 import path from "node:path";
@@ -16,6 +16,7 @@ import { makeSessionAuthority, type SessionAuthority } from "./session-authority
 import { TlsEnding } from "./tls-ending.ts";
 import { ACCESS_DENIED, awaitHello, splice } from "./tunnel.ts";
 import { upstreamFrom } from "./upstream-proxy.ts";
+import { makeFolder } from "../../platform/folders.ts";
 
 export interface EgressOptions {
   /** Made where it is not there; everybody may pass through it to the socket and nobody may list it. */
@@ -60,7 +61,7 @@ export async function openEgress(options: EgressOptions): Promise<EgressProxy> {
       `the path of the egress proxy's socket has more than ${LONGEST_PATH} bytes: ${socket}`,
       "choose a shorter folder for temporary files: TMPDIR=/tmp",
     );
-  await mkdir(options.folder, { recursive: true });
+  makeFolder(options.folder, 0o777);
   await chmod(options.folder, 0o711);
   await rm(socket, { force: true });
   const proxy = new Proxy(options);

@@ -9,6 +9,7 @@ import { readRegular, replaceFile } from "../../platform/safe-files.ts";
 import { askHost } from "../../platform/host-programs.ts";
 import { addressClass } from "./address-class.ts";
 import { type Asking, REGISTRY_TOOLS, yarnRegistry } from "./registry-tools.ts";
+import { makeFolder } from "../../platform/folders.ts";
 
 /*
  * The hosts behind presets. What a registry says of where its files are is kept for a week, as long as the tools are set to
@@ -46,7 +47,7 @@ export interface PresetGrants {
 /** Nothing is granted in part: a preset whose tools cannot be asked ends it with what to write by hand. */
 export async function askRegistries(question: RegistryQuestion): Promise<readonly PresetGrants[]> {
   const folder = path.join(question.state, "registries");
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  makeFolder(folder);
   const scratch = await mkdtemp(path.join(folder, "asking-"));
   try {
     const presets = [...new Set(question.presets)];

@@ -7,6 +7,7 @@ import { findRepository } from "../../boxes/protect/repository.ts";
 import { parseGitConfig } from "../../boxes/protect/git-config.ts";
 import { MAVEN_JAVA } from "../network/network-variables.ts";
 import { cargoSettings, mavenSettings } from "./registry-mirrors.ts";
+import { makeFolder } from "../../platform/folders.ts";
 
 /*
  * Where the user's own tools fetch from, asked of the tools: what they are set to, and for the hosts that hold the files,
@@ -175,7 +176,7 @@ async function cargo({ run, env, scratch }: Asking): Promise<Settings> {
     files: async () => {
       const home = path.join(scratch, "cargo-home");
       const project = path.join(scratch, "cargo-project");
-      await mkdir(path.join(project, "src"), { recursive: true });
+      makeFolder(path.join(project, "src"), 0o777);
       await mkdir(home);
       const names = (await readdir(own).catch(() => [])).filter((name) => CARGO_FILES.has(name));
       await Promise.all(names.map((name) => symlink(path.join(own, name), path.join(home, name))));

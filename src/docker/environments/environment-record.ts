@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { mkdir, readdir, readFile, rm } from "node:fs/promises";
+import { readdir, readFile, rm } from "node:fs/promises";
 import path from "node:path";
 import * as z from "zod";
 import { replaceFile } from "../../platform/safe-files.ts";
@@ -86,10 +86,6 @@ async function read<T>(file: string, form: z.ZodType<T>): Promise<T | undefined>
     return undefined;
   }
 }
-
-export const makeFolder = async ({ folder }: EnvironmentFiles): Promise<void> => {
-  await mkdir(folder, { recursive: true, mode: 0o700 });
-};
 
 export const noteBuilding = ({ folder }: EnvironmentFiles, building: BuildingRecord): Promise<void> =>
   replaceFile(path.join(folder, "building"), JSON.stringify(building), { lasts: "content" });

@@ -1,7 +1,8 @@
-import { copyFile, mkdir, readdir, writeFile } from "node:fs/promises";
+import { copyFile, readdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { runHost, type System } from "../../platform/host-programs.ts";
 import type { BuildRequest } from "./image-inputs.ts";
+import { makeFolder } from "../../platform/folders.ts";
 
 /** The packages of a minimal system, and the sources.list line(s) they came from. */
 export interface Archive {
@@ -89,7 +90,7 @@ async function listing(
 
 async function privateApt(work: string, request: BuildRequest): Promise<string> {
   for (const folder of ["lists/partial", "cache/archives/partial", "empty", "state", "sources"])
-    await mkdir(path.join(work, folder), { recursive: true });
+    makeFolder(path.join(work, folder), 0o777);
   await writeFile(path.join(work, "status"), "");
   const parts = await readdir("/etc/apt/sources.list.d").catch(() => []);
   const files = parts.filter((name) => /\.(?:list|sources)$/.test(name));

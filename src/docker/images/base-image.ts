@@ -11,6 +11,7 @@ import { isDebianLike, readSystem, runHost, type System } from "../../platform/h
 import { downloadSystem } from "./apt-packages.ts";
 import { type BuildRequest, configureScript, shortHash } from "./image-inputs.ts";
 import { isImageThere, lackOfImage } from "./image-progress.ts";
+import { makeFolder } from "../../platform/folders.ts";
 
 export const PULLED_BASE = "debian:12-slim";
 
@@ -57,7 +58,7 @@ const HOST_ARCH = process.arch === "x64" ? "amd64" : process.arch;
 
 /** A folder named by our pid; those of processes that were killed are removed on the way. */
 async function freshFolder(cache: string): Promise<string> {
-  await mkdir(cache, { recursive: true, mode: 0o700 });
+  makeFolder(cache);
   for (const name of await readdir(cache)) {
     const pid = /^base-(\d+)$/.exec(name)?.[1];
     if (pid !== undefined && !existsSync(`/proc/${pid}`))
@@ -149,17 +150,17 @@ async function unpackSystem(work: string, system: System, request: BuildRequest)
   request.onLine("downloading the packages of a minimal system");
   const { debs, sourcesList } = await downloadSystem(work, system, request);
   const root = path.join(work, "root");
-  await mkdir(path.join(root, ".stage", "base"), { recursive: true });
+  makeFolder(path.join(root, ".stage", "base"), 0o777);
   for (const folder of ["bin", "sbin", "lib", ...LOADER_FOLDERS]) {
-    await mkdir(path.join(root, "usr", folder), { recursive: true });
+    makeFolder(path.join(root, "usr", folder), 0o777);
     await symlink(`usr/${folder}`, path.join(root, folder));
   }
   for (const deb of debs) await link(deb, path.join(root, ".stage", "base", path.basename(deb)));
   request.onLine(`unpacking ${debs.length} packages`);
   await sh(UNPACK, [root], request);
   for (const folder of ["info", "updates", "alternatives", "parts"])
-    await mkdir(path.join(root, "var/lib/dpkg", folder), { recursive: true });
-  await mkdir(path.join(root, "etc/apt"), { recursive: true });
+    makeFolder(path.join(root, "var/lib/dpkg", folder), 0o777);
+  makeFolder(path.join(root, "etc/apt"), 0o777);
   await writeFile(path.join(root, "var/lib/dpkg/status"), "");
   await writeFile(path.join(root, "etc/apt/sources.list"), sourcesList);
   await copyFile(configureScript(request.root), path.join(root, ".stage", "configure"));

@@ -1,5 +1,5 @@
 import { execFile } from "node:child_process";
-import { mkdir, mkdtemp, rename, rm, stat } from "node:fs/promises";
+import { mkdtemp, rename, rm, stat } from "node:fs/promises";
 import path from "node:path";
 import { Readable } from "node:stream";
 import { promisify } from "node:util";
@@ -22,6 +22,7 @@ import {
   sandboxFolder,
 } from "./image-inputs.ts";
 import { followStream } from "./image-progress.ts";
+import { makeFolder } from "../../platform/folders.ts";
 
 interface BuiltImage {
   readonly tag: string;
@@ -227,7 +228,7 @@ const run = promisify(execFile);
 
 /** What is in the folder `package` of a packed package, at `target`: all of it or nothing. */
 async function unpackInto(target: string, packed: (work: string) => Promise<string>): Promise<void> {
-  await mkdir(path.dirname(target), { recursive: true });
+  makeFolder(path.dirname(target), 0o777);
   const work = await mkdtemp(`${target}-`);
   try {
     await run("tar", ["-xzf", await packed(work), "-C", work]);

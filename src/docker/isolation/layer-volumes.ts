@@ -1,8 +1,9 @@
-import { mkdir, readFile, rmdir, writeFile } from "node:fs/promises";
+import { readFile, rmdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { errorCode } from "../../core/errors.ts";
 import type { Engine } from "../engine.ts";
 import { unstartedContainer } from "../unstarted-container.ts";
+import { makeFolder } from "../../platform/folders.ts";
 
 type Labels = Readonly<Record<string, string>>;
 
@@ -52,7 +53,7 @@ export async function emptyWork(engine: Engine, folder: string, labels: Labels):
   if (!(await isStuck(inner))) return;
   const image = await notedImage(folder);
   const none = path.join(folder, "none");
-  await mkdir(none, { recursive: true });
+  makeFolder(none, 0o777);
   const name = await overlayVolume(engine, folder, { labels, lower: "none" });
   try {
     await mountOnce(engine, { image, labels, name });

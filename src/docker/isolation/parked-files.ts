@@ -1,4 +1,4 @@
-import { mkdir, open, readdir, rename, rm, truncate, unlink } from "node:fs/promises";
+import { open, readdir, rename, rm, truncate, unlink } from "node:fs/promises";
 import path from "node:path";
 import { errorCode, EXIT, HarnessError } from "../../core/errors.ts";
 import { syncFolder } from "../../platform/safe-files.ts";
@@ -7,6 +7,7 @@ import { isBeingRemoved, isMissing } from "../engine-failure.ts";
 import type { Engine } from "../engine.ts";
 import { removeUnthawed } from "../life/container-processes.ts";
 import { isAlive } from "../../boxes/life/owner.ts";
+import { makeFolder } from "../../platform/folders.ts";
 
 /**
  * `<state>/parked/<session>.<expires>.parked` lets a frozen box be taken up until then: it holds the key, so only its
@@ -91,7 +92,7 @@ export async function writeParked(
   if (!/^\w[\w-]{0,63}$/.test(session))
     throw new TypeError(`${JSON.stringify(session)} is no id of a session`);
   const folder = parkedIn(stateDir);
-  await mkdir(folder, { recursive: true, mode: 0o700 });
+  makeFolder(folder);
   const begun = path.join(folder, `${session}.${ownerText(owner)}.begun`);
   const file = path.join(folder, `${session}.${expires}.parked`);
   const earlier = await standingsOf(stateDir, session);

@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { mkdir, open, readdir, realpath, rm } from "node:fs/promises";
+import { open, readdir, realpath, rm } from "node:fs/promises";
 import path from "node:path";
 import * as z from "zod";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
@@ -8,6 +8,7 @@ import type { Owner } from "../../boxes/box-labels.ts";
 import { within } from "../../boxes/protect/protected-mounts.ts";
 import { NOTHING, type Protection } from "../../boxes/protect/scan.ts";
 import { isAlive } from "../../boxes/life/owner.ts";
+import { makeFolder } from "../../platform/folders.ts";
 
 /**
  * `<state>/protected/<workspace's hash>.<owner>.json` says what of a workspace was protected when a box that can write to
@@ -62,7 +63,7 @@ export async function recordProtected(
   });
   try {
     if (text.length > MAX_BYTES) throw new Error("it would be too long");
-    await mkdir(folder, { recursive: true, mode: 0o700 });
+    makeFolder(folder);
     await replaceFile(file, text, { aside: `${file}.new`, lasts: "name" });
   } catch (thrown) {
     throw new HarnessError(

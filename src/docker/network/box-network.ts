@@ -10,6 +10,7 @@ import { makeBoxFolder, removeBoxFolder } from "../../boxes/life/workspace-folde
 import { NETWORK_FOLDER } from "../container-spec.ts";
 import { javaTrustStore } from "./java-trust-store.ts";
 import { aptSettings, NETWORK_FILES, networkVariables } from "./network-variables.ts";
+import { makeFolder } from "../../platform/folders.ts";
 
 /** What a box may reach, and what its tools need for it. Without a grant there is no proxy until one is added. */
 export interface NetworkRequest extends Omit<EgressOptions, "folder"> {
@@ -191,7 +192,7 @@ async function foldersFor(folder: string, name: string): Promise<void> {
   for (let depth = 1; depth <= parts.length; depth += 1) {
     const at = path.join(folder, ...parts.slice(0, depth));
     if (at === folder) continue;
-    await mkdir(at, { recursive: true });
+    makeFolder(at, 0o777);
     await chmod(at, 0o755);
   }
 }

@@ -1,10 +1,10 @@
 import { readFileSync } from "node:fs";
-import { mkdir } from "node:fs/promises";
 import path from "node:path";
 import * as z from "zod";
 import { errorCode } from "../../core/errors.ts";
 import { replaceFile } from "../../platform/safe-files.ts";
 import type { OfferedTool } from "./tool-catalogue.ts";
+import { makeFolder } from "../../platform/folders.ts";
 
 /** What a server said of each of its tools when it was last seen: a hash of it, in the state of the user. */
 
@@ -57,7 +57,7 @@ export class ToolPins {
   }
 
   async #write(known: Readonly<Record<string, string>>): Promise<void> {
-    await mkdir(path.dirname(this.#file), { recursive: true, mode: 0o700 });
+    makeFolder(path.dirname(this.#file));
     const text = `${JSON.stringify({ form: 1, tools: known })}\n`;
     await replaceFile(this.#file, text, {
       mode: 0o600,

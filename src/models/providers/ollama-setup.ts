@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { constants } from "node:fs";
-import { access, type FileHandle, mkdir, open, realpath, stat } from "node:fs/promises";
+import { access, type FileHandle, open, realpath, stat } from "node:fs/promises";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { z } from "zod";
@@ -9,6 +9,7 @@ import { errorCode, reasonOf } from "../../core/errors.ts";
 import { isLoopback } from "./ollama-address.ts";
 import { askOllama, ollamaStream, Refused } from "./ollama-client.ts";
 import { ollamaLine } from "./ollama-server.ts";
+import { makeFolder } from "../../platform/folders.ts";
 
 type Env = Readonly<Record<string, string | undefined>>;
 
@@ -43,7 +44,7 @@ export async function startInstalledOllama(request: ServeRequest): Promise<Serve
     const program = await findOllama(request.env, request.workspace);
     if (program === undefined) return { kind: "not-installed" };
     if (await answers(baseUrl, request.signal)) return failed(`something answers at ${baseUrl} already`);
-    await mkdir(path.dirname(request.logFile), { recursive: true });
+    makeFolder(path.dirname(request.logFile), 0o777);
     await using log = await open(request.logFile, "a+", 0o600);
     return await serve(program, request, log);
   } catch (thrown) {

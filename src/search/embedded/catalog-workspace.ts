@@ -1,8 +1,9 @@
-import { lstatSync, mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { lstatSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { replaceFileSync } from "../../platform/safe-files.ts";
 import { indexFailure } from "../index-failure.ts";
 import { waitForWriter } from "./catalog-file.ts";
+import { makeFolder } from "../../platform/folders.ts";
 
 /** By what a folder is known when it has moved: a copy of it has another inode, a successor another time of birth. */
 interface RootIdentity {
@@ -58,13 +59,13 @@ export function claimIndex(root: string, workspace: string): IndexPlace {
 }
 
 function claimed(root: string, workspace: string): IndexPlace {
-  mkdirSync(root, { recursive: true, mode: 0o700 });
+  makeFolder(root);
   // Two that begin at the same time make one index.
   using _ = waitForWriter(() => root);
   const found = findIndex(root, workspace);
   const id = found?.id ?? process.getBuiltinModule("node:crypto").randomBytes(12).toString("hex");
   const folder = path.join(root, id);
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  makeFolder(folder);
   const identity = identityOf(workspace) ?? { dev: "", ino: "", born: "" };
   writeRecord(folder, { id, workspace, ...identity });
   return { id, folder, workspace, movedFrom: found?.movedFrom ?? null };

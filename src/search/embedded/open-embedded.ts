@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync } from "node:fs";
+import { existsSync } from "node:fs";
 import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { Connection, privateFile } from "../../platform/sqlite-connection.ts";
@@ -6,6 +6,7 @@ import { AnotherIndex, indexFailure, openedToRead, PATIENCE_MS } from "../index-
 import type { StoreIdentity } from "../search-store.ts";
 import { type EmbeddedParts, EmbeddedStore } from "./embedded-store.ts";
 import { VectorTable } from "./embedded-vectors.ts";
+import { makeFolder } from "../../platform/folders.ts";
 
 /**
  * The index in a folder of its own, to be written, made where there is none. What was written in another form, or for
@@ -18,7 +19,7 @@ export function openEmbeddedStore(
   parts: EmbeddedParts = {},
 ): EmbeddedStore {
   return storeIn(folder, identity, parts, () => {
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makeFolder(folder);
     return connected(path.join(folder, "index.db"), identity);
   });
 }

@@ -4,7 +4,7 @@ import { CATALOG, lockFileIn, tryWriter, waitForWriter } from "../embedded/catal
 import type { IndexPlace } from "../embedded/catalog-workspace.ts";
 import { indexFailure } from "../index-failure.ts";
 import { storeFolder } from "./opened-store.ts";
-import { makePrivateFolder } from "../../platform/safe-files.ts";
+import { makeFolder } from "../../platform/folders.ts";
 
 /**
  * An index of one run alone, for files that are not those of the workspace. It begins as a copy of the workspace's, so
@@ -55,7 +55,7 @@ const HELD = "held";
 
 function heldIn(layer: string): string {
   const folder = path.join(layer, HELD);
-  makePrivateFolder(folder);
+  makeFolder(folder);
   return folder;
 }
 
@@ -65,7 +65,7 @@ function seed(base: IndexPlace, place: IndexPlace): void {
   const store = storeFolder(base);
   if (!existsSync(store) || !existsSync(path.join(base.folder, CATALOG))) return;
   const inStore = storeFolder(place);
-  makePrivateFolder(inStore);
+  makeFolder(inStore);
   for (const name of readdirSync(store)) copied(path.join(store, name), path.join(inStore, name));
   for (const name of readdirSync(base.folder))
     if (name.startsWith(CATALOG)) copied(path.join(base.folder, name), path.join(place.folder, name));

@@ -1,4 +1,4 @@
-import { closeSync, existsSync, lstatSync, mkdirSync, openSync, type Stats, writeFileSync } from "node:fs";
+import { closeSync, existsSync, lstatSync, openSync, type Stats, writeFileSync } from "node:fs";
 import path from "node:path";
 import { setImmediate as breath } from "node:timers/promises";
 import { errorCode, EXIT, HarnessError } from "../../core/errors.ts";
@@ -21,6 +21,7 @@ import {
   writeSight,
 } from "./sight.ts";
 import { QUOTA_BYTES, storeFolder, type StorePlace } from "./store-place.ts";
+import { makeFolder } from "../../platform/folders.ts";
 
 /**
  * The states of one workspace. Open, it is shared: any number of processes may read, and each writes files of its own;
@@ -39,7 +40,7 @@ export class CheckpointStore implements Disposable {
   constructor(place: StorePlace, limit = QUOTA_BYTES) {
     this.#place = place;
     this.folder = storeFolder(place);
-    mkdirSync(this.folder, { recursive: true, mode: 0o700 });
+    makeFolder(this.folder);
     const named = path.join(this.folder, "workspace");
     if (!existsSync(named)) writeFileSync(named, `${place.workspace}\n`, { mode: 0o600 });
     this.#lock = new DatabaseLock(path.join(this.folder, "lock"), LOCK_PATIENCE_MS);

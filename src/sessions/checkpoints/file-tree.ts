@@ -1,5 +1,5 @@
 import { createHash, hash } from "node:crypto";
-import { mkdirSync, readdirSync, readFileSync, rmSync, writeSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync, writeSync } from "node:fs";
 import path from "node:path";
 import { zstdDecompressSync } from "node:zlib";
 import { EXIT, HarnessError } from "../../core/errors.ts";
@@ -7,6 +7,7 @@ import { replaceFileSync } from "../../platform/safe-files.ts";
 import type { Entry, Tree } from "./entry.ts";
 import { EntryList, EntryWriter, listIn } from "./entry-list.ts";
 import { changedIn, type EntryChange, changesBetween, listOf, merged, packed } from "./tree-merge.ts";
+import { makeFolder } from "../../platform/folders.ts";
 
 /** A tree as a file: whole, or what is other than in an earlier one of the same session. */
 interface Stored {
@@ -23,7 +24,7 @@ export class TreeFiles {
 
   constructor(folder: string) {
     this.folder = folder;
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makeFolder(folder);
   }
 
   /** Only when what it names is durable. `last`: the tree that was saved before it, or its own when nothing changed. */

@@ -3,7 +3,6 @@ import {
   closeSync,
   fdatasyncSync,
   ftruncateSync,
-  mkdirSync,
   openSync,
   readdirSync,
   readFileSync,
@@ -15,6 +14,7 @@ import {
 import path from "node:path";
 import { formatSize } from "../../core/text/bounds.ts";
 import { errorCode, EXIT, HarnessError } from "../../core/errors.ts";
+import { makeFolder } from "../../platform/folders.ts";
 
 interface Writing {
   readonly pack: string;
@@ -50,7 +50,7 @@ export class Packs implements Disposable {
   constructor(folder: string, limit = Number.POSITIVE_INFINITY) {
     this.folder = folder;
     this.#limit = limit;
-    mkdirSync(folder, { recursive: true, mode: 0o700 });
+    makeFolder(folder);
     this.reload();
   }
 

@@ -1,0 +1,42 @@
+import { mkdirSync, statSync } from "node:fs";
+import path from "node:path";
+
+const PRIVATE = 0o700;
+
+/**
+ * A folder with those above it, for its owner alone unless another mode is given. The only place that makes a row of
+ * folders: Node's own way (`recursive`) never ends where the file system has none to give (`/proc`), and takes a whole
+ * process along. What is thrown has the system's code, and says which folder was wanted and which one could not be made.
+ */
+export function makeFolder(folder: string, mode = PRIVATE): void {
+  const missing: string[] = [];
+  let at = path.resolve(folder);
+  for (; !isFolder(at) && at !== path.dirname(at); at = path.dirname(at)) missing.push(at);
+  for (const each of missing.toReversed())
+    try {
+      mkdirSync(each, { mode });
+    } catch (thrown) {
+      // Somebody else has made it meanwhile.
+      if (isFolder(each)) continue;
+      throw notMade(path.resolve(folder), each, thrown as NodeJS.ErrnoException);
+    }
+}
+
+const isFolder = (at: string): boolean => {
+  try {
+    return statSync(at, { throwIfNoEntry: false })?.isDirectory() === true;
+  } catch {
+    return false;
+  }
+};
+
+/** What stands in its way is no folder, or a link to nothing. */
+const TAKEN = "something that is no folder has that name";
+
+function notMade(folder: string, at: string, thrown: NodeJS.ErrnoException): Error {
+  const why = thrown.code === "EEXIST" ? TAKEN : thrown.message.replace(/, mkdir '.*'$/s, "");
+  const where = at === folder ? "" : ` below ${path.dirname(at)}`;
+  const failure = new Error(`the folder ${folder} cannot be made${where}: ${why}`, { cause: thrown });
+  const code = thrown.code === "EEXIST" ? "ENOTDIR" : thrown.code;
+  return Object.assign(failure, { code, syscall: "mkdir", path: at });
+}
