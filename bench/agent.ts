@@ -1,10 +1,20 @@
-import { spawn, spawnSync } from "node:child_process";
+import { spawn } from "node:child_process";
 import { chown, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { type AgentRun, agentRun } from "./agent-run.ts";
 import { ground } from "./boxes.ts";
-import { counted, type Figure, inTurn, type Measured, paired, timed } from "./figure.ts";
+import {
+  counted,
+  EMPTY,
+  emptyPeak,
+  emptyProgram,
+  type Figure,
+  inTurn,
+  type Measured,
+  paired,
+  timed,
+} from "./figure.ts";
 
 /** What harness itself costs in a run: the model answers at once, the commands are trivial, the box is the real one. */
 
@@ -22,13 +32,6 @@ async function over<T>(work: (folder: string) => Promise<T>): Promise<T> {
   } finally {
     await rm(folder, { recursive: true, force: true });
   }
-}
-
-function emptyProgram(): number {
-  const start = performance.now();
-  const { status } = spawnSync(process.execPath, ["-e", ""]);
-  if (status !== 0) throw new Error(`an empty program ended with ${status}`);
-  return performance.now() - start;
 }
 
 /** The command of a turn, as Node starts a program on the host. */
@@ -113,18 +116,9 @@ async function firstTokens(): Promise<Measured> {
   return counted(Buffer.byteLength(system + tools) / 4, 1600);
 }
 
-/** The most that an empty program ever holds, in MB; its resource usage would tell of this process, which it began as. */
-function emptyPeak(): Promise<number> {
-  const said =
-    'process.stdout.write(`${/VmHWM:\\s+(\\d+)/.exec(require("fs").readFileSync("/proc/self/status", "utf8"))[1] / 1024}`)';
-  const { stdout } = spawnSync(process.execPath, ["-e", said], { encoding: "utf8" });
-  return Promise.resolve(Number(stdout));
-}
-
 const memory = (turns: number): Promise<Measured> =>
   over((folder) => inTurn(3, async () => (await agentRun(turns, folder)).peakMb, emptyPeak));
 
-const EMPTY = "an empty program on the same Node";
 const SPAWN = "a host spawn of the same command from Node";
 
 export const AGENT: readonly Figure[] = [

@@ -1,3 +1,6 @@
+import { spawnSync } from "node:child_process";
+import { readFileSync } from "node:fs";
+
 /** One kind of work beside what it is measured against, in the same run. */
 export interface Measured {
   readonly value: number;
@@ -102,6 +105,27 @@ export async function inTurn(
     baselines.push(await baseline());
   }
   return paired(values, baselines, part);
+}
+
+export const EMPTY = "an empty program on the same Node";
+
+/** How many milliseconds the least of all programs takes. */
+export function emptyProgram(): number {
+  const start = performance.now();
+  const { status } = spawnSync(process.execPath, ["-e", ""]);
+  if (status !== 0) throw new Error(`an empty program ended with ${status}`);
+  return performance.now() - start;
+}
+
+/** The most that this process ever held, in MiB. Its resource usage would tell of the process that it was forked from, too. */
+export const ownPeak = (): number =>
+  Number(/VmHWM:\s+(\d+)/.exec(readFileSync("/proc/self/status", "utf8"))?.[1]) / 1024;
+
+/** The same of an empty program. */
+export function emptyPeak(): Promise<number> {
+  const said = 'console.log(/VmHWM:\\s+(\\d+)/.exec(fs.readFileSync("/proc/self/status", "utf8"))[1] / 1024)';
+  const { stdout } = spawnSync(process.execPath, ["-e", said], { encoding: "utf8" });
+  return Promise.resolve(Number(stdout));
 }
 
 /** How many milliseconds it takes. */

@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { chown, mkdir, mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { type Figure, inTurn, type Measured } from "./figure.ts";
+import { EMPTY, type Figure, inTurn, type Measured } from "./figure.ts";
 
 export const LAUNCHER = path.join(import.meta.dirname, "..", "bin", "harness");
 const RUNS = 31;
@@ -25,8 +25,6 @@ export function wholeProcess(
     });
   });
 }
-
-const EMPTY = "an empty program on the same Node";
 
 /** A folder with an empty program; it is gone at the end. */
 async function withEmptyProgram<T>(work: (home: string, empty: string) => Promise<T>): Promise<T> {

@@ -7,7 +7,7 @@ import { Greatest, VectorTable } from "../src/search/embedded/embedded-vectors.t
 import { Connection } from "../src/platform/sqlite-connection.ts";
 import { dot, unit } from "../src/search/unit-vectors.ts";
 import { vectorWorld } from "../test/fixtures/vectors.ts";
-import { counted, type Figure, inTurn, type Measured, paired } from "./figure.ts";
+import { counted, EMPTY, emptyPeak, type Figure, inTurn, type Measured, paired } from "./figure.ts";
 
 const DIMENSION = 768;
 const IDENTITY = { model: "m", dimension: DIMENSION };
@@ -132,12 +132,6 @@ function first(bed: () => Bed): Promise<Measured> {
   );
 }
 
-/** The most that an empty program ever holds, in MB. */
-function emptyPeak(): Promise<number> {
-  const words = ["-p", "process.resourceUsage().maxRSS / 1024"];
-  return Promise.resolve(Number(spawnSync(process.execPath, words, { encoding: "utf8" }).stdout));
-}
-
 /** What a process that has asked 50 times takes at most. */
 const memory = (bed: () => Bed): Promise<Measured> =>
   inTurn(3, () => Promise.resolve(inProcess(bed(), 50).rss), emptyPeak);
@@ -170,7 +164,7 @@ export const VECTORS: readonly Figure[] = [
   {
     name: "vectors.memory-100k",
     unit: "MB",
-    against: "an empty program on the same Node",
+    against: EMPTY,
     hold: 9,
     measure: () => memory(large),
   },

@@ -2,6 +2,7 @@
  * `asker.ts FOLDER first`: how many milliseconds a process takes from opening an index to its first answer.
  * `asker.ts FOLDER memory`: how many MiB it had at most when it has answered many questions.
  */
+import { ownPeak } from "../figure.ts";
 import { openEmbeddedStore } from "../../src/search/embedded/open-embedded.ts";
 import { ask, IDENTITY } from "./figures.ts";
 import { generatedQueries } from "./generated.ts";
@@ -13,5 +14,5 @@ await using store = openEmbeddedStore(folder, IDENTITY);
 await ask(store, first);
 const took = performance.now() - start;
 if (asked === "memory") for (const text of more) await ask(store, text);
-const said = asked === "memory" ? process.resourceUsage().maxRSS / 1024 : took;
+const said = asked === "memory" ? ownPeak() : took;
 process.stdout.write(`${said}\n`);

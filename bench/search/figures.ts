@@ -6,7 +6,16 @@ import { openEmbeddedStore } from "../../src/search/embedded/open-embedded.ts";
 import { rank } from "../../src/search/rank/rank-hits.ts";
 import type { SearchStore, StoredFile } from "../../src/search/search-store.ts";
 import { scratch } from "../../test/fixtures/scratch.ts";
-import { type Figure, inTurn, type Measured, paired, timed } from "../figure.ts";
+import {
+  EMPTY,
+  emptyPeak,
+  emptyProgram,
+  type Figure,
+  inTurn,
+  type Measured,
+  paired,
+  timed,
+} from "../figure.ts";
 import { generatedFile, generatedFiles, generatedQueries, Prose } from "./generated.ts";
 
 export const IDENTITY = { index: "bench", vectors: null } as const;
@@ -130,17 +139,6 @@ async function filled(chunks: number, work: (folder: string) => Promise<Measured
 const said = (folder: string, asked: "first" | "memory"): Promise<number> =>
   Promise.resolve(Number(execFileSync(process.execPath, [ASKER, folder, asked], { encoding: "utf8" })));
 
-const emptyProgram = (): Promise<number> => timed(() => execFileSync(process.execPath, ["-e", ""]));
-
-/** The most that an empty program ever holds, in MiB. */
-const emptyPeak = (): Promise<number> =>
-  Promise.resolve(
-    Number(
-      execFileSync(process.execPath, ["-p", "process.resourceUsage().maxRSS / 1024"], { encoding: "utf8" }),
-    ),
-  );
-
-const EMPTY = "an empty program on the same Node";
 const SCAN = "looking for the words in every text in memory";
 
 export const SEARCH: readonly Figure[] = [
@@ -174,7 +172,14 @@ export const SEARCH: readonly Figure[] = [
     unit: "ms",
     against: EMPTY,
     hold: 3,
-    measure: () => filled(20_000, (folder) => inTurn(TRIES, () => said(folder, "first"), emptyProgram)),
+    measure: () =>
+      filled(20_000, (folder) =>
+        inTurn(
+          TRIES,
+          () => said(folder, "first"),
+          () => Promise.resolve(emptyProgram()),
+        ),
+      ),
   },
   {
     name: "search.memory.100k",
