@@ -1,11 +1,11 @@
 import { createHash, randomUUID } from "node:crypto";
-import { readFile, writeFile } from "node:fs/promises";
+import { link, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import path from "node:path";
 import * as z from "zod";
 import { BOX_LABEL, boxOf, UID_LABEL } from "../boxes/box-labels.ts";
 import { liveness } from "../boxes/life/owner.ts";
-import { reasonOf } from "../core/errors.ts";
+import { errorCode, reasonOf } from "../core/errors.ts";
 import { ApiFailure, type Cluster } from "./cluster.ts";
 import { POLICIES } from "./network-proof.ts";
 import { refusalOf } from "./pod-failure.ts";
@@ -20,10 +20,37 @@ export const HOME_LABEL = "dev.harness.home";
 
 export async function homeOf(stateDir: string): Promise<string> {
   const file = path.join(stateDir, "cluster-home");
-  makeFolder(stateDir);
-  await writeFile(file, randomUUID(), { flag: "wx", mode: 0o600 }).catch(() => undefined);
-  const id = await readFile(file, "utf8");
+  const id = (await idIn(file)) ?? (await madeId(file));
   return createHash("sha256").update(`${hostname()} ${id}`).digest("hex").slice(0, 16);
+}
+
+/** Undefined where there is none, or only what a kill has left of one. */
+async function idIn(file: string): Promise<string | undefined> {
+  try {
+    const text = await readFile(file, "utf8");
+    return /^[0-9a-f-]{36}$/.test(text) ? text : undefined;
+  } catch (thrown) {
+    if (errorCode(thrown) === "ENOENT") return undefined;
+    throw thrown;
+  }
+}
+
+/** Of several that begin at once, one gives it to all: it is whole before it has its name, and a name is given once. */
+async function madeId(file: string): Promise<string> {
+  const id = randomUUID();
+  const aside = `${file}.${id}`;
+  makeFolder(path.dirname(file));
+  try {
+    await writeFile(aside, id, { flag: "wx", mode: 0o600 });
+    await link(aside, file).catch(async (thrown: unknown) => {
+      // Damaged, or in a file system that gives no second names.
+      if ((await idIn(file)) === undefined) await rename(aside, file);
+      else if (errorCode(thrown) !== "EEXIST") throw thrown;
+    });
+  } finally {
+    await rm(aside, { force: true });
+  }
+  return (await idIn(file)) ?? id;
 }
 
 const texts = z.record(z.string(), z.string()).nullish();

@@ -33,6 +33,8 @@ export interface Checked {
 
 /** Files that are compared. */
 const MAX_COMPARED = 200;
+/** Characters of them, all together. What lies behind is not looked at, and counts as a change of something else. */
+export const MAX_CHARACTERS = 32 * 2 ** 20;
 
 export async function bentBy(
   changes: Omit<RunChanges, "ignored">,
@@ -43,19 +45,72 @@ export async function bentBy(
   const all = [...modified, ...deleted, ...added];
   const isMeasured = all.some((path) => isOfTests(path) || isRecipe(path));
   if (!isMeasured || changes.incomplete === true || asksForTests(checked.request, all)) return undefined;
+  const reading = new Reading(texts, added.filter(isOfTests).slice(0, MAX_COMPARED));
   const touched = [...modified, ...added.filter(isRunnerFile)];
   const plain = [...added, ...deleted].filter((path) => !isOfTests(path));
   const found: Found = { weak: [], slight: [], others: [...plain, ...touched.slice(MAX_COMPARED)] };
   if (!MOVES.test(checked.request))
     for (const path of deleted.filter(isOfTests).slice(0, MAX_COMPARED))
-      if (!(await isMoved(path, added, texts))) found.weak.push(`${path} was deleted`);
+      if (!(await isMoved(path, added, reading))) found.weak.push(`${path} was deleted`);
   for (const [at, path] of touched.slice(0, MAX_COMPARED).entries())
-    await compare({ path, isNew: at >= modified.length }, texts, checked.command, found);
+    await compare({ path, isNew: at >= modified.length }, reading, checked.command, found);
   const alone = found.others.length === 0 && checked.wasRed;
   const deeds = alone ? [...found.weak, ...found.slight] : found.weak;
   if (deeds.length > 0) return { deeds, only: alone };
   const others = [...touched, ...deleted].map((path) => `${path} was changed, and nothing else`);
   return alone && others.length > 0 ? { deeds: others, only: false } : undefined;
+}
+
+interface Both {
+  readonly known: string | undefined;
+  readonly now: string | undefined;
+}
+
+/** Files of a run, one after the other, as far as there is room for them. */
+class Reading {
+  readonly #texts: Texts;
+  readonly #news: readonly string[];
+  #left = MAX_CHARACTERS;
+  #cases: number | undefined;
+
+  constructor(texts: Texts, news: readonly string[]) {
+    this.#texts = texts;
+    this.#news = news;
+  }
+
+  get isOver(): boolean {
+    return this.#left <= 0;
+  }
+
+  before(path: string): Promise<string | undefined> {
+    return this.#read(this.#texts.before, path);
+  }
+
+  now(path: string): Promise<string | undefined> {
+    return this.#read(this.#texts.now, path);
+  }
+
+  /** The second one is not known where the first has taken all the room that there was. */
+  async both(path: string): Promise<Both | "no room"> {
+    if (this.isOver) return "no room";
+    const known = await this.before(path);
+    return this.isOver ? "no room" : { known, now: await this.now(path) };
+  }
+
+  async #read(from: Texts["now"], path: string): Promise<string | undefined> {
+    if (this.isOver) return undefined;
+    const text = await from(path);
+    this.#left -= text?.length ?? 0;
+    return text;
+  }
+
+  /** In all files of tests that are new: looked for once, whatever was deleted. */
+  async newCases(): Promise<number> {
+    if (this.#cases !== undefined) return this.#cases;
+    let sum = 0;
+    for (const path of this.#news) sum += countsIn(path, (await this.now(path)) ?? "").cases;
+    return (this.#cases = sum);
+  }
 }
 
 interface Found {
@@ -67,11 +122,13 @@ interface Found {
 
 async function compare(
   { path, isNew }: { readonly path: string; readonly isNew: boolean },
-  texts: Texts,
+  reading: Reading,
   command: string,
   found: Found,
 ): Promise<void> {
-  const [known, now = ""] = await Promise.all([texts.before(path), texts.now(path)]);
+  const texts = await reading.both(path);
+  if (texts === "no room") return void found.others.push(path);
+  const { known, now = "" } = texts;
   // Of one that was there and cannot be told, nothing is known that it lost.
   if (known === undefined && !isNew && isOfTests(path) && !isInPlaceOfRunner(path)) return;
   const before = known ?? "";
@@ -90,15 +147,13 @@ async function compare(
 const baseOf = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
 
 /** The same name elsewhere, or as many tests in one that is new. */
-async function isMoved(path: string, added: readonly string[], { before, now }: Texts): Promise<boolean> {
+async function isMoved(path: string, added: readonly string[], reading: Reading): Promise<boolean> {
   if (added.some((other) => baseOf(other) === baseOf(path))) return true;
-  const was = await before(path);
-  const news = added.filter(isOfTests).slice(0, MAX_COMPARED);
-  if (was === undefined || news.length === 0) return false;
-  const texts = await Promise.all(news.map(now));
-  const sum = texts.reduce((count, text = "", at) => count + countsIn(news[at] ?? "", text).cases, 0);
+  if (!added.some(isOfTests)) return false;
+  const was = await reading.before(path);
+  if (was === undefined) return false;
   const { cases } = countsIn(path, was);
-  return cases > 0 && sum >= cases;
+  return cases > 0 && (await reading.newCases()) >= cases;
 }
 
 /*

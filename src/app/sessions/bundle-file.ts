@@ -1,5 +1,4 @@
-import { open } from "node:fs/promises";
-import { readFile } from "node:fs/promises";
+import { open, readFile, rm } from "node:fs/promises";
 import * as z from "zod";
 import type { Settings } from "../../config/settings-schema.ts";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
@@ -140,7 +139,11 @@ async function digestOf(
 async function writeNew(file: string, bytes: Buffer, id: string): Promise<void> {
   try {
     await using handle = await open(file, "wx", 0o600);
-    await handle.writeFile(bytes);
+    await handle.writeFile(bytes).catch(async (thrown: unknown) => {
+      // A part of one is none, and would stand in the way of the next.
+      await rm(file, { force: true });
+      throw thrown;
+    });
   } catch (thrown) {
     const is = errorCode(thrown) === "EEXIST";
     const what = is ? `${file} is there already` : `${file} cannot be written: ${reasonOf(thrown)}`;

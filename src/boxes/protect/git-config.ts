@@ -71,8 +71,10 @@ function readText(text: string): ReadValue | undefined {
     if (meant === undefined) return undefined;
     if (meant === END) return { value: value.slice(0, kept), rest: text.slice(at).replace(/^[^\n]+/, "") };
     if (found === '"') quoted = !quoted;
+    // By this piece alone: what came before it is measured once, however many there are.
+    const own = quoted || meant !== found ? meant : meant.trimEnd();
+    if (own !== "" || quoted || meant !== found) kept = value.length + own.length;
     value += meant;
-    kept = quoted || meant !== found ? value.length : Math.max(kept, value.trimEnd().length);
   }
   return quoted ? undefined : { value: value.slice(0, kept), rest: "" };
 }

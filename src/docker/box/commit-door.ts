@@ -6,7 +6,8 @@ import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { BoxPlan } from "../container-spec.ts";
 import type { Engine } from "../engine.ts";
 import { type CommitPlan, commitPlan } from "../../boxes/protect/commit-words.ts";
-import { within } from "../../boxes/protect/protected-mounts.ts";
+import { outermost, within } from "../../boxes/protect/protected-mounts.ts";
+import { quarantine } from "../../boxes/protect/quarantine.ts";
 import { commitIdentity, findRepository, type FoundRepository } from "../../boxes/protect/repository.ts";
 import { look } from "../../boxes/protect/solid.ts";
 import { decodeFields, encodeFields } from "../../boxes/runner/runner-frames.ts";
@@ -18,6 +19,7 @@ interface DoorRequest {
   /** Limits of the box that asks. */
   readonly plan: BoxPlan;
   readonly home: string;
+  readonly stateDir: string;
   /** Receives the commits, and what is staged. */
   readonly log: LogKeeper;
 }
@@ -47,7 +49,7 @@ const MAX_MS = 600_000;
 const MAX_WAITING = 8;
 /** The runner's limit (sandbox/runner/ask.c). */
 const MAX_BYTES = 128 * 1024;
-/** Total of commit paths that are kept for one box. */
+/** Totals that are kept for one box, whatever repositories it has: of commit paths, of staged ones, of those staged before. */
 const MAX_ENTRIES = 50_000;
 const MAX_LINKS = 500;
 /** Grace for work in progress when the box ends. */
@@ -60,7 +62,7 @@ const MAX_SUBJECT_LENGTH = 200;
  */
 export class CommitDoor {
   readonly #request: DoorRequest;
-  readonly #staged = new Map<string, readonly RawEntry[]>();
+  readonly #staged = new Map<string, readonly GitEntry[]>();
   /** What was staged before the box's first request, by repository. */
   readonly #before = new Map<string, ReadonlySet<string>>();
   #last: Promise<unknown> = Promise.resolve();
@@ -70,6 +72,8 @@ export class CommitDoor {
   #entries = 0;
   #shut = false;
   #open: VerifiedContainer | undefined;
+  /** Why no more is carried out; thrown once more at the end of the box, where a person hears of it. */
+  #hostile: HarnessError | undefined;
 
   constructor(request: DoorRequest) {
     this.#request = request;
@@ -99,6 +103,7 @@ export class CommitDoor {
     await this.#last;
     over.abort();
     await late;
+    if (this.#hostile?.exit === EXIT.sandbox) throw this.#hostile;
   };
 
   async #made(payload: Buffer): Promise<Answer> {
@@ -115,10 +120,15 @@ export class CommitDoor {
     if (this.#done >= MAX_DONE) throw tooMuch(`${MAX_DONE} were carried out for this box`);
     if (this.#spent >= MAX_MS) throw tooMuch(`they took ${MAX_MS / 60_000} minutes for this box`);
     const over = await present(commit.mounts);
+    const absent = commit.mounts
+      .map((mount) => mount.path)
+      .filter((file) => !over.some((one) => one.path === file));
     this.#done += 1;
     const began = performance.now();
     try {
       await using stack = new AsyncDisposableStack();
+      // Behind the container: what that runs could make it anew.
+      stack.defer(() => this.#takePlanted(found, absent));
       const container = await verifiedContainer(engine, { ...plan, over });
       stack.defer(container.close);
       this.#open = container;
@@ -130,7 +140,33 @@ export class CommitDoor {
     }
   }
 
+  /**
+   * The git of the image is not ours, and may be another program. What git obeys and was not there could not be mounted
+   * over, and git makes none of it for a commit: what is there now goes out of the git directory, and nothing more is
+   * carried out.
+   */
+  async #takePlanted({ gitDir, commonDir }: FoundRepository, absent: readonly string[]): Promise<void> {
+    const there = await Promise.all(absent.map(async (file) => (await look(file)) !== undefined));
+    const planted = absent.filter((_, index) => there[index]);
+    const [first] = planted;
+    if (first === undefined) return;
+    const into = path.join(this.#request.stateDir, "quarantine");
+    try {
+      for (const root of new Set([gitDir, commonDir])) {
+        const own = outermost(planted.filter((file) => within(root, file)));
+        this.#request.log.move(await quarantine(root, own, into));
+      }
+    } catch (thrown) {
+      this.#hostile = thrown instanceof HarnessError ? thrown : notMoved(first, thrown);
+      throw this.#hostile;
+    }
+    const message = `what the image has for git made ${first}, which the host would obey`;
+    this.#hostile = new HarnessError(EXIT.refused, message, "commit it yourself, and look at the image");
+    throw this.#hostile;
+  }
+
   #refuseShut(): void {
+    if (this.#hostile !== undefined) throw this.#hostile;
     if (this.#shut) throw new HarnessError(EXIT.refused, "no commit any more: the box is ending", "");
   }
 
@@ -138,8 +174,11 @@ export class CommitDoor {
     const { commit, found, folder } = work;
     const staged = async (): Promise<readonly RawEntry[]> =>
       inWorkspace(work, rawEntries((await looked(work, STAGED)).bytes));
-    if (!this.#before.has(found.gitDir))
-      this.#before.set(found.gitDir, new Set((await staged()).map(contentKey)));
+    // Of more than there is room for, what was staged before counts as staged now.
+    if (!this.#before.has(found.gitDir)) {
+      const room = MAX_ENTRIES - totalOf(this.#before.values(), ({ size }) => size);
+      this.#before.set(found.gitDir, new Set((await staged()).slice(0, Math.max(0, room)).map(contentKey)));
+    }
     const head = await headOf(work);
     const left = Math.max(1000, MAX_MS - this.#spent);
     const command = { words: commit.argv, folder, timeoutMs: Math.min(COMMIT_MS, left), keep: KEEP };
@@ -178,13 +217,27 @@ export class CommitDoor {
   }
 
   async #logStaged(work: Work, entries: readonly RawEntry[]): Promise<void> {
-    const before = this.#before.get(work.found.gitDir);
-    const fresh = entries.filter((entry) => before?.has(contentKey(entry)) !== true).slice(0, MAX_ENTRIES);
-    this.#staged.set(work.found.gitDir, fresh);
-    const all = [...this.#staged.values()].flat().slice(0, MAX_ENTRIES);
-    this.#request.log.stage(await withTargets(work, all));
+    const { gitDir } = work.found;
+    const before = this.#before.get(gitDir);
+    const fresh = entries.filter((entry) => before?.has(contentKey(entry)) !== true);
+    this.#staged.delete(gitDir);
+    const room = MAX_ENTRIES - totalOf(this.#staged.values(), ({ length }) => length);
+    // Its links are read in its own repository: another one does not have them.
+    this.#staged.set(gitDir, await withTargets(work, fresh.slice(0, Math.max(0, room))));
+    this.#request.log.stage([...this.#staged.values()].flat());
   }
 }
+
+const totalOf = <T>(all: Iterable<T>, size: (one: T) => number): number =>
+  [...all].reduce((sum, one) => sum + size(one), 0);
+
+const notMoved = (file: string, thrown: unknown): HarnessError =>
+  new HarnessError(
+    EXIT.sandbox,
+    `${file} was made by what the image has for git, and could not be moved: ${reasonOf(thrown)}`,
+    "look at it and remove it before any git of yours reads that repository",
+    thrown,
+  );
 
 const contentKey = ({ path: file, id }: RawEntry): string => `${id} ${file}`;
 

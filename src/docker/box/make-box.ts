@@ -43,7 +43,7 @@ export interface Made {
 
 /** Commits can be requested where `.git` is the user's and mounted read-only. */
 export function doorFor(
-  { engine, home }: BoxMaker,
+  { engine, home, stateDir }: BoxMaker,
   { isolation, mode }: BoxRequest,
   { plan }: Prepared,
   log: LogKeeper,
@@ -51,7 +51,7 @@ export function doorFor(
   if (isolation !== "bind" || mode !== "workspace-write") return undefined;
   // Made for one commit, and never frozen; nothing that it does needs a network.
   const { lease: _, network: __, ...own } = plan;
-  return new CommitDoor({ engine, plan: { ...own, labels: unparkable(plan.labels) }, home, log });
+  return new CommitDoor({ engine, plan: { ...own, labels: unparkable(plan.labels) }, home, stateDir, log });
 }
 
 export async function madeAnew(making: NewBoxOptions): Promise<Made> {

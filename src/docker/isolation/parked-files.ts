@@ -6,7 +6,7 @@ import { boxFilter, boxOf, type BoxRecord, type Owner } from "../../boxes/box-la
 import { isBeingRemoved, isMissing } from "../engine-failure.ts";
 import type { Engine } from "../engine.ts";
 import { removeUnthawed } from "../life/container-processes.ts";
-import { isAlive } from "../../boxes/life/owner.ts";
+import { isAlive, thisProcess } from "../../boxes/life/owner.ts";
 import { makeFolder } from "../../platform/folders.ts";
 
 /**
@@ -186,16 +186,23 @@ export interface OfSession {
   readonly session: string;
 }
 
-/** Removes the frozen box of a session and its record; the layer or copy stays. Resolves to whether there was one. */
+/**
+ * Removes the frozen box of a session and its record; the layer or copy stays. Resolves to whether there was one: what
+ * somebody else has taken up meanwhile is theirs.
+ */
 export async function discardParked(engine: Engine, of: OfSession): Promise<boolean> {
-  const parked = (await standingsOf(of.stateDir, of.session)).filter(({ kind }) => kind === "parked");
-  return parked.length === 0 ? false : discard(engine, of, parked);
-}
-
-async function discard(engine: Engine, of: OfSession, parked: readonly Standing[]): Promise<boolean> {
-  await removeLeased(engine, of);
-  for (const each of parked) await forget(each);
-  return true;
+  const { stateDir, session } = of;
+  const parked = (await standingsOf(stateDir, session)).filter(({ kind }) => kind === "parked");
+  if (parked.length === 0) return false;
+  const owner = await thisProcess();
+  const claims = await Promise.all(parked.map((each) => claimParked(stateDir, each, owner)));
+  if (claims.every((claim) => claim === undefined)) return false;
+  try {
+    await removeLeased(engine, of);
+    return true;
+  } finally {
+    await letGoTaken(stateDir, session, owner);
+  }
 }
 
 /** Removes the boxes that were created with a lease for this session, and their volumes. The labels match no others. */

@@ -42,21 +42,28 @@ export const NOT_THERE = "it was removed";
 export async function takeUp(standing: Standing, taking: TakingUp): Promise<TakenUp | string> {
   const { stateDir, owner, engine } = taking;
   if (standing.kind !== "parked") return NOT_THERE;
-  if (standing.expires <= Date.now()) {
-    await removeLeased(engine, taking);
-    await (await claimParked(stateDir, standing, owner))?.letGo();
-    return `it was kept until ${new Date(standing.expires).toISOString()}`;
-  }
+  // Before anything is removed: who has it may have thawed it by now.
   const claimed = await claimParked(stateDir, standing, owner);
   if (claimed === undefined) {
     await refuseTaken(stateDir, taking.session);
     return NOT_THERE;
   }
-  const done = await thawed(readParked(claimed.text), taking);
-  if (typeof done !== "string") return { ...done, letGo: claimed.letGo };
-  await removeLeased(engine, taking);
-  await claimed.letGo();
-  return done;
+  const { letGo } = claimed;
+  try {
+    const done =
+      standing.expires <= Date.now()
+        ? `it was kept until ${new Date(standing.expires).toISOString()}`
+        : await thawed(readParked(claimed.text), taking);
+    if (typeof done !== "string") return { ...done, letGo };
+    await removeLeased(engine, taking);
+    await letGo();
+    return done;
+  } catch (thrown) {
+    // Its key is used up, so that nobody goes on in it.
+    await removeLeased(engine, taking).catch(() => undefined);
+    await letGo();
+    throw thrown;
+  }
 }
 
 async function thawed(

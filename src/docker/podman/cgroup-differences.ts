@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { type BoxPlan, containerSpec } from "../container-spec.ts";
-import { quotaOf } from "./podman-spec.ts";
+import { PERIOD, quotaOf } from "./podman-spec.ts";
 
 /**
  * The limits of a process by the kernel's word, on this machine: an engine without rights over the cgroups asks for limits
@@ -69,7 +69,10 @@ function placesIn(text: string, root: string): Places {
   };
 }
 
-/** A limit may be set at a folder above. `max` and a negative number are none. */
+/**
+ * `max` and a negative number are none, and one that is set at a folder above is not looked for: no box is had by it. A time
+ * of the processor counts by what it is a part of, as the plan says it of the usual period.
+ */
 async function valueIn(
   { unified, byController }: Places,
   [controller, file]: Limit["v1"],
@@ -77,10 +80,16 @@ async function valueIn(
 ): Promise<number | undefined> {
   const old = byController.get(controller);
   if (old === undefined && unified === undefined) return undefined;
-  const text = await readFile(
-    old === undefined ? path.join(unified ?? "", v2) : path.join(old, file),
-    "utf8",
-  ).catch(() => "");
-  const [word = ""] = text.trim().split(" ");
-  return /^\d+$/.test(word) ? Number(word) : undefined;
+  const text = await textOf(old === undefined ? path.join(unified ?? "", v2) : path.join(old, file));
+  const [word = "", beside = ""] = text.trim().split(" ");
+  if (!/^\d+$/.test(word)) return undefined;
+  const isTime = v2 === "cpu.max";
+  const period = isTime && old !== undefined ? (await textOf(path.join(old, PERIOD_FILE))).trim() : beside;
+  return isTime && /^[1-9]\d*$/.test(period)
+    ? Math.round((Number(word) * PERIOD) / Number(period))
+    : Number(word);
 }
+
+const PERIOD_FILE = "cpu.cfs_period_us";
+
+const textOf = (at: string): Promise<string> => readFile(at, "utf8").catch(() => "");

@@ -117,7 +117,8 @@ const volume = ({ Source, Target, ReadOnly }: Mount): Fields => ({
   Options: [ReadOnly === true ? "ro" : "rw", "nocopy", "rprivate"],
 });
 
-const PERIOD = 100_000;
+/** Microseconds. */
+export const PERIOD = 100_000;
 
 export const quotaOf = (nanoCpus: number): number => Math.round((nanoCpus / 1e9) * PERIOD);
 

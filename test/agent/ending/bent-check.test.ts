@@ -5,6 +5,7 @@ import {
   type Bent,
   bentBy,
   bentWords,
+  MAX_CHARACTERS,
   weakened,
 } from "../../../src/agent/ending/bent-check.ts";
 import { isOfTests } from "../../../src/core/test-files.ts";
@@ -306,4 +307,27 @@ test("words of a shell that do nothing are told line by line", () => {
     assert.match(weakened("test.sh", honest, idle)?.how ?? "", /whatever happens/, idle);
   for (const busy of ["echo Running:\npytest", "echo tests; pytest", "true && pytest", "sleep 1 & pytest"])
     assert.equal(weakened("test.sh", honest, busy), undefined, busy);
+});
+
+const names = (kind: string, many: number): readonly string[] =>
+  Array.from({ length: many }, (_, at) => `tests/test_${kind}${at}.py`);
+
+test("however many and large the files are, no more of them is read than there is room for, and none twice", async () => {
+  const size = 2 ** 20;
+  const changes = { added: names("new", 60), modified: names("old", 60), deleted: names("gone", 30) };
+  const read: string[] = [];
+  const take = (when: string) => (path: string) => {
+    read.push(`${when} ${path}`);
+    return Promise.resolve("def test_a(): assert f() == 1\n".padEnd(size, "#"));
+  };
+  const texts = { before: take("before"), now: take("now") };
+  const found = await bentBy(changes, texts, { request: "fix it", wasRed: true, command: "pytest" });
+  assert.ok(read.length * size <= MAX_CHARACTERS + size, `${read.length} files`);
+  assert.equal(new Set(read).size, read.length);
+  // What was not looked at is nobody's fault; that a file is gone needs no look.
+  assert.ok(
+    found?.deeds.every((deed) => deed.endsWith("was deleted")),
+    found?.deeds.join("\n"),
+  );
+  assert.equal(found?.only, false);
 });

@@ -49,3 +49,9 @@ for (const text of [
     assert.throws(() => git(home.path, "config", "-f", home.at("c"), "--list"));
     assert.equal(parseGitConfig(text), undefined);
   });
+
+test("a value of many pieces is read in one pass, as it stands", () => {
+  const unit = '"a" b\\t c\\" ';
+  const value = 'a b\t c" '.repeat(80_000).trimEnd();
+  assert.deepEqual(parseGitConfig(`[a]\n k = ${unit.repeat(80_000)}  # no\n`), [{ key: "a.k", value }]);
+});

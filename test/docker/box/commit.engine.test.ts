@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { chmod, lstat } from "node:fs/promises";
+import { chmod, lstat, rm } from "node:fs/promises";
 import test from "node:test";
+import type { BoxLog } from "../../../src/core/box-log.ts";
 import type { Mode } from "../../../src/core/decision.ts";
 import type { ExecResult } from "../../../src/core/ports.ts";
 import { startBox } from "../../../src/docker/box/start-box.ts";
-import { engine, ROOT, skip } from "../../fixtures/engine.ts";
+import { engine, image, ROOT, skip } from "../../fixtures/engine.ts";
 import { type Scratch, scratch } from "../../fixtures/scratch.ts";
 import { git, noGit, repository } from "../../boxes/protect/repository.ts";
 
@@ -23,7 +24,12 @@ async function project(files: Readonly<Record<string, string>> = {}): Promise<Sc
 }
 
 /** One shell line in a box over the project. */
-async function inBox(place: Scratch, line: string, mode: Mode = "workspace-write"): Promise<ExecResult> {
+async function inBox(
+  place: Scratch,
+  line: string,
+  mode: Mode = "workspace-write",
+  { image = null, seen }: { readonly image?: string | null; readonly seen?: (log: BoxLog) => void } = {},
+): Promise<ExecResult> {
   const { signal } = new AbortController();
   const maker = {
     engine,
@@ -37,7 +43,7 @@ async function inBox(place: Scratch, line: string, mode: Mode = "workspace-write
   const request = {
     workspace: place.at("w"),
     mode,
-    image: null,
+    image,
     limits,
     runtime: null,
     isolation: "bind" as const,
@@ -46,7 +52,9 @@ async function inBox(place: Scratch, line: string, mode: Mode = "workspace-write
   };
   await using box = await startBox(maker, request, signal);
   const words = ["bash", "-c", line];
-  return await box.exec({ words, timeoutMs: 60_000, keep: { head: 4096, tail: 4096 } }, signal);
+  const result = await box.exec({ words, timeoutMs: 60_000, keep: { head: 4096, tail: 4096 } }, signal);
+  if (box.log !== undefined) seen?.(await box.log());
+  return result;
 }
 
 const shown = ({ stdout, stderr, exit_code }: ExecResult): readonly [number, string, string] => [
@@ -193,5 +201,83 @@ test(
     const { peak, ...result } = await inBox(place, "python3 speak.py; git log -1 --format=%s");
     assert.deepEqual(shown(result as ExecResult), [0, "said\nx\n", ""]);
     assert.ok(peak.memory_bytes < 2 ** 27, `${peak.memory_bytes} bytes`);
+  },
+);
+
+/** A program in the place of the image's git: where it may write a git directory, it plants what the host's git obeys. */
+const PLANTS = `#!/bin/sh
+if [ -n "$GIT_DIR" ]; then
+  mkdir -p "$GIT_DIR/hooks"
+  printf '#!/bin/sh\\ntouch ran\\n' > "$GIT_DIR/hooks/post-checkout"
+  chmod 755 "$GIT_DIR/hooks/post-checkout"
+fi
+exec /usr/bin/git "$@"
+`;
+
+async function plantingImage(): Promise<AsyncDisposable & { readonly name: string }> {
+  const Cmd = [
+    "sh",
+    "-c",
+    'printf "$1" > /usr/local/bin/git && chmod 755 /usr/local/bin/git',
+    "sh",
+    PLANTS.replaceAll("%", "%%"),
+  ];
+  const container = await engine.api.createContainer({ Image: image, Entrypoint: [], Cmd, User: "0:0" });
+  try {
+    await container.start();
+    assert.equal(((await container.wait()) as { StatusCode: number }).StatusCode, 0);
+    const name = `harness-test-planting:${process.pid}`;
+    const [repo, tag] = name.split(":");
+    await container.commit({ repo, tag, changes: ["ENTRYPOINT []", 'CMD ["sh"]'] });
+    return {
+      name,
+      [Symbol.asyncDispose]: async () => void (await engine.api.getImage(name).remove({ force: true })),
+    };
+  } finally {
+    await container.remove({ force: true });
+  }
+}
+
+test(
+  "what the git of an image plants in a git directory is taken out of it, and nothing more is committed",
+  { skip: cannot },
+  async () => {
+    await using planting = await plantingImage();
+    await using place = await project();
+    await rm(place.at("w/.git/hooks"), { recursive: true, force: true });
+    const logs: BoxLog[] = [];
+    const line = `echo a > a; git add a; echo $?; ${COMMIT} x; echo $?; git log --format=%s | wc -l`;
+    const result = await inBox(place, line, "workspace-write", {
+      image: planting.name,
+      seen: (log) => logs.push(log),
+    });
+    const [, stdout, stderr] = shown(result);
+    assert.equal(stdout, "128\n128\n1\n", stderr);
+    assert.match(stderr, /what the image has for git made \S+\/\.git\/hooks, which the host would obey/);
+    await assert.rejects(lstat(place.at("w/.git/hooks")), { code: "ENOENT" });
+    const [moved] = logs[0]?.quarantined ?? [];
+    assert.equal(moved?.from, place.at("w/.git/hooks"));
+    assert.match(moved?.takeBack ?? "", /take-back/);
+  },
+);
+
+test(
+  "a link that is staged in one repository is read there, whatever another one has staged",
+  { skip: cannot },
+  async () => {
+    await using place = await project();
+    repository(place.at("w/n"));
+    if (uid === 0) execFileSync("chown", ["-R", `${OWNER}:${OWNER}`, place.at("w/n")]);
+    const logs: BoxLog[] = [];
+    const line = "ln -s a l && git add l && cd n && ln -s b m && git add m";
+    const result = await inBox(place, line, "workspace-write", { seen: (log) => logs.push(log) });
+    assert.deepEqual(shown(result), [0, "", ""]);
+    assert.deepEqual(
+      logs[0]?.staged.map(({ path, target }) => [path, target]),
+      [
+        ["l", "a"],
+        ["n/m", "b"],
+      ],
+    );
   },
 );

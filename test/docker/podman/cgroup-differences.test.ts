@@ -36,6 +36,16 @@ for (const [name, files, lines] of [
   ["version 2, as planned", unified("256"), []],
   ["version 2, none", unified("max"), [/^the limit of processes is not set, planned 256/]],
   [
+    "version 2, a time of another period",
+    { ...unified("256"), "cgroup/user.slice/box/cpu.max": "150000 10000\n" },
+    [/^the limit of cpu is 1500000, planned 150000/],
+  ],
+  [
+    "version 1, a time of another period",
+    { ...old(String(2 ** 30)), "cgroup/cpu/p/box/cpu.cfs_period_us": "50000\n" },
+    [/^the limit of cpu is 300000, planned 150000/],
+  ],
+  [
     "version 2, no controllers handed down",
     { "proc/77/cgroup": "0::/user.slice/box\n" },
     [/^the limit of memory is not set/, /^the limit of processes is not set/, /^the limit of cpu is not set/],

@@ -1,0 +1,22 @@
+import assert from "node:assert/strict";
+import { readdir } from "node:fs/promises";
+import test from "node:test";
+import { homeOf } from "../../src/kubernetes/own-pods.ts";
+import { scratch } from "../fixtures/scratch.ts";
+
+test("of many that begin at once in a new state folder all have the same home, and nothing lies beside it", async () => {
+  for (let round = 0; round < 20; round += 1) {
+    await using place = await scratch();
+    const state = place.at("state");
+    const homes = await Promise.all(Array.from({ length: 40 }, () => homeOf(state)));
+    assert.equal(new Set([...homes, await homeOf(state)]).size, 1);
+    assert.deepEqual(await readdir(state), ["cluster-home"]);
+  }
+});
+
+test("what a kill has left half made is made anew, and is no other state folder's home", async () => {
+  await using place = await scratch({ "half/cluster-home": "", "other/cluster-home": "" });
+  const half = await homeOf(place.at("half"));
+  assert.equal(await homeOf(place.at("half")), half);
+  assert.notEqual(await homeOf(place.at("other")), half);
+});
