@@ -5,11 +5,18 @@
  * is imported when it is first used lies with nobody. No two groups may need each other, or a class is extended before it is there.
  */
 export const CHUNKS: readonly { readonly name: string; readonly of: readonly RegExp[] }[] = [
-  { name: "first", of: [/\/(?:src\/core\/text\/visible|src\/render\/tty\/output|src\/config\/places)\.ts$/] },
-  // The forms of what is told and given are many, and made when they are loaded: who only reads settings needs none.
   {
-    name: "events",
-    of: [/\/src\/core\/(?:events|box-log|installed|work-plan|handoff|hook-form|custom-tools|tool)\.ts$/],
+    name: "first",
+    of: [
+      /\/src\/(?:core\/text\/visible|render\/tty\/output|config\/places)\.ts$/,
+      /^(?!.*\/node_modules\/).*\/package\.json$/,
+    ],
+  },
+  // Forms are many, and made when they are loaded: who only reads settings needs none of these, and those of events are read by few.
+  { name: "events", of: [/\/src\/core\/events\.ts$/] },
+  {
+    name: "told",
+    of: [/\/src\/core\/(?:box-log|installed|work-plan|handoff|hook-form|custom-tools|tool)\.ts$/],
   },
   // What a command is, the settings that it reads, and the words of core.
   {

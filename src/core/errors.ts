@@ -19,6 +19,18 @@ export const EXIT = {
 
 export type ExitCode = (typeof EXIT)[keyof typeof EXIT];
 
+/** How a run ends, in a word. */
+export const STATUSES = [
+  "done",
+  "failed",
+  "budget",
+  "refused",
+  "model",
+  "sandbox",
+  "parked",
+  "interrupted",
+] as const;
+
 /** A failure a person can act on: what happened, why, and the next thing to type. */
 export class HarnessError extends Error {
   override readonly name = "HarnessError";

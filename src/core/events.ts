@@ -3,8 +3,8 @@ import * as z from "zod";
 import { commitForm, peakForm, quarantinedForm } from "./box-log.ts";
 import { MODES, PROGRAM_PLACES, VERDICTS } from "./decision.ts";
 import { handoffForm } from "./handoff.ts";
-import { HOOK_TOLD } from "./hook-form.ts";
-import { CAUSES } from "./errors.ts";
+import { hookTold } from "./hook-form.ts";
+import { CAUSES, STATUSES } from "./errors.ts";
 import { installedForm } from "./installed.ts";
 import { priceForm, usageForm } from "./messages.ts";
 import { GRANT_TERMS } from "./network.ts";
@@ -104,16 +104,6 @@ export const denialForm = z.strictObject({
 });
 export type Denial = z.infer<typeof denialForm>;
 
-export const STATUSES = [
-  "done",
-  "failed",
-  "budget",
-  "refused",
-  "model",
-  "sandbox",
-  "parked",
-  "interrupted",
-] as const;
 export type RunStatus = (typeof STATUSES)[number];
 
 const STAMP = {
@@ -350,7 +340,7 @@ export const eventForm = z.discriminatedUnion("type", [
       .describe("Why, in one line. Left out where it went well, or the exit code is all that is known."),
   }),
   event("hook", "A hook of the user or of the project was asked.", {
-    ...HOOK_TOLD,
+    ...hookTold(),
     rules: z.array(ruleForm).readonly().exactOptional(),
     ms,
   }),

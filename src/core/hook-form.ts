@@ -41,33 +41,35 @@ export const patienceOf = (written: string | number | undefined, unsaid: number)
 const GLOB = "expected a tool's name, with * for any text";
 const glob = z.string(GLOB).regex(/^[\w*.:-]{1,100}$/, GLOB);
 
-const hookForm = z
-  .strictObject({
-    event: z.enum(HOOK_EVENTS, `expected one of ${HOOK_EVENTS.join(", ")}`),
-    /** Left out, it is asked of every tool. */
-    tools: z.union([glob, z.array(glob, GLOB).min(1, GLOB).max(64, GLOB)], GLOB).optional(),
-    command: commandForm,
-    name: z
-      .string("expected a name")
-      .regex(/^[\w .:-]{1,60}$/, "expected a name of at most 60 letters")
-      .optional(),
-    timeout: patienceForm.optional(),
-    /** Of PostToolUse: where it cannot be asked, the result is withheld. */
-    required: z.boolean("expected true or false").optional(),
-  })
-  .refine(({ event, tools }) => tools === undefined || event.endsWith("ToolUse"), {
-    error: "only hooks of PreToolUse and PostToolUse are for tools",
-    path: ["tools"],
-  })
-  .refine(({ event, required }) => required === undefined || event === "PostToolUse", {
-    error: "only a hook of PostToolUse can be required: without one of PreToolUse nothing is run anyway",
-    path: ["required"],
-  });
-export type HookGiven = z.infer<typeof hookForm>;
+/** Made when it is first read by: who has no hooks does without. */
+const hookForm = () =>
+  z
+    .strictObject({
+      event: z.enum(HOOK_EVENTS, `expected one of ${HOOK_EVENTS.join(", ")}`),
+      /** Left out, it is asked of every tool. */
+      tools: z.union([glob, z.array(glob, GLOB).min(1, GLOB).max(64, GLOB)], GLOB).optional(),
+      command: commandForm,
+      name: z
+        .string("expected a name")
+        .regex(/^[\w .:-]{1,60}$/, "expected a name of at most 60 letters")
+        .optional(),
+      timeout: patienceForm.optional(),
+      /** Of PostToolUse: where it cannot be asked, the result is withheld. */
+      required: z.boolean("expected true or false").optional(),
+    })
+    .refine(({ event, tools }) => tools === undefined || event.endsWith("ToolUse"), {
+      error: "only hooks of PreToolUse and PostToolUse are for tools",
+      path: ["tools"],
+    })
+    .refine(({ event, required }) => required === undefined || event === "PostToolUse", {
+      error: "only a hook of PostToolUse can be required: without one of PreToolUse nothing is run anyway",
+      path: ["required"],
+    });
+export type HookGiven = z.infer<ReturnType<typeof hookForm>>;
 
 const HOOKS = "expected a list of at most 32 hooks";
 /** In the order in which they are asked. */
-export const hooksForm = z.array(hookForm, HOOKS).max(32, HOOKS);
+export const hooksForm = z.lazy(() => z.array(hookForm(), HOOKS).max(32, HOOKS));
 
 /** How a person knows it. */
 export function hookName({ name, command }: HookGiven): string {
@@ -94,7 +96,7 @@ function fitsGlob(pattern: string, text: string): boolean {
 }
 
 /** Of the event that one was asked. */
-export const HOOK_TOLD = {
+export const hookTold = () => ({
   event: z.enum(HOOK_EVENTS),
   hook: z.string().describe("Its name, or how it is started."),
   owner: z.enum(HOOK_OWNERS).describe("The user's runs on the host, the project's in the box."),
@@ -110,7 +112,7 @@ export const HOOK_TOLD = {
     .exactOptional()
     .describe("Of the policy on the command of a project's hook: deny is not run."),
   reason: z.string().exactOptional().describe("Of a call that is skipped, or why it failed."),
-} as const;
+});
 
 interface HookTold {
   readonly event: HookEvent;

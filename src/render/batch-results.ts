@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { EXIT } from "../core/errors.ts";
-import { type RunChanges, STATUSES } from "../core/events.ts";
+import { EXIT, STATUSES } from "../core/errors.ts";
+import type { RunChanges } from "../core/events.ts";
 import type { Usage } from "../core/messages.ts";
 
 /** Why a row did not end with 0. The first ones are those of its run; the others come before it, or behind. */

@@ -1,8 +1,7 @@
 import * as z from "zod";
 import type { AuditVerdict } from "../core/audit.ts";
 import { MODES } from "../core/decision.ts";
-import { EXIT, HarnessError } from "../core/errors.ts";
-import { STATUSES } from "../core/events.ts";
+import { EXIT, HarnessError, STATUSES } from "../core/errors.ts";
 import type { SessionInfo } from "../core/session.ts";
 import { hashIn, type Head, linesOf, NONE, sha256 } from "./audit-chain.ts";
 import { verified } from "./audit-verify.ts";

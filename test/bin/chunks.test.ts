@@ -5,7 +5,9 @@ import test from "node:test";
 import { CHUNKS } from "../../bin/chunks.ts";
 
 const ROOT = path.join(import.meta.dirname, "../..");
-const FILES = globSync("src/**/*.ts", { cwd: ROOT }).map((file) => `/${file.replaceAll(path.sep, "/")}`);
+const FILES = globSync(["src/**/*.ts", "package.json"], { cwd: ROOT }).map(
+  (file) => `/${file.replaceAll(path.sep, "/")}`,
+);
 
 /** The forms of a pattern's alternatives: one for each place that it names. */
 function placesIn({ source }: RegExp): readonly RegExp[] {
