@@ -32,6 +32,8 @@ export interface CommitPlan {
   readonly env: Readonly<Record<string, string>>;
   readonly cwd: string;
   readonly mounts: readonly CommitMount[];
+  /** What git obeys and makes none of for a commit: where it is not there before, it is not there afterwards. */
+  readonly obeyed: readonly string[];
 }
 
 /** The container of one `git add` or `git commit`. Refuses what could start a program; reads and runs nothing itself. */
@@ -47,6 +49,9 @@ export function commitPlan(target: CommitTarget, args: readonly string[]): Commi
     env: commitEnvironment(target, known),
     cwd: target.worktree,
     mounts: commitMounts(target),
+    obeyed: [...new Set([target.commonDir, target.gitDir])].flatMap((folder) =>
+      [...FROZEN, ...UNDER_WAY].map((name) => path.join(folder, name)),
+    ),
   };
 }
 
@@ -235,6 +240,9 @@ const FROZEN = [
   "gitdir",
   "objects/info",
 ];
+
+/** What goes on in a repository, with the commands that `--continue` runs. A commit changes it, and begins none of it. */
+const UNDER_WAY = ["rebase-merge", "rebase-apply", "sequencer"];
 
 const readOnly = (file: string): CommitMount => ({ path: file, writable: false, optional: true });
 

@@ -120,9 +120,7 @@ export class CommitDoor {
     if (this.#done >= MAX_DONE) throw tooMuch(`${MAX_DONE} were carried out for this box`);
     if (this.#spent >= MAX_MS) throw tooMuch(`they took ${MAX_MS / 60_000} minutes for this box`);
     const over = await present(commit.mounts);
-    const absent = commit.mounts
-      .map((mount) => mount.path)
-      .filter((file) => !over.some((one) => one.path === file));
+    const absent = await absentAmong(commit.obeyed);
     this.#done += 1;
     const began = performance.now();
     try {
@@ -146,8 +144,8 @@ export class CommitDoor {
    * carried out.
    */
   async #takePlanted({ gitDir, commonDir }: FoundRepository, absent: readonly string[]): Promise<void> {
-    const there = await Promise.all(absent.map(async (file) => (await look(file)) !== undefined));
-    const planted = absent.filter((_, index) => there[index]);
+    const still = new Set(await absentAmong(absent));
+    const planted = absent.filter((file) => !still.has(file));
     const [first] = planted;
     if (first === undefined) return;
     const into = path.join(this.#request.stateDir, "quarantine");
@@ -331,6 +329,11 @@ const isProtected = ({ readOnly, above = [], workspace }: BoxPlan, { gitDir }: F
 
 const isThere = async ({ path: file, optional }: CommitPlan["mounts"][number]): Promise<boolean> =>
   !optional || (await look(file).catch(() => undefined)) !== undefined;
+
+async function absentAmong(files: readonly string[]): Promise<readonly string[]> {
+  const there = await Promise.all(files.map(async (file) => (await look(file)) !== undefined));
+  return files.filter((_, index) => there[index] !== true);
+}
 
 async function present(mounts: CommitPlan["mounts"]): Promise<NonNullable<BoxPlan["over"]>> {
   const there = await Promise.all(mounts.map(isThere));

@@ -207,7 +207,7 @@ test(
 /** A program in the place of the image's git: where it may write a git directory, it plants what the host's git obeys. */
 const PLANTS = `#!/bin/sh
 if [ -n "$GIT_DIR" ]; then
-  mkdir -p "$GIT_DIR/hooks"
+  mkdir -p "$GIT_DIR/hooks" "$GIT_DIR/rebase-merge"
   printf '#!/bin/sh\\ntouch ran\\n' > "$GIT_DIR/hooks/post-checkout"
   chmod 755 "$GIT_DIR/hooks/post-checkout"
 fi
@@ -254,7 +254,8 @@ test(
     const [, stdout, stderr] = shown(result);
     assert.equal(stdout, "128\n128\n1\n", stderr);
     assert.match(stderr, /what the image has for git made \S+\/\.git\/hooks, which the host would obey/);
-    await assert.rejects(lstat(place.at("w/.git/hooks")), { code: "ENOENT" });
+    for (const name of ["hooks", "rebase-merge"])
+      await assert.rejects(lstat(place.at(`w/.git/${name}`)), { code: "ENOENT" });
     const [moved] = logs[0]?.quarantined ?? [];
     assert.equal(moved?.from, place.at("w/.git/hooks"));
     assert.match(moved?.takeBack ?? "", /take-back/);
