@@ -7,7 +7,8 @@ import { decideTool } from "../policy/decide-tool.ts";
 import { decideToolPath } from "../policy/paths/decide-path.ts";
 import type { Op } from "../policy/paths/path-place.ts";
 import type { LinkFacts } from "../policy/paths/path-readings.ts";
-import { wantedGrants } from "../policy/wanted-grants.ts";
+import type { NetworkStep } from "../policy/ruling.ts";
+import { networkStep, wantedGrants } from "../policy/wanted-grants.ts";
 
 export interface Judged extends Decision {
   /** What it acts on, for lists of refusals: the command, or the path. */
@@ -24,6 +25,8 @@ export interface Judged extends Decision {
   readonly hosts: readonly string[];
   /** With which it would be contained, in the form of `allow_domains`; empty where no grant makes it so. */
   readonly grants: readonly string[];
+  /** How the network is had that it wants and has not; left out where it wants none, or has it. */
+  readonly network?: NetworkStep;
   /** What it would do, in words, where that is asked; empty otherwise. */
   readonly effects: readonly string[];
 }
@@ -69,6 +72,9 @@ export function judgeIn(around: Surroundings): Judge {
         ...reads.map((file) => path(file, "read")),
       ];
       const whole = together(decisions);
+      const network = judged
+        .map(({ decision }, at) => networkStep(decision, commands[at] ?? "", context))
+        .find((step) => step !== undefined);
       const told = [
         ...effects.map(effectText),
         ...writes.map((file) => `writes ${file}`),
@@ -91,6 +97,7 @@ export function judgeIn(around: Surroundings): Judge {
           ],
           decisions,
         ),
+        ...(network === undefined ? {} : { network }),
         lasting,
         mayWrite: writes.length > 0 || program !== undefined || judged.some(mayWrite),
         changes: writes.length > 0 || effects.some(changesSomething),

@@ -5,7 +5,7 @@ import type { ToolCall } from "../core/messages.ts";
 import type { Answer, Question } from "../core/ports.ts";
 import { nearest } from "../core/text/spelling.ts";
 import type { Facts, InvalidCall, PreparedCall, ToolResult } from "../core/tool.ts";
-import { hintFor } from "../policy/ruling.ts";
+import { stepFor } from "../policy/ruling.ts";
 import type { Judged } from "./action-judge.ts";
 import type { AgentContext } from "./agent-context.ts";
 import { afterCall, beforeCall, type HookedCall, judgedByHook, type Veto } from "./call-hooks.ts";
@@ -203,6 +203,7 @@ function questionOf(agent: AgentContext, { call, facts, judged, shown, replaces 
     writes: judged.changes,
     ...(replaces === undefined ? {} : { replaces }),
     ...(judged.grants.length === 0 ? {} : { grants: judged.grants }),
+    ...(judged.network === undefined ? {} : { network: judged.network.text }),
   };
 }
 
@@ -280,19 +281,22 @@ const REFUSED_BY: Readonly<Record<Settled["by"], string>> = {
 const nextStep = (rule: string | undefined, option: string, hint: string | undefined): string =>
   option !== ""
     ? `; granted with ${option}`
-    : hint !== undefined && (rule === "network" || rule === "install")
+    : hint !== undefined && (rule === "network" || rule === "install" || hint.includes("--allow-domain"))
       ? `; what would do: ${hint}`
       : "";
 
 function refusal(
-  { rules, grants, contained }: Judged,
+  { rules, grants, contained, decision, network }: Judged,
   { by, reason, word }: Settled,
   veto: Veto | undefined,
 ): ToolResult {
   const [rule] = rules;
   const why = rule === undefined ? "" : `${rule.reason}${by === "hook" ? "" : ` (rule ${rule.id})`}`;
   const option = by === "nobody" && grants.length > 0 ? `--allow-domain ${grants.join(",")}` : "";
-  const hint = option === "" ? rule && hintFor(rule.id, contained) : `the user runs it again with ${option}`;
+  const hint =
+    option === ""
+      ? rule && stepFor(rule.id, contained, decision === "deny" ? undefined : network)
+      : `the user runs it again with ${option}`;
   const text = [
     `${REFUSED_BY[by]}: ${[reason, why].filter(Boolean).join(": ")}. It was not run.`,
     word === undefined ? "" : `The user's reason: ${word}`,

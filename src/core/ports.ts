@@ -242,6 +242,8 @@ export interface Question {
   readonly fixed?: true;
   /** With which it would be contained, in the form of `allow_domains`; left out where no grant makes it so. */
   readonly grants?: readonly string[];
+  /** How the network is had that it wants and has not, in words; left out where it wants none, or has it. */
+  readonly network?: string;
 }
 
 export interface Answer {

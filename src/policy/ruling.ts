@@ -2,6 +2,13 @@ import type { Verdict } from "../core/decision.ts";
 import type { TextDoubt } from "./shell/read-shell.ts";
 import type { Span } from "./shell/shell-syntax.ts";
 
+/** How a network that is missing is had. */
+export interface NetworkStep {
+  readonly text: string;
+  /** Rules whose own hint it stands for. */
+  readonly covers: readonly string[];
+}
+
 /** Verdict on one effect, or on one flaw of the text. */
 export interface Ruling {
   readonly id: string;
@@ -80,6 +87,7 @@ const HINTS: readonly (readonly [rule: string, hint: string])[] = [
   ["code.elsewhere", "run it from inside the workspace"],
   ["repository.rewritten", "nothing makes it allowed; git stash or git revert keep what was there"],
   ["repository.forced", "push without force, or do it yourself"],
+  ["repository.", "let a rule of yours allow it, when you know what it does: harness policy allow"],
   ["network", "grant the host, --allow-domain HOST, or do it before or after the run"],
   [
     "install",
@@ -93,8 +101,17 @@ const HINTS: readonly (readonly [rule: string, hint: string])[] = [
 
 const GRANTED = "nothing has to change: all it reaches is granted, so it runs where nobody is asked";
 
-/** `contained`: the command reaches nothing that is not granted. */
-export const hintFor = (rule: string, contained: boolean): string | undefined =>
+/** `contained`: the command reaches nothing that is not granted. `network`: how what it reaches is granted. */
+export const hintFor = (rule: string, contained: boolean, network?: NetworkStep): string | undefined =>
   contained && (rule === "network" || rule === "install")
     ? GRANTED
-    : HINTS.find(([id]) => rule === id || (id.endsWith(".") && rule.startsWith(id)))?.[1];
+    : network?.covers.includes(rule) === true
+      ? network.text
+      : HINTS.find(([id]) => rule === id || (id.endsWith(".") && rule.startsWith(id)))?.[1];
+
+/** The same where a single rule is told of all: what else it wants of a network is said behind it. */
+export const stepFor = (rule: string, contained: boolean, network?: NetworkStep): string | undefined => {
+  const hint = hintFor(rule, contained, network);
+  const rest = network === undefined || hint === network.text ? undefined : network.text;
+  return hint === undefined || rest === undefined ? (hint ?? rest) : `${hint}; and ${rest}`;
+};

@@ -1,10 +1,18 @@
-import { grantText, readGrant } from "../core/grant.ts";
-import { isOwnHost } from "./containment.ts";
-import type { CommandContext, CommandPolicy, Judgement } from "./decide.ts";
+import { coversHost, grantText, readGrant } from "../core/grant.ts";
+import type { Grant } from "../core/network.ts";
+import { areGranted, isOwnHost } from "./containment.ts";
+import type { CommandContext, CommandDecision, CommandPolicy, Judgement } from "./decide.ts";
+import type { Effect } from "./effects/effect.ts";
+import { hostGrants } from "./judge-effects.ts";
+import type { NetworkStep } from "./ruling.ts";
+
+/** What of a command's network is not granted, and how it is: in the form of `allow_domains`, or in words. */
+
+type Reaching = Extract<Effect, { readonly kind: "network" }>;
 
 /**
- * What a user could grant so that this command is contained, in the form of `allow_domains`: hosts by name, installations
- * by their preset. Empty where it is contained already, where no grant would do, and where nobody knows what it reaches.
+ * What a user could grant so that this command is contained: hosts by name, installations by their preset. Empty where it
+ * is contained already, where no grant would do, and where nobody knows what it reaches.
  */
 export function wantedGrants(
   policy: CommandPolicy,
@@ -17,11 +25,92 @@ export function wantedGrants(
   for (const effect of decision.effects) {
     if (effect.kind === "install" && effect.from !== undefined) wanted.add(effect.from);
     if (effect.kind !== "network" || effect.inside === true) continue;
-    const read = effect.hosts.filter((host) => !isOwnHost(host)).map((host) => readGrant(host));
-    if (effect.hosts.length === 0 || read.some(({ kind }) => kind === "wrong")) return [];
-    for (const each of read) if (each.kind === "grant") wanted.add(grantText(each.grant));
+    const named = grantsFor(effect, text);
+    if (named === undefined) return [];
+    for (const each of named) wanted.add(each);
   }
   if (wanted.size === 0) return [];
   const granted = [...(context.granted ?? []), ...wanted];
   return policy.decide(text, { ...context, granted }).contained ? [...wanted] : [];
 }
+
+/** Undefined where a host is not known, or none that could be granted. */
+function grantsFor({ hosts, span, by }: Reaching, text: string): readonly string[] | undefined {
+  const shown = text.slice(...span);
+  const read = hosts
+    .filter((host) => !isOwnHost(host))
+    .flatMap((host) => portsOf(host, shown, by).map((port) => readGrant(`${host}${port}`)));
+  if (hosts.length === 0 || read.some(({ kind }) => kind === "wrong")) return undefined;
+  return read.flatMap((each) => (each.kind === "grant" ? [grantText(each.grant)] : []));
+}
+
+/** Of these, `name:22` is a file. */
+const COPIERS: ReadonlySet<string> = new Set(["git", "scp", "rsync"]);
+
+/** The ports that are named beside a host, as `:8443`; empty text where it is asked for at those of the web. */
+function portsOf(host: string, shown: string, by: string): readonly string[] {
+  const before = String.raw`(://(?:[^/\s@]*@)?${COPIERS.has(by) ? "" : String.raw`|(?<![\w.@/-])`})`;
+  const found = shown.matchAll(
+    new RegExp(
+      String.raw`${before}${host.replaceAll(/[^\w-]/g, String.raw`\$&`)}\.?(?::(\d{1,5}))?(?![\w.:-])`,
+      "gi",
+    ),
+  );
+  const ports = [...found].map(([, , port]) =>
+    port === undefined || port === "443" || port === "80" ? "" : `:${Number(port)}`,
+  );
+  return ports.length === 0 ? [""] : [...new Set(ports)];
+}
+
+/**
+ * How the network that a command wants is granted, for the model and for whoever reads its refusal; undefined where it
+ * wants none, and where what it wants is granted.
+ */
+export function networkStep(
+  { effects }: Pick<CommandDecision, "effects">,
+  text: string,
+  { granted = [], denied = [] }: Pick<CommandContext, "granted" | "denied">,
+): NetworkStep | undefined {
+  const grants = hostGrants(granted);
+  const closed = effects.filter(
+    (effect): effect is Reaching =>
+      effect.kind === "network" && effect.inside !== true && !isOpen(effect, grants, denied),
+  );
+  const [first] = closed;
+  if (first === undefined) return undefined;
+  const shut = denied.filter((host) =>
+    closed.some(({ hosts }) => hosts.some((each) => coversHost({ host }, each))),
+  );
+  if (shut.length > 0)
+    return { text: `the user's settings deny ${shut.join(", ")}, which no grant opens`, covers: ["network"] };
+  const named = new Set(closed.flatMap((effect) => grantsFor(effect, text) ?? []));
+  const nameless = closed.find((effect) => grantsFor(effect, text) === undefined);
+  const isExpanded = nameless !== undefined && effects.some((effect) => isOpenWord(effect, nameless));
+  const list = [...named].filter((each) => !granted.includes(each));
+  const steps = [
+    ...(list.length === 0
+      ? []
+      : [`grant the ${list.length === 1 ? "host" : "hosts"}, --allow-domain ${list.join(",")}`]),
+    ...(closed.some((effect) => isOtherProtocol(effect, text))
+      ? ["use an https address: git's other protocols never pass"]
+      : []),
+    ...(nameless === undefined ? [] : [isExpanded ? WRITTEN_OUT : nameless.by === "git" ? A_REMOTE : A_HOST]),
+  ];
+  return { text: steps.join("; "), covers: isExpanded ? ["network", "word.dynamic"] : ["network"] };
+}
+
+const WRITTEN_OUT =
+  "write the address out instead of an expansion: a host can only be granted by its name, --allow-domain HOST";
+const A_REMOTE =
+  "grant the remote's host, --allow-domain HOST, or all remotes for fetching, --allow-domain git; or do it before or after the run";
+const A_HOST = "grant the host, --allow-domain HOST, or do it before or after the run";
+
+const isOpen = ({ hosts }: Reaching, granted: readonly Grant[], denied: readonly string[]): boolean =>
+  (hosts.length > 0 && hosts.every(isOwnHost)) || areGranted(hosts, granted, denied);
+
+/** Of the same command: only the shell will know the word. */
+const isOpenWord = (effect: Effect, { call }: Reaching): boolean =>
+  effect.kind === "unknown" && effect.doubt === "word.dynamic" && effect.call === call;
+
+const isOtherProtocol = ({ by, span }: Reaching, text: string): boolean =>
+  by === "git" && /(?:^|[\s'"=])(?:(?:ssh|git):\/\/|[\w.-]+@[\w.-]+:)/i.test(text.slice(...span));

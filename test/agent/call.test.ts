@@ -72,16 +72,38 @@ const WANTS_NETWORK: readonly (readonly [command: string, next: string])[] = [
   ["apt-get install jq", "harness env build"],
   ["ping -c 1 x.example", "--allow-domain x.example"],
   ["wget -i hosts.txt", "--allow-domain HOST"],
+  ["curl https://x.example:8443/a", "--allow-domain x.example:8443"],
+  ["git clone https://x.example/a.git", "--allow-domain x.example"],
+  ["git clone https://x.example:8443/a.git b", "--allow-domain x.example:8443"],
+  ["git clone git@x.example:a.git", "https address"],
+  ["git fetch", "--allow-domain git"],
+  ["git pull", "--allow-domain git"],
+  ['curl "$ADDRESS"', "write the address out instead of an expansion"],
+  ["git clone $ADDRESS", "--allow-domain HOST"],
 ];
 
 for (const mode of ["contained", "refuse"] as const)
   test(`a denial for want of a network names what would grant it, where asks are ${mode}`, async () => {
     for (const [command, next] of WANTS_NETWORK) {
-      const { ran, refused } = await played([command], { approver: unattended(mode) });
+      const { ran, refused, results } = await played([command], { approver: unattended(mode) });
       assert.deepEqual([ran, refused.length], [[], 1], command);
       assert.ok(refused[0]?.reason.includes(next), `${command}: ${refused[0]?.reason}`);
+      assert.ok(results[0]?.includes(next), `${command}, as the model reads it: ${results[0]}`);
     }
   });
+
+test("a denial for want of something else names no grant", async () => {
+  for (const command of [
+    "git reset --hard",
+    'rm "$X"',
+    "mkfs /dev/sda",
+    "git push --force https://x.example/a main",
+  ]) {
+    const { refused, results } = await played([command], { approver: unattended("refuse") });
+    assert.equal(refused.length, 1, command);
+    assert.ok(!`${refused[0]?.reason}${results[0]}`.includes("--allow-domain"), `${command}: ${results[0]}`);
+  }
+});
 
 test("a person's word counts for what is asked", async () => {
   const asked: string[] = [];

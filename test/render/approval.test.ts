@@ -83,6 +83,11 @@ test("what a network would be granted with is said below", () => {
     /g\s+grants\s+that[^]*\[y\/N\] $/,
   );
   assert.doesNotMatch(asked("npm ci", [], { decision }), /grant /, "the twin: no grant would do");
+  assert.match(
+    asked("git clone x", [], { decision, network: "grant the host, --allow-domain x.example" }),
+    /cannot\s+work\s+without\s+a\s+network:\s+grant\s+the\s+host,\s+--allow-domain\s+x\.example\./,
+    "where more than a network speaks against it",
+  );
 });
 
 test("a long line is broken inside the gutter, its marks with it: nothing of it can look like a line of ours", () => {

@@ -8,7 +8,8 @@ import { visible, visibleLine } from "../../core/text/visible.ts";
 import { type CommandContext, type CommandDecision, CommandPolicy } from "../../policy/decide.ts";
 import { effectText } from "../../policy/effects/described-effects.ts";
 import type { RuleForm, UserRule, UserRules } from "../../policy/rule.ts";
-import { hintFor } from "../../policy/ruling.ts";
+import { hintFor, stepFor } from "../../policy/ruling.ts";
+import { networkStep } from "../../policy/wanted-grants.ts";
 import { shellText } from "../../policy/shell/quote.ts";
 import type { ChangedVerdict } from "../../render/lists/replay-lines.ts";
 import type { Counts, JudgedThen } from "../../sessions/audit-decisions.ts";
@@ -282,7 +283,13 @@ export async function refuseUnlessAllowed(
   throw new HarnessError(
     EXIT.refused,
     `${verdict}: ${visibleLine(rule?.reason ?? "no rule allows it")} (${rule?.id ?? "none"})`,
-    (rule && hintFor(rule.id, decision.contained)) ?? nextCommand("check --explain", text, { mode, cwd }),
+    (rule &&
+      stepFor(
+        rule.id,
+        decision.contained,
+        decision.decision === "deny" ? undefined : networkStep(decision, text, context),
+      )) ??
+      nextCommand("check --explain", text, { mode, cwd }),
   );
 }
 
@@ -305,13 +312,14 @@ export async function explain(
 ): Promise<Explained> {
   const { decision, standings } = policy.explain(text, context);
   const { ruleFor } = await import("../../policy/remember-rule.ts");
+  const network = networkStep(decision, text, context);
   const asks = decision.decision === "ask" && context.mode === "workspace-write";
   return {
     decision,
     verdicts: standings.map(({ verdict }) => verdict),
     effects: decision.effects.map(effectText),
     unattended: runsUnattended(decision, context.mode),
-    hintFor: (rule) => hintFor(rule, decision.contained),
+    hintFor: (rule) => hintFor(rule, decision.contained, network),
     allowable: asks && ruleFor(text, context, policy).kind === "rules",
   };
 }

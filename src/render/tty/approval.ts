@@ -11,7 +11,7 @@ const QUOTED = 60;
 
 type Shown = Pick<
   Question,
-  "tool" | "text" | "shown" | "effects" | "folder" | "mode" | "writes" | "decision" | "grants"
+  "tool" | "text" | "shown" | "effects" | "folder" | "mode" | "writes" | "decision" | "grants" | "network"
 >;
 
 /** Most rows that a person is led through; what is longer cannot be approved. */
@@ -102,7 +102,7 @@ export function answersText(offered: Offered, stream: Output): string {
 
 /** Everything a person is told before the answers. */
 export function questionRows(question: Shown, stream: Output): readonly string[] {
-  const { tool, mode, writes, decision, folder, shown, effects = [], grants = [] } = question;
+  const { tool, mode, writes, decision, folder, shown, effects = [], grants = [], network } = question;
   const what = writes && shown !== undefined ? "wants to write" : "wants to run";
   const width = widthOfStream(stream);
   const where = folder === undefined ? [] : wrapped(`in ${visibleLine(folder)}`, width);
@@ -114,7 +114,11 @@ export function questionRows(question: Shown, stream: Output): readonly string[]
     ...decision.rules.flatMap((rule) => ruleRows(rule, question, stream)),
     ...effectRows(effects, width),
     ...wrapped(decision.contained ? CONTAINED : NOT_CONTAINED, width),
-    ...(grants.length === 0 ? [] : wrapped(grantedWith(grants), width)),
+    ...(grants.length > 0
+      ? wrapped(grantedWith(grants), width)
+      : network === undefined
+        ? []
+        : wrapped(visibleLine(`It cannot work without a network: ${network}.`), width)),
   ];
 }
 
