@@ -72,9 +72,6 @@ export function judgeIn(around: Surroundings): Judge {
         ...reads.map((file) => path(file, "read")),
       ];
       const whole = together(decisions);
-      const network = judged
-        .map(({ decision }, at) => networkStep(decision, commands[at] ?? "", context))
-        .find((step) => step !== undefined);
       const told = [
         ...effects.map(effectText),
         ...writes.map((file) => `writes ${file}`),
@@ -97,13 +94,19 @@ export function judgeIn(around: Surroundings): Judge {
           ],
           decisions,
         ),
-        ...(network === undefined ? {} : { network }),
+        ...networkOf(judged.map(({ decision }, at) => networkStep(decision, commands[at] ?? "", context))),
         lasting,
         mayWrite: writes.length > 0 || program !== undefined || judged.some(mayWrite),
         changes: writes.length > 0 || effects.some(changesSomething),
       };
     },
   };
+}
+
+/** Of the first that lacks one. */
+function networkOf(steps: readonly (NetworkStep | undefined)[]): Pick<Judged, "network"> {
+  const network = steps.find((step) => step !== undefined);
+  return network === undefined ? {} : { network };
 }
 
 /** Of several commands, those that all need that are not contained. */

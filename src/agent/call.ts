@@ -285,18 +285,16 @@ const nextStep = (rule: string | undefined, option: string, hint: string | undef
       ? `; what would do: ${hint}`
       : "";
 
-function refusal(
-  { rules, grants, contained, decision, network }: Judged,
-  { by, reason, word }: Settled,
-  veto: Veto | undefined,
-): ToolResult {
+/** What is denied no grant brings about. */
+const hintOf = ({ rules: [rule], contained, decision, network }: Judged): string | undefined =>
+  rule && stepFor(rule.id, contained, decision === "deny" ? undefined : network);
+
+function refusal(judged: Judged, { by, reason, word }: Settled, veto: Veto | undefined): ToolResult {
+  const { rules, grants } = judged;
   const [rule] = rules;
   const why = rule === undefined ? "" : `${rule.reason}${by === "hook" ? "" : ` (rule ${rule.id})`}`;
   const option = by === "nobody" && grants.length > 0 ? `--allow-domain ${grants.join(",")}` : "";
-  const hint =
-    option === ""
-      ? rule && stepFor(rule.id, contained, decision === "deny" ? undefined : network)
-      : `the user runs it again with ${option}`;
+  const hint = option === "" ? hintOf(judged) : `the user runs it again with ${option}`;
   const text = [
     `${REFUSED_BY[by]}: ${[reason, why].filter(Boolean).join(": ")}. It was not run.`,
     word === undefined ? "" : `The user's reason: ${word}`,
