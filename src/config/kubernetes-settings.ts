@@ -57,6 +57,14 @@ export const kubernetesRule = ({ image, duration, size }: Words) =>
     start_timeout: duration(MINUTE / 12, 60 * MINUTE).default(5 * MINUTE),
     /** Something that pods there reach where they may, by which it is shown that boxes do not. */
     probe: probe.nullable().default(null),
+    /** Of a batch in the cluster: the image of the loop, and a volume claim for results and sessions. */
+    loop_image: image.nullable().default(null),
+    results_claim: objectName.nullable().default(null),
+    /** A Secret whose values become variables of the loop: the address of the model server, and keys. */
+    model_secret: objectName.nullable().default(null),
+    /** Of Kueue. */
+    queue: objectName.nullable().default(null),
+    service_account: objectName.nullable().default(null),
     /** What the copy of the workspace may take on its node. */
     disk: size(64 * MiB, 2 ** 40).default(4096 * MiB),
   });

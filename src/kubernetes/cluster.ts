@@ -116,7 +116,7 @@ function apiFailure({ statusCode: status = 0, headers }: IncomingMessage, body: 
   return new ApiFailure(status, read.data?.reason ?? "", said === "" ? `HTTP ${status}` : said, asked);
 }
 
-type Method = "GET" | "POST" | "DELETE";
+export type Method = "GET" | "POST" | "DELETE" | "PATCH";
 
 export interface ApiCall {
   readonly method?: Method;
@@ -222,7 +222,10 @@ export class Cluster {
         accept: "application/json",
         ...(sent === undefined
           ? {}
-          : { "content-type": "application/json", "content-length": String(sent.length) }),
+          : {
+              "content-type": TYPES[method ?? "GET"] ?? "application/json",
+              "content-length": String(sent.length),
+            }),
       },
       ...(signal === undefined ? {} : { signal }),
     };
@@ -245,6 +248,7 @@ export class Cluster {
   }
 }
 
+const TYPES: Partial<Readonly<Record<Method, string>>> = { PATCH: "application/merge-patch+json" };
 const PATIENCE_MS = 10_000;
 /** As often as patience allows. */
 const PAUSES: RetryRules = {

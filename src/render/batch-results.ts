@@ -18,6 +18,11 @@ export const CAUSES = [
   "dir",
   "repo",
   "patch",
+  // In a cluster.
+  "memory",
+  "evicted",
+  "deadline",
+  "lost",
 ] as const;
 export type RowCause = (typeof CAUSES)[number];
 

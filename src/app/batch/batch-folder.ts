@@ -67,6 +67,9 @@ export async function openBatchFolder(folder: string, resume: boolean): Promise<
   };
 }
 
+/** Somebody else has it. */
+export class BatchBusy extends HarnessError {}
+
 /** Nothing more can be kept there: no row may end unseen, so that it ends the batch. */
 export class OutLost extends HarnessError {}
 
@@ -86,7 +89,7 @@ function locked(folder: string): FileLock {
   } catch (thrown) {
     lock[Symbol.dispose]();
     if (diskTroubleOf(thrown) !== "busy") throw outLost(folder, thrown);
-    throw new HarnessError(
+    throw new BatchBusy(
       EXIT.usage,
       `another harness batch works on ${folder}`,
       "wait for it to end, or name another --out",

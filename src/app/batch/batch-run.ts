@@ -10,7 +10,7 @@ import type { BatchRow } from "./batch-rows.ts";
 import { type RowPlan, runRow } from "./row-run.ts";
 
 /** Of all rows together; when one is spent, no further row is begun. */
-interface BatchBudget {
+export interface BatchBudget {
   readonly ms?: number;
   readonly tokens?: number;
   readonly cost?: number;
@@ -100,7 +100,7 @@ async function realOf(file: string): Promise<string> {
   );
 }
 
-function codeOf({ reason }: AbortSignal): number {
+export function codeOf({ reason }: AbortSignal): number {
   const name = reason instanceof Interrupted ? reason.signal : "SIGINT";
   return name === "reader-left" || name === "overtaken" ? CODES.SIGHUP : CODES[name];
 }
@@ -152,7 +152,7 @@ const within = (inner: string, outer: string): boolean =>
   inner === outer || inner.startsWith(outer === path.sep ? outer : `${outer}${path.sep}`);
 
 /** What is spent of the whole: the time of this command, and what all rows that have ended took. */
-class Spending {
+export class Spending {
   readonly #budget: BatchBudget;
   readonly #warn: (text: string) => void;
   readonly #started = performance.now();
@@ -175,10 +175,10 @@ class Spending {
     if (cost === null) this.#tellUntold("cost", row);
   }
 
-  /** The limit that is spent. */
-  which(): string | undefined {
+  /** The limit that is spent; `passed` is how long the whole has been under way. */
+  which(passed = performance.now() - this.#started): string | undefined {
     const { ms, tokens, cost } = this.#budget;
-    if (ms !== undefined && performance.now() - this.#started >= ms) return "--max-time";
+    if (ms !== undefined && passed >= ms) return "--max-time";
     if (tokens !== undefined && this.#tokens >= tokens) return "--max-tokens";
     if (cost !== undefined && this.#cost >= cost) return "--max-cost";
     return undefined;

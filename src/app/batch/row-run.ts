@@ -27,6 +27,10 @@ export interface RowPlan {
   readonly retries: number;
   /** Rows of folders change them: as they go, or with the candidate that is applied. */
   readonly inPlace: boolean;
+  /** Its clone lies here already, as in a pod; null: it is fetched. */
+  readonly tree: string | null;
+  /** Each session is kept as a bundle beside its patch. */
+  readonly bundles: boolean;
   readonly warn: (text: string) => void;
   /** One after the other: what is collected of a row is in memory meanwhile. */
   readonly alone: <T>(work: () => Promise<T>) => Promise<T>;
@@ -52,7 +56,7 @@ interface Tried {
 }
 
 /** Of those that something else is to blame for, which may be mended by then. */
-const PASSING: ReadonlySet<RowCause | null> = new Set<RowCause>(["model", "sandbox"]);
+export const PASSING: ReadonlySet<RowCause | null> = new Set<RowCause>(["model", "sandbox"]);
 const FIRST_WAIT_MS = 2000;
 const LONGEST_WAIT_MS = 60_000;
 
@@ -125,12 +129,12 @@ async function tryRow(
 /** What is kept of a row, beside its result; gives why it is not, where that is the row's own. */
 async function collected(
   row: BatchRow,
-  { host, folder, alone, warn }: RowPlan,
+  { host, folder, bundles, alone, warn }: RowPlan,
   of: { readonly session: string; readonly passing: boolean },
 ): Promise<Tried["told"] | undefined> {
   const name = `${row.row}-${row.id}`;
   try {
-    const left = await alone(() => collectRow({ host, folder, name, ...of }));
+    const left = await alone(() => collectRow({ host, folder, name, bundle: bundles, ...of }));
     if (left.length > 0)
       warn(`row ${row.row}: ${left.length} paths are not in its patch, which cannot hold them: ${left[0]}`);
     return undefined;
@@ -149,6 +153,8 @@ interface Place extends AsyncDisposable {
 }
 
 async function placeOf(row: BatchRow, plan: RowPlan, signal: AbortSignal): Promise<Place> {
+  if (plan.tree !== null)
+    return { folder: plan.tree, passing: true, [Symbol.asyncDispose]: () => Promise.resolve() };
   if (row.kind === "repo") return cloneOf(row, plan, signal);
   const folder = path.resolve(row.target);
   const found = await stat(folder).catch((thrown: unknown) => {
@@ -241,6 +247,10 @@ const OF_CODE: ReadonlyMap<number, readonly [RowResult["status"], RowCause]> = n
   [EXIT.terminated, ["interrupted", "interrupted"]],
 ]);
 
+/** What a run that ended so came to; whatever is not one of its own codes, it was killed. */
+export const causeOfCode = (code: number): readonly [RowResult["status"], RowCause] =>
+  OF_CODE.get(code) ?? ["failed", "killed"];
+
 /** What a shell says of a program that was killed. */
 const KILLED = 137;
 
@@ -248,7 +258,7 @@ function toldOf(ran: ChildEnd, finished: FinishedRun | undefined): Tried["told"]
   const exit_code = ran.code ?? KILLED;
   const reason = reasonIn(ran, finished);
   if (exit_code === EXIT.done) return { status: "done", exit_code, reason, cause: null };
-  const [status, cause] = OF_CODE.get(exit_code) ?? (["failed", "killed"] as const);
+  const [status, cause] = causeOfCode(exit_code);
   const unproven = cause === "failed" && (finished?.verified?.exit_code ?? 0) !== 0;
   return { status, exit_code, reason, cause: unproven ? "check" : cause };
 }

@@ -1,5 +1,7 @@
 import path from "node:path";
 import { Args, Flags } from "@oclif/core";
+import type { BatchBudget } from "../../app/batch/batch-run.ts";
+import type { printedManifests } from "../../app/batch/cluster-command.ts";
 import type { BatchRow } from "../../app/batch/batch-rows.ts";
 import { interruption } from "../../app/interruption.ts";
 import { noteTo } from "../../app/stderr-messages.ts";
@@ -57,6 +59,27 @@ export class Batch extends HarnessCommand {
       default: 2,
     }),
     html: Flags.string({ description: "write all rows as a page", helpValue: "FILE" }),
+    bundles: Flags.boolean({ description: "keep each session as a bundle, too (harness replay --bundle)" }),
+    on: Flags.string({
+      description: "where the rows run: here, or kubernetes[:[//CONTEXT][/NAMESPACE]], as one Job",
+      helpGroup: "CLUSTER",
+      helpValue: "WHERE",
+    }),
+    "print-manifests": Flags.boolean({
+      description: "with --on kubernetes: print all objects as YAML, and ask no cluster",
+      helpGroup: "CLUSTER",
+      dependsOn: ["on"],
+    }),
+    tag: Flags.string({
+      description: "with --on kubernetes: another batch of the same rows",
+      helpGroup: "CLUSTER",
+      helpValue: "NAME",
+      dependsOn: ["on"],
+    }),
+    // What the pod of a row is started with.
+    index: Flags.integer({ hidden: true, min: 0, dependsOn: ["out"] }),
+    tree: Flags.string({ hidden: true, dependsOn: ["index"] }),
+    told: Flags.string({ hidden: true, dependsOn: ["index"] }),
     "max-time": Flags.string({
       description: "time of the whole: then no further row is begun",
       helpGroup: "BUDGET",
@@ -92,47 +115,99 @@ export class Batch extends HarnessCommand {
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Batch);
+    if (flags.index !== undefined) return this.#index(args.tasks ?? ".", flags.index, flags);
     const { rows, source, title } = await this.#rows(args.tasks, flags);
     const { settings } = await ownConfigFor(flags);
-    const { ms, tokens, cost } = limitsFrom(flags, settings.max_turns);
-    const [own, { refuseUnpriced }, { runBatch }] = await Promise.all([
+    const limits = limitsFrom(flags, settings.max_turns);
+    const [own, { refuseUnpriced }] = await Promise.all([
       import("../../app/batch/batch-command.ts"),
       import("../../app/model-terms.ts"),
-      import("../../app/batch/batch-run.ts"),
     ]);
-    refuseUnpriced(cost, settings);
+    refuseUnpriced(limits.cost, settings);
+    const onCluster = flags.on === undefined || flags.on === "here" ? undefined : flags.on;
+    if (flags["print-manifests"]) return this.#print({ on: onCluster ?? "here", rows, settings, flags });
     const say = noteTo(flags.quiet);
-    const { jobs, why } = own.jobsFor(this.host, settings, flags.jobs);
-    if (why !== undefined) say(why);
-    const { words, inPlace } = own.wordsOfFlags(flags, settings);
     const folder =
       flags.out === undefined
         ? await own.ownBatchFolder(this.host, source, flags.resume)
         : path.resolve(flags.out);
+    const telling = {
+      folder,
+      warn: say,
+      onResult: (result: RowResult, ended: number) => tell(result, `${ended}/${rows.length}`, flags),
+    };
     using stopped = interruption();
+    if (onCluster !== undefined) {
+      const { runOnCluster } = await import("../../app/batch/cluster-command.ts");
+      const command = { on: onCluster, rows, settings, flags };
+      const end = await runOnCluster(this.host, command, telling, stopped.signal);
+      return this.#finish(end, { title, folder }, flags);
+    }
+    const { runBatch } = await import("../../app/batch/batch-run.ts");
+    const { jobs, why } = own.jobsFor(this.host, settings, flags.jobs);
+    if (why !== undefined) say(why);
+    const { words, inPlace } = own.wordsOfFlags(flags, settings);
     const end = await runBatch(
       {
+        ...telling,
         host: this.host,
         settings,
         rows,
-        folder,
         flags: words,
         inPlace,
         runtime: flags.runtime ?? null,
         retries: flags.retries,
         jobs,
         resume: flags.resume,
-        budget: {
-          ...(ms === undefined ? {} : { ms }),
-          ...(tokens === undefined ? {} : { tokens }),
-          ...(cost === undefined ? {} : { cost }),
-        },
-        warn: say,
-        onResult: (result, ended) => tell(result, `${ended}/${rows.length}`, flags),
+        tree: null,
+        bundles: flags.bundles,
+        budget: budgetOf(limits),
       },
       stopped.signal,
     );
     await this.#finish(end, { title, folder }, flags);
+  }
+
+  async #print(command: Parameters<typeof printedManifests>[0]): Promise<void> {
+    const cluster = await import("../../app/batch/cluster-command.ts");
+    answer(await cluster.printedManifests(command));
+  }
+
+  /** One row of a batch in a cluster, in its pod: what the row ended with is what this ends with. */
+  async #index(
+    folder: string,
+    index: number,
+    flags: { readonly tree?: string | undefined; readonly told?: string | undefined } & IndexFlags,
+  ): Promise<void> {
+    const { settings } = await ownConfigFor(flags);
+    const [own, { indexedRow, runIndexedRow }] = await Promise.all([
+      import("../../app/batch/batch-command.ts"),
+      import("../../app/batch/indexed-row.ts"),
+    ]);
+    const { words } = own.wordsOfFlags(flags, settings);
+    const row = await indexedRow(path.resolve(folder), index);
+    using stopped = interruption();
+    const result = await runIndexedRow(
+      {
+        row,
+        out: path.resolve(flags.out ?? "."),
+        told: flags.told ?? null,
+        budget: budgetOf(limitsFrom(flags, settings.max_turns)),
+        plan: {
+          host: this.host,
+          settings,
+          flags: words,
+          inPlace: false,
+          runtime: flags.runtime ?? null,
+          tree: flags.tree ?? null,
+          bundles: true,
+          warn: noteTo(flags.quiet),
+        },
+      },
+      stopped.signal,
+    );
+    tell(result, "1/1", flags);
+    process.exitCode = result.exit_code;
   }
 
   async #finish(
@@ -185,6 +260,24 @@ export class Batch extends HarnessCommand {
     return { rows, source, title };
   }
 }
+
+type IndexFlags = Parameters<typeof ownConfigFor>[0] &
+  Parameters<typeof limitsFrom>[0] & {
+    readonly out?: string | undefined;
+    readonly runtime?: string | undefined;
+    readonly json: boolean;
+    readonly quiet: boolean;
+  };
+
+const budgetOf = ({
+  ms,
+  tokens,
+  cost,
+}: Pick<ReturnType<typeof limitsFrom>, "ms" | "tokens" | "cost">): BatchBudget => ({
+  ...(ms === undefined ? {} : { ms }),
+  ...(tokens === undefined ? {} : { tokens }),
+  ...(cost === undefined ? {} : { cost }),
+});
 
 function tell(
   result: RowResult,

@@ -30,6 +30,10 @@ const MEANS: Readonly<Record<RowCause, readonly [code: number, what: string]>> =
   dir: [EXIT.usage, "its folder cannot be used"],
   repo: [EXIT.usage, "its repository cannot be cloned"],
   patch: [EXIT.failed, "what it changed cannot be told"],
+  memory: [137, "it was ended for its memory"],
+  evicted: [137, "its pod was evicted"],
+  deadline: [137, "its pod ran for too long"],
+  lost: [EXIT.failed, "its pod is gone"],
 };
 
 /** All rows by what became of them. */

@@ -1,0 +1,152 @@
+import { randomUUID } from "node:crypto";
+import { EXIT, HarnessError } from "../../core/errors.ts";
+import { type BatchCluster, lostFields, type SeenJob } from "../../kubernetes/batch-cluster.ts";
+import { batchJob, batchName, type BatchPlan, batchRows } from "../../kubernetes/batch-job.ts";
+import { NO_USAGE, sumUsage } from "../../models/usage.ts";
+import { type BatchEnd, type RowResult, type RowSummary, summaryOf } from "../../render/batch-results.ts";
+import { openBatchFolder } from "./batch-folder.ts";
+import { codeOf } from "./batch-run.ts";
+import type { BatchRow } from "./batch-rows.ts";
+import { type Clock, patiently, watchBatch } from "./cluster-watch.ts";
+
+/** `harness batch --on kubernetes`: the Job is made once, by whoever is first; everybody else only watches. */
+export interface ClusterBatch {
+  readonly cluster: BatchCluster;
+  readonly plan: BatchPlan;
+  readonly rows: readonly BatchRow[];
+  /** Where results are kept on this machine; all else is in the volume. */
+  readonly folder: string;
+  readonly resume: boolean;
+  readonly clock: Clock;
+  readonly warn: (text: string) => void;
+  readonly onResult: (result: RowResult, ended: number) => void;
+}
+
+export async function runClusterBatch(batch: ClusterBatch, signal: AbortSignal): Promise<BatchEnd> {
+  const { rows, warn, plan, resume } = batch;
+  await using folder = await openBatchFolder(batch.folder, resume);
+  const ended: RowSummary[] = rows.flatMap(({ id }) => folder.earlier.get(id) ?? []);
+  const known = new Set(rows.flatMap(({ id }, index) => (folder.earlier.has(id) ? [index] : [])));
+  const asking = { clock: batch.clock, warn, hash: plan.hash };
+  const onResult = async (result: RowResult): Promise<void> => {
+    await folder.add(result);
+    ended.push(summaryOf(result));
+    batch.onResult(result, ended.length);
+  };
+  try {
+    await prepared(batch, asking, signal);
+    const end = await watchBatch({ ...asking, cluster: batch.cluster, rows, known, onResult }, signal);
+    if (end === "deleted")
+      warn(`the Job ${batchName(plan.hash)} is gone: --resume makes it anew, for the rows that are left`);
+  } catch (thrown) {
+    if (!signal.aborted) throw thrown;
+    warn(
+      `the batch goes on in the cluster: --resume watches it, kubectl delete job ${batchName(plan.hash)} ends it`,
+    );
+  }
+  return {
+    rows: rows.length,
+    ended,
+    usage: ended.reduce((sum, { usage }) => (usage === null ? sum : sumUsage(sum, usage)), NO_USAGE),
+    spent: undefined,
+    signal: signal.aborted ? codeOf(signal) : undefined,
+  };
+}
+
+type Asking = Parameters<typeof patiently>[0];
+
+/**
+ * A Job with all its rows, which goes on from wherever it was left: it is made suspended, gets its rows, and begins only
+ * then. Each step may be done twice, by several at once.
+ */
+async function prepared(batch: ClusterBatch, asking: Asking, signal: AbortSignal): Promise<void> {
+  const { cluster, plan, resume, warn } = batch;
+  const name = batchName(plan.hash);
+  const read = (): Promise<SeenJob | undefined> =>
+    patiently(asking, () => cluster.readJob(name, signal), signal);
+  let job = await read();
+  if (job !== undefined && !resume) throw isThere(plan, job);
+  if (job === undefined) {
+    await refuseOlder(batch, asking, signal);
+    // An own request whose answer was lost is told by this from another's.
+    const by = randomUUID();
+    await patiently(asking, () => cluster.createJob(batchJob(plan), by, signal), signal);
+    job = await read();
+    if (job !== undefined && job.by !== by && !resume) throw isThere(plan, job);
+    if (job === undefined)
+      throw new HarnessError(
+        EXIT.sandbox,
+        `the Job ${name} is gone as soon as it was made`,
+        `kubectl get job ${name}`,
+      );
+    warn(
+      `made the Job ${name} in the namespace ${plan.namespace}: ${plan.rows.length} rows, ${plan.jobs} side by side`,
+    );
+  } else warn(`found the Job ${name} in the namespace ${plan.namespace}`);
+  if (job.completions !== plan.rows.length)
+    throw new HarnessError(
+      EXIT.usage,
+      `the Job ${name} has ${job.completions} rows, this batch has ${plan.rows.length}`,
+      `kubectl get job ${name} -o yaml`,
+    );
+  if (job.ready) return;
+  for (const rows of batchRows(plan, job.uid)) await made(batch, asking, rows, signal);
+  const start = !job.queued;
+  await patiently(asking, () => cluster.readyJob(name, { start }, signal), signal);
+}
+
+/** What an earlier Job of the same name has left goes with it, which takes a moment. */
+const LEFT_MS = 60_000;
+const LOOK_MS = 2000;
+
+async function made(
+  { cluster, clock }: ClusterBatch,
+  asking: Asking,
+  rows: ReturnType<typeof batchRows>[number],
+  signal: AbortSignal,
+): Promise<void> {
+  const since = clock.now();
+  for (;;) {
+    const how = await patiently(asking, () => cluster.createRows(rows, signal), signal);
+    if (how !== "of another") return;
+    const name = rows.metadata?.name ?? "";
+    if (clock.now() - since > LEFT_MS)
+      throw new HarnessError(
+        EXIT.sandbox,
+        `${name} is there already, and belongs to no Job that is there`,
+        `kubectl delete configmap ${name}; then --resume`,
+      );
+    await clock.sleep(LOOK_MS, signal);
+  }
+}
+
+const isThere = ({ hash, namespace }: BatchPlan, job: SeenJob): HarnessError =>
+  new HarnessError(
+    EXIT.usage,
+    `this batch is in the namespace ${namespace} already, as the Job ${batchName(hash)}${job.ended === undefined ? "" : ", and has ended"}`,
+    "--resume watches it and tells its results; --tag NAME makes another batch of the same rows",
+  );
+
+/** An older cluster leaves out what it does not know, and would run something else. */
+async function refuseOlder(
+  { cluster, plan }: ClusterBatch,
+  asking: Asking,
+  signal: AbortSignal,
+): Promise<void> {
+  const wanted = batchJob(plan);
+  const would = await patiently(asking, () => cluster.tryJob(wanted, signal), signal);
+  const lost = lostFields(wanted.spec, would.spec);
+  if (lost.length > 0)
+    throw new HarnessError(
+      EXIT.sandbox,
+      `the cluster would make another Job than the one that is asked for, without ${lost.slice(0, 6).join(", ")}`,
+      "a cluster of version 1.33 or later; where it is one: what its admission changes",
+    );
+  const has = await patiently(asking, () => cluster.hasServiceAccount(plan.serviceAccount, signal), signal);
+  if (!has)
+    throw new HarnessError(
+      EXIT.usage,
+      `there is no service account ${plan.serviceAccount} in the namespace ${plan.namespace}`,
+      "once, by who may: harness batch … --print-manifests | kubectl apply -l dev.harness.part=rights -f -",
+    );
+}

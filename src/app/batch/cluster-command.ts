@@ -1,0 +1,72 @@
+import type { Settings } from "../../config/settings-schema.ts";
+import { readEngineAddress } from "../../core/engine-address.ts";
+import { EXIT, HarnessError } from "../../core/errors.ts";
+import { batchClient } from "../../kubernetes/batch-client.ts";
+import { type ClusterAddress, Cluster, clusterOf } from "../../kubernetes/cluster.ts";
+import { ClusterRequests } from "../../kubernetes/cluster-requests.ts";
+import { manifestYaml } from "../../kubernetes/manifest.ts";
+import type { BatchEnd, RowResult } from "../../render/batch-results.ts";
+import type { Host } from "../host.ts";
+import type { BatchRow } from "./batch-rows.ts";
+import { runClusterBatch } from "./cluster-batch.ts";
+import { clusterPlan, manifestsOf } from "./cluster-plan.ts";
+import { realClock } from "./cluster-watch.ts";
+
+/** `harness batch --on kubernetes`, from its flags. */
+export interface ClusterCommand {
+  readonly on: string;
+  readonly rows: readonly BatchRow[];
+  readonly settings: Settings;
+  readonly flags: Readonly<Record<string, unknown>> & {
+    readonly jobs: number;
+    readonly retries: number;
+    readonly resume: boolean;
+    readonly tag?: string | undefined;
+  };
+}
+
+const NEXT = "--on kubernetes, or kubernetes:[//CONTEXT][/NAMESPACE]";
+
+function named({ on }: ClusterCommand): ClusterAddress {
+  const read = readEngineAddress(on === "kubernetes" ? "kubernetes:" : on);
+  if (read.kind === "address" && read.address.kind === "kubernetes") return read.address;
+  throw new HarnessError(EXIT.usage, `--on ${on} names no cluster`, NEXT);
+}
+
+const planOf = (
+  { rows, settings, flags }: ClusterCommand,
+  namespace: string,
+): ReturnType<typeof clusterPlan> =>
+  clusterPlan({
+    rows,
+    settings,
+    flags,
+    namespace,
+    jobs: flags.jobs,
+    retries: flags.retries,
+    tag: flags.tag ?? "",
+  });
+
+/** Asks no cluster, and needs none: a namespace that is not named is written as `default`. */
+export async function printedManifests(command: ClusterCommand): Promise<string> {
+  const { namespace } = named(command);
+  return manifestYaml(manifestsOf(await planOf(command, namespace ?? "default")));
+}
+
+export async function runOnCluster(
+  host: Host,
+  command: ClusterCommand,
+  telling: {
+    /** Results of this machine. */
+    readonly folder: string;
+    readonly warn: (text: string) => void;
+    readonly onResult: (result: RowResult, ended: number) => void;
+  },
+  signal: AbortSignal,
+): Promise<BatchEnd> {
+  const { config, namespace } = await clusterOf(named(command), { env: host.env, home: host.places.home });
+  const plan = await planOf(command, namespace);
+  const { rows, flags } = command;
+  const cluster = batchClient(new ClusterRequests(new Cluster(config, namespace, 0)), namespace);
+  return runClusterBatch({ ...telling, cluster, plan, rows, resume: flags.resume, clock: realClock }, signal);
+}

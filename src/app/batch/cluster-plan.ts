@@ -1,0 +1,223 @@
+import { createHash } from "node:crypto";
+import { envNameOf } from "../../config/load-config.ts";
+import { DEFAULTS, printable, type SettingKey, type Settings } from "../../config/settings-schema.ts";
+import { EXIT, HarnessError } from "../../core/errors.ts";
+import { visibleLine } from "../../core/text/visible.ts";
+import {
+  batchJob,
+  batchRows,
+  loopPolicy,
+  type BatchPlan,
+  type PlannedRow,
+  RowsTooLarge,
+} from "../../kubernetes/batch-job.ts";
+import { loopRole } from "../../kubernetes/loop-role.ts";
+import { subjectNamed } from "../vet/subject.ts";
+import type { BatchRow } from "./batch-rows.ts";
+
+/** What a batch is in a cluster, or why it can be none. Nothing is asked of a cluster here. */
+export interface ClusterPlanRequest {
+  readonly rows: readonly BatchRow[];
+  readonly settings: Settings;
+  /** As they were typed. */
+  readonly flags: Readonly<Record<string, unknown>>;
+  readonly namespace: string;
+  readonly jobs: number;
+  readonly retries: number;
+  /** Tells batches of the same rows apart. */
+  readonly tag: string;
+}
+
+/** Settings that a run has there as well. Keys, addresses, hooks and what a project brings stay here. */
+const CARRIED: readonly SettingKey[] = [
+  "provider",
+  "chat_model",
+  "max_context_tokens",
+  "stream",
+  "mode",
+  "on_ask",
+  "canaries",
+  "memory",
+  "cpus",
+  "pids",
+  "timeout",
+  "connect_timeout",
+  "first_token_timeout",
+  "idle_timeout",
+  "max_turns",
+  "attempts",
+  "temperature",
+  "prices",
+  "capabilities",
+];
+
+/** What a run in a cluster has not, and what to do instead. */
+const NOT_THERE: Readonly<Record<string, string>> = {
+  "base-url": "HARNESS_BASE_URL (or OLLAMA_HOST) in the Secret that kubernetes.model_secret names",
+  env: "an image of yours as kubernetes.image: environments are not built there yet",
+  "allow-domain": "a batch without --on: boxes there have no network yet",
+  secret: "a batch without --on: boxes there have no network yet",
+  runtime: "kubernetes.runtime_class in your settings",
+  image: "kubernetes.image in your settings: one that the cluster can pull",
+};
+
+export async function clusterPlan(request: ClusterPlanRequest): Promise<BatchPlan> {
+  const { rows, settings, flags, namespace, jobs, retries, tag } = request;
+  refuseFlags(flags);
+  const { loop_image, results_claim, model_secret, pull_secret, queue, service_account } =
+    settings.kubernetes;
+  const image = needed(
+    loop_image,
+    "loop_image",
+    "docker build -f Dockerfile.loop -t REGISTRY/harness-loop . (docs/scale.md)",
+  );
+  const claim = needed(
+    results_claim,
+    "results_claim",
+    "a volume claim that the namespace has, for results and sessions",
+  );
+  if (settings.provider !== "scripted")
+    needed(
+      model_secret,
+      "model_secret",
+      `kubectl create secret generic NAME --from-literal=${modelKeyOf(settings)}=…`,
+    );
+  const env = carried(settings);
+  const words = ["--json", ...budgetWords(flags)];
+  const planned = await plannedRows(rows);
+  const hash = createHash("sha256")
+    .update(JSON.stringify([rows.map(({ id }) => id), env, tag]))
+    .digest("hex")
+    .slice(0, 16);
+  const plan: BatchPlan = {
+    hash,
+    namespace,
+    rows: planned,
+    jobs,
+    retries,
+    image,
+    pullSecret: pull_secret,
+    serviceAccount: service_account ?? "harness-loop",
+    claim,
+    modelSecret: model_secret,
+    queue,
+    words,
+    env,
+  };
+  try {
+    batchRows(plan);
+  } catch (thrown) {
+    if (!(thrown instanceof RowsTooLarge)) throw thrown;
+    throw new HarnessError(EXIT.usage, thrown.message, "several batches, each of a part of the rows", thrown);
+  }
+  return plan;
+}
+
+/** All of it, in the order in which it may be applied. */
+export const manifestsOf = (plan: BatchPlan): readonly object[] => [
+  ...loopRole(plan),
+  loopPolicy(plan),
+  ...batchRows(plan),
+  batchJob(plan),
+];
+
+function refuseFlags(flags: Readonly<Record<string, unknown>>): void {
+  for (const [name, instead] of Object.entries(NOT_THERE))
+    if (flags[name] !== undefined && !(name === "env" && flags[name] === "none"))
+      throw new HarnessError(EXIT.usage, `--${name} does not hold with --on kubernetes`, instead);
+  const isolation = flags["isolation"];
+  if (typeof isolation === "string" && isolation !== "copy")
+    throw new HarnessError(
+      EXIT.usage,
+      `--isolation ${isolation} does not hold with --on kubernetes: a box there works on a copy`,
+      "--isolation copy, or none",
+    );
+}
+
+function needed(value: string | null, key: string, what: string): string {
+  if (value !== null) return value;
+  throw new HarnessError(
+    EXIT.usage,
+    `kubernetes.${key} is not set, and a batch in a cluster needs it: ${what}`,
+    `harness config set kubernetes '{"${key}": "…", …}'`,
+  );
+}
+
+const modelKeyOf = ({ provider }: Settings): string =>
+  provider === "anthropic" ? "ANTHROPIC_API_KEY" : provider === "ollama" ? "OLLAMA_HOST" : "HARNESS_BASE_URL";
+
+/** Boxes get their own part of the settings of Kubernetes; what only the loop's Job needs stays here. */
+function carried(settings: Settings): Readonly<Record<string, string>> {
+  const said = CARRIED.filter((key) => JSON.stringify(settings[key]) !== JSON.stringify(DEFAULTS[key])).map(
+    (key) => [envNameOf(key), printable(key, settings[key])] as const,
+  );
+  const {
+    loop_image: _,
+    results_claim: __,
+    model_secret: ___,
+    queue: ____,
+    service_account: _____,
+    ...box
+  } = settings.kubernetes;
+  const set = Object.fromEntries(Object.entries(box).filter(([, value]) => value !== null));
+  return {
+    ...Object.fromEntries(said),
+    HARNESS_ENGINE: "kubernetes:",
+    [envNameOf("isolation")]: "copy",
+    ...(Object.keys(set).length === 0 ? {} : { [envNameOf("kubernetes")]: JSON.stringify(set) }),
+  };
+}
+
+/** Each loop holds them against what the others have left in the volume. */
+const budgetWords = (flags: Readonly<Record<string, unknown>>): readonly string[] =>
+  ["max-time", "max-tokens", "max-cost"].flatMap((name) => {
+    const value = flags[name];
+    return typeof value === "string" ? [`--${name}=${value}`] : [];
+  });
+
+const SHOWN = 10;
+
+async function plannedRows(rows: readonly BatchRow[]): Promise<readonly PlannedRow[]> {
+  const problems: string[] = [];
+  const planned: PlannedRow[] = [];
+  for (const row of rows) {
+    const read = await plannedRow(row);
+    if (typeof read === "string") problems.push(`row ${row.row}: ${read}`);
+    else planned.push(read);
+  }
+  if (problems.length === 0) return planned;
+  const more = problems.length > SHOWN ? [`and ${problems.length - SHOWN} more rows`] : [];
+  throw new HarnessError(
+    EXIT.usage,
+    [...problems.slice(0, SHOWN), ...more].join("\n"),
+    'nothing was started; a row there is {"repo": "https://HOST/OWNER/NAME", "prompt": "…"}',
+  );
+}
+
+/** The row as its pod reads it, or why no pod can have it. */
+async function plannedRow({
+  kind,
+  target,
+  prompt,
+  check,
+  limits,
+  mode,
+  env,
+}: BatchRow): Promise<PlannedRow | string> {
+  if (kind === "dir")
+    return `${visibleLine(target)} is a folder of this machine, which no pod sees: push it and name it as "repo", or run the row here`;
+  if (env !== undefined && env !== "none")
+    return `the environment ${visibleLine(env)} is not there: kubernetes.image instead`;
+  const named = await subjectNamed(target).catch((thrown: unknown) => {
+    if (thrown instanceof HarnessError) return thrown.message;
+    throw thrown;
+  });
+  if (typeof named === "string") return named;
+  if (named.kind !== "git" || "path" in named.from)
+    return `${visibleLine(target)} is of this machine, which no pod sees: its https:// address instead`;
+  const { url } = named.from;
+  if (url.protocol !== "https:")
+    return `${visibleLine(target)}: without TLS anybody on the way could change it`;
+  const wish = { repo: target, prompt, check, limits, mode, env };
+  return { line: JSON.stringify(wish), clone: { url: url.href, ref: named.ref } };
+}

@@ -1,0 +1,353 @@
+import { setTimeout as pause } from "node:timers/promises";
+import { EXIT, HarnessError } from "../../core/errors.ts";
+import { visibleLine } from "../../core/text/visible.ts";
+import {
+  type BatchCluster,
+  ClusterTrouble,
+  inRanges,
+  type SeenJob,
+  type SeenPod,
+} from "../../kubernetes/batch-cluster.ts";
+import { batchName } from "../../kubernetes/batch-job.ts";
+import type { RowResult } from "../../render/batch-results.ts";
+import type { BatchRow } from "./batch-rows.ts";
+import { podResult } from "./pod-result.ts";
+
+/**
+ * Watches a batch in a cluster to its end. It decides nothing: what runs when is the Job's, so that it may die and begin
+ * again at any time, and several may watch.
+ */
+export interface WatchedBatch {
+  readonly cluster: BatchCluster;
+  readonly hash: string;
+  readonly rows: readonly BatchRow[];
+  /** Indexes whose results are kept already. */
+  readonly known: ReadonlySet<number>;
+  readonly onResult: (result: RowResult) => Promise<void>;
+  readonly warn: (text: string) => void;
+  readonly clock: Clock;
+}
+
+export interface Clock {
+  readonly now: () => number;
+  readonly sleep: (ms: number, signal: AbortSignal) => Promise<void>;
+  readonly random: () => number;
+}
+
+export const realClock: Clock = {
+  now: () => performance.now(),
+  sleep: async (ms, signal) => {
+    await pause(ms, undefined, { signal });
+  },
+  random: Math.random,
+};
+
+const FIRST_WAIT_MS = 1000;
+const LONGEST_WAIT_MS = 30_000;
+/** Of what a server asks for. */
+const LONGEST_ASKED_MS = 120_000;
+/** An API server that is away is waited for so long, and so are pods of which none begins. */
+const PATIENCE_MS = 10 * 60_000;
+/** Between two looks at the Job, where a pod has ended and where none has. */
+const BUSY_MS = 1000;
+const QUIET_MS = 15_000;
+
+const kubectl = (hash: string): string => `kubectl describe job ${batchName(hash)}`;
+
+/** Asks again while the cluster is away; what else it says is told. */
+export async function patiently<T>(
+  { clock, warn, hash }: Pick<WatchedBatch, "clock" | "warn" | "hash">,
+  ask: () => Promise<T>,
+  signal: AbortSignal,
+): Promise<T> {
+  const since = clock.now();
+  for (let wait = FIRST_WAIT_MS, told = false; ; wait = Math.min(LONGEST_WAIT_MS, wait * 2)) {
+    try {
+      const answer = await ask();
+      if (told) warn("the cluster answers again");
+      return answer;
+    } catch (thrown) {
+      if (!(thrown instanceof ClusterTrouble)) throw thrown;
+      if (thrown.kind !== "away" || clock.now() - since > PATIENCE_MS) throw clusterError(thrown, hash);
+      if (!told)
+        warn(
+          `the cluster does not answer (${visibleLine(thrown.message)}); what runs there goes on, and it is asked again`,
+        );
+      told = true;
+      // Half of each wait is certain; many who watch do not come back together.
+      const own = wait * (0.5 + clock.random() / 2);
+      await clock.sleep(Math.max(own, Math.min(thrown.retryAfterMs ?? 0, LONGEST_ASKED_MS)), signal);
+    }
+  }
+}
+
+/** Each kind of trouble has its own word and its own next step. */
+function clusterError(trouble: ClusterTrouble, hash: string): HarnessError {
+  const said = visibleLine(trouble.message);
+  switch (trouble.kind) {
+    case "away":
+    case "expired":
+      return new HarnessError(
+        EXIT.sandbox,
+        `the cluster does not answer: ${said}`,
+        "kubectl version; what runs there goes on, and --resume goes on watching it",
+        trouble,
+      );
+    case "quota":
+      return new HarnessError(
+        EXIT.sandbox,
+        `a quota of the namespace has no room: ${said}`,
+        "kubectl describe quota; once there is room, --resume goes on",
+        trouble,
+      );
+    case "forbidden":
+      return new HarnessError(
+        EXIT.usage,
+        `the cluster forbids it: ${said}`,
+        "kubectl auth can-i --list",
+        trouble,
+      );
+    case "unauthorised":
+      return new HarnessError(
+        EXIT.usage,
+        `the cluster does not know you: ${said}`,
+        "kubectl auth whoami",
+        trouble,
+      );
+    case "no_namespace":
+      return new HarnessError(EXIT.usage, `it is not there: ${said}`, "kubectl get namespaces", trouble);
+    case "invalid":
+      return new HarnessError(EXIT.sandbox, `the cluster does not take it: ${said}`, kubectl(hash), trouble);
+  }
+}
+
+/** How the watch ended; rows without a result have not ended. */
+export type WatchEnd = "ended" | "deleted";
+
+export async function watchBatch(batch: WatchedBatch, signal: AbortSignal): Promise<WatchEnd> {
+  const over = new AbortController();
+  const both = AbortSignal.any([signal, over.signal]);
+  const rows = new RowsSeen(batch);
+  const watching = keepWatching(batch, rows, both);
+  try {
+    return await Promise.race([
+      settleAll(batch, rows, both),
+      // It ends with a failure alone.
+      watching,
+    ]);
+  } finally {
+    over.abort();
+    await watching.catch(() => undefined);
+  }
+}
+
+/** Keeps what is known of the pods as it is: a list, then what changes, then a list again where that broke off. */
+async function keepWatching(batch: WatchedBatch, rows: RowsSeen, signal: AbortSignal): Promise<never> {
+  const { cluster, hash } = batch;
+  const onPod = (pod: SeenPod): void => rows.see(pod);
+  for (let version = ""; ;) {
+    signal.throwIfAborted();
+    if (version === "") {
+      ({ version } = await patiently(batch, () => cluster.listPods(hash, onPod, signal), signal));
+      rows.listed();
+    }
+    const from = version;
+    const next = await patiently(
+      batch,
+      async () => {
+        try {
+          return await cluster.watchPods(hash, from, onPod, signal);
+        } catch (thrown) {
+          if (thrown instanceof ClusterTrouble && thrown.kind === "expired") return "expired" as const;
+          throw thrown;
+        }
+      },
+      signal,
+    );
+    version = next === "expired" ? "" : next.version;
+    // A server that ends each watch at once is not asked without a pause.
+    await batch.clock.sleep(BUSY_MS, signal);
+  }
+}
+
+async function settleAll(batch: WatchedBatch, rows: RowsSeen, signal: AbortSignal): Promise<WatchEnd> {
+  const { cluster, hash, clock } = batch;
+  const stalled = new Stalled(batch);
+  await rows.whenListed(signal);
+  for (;;) {
+    const job = await patiently(batch, () => cluster.readJob(batchName(hash), signal), signal);
+    if (job === undefined) return "deleted";
+    // Its pods are as new as the Job by then.
+    if (job.ended !== undefined)
+      await patiently(batch, () => cluster.listPods(hash, (pod) => rows.see(pod), signal), signal);
+    for (const result of rows.settle(job)) await batch.onResult(result);
+    if (job.ended !== undefined) return "ended";
+    await stalled.look(job, rows, signal);
+    await rows.whenMoved(clock, signal);
+  }
+}
+
+/** What is known of each row's last pod; of rows that have ended nothing is kept. */
+class RowsSeen {
+  readonly #batch: WatchedBatch;
+  readonly #ended: Set<number>;
+  readonly #last = new Map<number, SeenPod>();
+  readonly #told = new Set<string>();
+  readonly #listed = Promise.withResolvers<void>();
+  #moved = Promise.withResolvers<void>();
+
+  constructor(batch: WatchedBatch) {
+    this.#batch = batch;
+    this.#ended = new Set(batch.known);
+  }
+
+  listed(): void {
+    this.#listed.resolve();
+  }
+
+  async whenListed(signal: AbortSignal): Promise<void> {
+    await Promise.race([this.#listed.promise, aborted(signal)]);
+  }
+
+  see(pod: SeenPod): void {
+    const { index } = pod;
+    if (this.#ended.has(index) || index >= this.#batch.rows.length) return;
+    const before = this.#last.get(index);
+    // A pod that is cleaned away has said what it had to say; one that was replaced says no more.
+    if (pod.gone && (before === undefined || before.name !== pod.name || isOver(before))) return;
+    if (before !== undefined && before.name !== pod.name && isOver(pod) && !isOver(before)) return;
+    this.#last.set(index, pod);
+    if (isOver(pod) && (before === undefined || before.name !== pod.name || !isOver(before)))
+      this.#moved.resolve();
+  }
+
+  /** The results of rows that have ended by now. */
+  settle(job: SeenJob): readonly RowResult[] {
+    const results: RowResult[] = [];
+    for (const [index, row] of this.#batch.rows.entries()) {
+      if (this.#ended.has(index)) continue;
+      const pod = this.#last.get(index);
+      const done = pod?.phase === "succeeded" || inRanges(job.completed, index);
+      if (done || inRanges(job.failed, index)) {
+        results.push(done ? doneResult(row, pod) : podResult(row, pod));
+        this.#ended.add(index);
+        this.#last.delete(index);
+      } else if (pod?.phase === "failed") this.#tellRetry(row, pod);
+    }
+    return results;
+  }
+
+  #tellRetry(row: BatchRow, pod: SeenPod): void {
+    if (this.#told.has(pod.name)) return;
+    this.#told.add(pod.name);
+    const { cause, reason } = podResult(row, pod);
+    const why = visibleLine(reason.split("\n")[0] ?? "");
+    this.#batch.warn(
+      `row ${row.row} has failed (${cause ?? "lost"}), and whether it is tried again is the Job's to say: ${why}`,
+    );
+  }
+
+  /** Pods that wait, and whether one is under way. */
+  standing(): { readonly waiting: readonly SeenPod[]; readonly isRunning: boolean } {
+    const pods = [...this.#last.values()];
+    return {
+      waiting: pods.filter(({ phase, gone }) => phase === "waiting" && !gone),
+      isRunning: pods.some(({ phase, gone }) => phase === "running" && !gone),
+    };
+  }
+
+  /** Once a pod has ended, else after a while. */
+  async whenMoved(clock: Clock, signal: AbortSignal): Promise<void> {
+    await clock.sleep(BUSY_MS, signal);
+    const stop = new AbortController();
+    await Promise.race([
+      this.#moved.promise,
+      clock.sleep(QUIET_MS, AbortSignal.any([signal, stop.signal])).catch(() => undefined),
+    ]);
+    stop.abort();
+    signal.throwIfAborted();
+    this.#moved = Promise.withResolvers<void>();
+  }
+}
+
+const isOver = ({ phase }: SeenPod): boolean => phase === "succeeded" || phase === "failed";
+
+/** The Job counts it as done; its pod may be gone by then, and its words with it. */
+function doneResult(row: BatchRow, pod: SeenPod | undefined): RowResult {
+  const told = podResult(row, pod);
+  if (told.exit_code === EXIT.done) return told;
+  const reason = "its pod is gone: what it came to is in the volume";
+  return { ...told, status: "done", exit_code: EXIT.done, cause: null, reason };
+}
+
+const aborted = (signal: AbortSignal): Promise<never> =>
+  new Promise((_, reject) => {
+    const fail = (): void => reject(signal.reason);
+    if (signal.aborted) fail();
+    else signal.addEventListener("abort", fail, { once: true });
+  });
+
+/** Notices that nothing begins, and says why: each reason once, and after a while as the end. */
+class Stalled {
+  readonly #batch: WatchedBatch;
+  readonly #told = new Set<string>();
+  #since: number;
+
+  constructor(batch: WatchedBatch) {
+    this.#batch = batch;
+    this.#since = batch.clock.now();
+  }
+
+  async look(job: SeenJob, rows: RowsSeen, signal: AbortSignal): Promise<void> {
+    const { clock } = this.#batch;
+    if (job.suspended) {
+      this.#since = clock.now();
+      return this.#tell(
+        job.queued
+          ? "the batch waits in its queue"
+          : "the Job is suspended: somebody has stopped it, and its pods are made once it goes on",
+      );
+    }
+    const { waiting, isRunning } = rows.standing();
+    if (isRunning) this.#since = clock.now();
+    const why = waiting.length > 0 ? reasonsOf(waiting) : isRunning ? [] : await this.#whyNone(signal);
+    for (const each of why) this.#tell(each);
+    if (clock.now() - this.#since <= PATIENCE_MS) return;
+    const last = why.at(-1) ?? "its pods are not made, and nobody says why";
+    throw new HarnessError(
+      EXIT.sandbox,
+      `no pod of the batch has run for ${PATIENCE_MS / 60_000} minutes: ${last}`,
+      `${kubectl(this.#batch.hash)}; nothing is lost: once it is mended, --resume goes on watching`,
+    );
+  }
+
+  async #whyNone(signal: AbortSignal): Promise<readonly string[]> {
+    const { cluster, hash } = this.#batch;
+    const said = await patiently(this.#batch, () => cluster.whyNoPods(batchName(hash), signal), signal);
+    return said.map((text) =>
+      /exceeded quota/.test(text)
+        ? `a quota of the namespace has no room: ${visibleLine(text)}`
+        : visibleLine(text),
+    );
+  }
+
+  #tell(text: string): void {
+    if (this.#told.has(text)) return;
+    this.#told.add(text);
+    this.#batch.warn(text);
+  }
+}
+
+const WORDS = {
+  image: "an image is not to be had",
+  place: "no node has room",
+  other: "a pod cannot begin",
+} as const;
+
+const reasonsOf = (waiting: readonly SeenPod[]): readonly string[] => [
+  ...new Set(
+    waiting.flatMap(({ waiting: what }) =>
+      what === undefined ? [] : [`${WORDS[what.kind]}: ${visibleLine(what.why)}`],
+    ),
+  ),
+];

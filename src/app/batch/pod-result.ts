@@ -1,0 +1,89 @@
+import { EXIT } from "../../core/errors.ts";
+import type { SeenPod } from "../../kubernetes/batch-cluster.ts";
+import { type RowCause, type RowResult, rowResultForm } from "../../render/batch-results.ts";
+import type { BatchRow } from "./batch-rows.ts";
+import { causeOfCode } from "./row-run.ts";
+
+/** What a pod may say at its end, in Kubernetes. */
+const MAX_TOLD = 4096;
+
+/** The result of a row as its pod tells it: what does not fit is in the volume. */
+export function toldResult(result: RowResult): string {
+  const whole = JSON.stringify(result);
+  if (Buffer.byteLength(whole) <= MAX_TOLD) return whole;
+  const short = { ...result, changes: null };
+  for (const length of [600, 100, 0]) {
+    const text = JSON.stringify({ ...short, reason: result.reason.slice(0, length).toWellFormed() });
+    if (Buffer.byteLength(text) <= MAX_TOLD) return text;
+  }
+  return JSON.stringify({ ...short, reason: "", verified: null, repo: undefined });
+}
+
+const KILLED = 137;
+
+/** What became of a row, by its last pod; undefined where that is gone. */
+export function podResult(row: BatchRow, pod: SeenPod | undefined): RowResult {
+  const told = toldIn(pod, row);
+  const { row: number, id, kind, target } = row;
+  if (told !== undefined) return { ...told, row: number, [kind]: target };
+  return {
+    type: "row.finished",
+    row: number,
+    id,
+    [kind]: target,
+    ...endOf(pod),
+    session: null,
+    turns: null,
+    tool_calls: null,
+    usage: null,
+    changes: null,
+    verified: null,
+    attempts: pod?.failures ?? 0,
+    duration_ms: pod?.ms ?? 0,
+  };
+}
+
+/** Only its loop speaks for a row, and only of that row. */
+function toldIn(pod: SeenPod | undefined, row: BatchRow): RowResult | undefined {
+  const { end } = pod ?? {};
+  if (end === undefined || end.container !== "loop") return undefined;
+  const read = rowResultForm.safeParse(valueIn(end.message));
+  if (!read.success || read.data.id !== row.id || read.data.exit_code !== end.code) return undefined;
+  return { ...read.data, attempts: pod?.failures ?? 0 };
+}
+
+function valueIn(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+type Told = Pick<RowResult, "status" | "exit_code" | "reason" | "cause">;
+
+const failed = (cause: RowCause, exit_code: number, reason: string): Told => ({
+  status: "failed",
+  exit_code,
+  reason,
+  cause,
+});
+
+/** Each cause of a cluster's has its own word. */
+function endOf(pod: SeenPod | undefined): Told {
+  if (pod === undefined) return failed("lost", EXIT.failed, "its pod is gone, and with it what it said");
+  const { end, reason } = pod;
+  const code = end?.code ?? KILLED;
+  if (end?.reason === "OOMKilled")
+    return failed("memory", KILLED, `its ${end.container} was ended for its memory`);
+  if (reason === "DeadlineExceeded")
+    return failed("deadline", code, "its pod had run for as long as a pod may");
+  if (reason === "Evicted" || pod.disrupted) return failed("evicted", code, `its pod was evicted: ${reason}`);
+  if (end === undefined)
+    return failed("lost", EXIT.failed, `its pod ended without a word${reason === "" ? "" : `: ${reason}`}`);
+  if (end.container === "clone")
+    return failed("repo", EXIT.usage, end.message === "" ? "it cannot be cloned" : end.message);
+  if (end.code === EXIT.done) return { status: "done", exit_code: EXIT.done, reason: "", cause: null };
+  const [status, cause] = causeOfCode(end.code);
+  return { status, exit_code: end.code, cause, reason: end.message.trim().split("\n").at(-1) ?? "" };
+}

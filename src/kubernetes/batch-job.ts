@@ -1,0 +1,305 @@
+import type { ConfigMap, Container, Job, NetworkPolicy, PodSpec } from "./manifest.ts";
+import { EXIT } from "../core/errors.ts";
+import { CLONE_SCRIPT, type CloneSource, cloneLine } from "./clone-script.ts";
+
+/**
+ * A batch as objects of Kubernetes: one Indexed Job, an index a row. The index's pod holds the loop alone; its box is a
+ * second pod, which the loop asks for. Pure: the same plan gives the same objects, byte for byte.
+ */
+export interface BatchPlan {
+  /** Of its rows and of what they are run with. */
+  readonly hash: string;
+  readonly namespace: string;
+  readonly rows: readonly PlannedRow[];
+  /** How many run side by side. */
+  readonly jobs: number;
+  /** How often a row is tried again whose model or box was away. */
+  readonly retries: number;
+  readonly image: string;
+  readonly pullSecret: string | null;
+  readonly serviceAccount: string;
+  /** A volume claim of the namespace, for results and sessions. */
+  readonly claim: string;
+  /** Its values become variables of the loop: the address of the model server, and keys. */
+  readonly modelSecret: string | null;
+  /** Of Kueue, which then says when the Job begins. */
+  readonly queue: string | null;
+  /** Further words for the loop's command. */
+  readonly words: readonly string[];
+  /** Settings as variables; no secrets. */
+  readonly env: Readonly<Record<string, string>>;
+}
+
+export interface PlannedRow {
+  /** Of the file of rows, without its end. */
+  readonly line: string;
+  readonly clone: CloneSource;
+}
+
+/** What a batch is called: known by its hash alone, so that whoever asks for the same batch finds it. */
+export const batchName = (hash: string): string => `harness-batch-${hash}`;
+export const BATCH_LABEL = "dev.harness.batch";
+const QUEUE_LABEL = "kueue.x-k8s.io/queue-name";
+
+export const COMMON_LABELS: Readonly<Record<string, string>> = {
+  "app.kubernetes.io/name": "harness",
+  "app.kubernetes.io/managed-by": "harness",
+};
+
+const batchLabels = (hash: string): Record<string, string> => ({ ...COMMON_LABELS, [BATCH_LABEL]: hash });
+
+/** What an object of the API may hold is 1 MiB, and etcd's whole request 1.5 MiB. */
+const CHUNK_BYTES = 900 * 1024;
+/** Each pod has all of them as files on its node. */
+const MAX_CHUNKS = 16;
+/** Of one Job with a back-off for each index. */
+const MAX_ROWS = 100_000;
+
+/** Rows that no batch there can hold. */
+export class RowsTooLarge extends Error {
+  override readonly name = "RowsTooLarge";
+}
+
+const WEEK_S = 7 * 24 * 3600;
+const DAY_S = 24 * 3600;
+/** A run that is told to end ends its box first. */
+const GRACE_S = 60;
+
+/** Ends of the loop that a further try would only repeat. */
+const LASTING: readonly number[] = [
+  EXIT.failed,
+  EXIT.usage,
+  EXIT.budget,
+  EXIT.refused,
+  EXIT.parked,
+  // Out of memory: it would be so again.
+  137,
+].toSorted((a, b) => a - b);
+
+export function batchJob(plan: BatchPlan): Job {
+  const labels = batchLabels(plan.hash);
+  return {
+    apiVersion: "batch/v1",
+    kind: "Job",
+    metadata: {
+      name: batchName(plan.hash),
+      namespace: plan.namespace,
+      labels: { ...labels, ...(plan.queue === null ? {} : { [QUEUE_LABEL]: plan.queue }) },
+    },
+    spec: {
+      completionMode: "Indexed",
+      completions: plan.rows.length,
+      parallelism: Math.min(plan.jobs, plan.rows.length),
+      backoffLimitPerIndex: plan.retries,
+      podReplacementPolicy: "Failed",
+      podFailurePolicy: {
+        rules: [
+          // A drained node, an eviction: nobody's fault, and no try of the row's.
+          { action: "Ignore", onPodConditions: [{ type: "DisruptionTarget", status: "True" }] },
+          {
+            action: "FailIndex",
+            onExitCodes: { containerName: "loop", operator: "In", values: [...LASTING] },
+          },
+          {
+            action: "FailIndex",
+            onExitCodes: { containerName: "clone", operator: "In", values: [EXIT.usage] },
+          },
+        ],
+      },
+      // Nothing begins before all that belongs to it is there.
+      suspend: true,
+      ttlSecondsAfterFinished: WEEK_S,
+      template: { metadata: { labels }, spec: loopPod(plan) },
+    },
+  };
+}
+
+const USER = 1000;
+const ROWS_AT = "/etc/harness/rows";
+const WORK_AT = "/work";
+const RESULTS_AT = "/results";
+const STATE_AT = "/state";
+const TOKEN_AT = "/var/run/secrets/kubernetes.io/serviceaccount";
+
+function loopPod(plan: BatchPlan): PodSpec {
+  return {
+    restartPolicy: "Never",
+    serviceAccountName: plan.serviceAccount,
+    automountServiceAccountToken: false,
+    enableServiceLinks: false,
+    activeDeadlineSeconds: DAY_S,
+    terminationGracePeriodSeconds: GRACE_S,
+    securityContext: {
+      runAsNonRoot: true,
+      runAsUser: USER,
+      runAsGroup: USER,
+      fsGroup: USER,
+      seccompProfile: { type: "RuntimeDefault" },
+    },
+    ...(plan.pullSecret === null ? {} : { imagePullSecrets: [{ name: plan.pullSecret }] }),
+    initContainers: [cloneContainer(plan)],
+    containers: [loopContainer(plan)],
+    volumes: [
+      {
+        name: "rows",
+        projected: { sources: chunks(plan).map((_, at) => ({ configMap: { name: chunkName(plan, at) } })) },
+      },
+      { name: "work", emptyDir: { sizeLimit: "4Gi" } },
+      { name: "state", emptyDir: { sizeLimit: "2Gi" } },
+      { name: "tmp", emptyDir: { sizeLimit: "1Gi" } },
+      { name: "results", persistentVolumeClaim: { claimName: plan.claim } },
+      {
+        name: "token",
+        projected: {
+          sources: [
+            { serviceAccountToken: { path: "token", expirationSeconds: 3600 } },
+            { configMap: { name: "kube-root-ca.crt", items: [{ key: "ca.crt", path: "ca.crt" }] } },
+            {
+              downwardAPI: { items: [{ path: "namespace", fieldRef: { fieldPath: "metadata.namespace" } }] },
+            },
+          ],
+        },
+      },
+    ],
+  };
+}
+
+/** The same for the two: what a "restricted" namespace wants, and limits that are requests. */
+const contained = ({
+  cpu,
+  memory,
+}: {
+  readonly cpu: string;
+  readonly memory: string;
+}): Pick<Container, "securityContext" | "resources" | "terminationMessagePolicy"> => ({
+  securityContext: {
+    allowPrivilegeEscalation: false,
+    readOnlyRootFilesystem: true,
+    runAsNonRoot: true,
+    capabilities: { drop: ["ALL"] },
+  },
+  resources: { requests: { cpu, memory }, limits: { cpu, memory } },
+  terminationMessagePolicy: "FallbackToLogsOnError",
+});
+
+/** It has the network to clone, and neither the token nor a key; nothing that it fetches is run in it. */
+const cloneContainer = ({ image }: BatchPlan): Container => ({
+  name: "clone",
+  image,
+  command: ["/bin/sh", "-c", CLONE_SCRIPT],
+  env: [
+    { name: "HARNESS_CLONES", value: ROWS_AT },
+    { name: "HARNESS_TREE", value: `${WORK_AT}/tree` },
+    { name: "HOME", value: "/tmp" },
+  ],
+  ...contained({ cpu: "500m", memory: "512Mi" }),
+  volumeMounts: [
+    { name: "rows", mountPath: ROWS_AT, readOnly: true },
+    { name: "work", mountPath: WORK_AT },
+    { name: "tmp", mountPath: "/tmp" },
+  ],
+});
+
+const loopContainer = (plan: BatchPlan): Container => ({
+  name: "loop",
+  image: plan.image,
+  args: [
+    "batch",
+    ROWS_AT,
+    "--index=$(JOB_COMPLETION_INDEX)",
+    `--tree=${WORK_AT}/tree`,
+    `--out=${RESULTS_AT}/${plan.hash}`,
+    "--told=/dev/termination-log",
+    ...plan.words,
+  ],
+  env: [
+    { name: "HOME", value: `${STATE_AT}/home` },
+    { name: "XDG_STATE_HOME", value: `${STATE_AT}/state` },
+    { name: "XDG_CACHE_HOME", value: `${STATE_AT}/cache` },
+    { name: "XDG_CONFIG_HOME", value: `${STATE_AT}/config` },
+    { name: "TMPDIR", value: "/tmp" },
+    { name: "HARNESS_POD_NAME", valueFrom: { fieldRef: { fieldPath: "metadata.name" } } },
+    { name: "HARNESS_POD_UID", valueFrom: { fieldRef: { fieldPath: "metadata.uid" } } },
+    ...Object.entries(plan.env)
+      .toSorted(([a], [b]) => (a < b ? -1 : 1))
+      .map(([name, value]) => ({ name, value })),
+  ],
+  ...(plan.modelSecret === null ? {} : { envFrom: [{ secretRef: { name: plan.modelSecret } }] }),
+  ...contained({ cpu: "1", memory: "1Gi" }),
+  volumeMounts: [
+    { name: "rows", mountPath: ROWS_AT, readOnly: true },
+    { name: "work", mountPath: WORK_AT },
+    { name: "state", mountPath: STATE_AT },
+    { name: "tmp", mountPath: "/tmp" },
+    { name: "results", mountPath: RESULTS_AT },
+    { name: "token", mountPath: TOKEN_AT, readOnly: true },
+  ],
+});
+
+/** Nobody speaks to a loop; whom it speaks to is the cluster's to say: its API server, and the model server. */
+export const loopPolicy = ({ namespace }: Pick<BatchPlan, "namespace">): NetworkPolicy => ({
+  apiVersion: "networking.k8s.io/v1",
+  kind: "NetworkPolicy",
+  metadata: { name: "harness-loop", namespace, labels: { ...COMMON_LABELS } },
+  spec: {
+    podSelector: { matchExpressions: [{ key: BATCH_LABEL, operator: "Exists" }] },
+    policyTypes: ["Ingress"],
+  },
+});
+
+const chunkName = ({ hash }: BatchPlan, at: number): string => `${batchName(hash)}-${at}`;
+
+/** The rows, a few hundred kilobytes in each; they go with the Job, where its uid is told. */
+export function batchRows(plan: BatchPlan, jobUid?: string): readonly ConfigMap[] {
+  const owner = {
+    apiVersion: "batch/v1",
+    kind: "Job",
+    name: batchName(plan.hash),
+    uid: jobUid ?? "",
+  };
+  return chunks(plan).map((rows, at) => ({
+    apiVersion: "v1",
+    kind: "ConfigMap",
+    metadata: {
+      name: chunkName(plan, at),
+      namespace: plan.namespace,
+      labels: batchLabels(plan.hash),
+      ...(jobUid === undefined ? {} : { ownerReferences: [owner] }),
+    },
+    immutable: true,
+    data: {
+      [`rows-${numbered(at)}.jsonl`]: rows.map(({ line }) => `${line}\n`).join(""),
+      [`clones-${numbered(at)}.tsv`]: rows.map(({ clone }) => `${cloneLine(clone)}\n`).join(""),
+    },
+  }));
+}
+
+const numbered = (at: number): string => String(at).padStart(4, "0");
+
+const bytesOf = ({ line, clone }: PlannedRow): number =>
+  Buffer.byteLength(line) + Buffer.byteLength(cloneLine(clone)) + 2;
+
+function chunks({ rows }: Pick<BatchPlan, "rows">): readonly (readonly PlannedRow[])[] {
+  const all: PlannedRow[][] = [[]];
+  let bytes = 0;
+  for (const [at, row] of rows.entries()) {
+    const more = bytesOf(row);
+    if (more > CHUNK_BYTES)
+      throw new RowsTooLarge(
+        `row ${at + 1} takes ${Math.ceil(more / 1024)} KiB, and an object of Kubernetes holds ${CHUNK_BYTES / 1024} KiB of them`,
+      );
+    if (bytes + more > CHUNK_BYTES) {
+      all.push([]);
+      bytes = 0;
+    }
+    all.at(-1)?.push(row);
+    bytes += more;
+  }
+  if (rows.length > MAX_ROWS)
+    throw new RowsTooLarge(`there are ${rows.length} rows, and a Job has at most ${MAX_ROWS} indexes`);
+  if (all.length > MAX_CHUNKS)
+    throw new RowsTooLarge(
+      `the rows take ${all.length} objects of ${CHUNK_BYTES / 1024} KiB, and a pod gets at most ${MAX_CHUNKS}`,
+    );
+  return all;
+}

@@ -1,0 +1,393 @@
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import test from "node:test";
+import { Interrupted } from "../../../src/core/errors.ts";
+import { batchTotals } from "../../../src/render/batch-results.ts";
+import { type PodPlay, startFakeCluster } from "../../fakes/kubernetes-jobs.ts";
+import { coordinate, rowsFor, said } from "../../fixtures/cluster-batch.ts";
+import { scratch, type Scratch } from "../../fixtures/scratch.ts";
+
+const ROWS = rowsFor(4);
+
+const idsKept = async (place: Scratch): Promise<readonly string[]> =>
+  (await readFile(place.at("out/results.jsonl"), "utf8"))
+    .trimEnd()
+    .split("\n")
+    .map((line) => (JSON.parse(line) as { readonly id: string }).id);
+
+const once = (ran: readonly string[]): readonly string[] => ran.toSorted((a, b) => a.localeCompare(b));
+
+test("each row is run once as an index of one Job, and its result is kept as its pod told it", async () => {
+  await using place = await scratch();
+  await using cluster = await startFakeCluster((index) => said(ROWS[index]));
+  const { end, results } = await coordinate({ cluster, rows: ROWS, folder: place.at("out") });
+  assert.deepEqual(once(cluster.ran), ["0/0", "1/0", "2/0", "3/0"]);
+  assert.equal(cluster.jobs.size, 1);
+  assert.deepEqual(once(results.map(({ session }) => String(session))), [
+    "session1",
+    "session2",
+    "session3",
+    "session4",
+  ]);
+  assert.deepEqual(results[0]?.changes, { added: [], modified: ["a"], deleted: [], ignored: 0 });
+  assert.deepEqual((await idsKept(place)).toSorted(), ROWS.map(({ id }) => id).toSorted());
+  const totals = batchTotals(end);
+  assert.deepEqual([totals.exit_code, totals.done, totals.usage.requests], [0, 4, 8]);
+  const [map] = cluster.maps.values();
+  const [job] = cluster.jobs.values();
+  assert.equal(map?.metadata?.ownerReferences?.[0]?.uid, job?.metadata?.uid);
+});
+
+interface Ending {
+  readonly name: string;
+  readonly plays: readonly PodPlay[];
+  readonly cause: string | null;
+  readonly code: number;
+  readonly tries: number;
+}
+
+const ENDINGS: readonly Ending[] = [
+  { name: "a refusal", plays: [said(ROWS[0], 4, { cause: "refused" })], cause: "refused", code: 4, tries: 1 },
+  {
+    name: "a check that failed",
+    plays: [said(ROWS[0], 1, { cause: "check" })],
+    cause: "check",
+    code: 1,
+    tries: 1,
+  },
+  { name: "a budget", plays: [said(ROWS[0], 3, { cause: "budget" })], cause: "budget", code: 3, tries: 1 },
+  {
+    name: "a run that could not begin",
+    plays: [said(ROWS[0], 2, { cause: "usage" })],
+    cause: "usage",
+    code: 2,
+    tries: 1,
+  },
+  {
+    name: "a model that is away",
+    plays: [said(ROWS[0], 5, { cause: "model" })],
+    cause: "model",
+    code: 5,
+    tries: 3,
+  },
+  { name: "no box", plays: [said(ROWS[0], 6, { cause: "sandbox" })], cause: "sandbox", code: 6, tries: 3 },
+  {
+    name: "a model that comes back",
+    plays: [said(ROWS[0], 5, { cause: "model" }), said(ROWS[0])],
+    cause: null,
+    code: 0,
+    tries: 2,
+  },
+  {
+    name: "a loop out of memory",
+    plays: [{ code: 137, reason: "OOMKilled" }],
+    cause: "memory",
+    code: 137,
+    tries: 1,
+  },
+  { name: "a loop that was killed", plays: [{ code: 137 }], cause: "killed", code: 137, tries: 1 },
+  {
+    name: "a pod that ran for too long",
+    plays: [{ code: 143, podReason: "DeadlineExceeded" }],
+    cause: "deadline",
+    code: 143,
+    tries: 3,
+  },
+  {
+    name: "a drained node, five times",
+    plays: [...Array.from({ length: 5 }, () => ({ code: 143, disrupted: true })), said(ROWS[0])],
+    cause: null,
+    code: 0,
+    tries: 6,
+  },
+  {
+    name: "an eviction that no condition tells of",
+    plays: [{ code: 143, podReason: "Evicted" }],
+    cause: "evicted",
+    code: 143,
+    tries: 3,
+  },
+  {
+    name: "a repository that is not there",
+    plays: [{ container: "clone", code: 2, message: "https://git.example/owner/r0: not found" }],
+    cause: "repo",
+    code: 2,
+    tries: 1,
+  },
+  {
+    name: "a host that is away",
+    plays: [{ container: "clone", code: 1, message: "Could not resolve host" }],
+    cause: "repo",
+    code: 2,
+    tries: 3,
+  },
+  {
+    name: "words that are another row's",
+    plays: [said(ROWS[1])],
+    cause: null,
+    code: 0,
+    tries: 1,
+  },
+];
+
+for (const { name, plays, cause, code, tries } of ENDINGS)
+  test(`${name} is told as ${cause ?? "done"} after ${tries} pods`, async () => {
+    await using place = await scratch();
+    await using cluster = await startFakeCluster((index, attempt) =>
+      index === 0 ? (plays[attempt] ?? plays.at(-1) ?? {}) : said(ROWS[index]),
+    );
+    const { end, results } = await coordinate({ cluster, rows: ROWS, folder: place.at("out") });
+    const first = results.find(({ row }) => row === 1);
+    assert.deepEqual([first?.cause, first?.exit_code], [cause, code]);
+    assert.equal(cluster.ran.filter((each) => each.startsWith("0/")).length, tries);
+    assert.equal(cluster.ran.length, tries + 3);
+    assert.deepEqual([results.length, batchTotals(end).exit_code], [4, cause === null ? 0 : 1]);
+    if (name.startsWith("words")) assert.equal(first?.session, null);
+  });
+
+test("pods that were cleaned away count by what the Job says of them", async () => {
+  await using place = await scratch();
+  const plays = [said(ROWS[0]), said(ROWS[1], 1, { cause: "check" })];
+  await using cluster = await startFakeCluster((index) => plays[index] ?? said(ROWS[index]));
+  const first = await coordinate({ cluster, rows: ROWS, folder: place.at("first") });
+  assert.equal(first.results.length, 4);
+  cluster.deletePod(0);
+  cluster.deletePod(1);
+  const { results } = await coordinate({ cluster, rows: ROWS, folder: place.at("out"), resume: true });
+  const told = results
+    .toSorted((a, b) => a.row - b.row)
+    .map(({ row, cause, exit_code }) => [row, cause, exit_code]);
+  assert.deepEqual(told, [
+    [1, null, 0],
+    [2, "lost", 1],
+    [3, null, 0],
+    [4, null, 0],
+  ]);
+  assert.equal(cluster.ran.length, 4);
+});
+
+test("an API server that is away for a while, watches that end and watches that are too old lose nothing", async () => {
+  await using place = await scratch();
+  const gate = Promise.withResolvers<void>();
+  await using cluster = await startFakeCluster((index) => ({ ...said(ROWS[index]), until: gate.promise }));
+  cluster.faults.expired = 3;
+  cluster.faults.watchEnds = 1;
+  const { end, results, warned } = await coordinate({
+    cluster,
+    rows: ROWS,
+    folder: place.at("out"),
+    onWarn: (text) => {
+      if (text.startsWith("made")) {
+        // What is down answers nobody, and its pods go on.
+        setTimeout(() => (cluster.faults.down = true), 20);
+        setTimeout(() => gate.resolve(), 40);
+      }
+      if (text.startsWith("the cluster does not answer")) setTimeout(() => (cluster.faults.down = false), 60);
+    },
+  });
+  assert.deepEqual([results.length, batchTotals(end).exit_code, cluster.ran.length], [4, 0, 4]);
+  assert.ok(
+    warned.some((text) => text.startsWith("the cluster does not answer")),
+    warned.join("\n"),
+  );
+  assert.ok(warned.includes("the cluster answers again"), warned.join("\n"));
+});
+
+test("an API server that stays away ends the batch with 6, and --resume goes on with what ran meanwhile", async () => {
+  await using place = await scratch();
+  const gate = Promise.withResolvers<void>();
+  await using cluster = await startFakeCluster((index) => ({ ...said(ROWS[index]), until: gate.promise }));
+  await assert.rejects(
+    coordinate({
+      cluster,
+      rows: ROWS,
+      folder: place.at("out"),
+      onWarn: (text) => {
+        if (text.startsWith("made")) setTimeout(() => (cluster.faults.down = true), 20);
+      },
+    }),
+    { exit: 6, message: /does not answer/, remedy: /--resume/ },
+  );
+  gate.resolve();
+  cluster.faults.down = false;
+  const { results } = await coordinate({ cluster, rows: ROWS, folder: place.at("out"), resume: true });
+  assert.deepEqual([results.length, cluster.ran.length], [4, 4]);
+});
+
+for (const [quota, ran] of [
+  ["jobs", 0],
+  ["configmaps", 0],
+  ["pods", 0],
+] as const)
+  test(`a quota of ${quota} is told as one, nothing runs, and --resume goes on once there is room`, async () => {
+    await using place = await scratch();
+    await using cluster = await startFakeCluster((index) => said(ROWS[index]));
+    cluster.faults.quota = quota;
+    await assert.rejects(coordinate({ cluster, rows: ROWS, folder: place.at("out") }), {
+      exit: 6,
+      message: /quota of the namespace has no room/,
+      remedy: /--resume/,
+    });
+    assert.equal(cluster.ran.length, ran);
+    cluster.faults.quota = undefined;
+    const { results } = await coordinate({
+      cluster,
+      rows: ROWS,
+      folder: place.at("out"),
+      resume: true,
+      onWarn: (text) => {
+        // As the controller tries again by itself.
+        if (text.startsWith("found") && quota === "pods") cluster.retry();
+      },
+    });
+    assert.deepEqual([results.length, cluster.ran.length], [4, 4]);
+  });
+
+test("an image that is not to be had is told at once, and ends the watch after a while with 6", async () => {
+  await using place = await scratch();
+  await using cluster = await startFakeCluster(() => ({
+    waits: {
+      reason: "ImagePullBackOff",
+      message: 'Back-off pulling image "registry.example/harness-loop:1"',
+    },
+  }));
+  const warned: string[] = [];
+  await assert.rejects(
+    coordinate({ cluster, rows: ROWS, folder: place.at("out"), onWarn: (text) => void warned.push(text) }),
+    { exit: 6, message: /an image is not to be had: Back-off pulling/, remedy: /--resume/ },
+  );
+  assert.equal(warned.filter((text) => text.startsWith("an image")).length, 1);
+});
+
+test("a cluster that leaves out fields of the Job is refused before anything is made", async () => {
+  await using place = await scratch();
+  await using cluster = await startFakeCluster();
+  cluster.faults.drops = ["completionMode", "backoffLimitPerIndex", "podFailurePolicy", "suspend"];
+  await assert.rejects(coordinate({ cluster, rows: ROWS, folder: place.at("out") }), {
+    exit: 6,
+    message: /without completionMode, backoffLimitPerIndex/,
+  });
+  assert.deepEqual([cluster.jobs.size, cluster.maps.size], [0, 0]);
+});
+
+test("a namespace without the loops' account is refused with what an administrator types", async () => {
+  await using place = await scratch();
+  await using cluster = await startFakeCluster();
+  cluster.faults.hasAccount = false;
+  await assert.rejects(coordinate({ cluster, rows: ROWS, folder: place.at("out") }), {
+    exit: 2,
+    remedy: /--print-manifests \| kubectl apply -l dev.harness.part=rights/,
+  });
+  assert.equal(cluster.jobs.size, 0);
+});
+
+test("of two who begin the same batch at once one makes it, and the other is refused", async () => {
+  await using place = await scratch();
+  const gate = Promise.withResolvers<void>();
+  await using cluster = await startFakeCluster((index) => ({ ...said(ROWS[index]), until: gate.promise }));
+  const both = ["a", "b"].map((name) => coordinate({ cluster, rows: ROWS, folder: place.at(name) }));
+  const refused = await Promise.race(
+    both.map((each) =>
+      each.then(
+        () => assert.fail("none was refused"),
+        (thrown: unknown) => thrown,
+      ),
+    ),
+  );
+  assert.match(String(refused), /is in the namespace team already/);
+  gate.resolve();
+  const settled = await Promise.allSettled(both);
+  assert.deepEqual(settled.map((each) => each.status).toSorted(), ["fulfilled", "rejected"]);
+  assert.deepEqual([cluster.jobs.size, cluster.ran.length], [1, 4]);
+});
+
+test("a second one with --resume only watches: both tell every row, and each ran once", async () => {
+  await using place = await scratch();
+  const gate = Promise.withResolvers<void>();
+  await using cluster = await startFakeCluster((index) => ({ ...said(ROWS[index]), until: gate.promise }));
+  const second: Promise<unknown>[] = [];
+  const first = await coordinate({
+    cluster,
+    rows: ROWS,
+    folder: place.at("a"),
+    onWarn: (text) => {
+      if (!text.startsWith("made")) return;
+      second.push(
+        coordinate({
+          cluster,
+          rows: ROWS,
+          folder: place.at("b"),
+          resume: true,
+          onWarn: (said) => void (said.startsWith("found") && gate.resolve()),
+        }),
+      );
+    },
+  });
+  const [other] = (await Promise.all(second)) as readonly (typeof first)[];
+  assert.deepEqual([first.results.length, other?.results.length, cluster.ran.length], [4, 4, 4]);
+});
+
+test("Ctrl-C ends the watch alone: the Job goes on, and --resume tells the rest", async () => {
+  await using place = await scratch();
+  const gate = Promise.withResolvers<void>();
+  const stop = new AbortController();
+  await using cluster = await startFakeCluster((index) => ({ ...said(ROWS[index]), until: gate.promise }));
+  const { end, warned } = await coordinate({
+    cluster,
+    rows: ROWS,
+    folder: place.at("out"),
+    signal: stop.signal,
+    onWarn: (text) => void (text.startsWith("made") && stop.abort(new Interrupted("SIGINT"))),
+  });
+  assert.equal(batchTotals(end).exit_code, 130);
+  assert.ok(warned.some((text) => text.includes("goes on in the cluster")));
+  gate.resolve();
+  const again = await coordinate({ cluster, rows: ROWS, folder: place.at("out"), resume: true });
+  assert.deepEqual([again.results.length, cluster.ran.length, batchTotals(again.end).exit_code], [4, 4, 0]);
+});
+
+test("a Job that somebody deletes ends the watch; --resume makes it anew for what is left", async () => {
+  await using place = await scratch();
+  const gate = Promise.withResolvers<void>();
+  await using cluster = await startFakeCluster((index) =>
+    index === 0 ? said(ROWS[0]) : { ...said(ROWS[index]), until: gate.promise },
+  );
+  const { end, results } = await coordinate({
+    cluster,
+    rows: ROWS,
+    folder: place.at("out"),
+    onWarn: (text) => {
+      if (text.startsWith("made"))
+        setTimeout(() => cluster.deleteJob([...cluster.jobs.keys()][0] ?? ""), 100);
+    },
+  });
+  assert.equal(batchTotals(end).exit_code, 1);
+  assert.equal(batchTotals(end).not_started, 4 - results.length);
+  cluster.maps.clear();
+  cluster.pods.clear();
+  gate.resolve();
+  const again = await coordinate({ cluster, rows: ROWS, folder: place.at("out"), resume: true });
+  assert.equal(results.length + again.results.length, 4);
+});
+
+test("a queue of Kueue's is named on the Job, and begins it instead of us", async () => {
+  await using place = await scratch();
+  await using cluster = await startFakeCluster((index) => said(ROWS[index]));
+  const { SETTINGS } = await import("../../fixtures/cluster-batch.ts");
+  const settings = { ...SETTINGS, kubernetes: { ...SETTINGS.kubernetes, queue: "agents" } };
+  const { results, warned } = await coordinate({
+    cluster,
+    rows: ROWS,
+    folder: place.at("out"),
+    plan: { settings },
+    onWarn: (text) => {
+      if (text !== "the batch waits in its queue") return;
+      const [name = "", job] = [...cluster.jobs][0] ?? [];
+      assert.equal(job?.metadata?.labels?.["kueue.x-k8s.io/queue-name"], "agents");
+      assert.equal(job?.spec?.suspend, true);
+      cluster.admit(name);
+    },
+  });
+  assert.equal(results.length, 4);
+  assert.equal(warned.filter((text) => text.includes("queue")).length, 1);
+});

@@ -1,0 +1,172 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import * as client from "@kubernetes/client-node";
+import { readRows } from "../../src/app/batch/batch-rows.ts";
+import { clusterPlan, manifestsOf } from "../../src/app/batch/cluster-plan.ts";
+import { DEFAULTS } from "../../src/config/settings-schema.ts";
+import { EXIT } from "../../src/core/errors.ts";
+import { batchJob, batchRows } from "../../src/kubernetes/batch-job.ts";
+import { manifestYaml } from "../../src/kubernetes/manifest.ts";
+import { KUBERNETES, planFor, rowsFor, SETTINGS } from "../fixtures/cluster-batch.ts";
+
+/** The types of the published OpenAPI of Kubernetes, as the client was generated from it. */
+interface Described {
+  readonly getAttributeTypeMap: () => readonly { readonly baseName: string; readonly type: string }[];
+}
+const isDescribed = (value: unknown): value is Described =>
+  typeof value === "function" && "getAttributeTypeMap" in value;
+const typeNamed = (name: string): unknown => Object.entries(client).find(([key]) => key === name)?.[1];
+
+/** What the schema does not know, or knows otherwise. */
+function unlike(value: unknown, type: string, at: string): readonly string[] {
+  if (value === undefined) return [];
+  const list = /^(?:Array|Set)<(.+)>$/.exec(type)?.[1];
+  if (list !== undefined)
+    return Array.isArray(value)
+      ? (value as readonly unknown[]).flatMap((each, nth) => unlike(each, list, `${at}[${nth}]`))
+      : [`${at}: expected a list`];
+  const map = /^\{ \[key: string\]: (.+); \}$/.exec(type)?.[1];
+  if (map !== undefined)
+    return typeof value === "object" && value !== null
+      ? Object.entries(value).flatMap(([key, each]) => unlike(each, map, `${at}.${key}`))
+      : [`${at}: expected fields`];
+  if (type === "IntOrString")
+    return /^(?:string|number)$/.test(typeof value) ? [] : [`${at}: expected a number or text`];
+  const described = typeNamed(type);
+  if (!isDescribed(described)) return typeof value === type ? [] : [`${at}: expected ${type}`];
+  if (typeof value !== "object" || value === null) return [`${at}: expected ${type}`];
+  const known = new Map(described.getAttributeTypeMap().map((each) => [each.baseName, each.type]));
+  return Object.entries(value).flatMap(([key, each]) => {
+    const inner = known.get(key);
+    return inner === undefined
+      ? [`${at}.${key}: ${type} has no such field`]
+      : unlike(each, inner, `${at}.${key}`);
+  });
+}
+
+const kindOf = (object: object): string => ("kind" in object ? String(object.kind) : "");
+
+test("every object that is printed is one of the published schema, with no field that it does not know", async () => {
+  const settings = {
+    ...SETTINGS,
+    kubernetes: { ...KUBERNETES, queue: "agents", pull_secret: "pull", service_account: "loops" },
+  };
+  const objects = manifestsOf(await planFor(rowsFor(3), { settings }));
+  assert.deepEqual(objects.map(kindOf), [
+    "ServiceAccount",
+    "Role",
+    "RoleBinding",
+    "NetworkPolicy",
+    "ConfigMap",
+    "Job",
+  ]);
+  for (const object of objects) assert.deepEqual(unlike(object, `V1${kindOf(object)}`, kindOf(object)), []);
+  const job = { kind: "Job", spec: { completionModus: "Indexed", completions: "3" } };
+  assert.deepEqual(unlike(job, "V1Job", "Job"), [
+    "Job.spec.completionModus: V1JobSpec has no such field",
+    "Job.spec.completions: expected number",
+  ]);
+});
+
+const printed = async (rows: number, tag = ""): Promise<string> =>
+  manifestYaml(manifestsOf(await planFor(rowsFor(rows), { tag })));
+
+test("the same batch is the same text, another one has another name", async () => {
+  assert.equal(await printed(3), await printed(3));
+  const names = await Promise.all([printed(3), printed(4), printed(3, "again")]);
+  assert.equal(new Set(names.map((each) => /name: (harness-batch-\w+)\n/.exec(each)?.[1])).size, 3);
+});
+
+test("the loop's pod is shut, and only the loop has a token and what the model's secret says", async () => {
+  const { spec } = batchJob(await planFor(rowsFor(1)));
+  assert.ok(spec?.template.spec !== undefined);
+  const pod = spec.template.spec;
+  assert.deepEqual([pod.automountServiceAccountToken, pod.hostNetwork], [false, undefined]);
+  const [clone] = pod.initContainers ?? [];
+  const [loop] = pod.containers;
+  assert.ok(clone !== undefined && loop !== undefined);
+  for (const { securityContext, resources } of [clone, loop]) {
+    assert.deepEqual(securityContext, {
+      allowPrivilegeEscalation: false,
+      readOnlyRootFilesystem: true,
+      runAsNonRoot: true,
+      capabilities: { drop: ["ALL"] },
+    });
+    assert.deepEqual(resources?.limits, resources?.requests);
+  }
+  const mounts = [clone, loop].map(({ volumeMounts = [] }) => volumeMounts.map(({ name }) => name));
+  assert.deepEqual(
+    mounts.map((names) => names.includes("token")),
+    [false, true],
+  );
+  assert.deepEqual([loop.envFrom, clone.envFrom], [[{ secretRef: { name: "model" } }], undefined]);
+  assert.deepEqual([spec.completionMode, spec.backoffLimitPerIndex, spec.suspend], ["Indexed", 2, true]);
+});
+
+const long = (count: number, bytes: number) =>
+  readRows(
+    Array.from({ length: count }, (_, at) =>
+      JSON.stringify({ repo: `https://git.example/owner/r${at}`, prompt: "x".repeat(bytes) }),
+    ).join("\n"),
+    "rows",
+    { check: undefined },
+  );
+
+test("rows are parted where an object holds no more, and a batch that no cluster holds is refused in words", async () => {
+  const maps = batchRows(await planFor(long(30, 90_000)));
+  assert.equal(maps.length, 3);
+  for (const map of maps) assert.ok(Buffer.byteLength(JSON.stringify(map)) < 2 ** 20);
+  assert.deepEqual(
+    maps.flatMap(({ data = {} }) =>
+      Object.entries(data).flatMap(([name, text]) =>
+        name.startsWith("clones") ? text.trimEnd().split("\n") : [],
+      ),
+    ).length,
+    30,
+  );
+  await assert.rejects(planFor(long(200, 90_000)), { exit: EXIT.usage, message: /a pod gets at most 16/ });
+});
+
+const rowOf = (row: object) => readRows(JSON.stringify(row), "rows", { check: undefined });
+const REFUSED: readonly (readonly [string, Parameters<typeof planFor>, RegExp])[] = [
+  ["a folder of this machine", [rowOf({ dir: "/tmp", prompt: "x" })], /is a folder of this machine/],
+  [
+    "an address without TLS",
+    [rowOf({ repo: "http://git.example/owner/name", prompt: "x" })],
+    /without TLS anybody/,
+  ],
+  [
+    "an environment",
+    [rowOf({ repo: "https://git.example/owner/name", prompt: "x", env: "mine" })],
+    /the environment mine is not there/,
+  ],
+  ["a granted host", [rowsFor(1), { flags: { "allow-domain": ["example.org"] } }], /--allow-domain does not/],
+  ["a layer", [rowsFor(1), { flags: { isolation: "overlay" } }], /--isolation overlay does not/],
+  ["no image of the loop", [rowsFor(1), { settings: DEFAULTS }], /kubernetes\.loop_image is not set/],
+  [
+    "no volume",
+    [rowsFor(1), { settings: { ...SETTINGS, kubernetes: { ...KUBERNETES, results_claim: null } } }],
+    /kubernetes\.results_claim is not set/,
+  ],
+];
+for (const [what, asked, words] of REFUSED)
+  test(`refused before a cluster is asked: ${what}`, () =>
+    assert.rejects(planFor(...asked), { exit: EXIT.usage, message: words }));
+
+test("keys and addresses of this machine are in no object", async () => {
+  const settings = { ...SETTINGS, base_url: "http://127.0.0.1:9999/v1", provider: "openai" as const };
+  const text = manifestYaml(manifestsOf(await clusterPlanOf(settings)));
+  assert.ok(!text.includes("9999"));
+  assert.ok(text.includes("HARNESS_PROVIDER"));
+});
+
+const clusterPlanOf = (settings: typeof SETTINGS) =>
+  clusterPlan({
+    rows: rowsFor(1),
+    settings,
+    flags: {},
+    namespace: "team",
+    jobs: 1,
+    retries: 0,
+    tag: "",
+  });
