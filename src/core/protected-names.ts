@@ -117,9 +117,24 @@ function trimmed(name: string): string {
   return name.slice(0, end);
 }
 
-// Names that `fold` only lowers; `:` and `~` stand in spellings of Windows, dots and spaces it drops at a name's end.
-const SIMPLE = /^(?:[\u0021-\u002d\u002f-\u0039\u003b-\u007d]|[. ](?![. /]|$))*$/;
+const SPACE = 0x20;
+const DOT = 0x2e;
+const SLASH = 0x2f;
+const COLON = 0x3a;
+const LAST = 0x7d;
+
+/** Whether `fold` only lowers the names: `:` and `~` stand in spellings of Windows, dots and spaces it drops at a name's end. */
+function isSimple(path: string): boolean {
+  for (let at = 0; at < path.length; at += 1) {
+    const code = path.charCodeAt(at);
+    if (code < SPACE || code > LAST || code === COLON) return false;
+    if (code !== DOT && code !== SPACE) continue;
+    const next = path.charCodeAt(at + 1);
+    if (at + 1 === path.length || next === DOT || next === SPACE || next === SLASH) return false;
+  }
+  return true;
+}
 
 /** `fold` for every name of a path. */
 export const foldPath = (path: string): string =>
-  SIMPLE.test(path) ? path.toLowerCase() : path.split("/").map(fold).join("/");
+  isSimple(path) ? path.toLowerCase() : path.split("/").map(fold).join("/");

@@ -206,10 +206,7 @@ function simpleOf(body: Node): Simple | null {
 }
 
 /** Words of a command as texts, with `$` in place of every piece that is not plain text. */
-const wordsOf = (node: Simple | null): readonly string[] =>
-  (node?.words ?? []).map(({ pieces }) =>
-    pieces.map((piece) => (piece.kind === "text" ? piece.text : "$")).join(""),
-  );
+const wordsOf = (node: Simple | null): readonly string[] => (node?.words ?? []).map(textOf);
 
 interface Numbers {
   /** The variable is always set to a number in this text. */
@@ -263,9 +260,7 @@ function looped({ name, words }: Compound, tell: Tell): void {
 }
 
 function commanded(words: readonly Word[], tell: Tell): boolean {
-  const [name = "", ...rest] = words.map(({ pieces }) =>
-    pieces.map((piece) => (piece.kind === "text" ? piece.text : "$")).join(""),
-  );
+  const [name = "", ...rest] = words.map(textOf);
   if (SETS.has(name))
     for (const word of rest) {
       if (word.includes("$") && !word.includes("=")) return true;
@@ -336,11 +331,13 @@ function listerOf(body: Node): Simple | null {
 
 export const isFilter = (node: Node): boolean => leavesOrOrders(textsOf(node));
 
-export const isXargs = (node: Node): boolean => textsOf(node)[0] === "xargs";
+export const isXargs = (node: Node): boolean =>
+  node.kind === "simple" && node.words[0] !== undefined && textOf(node.words[0]) === "xargs";
 
-const textsOf = (node: Node): readonly string[] =>
-  node.kind === "simple"
-    ? node.words.map(({ pieces }) =>
-        pieces.map((piece) => (piece.kind === "text" ? piece.text : "$")).join(""),
-      )
-    : [];
+const textsOf = (node: Node): readonly string[] => (node.kind === "simple" ? node.words.map(textOf) : []);
+
+function textOf({ pieces }: Word): string {
+  const [only] = pieces;
+  if (pieces.length === 1 && only?.kind === "text") return only.text;
+  return pieces.map((piece) => (piece.kind === "text" ? piece.text : "$")).join("");
+}

@@ -81,16 +81,17 @@ function elsewhere(name: Arg, { walk, scope }: CallAt): void {
 function perFolder(model: Model, words: Words, at: CallAt): void {
   const { walk, scope } = at;
   const { value } = words[0];
-  const seen = new Set<string>();
+  const seen = scope.folders.length > 1 ? new Set<string>() : null;
   for (const folder of scope.folders) {
-    const found = walk.world.models.effects(model, words, surroundings(folder, at));
+    const found = walk.world.models.effects(model, words, new CallSurroundings(folder, at));
     for (const each of found) {
-      if (scope.folders.length > 1) {
+      if (seen !== null) {
         const key = JSON.stringify(each);
         if (seen.has(key)) continue;
         seen.add(key);
       }
-      const settled = isSettled(each, words, { folder, workspace: walk.world.workspace });
+      const settled =
+        each.kind === "unknown" && isSettled(each, words, { folder, workspace: walk.world.workspace });
       walk.add(settled ? { ...each, inside: true } : each, value, at.span);
     }
   }
@@ -98,38 +99,66 @@ function perFolder(model: Model, words: Words, at: CallAt): void {
 
 /** A doubt that the box answers. */
 const isSettled = (
-  found: Found,
+  found: Extract<Found, { readonly kind: "unknown" }>,
   words: Words,
   at: { readonly folder: Place; readonly workspace: string },
-): found is Extract<Found, { readonly kind: "unknown" }> =>
-  found.kind === "unknown" &&
-  found.inside !== true &&
-  settles(programOf(words[0].value)[0], words.slice(1), found, at);
+): boolean => found.inside !== true && settles(programOf(words[0].value)[0], words.slice(1), found, at);
 
 const isLocal = (program: string, [, ...args]: Words, { walk, scope }: CallAt): boolean =>
   scope.folders.every((folder) => isLocalTool(program, args, { folder, workspace: walk.world.workspace }));
 
-function surroundings(folder: Place, at: CallAt): Surroundings {
-  return {
-    folder,
-    home: at.walk.world.home,
-    input: at.input,
-    nested: at.walk.nested,
-    place: placeOf,
-    tame: (name, value, folder) =>
-      isTame(name, value, { folders: [folder], workspace: at.walk.world.workspace }),
-    installed: (name, folder) => folder !== null && at.walk.world.installed(name, folder),
-    command: ([first, ...rest], { folder, input }) =>
-      first === undefined ? [] : nested([first, ...rest], { ...inside(at, folder), input }),
-    shell: (text, { folder, input }) =>
-      collected(at, () => shellEffects(text, { ...inside(at, folder), input })),
-  };
+/** What a program's model may ask of the walk. Of a class, since one is made for each command. */
+class CallSurroundings implements Surroundings {
+  readonly folder: Place;
+  readonly home: string;
+  readonly input: Use["input"];
+  readonly nested: boolean;
+  private readonly at: CallAt;
+
+  constructor(folder: Place, at: CallAt) {
+    this.folder = folder;
+    this.home = at.walk.world.home;
+    this.input = at.input;
+    this.nested = at.walk.nested;
+    this.at = at;
+  }
+
+  movedTo(folder: Place): Surroundings {
+    return new CallSurroundings(folder, this.at);
+  }
+
+  place(arg: Arg, from: Place): Place {
+    return placeOf(arg, from);
+  }
+
+  tame(name: string, value: string | null, folder: Place): boolean {
+    return isTame(name, value, { folders: [folder], workspace: this.at.walk.world.workspace });
+  }
+
+  installed(name: string, folder: Place): boolean {
+    return folder !== null && this.at.walk.world.installed(name, folder);
+  }
+
+  command([first, ...rest]: readonly Arg[], { folder, input }: Started): readonly Found[] {
+    return first === undefined ? [] : nested([first, ...rest], { ...inside(this.at, folder), input });
+  }
+
+  shell(text: Arg, { folder, input }: Started): readonly Found[] {
+    const { at } = this;
+    return collected(at, () => shellEffects(text, { ...inside(at, folder), input }));
+  }
 }
 
+type Started = Parameters<Surroundings["command"]>[1];
+
 function nested(words: Words, at: CallAt): readonly Effect[] {
+  const { walk } = at;
   const span = spanOf(words);
-  const run = (): Scope => callEffects(words, { ...at, span });
-  return collected(at, () => at.walk.within({ words, span, aside: [] }, run));
+  return collected(at, () => {
+    const outer = walk.begun({ words, span, aside: [] });
+    callEffects(words, { ...at, span });
+    walk.done(outer);
+  });
 }
 
 const inside = (at: CallAt, folder: Place): CallAt => ({ ...at, scope: moved(at.scope, [folder]) });
@@ -137,9 +166,9 @@ const inside = (at: CallAt, folder: Place): CallAt => ({ ...at, scope: moved(at.
 const spanOf = (words: Words): Span => [words[0].span[0], Math.max(...words.map(({ span }) => span[1]))];
 
 /** Effects of a command inside another command, attributed to the outer one. */
-function collected({ walk, span, scope }: CallAt, work: () => unknown): readonly Effect[] {
+function collected({ walk, span }: CallAt, work: () => unknown): readonly Effect[] {
   const before = walk.effects.length;
-  walk.deeper(span, scope, work);
+  walk.deeper(span, work);
   return walk.effects.splice(before);
 }
 
@@ -252,12 +281,13 @@ export const inPart = (input: Use["input"]): Use["input"] => (typeof input === "
 /** The text that `echo words` puts into a pipe, where it is literal. */
 export function echoed(node: Node): Use["input"] | null {
   if (node.kind !== "simple" || node.redirects.length > 0) return null;
+  const [named] = node.words[0]?.pieces ?? [];
+  if (named?.kind !== "text" || (named.text !== "echo" && named.text !== "printf")) return null;
   const texts = node.words.map(({ pieces: [piece, ...more] }) =>
     more.length === 0 && piece?.kind === "text" ? piece.text : null,
   );
   const [name, ...words] = texts;
-  if ((name !== "echo" && name !== "printf") || words.includes(null) || words[0]?.startsWith("-") === true)
-    return null;
+  if (name === null || words.includes(null) || words[0]?.startsWith("-") === true) return null;
   const text = `${words.join(" ")}\n`;
   return { text, span: node.span, ...(/[\\%]/.test(text) ? { rough: true } : {}) };
 }

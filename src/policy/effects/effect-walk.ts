@@ -53,7 +53,11 @@ export class EffectWalk implements Walk {
 
   add(found: Found, by: string, span: Span): void {
     const { call = this.call } = found;
-    this.effects.push({ ...found, by: found.by ?? by, span: found.span ?? span, call });
+    // What a command inside of another one did is whole already.
+    const whole = found.by !== undefined && found.span !== undefined && found.call !== undefined;
+    this.effects.push(
+      whole ? (found as Effect) : { ...found, by: found.by ?? by, span: found.span ?? span, call },
+    );
   }
 
   doubt(doubt: Doubt, what: string, span: Span, inside = false): void {
@@ -75,18 +79,17 @@ export class EffectWalk implements Walk {
     return this.depth > 0 || this.around > 1;
   }
 
-  /** Attributes the effects that `work` finds to this command. */
-  within<T>(called: Called, work: () => T): T {
+  begun(called: Called): number {
     const outer = this.call;
     this.passed += called.words.length;
     this.call = this.calls.push(called) - 1;
     this.around += 1;
-    try {
-      return work();
-    } finally {
-      this.around -= 1;
-      this.call = outer;
-    }
+    return outer;
+  }
+
+  done(outer: number): void {
+    this.around -= 1;
+    this.call = outer;
   }
 
   /** Returns the scope after the node. */
@@ -100,33 +103,43 @@ export class EffectWalk implements Walk {
         pipelineEffects(node, { walk: this, scope, input });
         return scope;
       case "compound":
-        return this.deeper(node.span, scope, () => this.compound(node, scope, input));
+        if (!this.enters(node.span)) return scope;
+        return this.left(this.compound(node, scope, input));
     }
   }
 
   /** Judges the node in a subshell: its scope is dropped. Returns whether its output comes from the network. */
   apart(body: Node, scope: Scope, input: Use["input"] = "unknown"): "unknown" | "network" {
     const before = this.effects.length;
-    this.deeper(body.span, scope, () => this.node(body, scope, input));
-    return this.effects.slice(before).some(({ kind }) => kind === "network") ? "network" : "unknown";
+    if (this.enters(body.span)) this.left(this.node(body, scope, input));
+    for (let at = before; at < this.effects.length; at += 1)
+      if (this.effects[at]?.kind === "network") return "network";
+    return "unknown";
   }
 
-  deeper<T>(span: Span, otherwise: T, work: () => T): T {
-    if (this.depth >= MAX_DEPTH_SEEN || this.calls.length > MAX_SEEN || this.passed > MAX_WORDS)
-      return this.unseen(span, otherwise);
+  deeper(span: Span, work: () => unknown): void {
+    if (this.enters(span)) this.left(work());
+  }
+
+  /** One level deeper, until it is `left`; false where that would be too deep or too much. */
+  private enters(span: Span): boolean {
+    if (this.depth >= MAX_DEPTH_SEEN || this.calls.length > MAX_SEEN || this.passed > MAX_WORDS) {
+      this.unseen(span);
+      return false;
+    }
     if (this.depth === MAX_DEPTH) this.doubt("shell.limit", `more than ${MAX_DEPTH} levels`, span);
     this.depth += 1;
-    try {
-      return work();
-    } finally {
-      this.depth -= 1;
-    }
+    return true;
   }
 
-  private unseen<T>(span: Span, otherwise: T): T {
+  private left<T>(made: T): T {
+    this.depth -= 1;
+    return made;
+  }
+
+  private unseen(span: Span): void {
     if (!this.blind) this.doubt("shell.unseen", "what stands here", span);
     this.blind = true;
-    return otherwise;
   }
 
   args(words: readonly Word[], scope: Scope): readonly Arg[] {
@@ -159,11 +172,18 @@ export class EffectWalk implements Walk {
   }
 
   private list({ items }: List, scope: Scope, input: Use["input"]): Scope {
+    const [only] = items;
+    if (only === undefined) return scope;
+    if (items.length === 1) {
+      const after = this.node(only.node, scope, input);
+      const stays = after === scope || only.then === "&" || leaves(only.node);
+      return stays ? scope : either(after, failed(after, scope));
+    }
     let chain = chainFrom(scope);
     let link: Link = ";";
-    for (const [index, { node, then }] of items.entries()) {
+    for (const { node, then } of items) {
       const now = startOf(chain, link);
-      const after = this.node(node, now, index === 0 && items.length === 1 ? input : inPart(input));
+      const after = this.node(node, now, inPart(input));
       chain = linked(chain, link, leaves(node) ? null : { after, failed: failed(after, now) });
       if (then === "&") chain = chainFrom(chain.start);
       else if (then === ";") chain = chainFrom(endOf(chain));
@@ -183,9 +203,15 @@ export class EffectWalk implements Walk {
       this.full = true;
       this.doubt("shell.limit", `more than ${MAX_COMMANDS} commands`, node.span);
     }
-    if (this.calls.length > MAX_SEEN) return this.unseen(node.span, scope);
+    if (this.calls.length > MAX_SEEN) {
+      this.unseen(node.span);
+      return scope;
+    }
     const words = this.args(node.words, scope);
-    return this.within(calledFrom(node, words), () => this.command(node, words, { scope, input }));
+    const outer = this.begun(calledFrom(node, words));
+    const after = this.command(node, words, { scope, input });
+    this.done(outer);
+    return after;
   }
 
   private command(
@@ -223,8 +249,8 @@ function pipelineEffects({ parts }: Pipeline, { walk, scope, input }: At): void 
   for (const [index, part] of parts.entries()) {
     const source = walk.apart(part, scope, fed);
     const next = parts[index + 1];
-    const passes = next !== undefined && (isXargs(next) || isFilter(next));
-    const names = passes ? assumptions?.namesFrom(part, fed, (words) => walk.args(words, scope)) : null;
+    const passes = assumptions !== null && next !== undefined && (isXargs(next) || isFilter(next));
+    const names = passes ? assumptions.namesFrom(part, fed, (words) => walk.args(words, scope)) : null;
     fed = source === "network" || fed === "network" ? "network" : (names ?? echoed(part) ?? "unknown");
   }
   walk.assumable ||= parts.some(isXargs);

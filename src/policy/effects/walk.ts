@@ -43,9 +43,11 @@ export interface Walk {
   doubt(doubt: Doubt, what: string, span: Span, inside?: boolean): void;
   went(folders: Scope["folders"]): void;
   readonly nested: boolean;
-  within<T>(called: Called, work: () => T): T;
+  /** The effects that follow are those of this command, until it is `done` with what this returns. */
+  begun(called: Called): number;
+  done(outer: number): void;
   node(node: Node, scope: Scope, input: Use["input"]): Scope;
   apart(body: Node, scope: Scope, input?: Use["input"]): "unknown" | "network";
-  deeper<T>(span: Span, otherwise: T, work: () => T): T;
+  deeper(span: Span, work: () => unknown): void;
   args(words: readonly Word[], scope: Scope): readonly Arg[];
 }

@@ -1,5 +1,8 @@
 /** Paths as Linux reads them, by text alone. Of links only those of /proc with a known target are followed. */
 
+const SLASH = 0x2f;
+const DOT = 0x2e;
+
 /**
  * Absolute, without `.`, `..`, doubled and trailing slashes. `/proc/self/cwd` is `from`, `/proc/<any>/root` is `/`,
  * since all processes of a box share one root. The current folder of another process is unknown and stays as written.
@@ -12,10 +15,16 @@ export function resolvePath(from: string, path: string): string {
   return `/${walk(absolute ? [] : folder, path, folder).join("/")}`;
 }
 
-const ODD = /\/\.{0,2}(?:\/|$)/;
-
-const isNormal = (path: string): boolean =>
-  path.startsWith("/") && !path.startsWith("/proc/") && !ODD.test(path);
+/** Without empty names, `.` and `..`, and not in /proc. */
+function isNormal(path: string): boolean {
+  if (path.charCodeAt(0) !== SLASH || path.startsWith("/proc/")) return false;
+  for (let slash = 0; slash !== -1; slash = path.indexOf("/", slash + 1)) {
+    let end = slash + 1;
+    while (end <= slash + 2 && path.charCodeAt(end) === DOT) end += 1;
+    if (end === path.length || path.charCodeAt(end) === SLASH) return false;
+  }
+  return true;
+}
 
 function walk(start: readonly string[], path: string, cwd: readonly string[]): readonly string[] {
   let at = [...start];
@@ -66,8 +75,6 @@ export const isInside = (folder: string, path: string): boolean =>
   folder === "/"
     ? path.startsWith("/")
     : path.startsWith(folder) && (path.length === folder.length || path.charCodeAt(folder.length) === SLASH);
-
-const SLASH = 0x2f;
 
 /**
  * The rest of the path below the folder, without a leading slash; empty for the folder itself. The path must lie

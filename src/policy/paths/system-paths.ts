@@ -6,7 +6,10 @@ const READABLE = prefixTable(ROWS);
 export const isSystem = (path: string): boolean =>
   findPrefix(READABLE, below("/", path)) !== null && !NOT_READABLE.some((folder) => isInside(folder, path));
 
-export const isTemp = (path: string): boolean => TEMPORARY.some((folder) => isInside(folder, path));
+export function isTemp(path: string): boolean {
+  for (const folder of TEMPORARY) if (isInside(folder, path)) return true;
+  return false;
+}
 
 /** Paths from one known folder: reason → rows. Rows are folded; each stands for itself and everything below. */
 export type Rows = Readonly<Record<string, readonly string[]>>;

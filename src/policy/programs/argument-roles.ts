@@ -18,14 +18,14 @@ export function roleEffects(
   switch (role) {
     case "data":
     case "pattern":
-      return [];
+      return NOTHING;
     case "read":
     case "in":
-      return isStdio(arg) ? [] : [{ kind: "read", path: use.place(arg), span }, ...fetched(arg)];
+      return isStdio(arg) ? NOTHING : readEffects(arg, use);
     case "target":
       return [{ kind: "write", path: use.place(arg), span }];
     case "write":
-      return isStdio(arg) ? [] : [{ kind: "write", path: use.place(arg), span }];
+      return isStdio(arg) ? NOTHING : [{ kind: "write", path: use.place(arg), span }];
     case "delete":
     case "tree":
       return [
@@ -56,6 +56,13 @@ export function roleEffects(
   }
 }
 
+const NOTHING: readonly Found[] = [];
+
+function readEffects(arg: Arg, use: Use): readonly Found[] {
+  const read: Found = { kind: "read", path: use.place(arg), span: arg.span };
+  return isAddress(arg) ? [read, ...fetched(arg)] : [read];
+}
+
 /** An argument that starts with a dash stands behind `--`; the program that runs may read it as an option again. */
 function checkEffects(arg: Arg, use: Use): readonly Found[] {
   if (isStdio(arg)) return [];
@@ -71,9 +78,9 @@ function checkEffects(arg: Arg, use: Use): readonly Found[] {
 
 /** An argument that is an address instead of a path. */
 const fetched = (arg: Arg): readonly Found[] =>
-  /^[a-z][a-z0-9+.-]*:\/\//i.test(arg.value)
-    ? [{ kind: "network", hosts: hostsOf(arg), span: arg.span }]
-    : [];
+  isAddress(arg) ? [{ kind: "network", hosts: hostsOf(arg), span: arg.span }] : NOTHING;
+
+const isAddress = ({ value }: Arg): boolean => value.includes("://") && SCHEME.test(value);
 
 /** A single `-` is stdin or stdout. */
 const isStdio = ({ kind, value }: Arg): boolean => value === "-" && kind === "literal";
@@ -167,10 +174,15 @@ function isPlain({ kind, value, loose }: Pick<Arg, "kind" | "value" | "loose">):
 }
 
 /** An unknown word may be harmless: it gives a doubt, not the effect. */
-export function outside(use: Use, isHarmless: (word: string) => boolean, fixed: Fixed): readonly Found[] {
-  if (use.args.some(({ kind, value }) => kind === "literal" && !isHarmless(value)))
+export function outside(
+  use: Use,
+  isHarmless: (word: string) => boolean,
+  fixed: Fixed,
+  words = use.args,
+): readonly Found[] {
+  if (words.some(({ kind, value }) => kind === "literal" && !isHarmless(value)))
     return [fixedEffect(fixed, use.folder, use.program)];
-  return use.args.filter(({ kind }) => kind !== "literal").map((arg) => use.doubt("word.dynamic", arg));
+  return words.filter(({ kind }) => kind !== "literal").map((arg) => use.doubt("word.dynamic", arg));
 }
 
 export const given = ({ options }: Use, ...names: readonly string[]): boolean =>

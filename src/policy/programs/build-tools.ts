@@ -148,7 +148,7 @@ function cargoFormats(use: Use): readonly Found[] {
   const checks =
     use.operands.some(({ kind, value }) => kind === "literal" && value === "--check") ||
     use.options.some(({ name }) => name === "--check");
-  return checks ? words : [...words, ...writesGiven({ ...use, operands: [] })];
+  return checks ? words : [...words, ...writesGiven(use.withOperands([]))];
 }
 
 /** The readers of this file, by the names that rows use. */

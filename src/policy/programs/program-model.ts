@@ -174,6 +174,8 @@ export interface Use {
   /** Effects of a text that a shell runs. */
   shell(text: Arg): readonly Found[];
   doubt(doubt: Doubt, arg: Arg, what?: string): Found;
+  /** The same use with other operands. */
+  withOperands(operands: readonly Arg[]): Use;
 }
 
 /** The context of a use; the walk over the tree supplies it. */
@@ -182,6 +184,8 @@ export interface Surroundings {
   readonly input: Use["input"];
   readonly folder: Place;
   readonly home: string;
+  /** The same elsewhere. */
+  movedTo(folder: Place): Surroundings;
   place(arg: Arg, from: Place): Place;
   command(
     words: readonly Arg[],
@@ -205,28 +209,66 @@ interface Understood {
   readonly operands: readonly Arg[];
 }
 
-export function makeUse(call: Call, { options, operands }: Understood, around: Surroundings): Use {
-  const { folder, home, input, nested } = around;
-  return {
-    ...call,
-    options,
-    operands,
-    input,
-    folder,
-    home,
-    nested,
-    span: [call.name.span[0], Math.max(call.args.at(-1)?.span[1] ?? 0, call.name.span[1])],
-    place: (arg) => around.place(arg, folder),
-    command: (words, at) =>
-      around.command(words, {
-        folder: at?.folder === undefined ? folder : at.folder,
-        input: at?.input ?? input,
-      }),
-    tame: (name, value) => around.tame(name, value, folder),
-    installed: (name) => around.installed(name, folder),
-    shell: (text) => around.shell(text, { folder, input }),
-    doubt: (doubt, arg, what = arg.value): Found => ({ kind: "unknown", doubt, what, span: arg.span }),
-  };
+/** One use in one place. Of a class, since one is made for each command: its methods are made once. */
+export class UseAt implements Use {
+  readonly program: string;
+  readonly name: Arg;
+  readonly args: readonly Arg[];
+  readonly globals: readonly GivenOption[];
+  readonly options: readonly GivenOption[];
+  readonly operands: readonly Arg[];
+  readonly input: Use["input"];
+  readonly folder: Place;
+  readonly home: string;
+  readonly nested: boolean;
+  readonly span: Span;
+  private readonly around: Surroundings;
+
+  constructor(call: Call, { options, operands }: Understood, around: Surroundings) {
+    const { name, args } = call;
+    this.program = call.program;
+    this.name = name;
+    this.args = args;
+    this.globals = call.globals;
+    this.options = options;
+    this.operands = operands;
+    this.input = around.input;
+    this.folder = around.folder;
+    this.home = around.home;
+    this.nested = around.nested;
+    this.span = [name.span[0], Math.max(args[args.length - 1]?.span[1] ?? 0, name.span[1])];
+    this.around = around;
+  }
+
+  place(arg: Arg): Place {
+    return this.around.place(arg, this.folder);
+  }
+
+  command(words: readonly Arg[], at: Parameters<Use["command"]>[1] = {}): readonly Found[] {
+    const { folder = this.folder, input = this.input } = at;
+    return this.around.command(words, { folder, input });
+  }
+
+  tame(name: string, value: string | null): boolean {
+    return this.around.tame(name, value, this.folder);
+  }
+
+  installed(name: string): boolean {
+    return this.around.installed(name, this.folder);
+  }
+
+  shell(text: Arg): readonly Found[] {
+    return this.around.shell(text, { folder: this.folder, input: this.input });
+  }
+
+  doubt(doubt: Doubt, arg: Arg, what = arg.value): Found {
+    return { kind: "unknown", doubt, what, span: arg.span };
+  }
+
+  withOperands(operands: readonly Arg[]): Use {
+    const { options, around } = this;
+    return new UseAt(this, { options, operands }, around);
+  }
 }
 
 export interface OptionSpec {

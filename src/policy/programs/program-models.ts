@@ -6,13 +6,13 @@ import {
   type Call,
   type Fixed,
   type Found,
-  makeUse,
   type Model,
   type OptionTable,
   type Reader,
   type Role,
   type Surroundings,
   type Use,
+  UseAt,
 } from "./program-model.ts";
 import { type Manner, readArguments, type Reading } from "./read-arguments.ts";
 
@@ -85,18 +85,18 @@ export class Models {
     const found: Found[] = [];
     if (reader !== null) {
       if (first.length > 0)
-        addAll(found, first, makeUse(call, { options: [], operands: [] }, around), options);
-      found.push(...reader(makeUse(call, { options: [], operands: call.args }, around), options));
-      return found;
+        addAll(found, first, new UseAt(call, { options: [], operands: [] }, around), options);
+      const own = reader(new UseAt(call, { options: [], operands: call.args }, around), options);
+      return found.length === 0 ? own : [...found, ...own];
     }
     const reading = readArguments(call.args, options, compiled.manner);
-    const use = makeUse(call, reading, movedBy(reading, around));
+    const use = new UseAt(call, reading, movedBy(reading, around));
     for (const { doubt, arg, what } of reading.misread) found.push(use.doubt(doubt, arg, what));
     addOptionEffects(found, reading, use);
     if (subs !== null && reading.operands.length > 0) {
-      const moved = use.folder === around.folder ? around : { ...around, folder: use.folder };
-      found.push(...this.sub(subs, use, { call, around: moved }));
-      return found;
+      const moved = use.folder === around.folder ? around : around.movedTo(use.folder);
+      const below = this.sub(subs, use, { call, around: moved });
+      return found.length === 0 ? below : [...found, ...below];
     }
     addOperandEffects(found, compiled.operands, { reading, use });
     for (const fixed of compiled.does) found.push(fixedEffect(fixed, use.folder, use.program));
@@ -157,7 +157,7 @@ const subCommands = (
 });
 
 function addAll(found: Found[], readers: readonly Reader[], use: Use, options: OptionTable): void {
-  for (const reader of readers) found.push(...reader(use, options));
+  for (const reader of readers) for (const each of reader(use, options)) found.push(each);
 }
 
 function tellsOfItself(args: readonly Arg[], { tells }: Compiled): boolean {
@@ -172,7 +172,7 @@ function movedBy({ options }: Reading, around: Surroundings): Surroundings {
   let { folder } = around;
   for (const { spec, value } of options)
     if (spec.role === "in" && value !== null) folder = around.place(value, folder);
-  return folder === around.folder ? around : { ...around, folder };
+  return folder === around.folder ? around : around.movedTo(folder);
 }
 
 function addOptionEffects(found: Found[], { options }: Reading, use: Use): void {
@@ -197,21 +197,23 @@ function addOperandEffects(
   table: OperandTable,
   { reading: { options, operands }, use }: { readonly reading: Reading; readonly use: Use },
 ): void {
-  const turned = options.findLast(({ spec }) => spec.turns !== null)?.spec.turns ?? null;
+  const turned =
+    options.length === 0 ? null : (options.findLast(({ spec }) => spec.turns !== null)?.spec.turns ?? null);
   if (operands.length === 0) {
     if (table.here) found.push(...hereEffects(table, turned, use));
     return;
   }
-  const roleAt = rolesFor(table, operands.length, options);
+  const roles = rolesFor(table, operands.length, options);
   const weight = weightOf(options);
-  for (const [index, arg] of operands.entries()) {
-    const role = roleOfOperand(roleAt(index), turned);
+  for (let index = 0; index < operands.length; index += 1) {
+    const arg = operands[index] as Arg;
+    const role = roleOfOperand(roleAt(roles, index), turned);
     if (role === "command") {
       found.push(...use.command(operands.slice(index)));
       return;
     }
     if (role === null) found.push(use.doubt("operand.unknown", arg));
-    else found.push(...roleEffects(role, arg, use, weight));
+    else for (const each of roleEffects(role, arg, use, weight)) found.push(each);
     if (role === "check" && turned === "write") found.push(...roleEffects(turned, arg, use, weight));
   }
 }
@@ -245,21 +247,23 @@ interface OperandTable {
   readonly here: boolean;
 }
 
-/**
- * The role of the operand with a number; null where the table has none left. `pattern` is dropped where an option gave
- * it.
- */
-function rolesFor(
-  table: OperandTable,
-  count: number,
-  options: Reading["options"],
-): (index: number) => Role | null {
+/** The roles of so many operands. */
+interface Roles extends Pick<OperandTable, "first" | "rest" | "last"> {
+  /** Number of the first operand that has one of the last roles. */
+  readonly lastFrom: number;
+}
+
+/** `pattern` is dropped where an option gave it. */
+function rolesFor(table: OperandTable, count: number, options: Reading["options"]): Roles {
   const patternGiven = options.some(({ spec }) => spec.role === "pattern");
   const first = patternGiven ? table.first.filter((role) => role !== "pattern") : table.first;
   const { rest, last } = table;
   const lastFrom = rest === null ? Number.MAX_SAFE_INTEGER : Math.max(first.length, count - last.length);
-  return (index) => {
-    if (index < first.length) return first[index] ?? null;
-    return index >= lastFrom ? (last[index - lastFrom] ?? null) : rest;
-  };
+  return { first, rest, last, lastFrom };
+}
+
+/** The role of the operand with a number; null where none is left. */
+function roleAt({ first, rest, last, lastFrom }: Roles, index: number): Role | null {
+  if (index < first.length) return first[index] ?? null;
+  return index >= lastFrom ? (last[index - lastFrom] ?? null) : rest;
 }

@@ -146,7 +146,7 @@ export const SYSTEM_READERS: Readonly<Record<string, Reader>> = {
   printenv: printenvEffects,
   ps: psEffects,
   top: (use) => (given(use, "-b") ? [] : [{ kind: "process", what: use.program }]),
-  hostname: (use) => outside({ ...use, args: use.operands }, () => false, "system"),
+  hostname: (use) => outside(use, () => false, "system", use.operands),
   stty: changesTerminal,
   kill: (use) => ended(use, /^(?:%\S*|[2-9]|[1-9]\d+)$/),
   killall: (use) => ended(use, PROGRAM),

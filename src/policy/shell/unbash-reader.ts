@@ -31,6 +31,7 @@ import {
   assignmentAsWord,
   merged,
   plainPieces,
+  plainWord,
   type ScriptPart,
   type ScriptReader,
   scriptsIn,
@@ -41,15 +42,15 @@ import {
 /** Converts the tree of the package `unbash` to the tree of `shell-syntax.ts`. */
 export function readUnbash(text: string): Reading {
   const converter = new Converter(text);
-  const tree = converter.script(parse(text));
+  const tree = converter.whole(parse(text));
   return { tree, errors: converter.errors };
 }
 
 /** Converts one tree and collects the problems on the way. */
-class Converter {
+class Converter implements ScriptReader {
   readonly errors: { readonly message: string; readonly span: Span }[] = [];
-  /** Positions inside decoded backticks are meaningless: everything there gets the span of the whole. */
-  private whole: Span | null = null;
+  /** Positions inside decoded backticks are meaningless: everything there gets the span of the backtick. */
+  private decoded: Span | null = null;
   private depth = 0;
   private scripts = 0;
   private left = BUDGET;
@@ -62,21 +63,19 @@ class Converter {
     this.deepest = deepestFor(text);
   }
 
-  readonly inner: ScriptReader = {
-    script: (part) => this.reparsed(part, nothing(this.span(part)), () => this.substitution(part)),
-    reparsed: (at, otherwise, work) => this.reparsed(at, otherwise, work),
-    deeper: (at, otherwise, work) => this.deeper(at, otherwise, work),
-  };
+  script(part: ScriptPart): Node {
+    return this.reparsed(part, nothing(this.span(part)), () => this.substitution(part));
+  }
 
   span({ pos, end }: { readonly pos: number; readonly end: number }): Span {
-    return this.whole ?? [Math.min(pos, this.length), Math.min(end, this.length)];
+    return this.decoded ?? [Math.min(pos, this.length), Math.min(end, this.length)];
   }
 
   fail(message: string, at: { readonly pos: number; readonly end: number }): void {
     this.errors.push({ message, span: this.span(at) });
   }
 
-  private deeper<T>(at: { readonly pos: number; readonly end: number }, otherwise: T, work: () => T): T {
+  deeper<T>(at: { readonly pos: number; readonly end: number }, otherwise: T, work: () => T): T {
     if (this.depth >= MAX_TREE) {
       this.tooDeep(at);
       return otherwise;
@@ -87,7 +86,7 @@ class Converter {
     return made;
   }
 
-  private reparsed<T>(at: { readonly pos: number; readonly end: number }, otherwise: T, work: () => T): T {
+  reparsed<T>(at: { readonly pos: number; readonly end: number }, otherwise: T, work: () => T): T {
     if (this.scripts >= this.deepest) {
       this.tooDeep(at);
       return otherwise;
@@ -117,8 +116,9 @@ class Converter {
     this.fail("too many levels in each other", at);
   }
 
-  script(script: ParsedScript): List {
-    for (const { message, pos } of script.errors ?? []) this.fail(message, { pos, end: pos + 1 });
+  whole(script: ParsedScript): List {
+    if (script.errors !== undefined)
+      for (const { message, pos } of script.errors) this.fail(message, { pos, end: pos + 1 });
     return this.list(script.commands, script);
   }
 
@@ -127,18 +127,20 @@ class Converter {
     for (const { command, background } of statements) {
       const last = background === true ? "&" : ";";
       if (command.type !== "AndOr") items.push({ node: this.node(command), then: last });
-      else
-        for (const [index, part] of command.commands.entries())
-          items.push({ node: this.node(part), then: command.operators[index] ?? last });
+      else {
+        const { commands, operators } = command;
+        for (let index = 0; index < commands.length; index += 1)
+          items.push({ node: this.node(commands[index] as Part), then: operators[index] ?? last });
+      }
     }
     const first = items[0]?.node.span[0] ?? at.pos;
-    const end = items.at(-1)?.node.span[1] ?? at.pos;
-    return { kind: "list", span: this.whole ?? [first, end], items };
+    const end = items[items.length - 1]?.node.span[1] ?? at.pos;
+    return { kind: "list", span: this.decoded ?? [first, end], items };
   }
 
   body = (body: CompoundList): List => this.list(body.commands, body);
 
-  node(source: Exclude<Statement["command"], { readonly type: "AndOr" }>): Node {
+  node(source: Part): Node {
     if (source.type === "Command") return this.simple(source);
     if (source.type !== "Pipeline") return compoundOf(source, this);
     const parts = source.commands.map((part, index) => {
@@ -150,25 +152,24 @@ class Converter {
     return { kind: "pipeline", span: [parts[0]?.span[0] ?? 0, parts.at(-1)?.span[1] ?? 0], parts };
   }
 
-  words(source: Parameters<typeof wordsOf>[0]): readonly Word[] {
-    if (!this.spend(COST.word, source) || this.tooMany(source)) return [];
-    const words = wordsOf(source, this.inner);
-    return this.fits(source) ? words : words.map((word) => this.placed(word));
+  /** Adds the words that one source word becomes. */
+  addWords(source: SourceWord, words: Word[]): void {
+    if (!this.spend(COST.word, source) || this.tooMany(source)) return;
+    const plain = plainWord(source);
+    if (plain !== null) words.push(this.placed(plain));
+    else for (const word of wordsOf(source, this)) words.push(this.placed(word));
   }
 
-  word(source: Parameters<typeof wordsOf>[0]): Word {
+  word(source: SourceWord): Word {
     if (this.tooMany(source)) return { span: this.span(source), pieces: [] };
-    return this.placed(wordOf(source, this.inner));
+    return this.placed(wordOf(source, this));
   }
 
-  /** What stands there has the span that it has in the parser's tree. */
-  private fits({ end }: { readonly end: number }): boolean {
-    return this.whole === null && end <= this.length;
-  }
-
-  placed<T extends { readonly span: Span }>(thing: T): T {
-    const [pos, end] = thing.span;
-    return this.fits({ end }) ? thing : { ...thing, span: this.span({ pos, end }) };
+  placed(word: Word): Word {
+    const [pos, end] = word.span;
+    // What stands there has the span that it has in the parser's tree.
+    const fits = this.decoded === null && end <= this.length;
+    return fits ? word : { ...word, span: this.span({ pos, end }) };
   }
 
   redirects(sources: readonly Redirection[]): readonly Redirect[] {
@@ -177,27 +178,28 @@ class Converter {
 
   private simple(source: Command): Simple {
     this.spend(COST.command, source);
-    const words: Word[] = source.name === undefined ? [] : [...this.words(source.name)];
-    const assignments = source.prefix.filter((part) => part.type === "Assignment");
-    if (source.suffix.length > 0)
-      for (const arg of source.args)
-        if (arg.type === "Word") words.push(...this.words(arg));
-        else words.push(this.placed(assignmentAsWord(arg, this.inner)));
+    const words: Word[] = [];
+    const { name, prefix, suffix } = source;
+    if (name !== undefined) this.addWords(name, words);
+    for (const part of suffix)
+      if (part.type === "Word") this.addWords(part, words);
+      else if (part.type === "Assignment") words.push(this.placed(assignmentAsWord(part, this)));
+    const assignments: Assignment[] = [];
+    for (const part of prefix) if (part.type === "Assignment") assignments.push(this.assignment(part));
+    const { redirects } = source;
     return {
       kind: "simple",
       span: this.span(source),
-      assignments: assignments.map((assignment) => this.assignment(assignment)),
+      assignments,
       words,
-      redirects: source.redirects.length === 0 ? [] : this.redirects(source.redirects),
+      redirects: redirects.length === 0 ? [] : this.redirects(redirects),
     };
   }
 
   private assignment(source: SourceAssignment): Assignment {
     const { name, value, append = false, index } = source;
     const plain = value.type === "Word" && index === undefined;
-    const others = plain
-      ? []
-      : [{ span: this.span(source), pieces: scriptsIn(source, this.inner).map(asPiece) }];
+    const others = plain ? [] : [{ span: this.span(source), pieces: scriptsIn(source, this).map(asPiece) }];
     return { span: this.span(source), name, value: plain ? this.word(value) : null, append, others };
   }
 
@@ -208,13 +210,16 @@ class Converter {
       this.fail("a substitution that is not read", part);
       return nothing(this.span(part));
     }
-    const outer = this.whole;
-    if (script.source !== undefined) this.whole ??= [part.pos, part.end];
-    const list = this.script(script);
-    this.whole = outer;
+    const outer = this.decoded;
+    if (script.source !== undefined) this.decoded ??= [part.pos, part.end];
+    const list = this.whole(script);
+    this.decoded = outer;
     return list;
   }
 }
+
+/** A command of a pipeline or of a list: anything but a list itself. */
+type Part = Exclude<Statement["command"], { readonly type: "AndOr" }>;
 
 const asPiece = (body: Node): Word["pieces"][number] => ({ kind: "script", via: "$(", body, quoted: false });
 
@@ -290,7 +295,7 @@ function bodyOf(source: HereDoc, converter: Converter): Word {
   const pieces = body.parts.flatMap((part) =>
     part.type === "Literal"
       ? asText(unescaped(tabless(part.text)))
-      : plainPieces(part, { from: 0, quoted: true, read: converter.inner }),
+      : plainPieces(part, { from: 0, quoted: true, read: converter }),
   );
   return { span, pieces: merged(pieces) };
 }
@@ -379,16 +384,22 @@ function arithmeticScripts(
 ): readonly Node[] {
   if (expression === undefined) return [];
   const { pos, end } = expression;
-  return scriptsIn({ type: "ArithmeticGroup", pos, end, expression }, converter.inner);
+  return scriptsIn({ type: "ArithmeticGroup", pos, end, expression }, converter);
 }
 
 function loopOf(source: For | Select, converter: Converter): Filled {
   return {
     what: source.type === "For" ? "for" : "select",
     name: source.name.value,
-    words: source.wordlist?.flatMap((word) => converter.words(word)) ?? null,
+    words: source.wordlist === undefined ? null : wordList(source.wordlist, converter),
     bodies: [converter.body(source.body)],
   };
+}
+
+function wordList(sources: readonly SourceWord[], converter: Converter): readonly Word[] {
+  const words: Word[] = [];
+  for (const source of sources) converter.addWords(source, words);
+  return words;
 }
 
 const functionBodyOf = (

@@ -17,17 +17,25 @@ export interface ScriptReader {
 }
 export type ScriptPart = Extract<WordPart, { readonly type: "CommandExpansion" | "ProcessSubstitution" }>;
 
+const TILDE = 126;
+
+/** The word of a source word without quotes and expansions, as most are; null for any other. */
+export const plainWord = (word: SourceWord): Word | null =>
+  word.parts === undefined && word.text.charCodeAt(0) !== TILDE
+    ? { span: [word.pos, word.end], pieces: textPieces(word.value) }
+    : null;
+
 /** The words that one source word becomes: several only by braces. */
 export function wordsOf(word: SourceWord, read: ScriptReader): readonly Word[] {
+  const plain = plainWord(word);
+  if (plain !== null) return [plain];
   const span: Span = [word.pos, word.end];
-  if (word.parts === undefined && !word.text.startsWith("~"))
-    return [{ span, pieces: textPieces(word.value) }];
   const { parts = [] } = word;
   const [home, from] = tildeOf(word.text);
   if (word.parts === undefined) return [{ span, pieces: [...home, ...textPieces(word.value.slice(from))] }];
   let each: readonly Piece[][] = [[...home]];
-  for (const [index, part] of parts.entries()) {
-    const next = partPieces(part, index === 0 ? from : 0, read);
+  for (let index = 0; index < parts.length; index += 1) {
+    const next = partPieces(parts[index] as WordPart, index === 0 ? from : 0, read);
     if (next.length !== 1) each = crossed(each, next);
     else for (const pieces of each) pieces.push(...(next[0] ?? []));
   }
@@ -120,7 +128,7 @@ export function plainPieces(part: WordPart, where: Where): readonly Piece[] {
     case "AnsiCQuoted":
       return textPieces(part.value);
     case "DoubleQuoted":
-      return part.parts.flatMap((child) => plainPieces(child, { from: 0, quoted: true, read }));
+      return quotedPieces(part.parts, read);
     case "SimpleExpansion":
       return [{ kind: "variable", name: part.text.slice(1), quoted }];
     case "ParameterExpansion":
@@ -145,6 +153,13 @@ export function plainPieces(part: WordPart, where: Where): readonly Piece[] {
     case "BraceExpansion":
       return [unknown("parameter", part, where)];
   }
+}
+
+function quotedPieces(parts: readonly WordPart[], read: ScriptReader): readonly Piece[] {
+  const where: Where = { from: 0, quoted: true, read };
+  const [only] = parts;
+  if (only !== undefined && parts.length === 1) return plainPieces(only, where);
+  return parts.flatMap((child) => plainPieces(child, where));
 }
 
 const unknown = (
@@ -195,9 +210,10 @@ export function scriptsIn(node: SyntaxNode, read: ScriptReader): readonly Node[]
 }
 
 export function merged(pieces: readonly Piece[]): readonly Piece[] {
+  if (pieces.length < 2) return pieces;
   const out: Piece[] = [];
   for (const piece of pieces) {
-    const before = out.at(-1);
+    const before = out[out.length - 1];
     if (piece.kind === "text" && before?.kind === "text")
       out[out.length - 1] = { kind: "text", text: before.text + piece.text };
     else if (piece.kind === "glob" && before?.kind === "glob")
