@@ -5,7 +5,14 @@ import type { Connection, Grant, SecretBinding } from "../../core/network.ts";
 import { type Authority, isUnreadable, parseAuthority, shown } from "./authority.ts";
 import { type Asked, EgressLedger } from "./egress-ledger.ts";
 import { hasBody, judgeFraming, valuesOf } from "./forward-request.ts";
-import { type Allowance, type Denial, isDenial, isMethodAllowed, judgeHost } from "./judge-host.ts";
+import {
+  type Allowance,
+  asGranted,
+  type Denial,
+  isDenial,
+  isMethodAllowed,
+  judgeHost,
+} from "./judge-host.ts";
 import { type Reached, reachHost, type Reaching } from "./reach-host.ts";
 import { ByteMeter } from "./tunnel.ts";
 import { isUnreachable } from "./upstream-proxy.ts";
@@ -177,13 +184,14 @@ interface Asking {
 /** Of a host of which only some methods are granted, those that read carry nothing. */
 function judgeMethod(
   { method, carries, target }: Asking,
-  { host }: Authority,
+  asked: Authority,
   { methods }: Allowance,
 ): Denial | undefined {
+  const { host } = asked;
   if (!isMethodAllowed(methods, method, target.replace(/\?.*$/s, "")))
     return {
       rule: "method",
-      reason: `${method} is not granted for ${host}, only ${methods?.join(", ")}; --allow-domain ${host}:${method} would grant it`,
+      reason: `${method} is not granted for ${host}, only ${methods?.join(", ")}; --allow-domain ${asGranted(asked)}:${method} would grant it`,
     };
   return methods !== null && /^(?:GET|HEAD|OPTIONS)$/.test(method) && carries
     ? {

@@ -59,13 +59,15 @@ export function judgeHost(asked: Authority, rules: Rules): Allowance | Denial {
 /** An address is below no name. */
 const isReadAs = (grant: Grant, { literal }: Authority): boolean => !literal || !grant.host.startsWith("*.");
 
+/** As a grant names it: with its port, where that is none of those that a name alone stands for. */
+export const asGranted = (asked: Authority): string =>
+  USUAL_PORTS.includes(asked.port) ? shown(asked).replace(/:\d+$/, "") : shown(asked);
+
 function notGranted(asked: Authority): Denial {
   const kind = asked.literal ? "the address" : "the host";
-  const usual = USUAL_PORTS.includes(asked.port);
-  const name = asked.host.includes(":") ? `[${asked.host}]` : asked.host;
   return {
     rule: asked.literal ? "address-literal" : "not-granted",
-    reason: `${kind} ${asked.host} is not granted; --allow-domain ${usual ? name : shown(asked)} would grant it`,
+    reason: `${kind} ${asked.host} is not granted; --allow-domain ${asGranted(asked)} would grant it`,
   };
 }
 
@@ -74,11 +76,12 @@ function notGranted(asked: Authority): Denial {
  * private leads into private networks, and none by name to this host's loopback or to a cloud's metadata.
  */
 export function judgeAddresses(
-  { host }: Authority,
+  asked: Authority,
   addresses: readonly string[],
   allowance: Allowance,
   own: ReadonlySet<string>,
 ): readonly string[] | Denial {
+  const { host } = asked;
   const kinds = addresses.map((address) => {
     const kind = addressClass(address);
     return kind === "public" && isAmong(own, address) ? "private" : kind;
@@ -94,7 +97,7 @@ export function judgeAddresses(
   if (kinds.includes("private"))
     return {
       rule: "private-address",
-      reason: `${host} has a private or reserved address here; --allow-domain ${host}:private would allow it`,
+      reason: `${host} has a private or reserved address here; --allow-domain ${asGranted(asked)}:private would allow it`,
     };
   const [kind, rule] = kinds.includes("metadata")
     ? ["a cloud's metadata service", "metadata-address"]

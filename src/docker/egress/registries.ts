@@ -75,24 +75,23 @@ async function grantsOf(preset: Preset, place: Place): Promise<PresetGrants> {
     if (box === null || box.length === 0) throw unanswered(preset, "there is no tool here that knows");
     return { preset, grants: grantsFor(preset, box), variables: {}, settings: {}, asked: "box" };
   }
-  const { urls, files, variables = {}, settings = {} } = host;
+  const { urls, files, variables = {}, settings = {}, own } = host;
   const named = files === undefined ? [] : await kept(path.join(folder, `${preset}.json`), urls, files);
   // The box may have a yarn where the host has none.
   const yarn =
     preset === "npm" && askBox !== undefined && boxHasYarn === true
       ? await yarnRegistry(boxAsking(place, askBox).run)
       : [];
-  // A repository's remotes are its own words, not the user's.
-  const grants = grantsFor(
-    preset,
-    preset === "git" ? asFarAsTold(urls, []) : [...urls, ...asFarAsTold([...named, ...yarn], urls)],
-  );
+  const grants =
+    own === undefined
+      ? grantsFor(preset, [...urls, ...asFarAsTold([...named, ...yarn], urls)])
+      : remoteGrants(preset, urls, own);
   if (grants.length === 0) throw unanswered(preset, WHY_NONE[preset] ?? "its tool named no registry");
   return { preset, grants, variables, settings, asked: "host" };
 }
 
 const WHY_NONE: Partial<Record<Preset, string>> = {
-  git: "this workspace has no remote with an https address",
+  git: "this workspace has no remote with an https address of a name, or of a public address",
   cargo: "cargo could not reach its index",
   maven: "mvn named no repository",
 };
@@ -132,6 +131,29 @@ function asFarAsTold(told: readonly string[], settings: readonly string[]): read
   return told.filter((text) => own.has(hostOf(text)) || !leadsHome(hostOf(text).replace(/^\[(.*)\]$/, "$1")));
 }
 
+/**
+ * A repository's remotes are its own words, which an unpacked archive brings as well as a clone: they lead to public
+ * addresses only, but for servers that the user's own settings of git name.
+ */
+function remoteGrants(preset: Preset, urls: readonly string[], own: readonly string[]): readonly Grant[] {
+  const known = new Set(own);
+  const told = asFarAsTold(urls, []).filter((url) => known.has(url) || !isPrivateAddress(hostOf(url)));
+  const inside = grantsFor(
+    preset,
+    told.filter((url) => known.has(url)),
+  );
+  const names = new Set(inside.map(nameOf));
+  const outside = grantsFor(preset, told).filter((grant) => !names.has(nameOf(grant)));
+  return [...inside, ...outside.map((grant) => ({ ...grant, private: false }))];
+}
+
+const isPrivateAddress = (host: string): boolean => {
+  const plain = host.replace(/^\[(.*)\]$/, "$1");
+  return isIP(plain) !== 0 && addressClass(plain) !== "public";
+};
+
+const nameOf = ({ host, ports }: Grant): string => `${host}:${ports.join()}`;
+
 const hostOf = (text: string): string => URL.parse(text)?.hostname.replace(/\.$/, "") ?? "";
 
 const leadsHome = (host: string): boolean =>
@@ -142,12 +164,13 @@ const leadsHome = (host: string): boolean =>
 function grantsFor(preset: Preset, urls: readonly string[]): readonly Grant[] {
   const grants = urls.flatMap((text) => {
     const url = URL.parse(text);
-    if (url === null || !/^https?:$/.test(url.protocol)) return [];
+    // An address names one host: no pattern of many.
+    if (url === null || !/^https?:$/.test(url.protocol) || url.hostname.includes("*")) return [];
     const port = url.port === "" ? (url.protocol === "https:" ? "443" : "80") : url.port;
     const read = readGrant(`${preset}=${url.hostname.replace(/\.$/, "")}:${port}:private`);
     return read.kind === "grant" ? [read.grant] : [];
   });
-  const names = new Map(grants.map((grant) => [`${grant.host}:${grant.ports.join()}`, grant]));
+  const names = new Map(grants.map((grant) => [nameOf(grant), grant]));
   return [...names.values()];
 }
 

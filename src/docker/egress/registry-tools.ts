@@ -42,6 +42,8 @@ export interface Settings {
   readonly settings?: Readonly<Record<string, string>>;
   /** Asks the registry through the tool for the hosts of its files; each address of an answer counts. */
   readonly files?: () => Promise<readonly string[]>;
+  /** Addresses of a repository's words that the user's own settings know, too. */
+  readonly own?: readonly string[];
 }
 
 export const REGISTRY_TOOLS: Readonly<Record<Preset, (asking: Asking) => Promise<Settings>>> = {
@@ -277,13 +279,34 @@ async function apt({ run }: Asking): Promise<Settings> {
 }
 
 /** The remotes of the repository that the workspace is a folder of; git is not run for it. */
-async function git({ workspace, uid }: Asking): Promise<Settings> {
+async function git({ workspace, uid, env }: Asking): Promise<Settings> {
   const found = await findRepository({ workspace, top: workspace, uid }, workspace);
   const entries = found?.config.flatMap((text) => parseGitConfig(text) ?? []) ?? [];
   const urls = entries
     .filter(({ key }) => /^remote\..+\.url$/i.test(key))
     .flatMap(({ value }) => urlsIn(value ?? ""));
-  return { urls: urls.filter((url) => url.startsWith("https://")) };
+  const https = urls.filter((url) => url.startsWith("https://"));
+  const known = new Set((await ownGitHosts({ env, workspace })).map((url) => URL.parse(url)?.host));
+  return { urls: https, own: https.filter((url) => known.has(URL.parse(url)?.host)) };
+}
+
+/**
+ * Servers that the user's own settings have something to say of: `[credential "https://…"]`, `[http "…"]`, `[url "…"]`.
+ * Settings that lie in the workspace are the repository's words, too.
+ */
+async function ownGitHosts({
+  env,
+  workspace,
+}: Pick<Asking, "env" | "workspace">): Promise<readonly string[]> {
+  const { HOME: home = homedir(), XDG_CONFIG_HOME: config = path.join(home, ".config") } = env;
+  const files = [path.join(home, ".gitconfig"), path.join(config, "git/config")].filter(
+    (file) => path.isAbsolute(file) && !file.startsWith(`${workspace}/`),
+  );
+  const texts = await Promise.all(files.map(textOf));
+  return texts
+    .flatMap((text) => parseGitConfig(text) ?? [])
+    .filter(({ key }) => /^(?:credential|http|url)\.https:/i.test(key))
+    .flatMap(({ key }) => urlsIn(key.slice(0, key.lastIndexOf("."))));
 }
 
 const URLS = /(?:sparse\+|registry\+)?(https?:\/\/[^\s"'<>,|{}]+)/g;

@@ -152,6 +152,15 @@ test("a name that leads to a private address is refused, unless its grant is mar
     /^HTTP\/1\.1 403 [^]*example\.org:private would allow it/,
   );
   assert.deepEqual(closed.dialled, []);
+  await using other = await egress(server.port, {
+    ...inside,
+    grants: [granted("example.org", { ports: [8080] })],
+  });
+  assert.match(
+    await exchange(other.proxy.socket, get("example.org:8080")),
+    /--allow-domain example\.org:8080:private would allow it/,
+    "with the port, where it is another than the usual",
+  );
   await using open = await egress(server.port, {
     ...inside,
     grants: [granted("example.org", { private: true })],

@@ -120,12 +120,68 @@ for (const host of HOME)
 for (const host of HOME)
   test(`a repository's remote ${host} is not granted by the word git`, async () => {
     const remote = `[remote "a"]\n\turl = https://${host}/a/b.git\n`;
-    const other = '[remote "b"]\n\turl = https://10.1.2.3/a.git\n';
+    const other = '[remote "b"]\n\turl = https://git.example.org/a.git\n';
     await using place = await withTools({}, { "work/.git/HEAD": "", "work/.git/config": remote });
     await assert.rejects(ask(place, "git"), /no remote/);
     await place.write("work/.git/config", remote + other);
-    assert.deepEqual(hostsOf(await ask(place, "git")), ["10.1.2.3:443"]);
+    assert.deepEqual(hostsOf(await ask(place, "git")), ["git.example.org:443"]);
   });
+
+const gitPlace = (
+  remotes: readonly string[],
+  files: Readonly<Record<string, string>> = {},
+): Promise<Scratch> =>
+  withTools(
+    {},
+    {
+      "work/.git/HEAD": "ref: refs/heads/main\n",
+      "work/.git/config": remotes.map((url, at) => `[remote "r${at}"]\n\turl = ${url}\n`).join(""),
+      ...files,
+    },
+  );
+
+for (const host of ["10.1.2.3", "192.168.0.1:8443", "[fd00::1]", "0xa010203", "100.64.0.1"])
+  test(`a remote at the private address ${host} is not granted by the word git`, async () => {
+    await using place = await gitPlace([`https://${host}/a.git`]);
+    await assert.rejects(ask(place, "git"), /no remote/);
+    await place.write("home/.gitconfig", `[credential "https://${host}"]\n\thelper = store\n`);
+    const { grants } = await ask(place, "git");
+    assert.deepEqual(
+      grants.map((grant) => grant.private),
+      [true],
+      "the twin: the user's own settings name it",
+    );
+  });
+
+test("a remote's name leads to public addresses only, but where the user's own settings name that server", async () => {
+  const remotes = ["https://git.example.org/a.git", "https://corp.example.org:8443/b.git"];
+  await using place = await gitPlace(remotes);
+  const kinds = async (more: Partial<RegistryQuestion> = {}): Promise<readonly string[]> =>
+    (await ask(place, "git", more)).grants
+      .map((grant) => `${grant.host}:${grant.ports.join()} ${grant.private ? "private" : "public"}`)
+      .toSorted();
+  const none = ["corp.example.org:8443 public", "git.example.org:443 public"];
+  const known = ["corp.example.org:8443 private", "git.example.org:443 public"];
+  assert.deepEqual(await kinds(), none);
+  for (const [file, text] of [
+    [".gitconfig", '[http "https://corp.example.org:8443/"]\n\tsslCAInfo = /ca.pem\n'],
+    [".config/git/config", '[url "https://corp.example.org:8443/team"]\n\tinsteadOf = corp:\n'],
+  ] as const) {
+    await place.write(`home/${file}`, text);
+    assert.deepEqual(await kinds(), known, file);
+    // Another port is another server, and settings in the workspace are the repository's words.
+    await place.write(`home/${file}`, text.replace("8443", "8444"));
+    assert.deepEqual(await kinds(), none, file);
+    await place.write(`work/${file}`, text);
+    const env = { PATH: place.at("bin"), HOME: place.at("work") };
+    assert.deepEqual(await kinds({ env }), none, `${file} of the workspace`);
+  }
+});
+
+test("a remote whose host is a pattern grants nothing", async () => {
+  await using place = await gitPlace(["https://*.example.org/a.git", "https://git.example.org/a.git"]);
+  assert.deepEqual(hostsOf(await ask(place, "git")), ["git.example.org:443"]);
+});
 
 test("where the files are is asked once, as long as the registries are the same", async () => {
   await using place = await withTools({ npm: NPM });
