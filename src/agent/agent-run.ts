@@ -17,7 +17,7 @@ import {
 } from "./ending/outcome.ts";
 import { preflight } from "./preflight.ts";
 import { repetitionAtEnd } from "./repetition-guard.ts";
-import { saysChanged } from "./ending/claims.ts";
+import { saysChanged, saysTestsPass } from "./ending/claims.ts";
 import { checkNote } from "./ending/verification.ts";
 import { NOTICE } from "./context/history.ts";
 import { seenWith, type ToldHandoff } from "./ending/run-changes.ts";
@@ -190,7 +190,7 @@ function provedBy(
   const { verified = null, bent } = ends?.verification ?? {};
   // Of what was done before it was parked, or for an earlier request, an answer may tell as well.
   const idle = ends !== null && intent === "change" && isSame && !deeds.changedBefore;
-  const grounded = intent === "repo" ? deeds.worked || deeds.shownBefore : null;
+  const grounded = groundedBy(intent, deeds);
   const proved = {
     strict,
     grounded: ends === null ? null : grounded,
@@ -198,9 +198,16 @@ function provedBy(
     bent,
     onlyLooked: idle ? deeds.looked : undefined,
     claims: idle && isAllSeen(deeds) && saysChanged(said),
+    redTests: ends !== null && verified === null ? redTests(deeds, said) : undefined,
   };
   return { verified, grounded, proved };
 }
+
+const groundedBy = (intent: Intent, { worked, shownBefore }: AgentContext["deeds"]): boolean | null =>
+  intent === "repo" ? worked || shownBefore : null;
+
+const redTests = (deeds: AgentContext["deeds"], said: string): string | undefined =>
+  saysTestsPass(said) ? deeds.redTests : undefined;
 
 /** What was done for this request shows in the files of the workspace, or was not done. */
 const isAllSeen = ({ shownBefore, actedBeside }: AgentContext["deeds"]): boolean =>

@@ -39,6 +39,10 @@ const GIT_LOOKS =
 const BESIDE =
   /\bgit\b|\b(?:mkdir|makedirs|rmdir|mkfifo|touch|utime|chown|chgrp|setfacl|setfattr|kill|pkill|killall|nohup|export|install|psql|mysql|sqlite3|redis-cli|mongo\w*|curl|wget|ssh|scp|rsync|docker|podman|kubectl|make|systemctl|service)\b|&\s*$|(?:^|[\s"'=:>])(?:~|\/(?:tmp|home|root|var|etc|opt|usr|srv|mnt|dev\/(?!null)))|\$(?:HOME|TMPDIR|XDG_)/;
 
+/** A run of tests by the words that are usual for it, in any of the commands of a line. */
+const RUNS_TESTS =
+  /(?:^|[\s;&|(])(?:(?:npm|pnpm|yarn|bun)(?: run)? (?:test|t|check)\b|node (?:\S+ )*--test\b|deno test|(?:npx |pnpm exec |bunx )?(?:jest|vitest|mocha|ava|tap|pytest|tox|nox|rspec|phpunit|ctest|bats|prove)\b|python3? -m (?:pytest|unittest)\b|(?:cargo|go|dotnet|swift|mix|composer|rake|bundle exec rake) (?:nextest|test)\b|(?:mvn|mvnw|\.\/mvnw|gradle|gradlew|\.\/gradlew)\b[^;&|]*\b(?:test|verify|check)\b|make (?:\S+ )*(?:tests?|check)\b)/;
+
 const actsBeside = (tool: string, target: string): boolean =>
   !OF_FILES.has(tool) && (tool !== "bash" || BESIDE.test(target.replaceAll(GIT_LOOKS, "")));
 
@@ -51,6 +55,7 @@ export class Deeds {
   readonly changedBefore: boolean;
   readonly #looked = new Set<string>();
   readonly #shown = new Set<string>();
+  #redTests: string | undefined;
   #stale = 0;
   #looks = 0;
   #told = new Set<string>();
@@ -75,6 +80,8 @@ export class Deeds {
     if (kind !== "ok" && !ran) return;
     this.#worked = true;
     this.#beside ||= actsBeside(tool, target);
+    if (tool === "bash" && exitCode !== undefined && RUNS_TESTS.test(target))
+      this.#redTests = exitCode === 0 ? undefined : target;
     // The rest of what a look has found already.
     if (tool === "show_full") return;
     if (changes) {
@@ -102,6 +109,11 @@ export class Deeds {
   /** Something may have been done that no change of the workspace's files shows. */
   get actedBeside(): boolean {
     return this.#beside;
+  }
+
+  /** The last run of tests, where it failed. */
+  get redTests(): string | undefined {
+    return this.#redTests;
   }
 
   /** Files and commands, in the order in which they were first looked at. */

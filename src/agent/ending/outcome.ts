@@ -48,6 +48,8 @@ export interface Proved {
   readonly onlyLooked?: readonly string[] | undefined;
   /** The answer says that something was changed, and nothing is. */
   readonly claims?: boolean;
+  /** The answer says that tests pass, nothing has checked it, and this was the last run of them: it failed. */
+  readonly redTests?: string | undefined;
 }
 
 export interface Outcome {
@@ -77,7 +79,7 @@ const SIGNALS: Readonly<Record<Signal, readonly [ExitCode, string]>> = {
  *     does not fit its schema, fails its check or was given without doing anything comes behind it, for the refusal is
  *     what a person can lift;
  *  6. what is left: one of these, or done; with `strict` an answer about the repository without a look is none, nor is one
- *     that says that something was changed where nothing is.
+ *     that says that something was changed where nothing is, or that tests pass whose last run failed.
  * Refusals are listed by `denialsOf` whichever counts.
  */
 export function outcomeOf(ending: Ending, calls: readonly EndedCall[], proved: Proved): Outcome {
@@ -95,10 +97,13 @@ export function outcomeOf(ending: Ending, calls: readonly EndedCall[], proved: P
 }
 
 /** What `strict` takes for no end. */
-function unproved({ grounded, claims }: Proved): string | undefined {
+function unproved({ grounded, claims, redTests }: Proved): string | undefined {
   if (grounded === false) return "The answer was given without a look at the repository.";
-  return claims === true ? `${CLAIMED}.` : undefined;
+  if (claims === true) return `${CLAIMED}.`;
+  return redTests === undefined ? undefined : `The model's answer says that tests pass, ${redRun(redTests)}.`;
 }
+
+const redRun = (command: string): string => `but their last run failed: \`${visibleLine(command)}\``;
 
 const CLAIMED = "The model changed nothing, although its answer says that it did";
 
@@ -107,9 +112,10 @@ function failedBy(ending: Ending): string | undefined {
   return how === "nothing_done" || how === "misfit" || how === "unverified" ? ending.reason : undefined;
 }
 
-function doneBecause({ grounded, verifiedBy, bent, onlyLooked, claims }: Proved): string {
+function doneBecause({ grounded, verifiedBy, bent, onlyLooked, claims, redTests }: Proved): string {
   const proof = verifiedBy === undefined ? bent : `verified by \`${verifiedBy}\``;
-  const verified = proof === undefined ? "" : `; ${proof}`;
+  const red = redTests === undefined ? "" : `; it says that tests pass, ${redRun(redTests)}`;
+  const verified = `${proof === undefined ? "" : `; ${proof}`}${red}`;
   if (onlyLooked !== undefined) {
     const what = claims === true ? CLAIMED : "The model changed nothing";
     return `${what}. It looked at ${listed(onlyLooked)}${verified}.`;

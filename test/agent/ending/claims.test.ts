@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { saysChanged } from "../../../src/agent/ending/claims.ts";
+import { saysChanged, saysTestsPass } from "../../../src/agent/ending/claims.ts";
 
 const CODE = "```python\ndef total(xs):\n    return sum(xs)\n```";
 
@@ -108,4 +108,37 @@ test("a long answer is read in a bounded time, at its beginning and its end", ()
   const long = `${"lorem ipsum ".repeat(200_000)}\nI have fixed the bug.`;
   assert.ok(saysChanged(long));
   assert.ok(!saysChanged(`${"i have ".repeat(100_000)}${"the ".repeat(100_000)}`));
+});
+
+test("that tests pass is a claim where it is said plainly, of all of them and of now", () => {
+  for (const answer of [
+    "All tests pass.",
+    "All 12 tests now pass.",
+    "I fixed the sum. The tests pass.",
+    "Fixed; the test suite is green.",
+    "✅ All tests are passing",
+    "Everything passes.",
+    "The bug is gone and all unit tests passed successfully.",
+    "Alle Tests laufen.",
+    "Tous les tests passent.",
+    "所有测试都通过了。",
+  ])
+    assert.ok(saysTestsPass(answer), answer);
+  for (const answer of [
+    "",
+    "Done.",
+    "The tests do not pass yet.",
+    "All tests pass except test_date, which fails for want of a network.",
+    "The tests should pass now.",
+    "Run `npm test` to see that all tests pass.",
+    "If the tests pass, merge it.",
+    "Not all tests pass.",
+    "Two tests pass, one fails.",
+    "To make the tests pass, change line 3.",
+    "The other tests still pass, but one does not.",
+    "I could not check whether all tests pass.",
+    "```\nAll tests pass.\n```",
+    'It printed "all tests pass".',
+  ])
+    assert.ok(!saysTestsPass(answer), answer);
 });
