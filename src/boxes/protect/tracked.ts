@@ -31,11 +31,17 @@ export async function trackedIn(root: string): Promise<Tracked> {
   const indexes = own === undefined ? [] : await indexesOf(own.gitDir);
   return {
     drop: async (paths) => {
-      if (own !== undefined) dropIn(paths, { root, worktree: own.worktree, indexes });
-      for (const worktree of await nested(root, paths)) {
-        const gitDir = await gitDirIn(worktree);
-        if (gitDir !== undefined) dropIn(paths, { root, worktree, indexes: await indexesOf(gitDir) });
+      if (own !== undefined) {
+        const taken = { paths, folders: foldersAbove(paths), whole: new Set<string>() };
+        take(taken, { root, worktree: own.worktree, indexes });
+        dropBelow(taken);
       }
+      const taken = { paths, folders: foldersAbove(paths), whole: new Set<string>() };
+      for (const worktree of await nested(root, taken.folders)) {
+        const gitDir = await gitDirIn(worktree);
+        if (gitDir !== undefined) take(taken, { root, worktree, indexes: await indexesOf(gitDir) });
+      }
+      dropBelow(taken);
     },
   };
 }
@@ -92,28 +98,42 @@ interface In {
   readonly indexes: readonly GitIndex[] | undefined;
 }
 
-function dropIn(paths: Set<string>, { root, worktree, indexes }: In): void {
+interface Taken {
+  readonly paths: Set<string>;
+  /** All that lie above one of the paths. */
+  readonly folders: ReadonlySet<string>;
+  /** Those of them of which all counts as tracked; the empty one is the workspace. Each path is looked at once for all. */
+  readonly whole: Set<string>;
+}
+
+function take({ paths, folders, whole }: Taken, { root, worktree, indexes }: In): void {
   // Of paths from the one to the other: what stands before them there, or here.
   const above = within(worktree, root) ? prefixOf(path.relative(worktree, root)) : "";
   const below = within(worktree, root) ? "" : prefixOf(path.relative(root, worktree));
-  if (indexes === undefined) return dropBelow(paths, below);
+  if (indexes === undefined) return void whole.add(below.slice(0, -1));
   for (const index of indexes)
     for (const known of index.paths()) {
       if (!known.startsWith(above)) continue;
       const here = below + known.slice(above.length);
-      if (here.endsWith("/")) dropBelow(paths, here);
-      else paths.delete(here);
+      if (!here.endsWith("/")) paths.delete(here);
+      else if (folders.has(here.slice(0, -1))) whole.add(here.slice(0, -1));
     }
 }
 
 const prefixOf = (folder: string): string => (folder === "" ? "" : `${folder}/`);
 
-function dropBelow(paths: Set<string>, prefix: string): void {
-  for (const each of paths) if (each.startsWith(prefix)) paths.delete(each);
+function dropBelow({ paths, whole }: Taken): void {
+  if (whole.has("")) return paths.clear();
+  if (whole.size > 0) for (const each of paths) if (liesBelow(each, whole)) paths.delete(each);
 }
 
-/** Folders below the workspace, and above some of these paths, that are repositories. */
-async function nested(root: string, paths: ReadonlySet<string>): Promise<readonly string[]> {
+function liesBelow(file: string, folders: ReadonlySet<string>): boolean {
+  for (let folder = path.dirname(file); folder !== "."; folder = path.dirname(folder))
+    if (folders.has(folder)) return true;
+  return false;
+}
+
+function foldersAbove(paths: ReadonlySet<string>): ReadonlySet<string> {
   const folders = new Set<string>();
   for (const each of paths)
     for (
@@ -122,6 +142,11 @@ async function nested(root: string, paths: ReadonlySet<string>): Promise<readonl
       folder = path.dirname(folder)
     )
       folders.add(folder);
+  return folders;
+}
+
+/** Of these folders of the workspace the ones that are repositories. */
+async function nested(root: string, folders: ReadonlySet<string>): Promise<readonly string[]> {
   const found: string[] = [];
   for (const folder of folders) {
     const worktree = path.join(root, folder);
@@ -146,6 +171,8 @@ const STAT = 40;
 const SHA1 = 20;
 const SHA256 = 32;
 const EXTENDED = 0x4000;
+/** Bytes of a name: no file has a longer one. Each may go on from the whole of the one before, so that an index of them has no end. */
+const MAX_NAME = 16_384;
 
 export function readGitIndex(bytes: Buffer): GitIndex {
   const version = bytes.length >= 12 ? bytes.readUInt32BE(4) : 0;
@@ -198,6 +225,7 @@ function* entriesIn({ bytes, version, hash }: Layout): Generator<Entry> {
     const nul = bytes.indexOf(0, from);
     if (nul === -1 || nul > bytes.length - hash) throw malformed();
     const rest = bytes.subarray(from, nul);
+    if (kept.length + rest.length > MAX_NAME) throw malformed();
     const name = kept.length === 0 ? rest : Buffer.concat([kept, rest]);
     const said = flags & 0xfff;
     if (said < 0xfff ? name.length !== said : name.length < 0xfff) throw malformed();

@@ -146,3 +146,62 @@ test(
     }
   },
 );
+
+/** An index of version 4 whose every name is the one before and one more letter. */
+function growing(count: number): Buffer {
+  const head = Buffer.from("DIRC\0\0\0\x04\0\0\0\0", "latin1");
+  head.writeUInt32BE(count, 8);
+  const entries = Array.from({ length: count }, (_, at) => {
+    const entry = Buffer.alloc(40 + 20 + 2 + 1 + 2);
+    entry.writeUInt16BE(Math.min(at + 1, 0xfff), 60);
+    entry.write("a", 63, "latin1");
+    return entry;
+  });
+  return Buffer.concat([head, ...entries, Buffer.alloc(20)]);
+}
+
+test("names that grow from entry to entry are read as far as a file may have them", () => {
+  const { paths } = readGitIndex(growing(5000));
+  assert.equal([...paths()].at(-1), "a".repeat(5000));
+  assert.throws(() => readGitIndex(growing(20_000)), /no index of git's/);
+});
+
+test("however many folders of an index are tracked as a whole, what lies in them goes, and nothing beside", async () => {
+  await using place = await scratch({ "w/x": "" });
+  const head = Buffer.from("DIRC\0\0\0\x02\0\0\0\0", "latin1");
+  const many = 100_000;
+  head.writeUInt32BE(many, 8);
+  const entries = Array.from({ length: many }, (_, at) => {
+    const name = `d${at}/`;
+    const entry = Buffer.alloc(62 + 8 * (Math.floor((62 + name.length) / 8) + 1) - 62);
+    entry.writeUInt16BE(name.length, 60);
+    entry.write(name, 62, "latin1");
+    return entry;
+  });
+  await place.write("w/.git/index", "");
+  await writeFile(place.at("w/.git/index"), Buffer.concat([head, ...entries, Buffer.alloc(20)]));
+  const paths = new Set(Array.from({ length: 50_000 }, (_, at) => `d${at * 2}/deep/f${at}`));
+  paths.add("d7").add("d8x/f").add(`d${many}/f`);
+  await (await trackedIn(place.at("w"))).drop(paths);
+  assert.deepEqual([...paths], ["d7", "d8x/f", `d${many}/f`]);
+});
+
+test("of many repositories that cannot be read all counts as tracked", async () => {
+  await using place = await scratch(
+    Object.fromEntries(Array.from({ length: 50 }, (_, at) => [`w/n${at}/.git/index`, "no index"])),
+  );
+  const paths = new Set(Array.from({ length: 500 }, (_, at) => `n${at % 60}/f${at}`));
+  await (await trackedIn(place.at("w"))).drop(paths);
+  assert.deepEqual([...new Set([...paths].map((each) => each.split("/")[0]))].toSorted(), [
+    "n50",
+    "n51",
+    "n52",
+    "n53",
+    "n54",
+    "n55",
+    "n56",
+    "n57",
+    "n58",
+    "n59",
+  ]);
+});
