@@ -44,16 +44,19 @@ export async function takeUp(standing: Standing, taking: TakingUp): Promise<Take
   if (standing.kind !== "parked") return NOT_THERE;
   // Before anything is removed: who has it may have thawed it by now.
   const claimed = await claimParked(stateDir, standing, owner);
+  const over =
+    standing.expires <= Date.now()
+      ? `it was kept until ${new Date(standing.expires).toISOString()}`
+      : undefined;
   if (claimed === undefined) {
     await refuseTaken(stateDir, taking.session);
-    return NOT_THERE;
+    // Whoever looked for leftovers has found it over, too.
+    if (over !== undefined) await removeLeased(engine, taking);
+    return over ?? NOT_THERE;
   }
   const { letGo } = claimed;
   try {
-    const done =
-      standing.expires <= Date.now()
-        ? `it was kept until ${new Date(standing.expires).toISOString()}`
-        : await thawed(readParked(claimed.text), taking);
+    const done = over ?? (await thawed(readParked(claimed.text), taking));
     if (typeof done !== "string") return { ...done, letGo };
     await removeLeased(engine, taking);
     await letGo();

@@ -192,16 +192,6 @@ test("of many repositories that cannot be read all counts as tracked", async () 
   );
   const paths = new Set(Array.from({ length: 500 }, (_, at) => `n${at % 60}/f${at}`));
   await (await trackedIn(place.at("w"))).drop(paths);
-  assert.deepEqual([...new Set([...paths].map((each) => each.split("/")[0]))].toSorted(), [
-    "n50",
-    "n51",
-    "n52",
-    "n53",
-    "n54",
-    "n55",
-    "n56",
-    "n57",
-    "n58",
-    "n59",
-  ]);
+  const left = new Set(Array.from(paths, (each) => each.split("/")[0]));
+  assert.deepEqual(left, new Set(Array.from({ length: 10 }, (_, at) => `n${at + 50}`)));
 });
