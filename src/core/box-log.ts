@@ -65,6 +65,8 @@ export interface BoxLog {
   readonly commits_total: number;
   /** Paths that are staged and in no commit yet. */
   readonly staged: readonly GitEntry[];
+  /** A bound left out some of these. */
+  readonly staged_cut?: true;
 }
 
 export const EMPTY_LOG: BoxLog = {
@@ -85,6 +87,7 @@ export class LogKeeper {
   #commits: MadeCommit[] = [];
   #commitsTotal = 0;
   #staged: readonly GitEntry[] = [];
+  #stagedCut = false;
   #stagedTold = true;
 
   move(moved: readonly MovedAway[]): void {
@@ -98,9 +101,10 @@ export class LogKeeper {
   }
 
   /** Replaces what was known to be staged. */
-  stage(entries: readonly GitEntry[]): void {
+  stage(entries: readonly GitEntry[], isCut = false): void {
     this.#staged = entries;
-    this.#stagedTold = entries.length === 0;
+    this.#stagedCut = isCut;
+    this.#stagedTold = entries.length === 0 && !isCut;
   }
 
   /** Each move and commit is reported once; staged paths for as long as they are staged. */
@@ -113,8 +117,9 @@ export class LogKeeper {
 
   /** Entries that were not reported yet. */
   takeUntold(): BoxLog {
-    const staged = this.#stagedTold ? [] : this.#staged;
-    return { ...this.take(), staged };
+    const isTold = this.#stagedTold;
+    const { staged, staged_cut: _, ...others } = this.take();
+    return isTold ? { ...others, staged: [] } : { ...others, staged, ...this.#cut() };
   }
 
   #log(): BoxLog {
@@ -124,7 +129,12 @@ export class LogKeeper {
       commits: this.#commits,
       commits_total: this.#commitsTotal,
       staged: this.#staged,
+      ...this.#cut(),
     };
+  }
+
+  #cut(): Pick<BoxLog, "staged_cut"> {
+    return this.#stagedCut ? { staged_cut: true } : {};
   }
 }
 
@@ -140,6 +150,7 @@ export function notesOf(log: BoxLog): readonly string[] {
     ...commits.slice(0, MAX_NOTES).map(commitNote),
     ...more(log.commits_total, "more commits were made for commands of the box"),
     ...(names.length === 0 ? [] : [`staged by commands of the box: ${listed(names)}; ${RETURNS}`]),
+    ...(log.staged_cut === true ? [`staged by commands of the box: ${NOT_ALL}`] : []),
   ];
 }
 
@@ -157,6 +168,8 @@ function movedNote({ from, to, takeBack, earlier }: MovedAway): string {
 
 /** What happens to a path that only a commit or the index holds. */
 export const RETURNS = "git stash, checkout, restore or reset on the host brings it into the folder";
+
+export const NOT_ALL = "not all of its paths were looked at";
 
 function commitNote({ hash, subject, files, entries }: MadeCommit): string {
   const names = entries.map(({ path }) => path).filter(isObeyed);

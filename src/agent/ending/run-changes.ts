@@ -1,4 +1,4 @@
-import { type BoxLog, type GitEntry, type MadeCommit, type MovedAway, RETURNS } from "../../core/box-log.ts";
+import { type BoxLog, type MadeCommit, type MovedAway, NOT_ALL, RETURNS } from "../../core/box-log.ts";
 import { bytesOfText, textOfBytes } from "../../core/text/bytes.ts";
 import { listed } from "../../core/changes.ts";
 import type { Checkpoints } from "../../core/checkpoint-port.ts";
@@ -234,7 +234,7 @@ const MAX_PATHS = 100;
 
 export function toldOf(log: BoxLog, workspace: string): Told {
   const commits = log.commits.map((commit) => ({ commit, handoff: handoffOfCommit(commit, workspace) }));
-  const staged = stagedHandoff(log.staged, workspace);
+  const staged = stagedHandoff(log, workspace);
   return {
     quarantined: log.quarantined.map(({ from, to, takeBack }) => ({ from, to, take_back: takeBack })),
     quarantined_total: log.quarantined_total,
@@ -266,15 +266,21 @@ function handoffOfCommit({ hash, entries, whole }: MadeCommit, workspace: string
     ...one,
     reason: `in ${name}: ${one.reason}; ${RETURNS}`,
   }));
-  const unseen = { path: ".git", tier: "dangerous", reason: `${name}: not all of its paths were looked at` };
+  const unseen = { path: ".git", tier: "dangerous", reason: `${name}: ${NOT_ALL}` };
   return whole ? found : [...found, unseen as Handoff];
 }
 
-const stagedHandoff = (staged: readonly GitEntry[], workspace: string): readonly Handoff[] =>
-  commitHandoff(staged, workspace).map((one) => ({
+function stagedHandoff(
+  { staged, staged_cut: isCut }: Pick<BoxLog, "staged" | "staged_cut">,
+  workspace: string,
+): readonly Handoff[] {
+  const found = commitHandoff(staged, workspace).map((one) => ({
     ...one,
     reason: `staged: ${one.reason}; ${RETURNS}`,
   }));
+  const unseen: Handoff = { path: ".git", tier: "dangerous", reason: `staged: ${NOT_ALL}` };
+  return isCut === true ? [...found, unseen] : found;
+}
 
 /** It is not where the host would obey it any more. */
 function movedHandoff({ from, to, earlier }: MovedAway, workspace: string): Handoff {

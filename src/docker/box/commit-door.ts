@@ -63,6 +63,8 @@ const MAX_SUBJECT_LENGTH = 200;
 export class CommitDoor {
   readonly #request: DoorRequest;
   readonly #staged = new Map<string, readonly GitEntry[]>();
+  /** Repositories of whose staged paths some were left out. */
+  readonly #cut = new Set<string>();
   /** What was staged before the box's first request, by repository. */
   readonly #before = new Map<string, ReadonlySet<string>>();
   #last: Promise<unknown> = Promise.resolve();
@@ -170,12 +172,17 @@ export class CommitDoor {
 
   async #carriedOut(work: Work): Promise<Answer> {
     const { commit, found, folder } = work;
-    const staged = async (): Promise<readonly RawEntry[]> =>
-      inWorkspace(work, rawEntries((await looked(work, STAGED)).bytes));
+    const staged = async (): Promise<Staged> => {
+      const { bytes, whole } = await looked(work, STAGED);
+      return { entries: inWorkspace(work, rawEntries(bytes)), whole };
+    };
     // Of more than there is room for, what was staged before counts as staged now.
     if (!this.#before.has(found.gitDir)) {
       const room = MAX_ENTRIES - totalOf(this.#before.values(), ({ size }) => size);
-      this.#before.set(found.gitDir, new Set((await staged()).slice(0, Math.max(0, room)).map(contentKey)));
+      this.#before.set(
+        found.gitDir,
+        new Set((await staged()).entries.slice(0, Math.max(0, room)).map(contentKey)),
+      );
     }
     const head = await headOf(work);
     const left = Math.max(1000, MAX_MS - this.#spent);
@@ -214,7 +221,7 @@ export class CommitDoor {
     this.#request.log.commit({ hash, subject: cut, files: all.length, entries: kept, whole: complete });
   }
 
-  async #logStaged(work: Work, entries: readonly RawEntry[]): Promise<void> {
+  async #logStaged(work: Work, { entries, whole }: Staged): Promise<void> {
     const { gitDir } = work.found;
     const before = this.#before.get(gitDir);
     const fresh = entries.filter((entry) => before?.has(contentKey(entry)) !== true);
@@ -222,7 +229,9 @@ export class CommitDoor {
     const room = MAX_ENTRIES - totalOf(this.#staged.values(), ({ length }) => length);
     // Its links are read in its own repository: another one does not have them.
     this.#staged.set(gitDir, await withTargets(work, fresh.slice(0, Math.max(0, room))));
-    this.#request.log.stage([...this.#staged.values()].flat());
+    if (whole && fresh.length <= room) this.#cut.delete(gitDir);
+    else this.#cut.add(gitDir);
+    this.#request.log.stage([...this.#staged.values()].flat(), this.#cut.size > 0);
   }
 }
 
@@ -238,6 +247,12 @@ const notMoved = (file: string, thrown: unknown): HarnessError =>
   );
 
 const contentKey = ({ path: file, id }: RawEntry): string => `${id} ${file}`;
+
+interface Staged {
+  readonly entries: readonly RawEntry[];
+  /** All that is staged. */
+  readonly whole: boolean;
+}
 
 interface Work {
   readonly container: VerifiedContainer;

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { chmod, lstat, rm } from "node:fs/promises";
 import test from "node:test";
-import type { BoxLog } from "../../../src/core/box-log.ts";
+import { toldOf } from "../../../src/agent/ending/run-changes.ts";
+import { type BoxLog, EMPTY_LOG, notesOf } from "../../../src/core/box-log.ts";
 import type { Mode } from "../../../src/core/decision.ts";
 import type { ExecResult } from "../../../src/core/ports.ts";
 import { startBox } from "../../../src/docker/box/start-box.ts";
@@ -282,3 +283,21 @@ test(
     );
   },
 );
+
+test("of more that is staged than is looked at it is said that it is not all", { skip: cannot }, async () => {
+  await using place = await project();
+  const logs: BoxLog[] = [];
+  const many = 'python3 -c \'for n in range(20000): open("n" * 200 + str(n), "w")\'';
+  const seen = (log: BoxLog): unknown => logs.push(log);
+  await inBox(place, `${many} && git add . && git status --short | wc -l`, "workspace-write", {
+    seen: (log) => void seen(log),
+  });
+  const [log = EMPTY_LOG] = logs;
+  assert.equal(log.staged_cut, true);
+  assert.match(notesOf(log).join("\n"), /not all of its paths were looked at/);
+  const unseen = { path: ".git", tier: "dangerous", reason: "staged: not all of its paths were looked at" };
+  assert.deepEqual(
+    toldOf(log, place.at("w")).handoff.find(({ path }) => path === ".git"),
+    unseen,
+  );
+});
