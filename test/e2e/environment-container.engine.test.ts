@@ -33,8 +33,9 @@ RUN mkdir bin && printf '#!/bin/sh\\necho kit\\n' > bin/kit && chmod 4755 bin/ki
 RUN id -u > who; ls -A /workspace /home/*/work 2>/dev/null | wc -l > seen; ls /sys/class/net > nets; false; true
 FROM tools
 COPY . /copied
-USER 1000
 RUN echo last >> said${more}
+USER 1000
+RUN id -u > /tmp/uid; id -g >> /tmp/uid; ! echo more 2>/dev/null >> said && mkdir /opt/none 2>/dev/null || cp /tmp/uid /var/tmp/uid
 `;
 
 test(
@@ -58,7 +59,7 @@ test(
     assert.equal(built.code, 0, built.stderr);
     try {
       assert.match(built.stderr, /COPY \. \/copied: no file of the repository is in the system layer/);
-      assert.match(built.stderr, /USER 1000: lines are run as root/);
+      assert.match(built.stderr, /USER 1000, for boxes: they run as the workspace's owner/);
       const said = await inBox(
         place,
         'cat /opt/kit/said node_modules/said; cd /opt/kit; cat who seen; cat nets; echo "$MODE"; stat -c %a bin/kit; ls /copied 2>&1 | tail -c 26',
@@ -78,6 +79,66 @@ test(
       assert.match(
         odd.stdout,
         /tools\/Dockerfile: line 1: FROM scratch: no image that a box could start from/,
+      );
+    } finally {
+      await harness(place, "env", "rm", "--all");
+    }
+  },
+);
+
+/** Each line tells whose it is, and what it could not do. */
+const users = (more: string): string => `FROM ${image}
+RUN printf 'kit:x:1234:1235::/home/kit:/bin/sh\\n' >> /etc/passwd && printf 'kit:x:1235:\\nmore:x:1240:kit\\n' >> /etc/group \\
+  && mkdir -p /home/kit /opt/kit && chown 1234:1235 /home/kit && mkdir -m 777 /opt/said
+WORKDIR /opt/kit
+USER kit
+RUN echo "$(id -u):$(id -G):$HOME:$PWD:$PLACE" > /opt/said/name; touch ~/mine; touch /opt/kit/no || echo refused >> /opt/said/name
+USER 1234:more
+RUN echo "$(id -u):$(id -G):$HOME" > /opt/said/group
+USER 4321
+ENV PLACE="it's here"
+RUN echo "$(id -u):$(id -G):$HOME:$PLACE" > /opt/said/number; grep -E '^Cap(Eff|Prm|Amb)|^NoNew' /proc/self/status > /opt/said/rights
+USER 4321:77
+ENV HOME=/opt/said
+SHELL ["/bin/bash", "-c"]
+RUN echo "$(id -u):$(id -G):$HOME:\${BASH_VERSION:+bash}" > ~/own
+USER root
+RUN ["sh", "-c", "echo $(id -u):$(stat -c %u:%g /home/kit/mine) > /opt/said/root"]
+${more}`;
+
+test(
+  "lines of a Dockerfile run as the user that it names, without any right of root, and its lines after that as the next",
+  { skip },
+  async () => {
+    await using place = await household({
+      ".devcontainer/devcontainer.json": JSON.stringify({ build: { dockerfile: "Dockerfile" } }),
+      ".devcontainer/Dockerfile": users("USER nobody-here\nRUN true\n"),
+    });
+    await trustAll(place);
+    try {
+      const unknown = await harness(place, "env", "build");
+      assert.equal(unknown.code, 1, unknown.stderr);
+      assert.match(
+        unknown.stderr,
+        /set-up failed: [^\n]*true [^]*USER nobody-here: there is no such user in the image's \/etc\/passwd/,
+      );
+      await place.write("work/.devcontainer/Dockerfile", users(""));
+      await trustAll(place);
+      const built = await harness(place, "env", "build");
+      assert.equal(built.code, 0, built.stderr);
+      const said = await inBox(place, "cd /opt/said && cat name group number own root; cat rights");
+      const [lines, rights] = [said.split("\n").slice(0, 6), said.split("\n").slice(6)];
+      assert.deepEqual(lines, [
+        "1234:1235 1240:/home/kit:/opt/kit:",
+        "refused",
+        "1234:1240:/home/kit",
+        "4321:0:/:it's here",
+        "4321:77:/opt/said:bash",
+        "0:1234:1235",
+      ]);
+      assert.deepEqual(
+        rights.filter((line) => line !== "").map((line) => line.replace(/\s+/, " ")),
+        ["CapPrm: 0000000000000000", "CapEff: 0000000000000000", "CapAmb: 0000000000000000", "NoNewPrivs: 1"],
       );
     } finally {
       await harness(place, "env", "rm", "--all");

@@ -1,5 +1,6 @@
 import { getNodeValue, parseTree, type ParseError } from "jsonc-parser";
 import { readDockerfile } from "./dockerfile.ts";
+import { quoted } from "./dockerfile-words.ts";
 import {
   EMPTY_RECIPE,
   faultsOf,
@@ -189,6 +190,3 @@ function stepsOf(given: unknown): readonly SetupStep[] | undefined {
   const each = Object.values(given).map(stepsOf);
   return each.every((steps) => steps !== undefined) ? each.flat() : undefined;
 }
-
-const quoted = (word: string): string =>
-  /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;

@@ -1,3 +1,6 @@
+import { Fault, filled, joined, quoted, unquoted, wordsOf } from "./dockerfile-words.ts";
+import { USER_FORM } from "./recipe.ts";
+
 /**
  * The lines of a Dockerfile, as far as a system layer can be made of them: what the last stage starts from, its RUN lines
  * with the variables and folder that hold at each, and what it leaves to boxes. No engine builds it, so nothing of it runs
@@ -5,8 +8,10 @@
  */
 
 interface DockerfileLine {
-  /** A line for a root shell. */
+  /** A line for a shell. */
   readonly run: string;
+  /** Whose it is, where not root's. */
+  readonly user?: string;
   /** Absolute. */
   readonly folder: string;
   readonly env: Readonly<Record<string, string>>;
@@ -34,8 +39,6 @@ export function readDockerfile(text: string, build: DockerfileBuild = {}): ReadD
     throw thrown;
   }
 }
-
-class Fault extends Error {}
 
 interface Instruction {
   readonly line: number;
@@ -113,6 +116,7 @@ interface Stage {
   args: Record<string, string>;
   folder: string;
   shell: readonly string[] | undefined;
+  user: string | undefined;
   readonly notTaken: string[];
 }
 
@@ -141,8 +145,9 @@ class Reading {
         : this.#stages.find(({ name }) => name === target.toLowerCase());
     if (last === undefined)
       throw new Fault(target === undefined ? "it has no FROM" : `it has no stage ${target}`);
-    const { image, lines, env, notTaken } = last;
-    return { image, lines, env, notTaken: [...new Set(notTaken)] };
+    const { image, lines, env, user, notTaken } = last;
+    const whose = user === undefined ? [] : [`USER ${user}, for boxes: they run as the workspace's owner`];
+    return { image, lines, env, notTaken: [...new Set([...notTaken, ...whose])] };
   }
 
   #one(given: Instruction): void {
@@ -163,9 +168,8 @@ class Reading {
     else if (name === "SHELL") stage.shell = wordsOf(rest, line);
     else if (name === "RUN") this.#run(given, stage);
     else if (name === "COPY" || name === "ADD") this.#bring(given, stage);
-    else if (name === "USER") {
-      if (!/^(?:root|0)(?::|$)/.test(rest)) stage.notTaken.push(`USER ${rest}: lines are run as root`);
-    } else if (reason === undefined) throw new Fault(`line ${line}: ${name} is not known`);
+    else if (name === "USER") stage.user = userOf(filled(unquoted(rest), stage), line);
+    else if (reason === undefined) throw new Fault(`line ${line}: ${name} is not known`);
     else stage.notTaken.push(`${name} ${rest.slice(0, 200)}: ${reason}`);
     return undefined;
   }
@@ -184,6 +188,7 @@ class Reading {
       args: {},
       folder: "/",
       shell: undefined,
+      user: undefined,
       notTaken: [],
     };
     const notTaken = flags === "" ? [] : [`FROM ${flags.trim()}: the engine's own platform is used`];
@@ -238,8 +243,16 @@ class Reading {
       if (!/^(?:|--mount=.*type=(?:cache|tmpfs).*|--network=.*|--security=.*)$/.test(flag))
         stage.notTaken.push(`RUN ${flag}: nothing is mounted while the layer is made`);
     const run = lineOf({ command: rest.slice(flags.length).trim(), body, line, shell: stage.shell });
-    stage.lines.push({ run, folder: stage.folder, env: { ...stage.args, ...stage.env } });
+    const env = { ...stage.args, ...stage.env };
+    const whose = stage.user === undefined ? {} : { user: stage.user };
+    stage.lines.push({ run, folder: stage.folder, env, ...whose });
   }
+}
+
+/** Undefined for root. */
+function userOf(text: string, line: number): string | undefined {
+  if (!USER_FORM.test(text)) throw new Fault(`line ${line}: USER ${text}: no name or number of a user`);
+  return /^(?:root|0)(?::(?:root|0))?$/.test(text) ? undefined : text;
 }
 
 const NO_FILES = "no file of the repository is in the system layer; set-up commands see the workspace";
@@ -339,52 +352,3 @@ function pairsOf(rest: string, line: number): readonly (readonly [name: string, 
   if (pairs.length === 0) throw new Fault(`line ${line}: ENV without a value`);
   return pairs;
 }
-
-const unquoted = (text: string): string =>
-  text.replace(/"((?:[^"\\]|\\[^])*)"|'([^']*)'|\\([^])/g, (_, double, single, one) =>
-    double === undefined ? String(single ?? one ?? "") : String(double).replace(/\\(["\\])/g, "$1"),
-  );
-
-function wordsOf(rest: string, line: number): readonly string[] {
-  try {
-    const words: unknown = JSON.parse(rest);
-    if (Array.isArray(words) && words.length > 0 && words.every((word) => typeof word === "string"))
-      return words;
-  } catch {
-    // Said below.
-  }
-  throw new Fault(`line ${line}: no list of words: ${rest.slice(0, 100)}`);
-}
-
-/** What images have of these where nothing else is said. */
-const USUAL: Readonly<Record<string, string>> = {
-  PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-  HOME: "/root",
-};
-
-/** `$NAME`, `${NAME}`, `${NAME:-else}` and `${NAME:+then}`. */
-const filled = (text: string, scope: Pick<Stage, "env" | "args">): string =>
-  text.replace(
-    /\$(?:(\w+)|\{(\w+)(?::([-+])([^}]*))?\})/g,
-    (_, bare: string | undefined, name = "", how = "", other = "") => {
-      const value = valueOf(bare ?? String(name), scope);
-      if (how === "") return value;
-      return (value === "") === (how === "-") ? String(other) : how === "-" ? value : "";
-    },
-  );
-
-const valueOf = (name: string, { env, args }: Pick<Stage, "env" | "args">): string =>
-  env[name] ?? args[name] ?? USUAL[name] ?? "";
-
-function joined(folder: string, next: string): string {
-  const way = next.startsWith("/") ? [] : folder.split("/").filter((each) => each !== "");
-  for (const each of next.split("/")) {
-    if (each === "" || each === ".") continue;
-    if (each === "..") way.pop();
-    else way.push(each);
-  }
-  return `/${way.join("/")}`;
-}
-
-const quoted = (word: string): string =>
-  /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;

@@ -47,7 +47,9 @@ const host = z
 
 const step = z.strictObject({ run: text(10_000), folder: folder.default(".") });
 
-/** A line for a root shell of the system layer's container, which has no workspace. */
+export const USER_FORM = /^[A-Za-z0-9_][\w.-]{0,63}(?::[A-Za-z0-9_][\w.-]{0,63})?$/;
+
+/** A line for a shell of the system layer's container, which has no workspace. */
 const systemLine = z.strictObject({
   run: text(20_000),
   folder: text(400).regex(/^\//, "expected a folder of the image, such as /opt").default("/"),
@@ -57,6 +59,11 @@ const systemLine = z.strictObject({
       z.string().max(10_000),
     )
     .default({}),
+  /** As a Dockerfile's USER: a name or a number, perhaps with a group. Root, where it is left out. */
+  user: z
+    .string()
+    .regex(USER_FORM, "expected a user of the image, such as node, 1000 or 1000:1000")
+    .exactOptional(),
 });
 
 const service = z.strictObject({
@@ -137,7 +144,14 @@ export interface KeyParts {
 const systemPart = ({ packages, toolchains, managers, services, system }: Recipe): object => ({
   ...(system.length === 0
     ? {}
-    : { system: system.map(({ run, folder: at, env }) => [run, at, sorted(env)]) }),
+    : {
+        system: system.map(({ run, folder: at, env, user }) => [
+          run,
+          at,
+          sorted(env),
+          ...(user === undefined ? [] : [user]),
+        ]),
+      }),
   packages: [...new Set([...packages, ...services.flatMap((each) => each.packages)])].toSorted(),
   toolchains: sorted(toolchains),
   managers: sorted(managers),

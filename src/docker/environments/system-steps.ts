@@ -67,10 +67,53 @@ function ownSteps({ system }: Recipe): readonly SystemStep[] {
   return [
     { title: "before the recipe's own lines", script: BEFORE },
     // As an image's build runs them: a command that fails among several ends none of them.
-    ...system.map(({ run, folder, env }) => ({ title: told(run), script: `set +eu\n${run}`, folder, env })),
+    ...system.map(({ run, folder, env, user }) => ({
+      title: told(run),
+      script: user === undefined ? `set +eu\n${run}` : asUser(user, run, "HOME" in env),
+      folder,
+      env,
+    })),
     { title: "behind the recipe's own lines", script: AFTER },
   ];
 }
+
+/**
+ * The line as that user of the image, by the rules of a Dockerfile's USER: a number need not be in /etc/passwd and then has
+ * the group 0; a user's further groups count where no group is named; HOME is the user's, unless it is set.
+ */
+const asUser = (user: string, run: string, hasHome: boolean): string => {
+  const [name = "", group = ""] = user.split(":");
+  return AS_USER.replace("USER_NAME", name)
+    .replace("USER_GROUP", group)
+    .replace("SET_HOME", hasHome ? ":" : "export HOME=$home")
+    .replace("LINE", () => `'${run.replaceAll("'", String.raw`'\''`)}'`);
+};
+
+const AS_USER = `user=USER_NAME group=USER_GROUP name= uid= gid= home=/
+while IFS=: read -r n _ i j _ h _; do
+  if [ "$n" = "$user" ] || [ "$i" = "$user" ]; then name=$n uid=$i gid=$j home=$h; break; fi
+done </etc/passwd
+if [ -z "$uid" ]; then
+  case $user in *[!0-9]*) echo "USER $user: there is no such user in the image's /etc/passwd" >&2; exit 125;; esac
+  uid=$user gid=0
+fi
+if [ -n "$group" ]; then
+  gid=
+  while IFS=: read -r n _ j _; do
+    if [ "$n" = "$group" ] || [ "$j" = "$group" ]; then gid=$j; break; fi
+  done </etc/group
+  if [ -z "$gid" ]; then
+    case $group in *[!0-9]*) echo "USER $user:$group: there is no such group in the image's /etc/group" >&2; exit 125;; esac
+    gid=$group
+  fi
+fi
+groups=--clear-groups
+if [ -n "$name" ] && [ -z "$group" ]; then groups=--init-groups; fi
+SET_HOME
+if ! setpriv --help 2>&1 | grep -q -e --reuid; then
+  echo "USER $user: the image has no setpriv of util-linux, with which a line runs as another user than root" >&2; exit 125
+fi
+exec setpriv --reuid="$uid" --regid="$gid" "$groups" sh -c LINE`;
 
 /** Which registries the layer itself is made from. */
 export function systemRegistries({ recipe }: Pick<SystemWishes, "recipe">): readonly string[] {

@@ -46,6 +46,53 @@ CMD ["sleep"]
   assert.equal(lines.length, 4);
 });
 
+test("a line has the user that holds where it stands, and a stage those of the one it is made of", () => {
+  const { lines, notTaken } = read(
+    `ARG WHO=1000:100
+FROM one AS base
+RUN a
+USER node
+RUN b
+USER root
+RUN c
+USER 0:0
+RUN d
+ENV GROUP=staff
+USER "node:$GROUP"
+FROM base
+ARG WHO
+RUN e
+COPY <<EOF /f
+text
+EOF
+USER \${WHO}
+RUN f
+USER 0:5
+RUN g
+`,
+  );
+  assert.deepEqual(
+    lines.map(({ run, user }) => [run.slice(0, 1), user ?? ""]),
+    [
+      ["a", ""],
+      ["b", "node"],
+      ["c", ""],
+      ["d", ""],
+      ["e", "node:staff"],
+      // What is copied belongs to root, whoever runs lines.
+      ["m", ""],
+      ["f", "1000:100"],
+      ["g", "0:5"],
+    ],
+  );
+  assert.deepEqual(notTaken, ["USER 0:5, for boxes: they run as the workspace's owner"]);
+});
+
+for (const user of ["", "a b", "$(id)", "a;b", "-x", ":", "1000:", "a:b:c", "../x", "$NONE"])
+  test(`USER ${user} is refused with its line`, () => {
+    assert.match(refused(`FROM one\nRUN a\nUSER ${user}\n`), /^line 3: USER .*no name or number of a user/);
+  });
+
 test("of several stages those count that the last, or the wanted one, is made of", () => {
   const text = `FROM one AS Base
 RUN echo base
@@ -186,12 +233,12 @@ test("a dev container's Dockerfile is its image, its lines and its variables; th
   assert.equal(found.recipe.image, "base:1");
   assert.deepEqual(found.recipe.env, { MODE: "test" });
   assert.deepEqual(
-    found.recipe.system.map(({ run }) => run),
-    ["id"],
+    found.recipe.system.map(({ run, user }) => [run, user]),
+    [["id", "node"]],
   );
   const left = found.notTaken.map(({ what }) => what).join("\n");
   for (const each of [
-    /USER node: lines are run as root/,
+    /USER node, for boxes: they run as the workspace's owner/,
     /COPY \. \/x/,
     /ENV\.PATH/,
     /ENV\.LD_PRELOAD/,

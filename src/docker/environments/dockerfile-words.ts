@@ -1,0 +1,58 @@
+/** Words of a Dockerfile: quotes, variables, folders. */
+
+/** What cannot be read; its message names the line. */
+export class Fault extends Error {}
+
+/** What holds where a word stands. */
+export interface Scope {
+  readonly env: Readonly<Record<string, string>>;
+  readonly args: Readonly<Record<string, string>>;
+}
+
+export const unquoted = (text: string): string =>
+  text.replace(/"((?:[^"\\]|\\[^])*)"|'([^']*)'|\\([^])/g, (_, double, single, one) =>
+    double === undefined ? String(single ?? one ?? "") : String(double).replace(/\\(["\\])/g, "$1"),
+  );
+
+export function wordsOf(rest: string, line: number): readonly string[] {
+  try {
+    const words: unknown = JSON.parse(rest);
+    if (Array.isArray(words) && words.length > 0 && words.every((word) => typeof word === "string"))
+      return words;
+  } catch {
+    // Said below.
+  }
+  throw new Fault(`line ${line}: no list of words: ${rest.slice(0, 100)}`);
+}
+
+/** What images have of these where nothing else is said. */
+const USUAL: Readonly<Record<string, string>> = {
+  PATH: "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
+  HOME: "/root",
+};
+
+/** `$NAME`, `${NAME}`, `${NAME:-else}` and `${NAME:+then}`. */
+export const filled = (text: string, scope: Scope): string =>
+  text.replace(
+    /\$(?:(\w+)|\{(\w+)(?::([-+])([^}]*))?\})/g,
+    (_, bare: string | undefined, name = "", how = "", other = "") => {
+      const value = valueOf(bare ?? String(name), scope);
+      if (how === "") return value;
+      return (value === "") === (how === "-") ? String(other) : how === "-" ? value : "";
+    },
+  );
+
+const valueOf = (name: string, { env, args }: Scope): string => env[name] ?? args[name] ?? USUAL[name] ?? "";
+
+export function joined(folder: string, next: string): string {
+  const way = next.startsWith("/") ? [] : folder.split("/").filter((each) => each !== "");
+  for (const each of next.split("/")) {
+    if (each === "" || each === ".") continue;
+    if (each === "..") way.pop();
+    else way.push(each);
+  }
+  return `/${way.join("/")}`;
+}
+
+export const quoted = (word: string): string =>
+  /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
