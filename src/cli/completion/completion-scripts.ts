@@ -40,7 +40,7 @@ const ZSH = String.raw`#compdef harness
 _harness() {
   local answer row value
   local -a rows values shown
-  answer="$(command harness __complete "${"$"}{(j: :)words[1,CURRENT-1]} $PREFIX" 2>/dev/null </dev/null)" || return 1
+  answer="$(command harness __complete "${"$"}{(j: :)words[1,CURRENT-1]} $QIPREFIX$PREFIX" 2>/dev/null </dev/null)" || return 1
   rows=("${"$"}{(@f)answer}")
   case "$rows[1]" in
     files)
@@ -74,17 +74,27 @@ function __harness_completion
     set -l line (commandline -cp | string collect)
     set -l answer (command harness __complete "$line" 2>/dev/null </dev/null)
     or return 1
-    set -l token (commandline -ct | string collect)
-    set -l head (string match -r -- '^--[^=]+=' $token)
-    set -l tail (string replace -r -- '^--[^=]+=' '' $token)
+    # The word as it is meant: paths are looked for without its quotes, and fish quotes what it puts in place.
+    set -l token (string unescape -- (commandline -ct | string collect) | string collect)
+    set -l head (string match -r -- '^--[^=]+=' "$token")
+    set -l tail (string replace -r -- '^--[^=]+=' '' "$token")
+    # Where a path starts, as it is typed and as it is.
+    set -l start
+    set -l home
+    if string match -q -- '~/*' "$tail"
+        set tail "$HOME/"(string sub -s 3 -- "$tail")
+        set start '~/'
+        set home "$HOME/"
+    end
+    set -l from (math (string length -- "$home") + 1)
     switch "$answer[1]"
         case files
             for found in (__fish_complete_path "$tail")
-                printf '%s\n' "$head$found"
+                printf '%s\n' "$head$start"(string sub -s $from -- $found)
             end
         case folders
             for found in (__fish_complete_directories "$tail" '')
-                printf '%s\n' "$head$found"
+                printf '%s\n' "$head$start"(string sub -s $from -- $found)
             end
         case '*'
             test (count $answer) -gt 1; and printf '%s\n' $answer[2..-1]
