@@ -5,7 +5,8 @@ import path from "node:path";
 import type { OwnedBox } from "../src/core/ports.ts";
 import { type Cluster, clusterOf } from "../src/kubernetes/cluster.ts";
 import { running } from "../src/kubernetes/pod-watch.ts";
-import { type PodRequest, startPodBox } from "../src/kubernetes/start-pod-box.ts";
+import { startPodBox } from "../src/kubernetes/start-pod-box.ts";
+import { podRequest } from "../test/fixtures/pod-request.ts";
 import { ground } from "./boxes.ts";
 import { type Figure, inTurn, type Measured, timed } from "./figure.ts";
 
@@ -33,25 +34,7 @@ async function pods(): Promise<Pods> {
     stateDir: path.join(place, "state"),
     onWarning: () => undefined,
   };
-  const request: PodRequest = {
-    workspace,
-    mode: "workspace-write",
-    limits: { memory: MEMORY, cpus: 0.5, pids: 256 },
-    watchChanges: true,
-    keep: null,
-    wants: {
-      image,
-      pullPolicy: "IfNotPresent",
-      pullSecret: null,
-      runtimeClass: null,
-      seccomp: "RuntimeDefault",
-      nodeSelector: {},
-      disk: 2 ** 30,
-      deadlineMs: 600_000,
-      startMs: 60_000,
-      probe: null,
-    },
-  };
+  const request = podRequest(workspace, image);
   return {
     cluster,
     open: () => startPodBox(maker, request, NEVER),
@@ -73,7 +56,11 @@ async function bare(cluster: Cluster): Promise<void> {
   const spec = { restartPolicy: "Never", terminationGracePeriodSeconds: 0, containers: [container] };
   const body = { apiVersion: "v1", kind: "Pod", metadata: { name }, spec };
   await cluster.call(cluster.at("pods"), { method: "POST", body });
-  await running(cluster, { name }, "box", NEVER);
+  await running(cluster, { name }, "box", {
+    signal: NEVER,
+    scheduleMs: 60_000,
+    onWarning: () => undefined,
+  });
   const options = { apiVersion: "v1", kind: "DeleteOptions", gracePeriodSeconds: 0 };
   await cluster.call(`${cluster.at("pods")}/${name}`, { method: "DELETE", body: options });
 }

@@ -1,7 +1,13 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import path from "node:path";
 import type { Settings } from "../config/settings-schema.ts";
 import { engineText } from "../core/engine-address.ts";
-import { EXIT, HarnessError } from "../core/errors.ts";
+import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import { broken, type Health, healthy } from "../core/health.ts";
+import { formatDuration } from "../core/text/bounds.ts";
 import type { OwnedBox } from "../core/ports.ts";
+import { clusterHealth } from "../kubernetes/cluster-health.ts";
 import { type Cluster, clusterOf } from "../kubernetes/cluster.ts";
 import {
   listPods,
@@ -41,6 +47,7 @@ export async function openPodFor(
     disk: kubernetes.disk,
     deadlineMs: kubernetes.deadline,
     startMs: kubernetes.start_timeout,
+    scheduleMs: kubernetes.schedule_timeout,
     probe: kubernetes.probe,
   };
   const request = { workspace, mode, limits: { memory, cpus, pids }, watchChanges, keep, wants };
@@ -83,6 +90,65 @@ function refuseUnable({ settings, runtime }: BoxOpening, address: ClusterName): 
       "--runtime is the word of an engine of containers",
       'name the cluster\'s: harness config set kubernetes \'{"runtime_class": "gvisor"}\'',
     );
+}
+
+/**
+ * The cluster as `doctor` tells it: its API, rights, the class of runtimes; then a box over an empty folder, which shows
+ * that the nodes have the image, that a pod is made as it was asked for, and that its network is shut.
+ */
+export async function podHealth(
+  host: Host,
+  settings: Settings,
+  address: ClusterName,
+): Promise<readonly Health[]> {
+  const cluster = await clusterNamed(host, address);
+  const found = await clusterHealth(cluster, { runtimeClass: settings.kubernetes.runtime_class });
+  const image = settings.image ?? settings.kubernetes.image;
+  const named =
+    image === null
+      ? broken(
+          "image",
+          "no image is named for pods",
+          'harness config set kubernetes \'{"image": "REGISTRY/harness-sandbox:TAG"}\'',
+        )
+      : healthy("image", image);
+  const checks = [...found, named];
+  return checks.some(({ state }) => state === "fail")
+    ? checks
+    : [...checks, await triedBox(host, settings, address)];
+}
+
+const TRUE = { words: ["true"], timeoutMs: 10_000, keep: { head: 1024, tail: 0 } };
+
+async function triedBox(host: Host, settings: Settings, address: ClusterName): Promise<Health> {
+  const workspace = await mkdtemp(path.join(tmpdir(), "harness-doctor-"));
+  const begun = performance.now();
+  const said: string[] = [];
+  try {
+    const own = { ...settings, mode: "workspace-write", isolation: "copy" } as const;
+    const plain = { ...own, allow_domains: [], secrets: {}, env: null };
+    const warn = (text: string): void => void said.push(text);
+    const opening = {
+      host,
+      settings: plain,
+      workspace,
+      watchChanges: false,
+      keep: null,
+      warn,
+      runtime: null,
+    };
+    await using box = await openPodFor(opening, address, new AbortController().signal);
+    const ready = formatDuration(performance.now() - begun);
+    const ran = await box.exec(TRUE, new AbortController().signal);
+    return ran.exit_code === 0
+      ? healthy("box", `verified in ${ready}, its network shut`)
+      : broken("box", `a command in a pod failed: ${ran.reason}`, "harness sandbox shell");
+  } catch (thrown) {
+    const remedy = thrown instanceof HarnessError ? thrown.remedy : "kubectl get events";
+    return broken("box", [reasonOf(thrown), ...said].join("; "), remedy);
+  } finally {
+    await rm(workspace, { recursive: true, force: true });
+  }
 }
 
 /** Those of this user that were made from here, the oldest first. */

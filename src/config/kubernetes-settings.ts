@@ -55,6 +55,8 @@ export const kubernetesRule = ({ image, duration, size }: Words) =>
     deadline: duration(MINUTE, 7 * 24 * 60 * MINUTE).default(8 * 60 * MINUTE),
     /** For scheduling, pulling and starting together. */
     start_timeout: duration(MINUTE / 12, 60 * MINUTE).default(5 * MINUTE),
+    /** Of it, for a node with room. */
+    schedule_timeout: duration(1000, 60 * MINUTE).default(2 * MINUTE),
     /** Something that pods there reach where they may, by which it is shown that boxes do not. */
     probe: probe.nullable().default(null),
     /** Of a batch in the cluster: the image of the loop, and a volume claim for results and sessions. */

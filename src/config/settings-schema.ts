@@ -64,6 +64,7 @@ export const DEFAULTS: Settings = {
     node_selector: {},
     deadline: 8 * 60 * MINUTE,
     start_timeout: 5 * MINUTE,
+    schedule_timeout: 2 * MINUTE,
     probe: null,
     loop_image: null,
     results_claim: null,

@@ -27,7 +27,8 @@ const NEXT: Readonly<Record<Word, string>> = {
   "webhook refusal": "ask who runs the cluster what it admits; docs/scale.md tells what a box is",
   "image cannot be pulled":
     "name one that the nodes can pull: harness config set kubernetes '{\"image\": …}'",
-  unschedulable: "kubectl get nodes   (or ask for less: --memory, --cpus; or kubernetes.node_selector)",
+  unschedulable:
+    "kubectl get nodes   (or ask for less: --memory, --cpus; kubernetes.node_selector; or wait longer: kubernetes.schedule_timeout)",
   evicted: "the node was short of something: try again, or ask for less",
   "out of memory": "give it more: --memory",
   deadline: "give it longer: kubernetes.deadline",

@@ -1,4 +1,5 @@
 import { HarnessError } from "../core/errors.ts";
+import { formatDuration } from "../core/text/bounds.ts";
 import { ApiFailure, type Cluster, isLost } from "./cluster.ts";
 import { failureError, isRunning, podFailure, type PodState, refusalOf } from "./pod-failure.ts";
 import type { PodPlan } from "./pod-spec.ts";
@@ -12,8 +13,19 @@ export async function podOf(cluster: Cluster, { name }: Named, signal?: AbortSig
   } catch (thrown) {
     if (thrown instanceof ApiFailure && thrown.status === 404)
       throw failureError({ word: "deleted", why: "the pod is gone" }, thrown);
+    // Who no longer waits is refused nothing.
+    signal?.throwIfAborted();
     throw refusalOf(thrown);
   }
+}
+
+/** How a pod that begins is waited for. */
+export interface Starting {
+  /** Aborted when it should have started. */
+  readonly signal: AbortSignal;
+  /** For a pod that fits on no node: what the scheduler says is told at once, and waited for no longer than this. */
+  readonly scheduleMs: number;
+  readonly onWarning: (text: string) => void;
 }
 
 /**
@@ -24,14 +36,16 @@ export async function running(
   cluster: Cluster,
   pod: Named,
   container: string,
-  signal: AbortSignal,
+  starting: Starting,
 ): Promise<PodState> {
   const seen: { last: PodState } = { last: {} };
+  using place = new Place(starting);
+  const signal = AbortSignal.any([starting.signal, place.late]);
   try {
     for (;;) {
       seen.last = await podOf(cluster, pod, signal);
-      if (isReady(seen.last, container) || (await watched(cluster, pod, { seen, container, signal })))
-        return seen.last;
+      const watching = { seen, container, signal, place };
+      if (isReady(seen.last, watching) || (await watched(cluster, pod, watching))) return seen.last;
     }
   } catch (thrown) {
     if (!signal.aborted || thrown instanceof HarnessError) throw thrown;
@@ -40,18 +54,46 @@ export async function running(
   }
 }
 
+/** Whether there is a node for it. What the scheduler says against it is told once for each word of it. */
+class Place implements Disposable {
+  readonly #starting: Starting;
+  readonly #late = new AbortController();
+  readonly #told = new Set<string>();
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(starting: Starting) {
+    this.#starting = starting;
+  }
+
+  get late(): AbortSignal {
+    return this.#late.signal;
+  }
+
+  look(why: string | undefined): void {
+    if (why === undefined) return this[Symbol.dispose]();
+    const { scheduleMs, onWarning } = this.#starting;
+    this.#timer ??= setTimeout(() => this.#late.abort(), scheduleMs);
+    if (this.#told.has(why)) return;
+    this.#told.add(why);
+    onWarning(`no node has room for the box yet: ${why}; waiting up to ${formatDuration(scheduleMs)}`);
+  }
+
+  [Symbol.dispose](): void {
+    clearTimeout(this.#timer);
+    this.#timer = undefined;
+  }
+}
+
 interface Watching {
   readonly seen: { last: PodState };
   readonly container: string;
   readonly signal: AbortSignal;
+  readonly place: Place;
 }
 
 /** False where the watch ended before the container ran. */
-async function watched(
-  cluster: Cluster,
-  { name }: Named,
-  { seen, container, signal }: Watching,
-): Promise<boolean> {
+async function watched(cluster: Cluster, { name }: Named, watching: Watching): Promise<boolean> {
+  const { seen, signal } = watching;
   const query = new URLSearchParams({
     watch: "1",
     fieldSelector: `metadata.name=${name}`,
@@ -65,7 +107,7 @@ async function watched(
       if (type === "DELETED")
         throw failureError({ word: "deleted", why: "the pod was removed while it started" });
       seen.last = object;
-      if (isReady(object, container)) return true;
+      if (isReady(object, watching)) return true;
     }
   } catch (thrown) {
     if (!isLost(thrown) && !(thrown instanceof ApiFailure && thrown.status === 410)) throw thrown;
@@ -74,9 +116,10 @@ async function watched(
 }
 
 /** A pod that fits nowhere now may fit when others end, so that is waited for; nothing else that failed gets better. */
-function isReady(pod: PodState, container: string): boolean {
+function isReady(pod: PodState, { container, place }: Watching): boolean {
   if (isRunning(pod, container)) return true;
   const failure = podFailure(pod);
   if (failure !== undefined && failure.word !== "unschedulable") throw failureError(failure);
+  place.look(failure?.why);
   return false;
 }

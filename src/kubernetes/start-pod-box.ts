@@ -63,6 +63,8 @@ export interface PodRequest {
     | "deadlineMs"
   > & {
     readonly startMs: number;
+    /** How long a pod that fits on no node is waited for. */
+    readonly scheduleMs: number;
     /** Something that pods there reach where they may: HOST:PORT; the API server and the node's kubelet are tried anyway. */
     readonly probe: string | null;
   };
@@ -256,9 +258,9 @@ const lostChanges = (thrown: unknown): string =>
 /** The container's runner, once its own word is as planned and its network is proven to be shut. */
 async function connected(
   {
-    maker: { cluster },
+    maker: { cluster, onWarning },
     request: {
-      wants: { probe },
+      wants: { probe, scheduleMs },
     },
   }: Making,
   container: string,
@@ -266,7 +268,8 @@ async function connected(
   signal: AbortSignal,
 ): Promise<RunnerClient> {
   const own = probe === null ? [] : [probe.replace(/:(?=\d+$)/, " ")];
-  const node = (await running(cluster, plan, container, signal)).status?.hostIP ?? "";
+  const node =
+    (await running(cluster, plan, container, { signal, scheduleMs, onWarning })).status?.hostIP ?? "";
   const client = new RunnerClient(await attachTo(cluster, plan.name, container), randomBytes(KEY_BYTES));
   try {
     const report = await askReport(client, []);

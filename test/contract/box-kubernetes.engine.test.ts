@@ -7,7 +7,7 @@ import { startPodBox } from "../../src/kubernetes/start-pod-box.ts";
 import { type FakeApi, startKubernetesApi } from "../fakes/kubernetes-api.ts";
 import { image as own, skip as noEngine } from "../fixtures/engine.ts";
 import { AWAY, scratch } from "../fixtures/scratch.ts";
-import { podRequest } from "../kubernetes/stub-pods.ts";
+import { podRequest } from "../fixtures/pod-request.ts";
 import { boxContract } from "./box.ts";
 import { FILES, NEVER } from "./box-words.ts";
 

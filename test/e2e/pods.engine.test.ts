@@ -168,3 +168,48 @@ test("the next box takes away what a killed one left, and nothing of anybody els
   assert.equal(next.code, 0, next.stderr);
   assert.deepEqual([stub.api.named("pods"), stub.api.named("networkpolicies")], [[], ["theirs"]]);
 });
+
+interface Check {
+  readonly id: string;
+  readonly state: string;
+  readonly detail: string;
+}
+
+test(
+  "doctor looks at the cluster that is named: its API, rights, image and a box whose network is shut",
+  { skip },
+  async () => {
+    await using stub = await stubPlace("enforced");
+    const { type } = await typing(stub);
+    const look = async (): Promise<ReadonlyMap<string, Check>> => {
+      const { stdout } = await type("doctor", "--engine", "kubernetes:", "--json");
+      const { checks } = JSON.parse(stdout) as { readonly checks: readonly Check[] };
+      return new Map(checks.map((check) => [check.id, check]));
+    };
+    const well = await look();
+    for (const id of ["engine", "rights", "image", "box"])
+      assert.equal(well.get(id)?.state, "ok", well.get(id)?.detail);
+    assert.match(well.get("engine")?.detail ?? "", /Kubernetes v1\.20\.2 at .*, namespace team/);
+    assert.deepEqual([stub.api.named("pods"), stub.api.named("networkpolicies")], [[], []]);
+    stub.api.denied.add("create pods/attach").add("delete networkpolicies");
+    const barred = await look();
+    assert.equal(barred.get("rights")?.state, "fail");
+    assert.match(
+      barred.get("rights")?.detail ?? "",
+      /you may not: create pods\/attach, delete networkpolicies/,
+    );
+    assert.equal(barred.has("box"), false);
+  },
+);
+
+test("doctor tells a cluster whose policies nobody enforces, and one that is away", { skip }, async () => {
+  await using stub = await stubPlace("open");
+  const { type } = await typing(stub);
+  const { code, stdout } = await type("doctor", "--engine", "kubernetes:");
+  assert.equal(code, 6);
+  assert.match(stdout, /nothing in the cluster enforces network policies/);
+  stub.api.away(true);
+  const gone = await type("doctor", "--engine", "kubernetes:");
+  assert.equal(gone.code, 6);
+  assert.match(gone.stdout, /no cluster answers at/);
+});

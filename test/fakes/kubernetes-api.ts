@@ -27,6 +27,12 @@ export interface FakeApi extends AsyncDisposable {
   readonly addPolicy: (policy: Policy) => Promise<Policy>;
   /** Once the pod is so. */
   readonly until: (pod: string, is: (pod: Pod) => boolean) => Promise<void>;
+  /** No node has room for new pods: what the scheduler says of it. */
+  noRoom: (message: string | undefined) => void;
+  /** What it says of one that waits; undefined: there is a node for it. */
+  readonly place: (pod: string, message: string | undefined) => void;
+  /** Rights that nobody has: `verb resource`. */
+  readonly denied: Set<string>;
   /** Its node ends the pod, for this reason. */
   readonly evict: (pod: string, why: { readonly reason: string; readonly message: string }) => Promise<void>;
 }
@@ -78,6 +84,9 @@ export async function startKubernetesApi(network: PodNetwork, scratch: string): 
     addPolicy: (policy) => keeper.addPolicy(policy),
     until: (pod, is) => keeper.until(pod, is),
     evict: (pod, why) => keeper.evict(pod, why),
+    noRoom: (message) => void (keeper.noRoom = message),
+    place: (pod, message) => keeper.place(pod, message),
+    denied: new Set(),
     [Symbol.asyncDispose]: async () => {
       server.closeAllConnections();
       server.close();
@@ -128,6 +137,11 @@ async function answer(api: FakeApi, keeper: PodKeeper, exchange: Exchange): Prom
   const fault = api.faults.find(({ fits, times }) => times > 0 && fits.test(`${method} ${url}`));
   if (fault !== undefined) return fail(fault, response);
   const { pathname, searchParams } = new URL(url, "http://x");
+  if (pathname === "/version")
+    return reply(response, 200, { major: "1", minor: "20", gitVersion: "v1.20.2" });
+  if (pathname === REVIEWS) return review(api, exchange);
+  if (pathname === "/apis/node.k8s.io/v1/runtimeclasses/gvisor")
+    return reply(response, 200, { handler: "runsc" });
   const [, resource, name] = (PLACE.exec(pathname) ?? []) as [string?, Resource?, string?];
   if (resource === undefined)
     return reply(response, 404, statusOf(404, "NotFound", "the server could not find it"));
@@ -146,6 +160,17 @@ async function answer(api: FakeApi, keeper: PodKeeper, exchange: Exchange): Prom
       selector.every((one) => labels[one.split("=")[0] ?? ""] === one.split("=")[1]),
     );
   reply(response, 200, { kind: "List", apiVersion: "v1", metadata: {}, items });
+}
+
+const REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";
+
+async function review(api: FakeApi, { request, response }: Exchange): Promise<void> {
+  const asked = JSON.parse(await text(request)) as {
+    readonly spec: { readonly resourceAttributes: Readonly<Record<string, string>> };
+  };
+  const { verb = "", resource = "", subresource } = asked.spec.resourceAttributes;
+  const what = subresource === undefined ? resource : `${resource}/${subresource}`;
+  reply(response, 201, { ...asked, status: { allowed: !api.denied.has(`${verb} ${what}`) } });
 }
 
 function fail(fault: Fault, response: ServerResponse): void {

@@ -157,8 +157,26 @@ export class PodKeeper implements AsyncDisposable {
     pod.status = { phase: "Pending" };
     this.#tell("ADDED", pod);
     const answer = structuredClone(pod);
+    if (this.noRoom !== undefined) {
+      this.place(pod.metadata.name, this.noRoom);
+      return answer;
+    }
     void this.#run(pod).catch((thrown: unknown) => this.#fail(pod, String(thrown)));
     return answer;
+  }
+
+  /** What the scheduler says of pods, as long as no node has room; said again, with other words, of one that waits. */
+  noRoom: string | undefined;
+
+  place(name: string, message: string | undefined): void {
+    const pod = this.#objects.pods.get(name);
+    if (pod === undefined) return;
+    const status = message === undefined ? "True" : "False";
+    const why = message === undefined ? {} : { reason: "Unschedulable", message };
+    Object.assign(pod.status, { conditions: [{ type: "PodScheduled", status, ...why }] });
+    this.#tell("MODIFIED", pod);
+    if (message === undefined)
+      void this.#run(pod).catch((thrown: unknown) => this.#fail(pod, String(thrown)));
   }
 
   async remove(resource: Resource, name: string): Promise<Item | undefined> {

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { readdir, readFile } from "node:fs/promises";
 import test from "node:test";
+import { setTimeout } from "node:timers/promises";
 import { changesOfReturned } from "../../src/boxes/layers/copy-changes.ts";
 import { layerOf } from "../../src/boxes/layers/layer-record.ts";
 import { EXIT, HarnessError } from "../../src/core/errors.ts";
@@ -8,7 +9,8 @@ import type { OwnedBox } from "../../src/core/ports.ts";
 import { asking, NEVER } from "../contract/box-words.ts";
 import { type Fault, statusOf } from "../fakes/kubernetes-api.ts";
 import { skip } from "../fixtures/engine.ts";
-import { podWants, type StubPlace, stubPlace } from "./stub-pods.ts";
+import { podWants } from "../fixtures/pod-request.ts";
+import { type StubPlace, stubPlace } from "./stub-pods.ts";
 
 const exec = (box: OwnedBox, line: string) => box.exec(asking(["bash", "-c", line]), NEVER);
 
@@ -164,8 +166,9 @@ test(
     await using place = await stubPlace("none");
     place.api.away(true);
     const opening = place.open();
-    setTimeout(() => place.api.away(false), 500);
+    const back = setTimeout(500).then(() => place.api.away(false));
     await using box = await opening;
+    await back;
     assert.equal((await exec(box, "true")).exit_code, 0);
     place.api.away(true);
     await assert.rejects(place.open({}, 300), /no cluster answers at http:\/\/127\.0\.0\.1/);
@@ -216,3 +219,31 @@ test("a box that is lost says by which word of the cluster's", { skip }, async (
   });
   await assert.rejects(running, /the box was lost: .*evicted: The node was low on resource/s);
 });
+
+const FULL = "0/3 nodes are available: 3 Insufficient memory.";
+
+test("what the scheduler says is told at once, and a box begins when there is room", { skip }, async () => {
+  await using place = await stubPlace("none");
+  place.api.noRoom(FULL);
+  const opening = place.open();
+  while (place.said.length === 0) await setTimeout(20);
+  assert.match(place.said.join(), /no node has room for the box yet: 0\/3 nodes are available/);
+  const [pod = ""] = place.api.named("pods");
+  place.api.place(pod, FULL);
+  place.api.place(pod, undefined);
+  await using box = await opening;
+  assert.equal((await exec(box, "true")).exit_code, 0);
+  assert.equal(place.said.filter((text) => text.includes("no node has room")).length, 1);
+});
+
+test(
+  "a pod that fits nowhere is given up after its own time, in the scheduler's words",
+  { skip },
+  async () => {
+    await using place = await stubPlace("none");
+    place.api.noRoom(FULL);
+    const wants = { ...podWants("any:1"), scheduleMs: 50 };
+    await assert.rejects(place.open({ wants }), /no pod as a box: unschedulable: 0\/3 nodes are available/);
+    nothingLeft(place);
+  },
+);

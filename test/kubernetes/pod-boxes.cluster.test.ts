@@ -10,7 +10,7 @@ import { AWAY, type Scratch, scratch } from "../fixtures/scratch.ts";
 import { attached, type Cluster } from "./cluster.ts";
 import { type OwnSpace, ownSpace, podNamed, runningPod, saidInPod } from "./cluster-pods.ts";
 import { look } from "./cluster-api.ts";
-import { podRequest } from "./stub-pods.ts";
+import { podRequest } from "../fixtures/pod-request.ts";
 
 /** Boxes on a real cluster, on each network that there is: what they are, what does not get out, how they end. */
 

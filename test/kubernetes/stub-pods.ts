@@ -4,6 +4,7 @@ import { clusterOf } from "../../src/kubernetes/cluster.ts";
 import { type PodRequest, startPodBox } from "../../src/kubernetes/start-pod-box.ts";
 import { AWAY, type Scratch, scratch } from "../fixtures/scratch.ts";
 import { image } from "../fixtures/engine.ts";
+import { podRequest } from "../fixtures/pod-request.ts";
 import { type FakeApi, startKubernetesApi } from "../fakes/kubernetes-api.ts";
 import type { PodNetwork } from "../fakes/pod-keeper.ts";
 
@@ -14,28 +15,6 @@ export interface StubPlace extends AsyncDisposable {
   readonly said: readonly string[];
   readonly open: (wanted?: Partial<PodRequest>, patienceMs?: number) => Promise<OwnedBox>;
 }
-
-export const podWants = (image: string): PodRequest["wants"] => ({
-  image,
-  pullPolicy: "IfNotPresent",
-  pullSecret: null,
-  runtimeClass: null,
-  seccomp: "RuntimeDefault",
-  nodeSelector: {},
-  disk: 2 ** 30,
-  deadlineMs: 600_000,
-  startMs: 60_000,
-  probe: null,
-});
-
-export const podRequest = (workspace: string, image: string): PodRequest => ({
-  workspace,
-  mode: "workspace-write",
-  limits: { memory: 2 ** 29, cpus: 0.5, pids: 256 },
-  watchChanges: true,
-  keep: null,
-  wants: podWants(image),
-});
 
 /** A folder `project` with these files, and an API server whose pods are boxes over it. */
 export async function stubPlace(

@@ -28,7 +28,7 @@ export async function checkUp(
       ? broken("config", config.message, config.remedy)
       : healthy("config", describeOrigins(config));
   const groups = await Promise.all([
-    engineChecks(host, settings.image, config instanceof HarnessError),
+    engineChecks(host, settings, config instanceof HarnessError),
     diskHealth("disk", host.places.state),
     modelChecks(host, settings),
     storeHealth({ ...settings.search, apiKey: host.env["QDRANT_API_KEY"] }),
@@ -56,17 +56,14 @@ export const modelChecks = (host: Host, settings: Settings): Promise<readonly He
 
 /** What no run can do without, told without starting a box. */
 export async function firstChecks(host: Host, settings: Settings): Promise<readonly Health[]> {
-  const [engine, model] = await Promise.all([
-    engineAndImage(host, settings.image),
-    modelChecks(host, settings),
-  ]);
+  const [engine, model] = await Promise.all([engineAndImage(host, settings), modelChecks(host, settings)]);
   return [...engine, ...model];
 }
 
-async function engineAndImage(host: Host, image: string | null): Promise<readonly Health[]> {
+async function engineAndImage(host: Host, settings: Settings): Promise<readonly Health[]> {
   const found = await lookForEngine(host).catch(asFailure);
-  if (found instanceof HarnessError || !isEngine(found)) return engineChecks(host, image);
-  const health = imageHealth(found, packageRoot, image).catch(lost);
+  if (found instanceof HarnessError || !isEngine(found)) return engineChecks(host, settings);
+  const health = imageHealth(found, packageRoot, settings.image).catch(lost);
   return [...(await engineHealth(found).catch((thrown: unknown) => [lost(thrown)])), await health].filter(
     ({ id, state }) => id === "engine" || id === "image" || state === "fail",
   );
@@ -81,8 +78,14 @@ export function exitFor(checks: readonly Health[]): ExitCode {
 }
 
 /** `unread`: the settings cannot be read, which is told beside; what they say of an engine is not known then. */
-async function engineChecks(host: Host, image: string | null, unread = false): Promise<readonly Health[]> {
+async function engineChecks(host: Host, settings: Settings, unread = false): Promise<readonly Health[]> {
+  const { image } = settings;
   const named = unread && host.engine === null ? Promise.resolve(undefined) : namedEngine(host);
+  const cluster = await named.catch(() => undefined);
+  if (cluster?.address.kind === "kubernetes") {
+    const { podHealth } = await import("../pod-access.ts");
+    return podHealth(host, settings, cluster.address).catch((thrown: unknown) => [lost(thrown)]);
+  }
   const found = await lookForEngine(host, undefined, named).catch(asFailure);
   if (found instanceof HarnessError) return [broken("engine", found.message, found.remedy)];
   if (!isEngine(found)) {
