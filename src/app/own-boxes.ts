@@ -1,14 +1,7 @@
 import type { BoxLog } from "../core/box-log.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
-import type { ExecResult, OwnedBox } from "../core/ports.ts";
-import {
-  type ListedBox,
-  listBoxes,
-  memoryOf,
-  pickBoxes,
-  removeBox,
-  SHORT_ID,
-} from "../docker/life/box-list.ts";
+import type { ExecResult, ListedBox, OwnedBox } from "../core/ports.ts";
+import { listBoxes, memoryOf, pickBoxes, removeBox, SHORT_ID } from "../docker/life/box-list.ts";
 import { reap } from "../docker/life/reap.ts";
 import { dropFrozen, requireEngine } from "./box-access.ts";
 import { type Host, packageRoot } from "./host.ts";

@@ -6,16 +6,10 @@ import { engineText } from "../core/engine-address.ts";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { broken, type Health, healthy } from "../core/health.ts";
 import { formatDuration } from "../core/text/bounds.ts";
-import type { OwnedBox } from "../core/ports.ts";
+import type { ListedBox, OwnedBox } from "../core/ports.ts";
 import { clusterHealth } from "../kubernetes/cluster-health.ts";
 import { type Cluster, clusterOf } from "../kubernetes/cluster.ts";
-import {
-  listPods,
-  type ListedPod,
-  type PodLeftover,
-  reapPods,
-  removeBoxPod,
-} from "../kubernetes/own-pods.ts";
+import { listPods, type PodLeftover, reapPods, removeBoxPod } from "../kubernetes/own-pods.ts";
 import { startPodBox } from "../kubernetes/start-pod-box.ts";
 import type { BoxOpening } from "./box-access.ts";
 import type { Host } from "./host.ts";
@@ -152,7 +146,7 @@ async function triedBox(host: Host, settings: Settings, address: ClusterName): P
 }
 
 /** Those of this user that were made from here, the oldest first. */
-export const ownPods = async (host: Host, address: ClusterName): Promise<readonly ListedPod[]> =>
+export const ownPods = async (host: Host, address: ClusterName): Promise<readonly ListedBox[]> =>
   listPods(await clusterNamed(host, address), { uid: host.uid, stateDir: host.places.state });
 
 export const removePod = async (host: Host, address: ClusterName, id: string): Promise<boolean> =>

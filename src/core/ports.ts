@@ -293,3 +293,17 @@ export interface IndexHit {
 export interface Embedder {
   embed(texts: readonly string[], signal: AbortSignal): Promise<readonly Float32Array[]>;
 }
+
+/** A box that is open, or was left, as `sandbox ls` tells it. */
+export interface ListedBox {
+  readonly id: string;
+  readonly workspace: string | null;
+  readonly mode: string | null;
+  readonly isolation: string | null;
+  /** null when the box does not say. */
+  readonly owner: { readonly pid: number; readonly alive: boolean } | null;
+  readonly created: string;
+  readonly state: string;
+  /** It waits frozen for a word on a session, until then (ISO 8601); null: it does not. */
+  readonly parked: { readonly session: string; readonly until: string } | null;
+}

@@ -6,6 +6,7 @@ import * as z from "zod";
 import { BOX_LABEL, boxOf, UID_LABEL } from "../boxes/box-labels.ts";
 import { liveness } from "../boxes/life/owner.ts";
 import { errorCode, reasonOf } from "../core/errors.ts";
+import type { ListedBox } from "../core/ports.ts";
 import { ApiFailure, type Cluster } from "./cluster.ts";
 import { POLICIES } from "./network-proof.ts";
 import { refusalOf } from "./pod-failure.ts";
@@ -70,19 +71,6 @@ const form = z.looseObject({
 
 type Item = z.infer<typeof form>["items"][number];
 
-export interface ListedPod {
-  /** What of its name is not the same for all. */
-  readonly id: string;
-  readonly workspace: string | null;
-  readonly mode: string | null;
-  readonly isolation: string | null;
-  readonly owner: { readonly pid: number; readonly alive: boolean } | null;
-  readonly created: string;
-  readonly state: string;
-  /** No pod is kept frozen. */
-  readonly parked: null;
-}
-
 interface Mine {
   readonly uid: number;
   readonly stateDir: string;
@@ -100,10 +88,10 @@ async function ours(cluster: Cluster, where: string, { uid, stateDir }: Mine): P
 const PREFIX = "harness-";
 
 /** Every pod of this user's that was made from here, running or not, the oldest first. */
-export async function listPods(cluster: Cluster, mine: Mine): Promise<readonly ListedPod[]> {
+export async function listPods(cluster: Cluster, mine: Mine): Promise<readonly ListedBox[]> {
   const alive = liveness();
   const found = await ours(cluster, cluster.at("pods"), mine);
-  const pods = found.map(async ({ metadata, status }): Promise<ListedPod> => {
+  const pods = found.map(async ({ metadata, status }): Promise<ListedBox> => {
     const record = boxOf(metadata.annotations);
     const { owner } = record ?? {};
     return {

@@ -1,24 +1,12 @@
 import type { ContainerInfo, ContainerStats } from "dockerode";
 import { EXIT, HarnessError } from "../../core/errors.ts";
+import type { ListedBox } from "../../core/ports.ts";
 import { boxFilter, boxOf, type BoxRecord } from "../../boxes/box-labels.ts";
 import { engineFailure, isBeingRemoved, isMissing } from "../engine-failure.ts";
 import type { Engine } from "../engine.ts";
 import { holderOf, type Standing } from "../isolation/parked-files.ts";
 import { removeUnthawed } from "./container-processes.ts";
 import { liveness } from "../../boxes/life/owner.ts";
-
-export interface ListedBox {
-  readonly id: string;
-  readonly workspace: string | null;
-  readonly mode: string | null;
-  readonly isolation: string | null;
-  /** null when the box does not say. */
-  readonly owner: { readonly pid: number; readonly alive: boolean } | null;
-  readonly created: string;
-  readonly state: string;
-  /** It waits frozen for a word on a session, until then (ISO 8601); null: it does not. */
-  readonly parked: { readonly session: string; readonly until: string } | null;
-}
 
 /** As long as people see ids elsewhere. */
 export const SHORT_ID = 12;

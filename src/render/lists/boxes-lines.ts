@@ -1,16 +1,6 @@
+import type { ListedBox } from "../../core/ports.ts";
 import { formatSize } from "../../core/text/bounds.ts";
 import { type Output, styleText } from "../tty/output.ts";
-
-interface BoxLine {
-  readonly id: string;
-  readonly workspace: string | null;
-  readonly mode: string | null;
-  readonly isolation: string | null;
-  readonly owner: { readonly pid: number; readonly alive: boolean } | null;
-  readonly created: string;
-  readonly state: string;
-  readonly parked: { readonly session: string; readonly until: string } | null;
-}
 
 interface Seen {
   readonly now: number;
@@ -21,7 +11,7 @@ interface Seen {
 const HEAD = ["ID", "MODE", "ISOLATION", "STATE", "AGE", "MEMORY", "OWNER", "WORKSPACE"];
 
 /** One line per box. The workspace comes last because only its length varies without limit. */
-export function boxTable(boxes: readonly BoxLine[], seen: Seen, stream: Output): string {
+export function boxTable(boxes: readonly ListedBox[], seen: Seen, stream: Output): string {
   const rows = [HEAD, ...boxes.map((box) => cells(box, seen))];
   const widths = HEAD.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
   const lines = rows.map((row) =>
@@ -33,7 +23,7 @@ export function boxTable(boxes: readonly BoxLine[], seen: Seen, stream: Output):
   return lines.map((line, index) => `${index === 0 ? styleText("bold", line, { stream }) : line}\n`).join("");
 }
 
-const cells = (box: BoxLine, { now, memory }: Seen): readonly string[] => [
+const cells = (box: ListedBox, { now, memory }: Seen): readonly string[] => [
   box.id.slice(0, 12),
   box.mode ?? "-",
   oneLine(box.isolation ?? "-"),
@@ -44,12 +34,12 @@ const cells = (box: BoxLine, { now, memory }: Seen): readonly string[] => [
   oneLine(box.workspace ?? "-"),
 ];
 
-function ownerCell(owner: BoxLine["owner"]): string {
+function ownerCell(owner: ListedBox["owner"]): string {
   if (owner === null) return "-";
   return owner.alive ? String(owner.pid) : `${owner.pid} (gone)`;
 }
 
-const waitsCell = ({ session, until }: NonNullable<BoxLine["parked"]>, now: number): string =>
+const waitsCell = ({ session, until }: NonNullable<ListedBox["parked"]>, now: number): string =>
   `${session}, for ${ageOf(Date.parse(until) - now)}`;
 
 /** An age in the largest unit that fits; never negative, even if the clock was set back. */

@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import { PassThrough } from "node:stream";
 import test from "node:test";
 import { Output } from "../../../src/render/tty/output.ts";
-import { type ListedBox, pickBoxes } from "../../../src/docker/life/box-list.ts";
+import type { ListedBox } from "../../../src/core/ports.ts";
+import { pickBoxes } from "../../../src/docker/life/box-list.ts";
 import { ageOf, boxTable } from "../../../src/render/lists/boxes-lines.ts";
 import { refusalOf } from "../../fixtures/refusal.ts";
 
