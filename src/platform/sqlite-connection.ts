@@ -32,6 +32,13 @@ export class Connection implements Disposable {
     return this.#sqlite.prepare(sql).iterate(...values);
   }
 
+  /** The same as lists of columns, as above. */
+  eachList(sql: string, ...values: readonly SQLInputValue[]): Iterator<readonly unknown[]> {
+    const statement = this.#sqlite.prepare(sql);
+    statement.setReturnArrays(true);
+    return statement.iterate(...values) as unknown as Iterator<readonly unknown[]>;
+  }
+
   /** The row that was made, or how many were changed. */
   run(
     sql: string,

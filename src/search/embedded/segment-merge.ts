@@ -32,8 +32,8 @@ export function merge(database: Connection, layout: Layout, segments: readonly S
     const files = new ListWriter();
     for (const head of heads) {
       if (head.word !== word) continue;
-      move(head.row["chunks"], { table: chunkMoves, from: head.segment.firstChunk, into: chunks });
-      move(head.row["files"], { table: fileMoves, from: head.segment.firstFile, into: files });
+      move(head.chunks, { table: chunkMoves, from: head.segment.firstChunk, into: chunks });
+      move(head.files, { table: fileMoves, from: head.segment.firstFile, into: files });
       head.advance();
     }
     if (chunks.bytes.length + files.bytes.length > 0)
@@ -105,13 +105,14 @@ function* deadFiles(layout: Layout, segments: readonly Segment[]): Generator<num
 /** Where the reading of one segment's words has come to. */
 class Head {
   readonly segment: Segment;
-  readonly #rows: Iterator<Readonly<Record<string, unknown>>>;
+  readonly #rows: Iterator<readonly unknown[]>;
   word: string | undefined;
-  row: Readonly<Record<string, unknown>> = {};
+  chunks: unknown;
+  files: unknown;
 
   constructor(database: Connection, segment: Segment) {
     this.segment = segment;
-    this.#rows = database.each(
+    this.#rows = database.eachList(
       "SELECT word, chunks, files FROM postings WHERE segment = ? ORDER BY word",
       segment.number,
     );
@@ -120,8 +121,10 @@ class Head {
 
   advance(): void {
     const next = this.#rows.next();
-    this.word = next.done === true ? undefined : String(next.value["word"]);
-    this.row = next.done === true ? {} : next.value;
+    const [word, chunks, files] = next.done === true ? [] : next.value;
+    this.word = typeof word === "string" ? word : undefined;
+    this.chunks = chunks;
+    this.files = files;
   }
 }
 

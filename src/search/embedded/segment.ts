@@ -118,9 +118,12 @@ const packed = (inText: number, inSymbol: number): number =>
 export const textCount = (count: number): number => count & 31;
 export const symbolCount = (count: number): number => count >> 5;
 
+/** Most words are in no path: their lists of files never hold a number. */
+const NO_BYTES = new Uint8Array();
+
 /** Whole numbers from 0, in as few bytes as they need: seven bits a byte, the lowest first. */
 export class NumberWriter {
-  #bytes = new Uint8Array(16);
+  #bytes = NO_BYTES;
   #length = 0;
 
   write(value: number): void {
@@ -134,11 +137,11 @@ export class NumberWriter {
   }
 
   get bytes(): Uint8Array {
-    return this.#bytes.subarray(0, this.#length);
+    return this.#length === 0 ? NO_BYTES : this.#bytes.subarray(0, this.#length);
   }
 
   #grow(): void {
-    const more = new Uint8Array(this.#bytes.length * 2);
+    const more = new Uint8Array(Math.max(16, this.#bytes.length * 2));
     more.set(this.#bytes);
     this.#bytes = more;
   }

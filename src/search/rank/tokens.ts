@@ -23,7 +23,7 @@ export class Tokenizer {
 
   /** The words of a text with how often each is in it. */
   count(text: string, into = new Map<string, number>()): Map<string, number> {
-    for (const [run] of text.matchAll(RUN))
+    for (const run of text.match(RUN) ?? [])
       for (const word of this.of(run)) into.set(word, (into.get(word) ?? 0) + 1);
     return into;
   }
@@ -31,7 +31,7 @@ export class Tokenizer {
   /** Which of these words a text has. */
   found(text: string, wanted: { has(word: string): boolean }): Set<string> {
     const found = new Set<string>();
-    for (const [run] of text.matchAll(RUN))
+    for (const run of text.match(RUN) ?? [])
       for (const word of this.of(run)) if (wanted.has(word)) found.add(word);
     return found;
   }
