@@ -45,7 +45,7 @@ const ANSWERS: Readonly<Record<string, (given: string, row: string) => boolean>>
     codeObjection(text, {
       workspace,
       home: "/home/dev",
-      facts: () => ({ secret: null, trap: null, ignored: false }),
+      keeps: () => false,
     }),
   PROGRAM_WORDS: (setting) => isHarmless(setting),
   POPULAR: (given) => {

@@ -90,9 +90,14 @@ const PATTERNS = PROTECTED.filter(({ name }) => name.includes("*")).map((entry) 
 export const protectedName = (name: string, atTop: boolean): ProtectedName | undefined =>
   protectedFolded(fold(name), atTop);
 
+function byPattern(folded: string): ProtectedName | undefined {
+  for (const { entry, fits } of PATTERNS) if (fits(folded)) return entry;
+  return undefined;
+}
+
 /** The same for a name that is folded already. */
 export function protectedFolded(folded: string, atTop: boolean): ProtectedName | undefined {
-  const entry = EXACT.get(folded) ?? PATTERNS.find(({ fits }) => fits(folded))?.entry;
+  const entry = EXACT.get(folded) ?? byPattern(folded);
   return entry?.where === "root" && !atTop ? undefined : entry;
 }
 

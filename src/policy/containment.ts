@@ -19,10 +19,7 @@ import type { Ruling } from "./ruling.ts";
 interface Around {
   readonly workspace: string;
   readonly home: string;
-  facts(
-    path: string,
-    op: "read" | "write",
-  ): { readonly secret: string | null; readonly trap: string | null; readonly ignored: boolean };
+  keeps(path: string, mayWrite: boolean): boolean;
 }
 
 /** Loopback addresses: inside a box they are the box itself. */
@@ -116,7 +113,8 @@ const REMOTE = /(?:^|[\s"'`=])[\w.-]+@[\w.-]+:(?!\s)/;
 function addressesIn(text: string): readonly string[] {
   const hosts: string[] = [];
   if (text.includes("://")) for (const [, host = ""] of text.matchAll(ADDRESS)) hosts.push(host);
-  if (/\/(?:tcp|udp)\//.test(text)) for (const [, host = ""] of text.matchAll(DEVICE)) hosts.push(host);
+  if (text.includes("/tcp/") || text.includes("/udp/"))
+    for (const [, host = ""] of text.matchAll(DEVICE)) hosts.push(host);
   if (text.includes("@") && REMOTE.test(text)) hosts.push("");
   return hosts;
 }
@@ -131,13 +129,12 @@ type Use = "read" | "write";
 function isKept(piece: string, around: Around, use: Use = "write"): boolean {
   const { workspace, home } = around;
   const path = resolvePath(workspace, piece.startsWith("~/") ? home + piece.slice(1) : piece);
-  const { secret, ignored } = around.facts(path, "read");
-  return secret !== null || ignored || (use === "write" && around.facts(path, "write").trap !== null);
+  return around.keeps(path, use === "write");
 }
 
 const textObjection = (text: string, around: Around, use: Use = "write"): boolean =>
   !addressesIn(text).every(isOwnHost) ||
-  REACHERS.test(text.replaceAll(UNKNOWN, " ")) ||
+  REACHERS.test(text.includes(UNKNOWN) ? text.replaceAll(UNKNOWN, " ") : text) ||
   piecesOf(text).some((piece) => isKept(piece, around, use));
 
 const OPENERS = new Set(REACHING.openers);
@@ -168,13 +165,11 @@ export function withObjections(
   if (!rulings.some(({ contained }) => contained === "offline")) return rulings;
   // A command that records in the repository may write there in its box.
   const records = new Set(effects.flatMap(({ kind, call }) => (kind === "repository" ? [call] : [])));
-  const asked = { read: new Map<number, boolean>(), write: new Map<number, boolean>() };
+  const asked: Readonly<Record<Use, boolean[]>> = { read: [], write: [] };
   const objects = (call: number, use: Use): boolean => {
-    const [called, known] = [calls[call], asked[use].get(call)];
-    if (known !== undefined || called === undefined) return known ?? false;
-    const found = records.has(call) || callObjection(called, around, use);
-    asked[use].set(call, found);
-    return found;
+    const called = calls[call];
+    if (called === undefined) return false;
+    return (asked[use][call] ??= records.has(call) || callObjection(called, around, use));
   };
   // Words of a function's call are judged nowhere else.
   const anywhere = calls.some(({ words: [name] }, at) => !knows(name?.value ?? "") && objects(at, "write"));

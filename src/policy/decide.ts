@@ -193,9 +193,13 @@ interface Deciding {
 
 function decisionOf(rulings: readonly Ruling[], { holds, mode, length }: Deciding): Decision {
   const verdicts = rulings.map((ruling) => verdictIn(mode, ruling));
+  const [only] = verdicts;
   const rules = distinct(worstFirst(rulings, verdicts, holds));
   return {
-    decision: STRICTEST_FIRST.find((verdict) => verdicts.includes(verdict)) ?? "allow",
+    decision:
+      verdicts.length === 1 && only !== undefined
+        ? only
+        : (STRICTEST_FIRST.find((verdict) => verdicts.includes(verdict)) ?? "allow"),
     contained: rulings.every(holds),
     rules: rules.length > 0 ? rules : [{ id: "harmless", reason: "it only prints", span: [0, length] }],
   };

@@ -3,7 +3,7 @@ import type { Grant } from "../core/network.ts";
 import type { Doubt, Effect, Place } from "./effects/effect.ts";
 import type { IgnoreRules } from "./paths/ignore-rules.ts";
 import { isInside } from "./paths/normal-path.ts";
-import { type Op, type PlaceKind, placeOf } from "./paths/path-place.ts";
+import { isKept, type Op, type PlaceKind, placeOf } from "./paths/path-place.ts";
 import { placeOfPattern } from "./paths/pattern-paths.ts";
 import { areGranted, codeObjection, isOwnHost, staysInside } from "./containment.ts";
 import {
@@ -19,11 +19,15 @@ import {
 
 /** The ruling of one effect. */
 export function rulingOf(effect: Effect, places: Places): Ruling {
-  const { span } = effect;
-  return { span, ...kindRuling(effect, places) };
+  const { id, reason, worth } = kindRuling(effect, places);
+  const { verdict, readOnly, contained } = worth;
+  // All rulings have the same keys in the same order: they are read fast.
+  return { span: effect.span, id, reason, verdict, readOnly, contained };
 }
 
-type Rule = Omit<Ruling, "span">;
+interface Rule extends Pick<Ruling, "id" | "reason"> {
+  readonly worth: Worth;
+}
 
 function kindRuling(effect: Effect, places: Places): Rule {
   switch (effect.kind) {
@@ -66,7 +70,7 @@ function kindRuling(effect: Effect, places: Places): Rule {
   }
 }
 
-const rule = (id: string, reason: string, worth: Worth): Rule => ({ id, reason, ...worth });
+const rule = (id: string, reason: string, worth: Worth): Rule => ({ id, reason, worth });
 
 type NetworkEffect = Extract<Effect, { readonly kind: "network" }>;
 
@@ -100,6 +104,8 @@ export interface Places {
   /** A folder or file whose code counts as the project's own. */
   isProject(path: Place): boolean;
   facts(path: string, op: "read" | "write"): PathFacts;
+  /** It is a secret, is hidden, or, where it may be written, is something that the host obeys. */
+  keeps(path: string, mayWrite: boolean): boolean;
 }
 
 export interface PathFacts {
@@ -113,26 +119,30 @@ export interface PathFacts {
 
 function pathRuling(effect: PathEffect, places: Places): Rule {
   const { path, by } = effect;
-  if (effect.kind === "device") return { id: "device", reason: `${by} writes to a device`, ...DENIED };
+  if (effect.kind === "device") return { id: "device", reason: `${by} writes to a device`, worth: DENIED };
   if (path === null) return unknownPath(effect);
   if (effect.kind === "read") return readRuling(path, by, places);
   const broad =
     (effect.kind === "delete" || effect.kind === "permissions") && effect.recursive && isBroad(path, places);
   if (broad && effect.kind === "delete")
-    return { id: "delete.broad", reason: `${by} deletes everything in ${shown(path, places)}`, ...DENIED };
+    return {
+      id: "delete.broad",
+      reason: `${by} deletes everything in ${shown(path, places)}`,
+      worth: DENIED,
+    };
   if (broad)
     return {
       id: "permissions.broad",
       reason: `${by} changes the rights of everything in ${shown(path, places)}`,
-      ...DENIED,
+      worth: DENIED,
     };
   return changeRuling(effect, path, places);
 }
 
 const unknownPath = ({ kind, by }: PathEffect): Rule =>
   kind === "read"
-    ? { id: "read.unknown", reason: `only the shell will know what ${by} reads`, ...CONTAINED }
-    : { id: `${kind}.unknown`, reason: `only the shell will know what ${by} changes`, ...UNKNOWN_DEED };
+    ? { id: "read.unknown", reason: `only the shell will know what ${by} reads`, worth: CONTAINED }
+    : { id: `${kind}.unknown`, reason: `only the shell will know what ${by} changes`, worth: UNKNOWN_DEED };
 
 const OWN_ENVIRONMENT = "/proc/self/environ";
 
@@ -140,37 +150,37 @@ function readRuling(path: string, by: string, places: Places): Rule {
   const { kind, secret, ignored } = places.facts(path, "read");
   const what = shown(path, places);
   if (ignored)
-    return { id: "read.ignored", reason: `.harnessignore keeps ${what} from being read`, ...DENIED };
+    return { id: "read.ignored", reason: `.harnessignore keeps ${what} from being read`, worth: DENIED };
   if (secret !== null) {
     // A box gets nothing of the user's environment.
     const worth = path === OWN_ENVIRONMENT ? CONTAINED : ASKED;
-    return { id: "read.secret", reason: `${what} is likely to hold a secret: ${secret}`, ...worth };
+    return { id: "read.secret", reason: `${what} is likely to hold a secret: ${secret}`, worth };
   }
-  if (kind === "device") return { id: "read.device", reason: `${what} is a device`, ...ASKED };
+  if (kind === "device") return { id: "read.device", reason: `${what} is a device`, worth: ASKED };
   if (kind === "outside")
-    return { id: "read.outside", reason: `${what} lies outside the workspace`, ...CONTAINED };
-  return { id: `read.${kind}`, reason: `${by} reads ${what}`, ...HARMLESS };
+    return { id: "read.outside", reason: `${what} lies outside the workspace`, worth: CONTAINED };
+  return { id: `read.${kind}`, reason: `${by} reads ${what}`, worth: HARMLESS };
 }
 
 function changeRuling({ kind, by }: PathEffect, path: string, places: Places): Rule {
   const facts = places.facts(path, "write");
   const what = shown(path, places);
   if (facts.trap !== null)
-    return { id: "write.trap", reason: `the host obeys ${what}: ${facts.trap}`, ...DENIED };
+    return { id: "write.trap", reason: `the host obeys ${what}: ${facts.trap}`, worth: DENIED };
   switch (facts.kind) {
     case "sink":
-      return { id: "write.sink", reason: `${what} keeps nothing`, ...HARMLESS };
+      return { id: "write.sink", reason: `${what} keeps nothing`, worth: HARMLESS };
     case "device":
-      return { id: "device", reason: `${what} is a device`, ...DENIED };
+      return { id: "device", reason: `${what} is a device`, worth: DENIED };
     case "workspace":
     case "temp":
-      return { id: `${kind}.${facts.kind}`, reason: `${by} ${VERBS[kind]} ${what}`, ...CONTAINED };
+      return { id: `${kind}.${facts.kind}`, reason: `${by} ${VERBS[kind]} ${what}`, worth: CONTAINED };
     case "system":
     case "outside":
       return {
         id: `${kind}.outside`,
         reason: `${by} ${VERBS[kind]} ${what}, outside the workspace`,
-        ...ASKED,
+        worth: ASKED,
       };
   }
 }
@@ -221,7 +231,7 @@ export const DOUBTS: readonly string[] = Object.keys(REASONS);
 const doubtRuling = ({ doubt, what, by, inside }: DoubtEffect): Rule => ({
   id: doubt,
   reason: REASONS[doubt](what, by),
-  ...worthOf(doubt, inside === true),
+  worth: worthOf(doubt, inside === true),
 });
 
 function worthOf(doubt: Doubt, inside: boolean): Worth {
@@ -270,7 +280,7 @@ type CodeEffect = Extract<Effect, { readonly kind: "code" }>;
 function codeRuling({ from, path, text, followed, by }: CodeEffect, places: Places): Rule {
   switch (from) {
     case "fetched":
-      return { id: "code.fetched", reason: `${by} runs what was downloaded`, ...DENIED };
+      return { id: "code.fetched", reason: `${by} runs what was downloaded`, worth: DENIED };
     case "input":
       return {
         id: "code.input",
@@ -278,21 +288,21 @@ function codeRuling({ from, path, text, followed, by }: CodeEffect, places: Plac
           text === undefined && followed !== true
             ? `${by} runs what it is given on stdin, which is not known here`
             : `${by} runs what it is given on stdin`,
-        ...(followed === true ? CONTAINED : textWorth(text, places)),
+        worth: followed === true ? CONTAINED : textWorth(text, places),
       };
     case "inline":
       return inline(text ?? "", by, places);
     case "settings":
       return places.isProject(path)
-        ? { id: "code.settings", reason: `${by} obeys the project's settings`, ...HARMLESS }
+        ? { id: "code.settings", reason: `${by} obeys the project's settings`, worth: HARMLESS }
         : elsewhere(path, `${by} obeys settings of another folder than the workspace`, places);
     case "check":
       return places.isProject(path)
-        ? { id: "code.check", reason: `${by} runs the project's own checks`, ...IN_WORKSPACE }
+        ? { id: "code.check", reason: `${by} runs the project's own checks`, worth: IN_WORKSPACE }
         : elsewhere(path, `${by} runs code of another folder than the workspace`, places);
     case "project":
       return places.isProject(path)
-        ? { id: "code.project", reason: `${by} runs code of the project`, ...CONTAINED }
+        ? { id: "code.project", reason: `${by} runs code of the project`, worth: CONTAINED }
         : elsewhere(path, `${by} runs code that does not lie in the workspace`, places);
   }
 }
@@ -301,7 +311,7 @@ function codeRuling({ from, path, text, followed, by }: CodeEffect, places: Plac
 function elsewhere(path: CodeEffect["path"], reason: string, places: Places): Rule {
   const kind = path === null ? "outside" : places.facts(path, "read").kind;
   const worth = kind === "workspace" || kind === "temp" ? CONTAINED : UNKNOWN_DEED;
-  return { id: "code.elsewhere", reason, ...worth };
+  return { id: "code.elsewhere", reason, worth };
 }
 
 const inline = (text: string, by: string, places: Places): Rule => ({
@@ -309,7 +319,7 @@ const inline = (text: string, by: string, places: Places): Rule => ({
   reason: staysInside(text, places)
     ? `${by} runs a small program given on the command line`
     : `${by} runs a program given on the command line`,
-  ...textWorth(text, places),
+  worth: textWorth(text, places),
 });
 
 /** Ruling on a program given as text; undefined where the text is unknown. */
@@ -332,7 +342,7 @@ const CHANGES: Readonly<Record<RepositoryEffect["change"], readonly [reason: str
 
 function repositoryRuling({ change, what }: RepositoryEffect): Rule {
   const [says, worth] = CHANGES[change];
-  return { id: `repository.${change}`, reason: `${what} ${says}`, ...worth };
+  return { id: `repository.${change}`, reason: `${what} ${says}`, worth };
 }
 
 interface Context {
@@ -367,11 +377,14 @@ export function placesFor(context: Context): Places {
     home,
     granted: hostGrants(granted),
     denied,
-    presets: new Set(granted.map(presetIn).filter(isPreset)),
+    presets: granted.length === 0 ? NONE : new Set(granted.map(presetIn).filter(isPreset)),
     isProject,
     facts: (path, op) => factsOf(path, op, context),
+    keeps: (path, mayWrite) => keepsPath(path, mayWrite, context),
   };
 }
+
+const NONE: Places["presets"] = new Set();
 
 /** `npm`, and the same with its registry said by hand. */
 const presetIn = (text: string): string => text.split("=", 1)[0] ?? "";
@@ -383,10 +396,16 @@ export const hostGrants = (granted: readonly string[]): readonly Grant[] =>
     return read.kind === "grant" ? [read.grant] : [];
   });
 
-const PATTERN = /[*?[]/;
+const isPattern = (path: string): boolean => path.includes("*") || path.includes("?") || path.includes("[");
+
+function keepsPath(path: string, mayWrite: boolean, context: Context): boolean {
+  if (!isPattern(path)) return isKept(path, mayWrite, context);
+  const { secret, ignored } = factsOf(path, "read", context);
+  return secret !== null || ignored || (mayWrite && factsOf(path, "write", context).trap !== null);
+}
 
 function factsOf(path: string, op: Op, context: Context): PathFacts {
-  const place = PATTERN.test(path) ? placeOfPattern(path, op, context) : placeOf(path, op, context);
+  const place = isPattern(path) ? placeOfPattern(path, op, context) : placeOf(path, op, context);
   return {
     kind: isPipe(path) ? "sink" : KINDS[place.kind],
     secret: place.secret,

@@ -48,6 +48,21 @@ export function placeOf(path: string, op: Op, around: Surroundings): PlaceOf {
   };
 }
 
+/**
+ * Whether a read of the path shows a secret or what is hidden, or, where it may be written too, a write reaches what the
+ * host obeys: what both of `placeOf` say, at once.
+ */
+export function isKept(path: string, mayWrite: boolean, around: Surroundings): boolean {
+  const at = resolvePath(around.workspace, path);
+  const kind = kindOf(at, around);
+  const folded = kind === "null-device" ? "/" : foldPath(at);
+  if (secretOf(kind, folded) !== null || isHidden(at, around)) return true;
+  return (
+    mayWrite &&
+    (protectedOf(kind, at, folded, around.workspace) !== null || startupAt(folded, around) !== null)
+  );
+}
+
 function isHidden(at: string, { workspace, ignore }: Surroundings): boolean {
   if (ignore === undefined) return false;
   const lists = [{ folder: workspace, rules: ignore }, ...(ignore.above ?? [])];

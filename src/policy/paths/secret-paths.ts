@@ -52,13 +52,18 @@ function bySpelling(name: string): string | null {
     const why = ENDS.get(name.slice(dot));
     if (why !== undefined) return why;
   }
-  return STARTS.find(({ start }) => name.startsWith(start))?.why ?? null;
+  for (const { start, why } of STARTS) if (name.startsWith(start)) return why;
+  return null;
 }
+
+/** The first characters of the table's names, as bits by their codes: most names of paths have none of them. */
+const FIRST = new Uint8Array(128);
+for (const name of BY_NAME.keys()) FIRST[name.charCodeAt(0)] = 1;
 
 function byTable(folded: string): string | null {
   for (let start = 1; start <= folded.length;) {
     const end = endOfName(folded, start);
-    const rows = BY_NAME.get(folded.slice(start, end));
+    const rows = FIRST[folded.charCodeAt(start)] === 1 ? BY_NAME.get(folded.slice(start, end)) : undefined;
     const row = rows?.find((each) => (each.folder || end === folded.length) && follows(folded, start, each));
     if (row !== undefined) return row.why;
     start = end + 1;

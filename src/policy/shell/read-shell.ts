@@ -30,6 +30,8 @@ export interface ShellText {
 export function readShell(text: string): ShellText {
   const flaws = flawsOf(text);
   const { tree, errors } = readUnbash(text);
+  if (flaws.length + errors.length === 0 && tree.items.length > 0)
+    return { tree, doubts: secondOpinion(text, tree) };
   const empty: readonly TextDoubt[] =
     tree.items.length === 0 && flaws.length === 0 && errors.length === 0
       ? [{ id: "text.empty", what: "", span: [0, text.length] }]
@@ -93,7 +95,7 @@ const INVALID = /[\uD800-\uDFFF\uFFFD]/u;
 /** Characters that make every reading untrustworthy. */
 function flawsOf(text: string): readonly Flaw[] {
   const flaws: Flaw[] = [];
-  if (!/[^\s]/.test(text)) flaws.push({ id: "text.empty", what: "", span: [0, text.length] });
+  if (!/\S/.test(text)) flaws.push({ id: "text.empty", what: "", span: [0, text.length] });
   if (text.length > MAX_CHARACTERS)
     flaws.push({ id: "text.limit", what: `${text.length} characters`, span: [MAX_CHARACTERS, text.length] });
   if (PLAIN.test(text)) return flaws;
@@ -143,14 +145,15 @@ export function difference(a: Node, b: Node): Difference | null {
 
 const at = (what: string, span: Span): Difference => ({ what, span });
 
-/** Compares two arrays item by item; `span` is where their lengths differ. */
+/** Compares two arrays item by item; `of` says what they are of, and where their lengths differ. */
 function each<T>(
   a: readonly T[],
   b: readonly T[],
-  { what, span }: Difference,
+  [what, { span }]: readonly [what: string, of: { readonly span: Span }],
   compare: (a: T, b: T) => Difference | null,
 ): Difference | null {
   if (a.length !== b.length) return at(`number of ${what}`, span);
+  if (a.length === 0) return null;
   for (let index = 0; index < a.length; index++) {
     const found = compare(a[index] as T, b[index] as T);
     if (found !== null) return found;
@@ -160,20 +163,20 @@ function each<T>(
 
 function simple(a: Simple, b: Simple): Difference | null {
   return (
-    each(a.words, b.words, at("words", a.span), word) ??
-    each(a.redirects, b.redirects, at("redirects", a.span), redirect) ??
-    each(a.assignments, b.assignments, at("assignments", a.span), assignment)
+    each(a.words, b.words, ["words", a], word) ??
+    each(a.redirects, b.redirects, ["redirects", a], redirect) ??
+    each(a.assignments, b.assignments, ["assignments", a], assignment)
   );
 }
 
 function pipeline(a: Pipeline, b: Pipeline): Difference | null {
-  return each(a.parts, b.parts, at("parts", a.span), difference);
+  return each(a.parts, b.parts, ["parts", a], difference);
 }
 
 type Item = List["items"][number];
 
 function list(a: List, b: List): Difference | null {
-  return each(a.items, b.items, at("commands", a.span), item);
+  return each(a.items, b.items, ["commands", a], item);
 }
 
 function item(a: Item, b: Item): Difference | null {
@@ -185,9 +188,9 @@ function compound(a: Compound, b: Compound): Difference | null {
   if (a.name !== b.name) return at("name", a.span);
   if ((a.words === null) !== (b.words === null)) return at("words", a.span);
   return (
-    each(a.words ?? [], b.words ?? [], at("words", a.span), word) ??
-    each(a.bodies, b.bodies, at("bodies", a.span), difference) ??
-    each(a.redirects, b.redirects, at("redirects", a.span), redirect)
+    each(a.words ?? [], b.words ?? [], ["words", a], word) ??
+    each(a.bodies, b.bodies, ["bodies", a], difference) ??
+    each(a.redirects, b.redirects, ["redirects", a], redirect)
   );
 }
 
@@ -196,7 +199,7 @@ function assignment(a: Assignment, b: Assignment): Difference | null {
     return at("assignment", a.span);
   if ((a.value === null) !== (b.value === null)) return at("value", a.span);
   const value = a.value !== null && b.value !== null ? word(a.value, b.value) : null;
-  return value ?? each(a.others, b.others, at("words of an assignment", a.span), word);
+  return value ?? each(a.others, b.others, ["words of an assignment", a], word);
 }
 
 function redirect(a: Redirect, b: Redirect): Difference | null {
@@ -247,5 +250,5 @@ type Unknown = Piece & { readonly kind: "unknown" };
 
 function unknown(a: Unknown, b: Unknown, span: Span): Difference | null {
   if (a.what !== b.what) return at("expansion", span);
-  return each(a.scripts, b.scripts, at("scripts of an expansion", span), difference);
+  return each(a.scripts, b.scripts, ["scripts of an expansion", { span }], difference);
 }
