@@ -111,7 +111,10 @@ test(
   { skip },
   async () => {
     await using place = await household({
-      ".devcontainer/devcontainer.json": JSON.stringify({ build: { dockerfile: "Dockerfile" } }),
+      ".devcontainer/devcontainer.json": JSON.stringify({
+        build: { dockerfile: "Dockerfile" },
+        postCreateCommand: "true",
+      }),
       ".devcontainer/Dockerfile": users("USER nobody-here\nRUN true\n"),
     });
     await trustAll(place);
@@ -126,6 +129,15 @@ test(
       await trustAll(place);
       const built = await harness(place, "env", "build");
       assert.equal(built.code, 0, built.stderr);
+      const steps = [...built.stderr.matchAll(/^(\d+)\/(\d+) /gm)].map(([, at, of]) => [
+        Number(at),
+        Number(of),
+      ]);
+      assert.deepEqual(
+        steps,
+        steps.map((_, index) => [index + 1, steps.length]),
+        "those of the layer and of the set-up are counted in one row",
+      );
       const said = await inBox(place, "cd /opt/said && cat name group number own root; cat rights");
       const [lines, rights] = [said.split("\n").slice(0, 6), said.split("\n").slice(6)];
       assert.deepEqual(lines, [

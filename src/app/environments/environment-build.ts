@@ -83,6 +83,8 @@ interface Build extends EnvironmentWanted {
   readonly base: string;
   readonly log: WriteStream;
   readonly signal: AbortSignal;
+  /** Steps of the system layer that were told: those of the set-up are counted on. */
+  layerSteps: number;
 }
 
 /** Makes the environment of a workspace unless one of the same inputs is there. A killed one goes on where it was. */
@@ -106,7 +108,10 @@ export async function buildEnvironment(
   // What cannot be kept of the log is no reason to stop.
   log.on("error", () => undefined);
   try {
-    const built = await build({ ...wanted, engine, chosen, files, key, base, log, signal }, there);
+    const built = await build(
+      { ...wanted, engine, chosen, files, key, base, log, signal, layerSteps: 0 },
+      there,
+    );
     return { ...built, how: "built", chosen };
   } catch (thrown) {
     signal.throwIfAborted();
@@ -188,8 +193,9 @@ async function systemLayer(making: Build): Promise<string | null> {
   const key = systemKey(base, recipe);
   const tag = systemTag(key);
   if (rebuild || !(await imageIsThere(engine, tag))) {
-    const total = steps.length + 1 + recipe.setup.length;
     let at = 0;
+    making.layerSteps = steps.length + 1;
+    const total = making.layerSteps + recipe.setup.length;
     const registries = systemRegistries(wishes);
     await makeSystemLayer({
       engine,
@@ -278,7 +284,11 @@ async function dependencies(
   try {
     for (const [index, step] of recipe.setup.entries()) {
       if (index < building.steps) continue;
-      tell(making, { at: index + 1, of: recipe.setup.length, title: titleOf(step) });
+      tell(making, {
+        at: making.layerSteps + index + 1,
+        of: making.layerSteps + recipe.setup.length,
+        title: titleOf(step),
+      });
       await runStep(box, step, making);
       await noteBuilding(making.files, { ...building, steps: index + 1 });
     }

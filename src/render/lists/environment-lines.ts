@@ -28,11 +28,18 @@ const ORIGINS: Readonly<Record<string, string>> = {
 export function recipeLines({ kind, file, taken, notTaken, ignored }: ShownRecipe, stream: Output): string {
   const title = `${ORIGINS[kind] ?? kind}${file === "" ? "" : `: ${visible(file)}`}`;
   const rows = taken.map(({ what, from }) => [visible(what), visible(from)] as const);
-  const width = Math.min(60, Math.max(0, ...rows.map(([what]) => what.length)));
+  const columns = stream.columns || Infinity;
+  const room = columns - "    ".length - Math.max(0, ...rows.map(([, from]) => from.length));
+  const width = Math.min(60, Math.max(20, room), Math.max(0, ...rows.map(([what]) => what.length)));
   return [
     styleText("bold", title, { stream }),
     ...(rows.length === 0 ? ["  nothing: the sandbox image as it is"] : []),
-    ...rows.map(([what, from]) => `  ${what.padEnd(width)}  ${styleText("dim", from, { stream })}`),
+    ...rows.map(([what, from]) => {
+      const beside = `  ${what.padEnd(width)}  `;
+      // A command is shown whole; its file goes below where it finds no room beside it.
+      const begins = beside.length + from.length > columns ? `  ${what}\n      ` : beside;
+      return `${begins}${styleText("dim", from, { stream })}`;
+    }),
     ...(notTaken.length === 0 ? [] : [styleText("bold", "not taken", { stream })]),
     ...notTaken.map(({ what, from }) => `  ${visible(what)}  ${styleText("dim", visible(from), { stream })}`),
     ...ignored.map((line) => `${styleText("yellow", "note", { stream })} ${visible(line)}`),
