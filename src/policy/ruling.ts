@@ -91,7 +91,7 @@ const HINTS: readonly (readonly [rule: string, hint: string])[] = [
   ["network", "grant the host, --allow-domain HOST, or do it before or after the run"],
   [
     "install",
-    "grant its registry, as with --allow-domain npm, or have it installed before: harness env build",
+    "grant its registry by its preset (--allow-domain npm, pip, cargo, go, maven or apt) or by its host, or have it installed before: harness env build",
   ],
   ["privilege", "leave sudo out: in the box it gains nothing"],
   ["system", "nothing makes it allowed"],
