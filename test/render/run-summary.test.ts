@@ -114,7 +114,18 @@ test("each refusal is listed, in a run without a word too", () => {
     summary({}, { quiet: true }),
     "\nrefused   bash  rm -rf /\n            denied: it deletes what lies outside of the workspace (path.system)\n",
   );
-  assert.equal(summary({ denials: [] }, { quiet: true }), "");
+  for (const plain of [
+    "",
+    "The model gave its answer.",
+    "The model gave its answer; verified by `npm test`.",
+  ])
+    assert.equal(summary({ denials: [], reason: plain }, { quiet: true }), "");
+  for (const told of [
+    "The model changed nothing, although its answer says that it did. It looked at a.",
+    "The model gave its answer without a look at the repository.",
+    "The model gave its answer; it says that tests pass, but their last run failed: `npm test`.",
+  ])
+    assert.ok(summary({ denials: [], reason: told }, { quiet: true }).startsWith("\nstatus    "), told);
   assert.equal(
     summary({ denials: [], status: "budget", exit_code: 3, reason: "40 turns" }, { quiet: true }),
     "\nstatus    stopped at a limit (exit 3): 40 turns\n",

@@ -1,3 +1,4 @@
+import { ONLY_LOOKED, PLAIN_ENDING } from "../../core/plain-ending.ts";
 import { headWithin } from "../../core/text/bytes.ts";
 import { EXIT, type ExitCode, type Signal } from "../../core/errors.ts";
 import type { Denial, RunStatus } from "../../core/events.ts";
@@ -117,11 +118,11 @@ function doneBecause({ grounded, verifiedBy, bent, onlyLooked, claims, redTests 
   const red = redTests === undefined ? "" : `; it says that tests pass, ${redRun(redTests)}`;
   const verified = `${proof === undefined ? "" : `; ${proof}`}${red}`;
   if (onlyLooked !== undefined) {
-    const what = claims === true ? CLAIMED : "The model changed nothing";
-    return `${what}. It looked at ${listed(onlyLooked)}${verified}.`;
+    const what = claims === true ? `${CLAIMED}. It looked at ` : ONLY_LOOKED;
+    return `${what}${listed(onlyLooked)}${verified}.`;
   }
-  if (grounded === false) return "The model gave its answer without a look at the repository.";
-  return `The model gave its answer${verified}.`;
+  if (grounded === false) return `${PLAIN_ENDING} without a look at the repository.`;
+  return `${PLAIN_ENDING}${verified}.`;
 }
 
 const MAX_LISTED = 5;

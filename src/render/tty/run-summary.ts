@@ -1,6 +1,7 @@
 import { formatDuration } from "../../core/text/bounds.ts";
 import { countsOf, UNSEEN } from "../../core/changes.ts";
 import type { AgentEvent, Denial, RunStatus } from "../../core/events.ts";
+import { isPlainEnding } from "../../core/plain-ending.ts";
 import { installedWords } from "../../core/installed.ts";
 import { visibleLine, visibleWhole } from "../../core/text/visible.ts";
 import { recordedWords } from "../report-form.ts";
@@ -14,7 +15,7 @@ type Finished = Extract<AgentEvent, { readonly type: "run.finished" }>;
 interface About {
   /** Duration of the whole run. */
   readonly ms: number;
-  /** Only refusals, and the ending if it is not a good one. */
+  /** Only refusals, and the ending where it is not a good one or has something to be known. */
   readonly quiet: boolean;
   /**
    * What happens to the changes. here: they are in the workspace. waiting: in a layer over it, until they are applied.
@@ -42,7 +43,7 @@ export function runSummary(event: Finished, { ms, quiet, changes }: About, strea
         ["look at", looks],
         ["refused", refused],
         ["tried", tried],
-        ["status", event.exit_code === 0 ? [] : status],
+        ["status", event.exit_code === 0 && isPlainEnding(event.reason) ? [] : status],
       ]
     : [
         ["changed", changedRows(event, width, stream)],
