@@ -118,6 +118,7 @@ test("each refusal is listed, in a run without a word too", () => {
     "",
     "The model gave its answer.",
     "The model gave its answer; verified by `npm test`.",
+    "The model changed nothing. It looked at a.",
   ])
     assert.equal(summary({ denials: [], reason: plain }, { quiet: true }), "");
   for (const told of [
