@@ -8,7 +8,7 @@ export const CHUNKS: readonly { readonly name: string; readonly of: readonly Reg
   {
     name: "first",
     of: [
-      /\/src\/(?:core\/text\/visible|render\/tty\/output|config\/places)\.ts$/,
+      /\/src\/(?:core\/text\/visible|render\/tty\/output|config\/places|platform\/folders)\.ts$/,
       /^(?!.*\/node_modules\/).*\/package\.json$/,
     ],
   },
@@ -32,7 +32,7 @@ export const CHUNKS: readonly { readonly name: string; readonly of: readonly Reg
     of: [/\/src\/config\/(?:config-layers|mcp-settings|setting-rules|kubernetes-settings)\.ts$/],
   },
   { name: "models", of: [/\/src\/models\//] },
-  { name: "agent", of: [/\/src\/(?:agent|tools)\/|\/src\/policy\/(?:decide-tool|wanted-grants)\.ts$/] },
+  { name: "agent", of: [/\/src\/(?:agent|tools)\/|\/src\/policy\/decide-tool\.ts$/] },
   { name: "paths", of: [/\/src\/policy\/(?:paths\/|path-pattern\.ts)/] },
   { name: "policy-context", of: [/\/src\/(?:app\/project\/policy-context|config\/policy-file)\.ts$/] },
   { name: "policy", of: [/\/src\/policy\/|\/node_modules\/unbash\//] },
@@ -49,7 +49,7 @@ export const CHUNKS: readonly { readonly name: string; readonly of: readonly Reg
     of: [
       /\/src\/(?:docker\/(?:box|isolation|podman|network)|boxes\/(?:protect|life|layers|runner))\//,
       /\/src\/docker\/(?:life\/(?:container-processes|protected-record|reap)|unstarted-container|engine-remedy|dial|engine|engine-endpoint|engine-failure|container-spec|egress\/registry-mirrors)\.ts$/,
-      /\/src\/docker\/(?:images\/(?:apt-packages|image-progress|base-image|build-image|image-inputs)|environments\/(?:environment-record|system-layer|environment-store|version-files|ecosystems|detect-recipe|project-files|recipe|dockerfile|devcontainer|environment-mounts|system-steps|tool-variables))\.ts$/,
+      /\/src\/docker\/(?:images\/(?:apt-packages|image-progress|base-image|build-image|image-inputs)|environments\/(?:environment-record|system-layer|environment-store|version-files|ecosystems|detect-recipe|project-files|recipe|dockerfile|dockerfile-words|devcontainer|environment-mounts|system-steps|tool-variables))\.ts$/,
       /\/src\/(?:boxes\/(?:box-command|disk-watch|jobs|box|box-labels)|app\/(?:box-services|box-access|secret-bindings|granted-network|environments\/(?:environment-recipe|workspace-environment)|sessions\/checkpoint-access)|platform\/host-programs|sessions\/checkpoints\/store-place)\.ts$/,
     ],
   },
