@@ -82,25 +82,22 @@ function taken(cells: readonly Cell[], width: number): readonly Cell[] {
 
 const shown = (cells: readonly Cell[]): string => cells.map((cell) => cell.shown).join("");
 
-/** Wraps a text into lines of at most `width` columns, at blanks if possible. */
+/** Wraps a text into lines of at most `width` columns, at blanks if possible. Each word is measured once. */
 export function wrapped(text: string, width: number): readonly string[] {
   const lines: string[] = [];
   let line = "";
-  for (const word of withoutEmojiParts(visible(text))
-    .split(/\s+/u)
-    .flatMap((long) => pieces(long, width))) {
-    const longer = line === "" ? word : `${line} ${word}`;
-    if (widthOf(cellsOf(longer)) <= width) line = longer;
-    else {
-      lines.push(line);
-      line = word;
+  let columns = 0;
+  for (const word of withoutEmojiParts(visible(text)).split(/\s+/u))
+    for (const piece of rowsOf(cellsOf(word), width)) {
+      const own = widthOf(piece);
+      if (line === "") [line, columns] = [shown(piece), own];
+      else if (columns + 1 + own <= width) [line, columns] = [`${line} ${shown(piece)}`, columns + 1 + own];
+      else {
+        lines.push(line);
+        [line, columns] = [shown(piece), own];
+      }
     }
-  }
   return line === "" ? lines : [...lines, line];
-}
-
-function pieces(word: string, width: number): readonly string[] {
-  return rowsOf(cellsOf(word), width).map(shown);
 }
 
 /** Breaks cells into lines as a terminal does; combining marks stay with their character. */
