@@ -20,11 +20,12 @@ export interface TestFile {
   readonly guessMs: number;
 }
 
-/** What a process has once: its environment, folder, signals, exit code, clock and the hooks of its root test. */
+/** What a process has once: its environment, folder, user, signals, exit code, clock and the hooks of its root test. */
 const ONCE = [
   /\bprocess\.env(\[[^\]]+\]|\.\w+) (\?\?)?= /,
   /\bdelete process\.env\b/,
   /\bprocess\.(chdir|umask|on|once|exit|removeAllListeners)\(/,
+  /\bprocess\.sete?[ug]id\b/,
   /\bprocess\.exitCode = /,
   /\bmock\.(timers|method|module|getter|setter)\b/,
   /\bglobalThis\.\w+ = /,

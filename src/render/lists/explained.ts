@@ -1,6 +1,6 @@
 import type { Decision, MatchedRule, Verdict } from "../../core/decision.ts";
 import { visibleLine } from "../../core/text/visible.ts";
-import { type Cell, cellsOf, fitted, widthOf } from "../tty/columns.ts";
+import { type Cell, cellsOf, fitted, hanging, widthOf } from "../tty/columns.ts";
 import { type Output, styleText } from "../tty/output.ts";
 
 const COLOURS = { allow: "green", ask: "yellow", deny: "red" } as const satisfies Record<Verdict, string>;
@@ -46,7 +46,7 @@ export function explanation(explained: Explained, stream: Output): string {
     "effects",
     ...effectLines(effects),
     "",
-    `contained   ${decision.contained ? CONTAINED : NOT_CONTAINED}`,
+    `contained   ${hanging(decision.contained ? CONTAINED : NOT_CONTAINED, 12, stream)}`,
     `unattended  ${explained.unattended ? "it runs" : "it is refused"}`,
     ...(remedy === undefined ? [] : [`to allow    ${remedy}`]),
   ].join("\n");

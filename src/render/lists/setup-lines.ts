@@ -1,6 +1,7 @@
 import { formatSize } from "../../core/text/bounds.ts";
 import type { Health } from "../../core/health.ts";
 import { visibleLine } from "../../core/text/visible.ts";
+import { hanging } from "../tty/columns.ts";
 import { type Output, styleText } from "../tty/output.ts";
 import type { StepLine } from "./search-lines.ts";
 
@@ -30,7 +31,7 @@ export function healthTable(checks: readonly Health[], stream: Output): string {
   return checks
     .map(({ id, state, detail, remedy }) => {
       const [colour, mark] = MARKS[state];
-      const head = `${styleText(colour, mark, { stream })}  ${id.padEnd(width)}  ${detail}\n`;
+      const head = `${styleText(colour, mark, { stream })}  ${id.padEnd(width)}  ${hanging(detail, width + 8, stream)}\n`;
       return remedy === ""
         ? head
         : `${head}${" ".repeat(width + 8)}${styleText("bold", "next:", { stream })} ${remedy}\n`;

@@ -100,6 +100,12 @@ export function wrapped(text: string, width: number): readonly string[] {
   return line === "" ? lines : [...lines, line];
 }
 
+/** A prose that begins `indent` columns into a line of a terminal, and goes on below itself; as it is where no terminal reads it. */
+export function hanging(text: string, indent: number, { columns = 0 }: Pick<Output, "columns">): string {
+  const room = columns - indent;
+  return room < MIN_WIDTH ? text : wrapped(text, room).join(`\n${" ".repeat(indent)}`);
+}
+
 /** Breaks cells into lines as a terminal does; combining marks stay with their character. */
 export function rowsOf(cells: readonly Cell[], width: number): readonly (readonly Cell[])[] {
   const rows: Cell[][] = [[]];

@@ -71,5 +71,11 @@ test("of very many effects the last are counted", () => {
     [],
     Array.from({ length: 203 }, (_, at) => `does ${at}`),
   );
-  assert.deepEqual(lines.slice(-6, -3), ["    does 198", "    does 199", "    … and 3 more: --json has all"]);
+  const last = lines.indexOf("    does 199");
+  assert.deepEqual(lines.slice(last - 1, last + 3), [
+    "    does 198",
+    "    does 199",
+    "    … and 3 more: --json has all",
+    "",
+  ]);
 });

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { cellsOf, fitted, widthOf } from "../../../src/render/tty/columns.ts";
+import { cellsOf, fitted, hanging, widthOf, wrapped } from "../../../src/render/tty/columns.ts";
 import { columnsIn } from "../../../src/render/tui/graphemes.ts";
 
 for (const [text, columns] of [
@@ -23,4 +23,21 @@ test("a flag and an accented letter are cut off whole", () => {
   assert.equal(fitted(`abcdef${france}`, 4), `ab…`);
   assert.equal(fitted("abcdee\u0301", 3), "a…e\u0301");
   assert.equal(fitted("abcdee\u0301", 2), "a…");
+});
+
+test("prose goes on below itself in a terminal, and stays one line for everybody else", () => {
+  const text = "one two three four five six seven eight";
+  assert.equal(hanging(text, 4, { columns: 24 }), "one two three four\n    five six seven eight");
+  for (const columns of [0, 10, 23]) assert.equal(hanging(text, 4, { columns }), text);
+  assert.equal(hanging(text, 4, { columns: undefined }), text);
+});
+
+test("a huge text is wrapped as a small one, and nothing of it is lost", () => {
+  const words = Array.from({ length: 20_000 }, (_, at) => `w${at % 97}`);
+  const lines = wrapped(words.join("  "), 80);
+  assert.ok(lines.every((line) => line.length <= 80));
+  assert.deepEqual(
+    lines.flatMap((line) => line.split(" ")),
+    words,
+  );
 });

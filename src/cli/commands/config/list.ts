@@ -3,6 +3,9 @@ import { visibleWhole } from "../../../core/text/visible.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { configFor } from "../../settings.ts";
 
+/** A value that is longer stands out of its column: few terminals have room for all of them to be so wide. */
+const LONG = 48;
+
 export class ConfigList extends HarnessCommand {
   static override summary = "Show every setting, its value and who set it.";
   static override examples = ["harness config list", "harness config list --json"];
@@ -27,7 +30,9 @@ export class ConfigList extends HarnessCommand {
       const why = `does not count: ${project?.file} is not trusted (harness trust)`;
       return [counts, ["", visibleWhole(printable(key, ignored.get(key))), visibleWhole(why)] as const];
     });
-    const widths = [0, 1].map((column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
+    const widths = [0, 1].map((column) =>
+      Math.max(...rows.map((row) => row[column]?.length ?? 0).filter((width) => width <= LONG)),
+    );
     answer(
       rows
         .map((row) =>
