@@ -1,6 +1,6 @@
 /**
  * Which modules share a file of the bundle. Every file that a command loads costs about half a millisecond, whatever its size;
- * so what is loaded together lies together, and a run loads 46 files where it would load twice as many. A group holds little that
+ * so what is loaded together lies together, and a run loads 50 files where it would load twice as many. A group holds little that
  * some command loads for another part of it only: `first` is all of --version, a search loads no box, a box no agent, and what
  * is imported when it is first used lies with nobody. No two groups may need each other, or a class is extended before it is there.
  */

@@ -39,9 +39,9 @@ const GIT_LOOKS =
 const BESIDE =
   /\bgit\b|\b(?:mkdir|makedirs|rmdir|mkfifo|touch|utime|chown|chgrp|setfacl|setfattr|kill|pkill|killall|nohup|export|install|psql|mysql|sqlite3|redis-cli|mongo\w*|curl|wget|ssh|scp|rsync|docker|podman|kubectl|make|systemctl|service)\b|&\s*$|(?:^|[\s"'=:>])(?:~|\/(?:tmp|home|root|var|etc|opt|usr|srv|mnt|dev\/(?!null)))|\$(?:HOME|TMPDIR|XDG_)/;
 
-/** A run of tests by the words that are usual for it, in any of the commands of a line. */
+/** A run of tests by the words that are usual for it, in any of the commands of a line. Options before them are few: the text is a model's, and read in one pass. */
 const RUNS_TESTS =
-  /(?:^|[\s;&|(])(?:(?:npm|pnpm|yarn|bun)(?: run)? (?:test|t|check)\b|node (?:\S+ )*--test\b|deno test|(?:npx |pnpm exec |bunx )?(?:jest|vitest|mocha|ava|tap|pytest|tox|nox|rspec|phpunit|ctest|bats|prove)\b|python3? -m (?:pytest|unittest)\b|(?:cargo|go|dotnet|swift|mix|composer|rake|bundle exec rake) (?:nextest|test)\b|(?:mvn|mvnw|\.\/mvnw|gradle|gradlew|\.\/gradlew)\b[^;&|]*\b(?:test|verify|check)\b|make (?:\S+ )*(?:tests?|check)\b)/;
+  /(?:^|[\s;&|(])(?:(?:npm|pnpm|yarn|bun)(?: run)? (?:test|t|check)\b|node (?:\S{1,200} ){0,10}--test\b|deno test|(?:npx |pnpm exec |bunx )?(?:jest|vitest|mocha|ava|tap|pytest|tox|nox|rspec|phpunit|ctest|bats|prove)\b|python3? -m (?:pytest|unittest)\b|(?:cargo|go|dotnet|swift|mix|composer|rake|bundle exec rake) (?:nextest|test)\b|(?:mvn|mvnw|\.\/mvnw|gradle|gradlew|\.\/gradlew)\b[^;&|]{0,300}\b(?:test|verify|check)\b|make (?:\S{1,200} ){0,10}(?:tests?|check)\b)/;
 
 const actsBeside = (tool: string, target: string): boolean =>
   !OF_FILES.has(tool) && (tool !== "bash" || BESIDE.test(target.replaceAll(GIT_LOOKS, "")));

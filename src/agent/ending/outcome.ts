@@ -104,7 +104,8 @@ function unproved({ grounded, claims, redTests }: Proved): string | undefined {
   return redTests === undefined ? undefined : `The model's answer says that tests pass, ${redRun(redTests)}.`;
 }
 
-const redRun = (command: string): string => `but their last run failed: \`${visibleLine(command)}\``;
+const redRun = (command: string): string =>
+  `but their last run failed: \`${visibleLine(headWithin(command, NAMED))}\``;
 
 const CLAIMED = "The model changed nothing, although its answer says that it did";
 

@@ -244,3 +244,29 @@ test("a plan, a skill and a task in the background are no work: an answer behind
     assert.equal((await work(agent, NEVER)).how, how, JSON.stringify(args));
   }
 });
+
+test("the last run of tests is known by its words where it failed, however it is wrapped, and by no others", () => {
+  for (const target of [
+    "npm test",
+    "cd app && yarn run test",
+    "node --import ./x.mjs --test",
+    "python3 -m pytest -q",
+    "make -C lib check",
+    "./gradlew :app:test",
+    "cargo test --all | tail",
+  ]) {
+    const red = [{ tool: "bash", target, kind: "failed" }, 1] as const;
+    assert.equal(after(red).redTests, target);
+    assert.equal(after(red, [{ tool: "bash", target: "pytest" }, 0]).redTests, undefined);
+    assert.equal(after(red, [{ tool: "bash", target: "ls" }, 2]).redTests, target);
+  }
+  for (const target of ["ls tests", "cat test.js", "node main.js", "npm run tester", "make"])
+    assert.equal(after([{ tool: "bash", target, kind: "failed" }, 1]).redTests, undefined, target);
+});
+
+test("a command of megabytes is looked through for tests in one pass", () => {
+  for (const word of ["node x ", "make a ", "mvn a "]) {
+    const target = word.repeat(400_000);
+    assert.equal(after([{ tool: "bash", target, kind: "failed" }, 1]).redTests, undefined);
+  }
+});
