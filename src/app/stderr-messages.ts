@@ -123,16 +123,14 @@ function adviceFor(message: string, words: readonly string[]): Advice {
     const flag = NO_FLAG.exec(message)?.[1];
     const meant = flag === undefined ? undefined : nearest(flag, Object.keys(commands[known]?.flags ?? {}));
     if (meant !== undefined) return { message: `${message}; did you mean --${meant}?`, remedy: help(known) };
-    return {
-      message: withNearest(message),
-      remedy: usage(known, SPARE.exec(message)?.[1]?.replaceAll(", ", " ")),
-    };
+    const spare = SPARE.exec(message)?.[1]?.replaceAll(", ", " ");
+    const args = commands[known]?.args;
+    if (args !== undefined && Object.keys(args).length === 0 && spare !== undefined)
+      return unexpected(known, spare);
+    return { message: withNearest(message), remedy: usage(known, spare) };
   }
   const known = longestKnown(asked.split(" "), ids);
-  if (known !== "") {
-    const word = asked.slice(known.length + 1);
-    return { message: `${known}: unexpected word: ${word}`, remedy: usage(known, word) };
-  }
+  if (known !== "") return unexpected(known, asked.slice(known.length + 1));
   const near = meantBy(
     asked,
     ids.filter((id) => !HIDDEN.has(id)),
@@ -141,6 +139,11 @@ function adviceFor(message: string, words: readonly string[]): Advice {
   if (near !== undefined) return { message: `${found}; did you mean ${near}?`, remedy: help(near) };
   return { message: found, remedy: help(longestKnown(given, topics)) };
 }
+
+const unexpected = (command: string, words: string): Advice => ({
+  message: `${command}: unexpected word: ${words}`,
+  remedy: usage(command, words),
+});
 
 /** Words that other programs have for the same. */
 const ALIKE: readonly (readonly string[])[] = [
@@ -178,7 +181,8 @@ function longestKnown(words: readonly string[], known: readonly string[]): strin
   return rows.findLast((row) => known.includes(row)) ?? "";
 }
 
-type Commands = Readonly<Record<string, { readonly flags?: Readonly<Record<string, unknown>> }>>;
+type Named = Readonly<Record<string, unknown>>;
+type Commands = Readonly<Record<string, { readonly flags?: Named; readonly args?: Named }>>;
 
 /** Every command, its words apart by blanks. A build that lost its manifest still reports its errors. */
 function knownCommands(): Commands {

@@ -1,7 +1,11 @@
-import { flush, run } from "@oclif/core";
+import { existsSync } from "node:fs";
+import path from "node:path";
+import { pathToFileURL } from "node:url";
+import { Config, flush, type Hook, run } from "@oclif/core";
 import { describeFailure, renderFailure } from "../app/stderr-messages.ts";
 import { packageRoot } from "../app/host.ts";
 import { EXIT } from "../core/errors.ts";
+import { HarnessCommand } from "./command.ts";
 
 /** Runs one command line to its exit code; every failure is printed here and nowhere else. */
 export async function runCli(given: readonly string[]): Promise<void> {
@@ -13,7 +17,8 @@ export async function runCli(given: readonly string[]): Promise<void> {
     void recorded(thrown, EXIT.failed).finally(() => process.exit(EXIT.failed));
   });
   try {
-    await run([...words], { root: packageRoot });
+    const command = options.some((word) => HELP.has(word)) ? undefined : await commandOf(words);
+    await (command?.perform() ?? run([...words], { root: packageRoot }));
     await flush();
   } catch (thrown) {
     const failure = describeFailure(thrown, options);
@@ -45,7 +50,46 @@ function withoutColor(): void {
   process.env["NO_COLOR"] = "1";
 }
 
-const OF_THE_PROGRAM: ReadonlySet<string> = new Set(["--help", "-h", "--version"]);
+type CommandClass = (new (argv: string[], config: Config) => HarnessCommand) & typeof HarnessCommand;
+
+const NAME = /^[a-z]+$/;
+/** How the file is called of a command that is a folder of files, too. */
+const INDEX = "index";
+
+const HELP: ReadonlySet<string> = new Set(["--help", "-h"]);
+const OF_THE_PROGRAM: ReadonlySet<string> = new Set([...HELP, "--version"]);
+
+/** What a command asks of oclif's configuration. To load it whole takes a table of all commands, which help alone has a use for. */
+class OneCommand extends Config {
+  override bin = "harness";
+  override topicSeparator = " " as const;
+
+  /** No plugin is there to answer. */
+  override runHook(): Promise<Hook.Result<never>> {
+    return Promise.resolve({ successes: [], failures: [] });
+  }
+}
+
+/** The command that the first words name, and its file in the bundle; undefined for topics and what is unknown: oclif's to say. */
+async function commandOf(words: readonly string[]): Promise<HarnessCommand | undefined> {
+  const [first = "", second = ""] = words;
+  const ways = [
+    { id: [first, second], file: [first, second] },
+    { id: [first], file: [first] },
+    { id: [first], file: [first, INDEX] },
+  ];
+  for (const { id, file } of ways) {
+    if (!id.every((word) => NAME.test(word)) || id[1] === INDEX) continue;
+    const found = `${path.join(packageRoot, "dist/commands", ...file)}.js`;
+    if (!existsSync(found)) continue;
+    const classes = Object.values((await import(pathToFileURL(found).href)) as Record<string, CommandClass>);
+    const [made] = classes.filter((each) => typeof each.run === "function");
+    if (made === undefined) throw new Error(`${found} holds no command`);
+    made.id = id.join(":");
+    return new made(words.slice(id.length), new OneCommand({ root: packageRoot }));
+  }
+  return undefined;
+}
 
 /** The command that words without one mean: the chat, with these options. */
 export function routed(words: readonly string[]): readonly string[] {

@@ -43,6 +43,11 @@ export abstract class HarnessCommand extends Command {
     }
   }
 
+  /** From its words to its end; failures are thrown. */
+  perform(): Promise<unknown> {
+    return this._run();
+  }
+
   /** What is called gets the engine with the host: it is asked for in places that read no settings. */
   protected override async parse<F extends Parsed, B extends Parsed, A extends Parsed>(
     options?: Interfaces.Input<F, B, A>,

@@ -115,7 +115,7 @@ const MISTAKES: Readonly<Record<string, Mistake>> = {
   },
   "a command to judge without the dashes, behind a flag": {
     args: ["policy", "check", "--explain", "git", "status"],
-    message: "Unexpected arguments: git, status",
+    message: "policy check: unexpected word: git status",
     remedy: "harness policy check -- git status",
   },
   "a value for a switch, which would be a word of the task": {
