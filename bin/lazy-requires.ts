@@ -11,6 +11,18 @@ const LAZY: readonly (readonly [file: string, loads: string, calls: RegExp])[] =
   ["@oclif/core/lib/util/os.js", 'require("node:child_process")', /\bnode_child_process_1(?=\.)/g],
   ["@oclif/core/lib/parser/parse.js", 'require("node:readline")', /\bnode_readline_1(?=\.)/g],
   ["@oclif/core/lib/performance.js", 'require("node:perf_hooks")', /\bnode_perf_hooks_1(?=\.)/g],
+  // Its help, what finds commands of plugins, and what breaks the text of its errors: all of it for few starts.
+  ["@oclif/core/lib/index.js", 'require("./execute")', /\bexecute_1(?=\.)/g],
+  ["@oclif/core/lib/index.js", 'require("./help")', /\bhelp_1(?=\.)/g],
+  ["@oclif/core/lib/index.js", 'require("./main")', /\bmain_1(?=\.)/g],
+  ["@oclif/core/lib/index.js", 'require("./errors/handle")', /\bhandle_1(?=\.)/g],
+  ["@oclif/core/lib/errors/index.js", 'require("./handle")', /\bhandle_1(?=\.)/g],
+  ["@oclif/core/lib/flags.js", 'require("./help")', /\bhelp_1(?=\.)/g],
+  ["@oclif/core/lib/help/util.js", '__importDefault(require("ejs"))', /\bejs_1(?=\.)/g],
+  ["@oclif/core/lib/config/config.js", '__importDefault(require("ejs"))', /\bejs_1(?=\.)/g],
+  ["@oclif/core/lib/config/config.js", '__importDefault(require("./plugin-loader"))', /\bplugin_loader_1(?=\.)/g],
+  ["@oclif/core/lib/config/index.js", 'require("./plugin")', /\bplugin_1(?=\.)/g],
+  ["@oclif/core/lib/errors/errors/cli.js", '__importDefault(require("wrap-ansi"))', /\bwrap_ansi_1(?=\.)/g],
 ];
 
 /**
