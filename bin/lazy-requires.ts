@@ -20,7 +20,11 @@ const LAZY: readonly (readonly [file: string, loads: string, calls: RegExp])[] =
   ["@oclif/core/lib/flags.js", 'require("./help")', /\bhelp_1(?=\.)/g],
   ["@oclif/core/lib/help/util.js", '__importDefault(require("ejs"))', /\bejs_1(?=\.)/g],
   ["@oclif/core/lib/config/config.js", '__importDefault(require("ejs"))', /\bejs_1(?=\.)/g],
-  ["@oclif/core/lib/config/config.js", '__importDefault(require("./plugin-loader"))', /\bplugin_loader_1(?=\.)/g],
+  [
+    "@oclif/core/lib/config/config.js",
+    '__importDefault(require("./plugin-loader"))',
+    /\bplugin_loader_1(?=\.)/g,
+  ],
   ["@oclif/core/lib/config/index.js", 'require("./plugin")', /\bplugin_1(?=\.)/g],
   ["@oclif/core/lib/errors/errors/cli.js", '__importDefault(require("wrap-ansi"))', /\bwrap_ansi_1(?=\.)/g],
 ];

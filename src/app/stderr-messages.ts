@@ -118,17 +118,7 @@ function adviceFor(message: string, words: readonly string[]): Advice {
   const ids = Object.keys(commands);
   const topics = ids.flatMap((id) => id.split(" ").slice(0, -1));
   const asked = UNKNOWN.exec(message)?.[1]?.replaceAll(":", " ");
-  if (asked === undefined) {
-    const known = longestKnown(given, ids);
-    const flag = NO_FLAG.exec(message)?.[1];
-    const meant = flag === undefined ? undefined : nearest(flag, Object.keys(commands[known]?.flags ?? {}));
-    if (meant !== undefined) return { message: `${message}; did you mean --${meant}?`, remedy: help(known) };
-    const spare = SPARE.exec(message)?.[1]?.replaceAll(", ", " ");
-    const args = commands[known]?.args;
-    if (args !== undefined && Object.keys(args).length === 0 && spare !== undefined)
-      return unexpected(known, spare);
-    return { message: withNearest(message), remedy: usage(known, spare) };
-  }
+  if (asked === undefined) return wordsAdvice(message, longestKnown(given, ids), commands);
   const known = longestKnown(asked.split(" "), ids);
   if (known !== "") return unexpected(known, asked.slice(known.length + 1));
   const near = meantBy(
@@ -138,6 +128,18 @@ function adviceFor(message: string, words: readonly string[]): Advice {
   const found = `command ${asked} not found`;
   if (near !== undefined) return { message: `${found}; did you mean ${near}?`, remedy: help(near) };
   return { message: found, remedy: help(longestKnown(given, topics)) };
+}
+
+/** Of a command's own flags and words. */
+function wordsAdvice(message: string, known: string, commands: Commands): Advice {
+  const { flags = {}, args } = commands[known] ?? {};
+  const flag = NO_FLAG.exec(message)?.[1];
+  const meant = flag === undefined ? undefined : nearest(flag, Object.keys(flags));
+  if (meant !== undefined) return { message: `${message}; did you mean --${meant}?`, remedy: help(known) };
+  const spare = SPARE.exec(message)?.[1]?.replaceAll(", ", " ");
+  const takesNone = args !== undefined && Object.keys(args).length === 0;
+  if (takesNone && spare !== undefined) return unexpected(known, spare);
+  return { message: withNearest(message), remedy: usage(known, spare) };
 }
 
 const unexpected = (command: string, words: string): Advice => ({

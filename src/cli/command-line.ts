@@ -5,7 +5,7 @@ import { Config, flush, type Hook, run } from "@oclif/core";
 import { describeFailure, renderFailure } from "../app/stderr-messages.ts";
 import { packageRoot } from "../app/host.ts";
 import { EXIT } from "../core/errors.ts";
-import { HarnessCommand } from "./command.ts";
+import type { HarnessCommand } from "./command.ts";
 
 /** Runs one command line to its exit code; every failure is printed here and nowhere else. */
 export async function runCli(given: readonly string[]): Promise<void> {
@@ -83,7 +83,7 @@ async function commandOf(words: readonly string[]): Promise<HarnessCommand | und
     const found = `${path.join(packageRoot, "dist/commands", ...file)}.js`;
     if (!existsSync(found)) continue;
     const classes = Object.values((await import(pathToFileURL(found).href)) as Record<string, CommandClass>);
-    const [made] = classes.filter((each) => typeof each.run === "function");
+    const made = classes.find((each) => typeof each.run === "function");
     if (made === undefined) throw new Error(`${found} holds no command`);
     made.id = id.join(":");
     return new made(words.slice(id.length), new OneCommand({ root: packageRoot }));
