@@ -62,11 +62,43 @@ static char act_of_open(int flags, const struct place *at) {
   return writes ? ACT_WRITE : ACT_READ;
 }
 
+/* Of openat2 flags and ways stand in memory. What cannot be read is taken for a plain reading. */
+struct how {
+  uint64_t flags, mode, resolve;
+};
+#define IN_ROOT 0x10
+
+static void read_how(const struct told_call *t, struct how *how) {
+  memset(how, 0, sizeof *how);
+  if (t->told->doing == DO_CREAT) how->flags = O_CREAT | O_WRONLY | O_TRUNC;
+  else if (t->told->doing != DO_OPEN2) how->flags = (uint64_t)FLAGS(t);
+  else if (peek_bytes(t->who, t->args[t->told->other], how, sizeof *how) < (ssize_t)sizeof *how) unreadable(t);
+}
+
+/* Where a folder is the root of a look, a name from the root is one from there. */
+static int place_below(const struct told_call *t, struct place *at) {
+  char name[PATH_MAX];
+  if (peek_text(t->who, t->args[t->told->path], name, sizeof name) < 0) {
+    unreadable(t);
+    return -1;
+  }
+  peek_resolve(t->who, argument(t, t->told->dir), name + strspn(name, "/"), at);
+  return 0;
+}
+
+/* What gives no content is none of the acts, as with the other calls. */
+static int gives_no_content(int flags) {
+  return (flags & O_PATH) != 0 || ((flags & O_DIRECTORY) != 0 && (flags & O_TMPFILE) != O_TMPFILE);
+}
+
 static void do_open(const struct told_call *t) {
   static struct place at;
-  if (place(t, t->told->dir, t->told->path, &at) < 0) return;
+  struct how how;
+  read_how(t, &how);
+  int flags = (int)how.flags;
+  if (t->told->doing == DO_OPEN2 && gives_no_content(flags)) return;
+  if ((how.resolve & IN_ROOT) != 0 ? place_below(t, &at) < 0 : place(t, t->told->dir, t->told->path, &at) < 0) return;
   if (witness_touches(t->o, t->who->tgid, &at, 0)) return;
-  int flags = t->told->doing == DO_CREAT ? O_CREAT | O_WRONLY | O_TRUNC : FLAGS(t);
   note_path(t->o, t->who->tgid, act_of_open(flags, &at), at.path);
 }
 
@@ -280,6 +312,7 @@ void look(const struct told_call *t) {
   case DO_PATH:
   case DO_FD: do_path(t); break;
   case DO_OPEN:
+  case DO_OPEN2:
   case DO_CREAT: do_open(t); break;
   case DO_TWO: do_two(t); break;
   case DO_EXEC: do_exec(t); break;

@@ -23,7 +23,6 @@
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/signalfd.h>
-#include <time.h>
 #include <unistd.h>
 
 static int watch_children(void) {
@@ -90,9 +89,6 @@ int main(int argc, char **argv) {
   spawn_open();
   /* No process of the same user can look into this one: memory, environment, descriptors. */
   prctl(PR_SET_DUMPABLE, 0, 0, 0, 0);
-  struct timespec seed;
-  clock_gettime(CLOCK_REALTIME, &seed);
-  srandom((unsigned)(seed.tv_nsec ^ seed.tv_sec));
   int children = watch_children();
   link_open();
   usage_open();

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -34,12 +35,20 @@ static int make_folders(char *path) {
   return error;
 }
 
+/* An empty file beside the target, under a name that no command can have taken before. */
+static int open_beside(const char *target, size_t folder, char *temporary, size_t size) {
+  uint64_t number;
+  if (getrandom(&number, sizeof number, 0) != sizeof number) return -1;
+  snprintf(temporary, size, "%.*s.harness-%016llx.tmp", (int)folder, target, (unsigned long long)number);
+  return open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
+}
+
 /*
  * All or nothing: the content is whole before the first byte is written, then it is written beside its place and
  * renamed over it. Nothing is left beside it unless the container is killed within these few system calls.
  */
 int file_replace(const char *path, uint64_t mode, const struct buffer *content) {
-  char temporary[PATH_MAX + 32];
+  char temporary[PATH_MAX + 64];
   struct stat old;
   if (path[0] != '/') return EINVAL;
   int error = 0;
@@ -58,9 +67,8 @@ int file_replace(const char *path, uint64_t mode, const struct buffer *content) 
     mode = old.st_mode & 07777;
     if (error == 0 && access(target, W_OK) < 0) error = errno;
   }
-  const char *name = strrchr(target, '/') + 1;
-  snprintf(temporary, sizeof temporary, "%.*s.harness-%d.tmp", (int)(name - target), target, (int)(random() % 1000000000));
-  int fd = error == 0 ? open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600) : -1;
+  size_t folder = (size_t)(strrchr(target, '/') + 1 - target);
+  int fd = error == 0 ? open_beside(target, folder, temporary, sizeof temporary) : -1;
   if (error == 0 && fd < 0) error = errno;
   if (fd >= 0) {
     error = write_all(fd, content);

@@ -44,8 +44,12 @@ struct path {
 /* Takes an entry; its path is whole. */
 typedef void (*taker)(void *to, const struct path *path, const struct facts *facts);
 
+/*
+ * `held`: names of all folders that are open at once, files and folders. A tree within its bound never has more files and
+ * folders than `most` of each; without this one a deep tree of full folders would be more than the box's memory.
+ */
 struct walker {
-  size_t count, most;
+  size_t count, most, held;
   int incomplete;
   struct path path;
   taker take;
@@ -100,7 +104,10 @@ struct names {
   size_t count, room;
 };
 
+/* Sorting a large folder takes its time, too. */
 static int by_name(const void *a, const void *b) {
+  static unsigned compared;
+  if (++compared % 4096 == 0) beat();
   return strcmp(((const struct name *)a)->text, ((const struct name *)b)->text);
 }
 
@@ -120,7 +127,8 @@ static void add_name(struct names *names, const char *text, const struct stat *s
       (struct name){own, folder, {s->st_ino, s->st_size, s->st_mode, s->st_ctim}};
 }
 
-static void free_names(struct names *names) {
+static void free_names(struct walker *w, struct names *names) {
+  w->held -= names->count;
   for (size_t i = 0; i < names->count; i++) free(names->list[i].text);
   free(names->list);
 }
@@ -131,12 +139,14 @@ static void read_names(struct walker *w, int fd, DIR *folder, struct names *name
   for (struct dirent *e; (e = readdir(folder)) != NULL;) {
     struct stat s;
     if (strcmp(e->d_name, ".") == 0 || strcmp(e->d_name, "..") == 0) continue;
-    if (names->count >= w->most) {
+    if (names->count >= w->most || w->held >= 2 * w->most) {
       w->incomplete = 1;
       return;
     }
     beat();
-    if (fstatat(fd, e->d_name, &s, AT_SYMLINK_NOFOLLOW) == 0) add_name(names, e->d_name, &s);
+    if (fstatat(fd, e->d_name, &s, AT_SYMLINK_NOFOLLOW) < 0) continue;
+    add_name(names, e->d_name, &s);
+    w->held++;
   }
 }
 
@@ -180,9 +190,11 @@ static void walk(struct walker *w, int parent, const char *name, int depth) {
   }
   read_names(w, fd, folder, &names);
   if (names.count > 0) qsort(names.list, names.count, sizeof *names.list, by_name);
-  for (size_t i = 0; i < names.count && !(w->incomplete && is_full(w)); i++)
+  for (size_t i = 0; i < names.count && !(w->incomplete && is_full(w)); i++) {
+    beat();
     walk_name(w, fd, &names.list[i], depth);
-  free_names(&names);
+  }
+  free_names(w, &names);
   closedir(folder);
 }
 

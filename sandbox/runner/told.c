@@ -15,6 +15,28 @@
 #ifndef SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV
 #define SECCOMP_FILTER_FLAG_WAIT_KILLABLE_RECV (1UL << 5)
 #endif
+/* Calls that are younger than the headers they may be compiled with; their numbers are the same everywhere. */
+#ifndef SYS_io_uring_setup
+#define SYS_io_uring_setup 425
+#endif
+#ifndef SYS_open_tree
+#define SYS_open_tree 428
+#endif
+#ifndef SYS_move_mount
+#define SYS_move_mount 429
+#endif
+#ifndef SYS_fsopen
+#define SYS_fsopen 430
+#endif
+#ifndef SYS_openat2
+#define SYS_openat2 437
+#endif
+#ifndef SYS_pidfd_getfd
+#define SYS_pidfd_getfd 438
+#endif
+#ifndef SYS_mount_setattr
+#define SYS_mount_setattr 442
+#endif
 #ifndef SYS_fchmodat2
 #define SYS_fchmodat2 452
 #endif
@@ -36,6 +58,8 @@
 /* What the box's own profile refuses is told to nobody; it stands here for engines that have none. */
 static const struct told all[] = {
     {SYS_openat, "openat", TELL_OPEN, DO_OPEN, ACT_READ, 0, 1, -1, -1, 2},
+    /* Its flags lie in memory: each one is looked at. */
+    {SYS_openat2, "openat2", TELL_ALWAYS, DO_OPEN2, ACT_READ, 0, 1, -1, 2, -1},
     {SYS_execve, "execve", TELL_ALWAYS, DO_EXEC, ACT_RUN, -1, 0, -1, 1, -1},
     {SYS_execveat, "execveat", TELL_ALWAYS, DO_EXEC, ACT_RUN, 0, 1, -1, 2, 4},
     PATH(unlinkat, ACT_REMOVE, 0, 1, -1),
@@ -92,7 +116,10 @@ static const struct told all[] = {
     CALL(keyctl), CALL(add_key), CALL(request_key), CALL(perf_event_open), CALL(process_vm_readv),
     CALL(process_vm_writev), CALL(open_by_handle_at), CALL(init_module), CALL(finit_module), CALL(delete_module),
     CALL(kexec_load), CALL(reboot), CALL(swapon), CALL(swapoff), CALL(acct), CALL(sethostname), CALL(settimeofday),
-    CALL(clock_settime), CALL(syslog), CALL(quotactl),
+    CALL(clock_settime), CALL(syslog), CALL(quotactl), CALL(fsopen), CALL(open_tree), CALL(move_mount),
+    CALL(mount_setattr), CALL(pidfd_getfd), CALL(kexec_file_load),
+    /* What is done through a ring is told to nobody. */
+    CALL(io_uring_setup),
 };
 
 #define COUNT ((int)(sizeof all / sizeof *all))

@@ -15,7 +15,7 @@ enum tell {
   TELL_HIDING,  /* prctl: what closes the process to others */
 };
 
-enum doing { DO_PATH, DO_FD, DO_OPEN, DO_CREAT, DO_TWO, DO_EXEC, DO_CONNECT, DO_BIND, DO_LISTEN, DO_SEND, DO_MESSAGE, DO_MESSAGES, DO_SIGNAL, DO_HIDE, DO_CALL };
+enum doing { DO_PATH, DO_FD, DO_OPEN, DO_OPEN2, DO_CREAT, DO_TWO, DO_EXEC, DO_CONNECT, DO_BIND, DO_LISTEN, DO_SEND, DO_MESSAGE, DO_MESSAGES, DO_SIGNAL, DO_HIDE, DO_CALL };
 
 /* Bytes of a question to DNS: the least, and the most that are looked at. */
 #define QUESTION_LEAST 17

@@ -96,6 +96,35 @@ test("calls that libraries do without are said to be missing", { skip }, async (
   assert.equal(await words([...missing, ...more]), Array(6).fill("ENOSYS").join(" "));
 });
 
+/** In a child: the first process of this container is the one that asks. */
+const asChild = (calls: readonly string[]): Promise<string> =>
+  python(`if os.fork(): os.wait(); os._exit(0)
+import threading
+mask, idle = b"\\xff" * 128, (3 << 13) | 7
+print(*[${calls.join(", ")}], flush=True)`);
+
+const affinity = (pid: string): string => `call(203, 122, ${pid}, 128, mask)`;
+const turns = (which: string, who: string): string => `call(251, 30, ${which}, ${who}, idle)`;
+
+test(
+  "processors and turns at the disk are set for oneself, never for the first process",
+  { skip },
+  async () => {
+    const dressed = ["1", "2**32 + 1", "(1 << 62) + 1", "(7 << 40) + 1"];
+    const others = [
+      turns("1", "1"),
+      turns("1", "2**32 + 1"),
+      turns("3", "os.getuid()"),
+      turns("2", "1"),
+      turns("2", "0"),
+    ];
+    const refused = [...dressed.map(affinity), ...others];
+    assert.equal(await asChild(refused), refused.map(() => "EPERM").join(" "));
+    const own = ["0", "os.getpid()", "threading.get_native_id()"].map(affinity);
+    assert.equal(await asChild([...own, turns("1", "0")]), "ok ok ok ok");
+  },
+);
+
 const by = (mode: string, name: string): readonly string[] => [
   `call(90, None, b'f', ${mode})`,
   `call(91, 52, fd, ${mode})`,
@@ -169,6 +198,9 @@ import subprocess, threading, multiprocessing, socket, tempfile
 subprocess.run(["true"], check=True); t = threading.Thread(target=print); t.start(); t.join()
 p = multiprocessing.Process(target=print); p.start(); p.join(); assert p.exitcode == 0
 a, b = socket.socketpair(); a.send(b"x"); assert b.recv(1) == b"x"; tempfile.TemporaryFile().write(b"x")'`,
+  "programs that choose their processors and turns": `taskset -c 0 nproc >/dev/null && ionice -c 3 true && nice -n 3 chrt -i 0 true && python3 -c '
+import os; os.sched_setaffinity(0, os.sched_getaffinity(0)); os.sched_setaffinity(os.getpid(), os.sched_getaffinity(0))' &&
+    printf '#define _GNU_SOURCE\n#include <pthread.h>\nvoid *f(void *x) { cpu_set_t s; pthread_getaffinity_np(pthread_self(), sizeof s, &s); return (void *)(long)pthread_setaffinity_np(pthread_self(), sizeof s, &s); }\nint main(void) { pthread_t t; void *r; pthread_create(&t, 0, f, 0); pthread_join(t, &r); return r != 0; }' >t.c && cc -pthread -o t t.c && ./t`,
   git: "git init -q r && cd r && echo a >a && git add a && git -c user.name=a -c user.email=a@b commit -qm a && git status --short",
   "the compiler and make":
     "printf 'a: a.c\\n\\tcc -o a a.c -pthread\\n' >Makefile && echo 'int main(){return 0;}' >a.c && make -s && ./a",

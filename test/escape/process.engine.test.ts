@@ -57,9 +57,9 @@ for l in exe cwd root ns/net; do readlink /proc/1/$l && echo LINK $l; done; ls /
   {
     name: "what others may set of a process: its place with the memory killer, its name, its limits",
     run: `before=$(cat /proc/1/oom_score_adj /proc/1/comm); for f in oom_score_adj comm timerslack_ns coredump_filter clear_refs; do (echo 100 > /proc/1/$f) 2>/dev/null && echo WROTE $f; done
-prlimit --pid 1 --nofile=10 2>/dev/null && echo LIMITED; renice 19 1 >/dev/null 2>&1 && echo LAST; chrt -i -p 0 1 && echo IDLE; [ "$before" = "$(cat /proc/1/oom_score_adj /proc/1/comm)" ] || echo CHANGED; grep -h 'open files' /proc/1/limits; true`,
-    denied: never(/WROTE|LIMITED|LAST|IDLE|CHANGED|open files +10 /),
-    twin: "echo 1000 > /proc/self/oom_score_adj && prlimit --nofile=100 true && nice -n 5 chrt -i 0 true && ulimit -n 90",
+prlimit --pid 1 --nofile=10 2>/dev/null && echo LIMITED; renice 19 1 >/dev/null 2>&1 && echo LAST; chrt -i -p 0 1 && echo IDLE; taskset -cp 0 1 >/dev/null 2>&1 && echo PINNED; ionice -c 3 -p 1 2>/dev/null && echo STARVED; ionice -c 3 -u $(id -u) 2>/dev/null && echo STARVED; [ "$before" = "$(cat /proc/1/oom_score_adj /proc/1/comm)" ] || echo CHANGED; grep -h 'open files' /proc/1/limits; true`,
+    denied: never(/WROTE|LIMITED|LAST|IDLE|PINNED|STARVED|CHANGED|open files +10 /),
+    twin: "echo 1000 > /proc/self/oom_score_adj && prlimit --nofile=100 true && nice -n 5 chrt -i 0 true && taskset -c 0 true && ionice -c 3 true && ulimit -n 90",
     control: true,
   },
   {

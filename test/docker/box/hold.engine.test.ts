@@ -1,9 +1,7 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import type { Duplex } from "node:stream";
 import test from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Container } from "dockerode";
 import { reasonOf } from "../../../src/core/errors.ts";
 import { RunnerClient } from "../../../src/boxes/runner/runner-client.ts";
 import {
@@ -15,53 +13,8 @@ import {
 } from "../../../src/boxes/runner/runner-frames.ts";
 import { statIn, writeFileIn } from "../../../src/boxes/runner/runner-files.ts";
 import { readSeen } from "../../../src/boxes/runner/runner-seen.ts";
-import { boxImage, RUNNER } from "../../../src/docker/box/box-image.ts";
-import { hostFacts, readSeccomp } from "../../../src/docker/engine.ts";
-import { containerSpec } from "../../../src/docker/container-spec.ts";
-import { engine, ROOT, skip } from "../../fixtures/engine.ts";
-
-interface Leased extends AsyncDisposable {
-  readonly container: Container;
-  readonly attach: () => Promise<Duplex>;
-  readonly isUp: () => Promise<boolean>;
-}
-
-/** A container of the runner's, over nothing. */
-async function leased(): Promise<Leased> {
-  const [{ id }, host, seccomp] = await Promise.all([
-    boxImage(engine, ROOT, null),
-    hostFacts(engine),
-    readSeccomp(ROOT),
-  ]);
-  const container = await engine.api.createContainer(
-    containerSpec({
-      image: id,
-      argv: [RUNNER],
-      mode: "workspace-write",
-      user: { uid: 1000, gid: 1000 },
-      readOnly: [],
-      pinned: [],
-      volumes: [],
-      limits: { memory: 2 ** 28, cpus: null, pids: 64 },
-      host,
-      seccomp,
-      stdin: true,
-      lease: true,
-      labels: { "dev.harness.uid": "64399" },
-    }),
-  );
-  const options = { stream: true, stdin: true, stdout: true, stderr: true, hijack: true };
-  return {
-    container,
-    attach: () => container.attach(options) as Promise<unknown> as Promise<Duplex>,
-    isUp: () =>
-      container.inspect().then(
-        ({ State }) => State.Running,
-        () => false,
-      ),
-    [Symbol.asyncDispose]: () => container.remove({ force: true }).catch(() => undefined),
-  };
-}
+import { type Leased, leased, started } from "../../fixtures/bare-runner.ts";
+import { skip } from "../../fixtures/engine.ts";
 
 const endless = {
   words: ["sh", "-c", "n=0; while :; do n=$((n+1)); echo $n; sleep 0.1; done"],
@@ -73,13 +26,6 @@ const endless = {
   terminal: false,
   input: undefined,
 };
-
-async function started({ container, attach }: Leased): Promise<RunnerClient> {
-  const client = new RunnerClient(await attach(), randomBytes(KEY_BYTES));
-  await container.start();
-  await statIn(client, "/tmp");
-  return client;
-}
 
 const untilDown = async ({ isUp }: Leased): Promise<void> => {
   for (let i = 0; i < 80 && (await isUp()); i += 1) await sleep(50);
