@@ -32,6 +32,7 @@ async function pods(): Promise<Pods> {
     uid: process.getuid?.() ?? 0,
     home: homedir(),
     stateDir: path.join(place, "state"),
+    pod: null,
     onWarning: () => undefined,
   };
   const request = podRequest(workspace, image);

@@ -9,7 +9,7 @@ import { formatDuration } from "../core/text/bounds.ts";
 import type { ListedBox, OwnedBox } from "../core/ports.ts";
 import { clusterHealth } from "../kubernetes/cluster-health.ts";
 import { type Cluster, clusterOf } from "../kubernetes/cluster.ts";
-import { listPods, type PodLeftover, reapPods, removeBoxPod } from "../kubernetes/own-pods.ts";
+import { listPods, loopPod, type PodLeftover, reapPods, removeBoxPod } from "../kubernetes/own-pods.ts";
 import { startPodBox } from "../kubernetes/start-pod-box.ts";
 import type { BoxOpening } from "./box-access.ts";
 import type { Host } from "./host.ts";
@@ -30,7 +30,8 @@ export async function openPodFor(
   const cluster = await clusterNamed(host, address);
   const { mode, memory, cpus, pids, kubernetes } = settings;
   const { home, state } = host.places;
-  const maker = { cluster, uid: host.uid, home, stateDir: state, onWarning: warn };
+  const pod = loopPod(host.env, cluster.namespace);
+  const maker = { cluster, uid: host.uid, home, stateDir: state, pod, onWarning: warn };
   const wants = {
     image: imageOf(settings),
     pullPolicy: kubernetes.pull_policy,

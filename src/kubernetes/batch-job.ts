@@ -219,6 +219,7 @@ const loopContainer = (plan: BatchPlan): Container => ({
     { name: "XDG_CONFIG_HOME", value: `${STATE_AT}/config` },
     { name: "TMPDIR", value: "/tmp" },
     { name: "HARNESS_POD_NAME", valueFrom: { fieldRef: { fieldPath: "metadata.name" } } },
+    { name: "HARNESS_POD_NAMESPACE", valueFrom: { fieldRef: { fieldPath: "metadata.namespace" } } },
     { name: "HARNESS_POD_UID", valueFrom: { fieldRef: { fieldPath: "metadata.uid" } } },
     ...Object.entries(plan.env)
       .toSorted(([a], [b]) => (a < b ? -1 : 1))

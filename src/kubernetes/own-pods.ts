@@ -10,7 +10,7 @@ import type { ListedBox } from "../core/ports.ts";
 import { ApiFailure, type Cluster } from "./cluster.ts";
 import { POLICIES } from "./network-proof.ts";
 import { refusalOf } from "./pod-failure.ts";
-import { NAME_LABEL } from "./pod-spec.ts";
+import { NAME_LABEL, type PodOwner } from "./pod-spec.ts";
 import { makeFolder } from "../platform/folders.ts";
 
 /**
@@ -52,6 +52,18 @@ async function madeId(file: string): Promise<string> {
     await rm(aside, { force: true });
   }
   return (await idIn(file)) ?? id;
+}
+
+/**
+ * The pod that this runs in, where it was told of itself: a loop in a cluster has a machine and a state folder that end
+ * with it, so that nobody comes back to reap. Of another namespace it could own nothing.
+ */
+export function loopPod(
+  env: Readonly<Record<string, string | undefined>>,
+  namespace: string,
+): PodOwner | null {
+  const { HARNESS_POD_NAME: name, HARNESS_POD_UID: uid, HARNESS_POD_NAMESPACE: own } = env;
+  return name === undefined || uid === undefined || own !== namespace ? null : { name, uid };
 }
 
 const texts = z.record(z.string(), z.string()).nullish();

@@ -2,6 +2,12 @@ import type { Mode } from "../core/decision.ts";
 import { within } from "../boxes/protect/protected-mounts.ts";
 import { ULIMITS } from "../boxes/runner/runner-report.ts";
 
+/** A pod of the same namespace. */
+export interface PodOwner {
+  readonly name: string;
+  readonly uid: string;
+}
+
 /** A box as a pod, decided before the cluster is asked for anything. */
 export interface PodPlan {
   /** Of the pod and of its policies. */
@@ -21,6 +27,8 @@ export interface PodPlan {
   readonly seccomp: string;
   readonly nodeSelector: Readonly<Record<string, string>>;
   readonly deadlineMs: number;
+  /** The pod that asks for it, with which it goes; null: nobody's in the cluster. */
+  readonly owner: PodOwner | null;
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
 }
@@ -68,11 +76,17 @@ const commandOf = (): readonly string[] => [
 
 /** A pure function from the plan to the pod: Pod Security "restricted", no token, no shared namespace, read-only root. */
 export function podSpec(plan: PodPlan): JsonObject {
-  const { name, namespace, labels, annotations, runtimeClass, pullSecret, nodeSelector } = plan;
+  const { name, namespace, owner, labels, annotations, runtimeClass, pullSecret, nodeSelector } = plan;
   return {
     apiVersion: "v1",
     kind: "Pod",
-    metadata: { name, namespace, labels: { ...labels, [NAME_LABEL]: name }, annotations: { ...annotations } },
+    metadata: {
+      name,
+      namespace,
+      ...ownedBy(owner),
+      labels: { ...labels, [NAME_LABEL]: name },
+      annotations: { ...annotations },
+    },
     spec: {
       restartPolicy: "Never",
       activeDeadlineSeconds: Math.ceil(plan.deadlineMs / 1000),
@@ -102,6 +116,10 @@ export function podSpec(plan: PodPlan): JsonObject {
     },
   };
 }
+
+/** Once the owner is gone the cluster removes what has nobody else. */
+const ownedBy = (owner: PodOwner | null): JsonObject =>
+  owner === null ? {} : { ownerReferences: [{ apiVersion: "v1", kind: "Pod", ...owner }] };
 
 const LOCALHOST = "Localhost/";
 
@@ -171,10 +189,15 @@ const volumesOf = (plan: PodPlan): Json => [
 ];
 
 /** Denies all, either way, to the pod of this name; the second, with `open`, lets it out while the proof is made. */
-export const policyOf = ({ name, namespace, labels }: PodPlan, open = false): JsonObject => ({
+export const policyOf = ({ name, namespace, owner, labels }: PodPlan, open = false): JsonObject => ({
   apiVersion: "networking.k8s.io/v1",
   kind: "NetworkPolicy",
-  metadata: { name: open ? `${name}-open` : name, namespace, labels: { ...labels, [NAME_LABEL]: name } },
+  metadata: {
+    name: open ? `${name}-open` : name,
+    namespace,
+    ...ownedBy(owner),
+    labels: { ...labels, [NAME_LABEL]: name },
+  },
   spec: {
     podSelector: { matchLabels: { [NAME_LABEL]: name } },
     policyTypes: open ? ["Egress"] : ["Ingress", "Egress"],

@@ -32,7 +32,15 @@ import { podOf, running } from "./pod-watch.ts";
 import { readbackDifferences } from "./pod-readback.ts";
 import { HOME_LABEL, homeOf, reapPods } from "./own-pods.ts";
 import { isAlone, podReportDifferences } from "./pod-report.ts";
-import { BOX, FILLER, isMountable, type JsonObject, type PodPlan, podSpec } from "./pod-spec.ts";
+import {
+  BOX,
+  FILLER,
+  isMountable,
+  type JsonObject,
+  type PodOwner,
+  type PodPlan,
+  podSpec,
+} from "./pod-spec.ts";
 import { attachTo } from "./pod-stream.ts";
 
 export interface PodMaker {
@@ -40,6 +48,8 @@ export interface PodMaker {
   readonly uid: number;
   readonly home: string;
   readonly stateDir: string;
+  /** The pod that this runs in; null: it runs in none. */
+  readonly pod: PodOwner | null;
   readonly onWarning: (text: string) => void;
 }
 
@@ -150,7 +160,7 @@ interface Ends {
 const SOMEBODY = 1000;
 
 async function planOf(
-  { cluster, uid, stateDir }: PodMaker,
+  { cluster, uid, stateDir, pod }: PodMaker,
   { mode, limits, wants, keep }: PodRequest & { readonly mode: PodPlan["mode"] },
   workspace: Workspace,
 ): Promise<PodPlan> {
@@ -180,6 +190,7 @@ async function planOf(
     ...wants,
     name,
     namespace: cluster.namespace,
+    owner: pod,
     mode,
     user,
     workspace: workspace.path,

@@ -68,6 +68,7 @@ boxContract(
       uid: process.getuid?.() ?? 0,
       home: homedir(),
       stateDir: place.at("state"),
+      pod: null,
       onWarning: () => undefined,
     };
     const box = await startPodBox(maker, request, NEVER);
@@ -104,7 +105,13 @@ test("no pod has full access, and none is asked for", async () => {
     { context: null, namespace: null },
     { env: { KUBECONFIG: place.at("config") }, home: "/" },
   );
-  const maker = { uid: 0, home: homedir(), stateDir: place.at("state"), onWarning: () => undefined };
+  const maker = {
+    uid: 0,
+    home: homedir(),
+    stateDir: place.at("state"),
+    pod: null,
+    onWarning: () => undefined,
+  };
   const request = { ...podRequest(place.path, "x"), mode: "danger-full-access" as const };
   await assert.rejects(
     startPodBox({ ...maker, cluster: new Cluster(config, "default", 0) }, request, NEVER),

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { readdir } from "node:fs/promises";
 import test from "node:test";
-import { homeOf } from "../../src/kubernetes/own-pods.ts";
+import { homeOf, loopPod } from "../../src/kubernetes/own-pods.ts";
 import { scratch } from "../fixtures/scratch.ts";
 
 test("of many that begin at once in a new state folder all have the same home, and nothing lies beside it", async () => {
@@ -19,4 +19,12 @@ test("what a kill has left half made is made anew, and is no other state folder'
   const half = await homeOf(place.at("half"));
   assert.equal(await homeOf(place.at("half")), half);
   assert.notEqual(await homeOf(place.at("other")), half);
+});
+
+test("a loop knows its own pod, in its own namespace alone", () => {
+  const env = { HARNESS_POD_NAME: "p", HARNESS_POD_UID: "u", HARNESS_POD_NAMESPACE: "team" };
+  assert.deepEqual(loopPod(env, "team"), { name: "p", uid: "u" });
+  assert.equal(loopPod(env, "other"), null);
+  assert.equal(loopPod({ ...env, HARNESS_POD_UID: undefined }, "team"), null);
+  assert.equal(loopPod({}, "team"), null);
 });

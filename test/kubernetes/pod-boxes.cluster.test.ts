@@ -36,6 +36,7 @@ async function ownPlace(): Promise<Place> {
       uid: process.getuid?.() ?? 0,
       home: homedir(),
       stateDir: place.at("state"),
+      pod: null,
       onWarning: () => undefined,
     };
     return startPodBox(maker, podRequest(place.at("project"), image), NEVER);

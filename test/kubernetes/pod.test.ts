@@ -20,6 +20,7 @@ const PLAN: PodPlan = {
   seccomp: "Localhost/harness.json",
   nodeSelector: { "kubernetes.io/arch": "amd64" },
   deadlineMs: 90_000,
+  owner: null,
   labels: { "dev.harness.box": "1" },
   annotations: { "dev.harness.workspace": "/code/project" },
 };
@@ -54,6 +55,17 @@ test("a pod is restricted: no root, no capabilities, no token, nothing of the no
   const { limits, requests } = (box ?? {})["resources"] as Field;
   assert.deepEqual(limits, { memory: String(2 ** 30), cpu: "1500m" });
   assert.deepEqual(requests, limits);
+});
+
+test("a pod and its policies go with the pod that asked for them, and with nobody's where none did", () => {
+  const owner = { name: "harness-batch-1-0", uid: "u-1" };
+  const made = (plan: PodPlan): readonly unknown[] =>
+    [podSpec(plan), policyOf(plan), policyOf(plan, true)].map(
+      ({ metadata }) => (metadata as Field)["ownerReferences"],
+    );
+  const owned = [{ apiVersion: "v1", kind: "Pod", ...owner }];
+  assert.deepEqual(made({ ...PLAN, owner }), [owned, owned, owned]);
+  assert.deepEqual(made(PLAN), [undefined, undefined, undefined]);
 });
 
 const mounts = (plan: PodPlan): unknown => {

@@ -34,6 +34,7 @@ export async function stubPlace(
       uid: process.getuid?.() ?? 0,
       home: homedir(),
       stateDir: place.at("state"),
+      pod: null,
       onWarning: (text: string) => void said.push(text),
     };
     const request = { ...podRequest(place.at("project"), image), ...wanted };
