@@ -91,10 +91,17 @@ export const ALIASES: Readonly<Record<string, SettingKey>> = { max_steps: "max_t
 
 const SIZES: ReadonlySet<string> = new Set(["memory", "network_upload", "network_download"]);
 
+const inClusterWords = ([key, value]: readonly [string, unknown]): readonly [string, unknown] =>
+  typeof value === "number"
+    ? [key, key === "disk" ? writtenSize(value) : writtenDuration(value)]
+    : [key, value];
+
 /** A setting's value as `config set` takes it. */
 export function printable(key: string, value: unknown): string {
   if (typeof value === "number" && (key.endsWith("timeout") || key === "min_release_age"))
     return writtenDuration(value);
   if (typeof value === "number" && SIZES.has(key)) return writtenSize(value);
+  if (key === "kubernetes" && typeof value === "object" && value !== null)
+    return JSON.stringify(Object.fromEntries(Object.entries(value).map(inClusterWords)));
   return typeof value === "string" ? value : JSON.stringify(value);
 }

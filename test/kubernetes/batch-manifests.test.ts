@@ -3,10 +3,12 @@ import test from "node:test";
 import * as client from "@kubernetes/client-node";
 import { readRows } from "../../src/app/batch/batch-rows.ts";
 import { clusterPlan, manifestsOf } from "../../src/app/batch/cluster-plan.ts";
+import { loadConfig } from "../../src/config/load-config.ts";
 import { DEFAULTS } from "../../src/config/settings-schema.ts";
 import { EXIT } from "../../src/core/errors.ts";
 import { batchJob, batchRows } from "../../src/kubernetes/batch-job.ts";
 import { manifestYaml } from "../../src/kubernetes/manifest.ts";
+import { scratch } from "../fixtures/scratch.ts";
 import { KUBERNETES, planFor, rowsFor, SETTINGS } from "../fixtures/cluster-batch.ts";
 
 /** The types of the published OpenAPI of Kubernetes, as the client was generated from it. */
@@ -158,6 +160,58 @@ test("keys and addresses of this machine are in no object", async () => {
   const text = manifestYaml(manifestsOf(await clusterPlanOf(settings)));
   assert.ok(!text.includes("9999"));
   assert.ok(text.includes("HARNESS_PROVIDER"));
+});
+
+const EVERYTHING = {
+  provider: "openai",
+  chat_model: "12",
+  max_context_tokens: 9000,
+  stream: false,
+  mode: "read-only",
+  canaries: true,
+  memory: "300m",
+  cpus: 0.5,
+  pids: 99,
+  timeout: "90s",
+  connect_timeout: "3s",
+  first_token_timeout: "7m",
+  idle_timeout: "61s",
+  max_turns: 7,
+  attempts: 2,
+  temperature: 0.25,
+  prices: [{ model: "m", input: 1.5, output: 2, from: "2026-03-01" }],
+  capabilities: [{ prefix: "m", tools: false }],
+  kubernetes: {
+    image: "registry.example/box:1",
+    pull_policy: "Always",
+    pull_secret: "pull",
+    runtime_class: "gvisor",
+    seccomp: "Localhost/harness.json",
+    node_selector: { "kubernetes.io/arch": "arm64" },
+    deadline: "61s",
+    start_timeout: "50s",
+    schedule_timeout: "30s",
+    probe: "10.0.0.1:443",
+    disk: "65m",
+    loop_image: "registry.example/loop:1",
+    results_claim: "results",
+    model_secret: "model",
+  },
+};
+
+test("a loop reads the settings of its pod as the user has them, and each pod those of its cluster", async () => {
+  await using place = await scratch({ "xdg/harness/config.json": JSON.stringify(EVERYTHING) });
+  const load = (env: Readonly<Record<string, string>>) =>
+    loadConfig({ env: { HOME: place.at("home"), ...env }, project: undefined, flags: new Map() });
+  const { settings } = await load({ XDG_CONFIG_HOME: place.at("xdg") });
+  const { env } = await clusterPlanOf(settings);
+  const there = (await load({ ...env })).settings;
+  const { loop_image: _, results_claim: __, model_secret: ___, ...box } = settings.kubernetes;
+  const { loop_image: ____, results_claim: _____, model_secret: ______, ...boxThere } = there.kubernetes;
+  assert.deepEqual(boxThere, box);
+  for (const key of Object.keys(EVERYTHING) as (keyof typeof EVERYTHING)[])
+    if (key !== "kubernetes") assert.deepEqual([key, there[key]], [key, settings[key]]);
+  assert.notDeepEqual(settings.kubernetes, DEFAULTS.kubernetes);
 });
 
 const clusterPlanOf = (settings: typeof SETTINGS) =>

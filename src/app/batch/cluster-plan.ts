@@ -159,12 +159,15 @@ function carried(settings: Settings): Readonly<Record<string, string>> {
     service_account: _____,
     ...box
   } = settings.kubernetes;
-  const set = Object.fromEntries(Object.entries(box).filter(([, value]) => value !== null));
+  const usual: Readonly<Record<string, unknown>> = DEFAULTS.kubernetes;
+  const set = Object.fromEntries(
+    Object.entries(box).filter(([key, value]) => JSON.stringify(value) !== JSON.stringify(usual[key])),
+  );
   return {
     ...Object.fromEntries(said),
     HARNESS_ENGINE: "kubernetes:",
     [envNameOf("isolation")]: "copy",
-    ...(Object.keys(set).length === 0 ? {} : { [envNameOf("kubernetes")]: JSON.stringify(set) }),
+    ...(Object.keys(set).length === 0 ? {} : { [envNameOf("kubernetes")]: printable("kubernetes", set) }),
   };
 }
 
