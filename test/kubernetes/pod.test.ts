@@ -57,15 +57,16 @@ test("a pod is restricted: no root, no capabilities, no token, nothing of the no
   assert.deepEqual(requests, limits);
 });
 
+const ownersIn = (plan: PodPlan): readonly unknown[] =>
+  [podSpec(plan), policyOf(plan), policyOf(plan, true)].map(
+    ({ metadata }) => (metadata as Field)["ownerReferences"],
+  );
+
 test("a pod and its policies go with the pod that asked for them, and with nobody's where none did", () => {
   const owner = { name: "harness-batch-1-0", uid: "u-1" };
-  const made = (plan: PodPlan): readonly unknown[] =>
-    [podSpec(plan), policyOf(plan), policyOf(plan, true)].map(
-      ({ metadata }) => (metadata as Field)["ownerReferences"],
-    );
   const owned = [{ apiVersion: "v1", kind: "Pod", ...owner }];
-  assert.deepEqual(made({ ...PLAN, owner }), [owned, owned, owned]);
-  assert.deepEqual(made(PLAN), [undefined, undefined, undefined]);
+  assert.deepEqual(ownersIn({ ...PLAN, owner }), [owned, owned, owned]);
+  assert.deepEqual(ownersIn(PLAN), [undefined, undefined, undefined]);
 });
 
 const mounts = (plan: PodPlan): unknown => {
