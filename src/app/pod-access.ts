@@ -42,12 +42,15 @@ export async function openPodFor(
     disk: kubernetes.disk,
     deadlineMs: kubernetes.deadline,
     startMs: kubernetes.start_timeout,
-    scheduleMs: kubernetes.schedule_timeout,
+    scheduleMs: pod === null ? kubernetes.schedule_timeout : scattered(kubernetes.schedule_timeout),
     probe: kubernetes.probe,
   };
   const request = { workspace, mode, limits: { memory, cpus, pids }, watchChanges, keep, wants };
   return startPodBox(maker, request, signal);
 }
+
+/** Loops that hold the room which the boxes of all of them wait for give up one after the other: the next has it. */
+const scattered = (ms: number): number => ms * (1 + Math.random());
 
 function imageOf({ image, kubernetes }: Settings): string {
   const named = image ?? kubernetes.image;

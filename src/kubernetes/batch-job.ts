@@ -164,21 +164,26 @@ function loopPod(plan: BatchPlan): PodSpec {
   };
 }
 
-/** The same for the two: what a "restricted" namespace wants, and limits that are requests. */
-const contained = ({
-  cpu,
-  memory,
-}: {
+interface Amounts {
   readonly cpu: string;
   readonly memory: string;
-}): Pick<Container, "securityContext" | "resources" | "terminationMessagePolicy"> => ({
+}
+
+/**
+ * The same for the two: what a "restricted" namespace wants. A loop waits for its model and its box nearly all of its
+ * time: it asks for little, so that loops do not hold the room that their boxes wait for.
+ */
+const contained = (
+  requests: Amounts,
+  limits: Amounts,
+): Pick<Container, "securityContext" | "resources" | "terminationMessagePolicy"> => ({
   securityContext: {
     allowPrivilegeEscalation: false,
     readOnlyRootFilesystem: true,
     runAsNonRoot: true,
     capabilities: { drop: ["ALL"] },
   },
-  resources: { requests: { cpu, memory }, limits: { cpu, memory } },
+  resources: { requests: { ...requests }, limits: { ...limits } },
   terminationMessagePolicy: "FallbackToLogsOnError",
 });
 
@@ -192,7 +197,7 @@ const cloneContainer = ({ image }: BatchPlan): Container => ({
     { name: "HARNESS_TREE", value: `${WORK_AT}/tree` },
     { name: "HOME", value: "/tmp" },
   ],
-  ...contained({ cpu: "500m", memory: "512Mi" }),
+  ...contained({ cpu: "100m", memory: "128Mi" }, { cpu: "500m", memory: "512Mi" }),
   volumeMounts: [
     { name: "rows", mountPath: ROWS_AT, readOnly: true },
     { name: "work", mountPath: WORK_AT },
@@ -226,7 +231,7 @@ const loopContainer = (plan: BatchPlan): Container => ({
       .map(([name, value]) => ({ name, value })),
   ],
   ...(plan.modelSecret === null ? {} : { envFrom: [{ secretRef: { name: plan.modelSecret } }] }),
-  ...contained({ cpu: "1", memory: "1Gi" }),
+  ...contained({ cpu: "100m", memory: "256Mi" }, { cpu: "1", memory: "1Gi" }),
   volumeMounts: [
     { name: "rows", mountPath: ROWS_AT, readOnly: true },
     { name: "work", mountPath: WORK_AT },

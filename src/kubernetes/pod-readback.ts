@@ -123,7 +123,8 @@ const UNITS: Readonly<Record<string, number>> = {
   Ti: 2 ** 40,
 };
 
-function amountOf(value: unknown): number | undefined {
+/** Undefined where it is none. */
+export function amountOf(value: unknown): number | undefined {
   const [, digits, unit = ""] = /^(\d+(?:\.\d+)?)([a-zA-Z]*)$/.exec(String(value)) ?? [];
   const factor = UNITS[unit];
   return digits === undefined || factor === undefined ? undefined : Number(digits) * factor;

@@ -1,8 +1,10 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { HarnessError } from "../core/errors.ts";
 import { formatDuration } from "../core/text/bounds.ts";
 import { ApiFailure, type Cluster, isLost } from "./cluster.ts";
 import { failureError, isRunning, podFailure, type PodState, refusalOf } from "./pod-failure.ts";
-import type { PodPlan } from "./pod-spec.ts";
+import { amountOf } from "./pod-readback.ts";
+import type { JsonObject, PodPlan } from "./pod-spec.ts";
 
 type Named = Pick<PodPlan, "name">;
 
@@ -18,6 +20,49 @@ export async function podOf(cluster: Cluster, { name }: Named, signal?: AbortSig
     throw refusalOf(thrown);
   }
 }
+
+const QUOTA_LOOK_MS = 2000;
+
+/** As the cluster made it. A quota that has no room is waited for as a node is: others end. */
+export async function madePod(
+  cluster: Cluster,
+  body: JsonObject,
+  { signal, scheduleMs, onWarning }: Starting,
+): Promise<unknown> {
+  const deadline = performance.now() + scheduleMs;
+  for (let told = false; ; told = true) {
+    try {
+      return await cluster.call(cluster.at("pods"), { method: "POST", body, signal });
+    } catch (thrown) {
+      if (!mayFit(thrown) || performance.now() > deadline) throw refusalOf(thrown);
+      if (!told)
+        onWarning(
+          `no quota of the namespace has room for the box yet: ${thrown.message}; waiting up to ${formatDuration(scheduleMs)}`,
+        );
+      await sleep(QUOTA_LOOK_MS, undefined, { signal });
+    }
+  }
+}
+
+/** Whether a quota would take it that nobody else used. */
+function mayFit(thrown: unknown): thrown is ApiFailure {
+  if (!(thrown instanceof ApiFailure)) return false;
+  const said = /exceeded quota: [^,]*, requested: (.*), used: .*, limited: (.*)$/.exec(thrown.message);
+  const [wanted, limited] = [amountsIn(said?.[1]), amountsIn(said?.[2])];
+  return (
+    wanted.size > 0 &&
+    [...wanted].every(([name, amount]) => amount <= (limited.get(name) ?? Number.NEGATIVE_INFINITY))
+  );
+}
+
+const amountsIn = (text = ""): ReadonlyMap<string, number> =>
+  new Map(
+    text.split(",").flatMap((pair): readonly [string, number][] => {
+      const [name = "", value] = pair.split("=");
+      const amount = amountOf(value);
+      return amount === undefined ? [] : [[name, amount]];
+    }),
+  );
 
 /** How a pod that begins is waited for. */
 export interface Starting {

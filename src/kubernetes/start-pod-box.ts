@@ -27,8 +27,8 @@ import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import type { OwnedBox } from "../core/ports.ts";
 import { ApiFailure, type Cluster } from "./cluster.ts";
 import { proveShut, removeOpening, removePolicies, shut, targetsOn } from "./network-proof.ts";
-import { failureError, podFailure, refusalOf } from "./pod-failure.ts";
-import { podOf, running } from "./pod-watch.ts";
+import { failureError, podFailure } from "./pod-failure.ts";
+import { madePod, podOf, running } from "./pod-watch.ts";
 import { readbackDifferences } from "./pod-readback.ts";
 import { HOME_LABEL, homeOf, reapPods } from "./own-pods.ts";
 import { isAlone, podReportDifferences } from "./pod-report.ts";
@@ -208,13 +208,9 @@ async function opened(making: Making, { locks, things }: Ends, signal: AbortSign
   await shut(cluster, plan);
   const spec = podSpec(plan);
   things.defer(() => removePod(maker, plan));
-  refuseUnlessPlanned(
-    "the cluster",
-    readbackDifferences(
-      spec,
-      await cluster.call(cluster.at("pods"), { method: "POST", body: spec, signal }).catch(refuse),
-    ),
-  );
+  const { scheduleMs } = request.wants;
+  const starting = { signal, scheduleMs, onWarning: maker.onWarning };
+  refuseUnlessPlanned("the cluster", readbackDifferences(spec, await madePod(cluster, spec, starting)));
   const over = AbortSignal.any([signal, AbortSignal.timeout(request.wants.startMs)]);
   if (plan.mode === "read-only") {
     const filler = await connected(making, FILLER, { ...plan, mode: "workspace-write" }, over);
@@ -258,10 +254,6 @@ async function opened(making: Making, { locks, things }: Ends, signal: AbortSign
     tracked,
   });
 }
-
-const refuse = (thrown: unknown): never => {
-  throw refusalOf(thrown);
-};
 
 const lostChanges = (thrown: unknown): string =>
   `what the box changed since it began is lost with its pod: ${reasonOf(thrown)}`;

@@ -8,7 +8,7 @@ import { EXIT, HarnessError } from "../../src/core/errors.ts";
 import type { OwnedBox } from "../../src/core/ports.ts";
 import { asking, NEVER } from "../contract/box-words.ts";
 import { type Fault, statusOf } from "../fakes/kubernetes-api.ts";
-import { skip } from "../fixtures/engine.ts";
+import { image, skip } from "../fixtures/engine.ts";
 import { podWants } from "../fixtures/pod-request.ts";
 import { type StubPlace, stubPlace } from "./stub-pods.ts";
 
@@ -151,6 +151,28 @@ for (const [words, message, fits] of REFUSALS)
     place.api.faults.push(once(fits, 403, statusOf(403, "Forbidden", message)));
     await refused(place, words);
   });
+
+const SPENT =
+  'pods "x" is forbidden: exceeded quota: q, requested: limits.memory=512Mi,pods=1, used: limits.memory=3Gi,pods=2, limited: limits.memory=3200Mi,pods=2';
+
+test(
+  "a quota that others have spent is waited for and told once, and no longer than it is said",
+  { skip },
+  async () => {
+    await using place = await stubPlace("none");
+    const full = once(/^POST .*\/pods$/, 403, statusOf(403, "Forbidden", SPENT));
+    place.api.faults.push({ ...full, times: 2 });
+    {
+      await using box = await place.open();
+      assert.equal((await exec(box, "true")).exit_code, 0);
+    }
+    assert.equal(place.said.filter((text) => /no quota of the namespace has room/.test(text)).length, 1);
+    place.api.faults.push({ ...full, times: Infinity });
+    const wants = { ...podWants(image), scheduleMs: 100 };
+    await assert.rejects(place.open({ wants }), { exit: EXIT.sandbox, message: /: quota: .*exceeded quota/ });
+    nothingLeft(place);
+  },
+);
 
 test("an image that is not to be had has its word", { skip }, async () => {
   await using place = await stubPlace("none");
