@@ -101,12 +101,12 @@ const HINTS: readonly (readonly [rule: string, hint: string])[] = [
 
 const GRANTED = "nothing has to change: all it reaches is granted, so it runs where nobody is asked";
 
-/** `contained`: the command reaches nothing that is not granted. `network`: how what it reaches is granted. */
+/** `contained`: the command reaches nothing that is not granted. `network`: how what it reaches is granted, or why it cannot be. */
 export const hintFor = (rule: string, contained: boolean, network?: NetworkStep): string | undefined =>
-  contained && (rule === "network" || rule === "install")
-    ? GRANTED
-    : network?.covers.includes(rule) === true
-      ? network.text
+  network?.covers.includes(rule) === true
+    ? network.text
+    : contained && (rule === "network" || rule === "install")
+      ? GRANTED
       : HINTS.find(([id]) => rule === id || (id.endsWith(".") && rule.startsWith(id)))?.[1];
 
 /** The same where a single rule is told of all: what else it wants of a network is said behind it. */

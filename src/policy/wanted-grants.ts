@@ -1,5 +1,6 @@
 import { coversHost, grantText, readGrant } from "../core/grant.ts";
 import type { Grant } from "../core/network.ts";
+import { uncarried } from "./carried-protocols.ts";
 import { areGranted, isOwnHost } from "./containment.ts";
 import type { CommandContext, CommandDecision, CommandPolicy, Judgement } from "./decide.ts";
 import type { Effect } from "./effects/effect.ts";
@@ -25,6 +26,7 @@ export function wantedGrants(
   for (const effect of decision.effects) {
     if (effect.kind === "install" && effect.from !== undefined) wanted.add(effect.from);
     if (effect.kind !== "network" || effect.inside === true) continue;
+    if (whyUncarried(effect, text) !== undefined) return [];
     const named = grantsFor(effect, text);
     if (named === undefined) return [];
     for (const each of named) wanted.add(each);
@@ -33,6 +35,9 @@ export function wantedGrants(
   const granted = [...(context.granted ?? []), ...wanted];
   return policy.decide(text, { ...context, granted }).contained ? [...wanted] : [];
 }
+
+const whyUncarried = ({ by, span }: Reaching, text: string): string | undefined =>
+  uncarried(by, text.slice(...span));
 
 /** Undefined where a host is not known, or none that could be granted. */
 function grantsFor({ hosts, span, by }: Reaching, text: string): readonly string[] | undefined {
@@ -74,7 +79,9 @@ export function networkStep(
   const grants = hostGrants(granted);
   const closed = effects.filter(
     (effect): effect is Reaching =>
-      effect.kind === "network" && effect.inside !== true && !isOpen(effect, grants, denied),
+      effect.kind === "network" &&
+      effect.inside !== true &&
+      !(isOpen(effect, grants, denied) && whyUncarried(effect, text) === undefined),
   );
   const [first] = closed;
   if (first === undefined) return undefined;
@@ -83,15 +90,18 @@ export function networkStep(
   );
   if (shut.length > 0)
     return { text: `the user's settings deny ${shut.join(", ")}, which no grant opens`, covers: ["network"] };
-  const named = new Set(closed.flatMap((effect) => grantsFor(effect, text) ?? []));
-  const nameless = closed.find((effect) => grantsFor(effect, text) === undefined);
+  const never = new Set(closed.flatMap((effect) => whyUncarried(effect, text) ?? []));
+  const open = closed.filter((effect) => whyUncarried(effect, text) === undefined);
+  const named = new Set(open.flatMap((effect) => grantsFor(effect, text) ?? []));
+  const nameless = open.find((effect) => grantsFor(effect, text) === undefined);
   const isExpanded = nameless !== undefined && effects.some((effect) => isOpenWord(effect, nameless));
   const list = [...named].filter((each) => !granted.includes(each));
   const steps = [
+    ...never,
     ...(list.length === 0
       ? []
       : [`grant the ${list.length === 1 ? "host" : "hosts"}, --allow-domain ${list.join(",")}`]),
-    ...(closed.some((effect) => isOtherProtocol(effect, text))
+    ...(open.some((effect) => isOtherProtocol(effect, text))
       ? ["use an https address: git's other protocols never pass"]
       : []),
     ...(nameless === undefined ? [] : [isExpanded ? WRITTEN_OUT : nameless.by === "git" ? A_REMOTE : A_HOST]),

@@ -96,3 +96,45 @@ test("what is granted is not missing, and what is denied cannot be granted", () 
   assert.equal(stepOf(clone, ["example.org"]), undefined);
   assert.match(stepOf(clone, [], ["example.org"])?.text ?? "", /deny example\.org, which no grant opens/);
 });
+
+const ELSEWHERE = /before or after the run, or run with --mode danger-full-access/;
+
+for (const [text, says] of [
+  ["ping -c1 example.org", /^no grant carries pings.*curl -sI https/],
+  ["dig example.org", /questions of names/],
+  ["nc example.org 25", /^no grant carries bare connections/],
+  ["telnet example.org 23", /bare connections/],
+  ["socat - TCP:example.org:80", /bare connections/],
+  ["echo x > /dev/tcp/example.org/80", /bare connections/],
+  ["bash -c 'echo x > /dev/tcp/example.org/80'", /bare connections/],
+  ["curl telnet://example.org:23", /bare connections/],
+  ["ssh me@example.org", /^no grant carries ssh or rsync: fetch files over https/],
+  ["scp a me@example.org:b", /ssh or rsync/],
+  ["rsync -a me@example.org:b .", /ssh or rsync/],
+  ["rsync rsync://example.org/x .", /ssh or rsync/],
+  ["sftp example.org", /ssh or rsync/],
+  ["curl sftp://example.org/x", /ssh or rsync/],
+  ["psql -h db.example.org", /a database's protocol.*environment's recipe/],
+  ["psql postgres://me@db.example.org/x", /a database's protocol/],
+  ["redis-cli -h r.example.org", /a database's protocol/],
+  ["ftp ftp.example.org", /FTP/],
+  ["wget ftp://example.org/x", /FTP/],
+  ["curl smtp://example.org", /mail or directories/],
+] as const)
+  test(`${text}: no grant is offered, and what would do is said`, () => {
+    assert.deepEqual(wanted(text), []);
+    for (const granted of [[], ["example.org", "db.example.org", "r.example.org", "ftp.example.org"]]) {
+      const step = stepOf(text, granted)?.text ?? "";
+      assert.match(step, says);
+      assert.match(step, ELSEWHERE);
+      assert.doesNotMatch(step, /--allow-domain/);
+    }
+  });
+
+test("what speaks HTTP is granted, whatever else its address or its neighbours speak of", () => {
+  assert.deepEqual(wanted("curl 'https://example.org/?from=ftp://old.example/x'"), ["example.org"]);
+  assert.deepEqual(wanted("curl wss://example.org/x"), ["example.org"]);
+  const both = stepOf("curl https://example.org/ && ping example.net")?.text ?? "";
+  assert.match(both, /^no grant carries pings.*; grant the host, --allow-domain example\.org$/);
+  assert.deepEqual(wanted("curl https://example.org/ && ping example.net"), []);
+});
