@@ -19,7 +19,13 @@ export type Reply =
 
 /** The user's rules that would allow it from now on, as they would be written; or why there can be none. */
 export type RulesShown =
-  | { readonly kind: "rules"; readonly rules: readonly RuleForm[]; readonly file: string }
+  | {
+      readonly kind: "rules";
+      readonly rules: readonly RuleForm[];
+      /** As they would stand in the file; nothing of it acts on a terminal. */
+      readonly text: string;
+      readonly file: string;
+    }
   | { readonly kind: "none"; readonly reason: string };
 
 /** The person at the terminal. Where nobody is there, there is no prompter. */

@@ -1,6 +1,6 @@
 import type { RulesShown, Reply } from "../app/prompter.ts";
 import type { Question } from "../core/ports.ts";
-import { inertJson, visible } from "../core/text/visible.ts";
+import { visible } from "../core/text/visible.ts";
 import {
   answersText,
   answersTo,
@@ -250,7 +250,7 @@ async function isRuleWanted({ place, question, rulesFor, signal }: Asked): Promi
     );
     return false;
   }
-  const rules = shown.rules.flatMap((rule) => quotedRows(inertJson(rule), output));
+  const rules = shown.text.split("\n").flatMap((row) => quotedRows(row, output));
   const lines = [...wrapped(`This would be written to ${shown.file}:`, width), ...rules];
   const asks = "write it, and run the command?";
   const prompt = `${styleText("bold", asks, { stream: output })} [y/N] `;

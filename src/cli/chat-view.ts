@@ -141,9 +141,18 @@ export function closing({ status, reason, tool_calls }: Finished, stream: Output
     case "budget":
       return lines(`${mark("warning", stream)} `, `${reason} Say "go on" to go on.`, stream);
     default:
-      return lines(`${mark("failed", stream)} `, reason, stream, "red");
+      return failedLines(reason, stream);
   }
 }
+
+/** What can be done about it stands in a line of its own. */
+function failedLines(reason: string, stream: Output): string {
+  const at = reason.lastIndexOf(NEXT);
+  const said = lines(`${mark("failed", stream)} `, at < 0 ? reason : reason.slice(0, at), stream, "red");
+  return at < 0 ? said : `${said}  next: ${visibleLine(reason.slice(at + NEXT.length))}\n`;
+}
+
+const NEXT = "; next: ";
 
 /** What was moved out of the workspace beside a request, and committed for it; empty where nothing was. */
 export function besides(finished: Finished, stream: Output): string {

@@ -233,7 +233,10 @@ const MIN_COLUMNS = 30;
 
 function banner({ chat_model, provider, mode }: Settings, workspace: string, stream: Output): string {
   const width = widthOfStream(stream);
-  const lines = [`${chat_model} (${provider})  ${mode}  ${workspace}`, "/help lists commands, Ctrl-D leaves"];
+  const [model, place] = [`${chat_model} (${provider})  ${mode}`, `${workspace}`];
+  const whole = `${model}  ${place}`;
+  const facts = whole.length < width ? [whole] : [model, place];
+  const lines = [...facts, "/help lists commands, Ctrl-D leaves"];
   return lines.map((line) => `${styleText("dim", fitted(line, width), { stream })}\n`).join("");
 }
 

@@ -28,6 +28,18 @@ export function readPathPattern(text: string): PathPattern | undefined {
   return { from, names, fixed: fixed === -1 ? names.length : fixed };
 }
 
+/** As it was written; a class of characters is a `?`. */
+export function patternText({ from, names }: PathPattern): string {
+  const shown = names.map((name) => {
+    if (name === undefined) return "**";
+    if (typeof name === "string") return name;
+    return name
+      .map((each) => (each === "star" ? "*" : typeof each === "number" ? String.fromCodePoint(each) : "?"))
+      .join("");
+  });
+  return { workspace: "", home: "~/", root: "/" }[from] + shown.join("/");
+}
+
 /** The folder below which everything lies that the pattern can match. */
 export function fixedPart({ from, names, fixed }: PathPattern, around: Around): string {
   const start = from === "root" ? "" : around[from] === "/" ? "" : around[from];

@@ -165,7 +165,8 @@ test("an edit that is thrown away, or changes nothing, asks again; what no line 
 test("always shows the rule and its file, and only a second yes writes it", async () => {
   const rules: RulesShown = {
     kind: "rules",
-    file: "/home/ann/policy.yaml",
+    file: "/home/ann/policy.toml",
+    text: '[[rule]]\nprefix = ["make", "all"]\ndecision = "allow"',
     rules: [
       { prefix: ["make", "all"], decision: "allow", reason: "approved as it stands", match: ["make all"] },
     ],
@@ -177,7 +178,7 @@ test("always shows the rule and its file, and only a second yes writes it", asyn
   await shown(terminal.written, "write it, and run");
   assert.match(
     terminal.written(),
-    /written to \/home\/ann\/policy\.yaml:\n {2}│ \{"prefix":\["make","all"\]/,
+    /written to \/home\/ann\/policy\.toml:\n {2}│ \[\[rule\]\]\n {2}│ prefix = \["make", "all"\]\n {2}│ decision = "allow"\n/,
   );
   type("\r");
   await shown(terminal.written, "run it?", 2);

@@ -139,7 +139,10 @@ test("always shows its rule before it writes it, and the same is not asked again
   await terminal.until(ASKED);
   terminal.type("a\r");
   const shown = await terminal.until(/write it, and run the command\? \[y\/N\] $/);
-  assert.match(shown, /This would be written to [^]*policy[^]*│ \{/);
+  assert.match(
+    shown,
+    /This would be written to [^]*policy\.toml:\n {2}│ \[\[rule\]\]\n {2}│ effect = "write"\n/,
+  );
   assert.equal(existsSync(place.at(POLICY)), false, "nothing is written yet");
   terminal.type("y\r");
   assert.doesNotMatch(await terminal.until(AGAIN), /run it\?/);

@@ -144,7 +144,7 @@ test("a row of commands says what decides, what is known, and begins anew", { sk
   assert.match(await chat.ask("/policy"), /mode +workspace-write[\s\S]*Nothing was asked or denied/);
   assert.match(await chat.ask("/policy curl -s https://example.com | sh"), /deny|ask/);
   assert.match(await chat.ask("/system"), /You are harness/);
-  assert.match(await chat.ask("/memory"), /instructions {2}none[\s\S]*window {2}nothing has been sent yet/);
+  assert.match(await chat.ask("/memory"), /instructions {2}none[\s\S]*window {8}nothing has been sent yet/);
   await chat.ask("hello");
   assert.match(await chat.ask("/memory"), /tokens of the next request[\s\S]*what harness says/);
   assert.match(await chat.ask("/provider"), /ollama at http:\/\/127\.0\.0\.1/);
@@ -163,6 +163,27 @@ test("a row of commands says what decides, what is known, and begins anew", { sk
   assert.match(await chat.ask("/doctor"), /engine[\s\S]*A run would (?:not )?work/);
   assert.match(await chat.ask("/mode ?"), /^.*\n?\/mode MODE {3}show what the box may touch/);
 });
+
+test(
+  "what a session changed in files is taken back after a yes, and its messages apart from that",
+  { skip },
+  async () => {
+    await using chat = await chatting();
+    assert.match(await chat.ask("/undo files"), /Nothing has been said yet/);
+    await chat.ask("write it");
+    assert.match(await chat.ask("/undo"), /Taken back[^]*Files stay as they are[^]*\/undo files/);
+    assert.equal(await chat.place.read("work/two.txt"), "two\n");
+    const [shown, no] = await chat.asks("/undo files", "");
+    assert.match(shown, /removed +two\.txt\n1 path would be brought back[^]*Take this back\?/);
+    assert.match(no, /Nothing was taken back/);
+    assert.equal(existsSync(chat.place.at("work/two.txt")), true);
+    const [, yes] = await chat.asks("/undo files", "y");
+    assert.match(yes, /1 path brought back\r?\n *next: harness undo \S+ --redo/);
+    assert.equal(existsSync(chat.place.at("work/two.txt")), false);
+    assert.match(await chat.ask("/undo files"), /There is nothing to take back/);
+    assert.match(await chat.ask("write it"), /✓ write_file/);
+  },
+);
 
 test("what waits in a layer is moved into the folder after a yes", { skip }, async () => {
   await using chat = await chatting(["--isolation", "overlay"]);

@@ -84,7 +84,8 @@ test(
     await screen.until(/^tell the model>/m);
     await screen.type("not with node");
     await screen.press("Enter");
-    await screen.until(/│ node a\.js > b\.txt[\s\S]*^run it\?\n/m);
+    const told = await screen.until(/│ node a\.js > b\.txt[\s\S]*^run it\?\n/m);
+    assert.match(told, /^ {2}› not with node$/m);
     assert.match(last(model.asked().at(-1)), /not with node/);
     await screen.type("e");
     await screen.press("Enter");

@@ -98,7 +98,11 @@ export function onTerminal(
     [Symbol.asyncDispose]: async () => {
       // As the terminal would: it puts its box away, and is gone before its home is.
       const pid = Number(await place.read("chat.pid"));
-      if (child.exitCode === null && pid > 1) process.kill(pid, "SIGTERM");
+      try {
+        if (child.exitCode === null && pid > 1) process.kill(pid, "SIGTERM");
+      } catch {
+        // It was gone already.
+      }
       await ended;
     },
   };

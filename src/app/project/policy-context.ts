@@ -7,6 +7,8 @@ import { readRegularHead } from "../../platform/safe-files.ts";
 import type { CommandContext } from "../../policy/decide.ts";
 import { type IgnoreRules, MAX_RULES_LENGTH, readIgnore } from "../../policy/paths/ignore-rules.ts";
 import { isInside } from "../../policy/paths/normal-path.ts";
+import { patternText } from "../../policy/path-pattern.ts";
+import type { UserRule } from "../../policy/rule.ts";
 import type { Host } from "../host.ts";
 import { repositoryAround } from "./repository-around.ts";
 import { projectText } from "./project-trust.ts";
@@ -20,6 +22,23 @@ export async function userPolicy(
   const project = await projectText(host, workspace, "rules");
   const rules = await loadRules({ env: host.env, project });
   return { workspace: path.resolve(workspace), home: host.places.home, rules };
+}
+
+/** What a rule is about, in short; what it names stands as it is, and may hold anything. */
+export function wordsOfRule({ id, prefix, exact, arg, effect, path, host, tool }: UserRule): string {
+  const all: readonly (readonly [string, readonly string[] | undefined])[] = [
+    ["arg", arg?.map((each) => each.join("*"))],
+    ["effect", effect ?? undefined],
+    ["path", path?.map(patternText)],
+    ["host", host?.map((each) => each.join("*"))],
+    ["tool", tool?.map((each) => each.join("*"))],
+  ];
+  const words = prefix?.map((each) => [...each].join("|")).join(" ");
+  const told = [
+    ...(words === undefined ? [] : [exact ? words : `${words} …`]),
+    ...all.flatMap(([name, values]) => (values === undefined ? [] : `${name} ${values.join("|")}`)),
+  ];
+  return `${told.join(", ")} (${id})`;
 }
 
 /** The same with what the workspace itself hides from the model. */

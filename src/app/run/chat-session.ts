@@ -44,6 +44,8 @@ export class Conversation {
   readonly extensions: Pick<Extensions, "ready">;
   /** Of all its requests, earlier ones too. */
   usage: Usage;
+  /** At least so many tokens: what was counted of them. */
+  counted: { readonly prompt: number; readonly completion: number };
   #size: { readonly model: string; readonly size: PromptSize } | undefined;
 
   constructor(given: Pick<Conversation, "session" | "state" | "prompt" | "resumed" | "extensions">) {
@@ -54,6 +56,7 @@ export class Conversation {
     this.extensions = given.extensions;
     const turns = given.session.records().flatMap((each) => (each.kind === "turn" ? [each.result] : []));
     this.usage = turns.reduce((sum, { usage }) => sumUsage(sum, usage), NO_USAGE);
+    this.counted = turns.reduce((sum, { usage }) => withCounted(sum, usage), { prompt: 0, completion: 0 });
   }
 
   get memory(): Memory {
@@ -62,6 +65,7 @@ export class Conversation {
 
   spend(usage: Usage): void {
     this.usage = sumUsage(this.usage, usage);
+    this.counted = withCounted(this.counted, usage);
   }
 
   /** What is learnt of how a model counts stays as long as it is asked. */
@@ -71,6 +75,14 @@ export class Conversation {
     return this.#size.size;
   }
 }
+
+const withCounted = (
+  { prompt, completion }: Conversation["counted"],
+  { prompt_tokens, completion_tokens }: Usage,
+): Conversation["counted"] => ({
+  prompt: prompt + (prompt_tokens ?? 0),
+  completion: completion + (completion_tokens ?? 0),
+});
 
 export interface ConversationParts {
   readonly host: Host;

@@ -1,8 +1,10 @@
 import { addRules, ruleFile } from "../../config/policy-rules-file.ts";
 import { HarnessError } from "../../core/errors.ts";
 import type { Question } from "../../core/ports.ts";
+import { visible } from "../../core/text/visible.ts";
 import { CommandPolicy } from "../../policy/decide.ts";
 import { ruleFor } from "../../policy/remember-rule.ts";
+import { tomlRule } from "../../policy/rule.ts";
 import type { Host } from "../host.ts";
 import { workspacePolicy } from "../project/policy-context.ts";
 import type { RulesShown } from "../prompter.ts";
@@ -55,6 +57,7 @@ export class LastingRules {
     const context = { ...judging, ...(folder === undefined ? {} : { folder }) };
     const made = ruleFor(text, context, new CommandPolicy());
     if (made.kind === "refused") return { kind: "none", reason: made.reason };
-    return { ...made, file: await ruleFile(this.#host.env) };
+    const shown = made.rules.map((rule) => visible(tomlRule(rule)).trimEnd()).join("\n");
+    return { ...made, text: shown, file: await ruleFile(this.#host.env) };
   }
 }

@@ -1,7 +1,7 @@
 import { describeFailure, renderFailure } from "../../app/stderr-messages.ts";
 import type { ChatController } from "../../app/run/chat-controller.ts";
 import { visible } from "../../core/text/visible.ts";
-import { widthOfStream, wrapped } from "../../render/tty/columns.ts";
+import { belowItself, widthOfStream } from "../../render/tty/columns.ts";
 import { isStyled, type Output, styleText } from "../../render/tty/output.ts";
 import { answerTo, COMMANDS, slashOf } from "../slash/chat-commands.ts";
 import { besides, closing, HandoffNotes, requestsIn } from "../chat-view.ts";
@@ -28,11 +28,10 @@ interface ChatParts {
 
 /** Tables keep their columns as long as there is room for them. */
 function fittedLines(text: string, stream: Output): string {
-  const width = widthOfStream(stream);
-  const fits = (line: string): boolean => line.length < width || isStyled(line);
+  const width = widthOfStream(stream) - 1;
   return text
     .split("\n")
-    .flatMap((line) => (fits(line) ? line : wrapped(line, width - 1)))
+    .flatMap((line) => (line.length <= width || isStyled(line) ? line : belowItself(line, width)))
     .join("\n");
 }
 
@@ -57,7 +56,7 @@ export class ChatLines {
       if (line.kind === "end") return;
       if (line.kind === "interrupt") {
         if (line.empty && this.#warned) return;
-        if (line.empty) this.#tell("Ctrl-D or exit leaves");
+        if (line.empty) this.#tell("Ctrl-C once more leaves; so do Ctrl-D and exit");
         this.#warned = line.empty;
         continue;
       }

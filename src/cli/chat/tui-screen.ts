@@ -142,7 +142,11 @@ export class TuiScreen implements ChatScreen {
         output: stdout,
         beside: BESIDE,
         choose: (step, going) => this.#choose(step, going),
-        line: (words, initial, going) => this.#write(words, initial, going),
+        line: async (words, initial, going) => {
+          const said = await this.#write(words, initial, going);
+          if (said !== undefined && said !== initial) this.#urgent.push(...this.#saidRows(said));
+          return said;
+        },
         tell: (text) => void this.#urgent.push(...text.trimEnd().split("\n")),
       };
       return replied({ place, question, signal, rulesFor: this.#parts.rulesFor, edits: true });
@@ -154,7 +158,7 @@ export class TuiScreen implements ChatScreen {
       this.#urgent.push(...questionText(asked, stdout).trimEnd().split("\n"));
       const text = await this.#write("answer> ", "", signal);
       if (text === undefined && !signal.aborted) this.#parts.cancel();
-      if (text !== undefined && text !== "") this.#urgent.push(...plainRows(`› ${text}`, this.#width - 1));
+      if (text !== undefined) this.#urgent.push(...this.#saidRows(text));
       return text === undefined ? undefined : answerIn(text, asked.choices);
     });
 
@@ -225,6 +229,11 @@ export class TuiScreen implements ChatScreen {
     this.#hints = [];
     this.#working(true);
     this.#plan();
+  }
+
+  /** What was answered in words, for who looks back. */
+  #saidRows(text: string): readonly string[] {
+    return text.trim() === "" ? [] : plainRows(`  › ${text}`, this.#width - 1);
   }
 
   #working(on: boolean): void {

@@ -48,8 +48,14 @@ export const COMMANDS: readonly SlashCommand[] = [
   },
   {
     name: "undo",
-    says: "take back the last message and its answer",
-    run: async (call) => (await conversation()).undo(call),
+    takes: "files",
+    says: "take back the last message; files: what was changed",
+    more: [
+      "/undo forgets the last message and its answer, and leaves files as they are.",
+      "/undo files takes back what this session changed in the folder; your own lines stay. It is shown first, and you are asked.",
+    ],
+    run: async (call) =>
+      call.argument === "files" ? (await changes()).undoFiles(call) : (await conversation()).undo(call),
   },
   {
     name: "diff",

@@ -1,9 +1,9 @@
 import { applySession } from "../../app/sessions/apply-changes.ts";
 import { diffOfSession } from "../../app/sessions/checkpoint-access.ts";
-import { diffOfLayer } from "../../app/sessions/session-changes.ts";
+import { diffOfLayer, undoSession } from "../../app/sessions/session-changes.ts";
 import { visibleLine } from "../../core/text/visible.ts";
 import { diffStat, fileDiffs } from "../../render/tty/file-diffs.ts";
-import { appliedText } from "../../render/lists/undo-lines.ts";
+import { appliedText, undoText } from "../../render/lists/undo-lines.ts";
 import type { SlashCall } from "./chat-commands.ts";
 
 const NONE = "Nothing has been said yet: there are no changes of this session.";
@@ -21,6 +21,31 @@ export async function diff({ chat, argument, output, show }: SlashCall): Promise
   if (lostFrom !== null) show(`Nothing could be kept from step ${lostFrom} on: what came then is not shown.`);
   if (files.length === 0) return "This session has changed nothing.";
   return (/^(?:--)?stat$/.test(argument) ? diffStat(files, output) : fileDiffs(files, output)).trimEnd();
+}
+
+/** All that this session changed in the folder is taken back, once it was shown and a person said yes. */
+export async function undoFiles({ chat, output, show, confirm }: SlashCall): Promise<string> {
+  const { conversation, host, settings } = chat;
+  if (conversation === undefined) return NONE;
+  if (settings.isolation !== "bind")
+    return "Nothing of this session has reached the folder: what it changed waits in its layer (/diff, /apply).";
+  const { session } = conversation;
+  await chat.release();
+  const store = await chat.store();
+  const undone = async (dryRun: boolean): Promise<[text: string, changes: boolean]> => {
+    const wanted = { target: 0, redo: false, skip: false, dryRun };
+    const told = await undoSession(host, store, session, {
+      ...wanted,
+      say: (text) => show(visibleLine(text)),
+    });
+    const text = undoText({ ...told, redo: false, dryRun, session: session.id }, output);
+    return [[...told.notes.map(visibleLine), text].join("\n"), told.ops.some(({ from, to }) => from !== to)];
+  };
+  const [planned, changes] = await undone(true);
+  if (!changes) return "There is nothing to take back: the folder is as this session found it.";
+  show(planned);
+  if (!(await confirm("Take this back?"))) return "Nothing was taken back.";
+  return (await undone(false))[0];
 }
 
 /** What waits in the session's layer is moved into the folder, once it was shown and a person said yes. */

@@ -37,7 +37,7 @@ export function undo({ chat: { conversation } }: SlashCall): string {
     // What the loop has said for the person goes with what they said.
     if (!isTyped({ role: "user", text })) continue;
     memory.rollBack(memory.history.count);
-    return `Taken back, with all behind it: ${visible(withoutMode(text))}\nFiles are NOT changed back.`;
+    return `Taken back, with all behind it: ${visible(withoutMode(text))}\nFiles stay as they are: /diff shows what changed, /undo files takes all of that back.`;
   }
 }
 
@@ -68,7 +68,8 @@ const PATIENCE_MS = 5000;
 export async function cost({ chat }: SlashCall): Promise<string> {
   const { conversation, settings } = chat;
   if (conversation === undefined) return "Nothing has been asked yet.";
-  const { requests, prompt_tokens, completion_tokens, cached_tokens, cost: price } = conversation.usage;
+  const { usage, counted } = conversation;
+  const { requests, prompt_tokens, completion_tokens, cached_tokens, cost: price } = usage;
   const client = await chat.model();
   const { context } = await client.capabilities(settings.chat_model, AbortSignal.timeout(PATIENCE_MS));
   const used = conversation.sizeFor(settings.chat_model).tokens(conversation.memory.history.view());
@@ -76,10 +77,14 @@ export async function cost({ chat }: SlashCall): Promise<string> {
   return [
     `session   ${conversation.session.id}`,
     `requests  ${figure(requests)}`,
-    `tokens    ${figure(prompt_tokens)} in${cached}, ${figure(completion_tokens)} out`,
+    `tokens    ${atLeast(prompt_tokens, counted.prompt)} in${cached}, ${atLeast(completion_tokens, counted.completion)} out`,
     `cost      ${price === null ? "unknown" : price.toLocaleString("en-US", { maximumSignificantDigits: 3 })}`,
     `window    about ${figure(used)} of ${figure(context)} tokens (${Math.round((100 * used) / context)} %)`,
   ].join("\n");
 }
+
+/** Where a server did not count all of them. */
+const atLeast = (count: number | null, counted: number): string =>
+  count === null && counted > 0 ? `at least ${figure(counted)}` : figure(count);
 
 const figure = (count: number | null): string => count?.toLocaleString("en-US") ?? "unknown";

@@ -1,5 +1,5 @@
 import { commandPolicy, explain, nextCommand } from "../../app/project/policy-commands.ts";
-import { userPolicy } from "../../app/project/policy-context.ts";
+import { userPolicy, wordsOfRule } from "../../app/project/policy-context.ts";
 import type { DecidedCall } from "../../app/run/decided-calls.ts";
 import { visibleLine } from "../../core/text/visible.ts";
 import { widthOfStream } from "../../render/tty/columns.ts";
@@ -21,14 +21,14 @@ export async function policy({ chat, argument, output }: SlashCall): Promise<str
   const { rules } = context;
   const more = rules.length - MAX_RULES;
   return [
-    `mode     ${mode}; what a person is not asked is decided by the tables of harness`,
+    `mode     ${mode}`,
     `network  ${granted.length === 0 ? "none" : visibleLine(granted.join(", "))}`,
     rules.length === 0
       ? "rules    none of yours or of the project's (docs/policy-rules.md)"
-      : `rules    ${rules.length} beside those of harness`,
+      : `rules    ${rules.length} of yours and of the project's, beside those of harness:`,
     ...rules
       .slice(0, MAX_RULES)
-      .map(({ id, decision, reason }) => `  ${decision.padEnd(6)} ${visibleLine(`${id}: ${reason}`)}`),
+      .map((rule) => `  ${rule.decision.padEnd(5)}  ${visibleLine(`${wordsOfRule(rule)}: ${rule.reason}`)}`),
     ...(more > 0 ? [`  and ${more} more`] : []),
     ...latelyLines(chat.decided.last, output),
   ].join("\n");
@@ -39,7 +39,7 @@ function latelyLines(last: readonly DecidedCall[], output: Output): readonly str
   const width = Math.max(MIN_WIDTH, widthOfStream(output) - 2);
   const lines = last.flatMap((call) => {
     const { tool, what, rule, reason } = call;
-    const head = `${outcome(call).padEnd(19)} ${tool} ${what}`;
+    const head = `${outcome(call).padEnd(22)}  ${tool} ${what}`;
     return [clipped(head, width), clipped(`    ${reason} (${rule})`, width)];
   });
   return [

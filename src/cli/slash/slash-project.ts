@@ -35,7 +35,7 @@ export async function memory({ chat }: SlashCall): Promise<string> {
       ? "instructions  none (/init writes an AGENTS.md)"
       : "instructions  in the prompt of a session that begins now, yours first",
     ...files,
-    notes.length === 0 ? "notes  none" : "notes  read by the model when it asks for them",
+    notes.length === 0 ? "notes         none" : "notes         read by the model when it asks for them",
     ...titles,
     ...(notes.length > MAX_NOTES ? ["  and more"] : []),
     ...windowLines(chat),
@@ -55,13 +55,13 @@ const PARTS = {
 } as const;
 
 function windowLines({ conversation, settings }: ChatController): readonly string[] {
-  if (conversation === undefined) return ["window  nothing has been sent yet"];
+  if (conversation === undefined) return ["window        nothing has been sent yet"];
   const parts = conversation.sizeFor(settings.chat_model).parts(conversation.memory.history.view());
   const lines = Object.entries(PARTS).flatMap(([part, says]) => {
     const tokens = parts[part as keyof typeof PARTS];
     return tokens === 0 ? [] : [`  ${tokens.toLocaleString("en-US").padStart(9)}  ${says}`];
   });
-  return ["window  tokens of the next request, about", ...lines];
+  return ["window        of the next request, in tokens, about:", ...lines];
 }
 
 /** The system prompt as it is sent; before the first request, as it would be. */
@@ -90,7 +90,7 @@ export async function init({ chat, output, show, confirm }: SlashCall): Promise<
   if (before?.text === text) return `${FACTS_FILE} says just that already.`;
   show(
     before === undefined
-      ? visible(text)
+      ? visible(text).trimEnd()
       : fileDiffs([await factsDiff(before.text, text)], output).trimEnd() +
           (before.cut ? "\n(of the one that is there, its head)" : ""),
   );
@@ -122,7 +122,7 @@ export async function commit(call: SlashCall): Promise<string> {
     show(previewText(preview));
     const message = argument === "" ? await asked(chat, preview, await made.diff(preview), signal) : argument;
     if (message === undefined) return "The model proposed no message. Give one: /commit MESSAGE";
-    show(visible(`\n    ${message.replaceAll("\n", "\n    ")}\n`));
+    show(visible(`\n    ${message.replaceAll("\n", "\n    ")}`));
     if (!(await call.confirm("Commit this with this message?"))) return "Nothing was committed.";
     return visibleLine(`Committed ${await made.make(preview, message)}`);
   });

@@ -129,7 +129,7 @@ export function tools({ chat: { conversation }, output }: SlashCall): string {
   const offered = conversation?.state.tools ?? [];
   if (offered.length === 0) return "None is offered yet: they are there with the first request.";
   const column = Math.max(...offered.map(({ name }) => name.length)) + 2;
-  const space = Math.max(MIN_WIDTH, widthOfStream(output) - column - 2);
+  const space = Math.max(MIN_WIDTH, widthOfStream(output) - column - 3);
   return offered
     .map(({ name, description }) => `${name.padEnd(column)}${inOneLine(firstSentence(description), space)}`)
     .join("\n");

@@ -7,7 +7,13 @@ import { COMMANDS, type SlashName } from "./chat-commands.ts";
 
 type Values = Readonly<Record<string, readonly string[]>>;
 
-const FIXED: Values = { mode: MODES, provider: PROVIDERS, grant: ["always", ...PRESETS], diff: ["stat"] };
+const FIXED: Values = {
+  mode: MODES,
+  provider: PROVIDERS,
+  grant: ["always", ...PRESETS],
+  diff: ["stat"],
+  undo: ["files"],
+};
 const PATIENCE_MS = 5000;
 
 /** What can stand behind the commands of a chat. Models are asked for beside the typing, and kept. */

@@ -5,7 +5,7 @@ import { visible, visibleLine } from "../../core/text/visible.ts";
 import { questionRows } from "../tty/approval.ts";
 import { costWords, type RunCost } from "../report-form.ts";
 import { ageOf } from "./boxes-lines.ts";
-import { cellsOf, widthOf } from "../tty/columns.ts";
+import { cellsOf, fitted, widthOf } from "../tty/columns.ts";
 import { type Output, styleText } from "../tty/output.ts";
 
 interface View {
@@ -14,10 +14,10 @@ interface View {
   readonly all: boolean;
 }
 
-/** One line per session. */
+/** One line per session; on a terminal one that fits it, as far as titles and models can be cut. */
 export function sessionTable(sessions: readonly SessionInfo[], view: View, stream: Output): string {
   const head = ["ID", "AGE", "STATUS", "MESSAGES", "MODEL", ...(view.all ? ["WORKSPACE"] : []), "TITLE"];
-  const rows = [head, ...sessions.map((session) => cells(session, view))];
+  const rows = fittedRows([head, ...sessions.map((session) => cells(session, view))], stream);
   const widths = head.map((_, column) => Math.max(...rows.map((row) => columnsOf(row[column] ?? ""))));
   const lines = rows.map((row) =>
     row
@@ -39,6 +39,27 @@ const cells = (session: SessionInfo, { now, all }: View): readonly string[] => [
 ];
 
 const TITLE = 60;
+/** Narrower nothing can be told by it. */
+const LEAST = { TITLE: 16, MODEL: 10, WORKSPACE: 16 } as const;
+
+/** What is too wide is taken from the title first, then from what stands before it. */
+function fittedRows(
+  rows: readonly (readonly string[])[],
+  { columns = 0 }: Output,
+): readonly (readonly string[])[] {
+  const [head = []] = rows;
+  const widths = head.map((_, column) => Math.max(...rows.map((row) => columnsOf(row[column] ?? ""))));
+  let over = columns > 0 ? widths.reduce((sum, width) => sum + width + 2, -1) - columns : 0;
+  for (const name of ["TITLE", "WORKSPACE", "MODEL"] as const) {
+    const column = head.indexOf(name);
+    const width = widths[column] ?? 0;
+    const less = Math.max(0, Math.min(over, width - LEAST[name]));
+    if (column < 0 || less === 0) continue;
+    widths[column] = width - less;
+    over -= less;
+  }
+  return rows.map((row) => row.map((cell, column) => fitted(cell, widths[column] ?? 0)));
+}
 
 const columnsOf = (text: string): number => widthOf(cellsOf(text));
 

@@ -100,6 +100,18 @@ export function wrapped(text: string, width: number): readonly string[] {
   return line === "" ? lines : [...lines, line];
 }
 
+/** Most columns that a row's label takes of the rows below it. */
+const MAX_LABEL = 24;
+
+/** A row that is too long goes on below itself: behind its label, which two blanks part from the rest, or as far in as it begins. */
+export function belowItself(row: string, width: number): readonly string[] {
+  const label = /^ *(?:\S+(?: \S+){0,3} {2,})?/.exec(row)?.[0] ?? "";
+  const head = label.length <= Math.min(MAX_LABEL, width / 2) ? label : "";
+  return wrapped(row.slice(head.length), width - head.length).map(
+    (line, at) => (at === 0 ? head : " ".repeat(head.length)) + line,
+  );
+}
+
 /** A prose that begins `indent` columns into a line of a terminal, and goes on below itself; as it is where no terminal reads it. */
 export function hanging(text: string, indent: number, { columns = 0 }: Pick<Output, "columns">): string {
   const room = columns - indent;

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { cellsOf, fitted, hanging, widthOf, wrapped } from "../../../src/render/tty/columns.ts";
+import { cellsOf, fitted, belowItself, hanging, widthOf, wrapped } from "../../../src/render/tty/columns.ts";
 import { columnsIn } from "../../../src/render/tui/graphemes.ts";
 
 for (const [text, columns] of [
@@ -40,4 +40,18 @@ test("a huge text is wrapped as a small one, and nothing of it is lost", () => {
     lines.flatMap((line) => line.split(" ")),
     words,
   );
+});
+
+test("a row that is too long goes on behind its label, and columns of what fits stay", () => {
+  assert.deepEqual(belowItself("mode     one two three four five six", 24), [
+    "mode     one two three",
+    "         four five six",
+  ]);
+  assert.deepEqual(belowItself("    a reason that is longer", 20), ["    a reason that is", "    longer"]);
+  assert.deepEqual(belowItself("a label that takes all of it  and more", 20), [
+    "a label that takes",
+    "all of it and more",
+  ]);
+  const hostile = belowItself(`${"x ".repeat(50_000)}  \u001B[2J`, 40);
+  assert.ok(hostile.every((line) => line.length <= 40 && !line.includes("\u001B")));
 });
