@@ -233,9 +233,9 @@ const MIN_COLUMNS = 30;
 
 function banner({ chat_model, provider, mode }: Settings, workspace: string, stream: Output): string {
   const width = widthOfStream(stream);
-  const [model, place] = [`${chat_model} (${provider})  ${mode}`, `${workspace}`];
-  const whole = `${model}  ${place}`;
-  const facts = whole.length < width ? [whole] : [model, place];
+  const model = `${chat_model} (${provider})  ${mode}`;
+  const whole = `${model}  ${workspace}`;
+  const facts = whole.length < width ? [whole] : [model, workspace];
   const lines = [...facts, "/help lists commands, Ctrl-D leaves"];
   return lines.map((line) => `${styleText("dim", fitted(line, width), { stream })}\n`).join("");
 }

@@ -29,3 +29,9 @@ const mention = (file: string): string => (/\s/.test(file) ? `@"${file}"` : `@${
 /** What several have in common at their start must not take the place of what was typed: it stands among them then. */
 const fitting = (hits: readonly string[], of: string): readonly string[] =>
   hits.length > 1 && hits.some((hit) => !hit.startsWith(of)) ? [of, ...hits] : hits;
+
+export function commonStart(one: string, other: string): string {
+  let length = 0;
+  while (length < one.length && one[length] === other[length]) length += 1;
+  return one.slice(0, length);
+}

@@ -27,7 +27,7 @@ import {
 } from "../approval-question.ts";
 import { answerIn, inTurn, questionText } from "../asked-person.ts";
 import type { ChatScreen, Line, ScreenParts } from "./chat-screen.ts";
-import type { Completion } from "./file-completion.ts";
+import { commonStart, type Completion } from "./file-completion.ts";
 import { TuiKeys } from "./tui-keys.ts";
 import { ChoicePanel, LinePanel } from "./tui-panel.ts";
 
@@ -465,10 +465,4 @@ export class TuiScreen implements ChatScreen {
       this.#plan();
     }
   }
-}
-
-function commonStart(one: string, other: string): string {
-  let length = 0;
-  while (length < one.length && one[length] === other[length]) length += 1;
-  return one.slice(0, length);
 }

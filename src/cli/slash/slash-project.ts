@@ -61,7 +61,7 @@ function windowLines({ conversation, settings }: ChatController): readonly strin
     const tokens = parts[part as keyof typeof PARTS];
     return tokens === 0 ? [] : [`  ${tokens.toLocaleString("en-US").padStart(9)}  ${says}`];
   });
-  return ["window        of the next request, in tokens, about:", ...lines];
+  return ["window        tokens of the next request, about", ...lines];
 }
 
 /** The system prompt as it is sent; before the first request, as it would be. */
