@@ -81,7 +81,7 @@ export interface BroughtFile {
   readonly bytes?: number | undefined;
 }
 
-/** As a person is shown it. */
+/** As a person is shown it: what is no text, and a text beyond what can be shown, by its hash. */
 export const linesOf = ({ text, bytes, sha256 }: BroughtFile): readonly string[] =>
   bytes === undefined ? splitLines(text) : [`binary, ${bytes} bytes, sha256 ${sha256}, which is not shown\n`];
 
@@ -137,18 +137,30 @@ const isThere = (file: string): Promise<boolean> =>
     () => false,
   );
 
+/** What those files take of the project beyond what they name, read by whoever knows their language. */
+export type Further = (
+  kind: Kind,
+  top: string,
+  files: readonly BroughtFile[],
+) => Promise<readonly BroughtFile[]>;
+
 /** Everything of the table that is in a project, or what is `wanted` of it. */
 export async function broughtBy(
   place: ProjectPlace | undefined,
   wanted: (row: BroughtKind) => boolean = () => true,
+  further?: Further,
 ): Promise<readonly Brought[]> {
   if (place === undefined) return [];
-  const each = await Promise.all(BROUGHT.filter(wanted).map(({ kind }) => broughtOf(place, kind)));
+  const each = await Promise.all(BROUGHT.filter(wanted).map(({ kind }) => broughtOf(place, kind, further)));
   return each.flatMap((brought) => brought ?? []);
 }
 
 /** One kind; undefined where the project has none of it. */
-export async function broughtOf({ top }: ProjectPlace, kind: Kind): Promise<Brought | undefined> {
+export async function broughtOf(
+  { top }: ProjectPlace,
+  kind: Kind,
+  further?: Further,
+): Promise<Brought | undefined> {
   const row = rowOf(kind);
   const present: string[] = [];
   for (const file of row.files) if (await isThere(path.join(top, file))) present.push(file);
@@ -165,7 +177,8 @@ export async function broughtOf({ top }: ProjectPlace, kind: Kind): Promise<Brou
     );
     const named: BroughtFile[] = [];
     for (const other of others) named.push(await readInside(top, other));
-    return { kind, usable: true, files: [file, ...named] };
+    const taken = (await further?.(kind, top, [file, ...named])) ?? [];
+    return { kind, usable: true, files: [file, ...named, ...taken] };
   } catch (thrown) {
     if (thrown instanceof Unusable) return unusable(thrown.file, thrown.message);
     throw thrown;

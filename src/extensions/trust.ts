@@ -8,6 +8,7 @@ import {
   broughtBy,
   type BroughtFile,
   broughtOf,
+  type Further,
   type Kind,
   projectOf,
   type ProjectPlace,
@@ -27,6 +28,8 @@ export interface TrustOwner {
   readonly stateDir: string;
   readonly home: string;
   readonly uid: number;
+  /** What of a project comes with what it brings. */
+  readonly further?: Further;
 }
 
 /** `changed`: it was trusted, with other bytes. */
@@ -61,7 +64,7 @@ export async function trustOf(
   wanted?: Parameters<typeof broughtBy>[1],
 ): Promise<ProjectTrust> {
   const place = await projectOf(workspace, owner.home);
-  const all = await broughtBy(place, wanted);
+  const all = await broughtBy(place, wanted, owner.further);
   const { record, damage } = place === undefined ? NOTHING : await readRecord(owner, place);
   const items = all.map((brought) => itemOf(brought, record));
   const there = new Set<string>(all.map(({ kind }) => kind));
@@ -99,7 +102,7 @@ export type TrustedFile =
 /** The one way to a file that a project brings. */
 export async function trustedFile(owner: TrustOwner, workspace: string, kind: Kind): Promise<TrustedFile> {
   const place = await projectOf(workspace, owner.home);
-  const brought = place === undefined ? undefined : await broughtOf(place, kind);
+  const brought = place === undefined ? undefined : await broughtOf(place, kind, owner.further);
   if (place === undefined || brought === undefined) return { state: "absent" };
   if (!brought.usable)
     return { state: "untrusted", file: path.join(place.top, brought.path), why: brought.why, text: null };

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import test from "node:test";
@@ -58,13 +60,12 @@ test(
     const built = await harness(place, "env", "build");
     assert.equal(built.code, 0, built.stderr);
     try {
-      assert.match(built.stderr, /COPY \. \/copied: no file of the repository is in the system layer/);
       assert.match(built.stderr, /USER 1000, for boxes: they run as the workspace's owner/);
       const said = await inBox(
         place,
-        'cat /opt/kit/said node_modules/said; cd /opt/kit; cat who seen; cat nets; echo "$MODE"; stat -c %a bin/kit; ls /copied 2>&1 | tail -c 26',
+        'cat /opt/kit/said node_modules/said; cd /opt/kit; cat who seen; cat nets; echo "$MODE"; stat -c %a bin/kit; ls /copied',
       );
-      assert.equal(said, "kit\nlast\nkit\nlast\n0\n0\nlo\ntest\n755\nNo such file or directory\n");
+      assert.equal(said, "kit\nlast\nkit\nlast\n0\n0\nlo\ntest\n755\ndevcontainer.json\n");
 
       await place.write("work/tools/Dockerfile", dockerfile(base.name, " && exit 7"));
       const changed = await sandboxExec(place, ["--", "true"]);
@@ -82,6 +83,82 @@ test(
       );
     } finally {
       await harness(place, "env", "rm", "--all");
+    }
+  },
+);
+
+const COPIES = `FROM ${image}
+WORKDIR /opt/kit
+COPY --chown=1234:5 tools/ bin/
+COPY package.json own.txt /opt/files/
+COPY own.txt /opt
+COPY link /opt/link
+COPY ../outside /opt/outside
+ADD kit.tar.gz unpacked
+RUN bin/say > said && cat /opt/own.txt /opt/files/own.txt unpacked/in >> said; stat -c '%a %u:%g %n' bin bin/say bin/deep/x >> said; ls /opt/link /opt/outside bin >> said 2>&1; true
+`;
+
+test(
+  "files of a build's context are in the layer of that workspace alone, with the bytes that were trusted",
+  { skip },
+  async () => {
+    const project = {
+      ".devcontainer/devcontainer.json": JSON.stringify({
+        build: { dockerfile: "Dockerfile", context: ".." },
+      }),
+      ".devcontainer/Dockerfile": COPIES,
+      ".dockerignore": "**/*.key\n",
+      "tools/say": "#!/bin/sh\necho said\n",
+      "tools/deep/x": "x\n",
+      "tools/a.key": "secret\n",
+      "own.txt": "own\n",
+      "package.json": "{}",
+    };
+    await using one = await household(project);
+    await using two = await household(project);
+    for (const place of [one, two])
+      execFileSync(
+        "sh",
+        [
+          "-ec",
+          "chmod 755 tools/say; echo packed > in; tar czf kit.tar.gz in; rm in; ln -s /etc/passwd link; echo out > ../outside; chown -R --reference=. .",
+        ],
+        { cwd: place.at("work") },
+      );
+    try {
+      const shown = await harness(one, "trust", "--show");
+      assert.match(shown.stdout, /tools\/say: echo said/);
+      assert.match(shown.stdout, /kit\.tar\.gz: binary, \d+ bytes, sha256/);
+      assert.match(shown.stdout, /not taken: COPY link \/opt\/link: link is a link/);
+      assert.match(
+        shown.stdout,
+        /not taken: COPY \.\.\/outside \/opt\/outside: it leads out of the build's context/,
+      );
+      assert.doesNotMatch(shown.stdout, /secret/);
+      const images = new Set<string>();
+      for (const place of [one, two]) {
+        await trustAll(place);
+        const built = await harness(place, "env", "build");
+        assert.equal(built.code, 0, built.stderr);
+        const said = await inBox(place, "cat /opt/kit/said");
+        assert.equal(
+          said.replaceAll(/^ls: .*\n/gm, ""),
+          "said\nown\nown\npacked\n755 1234:5 bin\n755 1234:5 bin/say\n644 1234:5 bin/deep/x\nbin:\ndeep\nsay\n",
+        );
+        const record = execFileSync("find", [place.path, "-path", "*/environments/*/record"])
+          .toString()
+          .trim();
+        images.add((JSON.parse(readFileSync(record, "utf8")) as { readonly image: string }).image);
+      }
+      assert.equal(images.size, 2, "a layer with files is shared with nobody");
+
+      await one.write("work/tools/say", "#!/bin/sh\necho other\n");
+      const changed = await harness(one, "env", "show");
+      assert.match(changed.stdout + changed.stderr, /does not count: it has changed since it was trusted/);
+      const twin = await harness(two, "env", "build");
+      assert.deepEqual([twin.code, twin.stderr.includes("Dockerfile")], [0, false], twin.stderr);
+    } finally {
+      for (const place of [one, two]) await harness(place, "env", "rm", "--all");
     }
   },
 );

@@ -166,7 +166,7 @@ test("it is shown with what it would do, and nothing in it acts on the terminal"
     '  ! runs while it is set up: {"run":"make all","folder":"."}',
     "  ! .devcontainer/Dockerfile: RUN make",
     '  ! runs as root of a container without a workspace, while its image is made: {"run":"make","folder":"/","env":{}}',
-    "    not taken: COPY a b: no file of the repository is in the system layer; set-up commands see the workspace",
+    "    not taken: COPY a b: the build's context has nothing of this name that is not left out",
   ])
     assert.ok(stdout.split("\n").includes(line), `${line}\n${stdout}`);
 });

@@ -3,7 +3,7 @@ import { lstat } from "node:fs/promises";
 import { once } from "node:events";
 import { makeFolder } from "../../platform/folders.ts";
 import type { Settings } from "../../config/settings-schema.ts";
-import { EXIT, HarnessError } from "../../core/errors.ts";
+import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { OwnedBox } from "../../core/ports.ts";
 import { startBox } from "../../docker/box/start-box.ts";
 import type { Engine } from "../../docker/engine.ts";
@@ -23,6 +23,7 @@ import {
   removeVolume,
   volumesOf,
 } from "../../docker/environments/environment-store.ts";
+import { pinnedBytes } from "../../docker/environments/context-files.ts";
 import { type Recipe, systemKey } from "../../docker/environments/recipe.ts";
 import {
   makeSystemLayer,
@@ -190,7 +191,7 @@ async function systemLayer(making: Build): Promise<string | null> {
   const wishes = { recipe, goProxy, arch: engine.version.arch };
   const steps = systemSteps(wishes);
   if (steps.length === 0) return recipe.image === null ? null : base;
-  const key = systemKey(base, recipe);
+  const key = systemKey(base, recipe, `${host.places.state}\0${making.workspace}`);
   const tag = systemTag(key);
   if (rebuild || !(await imageIsThere(engine, tag))) {
     let at = 0;
@@ -205,6 +206,7 @@ async function systemLayer(making: Build): Promise<string | null> {
       image: recipe.image,
       key,
       steps,
+      bytesOf: (file) => pinned(chosen, file),
       limits: { memory: Math.max(settings.memory, LAYER_MEMORY), cpus: settings.cpus, pids: settings.pids },
       network: await networkOf(making, registries),
       silentMs: making.silentMs ?? SILENT_MS,
@@ -214,6 +216,19 @@ async function systemLayer(making: Build): Promise<string | null> {
     });
   }
   return (await engine.api.getImage(tag).inspect()).Id;
+}
+
+/** What was trusted, and no other bytes. */
+async function pinned(
+  { top, file: recipe }: ChosenRecipe,
+  file: Parameters<typeof pinnedBytes>[1],
+): Promise<Uint8Array> {
+  try {
+    return await pinnedBytes(top, file);
+  } catch (thrown) {
+    const message = `${file.path}, which ${recipe} puts into the system layer: ${reasonOf(thrown)}`;
+    throw new HarnessError(EXIT.failed, message, "harness trust, then: harness env build", thrown);
+  }
 }
 
 function tell({ onStep, log }: Build, step: Parameters<EnvironmentWanted["onStep"]>[0]): void {

@@ -1,12 +1,12 @@
 import path from "node:path";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { detectRecipe, type ProjectFile } from "../../docker/environments/detect-recipe.ts";
-import { readDevcontainer } from "../../docker/environments/devcontainer.ts";
 import { projectFiles } from "../../docker/environments/project-files.ts";
 import { registriesAsked } from "../../docker/environments/system-steps.ts";
 import { type FoundRecipe, readRecipe } from "../../docker/environments/recipe.ts";
 import { readRegular } from "../../platform/safe-files.ts";
 import type { Host } from "../host.ts";
+import { readContainer } from "../project/container-context.ts";
 import { trustedFile } from "../project/project-trust.ts";
 
 /** Which recipe counts for a workspace: the user's by name, a trusted file of the project, or what its files say. */
@@ -14,6 +14,8 @@ export interface ChosenRecipe extends FoundRecipe {
   readonly kind: "named" | "project" | "devcontainer" | "detected";
   /** The file that it stands in; empty where it is detected. */
   readonly file: string;
+  /** The project's top: from there files are named that a recipe takes. */
+  readonly top: string;
   readonly files: readonly ProjectFile[];
   /** Recipes that would come first but do not count, each with what would have it count. */
   readonly ignored: readonly string[];
@@ -31,7 +33,7 @@ export async function chooseRecipe(
   const ignored: string[] = more
     ? ["there are more folders than were looked at: write a recipe, .harness/env.json"]
     : [];
-  if (name !== null) return { ...(await namedRecipe(host, name)), files, ignored };
+  if (name !== null) return { ...(await namedRecipe(host, name)), top: workspace, files, ignored };
   for (const kind of ["environment", "devcontainer"] as const) {
     const found = await trustedFile(host, workspace, kind);
     if (found.state === "untrusted")
@@ -41,12 +43,17 @@ export async function chooseRecipe(
       kind === "environment"
         ? written(found.file, found.text)
         : withDetected(
-            devcontainer(found.file, found.text, [...found.named.values()][0]),
+            devcontainer(await readContainer(found.top, found.files, path.basename(found.file))),
             detectRecipe(files),
           );
-    return { ...read, kind: kind === "environment" ? "project" : kind, file: found.file, files, ignored };
+    const about = {
+      kind: kind === "environment" ? "project" : kind,
+      file: found.file,
+      top: found.top,
+    } as const;
+    return { ...read, ...about, files, ignored };
   }
-  return { ...detectRecipe(files), kind: "detected", file: "", files, ignored };
+  return { ...detectRecipe(files), kind: "detected", file: "", top: workspace, files, ignored };
 }
 
 async function namedRecipe(
@@ -90,12 +97,7 @@ function withDetected(read: FoundRecipe, detected: FoundRecipe): FoundRecipe {
   };
 }
 
-function devcontainer(
-  file: string,
-  text: string,
-  dockerfile: { readonly path: string; readonly text: string } | undefined,
-): FoundRecipe {
-  const read = readDevcontainer(text, path.basename(file), dockerfile);
+function devcontainer(read: FoundRecipe | string): FoundRecipe {
   if (typeof read !== "string") return read;
   throw new HarnessError(EXIT.usage, read, "mend it there, then: harness trust");
 }

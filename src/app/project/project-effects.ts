@@ -7,7 +7,6 @@ import { printable, USERS_OWN } from "../../config/settings-schema.ts";
 import { reasonOf } from "../../core/errors.ts";
 import { deceives } from "../../core/text/look-alikes.ts";
 import { inertJson } from "../../core/text/visible.ts";
-import { readDevcontainer } from "../../docker/environments/devcontainer.ts";
 import { readRecipe, type Recipe } from "../../docker/environments/recipe.ts";
 import { type BroughtFile, type Kind, linesOf, rowOf } from "../../extensions/brought.ts";
 import { readCommand } from "../../extensions/skills/command-files.ts";
@@ -16,6 +15,7 @@ import { projectHooks, projectTools } from "../../extensions/project-programs.ts
 import type { RuleForm } from "../../policy/rule.ts";
 import { serverDoes } from "../extensions/mcp-words.ts";
 import type { Host } from "../host.ts";
+import { readContainer } from "./container-context.ts";
 
 /** What the things that a project brings would do, in words: nothing counts that was not shown like this. */
 
@@ -138,13 +138,13 @@ function recipeDoes(thing: Described): Promise<readonly Doing[]> {
 
 const isFaults = (read: Recipe | readonly string[]): read is readonly string[] => Array.isArray(read);
 
-function containerDoes(thing: Described): Promise<readonly Doing[]> {
-  const [{ path: main, text }, ...named] = thing.files;
-  const read = readDevcontainer(text, main, named[0]);
+async function containerDoes(thing: Described): Promise<readonly Doing[]> {
+  const [{ path: main }, ...named] = thing.files;
+  const read = await readContainer(thing.top, thing.files, main);
   if (typeof read === "string") throw new Error(read);
   const others = named.flatMap(textOf);
   const left = read.notTaken.map(({ what }) => ({ text: `not taken: ${what}`, loosens: false }));
-  return Promise.resolve([...recipeEffects(read.recipe), ...others, ...left]);
+  return [...recipeEffects(read.recipe), ...others, ...left];
 }
 
 const textOf = (file: BroughtFile): readonly Doing[] =>

@@ -24,6 +24,11 @@ const ownerOf = ({ places, uid }: Host): TrustOwner => ({
   stateDir: places.state,
   home: places.home,
   uid,
+  further: async (kind, top, files) => {
+    if (kind !== "devcontainer" || files.length < 2) return [];
+    const { contextFiles } = await import("./container-context.ts");
+    return contextFiles(top, files);
+  },
 });
 
 /** A file that the workspace's project brings, for whoever wants to act on it: only a trusted one counts. */

@@ -1,4 +1,5 @@
 import { getNodeValue, parseTree, type ParseError } from "jsonc-parser";
+import type { Context } from "./context-files.ts";
 import { readDockerfile } from "./dockerfile.ts";
 import { quoted } from "./dockerfile-words.ts";
 import {
@@ -19,6 +20,7 @@ export function readDevcontainer(
   text: string,
   from: string,
   dockerfile?: { readonly path: string; readonly text: string },
+  context?: Context,
 ): FoundRecipe | string {
   if (depthOf(text) > MAX_DEPTH) return `${from}: nested more than ${MAX_DEPTH} levels deep`;
   const errors: ParseError[] = [];
@@ -26,12 +28,42 @@ export function readDevcontainer(
   if (root?.type !== "object" || errors.length > 0) return `${from}: no JSON object with comments`;
   const value = getNodeValue(root) as Readonly<Record<string, unknown>>;
   const taking = new Taking(from);
-  const fault = dockerfile === undefined ? undefined : taking.dockerfile(dockerfile, value["build"]);
+  const fault =
+    dockerfile === undefined ? undefined : taking.dockerfile(dockerfile, { build: value["build"], context });
   if (fault !== undefined) return fault;
   for (const [key, given] of Object.entries(value)) taking.key(key, given);
   const checked = recipeSchema.safeParse(taking.recipe);
   if (!checked.success) return `${from}: ${faultsOf(checked.error)[0] ?? "not understood"}`;
   return { recipe: checked.data, taken: taking.taken, notTaken: taking.notTaken };
+}
+
+/** Where its build looks for files, from its own folder, and what the Dockerfile names of them. */
+export function buildOf(
+  text: string,
+  dockerfile: string,
+): { readonly context: string; readonly sources: readonly string[] } {
+  const errors: ParseError[] = [];
+  const root =
+    depthOf(text) > MAX_DEPTH
+      ? undefined
+      : parseTree(text.replace(/^\uFEFF/, " "), errors, { allowTrailingComma: true });
+  if (root?.type !== "object" || errors.length > 0) return { context: ".", sources: [] };
+  const value = getNodeValue(root) as Readonly<Record<string, unknown>>;
+  const build = Object(value["build"]) as Readonly<Record<string, unknown>>;
+  const context = [build["context"], value["context"]].find((each) => typeof each === "string") ?? ".";
+  const read = readDockerfile(dockerfile, argumentsOf(build));
+  return { context, sources: typeof read === "string" ? [] : read.sources };
+}
+
+function argumentsOf(build: unknown): {
+  readonly args: Readonly<Record<string, string>>;
+  readonly target: string | undefined;
+} {
+  const { args, target } = Object(build) as Readonly<Record<string, unknown>>;
+  const given = Object.entries(Object(args) as Readonly<Record<string, unknown>>).filter(
+    (each): each is [string, string] => typeof each[1] === "string" && !VARIABLE.test(each[1]),
+  );
+  return { args: Object.fromEntries(given), target: typeof target === "string" ? target : undefined };
 }
 
 const MAX_DEPTH = 32;
@@ -106,23 +138,23 @@ class Taking {
   /** The lines of a Dockerfile are run in the container of the system layer. Says what speaks against it. */
   dockerfile(
     { path, text }: { readonly path: string; readonly text: string },
-    build: unknown,
+    { build, context }: { readonly build: unknown; readonly context: Context | undefined },
   ): string | undefined {
-    const { args, target } = Object(build) as Readonly<Record<string, unknown>>;
-    const given = Object.entries(Object(args) as Readonly<Record<string, unknown>>).filter(
-      (each): each is [string, string] => typeof each[1] === "string" && !VARIABLE.test(each[1]),
-    );
-    const read = readDockerfile(text, {
-      args: Object.fromEntries(given),
-      target: typeof target === "string" ? target : undefined,
-    });
+    const read = readDockerfile(text, { ...argumentsOf(build), context });
     if (typeof read === "string") return `${path}: ${read}`;
     this.#built = true;
     this.#image = read.image;
-    this.#system = read.lines.map((line) => ({ ...line, env: { ...line.env } }));
+    this.#system = read.lines.map(({ files, ...line }) => ({
+      ...line,
+      env: { ...line.env },
+      ...(files === undefined ? {} : { files: files.map((file) => ({ ...file })) }),
+    }));
     this.taken.push({ what: `image: ${read.image}`, from: path });
-    for (const { run } of read.lines)
+    for (const { run, files = [] } of read.lines) {
       this.taken.push({ what: `a line of the system layer: ${run}`, from: path });
+      for (const file of files)
+        this.taken.push({ what: `a file of the system layer: ${file.path} -> ${file.to}`, from: path });
+    }
     for (const what of read.notTaken) this.notTaken.push({ what, from: path });
     this.#takeEnv(read.env, path, "ENV");
     return undefined;

@@ -1,3 +1,5 @@
+import type { Context } from "./context-files.ts";
+import { broughtBy, type CopiedFile } from "./dockerfile-copies.ts";
 import { Fault, filled, joined, quoted, unquoted, wordsOf } from "./dockerfile-words.ts";
 import { USER_FORM } from "./recipe.ts";
 
@@ -15,6 +17,8 @@ interface DockerfileLine {
   /** Absolute. */
   readonly folder: string;
   readonly env: Readonly<Record<string, string>>;
+  /** Put there before it. */
+  readonly files?: readonly CopiedFile[];
 }
 
 interface ReadDockerfile {
@@ -23,11 +27,15 @@ interface ReadDockerfile {
   /** For every box. */
   readonly env: Readonly<Record<string, string>>;
   readonly notTaken: readonly string[];
+  /** What COPY and ADD name of the build's context, as it is written. */
+  readonly sources: readonly string[];
 }
 
 interface DockerfileBuild {
   readonly args?: Readonly<Record<string, string>>;
   readonly target?: string | undefined;
+  /** What was found for each of `sources`; left out where nobody looked. */
+  readonly context?: Context | undefined;
 }
 
 /** What it is made of, or in words why it cannot be. */
@@ -131,6 +139,7 @@ class Reading {
   readonly #stages: Stage[] = [];
   /** Before the first FROM. */
   readonly #global: Record<string, string> = {};
+  readonly #sources = new Set<string>();
 
   constructor(build: DockerfileBuild) {
     this.#build = build;
@@ -147,7 +156,8 @@ class Reading {
       throw new Fault(target === undefined ? "it has no FROM" : `it has no stage ${target}`);
     const { image, lines, env, user, notTaken } = last;
     const whose = user === undefined ? [] : [`USER ${user}, for boxes: they run as the workspace's owner`];
-    return { image, lines, env, notTaken: [...new Set([...notTaken, ...whose])] };
+    const sources = [...this.#sources];
+    return { image, lines, env, notTaken: [...new Set([...notTaken, ...whose])], sources };
   }
 
   #one(given: Instruction): void {
@@ -213,28 +223,19 @@ class Reading {
     }
   }
 
-  /** A text that stands in the file, or what an address gives: no file of the repository. */
   #bring({ name, rest, line, body }: Instruction, stage: Stage): void {
-    const [given = ""] = /^(?:--\S+\s+)+/.exec(rest) ?? [];
-    const flags = new Map(
-      Array.from(given.matchAll(/(?<!\S)--([\w-]+)(?:=(\S+))?\s/g), ([, flag = "", value = ""]) => [
-        flag,
-        filled(unquoted(value), stage),
-      ]),
-    );
-    const plain = rest.slice(given.length);
-    const words = plain.startsWith("[") ? wordsOf(plain, line) : plain.split(/\s+/).map(unquoted);
-    const [to = "", ...sources] = words.map((word) => filled(word, stage)).toReversed();
-    const known = name === "ADD" ? ["chown", "chmod", "checksum", "link"] : ["chown", "chmod", "link"];
-    const odd = [...flags.keys()].find((flag) => !known.includes(flag));
-    const place = { to: to.endsWith("/") ? `${joined(stage.folder, to)}/` : joined(stage.folder, to), flags };
-    const runs =
-      odd === undefined ? broughtBy(sources.toReversed(), place, { name, plain, body, stage }) : undefined;
-    if (runs === undefined)
-      stage.notTaken.push(
-        `${name} ${rest.slice(0, 200)}: ${odd === undefined || odd === "from" ? NO_FILES : `--${odd} is not known`}`,
-      );
-    else for (const run of runs) stage.lines.push({ run, folder: "/", env: {} });
+    const brought = broughtBy({
+      name,
+      rest,
+      line,
+      body,
+      folder: stage.folder,
+      scope: stage,
+      context: this.#build.context,
+    });
+    for (const source of brought.sources) this.#sources.add(source);
+    if (brought.why !== undefined) stage.notTaken.push(`${name} ${rest.slice(0, 200)}: ${brought.why}`);
+    for (const each of brought.lines) stage.lines.push({ folder: "/", env: {}, ...each });
   }
 
   #run({ rest, line, body }: Instruction, stage: Stage): void {
@@ -253,71 +254,6 @@ class Reading {
 function userOf(text: string, line: number): string | undefined {
   if (!USER_FORM.test(text)) throw new Fault(`line ${line}: USER ${text}: no name or number of a user`);
   return /^(?:root|0)(?::(?:root|0))?$/.test(text) ? undefined : text;
-}
-
-const NO_FILES = "no file of the repository is in the system layer; set-up commands see the workspace";
-
-interface Place {
-  /** Absolute; a folder where it ends in a slash. */
-  readonly to: string;
-  readonly flags: ReadonlyMap<string, string>;
-}
-
-interface Bringing {
-  readonly name: string;
-  readonly plain: string;
-  readonly body: string | undefined;
-  readonly stage: Stage;
-}
-
-/** Lines that put it there; undefined where it is a file of the repository, or of another stage. */
-function broughtBy(
-  sources: readonly string[],
-  place: Place,
-  { name, plain, body, stage }: Bringing,
-): readonly string[] | undefined {
-  const { to, flags } = place;
-  if (sources.length === 0 || (sources.length > 1 && !to.endsWith("/"))) return undefined;
-  if (body === undefined) return name === "ADD" ? fetched(sources, place) : undefined;
-  const word = /^<<-?(["']?)([\w.-]+)\1\s/.exec(plain);
-  if (sources.length !== 1 || word === null || flags.has("checksum")) return undefined;
-  const [text, file] = [word[1] === "" ? filled(body, stage) : body, word[2] ?? ""];
-  return [putAt(place, file, (at) => `printf '%s\\n' ${quoted(text)} > ${at}`)];
-}
-
-/** `make` gets the file's place as a word for a shell. */
-function putAt({ to, flags }: Place, file: string, make: (at: string) => string, mode?: string): string {
-  const at = quoted(to.endsWith("/") ? to + file : to);
-  const [chown, chmod] = [flags.get("chown"), flags.get("chmod") ?? mode];
-  return [
-    `mkdir -p "$(dirname ${at})"`,
-    make(at),
-    ...(chmod === undefined ? [] : [`chmod ${quoted(chmod)} ${at}`]),
-    ...(chown === undefined ? [] : [`chown ${quoted(chown)} ${at}`]),
-  ].join(" && ");
-}
-
-function fetched(sources: readonly string[], place: Place): readonly string[] | undefined {
-  const sum = place.flags.get("checksum");
-  if (sum !== undefined && (sources.length > 1 || !/^sha256:[0-9a-f]{64}$/.test(sum))) return undefined;
-  const lines = sources.map((source) => {
-    const url = URL.parse(source);
-    const file = url?.pathname.split("/").at(-1) ?? "";
-    if (url === null || !/^https?:$/.test(url.protocol)) return undefined;
-    // A repository is fetched by other means, and a folder is no file.
-    if (file.endsWith(".git") || (file === "" && place.to.endsWith("/"))) return undefined;
-    const from = quoted(url.href);
-    return putAt(
-      place,
-      file,
-      (at) =>
-        `if command -v curl >/dev/null; then curl -fsSL -o ${at} ${from}; else wget -q -O ${at} ${from}; fi${
-          sum === undefined ? "" : ` && printf '%s  %s\\n' ${sum.slice(7)} ${at} | sha256sum -c - >/dev/null`
-        }`,
-      "600",
-    );
-  });
-  return lines.every((each) => each !== undefined) ? lines : undefined;
 }
 
 interface Command {

@@ -49,6 +49,16 @@ const step = z.strictObject({ run: text(10_000), folder: folder.default(".") });
 
 export const USER_FORM = /^[A-Za-z0-9_][\w.-]{0,63}(?::[A-Za-z0-9_][\w.-]{0,63})?$/;
 
+/** A file of the project that is put into the system layer, pinned by the hash of its bytes. */
+const copiedFile = z.strictObject({
+  path: text(1000).refine(isInside, "expected a file below the project's top"),
+  to: text(1000).regex(/^\/[^\p{Cc}]*$/u, "expected a place in the image, such as /opt/x"),
+  within: text(300).exactOptional(),
+  sha256: z.string().regex(/^[0-9a-f]{64}$/, "expected a sha256"),
+  mode: z.string().regex(/^[0-7]{3,4}$/, "expected a mode such as 644"),
+  owner: z.string().regex(USER_FORM, "expected a user of the image").exactOptional(),
+});
+
 /** A line for a shell of the system layer's container, which has no workspace. */
 const systemLine = z.strictObject({
   run: text(20_000),
@@ -64,6 +74,7 @@ const systemLine = z.strictObject({
     .string()
     .regex(USER_FORM, "expected a user of the image, such as node, 1000 or 1000:1000")
     .exactOptional(),
+  files: z.array(copiedFile).max(500).exactOptional(),
 });
 
 const service = z.strictObject({
@@ -140,16 +151,20 @@ export interface KeyParts {
   readonly files: readonly { readonly path: string; readonly hash: string }[];
 }
 
-/** The part of a recipe that the system layer is made of: no byte of a workspace is in it, but names, versions and its own lines. */
+/**
+ * The part of a recipe that the system layer is made of: no byte of a workspace is in it, but names, versions and its own
+ * lines, and the files that these pin by their hashes.
+ */
 const systemPart = ({ packages, toolchains, managers, services, system }: Recipe): object => ({
   ...(system.length === 0
     ? {}
     : {
-        system: system.map(({ run, folder: at, env, user }) => [
+        system: system.map(({ run, folder: at, env, user, files }) => [
           run,
           at,
           sorted(env),
           ...(user === undefined ? [] : [user]),
+          ...(files === undefined ? [] : [files.map(({ path: _, ...file }) => sorted(file))]),
         ]),
       }),
   packages: [...new Set([...packages, ...services.flatMap((each) => each.packages)])].toSorted(),
@@ -157,7 +172,11 @@ const systemPart = ({ packages, toolchains, managers, services, system }: Recipe
   managers: sorted(managers),
 });
 
-export const systemKey = (base: string, recipe: Recipe): string => hashOf([FORM, base, systemPart(recipe)]);
+export const takesFiles = ({ system }: Recipe): boolean => system.some(({ files }) => files !== undefined);
+
+/** A layer with files of a workspace is that workspace's own (`owner`); any other may be shared. */
+export const systemKey = (base: string, recipe: Recipe, owner = ""): string =>
+  hashOf([FORM, base, systemPart(recipe), ...(takesFiles(recipe) ? [owner] : [])]);
 
 export const environmentKey = ({ base, recipe, files }: KeyParts): string =>
   hashOf([

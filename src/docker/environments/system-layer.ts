@@ -3,6 +3,7 @@ import { constants } from "node:os";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { visible } from "../../core/text/visible.ts";
 import { startCommand } from "../../boxes/box-command.ts";
+import { statIn, writeFileIn } from "../../boxes/runner/runner-files.ts";
 import { boxImage, RUNNER } from "../box/box-image.ts";
 import { verifiedContainer } from "../box/container.ts";
 import { folderForMounts } from "../box/account.ts";
@@ -30,6 +31,8 @@ export interface LayerRequest {
   readonly image: string | null;
   readonly key: string;
   readonly steps: readonly SystemStep[];
+  /** The bytes of a file that a step names. */
+  readonly bytesOf: (file: StepFile) => Promise<Uint8Array>;
   readonly limits: BoxPlan["limits"];
   readonly network: NetworkRequest | undefined;
   /** After so long without a word of its own a step is ended. */
@@ -39,11 +42,14 @@ export interface LayerRequest {
   readonly signal: AbortSignal;
 }
 
+type StepFile = NonNullable<SystemStep["files"]>[number];
+
 export const systemTag = (key: string): string => `${ENVIRONMENT_REPOSITORY}:${key}-system`;
 
 /**
  * Makes the image of a system layer: root, but without a workspace and with the few capabilities that packages want, and
- * no network but the registries. The tag appears when all has worked; no byte of a workspace is in it, so that any may use it.
+ * no network but the registries. The tag appears when all has worked; no byte of a workspace is in it but the files that its
+ * recipe names, and then its key is that workspace's own, so that any may use every other.
  */
 export async function makeSystemLayer(request: LayerRequest): Promise<void> {
   const { engine, signal, steps, key, onStep } = request;
@@ -57,7 +63,12 @@ export async function makeSystemLayer(request: LayerRequest): Promise<void> {
   for (const step of steps) {
     signal.throwIfAborted();
     onStep(step.title);
-    await runStep(container.client, step, { network, request });
+    const around = { network, request };
+    if (step.files === undefined) await runStep(container.client, step, around);
+    else {
+      const lists = await putFiles(container.client, step.files, around);
+      await runStep(container.client, { ...step, script: `${lists}\n${step.script}` }, around);
+    }
   }
   signal.throwIfAborted();
   onStep("keeping the system layer");
@@ -126,6 +137,43 @@ function packagesSeccomp(profile: string): string {
     ],
   };
   return JSON.stringify({ ...rules, syscalls: [...rules.syscalls, allowed, audit] });
+}
+
+/** One file a line: mode, owner or `-`, place. Names with line ends were not taken. */
+const LIST = "/run/harness-files";
+const SET = `while IFS=' ' read -r mode owner file; do
+  chmod "$mode" "$file"
+  [ "$owner" = - ] || chown "$owner" "$file"
+done <${LIST}
+rm -f ${LIST}`;
+/** What is made on the way belongs to whom the file does. */
+const MAKE = `make() {
+  if [ -d "$2" ]; then return 0; fi
+  make "$1" "$(dirname "$2")"
+  mkdir "$2"
+  [ "$1" = - ] || chown "$1" "$2"
+}
+while IFS=' ' read -r mode owner file; do make "$owner" "$(dirname "$file")"; done <${LIST}`;
+
+/** Puts them there; the script that sets their modes and owners. */
+async function putFiles(
+  client: Parameters<typeof startCommand>[0],
+  files: readonly StepFile[],
+  around: { readonly network: BoxNetwork | undefined; readonly request: LayerRequest },
+): Promise<string> {
+  const places = new Map<string, StepFile>();
+  for (const file of files) places.set(await placeOf(client, file), file);
+  const list = [...places].map(([to, { mode, owner = "-" }]) => `${mode} ${owner} ${to}\n`).join("");
+  await writeFileIn(client, LIST, Buffer.from(list));
+  await runStep(client, { title: "folders for files", script: MAKE }, around);
+  for (const [to, file] of places) await writeFileIn(client, to, await around.request.bytesOf(file));
+  return SET;
+}
+
+async function placeOf(client: Parameters<typeof startCommand>[0], file: StepFile): Promise<string> {
+  if (file.within === undefined) return file.to;
+  const there = await statIn(client, `${file.to}/.`).catch(() => undefined);
+  return there?.kind === "folder" ? `${file.to}/${file.within}`.replace("//", "/") : file.to;
 }
 
 const STEP_MS = 3_600_000;

@@ -7,6 +7,8 @@ export interface SystemStep {
   readonly env?: Readonly<Record<string, string>>;
   /** Absolute; made where it is not there. */
   readonly folder?: string;
+  /** Put into the container before the line runs. */
+  readonly files?: NonNullable<Recipe["system"][number]["files"]>;
 }
 
 /** The distribution's packages that the layer brought, as dpkg lists them. */
@@ -60,14 +62,19 @@ dpkg-query -W 2>/dev/null | grep -vxFf /run/before >>ADDED || true
 rm -rf /run/before /etc/apt/apt.conf.d/00harness-layer /usr/sbin/policy-rc.d
 find / -xdev -type f -perm /6000 -exec chmod a-s {} + || true`.replaceAll("ADDED", ADDED_PACKAGES);
 
-const told = (run: string): string => run.replace(/\s+/g, " ").slice(0, 200);
+const told = (run: string): string =>
+  run
+    .replace(/^: '?(.*?)'?$/s, "$1")
+    .replace(/\s+/g, " ")
+    .slice(0, 200);
 
 function ownSteps({ system }: Recipe): readonly SystemStep[] {
   if (system.length === 0) return [];
   return [
     { title: "before the recipe's own lines", script: BEFORE },
     // As an image's build runs them: a command that fails among several ends none of them.
-    ...system.map(({ run, folder, env, user }) => ({
+    ...system.map(({ run, folder, env, user, files }) => ({
+      ...(files === undefined ? {} : { files }),
       title: told(run),
       script: user === undefined ? `set +eu\n${run}` : asUser(user, run, "HOME" in env),
       folder,

@@ -1,0 +1,212 @@
+import { createHash } from "node:crypto";
+import { lstat, readdir, realpath } from "node:fs/promises";
+import path from "node:path";
+import { errorCode, reasonOf } from "../../core/errors.ts";
+import { formatSize } from "../../core/text/bounds.ts";
+import { readRegular } from "../../platform/safe-files.ts";
+import { globOf, ignoredBy, Steps, TooManySteps } from "./path-globs.ts";
+
+/**
+ * Files of a build's context that a Dockerfile's COPY and ADD name, read so that nothing of the host outside of the context
+ * is: no link is followed, in it or on the way to it, and nothing but regular files is opened.
+ */
+
+export interface ContextFile {
+  /** From the project's top. */
+  readonly path: string;
+  /** From the source that names it; the file's own name where it is that. */
+  readonly below: string;
+  readonly sha256: string;
+  readonly executable: boolean;
+  readonly bytes: Uint8Array;
+}
+
+/** What one source of COPY is: files one by one, or the content of a folder; or in words why it is not taken. */
+export type ContextSource = readonly ContextMatch[] | string;
+
+export interface ContextMatch {
+  readonly isFolder: boolean;
+  readonly files: readonly ContextFile[];
+}
+
+export type Context = ReadonlyMap<string, ContextSource>;
+
+const MOST_FILES = 500;
+const MOST_LOOKED_AT = 5000;
+const MAX_FILE = 16 * 2 ** 20;
+const MAX_ALL = 48 * 2 ** 20;
+const DEEPEST = 16;
+const MAX_IGNORE = 2 ** 18;
+
+class Untaken extends Error {}
+
+export interface ContextPlace {
+  /** The project's top, a real path. */
+  readonly top: string;
+  /** From there; empty where it is the top. */
+  readonly folder: string;
+  /** From the top, too: its own list of what is left out counts before the context's. */
+  readonly dockerfile: string;
+}
+
+export async function readContext(place: ContextPlace, sources: readonly string[]): Promise<Context> {
+  const reading = new Reading(place);
+  const found = new Map<string, ContextSource>();
+  for (const source of sources) if (!found.has(source)) found.set(source, await reading.source(source));
+  return found;
+}
+
+class Reading {
+  readonly #place: ContextPlace;
+  readonly #steps = new Steps();
+  readonly #read = new Map<string, Omit<ContextFile, "below">>();
+  #ignored: ((file: string, steps: Steps) => boolean) | undefined;
+  #bytes = 0;
+  #looked = 0;
+
+  constructor(place: ContextPlace) {
+    this.#place = place;
+  }
+
+  async source(source: string): Promise<ContextSource> {
+    try {
+      this.#ignored ??= await this.#ignoring();
+      const names = source.split("/").filter((name) => name !== "" && name !== ".");
+      if (names.includes("..")) throw new Untaken("it leads out of the build's context");
+      if (this.#place.folder === "" && (names.length === 0 || names.join("/") === "*"))
+        throw new Untaken("it is the whole workspace, which set-up commands see as it is");
+      const matches: ContextMatch[] = [];
+      for (const match of await this.#expanded("", names)) matches.push(await this.#match(match));
+      const some = matches.filter(({ files }) => files.length > 0);
+      if (some.length === 0)
+        throw new Untaken("the build's context has nothing of this name that is not left out");
+      return some;
+    } catch (thrown) {
+      if (thrown instanceof Untaken || thrown instanceof TooManySteps) return thrown.message;
+      throw thrown;
+    }
+  }
+
+  /** Paths from the context's folder. */
+  async #expanded(before: string, names: readonly string[]): Promise<readonly string[]> {
+    const [name, ...rest] = names;
+    if (name === undefined) return [before];
+    const at = (each: string): string => (before === "" ? each : `${before}/${each}`);
+    if (!/[*?[\\]/.test(name)) return this.#expanded(at(name), rest);
+    const glob = globOf(name, false);
+    if (glob === undefined) throw new Untaken(`${name} is no pattern`);
+    const found: string[] = [];
+    for (const each of (await this.#names(before)).filter((one) => glob.matches(one, this.#steps)))
+      found.push(...(await this.#expanded(at(each), rest)));
+    return found;
+  }
+
+  async #match(file: string): Promise<ContextMatch> {
+    const stats = file === "" ? undefined : await this.#look(file);
+    if (stats === "missing") return { isFolder: false, files: [] };
+    if (stats === "file") {
+      const read = this.#isIgnored(file) ? [] : [{ ...(await this.#file(file)), below: path.basename(file) }];
+      return { isFolder: false, files: read };
+    }
+    const files: ContextFile[] = [];
+    await this.#folder(file, file === "" ? "" : `${file}/`, files);
+    return { isFolder: true, files };
+  }
+
+  async #folder(folder: string, top: string, into: ContextFile[]): Promise<void> {
+    if (folder.split("/").length > DEEPEST) throw new Untaken(`${folder} lies too deep`);
+    for (const name of await this.#names(folder)) {
+      const file = folder === "" ? name : `${folder}/${name}`;
+      const kind = await this.#look(file);
+      if (kind === "folder") await this.#folder(file, top, into);
+      else if (kind === "file" && !this.#isIgnored(file))
+        into.push({ ...(await this.#file(file)), below: file.slice(top.length) });
+    }
+  }
+
+  async #names(folder: string): Promise<readonly string[]> {
+    const at = path.join(this.#place.top, this.#place.folder, folder);
+    if ((await realpath(at).catch(() => at)) !== at)
+      throw new Untaken(
+        `${folder === "" ? "its context" : folder} is a link, or a folder on the way to it is`,
+      );
+    const names = (await readdir(at).catch(() => [])).toSorted();
+    this.#looked += names.length;
+    if (this.#looked > MOST_LOOKED_AT)
+      throw new Untaken(`there are more than ${MOST_LOOKED_AT} names to look at`);
+    return names;
+  }
+
+  async #look(file: string): Promise<"file" | "folder" | "missing"> {
+    const stats = await lstat(path.join(this.#place.top, this.#place.folder, file)).catch(
+      (thrown: unknown) => {
+        if (["ENOENT", "ENOTDIR"].includes(errorCode(thrown) ?? "")) return undefined;
+        throw new Untaken(`${file} cannot be looked at: ${reasonOf(thrown)}`);
+      },
+    );
+    if (stats === undefined) return "missing";
+    if (stats.isDirectory()) return "folder";
+    if (this.#isIgnored(file)) return "file";
+    if (stats.isSymbolicLink()) throw new Untaken(`${file} is a link`);
+    if (!stats.isFile()) throw new Untaken(`${file} is a pipe or a device, not a file`);
+    return "file";
+  }
+
+  #isIgnored(file: string): boolean {
+    return this.#ignored?.(file, this.#steps) === true;
+  }
+
+  async #file(file: string): Promise<Omit<ContextFile, "below">> {
+    const there = this.#read.get(file);
+    if (there !== undefined) return there;
+    if (this.#read.size >= MOST_FILES) throw new Untaken(`more than ${MOST_FILES} files would be taken`);
+    // A line of a list stands for each, and names are shown.
+    if (/[\p{Cc}\uFFFD]|^ | $/u.test(file) || file.length > 300) throw new Untaken("a file has an odd name");
+    const from = path.posix.join(this.#place.folder, file);
+    const read = await readBelow(this.#place.top, from).catch((thrown: unknown) => {
+      throw thrown instanceof Untaken ? thrown : new Untaken(`${file} cannot be read: ${reasonOf(thrown)}`);
+    });
+    this.#bytes += read.bytes.length;
+    if (this.#bytes > MAX_ALL) throw new Untaken(`more than ${formatSize(MAX_ALL)} would be taken`);
+    this.#read.set(file, read);
+    return read;
+  }
+
+  async #ignoring(): Promise<(file: string, steps: Steps) => boolean> {
+    const { top, folder, dockerfile } = this.#place;
+    for (const name of [`${dockerfile}.dockerignore`, path.posix.join(folder, ".dockerignore")]) {
+      const text = await readRegular(path.join(top, name), { links: "refuse", max: MAX_IGNORE }).catch(
+        (thrown: unknown) => {
+          if (errorCode(thrown) === "ENOENT") return undefined;
+          throw new Untaken(`${name} cannot be read: ${reasonOf(thrown)}`);
+        },
+      );
+      if (text !== undefined) return ignoredBy(text.toString("utf8"));
+    }
+    return () => false;
+  }
+}
+
+/** A file of the project, and what holds of it; no link is on the way. */
+async function readBelow(top: string, file: string): Promise<Omit<ContextFile, "below">> {
+  const at = path.join(top, file);
+  if (
+    file.startsWith("..") ||
+    path.isAbsolute(file) ||
+    (await realpath(path.dirname(at))) !== path.dirname(at)
+  )
+    throw new Untaken(`a folder on the way to ${file} is a link`);
+  const bytes = await readRegular(at, { links: "refuse", max: MAX_FILE });
+  const executable = ((await lstat(at)).mode & 0o111) !== 0;
+  return { path: file, bytes, executable, sha256: createHash("sha256").update(bytes).digest("hex") };
+}
+
+/** The bytes of a file that a recipe pins by its hash; rejects where it has others, or is no file of the project. */
+export async function pinnedBytes(
+  top: string,
+  file: { readonly path: string; readonly sha256: string },
+): Promise<Uint8Array> {
+  const { bytes, sha256 } = await readBelow(top, file.path);
+  if (sha256 !== file.sha256) throw new Error(`${file.path} is another than the recipe was made with`);
+  return bytes;
+}

@@ -1,0 +1,187 @@
+import type { Context, ContextMatch } from "./context-files.ts";
+import { filled, joined, quoted, type Scope, unquoted, wordsOf } from "./dockerfile-words.ts";
+import { USER_FORM } from "./recipe.ts";
+
+/**
+ * COPY and ADD of a Dockerfile: a text that stands in it, what an address gives, and files of the build's context, each by
+ * the hash of its bytes. What other stages, images and repositories have is not taken.
+ */
+
+export interface CopiedFile {
+  /** From the project's top. */
+  readonly path: string;
+  /** Absolute, in the image. */
+  readonly to: string;
+  /** Its own name, where `to` may be a folder of the image: it is put into that then. */
+  readonly within?: string;
+  readonly sha256: string;
+  readonly mode: string;
+  /** Root's, where it is left out. */
+  readonly owner?: string;
+}
+
+interface Brought {
+  readonly lines: readonly { readonly run: string; readonly files?: readonly CopiedFile[] }[];
+  readonly why?: string;
+  readonly sources: readonly string[];
+}
+
+interface Bringing {
+  readonly name: string;
+  readonly rest: string;
+  readonly line: number;
+  readonly body: string | undefined;
+  /** Of the stage, where it stands. */
+  readonly folder: string;
+  readonly scope: Scope;
+  readonly context: Context | undefined;
+}
+
+const FLAGS: Readonly<Record<string, readonly string[]>> = {
+  COPY: ["chown", "chmod", "link"],
+  ADD: ["chown", "chmod", "checksum", "link"],
+};
+const NO_FILES = "no file of the repository is in the system layer; set-up commands see the workspace";
+
+export function broughtBy(bringing: Bringing): Brought {
+  const { name, rest, line, folder, scope, body } = bringing;
+  const [given = ""] = /^(?:--\S+\s+)+/.exec(rest) ?? [];
+  const flags = new Map(
+    Array.from(given.matchAll(/(?<!\S)--([\w-]+)(?:=(\S+))?\s/g), ([, flag = "", value = ""]) => [
+      flag,
+      filled(unquoted(value), scope),
+    ]),
+  );
+  const plain = rest.slice(given.length);
+  const words = plain.startsWith("[") ? wordsOf(plain, line) : plain.split(/\s+/).map(unquoted);
+  const [to = "", ...reversed] = words.map((word) => filled(word, scope)).toReversed();
+  const sources = reversed.toReversed();
+  const odd = [...flags.keys()].find((flag) => FLAGS[name]?.includes(flag) !== true);
+  if (odd !== undefined) return none(odd === "from" ? NO_FILES : `--${odd} is not known`);
+  if (sources.length === 0) return none("it names no file and no place");
+  const isFolder = /(?:^|\/)\.{0,2}$/.test(to);
+  const place = { to: isFolder ? `${joined(folder, to)}/`.replace("//", "/") : joined(folder, to), flags };
+  if (sources.length > 1 && !isFolder) return none("several files go into a folder, with a slash behind it");
+  if (body !== undefined) {
+    const written = writtenThere(sources, place, { plain, body, scope });
+    return written === undefined
+      ? none("a text goes there alone")
+      : { lines: [{ run: written }], sources: [] };
+  }
+  if (sources.some((source) => /^(?:[\w+.-]+:\/\/|git@)/.test(source))) {
+    const lines = name === "ADD" ? fetched(sources, place) : undefined;
+    if (lines === undefined) return none("only ADD fetches, single files over http and https, by a sha256");
+    return { lines: lines.map((run) => ({ run })), sources: [] };
+  }
+  return copied(sources, place, bringing);
+}
+
+const none = (why: string): Brought => ({ lines: [], why, sources: [] });
+
+/** What ADD unpacks: told by its name, as people call them. */
+const ARCHIVE = /\.(?:tar|tgz|tbz2?|txz|tar\.(?:gz|bz2|xz))$/i;
+const MODE = /^[0-7]{3,4}$/;
+const UNPACKED = "/run/harness-unpacked";
+
+function copied(sources: readonly string[], place: Place, { name, rest, context }: Bringing): Brought {
+  const [owner, mode] = [place.flags.get("chown"), place.flags.get("chmod")];
+  const found = sources.map((source) => context?.get(source));
+  const wrong = found.find((each) => typeof each === "string");
+  const fault =
+    typeof wrong === "string"
+      ? wrong
+      : (owner !== undefined && !USER_FORM.test(owner)) || (mode !== undefined && !MODE.test(mode))
+        ? "its owner or mode is none by name or number"
+        : place.flags.has("checksum")
+          ? "a checksum is for what is fetched"
+          : found.includes(undefined)
+            ? NO_FILES
+            : undefined;
+  if (fault !== undefined) return { lines: [], why: fault, sources };
+  const matches = found.flatMap((each) => (typeof each === "object" ? [...each] : []));
+  if (matches.length > 1 && !place.to.endsWith("/"))
+    return { lines: [], why: "several files go into a folder, with a slash behind it", sources };
+  const isArchive = (match: ContextMatch): boolean =>
+    name === "ADD" && !match.isFolder && match.files.every((file) => ARCHIVE.test(file.path));
+  const archives = matches.filter(isArchive);
+  if (archives.length > 0 && (owner !== undefined || archives.length < matches.length))
+    return { lines: [], why: "an archive is unpacked alone, with the owners that it names", sources };
+  const files = matches.flatMap((match) =>
+    match.files.map((file) => ({
+      path: file.path,
+      ...(archives.length > 0 ? { to: `${UNPACKED}/${file.below}` } : placed(match, file.below, place.to)),
+      sha256: file.sha256,
+      mode: mode ?? (file.executable ? "755" : "644"),
+      ...(owner === undefined ? {} : { owner }),
+    })),
+  );
+  const run =
+    archives.length === 0
+      ? `: ${quoted(`${name} ${rest}`.slice(0, 400))}`
+      : `mkdir -p ${quoted(place.to)} && for each in ${UNPACKED}/*; do tar -xf "$each" -C ${quoted(place.to)} || exit; done; rm -rf ${UNPACKED}`;
+  return { lines: [{ run, files }], sources };
+}
+
+/** A folder's content goes below, a file into a folder or there itself; where a folder of the image is, into that. */
+function placed(match: ContextMatch, below: string, to: string): Pick<CopiedFile, "to" | "within"> {
+  if (match.isFolder) return { to: `${to}/${below}`.replaceAll(/\/+/g, "/") };
+  return to.endsWith("/") ? { to: to + below } : { to, within: below };
+}
+
+interface Place {
+  /** Absolute; a folder where it ends in a slash. */
+  readonly to: string;
+  readonly flags: ReadonlyMap<string, string>;
+}
+
+interface Writing {
+  readonly plain: string;
+  readonly body: string;
+  readonly scope: Scope;
+}
+
+function writtenThere(
+  sources: readonly string[],
+  place: Place,
+  { plain, body, scope }: Writing,
+): string | undefined {
+  const word = /^<<-?(["']?)([\w.-]+)\1\s/.exec(plain);
+  if (sources.length !== 1 || word === null || place.flags.has("checksum")) return undefined;
+  const [text, file] = [word[1] === "" ? filled(body, scope) : body, word[2] ?? ""];
+  return putAt(place, file, (at) => `printf '%s\\n' ${quoted(text)} > ${at}`);
+}
+
+/** `make` gets the file's place as a word for a shell. */
+function putAt({ to, flags }: Place, file: string, make: (at: string) => string, mode?: string): string {
+  const at = quoted(to.endsWith("/") ? to + file : to);
+  const [chown, chmod] = [flags.get("chown"), flags.get("chmod") ?? mode];
+  return [
+    `mkdir -p "$(dirname ${at})"`,
+    make(at),
+    ...(chmod === undefined ? [] : [`chmod ${quoted(chmod)} ${at}`]),
+    ...(chown === undefined ? [] : [`chown ${quoted(chown)} ${at}`]),
+  ].join(" && ");
+}
+
+function fetched(sources: readonly string[], place: Place): readonly string[] | undefined {
+  const sum = place.flags.get("checksum");
+  if (sum !== undefined && (sources.length > 1 || !/^sha256:[0-9a-f]{64}$/.test(sum))) return undefined;
+  const lines = sources.map((source) => {
+    const url = URL.parse(source);
+    const file = url?.pathname.split("/").at(-1) ?? "";
+    if (url === null || !/^https?:$/.test(url.protocol)) return undefined;
+    // A repository is fetched by other means, and a folder is no file.
+    if (file.endsWith(".git") || (file === "" && place.to.endsWith("/"))) return undefined;
+    const from = quoted(url.href);
+    return putAt(
+      place,
+      file,
+      (at) =>
+        `if command -v curl >/dev/null; then curl -fsSL -o ${at} ${from}; else wget -q -O ${at} ${from}; fi${
+          sum === undefined ? "" : ` && printf '%s  %s\\n' ${sum.slice(7)} ${at} | sha256sum -c - >/dev/null`
+        }`,
+      "600",
+    );
+  });
+  return lines.every((each) => each !== undefined) ? lines : undefined;
+}

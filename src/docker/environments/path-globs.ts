@@ -1,0 +1,142 @@
+/**
+ * Patterns of a .dockerignore and of COPY, as Docker reads them. A repository wrote them: they are matched in steps that are
+ * counted, and never as an expression that could take for ever.
+ */
+
+type Token =
+  | { readonly kind: "char"; readonly char: string }
+  | { readonly kind: "class"; readonly holds: (char: string) => boolean }
+  /** `?`, `*` of one name, `**` of any, and `**` with the slash behind it: folders, or none. */
+  | { readonly kind: "one" | "name" | "any" | "folders" };
+
+export class TooManySteps extends Error {}
+
+/** Steps of all matching for one reading of a repository. */
+export class Steps {
+  #left = 100_000_000;
+
+  take(count: number): void {
+    this.#left -= count;
+    if (this.#left < 0) throw new TooManySteps("its patterns take too long to match");
+  }
+}
+
+const MAX_PATTERN = 500;
+
+export interface Glob {
+  readonly matches: (path: string, steps: Steps) => boolean;
+}
+
+/** `deep`: two stars go through folders, as in a .dockerignore. Undefined for what is no pattern. */
+export function globOf(pattern: string, deep: boolean): Glob | undefined {
+  if (pattern.length > MAX_PATTERN) return undefined;
+  const tokens = tokensOf(pattern, deep);
+  if (tokens === undefined) return undefined;
+  return {
+    matches: (path, steps) => {
+      let at = new Set([0]);
+      for (const token of tokens) {
+        steps.take(path.length + 1);
+        at = advanced(token, path, at);
+        if (at.size === 0) return false;
+      }
+      return at.has(path.length);
+    },
+  };
+}
+
+function tokensOf(pattern: string, deep: boolean): readonly Token[] | undefined {
+  const tokens: Token[] = [];
+  for (let at = 0; at < pattern.length; at += 1) {
+    const char = pattern[at] ?? "";
+    if (char === "*") {
+      let stars = 1;
+      for (; pattern[at + 1] === "*"; at += 1) stars += 1;
+      const folders = deep && stars > 1 && pattern[at + 1] === "/";
+      if (folders) at += 1;
+      tokens.push({ kind: folders ? "folders" : deep && stars > 1 ? "any" : "name" });
+    } else if (char === "?") tokens.push({ kind: "one" });
+    else if (char === "[") {
+      const end = pattern.indexOf("]", at + 2);
+      if (end === -1) return undefined;
+      tokens.push({ kind: "class", holds: classOf(pattern.slice(at + 1, end)) });
+      at = end;
+    } else if (char === "\\") {
+      at += 1;
+      if (at === pattern.length) return undefined;
+      tokens.push({ kind: "char", char: pattern[at] ?? "" });
+    } else tokens.push({ kind: "char", char });
+  }
+  return tokens;
+}
+
+function classOf(text: string): (char: string) => boolean {
+  const not = text.startsWith("^") || text.startsWith("!");
+  const body = not ? text.slice(1) : text;
+  const ranges: (readonly [string, string])[] = [];
+  for (let at = 0; at < body.length; at += 1) {
+    const from = body[at] ?? "";
+    const isRange = body[at + 1] === "-" && at + 2 < body.length;
+    ranges.push([from, isRange ? (body[at + 2] ?? "") : from]);
+    if (isRange) at += 2;
+  }
+  return (char) => char !== "/" && ranges.some(([from, to]) => char >= from && char <= to) !== not;
+}
+
+function advanced(token: Token, path: string, from: ReadonlySet<number>): Set<number> {
+  const to = new Set<number>();
+  if (token.kind === "any" || token.kind === "folders" || token.kind === "name") {
+    const first = Math.min(...from);
+    let open = false;
+    for (let at = first; at <= path.length; at += 1) {
+      if (token.kind === "name" && at > first && path[at - 1] === "/") open = false;
+      const begins = from.has(at);
+      if (token.kind === "folders" ? begins || (open && path[at - 1] === "/") : begins || open) to.add(at);
+      if (begins) open = true;
+    }
+    return to;
+  }
+  for (const at of from) {
+    const char = path[at];
+    if (char !== undefined && holds(token, char)) to.add(at + 1);
+  }
+  return to;
+}
+
+const holds = (token: Token, char: string): boolean =>
+  token.kind === "char" ? token.char === char : token.kind === "class" ? token.holds(char) : char !== "/";
+
+const MAX_LINES = 500;
+
+/** What a .dockerignore leaves out: of the lines that hold for a path or a folder on the way to it, the last one counts. */
+export function ignoredBy(text: string): (path: string, steps: Steps) => boolean {
+  const lines = text
+    .replace(/^\uFEFF/, "")
+    .split(/\r?\n/)
+    .filter((line) => !line.startsWith("#") && line.trim() !== "");
+  if (lines.length > MAX_LINES) throw new TooManySteps(`its .dockerignore has more than ${MAX_LINES} lines`);
+  const rules = lines.flatMap((line) => {
+    const not = line.trim().startsWith("!");
+    const pattern = cleaned(not ? line.trim().slice(1).trim() : line.trim());
+    const glob = globOf(pattern, true);
+    return glob === undefined || pattern === "" ? [] : [{ glob, not }];
+  });
+  return (path, steps) => {
+    const ways = path.split("/").map((_, index, names) => names.slice(0, index + 1).join("/"));
+    let ignored = false;
+    for (const { glob, not } of rules)
+      if (ignored === not && ways.some((way) => glob.matches(way, steps))) ignored = !not;
+    return ignored;
+  };
+}
+
+/** Without what leads nowhere. */
+function cleaned(pattern: string): string {
+  const names: string[] = [];
+  for (const name of pattern.split("/")) {
+    if (name === "" || name === ".") continue;
+    if (name === "..") names.pop();
+    else names.push(name);
+  }
+  return names.join("/");
+}
