@@ -22,7 +22,7 @@ export interface ContextFile {
 }
 
 /** What one source of COPY is: files one by one, or the content of a folder; or in words why it is not taken. */
-export type ContextSource = readonly ContextMatch[] | string;
+type ContextSource = readonly ContextMatch[] | string;
 
 export interface ContextMatch {
   readonly isFolder: boolean;
@@ -130,7 +130,8 @@ class Reading {
       throw new Untaken(
         `${folder === "" ? "its context" : folder} is a link, or a folder on the way to it is`,
       );
-    const names = (await readdir(at).catch(() => [])).toSorted();
+    const there: readonly string[] = await readdir(at).catch(() => []);
+    const names = there.toSorted();
     this.#looked += names.length;
     if (this.#looked > MOST_LOOKED_AT)
       throw new Untaken(`there are more than ${MOST_LOOKED_AT} names to look at`);

@@ -44,18 +44,8 @@ const FLAGS: Readonly<Record<string, readonly string[]>> = {
 const NO_FILES = "no file of the repository is in the system layer; set-up commands see the workspace";
 
 export function broughtBy(bringing: Bringing): Brought {
-  const { name, rest, line, folder, scope, body } = bringing;
-  const [given = ""] = /^(?:--\S+\s+)+/.exec(rest) ?? [];
-  const flags = new Map(
-    Array.from(given.matchAll(/(?<!\S)--([\w-]+)(?:=(\S+))?\s/g), ([, flag = "", value = ""]) => [
-      flag,
-      filled(unquoted(value), scope),
-    ]),
-  );
-  const plain = rest.slice(given.length);
-  const words = plain.startsWith("[") ? wordsOf(plain, line) : plain.split(/\s+/).map(unquoted);
-  const [to = "", ...reversed] = words.map((word) => filled(word, scope)).toReversed();
-  const sources = reversed.toReversed();
+  const { name, folder, scope, body } = bringing;
+  const { flags, plain, to, sources } = readWords(bringing);
   const odd = [...flags.keys()].find((flag) => FLAGS[name]?.includes(flag) !== true);
   if (odd !== undefined) return none(odd === "from" ? NO_FILES : `--${odd} is not known`);
   if (sources.length === 0) return none("it names no file and no place");
@@ -74,6 +64,27 @@ export function broughtBy(bringing: Bringing): Brought {
     return { lines: lines.map((run) => ({ run })), sources: [] };
   }
   return copied(sources, place, bringing);
+}
+
+interface Words {
+  readonly flags: ReadonlyMap<string, string>;
+  readonly plain: string;
+  readonly to: string;
+  readonly sources: readonly string[];
+}
+
+function readWords({ rest, line, scope }: Bringing): Words {
+  const [given = ""] = /^(?:--\S+\s+)+/.exec(rest) ?? [];
+  const flags = new Map(
+    Array.from(given.matchAll(/(?<!\S)--([\w-]+)(?:=(\S+))?\s/g), ([, flag = "", value = ""]) => [
+      flag,
+      filled(unquoted(value), scope),
+    ]),
+  );
+  const plain = rest.slice(given.length);
+  const words = plain.startsWith("[") ? wordsOf(plain, line) : plain.split(/\s+/).map(unquoted);
+  const [to = "", ...sources] = words.map((word) => filled(word, scope)).toReversed();
+  return { flags, plain, to, sources: sources.toReversed() };
 }
 
 const none = (why: string): Brought => ({ lines: [], why, sources: [] });

@@ -47,27 +47,48 @@ export function globOf(pattern: string, deep: boolean): Glob | undefined {
 
 function tokensOf(pattern: string, deep: boolean): readonly Token[] | undefined {
   const tokens: Token[] = [];
-  for (let at = 0; at < pattern.length; at += 1) {
+  for (let at = 0; at < pattern.length;) {
     const char = pattern[at] ?? "";
-    if (char === "*") {
-      let stars = 1;
-      for (; pattern[at + 1] === "*"; at += 1) stars += 1;
-      const folders = deep && stars > 1 && pattern[at + 1] === "/";
-      if (folders) at += 1;
-      tokens.push({ kind: folders ? "folders" : deep && stars > 1 ? "any" : "name" });
-    } else if (char === "?") tokens.push({ kind: "one" });
-    else if (char === "[") {
-      const end = pattern.indexOf("]", at + 2);
-      if (end === -1) return undefined;
-      tokens.push({ kind: "class", holds: classOf(pattern.slice(at + 1, end)) });
-      at = end;
-    } else if (char === "\\") {
-      at += 1;
-      if (at === pattern.length) return undefined;
-      tokens.push({ kind: "char", char: pattern[at] ?? "" });
-    } else tokens.push({ kind: "char", char });
+    const next =
+      char === "*"
+        ? stars(pattern, at, deep)
+        : char === "[" || char === "\\"
+          ? quotedOf(pattern, at)
+          : plain(char, at);
+    if (next === undefined) return undefined;
+    tokens.push(next.token);
+    at = next.end;
   }
   return tokens;
+}
+
+interface Next {
+  readonly token: Token;
+  readonly end: number;
+}
+
+const plain = (char: string, at: number): Next => ({
+  token: char === "?" ? { kind: "one" } : { kind: "char", char },
+  end: at + 1,
+});
+
+function stars(pattern: string, at: number, deep: boolean): Next {
+  const [all = "*"] = /^\*+/.exec(pattern.slice(at)) ?? [];
+  const end = at + all.length;
+  if (!deep || all.length === 1) return { token: { kind: "name" }, end };
+  return pattern[end] === "/"
+    ? { token: { kind: "folders" }, end: end + 1 }
+    : { token: { kind: "any" }, end };
+}
+
+function quotedOf(pattern: string, at: number): Next | undefined {
+  if (pattern[at] === "\\") {
+    const char = pattern[at + 1];
+    return char === undefined ? undefined : { token: { kind: "char", char }, end: at + 2 };
+  }
+  const end = pattern.indexOf("]", at + 2);
+  if (end === -1) return undefined;
+  return { token: { kind: "class", holds: classOf(pattern.slice(at + 1, end)) }, end: end + 1 };
 }
 
 function classOf(text: string): (char: string) => boolean {
@@ -84,21 +105,26 @@ function classOf(text: string): (char: string) => boolean {
 }
 
 function advanced(token: Token, path: string, from: ReadonlySet<number>): Set<number> {
+  if (token.kind === "any" || token.kind === "folders" || token.kind === "name")
+    return spread(token.kind, path, from);
   const to = new Set<number>();
-  if (token.kind === "any" || token.kind === "folders" || token.kind === "name") {
-    const first = Math.min(...from);
-    let open = false;
-    for (let at = first; at <= path.length; at += 1) {
-      if (token.kind === "name" && at > first && path[at - 1] === "/") open = false;
-      const begins = from.has(at);
-      if (token.kind === "folders" ? begins || (open && path[at - 1] === "/") : begins || open) to.add(at);
-      if (begins) open = true;
-    }
-    return to;
-  }
   for (const at of from) {
     const char = path[at];
     if (char !== undefined && holds(token, char)) to.add(at + 1);
+  }
+  return to;
+}
+
+/** Wherever a row of any length ends that begins at one of these. */
+function spread(kind: "any" | "folders" | "name", path: string, from: ReadonlySet<number>): Set<number> {
+  const to = new Set<number>();
+  let open = false;
+  for (let at = Math.min(...from); at <= path.length; at += 1) {
+    const isBehindSlash = path[at - 1] === "/";
+    if (kind === "name" && isBehindSlash) open = false;
+    const begins = from.has(at);
+    if (begins || (open && (kind !== "folders" || isBehindSlash))) to.add(at);
+    open ||= begins;
   }
   return to;
 }

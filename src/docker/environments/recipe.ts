@@ -164,7 +164,17 @@ const systemPart = ({ packages, toolchains, managers, services, system }: Recipe
           at,
           sorted(env),
           ...(user === undefined ? [] : [user]),
-          ...(files === undefined ? [] : [files.map(({ path: _, ...file }) => sorted(file))]),
+          ...(files === undefined
+            ? []
+            : [
+                files.map(({ to, within = "", sha256, mode, owner = "" }) => [
+                  to,
+                  within,
+                  sha256,
+                  mode,
+                  owner,
+                ]),
+              ]),
         ]),
       }),
   packages: [...new Set([...packages, ...services.flatMap((each) => each.packages)])].toSorted(),
@@ -172,7 +182,7 @@ const systemPart = ({ packages, toolchains, managers, services, system }: Recipe
   managers: sorted(managers),
 });
 
-export const takesFiles = ({ system }: Recipe): boolean => system.some(({ files }) => files !== undefined);
+const takesFiles = ({ system }: Recipe): boolean => system.some(({ files }) => files !== undefined);
 
 /** A layer with files of a workspace is that workspace's own (`owner`); any other may be shared. */
 export const systemKey = (base: string, recipe: Recipe, owner = ""): string =>
