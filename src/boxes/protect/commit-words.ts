@@ -241,7 +241,7 @@ const FROZEN = [
   "objects/info",
 ];
 
-/** What goes on in a repository, with the commands that `--continue` runs. A commit changes it, and begins none of it. */
+/** What goes on in a repository, with the commands that `--continue` runs. A commit begins none of it, and needs to write none of it. */
 const UNDER_WAY = ["rebase-merge", "rebase-apply", "sequencer"];
 
 const readOnly = (file: string): CommitMount => ({ path: file, writable: false, optional: true });
@@ -249,7 +249,7 @@ const readOnly = (file: string): CommitMount => ({ path: file, writable: false, 
 const writable = (file: string): CommitMount => ({ path: file, writable: true, optional: false });
 
 const frozen = (folder: string): readonly CommitMount[] =>
-  FROZEN.map((name) => readOnly(path.join(folder, name)));
+  [...FROZEN, ...UNDER_WAY].map((name) => readOnly(path.join(folder, name)));
 
 function commitMounts({ workspace, gitDir, commonDir }: CommitTarget): readonly CommitMount[] {
   const shared = [writable(commonDir), ...frozen(commonDir)];

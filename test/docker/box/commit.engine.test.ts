@@ -215,13 +215,22 @@ fi
 exec /usr/bin/git "$@"
 `;
 
-async function plantingImage(): Promise<AsyncDisposable & { readonly name: string }> {
+/** One that writes into a rebase that goes on: what it is to run next, and how. */
+const REWRITES = `#!/bin/sh
+if [ -n "$GIT_DIR" ]; then
+  for todo in "$GIT_DIR/rebase-merge/git-rebase-todo" "$GIT_DIR/sequencer/todo"; do echo 'exec touch ran' >> "$todo"; done
+  rm -rf "$GIT_DIR/rebase-merge" && mkdir "$GIT_DIR/rebase-merge"
+fi 2>/dev/null
+exec /usr/bin/git "$@"
+`;
+
+async function plantingImage(program = PLANTS): Promise<AsyncDisposable & { readonly name: string }> {
   const Cmd = [
     "sh",
     "-c",
     'printf "$1" > /usr/local/bin/git && chmod 755 /usr/local/bin/git',
     "sh",
-    PLANTS.replaceAll("%", "%%"),
+    program.replaceAll("%", "%%"),
   ];
   const container = await engine.api.createContainer({ Image: image, Entrypoint: [], Cmd, User: "0:0" });
   try {
@@ -262,6 +271,44 @@ test(
     assert.match(moved?.takeBack ?? "", /take-back/);
   },
 );
+
+for (const [what, program] of [
+  ["the image's own git", undefined],
+  ["a git that writes into it", REWRITES],
+] as const)
+  test(
+    `a commit in the middle of a rebase is made by ${what}, and what the rebase runs next stays as it was`,
+    { skip: cannot },
+    async () => {
+      await using planting = program === undefined ? null : await plantingImage(program);
+      await using place = await project();
+      const on = (line: string): string =>
+        execFileSync("sh", ["-ec", line], {
+          cwd: place.at("w"),
+          env: {
+            ...process.env,
+            GIT_CONFIG_GLOBAL: "/dev/null",
+            GIT_CONFIG_COUNT: "1",
+            GIT_CONFIG_KEY_0: "safe.directory",
+            GIT_CONFIG_VALUE_0: "*",
+          },
+          stdio: ["ignore", "pipe", "ignore"],
+        }).toString();
+      const me = "git -c user.name=me -c user.email=me@here";
+      on(`for n in 1 2; do echo $n > f$n; git add f$n; ${me} commit -qm $n; done
+        GIT_SEQUENCE_EDITOR='printf "break\\npick HEAD\\nexec touch wanted\\n" >' ${me} rebase -q -i HEAD~1
+        chown -R --reference=. .`);
+      const todo = await place.read("w/.git/rebase-merge/git-rebase-todo");
+      assert.match(todo, /exec touch wanted/);
+      const result = await inBox(place, `echo a > a && git add a && ${COMMIT} between`, "workspace-write", {
+        image: planting?.name ?? null,
+      });
+      assert.deepEqual(shown(result), [0, "", ""]);
+      assert.equal(await place.read("w/.git/rebase-merge/git-rebase-todo"), todo);
+      on(`${me} rebase --continue`);
+      assert.equal(on("git log --format=%s -2; ls ran wanted 2>/dev/null || true"), "2\nbetween\nwanted\n");
+    },
+  );
 
 test(
   "a link that is staged in one repository is read there, whatever another one has staged",
