@@ -12,6 +12,7 @@ import { build } from "rolldown";
 import { pack } from "tar-fs";
 import type { Catalogue } from "../src/cli/completion/completion-wanted.ts";
 import "./programs.ts";
+import { builtInModules } from "./built-in-modules.ts";
 import { CHUNKS } from "./chunks.ts";
 import { lazyRequires } from "./lazy-requires.ts";
 import { manPage } from "./man-page.ts";
@@ -69,7 +70,7 @@ const { output: bundle } = await build({
   external: OPTIONAL_NATIVE,
   // React is two packages in one; who runs harness is not developing it.
   transform: { define: { "process.env.NODE_ENV": '"production"' } },
-  plugins: [lazyRequires],
+  plugins: [lazyRequires, builtInModules],
   resolve: { mainFields: ["module", "main"] },
   logLevel: "warn",
   output: {

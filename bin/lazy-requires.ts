@@ -10,6 +10,7 @@ const LAZY: readonly (readonly [file: string, loads: string, calls: RegExp])[] =
   ["dockerode/lib/session.js", 'require("@grpc/proto-loader")', /\bprotoLoader(?=\.)/g],
   ["@oclif/core/lib/util/os.js", 'require("node:child_process")', /\bnode_child_process_1(?=\.)/g],
   ["@oclif/core/lib/parser/parse.js", 'require("node:readline")', /\bnode_readline_1(?=\.)/g],
+  ["dockerode/lib/util.js", "require('zlib')", /\bzlib(?=\.)/g],
   ["@oclif/core/lib/performance.js", 'require("node:perf_hooks")', /\bnode_perf_hooks_1(?=\.)/g],
   // Its help, what finds commands of plugins, and what breaks the text of its errors: all of it for few starts.
   ["@oclif/core/lib/index.js", 'require("./execute")', /\bexecute_1(?=\.)/g],
@@ -39,6 +40,13 @@ const UNUSED: readonly (readonly [file: string, code: string, instead: string])[
     "ollama/dist/browser.mjs",
     "if (headers instanceof Headers)",
     "if (headers !== undefined && headers instanceof Headers)",
+  ],
+  // An engine is seldom spoken to over TLS, which takes longer to load than HTTP.
+  ["docker-modem/lib/http.js", "nativeHttps = require('https'),", ""],
+  [
+    "docker-modem/lib/http.js",
+    "https: nativeHttps",
+    "https: { request: (...words) => require('https').request(...words) }",
   ],
   // Nothing here is another on Windows' Linux, and to find that out takes the modules of three packages.
   ["@oclif/core/lib/util/os.js", "(await import('wsl-utils')).isWsl ? 'wsl' : ", ""],

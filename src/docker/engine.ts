@@ -1,5 +1,4 @@
 import { readFileSync } from "node:fs";
-import { Agent } from "node:https";
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import type Docker from "dockerode";
@@ -149,6 +148,7 @@ async function dockerOptions(
   const url = new URL(host.replace(/^(?:tcp|http|https):/, secured ? "https:" : "http:"));
   const at = { host: url.hostname, port: url.port || (secured ? "2376" : "2375") };
   if (!secured) return { ...NOTHING_ELSE, ...at };
+  const { Agent } = await import("node:https");
   // With a variable Node would leave the server unverified, and connections would each be made anew.
   const agent = new Agent({ keepAlive: true, rejectUnauthorized: true, ...pemsIn(tls) });
   return { ...NOTHING_ELSE, ...at, protocol: "https", agent };

@@ -1,5 +1,7 @@
 import assert from "node:assert/strict";
-import { existsSync, readFileSync } from "node:fs";
+import { spawnSync } from "node:child_process";
+import { existsSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import path from "node:path";
 import test from "node:test";
 import { ROOT } from "./package.ts";
@@ -46,4 +48,39 @@ for (const [entry, ...groups] of WITHOUT)
 test("a run loads what it needs before its first request from files that are shared", () => {
   const loaded = groupsOf("commands/run.js");
   for (const group of ["start", "schemas", "lib"]) assert.ok(loaded.has(group), [...loaded].join(" "));
+});
+
+/** Parts of Node that cost a start more than what it does, with the commands that had them for no use. */
+const HEAVY = ["internal/deps/undici/undici", "internal/crypto/webcrypto", "tls", "http2"];
+
+const TELLS = `process.once("exit", () => require("node:fs").writeFileSync(process.env.LOADED, process.moduleLoadList.join("\\n")));`;
+
+for (const words of [
+  ["policy", "check", "--", "ls"],
+  ["config", "list"],
+  ["model", "list"],
+])
+  test(`harness ${words.join(" ")} has Node load neither its fetch nor TLS`, (t) => {
+    const folder = mkdtempSync(path.join(tmpdir(), "harness-loaded-"));
+    t.after(() => rmSync(folder, { recursive: true }));
+    const [tells, told] = [path.join(folder, "tells.cjs"), path.join(folder, "loaded")];
+    writeFileSync(tells, TELLS);
+    // No server is at this address: it is asked all the same.
+    const env = { PATH: process.env["PATH"], HOME: folder, OLLAMA_HOST: "127.0.0.1:9", LOADED: told };
+    spawnSync(process.execPath, ["--require", tells, path.join(DIST, "main.js"), ...words], { env });
+    const loaded = new Set(readFileSync(told, "utf8").split("\n"));
+    assert.ok(loaded.has("NativeModule stream"), `${loaded.size} modules`);
+    assert.deepEqual(
+      HEAVY.filter((name) => loaded.has(`NativeModule ${name}`)),
+      [],
+    );
+  });
+
+test("no file of the bundle has Node make an import of a built-in module", () => {
+  const files = globSync("**/*.js", { cwd: DIST });
+  assert.ok(files.length > 50, `${files.length} files`);
+  const found = files.filter((file) =>
+    /\b(?:from|import\(?)\s*["'`]node:/.test(readFileSync(path.join(DIST, file), "utf8")),
+  );
+  assert.deepEqual(found, []);
 });

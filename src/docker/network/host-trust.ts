@@ -1,7 +1,6 @@
 import { X509Certificate } from "node:crypto";
 import { readdir, readFile, stat } from "node:fs/promises";
 import path from "node:path";
-import { getCACertificates, rootCertificates } from "node:tls";
 import { errorCode, reasonOf } from "../../core/errors.ts";
 
 /** What the host's own tools verify servers against, as one bundle: in a company network that is more than is public. */
@@ -82,9 +81,11 @@ class Gathering {
   async system(files: readonly string[]): Promise<void> {
     for (const file of files)
       if ((await isFile(file)) && (await this.file(file, "the system's store")) > 0) return;
-    const [from, all] = [getCACertificates("system"), rootCertificates];
+    // Loaded here: every box knows of this module, and few come so far.
+    const { getCACertificates, rootCertificates } = await import("node:tls");
+    const from = getCACertificates("system");
     if (from.length > 0) this.#add(from.join("\n"), "the system's store");
-    else this.#add(all.join("\n"), "the roots that Node brings along");
+    else this.#add(rootCertificates.join("\n"), "the roots that Node brings along");
   }
 
   async file(file: string, from: string): Promise<number> {
