@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import type { ChildProcess } from "node:child_process";
+import { writeFileSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import test from "node:test";
 import { rowResultForm, type RowResult } from "../../src/render/batch-results.ts";
@@ -7,7 +9,7 @@ import { rowsFor, said } from "../fixtures/cluster-batch.ts";
 import { skip } from "../fixtures/engine.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { batchOf, folders, replies, rowsText } from "./batch.ts";
-import { harness, startModel } from "./run-command.ts";
+import { harness, type RunStart, startModel } from "./run-command.ts";
 
 const KUBERNETES = JSON.stringify({
   loop_image: "registry.example/harness-loop:1",
@@ -73,11 +75,17 @@ test("a batch in a cluster tells its rows as one here does, and --resume finds i
   assert.deepEqual([resumed.code, batchOf(resumed).rows.length, cluster.ran.length], [1, 3, 3]);
 });
 
+interface IndexRun {
+  readonly flags: readonly string[];
+  readonly index?: number;
+  readonly whenMade?: NonNullable<RunStart["whenMade"]>;
+}
+
 async function indexRun(
   place: Scratch,
-  { flags, index = 0 }: { readonly flags: readonly string[]; readonly index?: number },
+  { flags, index = 0, whenMade }: IndexRun,
 ): Promise<{ readonly code: number | null; readonly told: RowResult; readonly stderr: string }> {
-  const ran = await harness(place, [
+  const words = [
     "batch",
     place.at("rows"),
     `--index=${index}`,
@@ -88,7 +96,8 @@ async function indexRun(
     "--isolation",
     "copy",
     ...flags,
-  ]);
+  ];
+  const ran = await harness(place, words, whenMade === undefined ? {} : { whenMade });
   const told = rowResultForm.parse(JSON.parse(await readFile(place.at("told"), "utf8")));
   return { code: ran.code, told, stderr: ran.stderr };
 }
@@ -123,5 +132,34 @@ test(
     );
     const again = await indexRun(place, { flags: ["--base-url", "http://127.0.0.1:9"], index: 1 });
     assert.deepEqual([again.code, again.told.session], [0, first.told.session], again.stderr);
+  },
+);
+
+test(
+  "a pod that is told to end tells that of its row, keeps no result of it, and the next pod runs it",
+  { skip },
+  async () => {
+    await using place = await folders("tree");
+    await place.write(
+      "rows/rows-0000.jsonl",
+      rowsText([
+        { repo: "https://git.example/owner/r0", prompt: "Change the notes. do: echo two >> notes.txt" },
+      ]),
+    );
+    const asked = place.at("asked");
+    await using slow = await startModel(() => {
+      writeFileSync(asked, "");
+      return "hang";
+    });
+    const whenMade = [asked, (child: ChildProcess) => void child.kill("SIGTERM")] as const;
+    const ended = await indexRun(place, { flags: slow.flags, whenMade });
+    assert.deepEqual(
+      [ended.code, ended.told.exit_code, ended.told.cause, ended.told.session],
+      [143, 143, "interrupted", null],
+      ended.stderr,
+    );
+    await using model = await startModel(replies);
+    const again = await indexRun(place, { flags: model.flags });
+    assert.deepEqual([again.code, again.told.cause], [0, null], again.stderr);
   },
 );

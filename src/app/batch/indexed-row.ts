@@ -5,7 +5,7 @@ import type { Usage } from "../../core/messages.ts";
 import { rowResultForm, type RowResult, summaryOf } from "../../render/batch-results.ts";
 import { resultLines } from "./result-lines.ts";
 import { BatchBusy, openBatchFolder } from "./batch-folder.ts";
-import { type BatchBudget, Spending } from "./batch-run.ts";
+import { type BatchBudget, codeOf, Spending } from "./batch-run.ts";
 import { type BatchRow, readRows } from "./batch-rows.ts";
 import { toldResult } from "./pod-result.ts";
 import { PASSING, type RowPlan, runRow } from "./row-run.ts";
@@ -66,6 +66,8 @@ export async function runIndexedRow(
       if (!PASSING.has(ran.cause)) await kept.add(ran);
       return ran;
     } catch (thrown) {
+      // Deleted, or its node goes down: that is no end of the row's, and is told as what it is.
+      if (signal.aborted) return notBegun(row, "interrupted", codeOf(signal), "its pod was told to end");
       if (!(thrown instanceof BatchBusy)) throw thrown;
       return notBegun(row, "sandbox", EXIT.sandbox, "another pod is still at work on this row");
     }
@@ -83,9 +85,10 @@ async function earlierResult(folder: string, id: string): Promise<RowResult> {
   throw new HarnessError(EXIT.failed, `${file} has no result of ${id} any more`);
 }
 
+/** Of a row that has not run to an end here. */
 const notBegun = (
   { row, id, kind, target }: BatchRow,
-  cause: "budget" | "sandbox",
+  cause: "budget" | "sandbox" | "interrupted",
   exit_code: number,
   reason: string,
 ): RowResult => ({

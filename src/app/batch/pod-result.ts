@@ -25,13 +25,14 @@ const KILLED = 137;
 export function podResult(row: BatchRow, pod: SeenPod | undefined): RowResult {
   const told = toldIn(pod, row);
   const { row: number, id, kind, target } = row;
-  if (told !== undefined) return { ...told, row: number, [kind]: target };
+  // A loop that was told to end says that alone; who told it is for the pod to say.
+  if (told !== undefined && told.cause !== "interrupted") return { ...told, row: number, [kind]: target };
   return {
     type: "row.finished",
     row: number,
     id,
     [kind]: target,
-    ...endOf(pod),
+    ...endOf(pod, told?.reason),
     session: null,
     turns: null,
     tool_calls: null,
@@ -49,7 +50,11 @@ function toldIn(pod: SeenPod | undefined, row: BatchRow): RowResult | undefined 
   if (end === undefined || end.container !== "loop") return undefined;
   const read = rowResultForm.safeParse(valueIn(end.message));
   if (!read.success || read.data.id !== row.id || read.data.exit_code !== end.code) return undefined;
-  return { ...read.data, attempts: pod?.failures ?? 0 };
+  const told = { ...read.data, attempts: pod?.failures ?? 0 };
+  // The run is a process of its own, the largest there: it is ended for all of them, and the rest lives to tell of it.
+  return end.reason === OUT_OF_MEMORY && told.cause === "killed"
+    ? { ...told, ...outOfMemory(end.container) }
+    : told;
 }
 
 function valueIn(text: string): unknown {
@@ -69,13 +74,17 @@ const failed = (cause: RowCause, exit_code: number, reason: string): Told => ({
   cause,
 });
 
+const OUT_OF_MEMORY = "OOMKilled";
+
+const outOfMemory = (container: string): Told =>
+  failed("memory", KILLED, `its ${container} was ended for its memory`);
+
 /** Each cause of a cluster's has its own word. */
-function endOf(pod: SeenPod | undefined): Told {
+function endOf(pod: SeenPod | undefined, said?: string): Told {
   if (pod === undefined) return failed("lost", EXIT.failed, "its pod is gone, and with it what it said");
   const { end, reason } = pod;
   const code = end?.code ?? KILLED;
-  if (end?.reason === "OOMKilled")
-    return failed("memory", KILLED, `its ${end.container} was ended for its memory`);
+  if (end?.reason === OUT_OF_MEMORY) return outOfMemory(end.container);
   if (reason === "DeadlineExceeded")
     return failed("deadline", code, "its pod had run for as long as a pod may");
   if (reason === "Evicted" || pod.disrupted) return failed("evicted", code, `its pod was evicted: ${reason}`);
@@ -85,5 +94,5 @@ function endOf(pod: SeenPod | undefined): Told {
     return failed("repo", EXIT.usage, end.message === "" ? "it cannot be cloned" : end.message);
   if (end.code === EXIT.done) return { status: "done", exit_code: EXIT.done, reason: "", cause: null };
   const [status, cause] = causeOfCode(end.code);
-  return { status, exit_code: end.code, cause, reason: end.message.trim().split("\n").at(-1) ?? "" };
+  return { status, exit_code: end.code, cause, reason: said ?? end.message.trim().split("\n").at(-1) ?? "" };
 }

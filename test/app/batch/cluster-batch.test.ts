@@ -85,6 +85,27 @@ const ENDINGS: readonly Ending[] = [
     code: 137,
     tries: 1,
   },
+  {
+    name: "a run that was ended for the memory of its pod, which its loop outlived",
+    plays: [{ ...said(ROWS[0], 137, { cause: "killed" }), reason: "OOMKilled" }],
+    cause: "memory",
+    code: 137,
+    tries: 1,
+  },
+  {
+    name: "a pod that somebody deletes, whose loop ends in order",
+    plays: [said(ROWS[0], 143, { cause: "interrupted", reason: "its pod was told to end" }), said(ROWS[0])],
+    cause: null,
+    code: 0,
+    tries: 2,
+  },
+  {
+    name: "an evicted pod whose loop ends in order",
+    plays: [{ ...said(ROWS[0], 143, { cause: "interrupted" }), podReason: "Evicted" }],
+    cause: "evicted",
+    code: 143,
+    tries: 3,
+  },
   { name: "a loop that was killed", plays: [{ code: 137 }], cause: "killed", code: 137, tries: 1 },
   {
     name: "a pod that ran for too long",
