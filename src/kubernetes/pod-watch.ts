@@ -155,7 +155,8 @@ async function watched(cluster: Cluster, { name }: Named, watching: Watching): P
       if (isReady(object, watching)) return true;
     }
   } catch (thrown) {
-    if (!isLost(thrown) && !(thrown instanceof ApiFailure && thrown.status === 410)) throw thrown;
+    if (thrown instanceof ApiFailure && thrown.status !== 410) throw refusalOf(thrown);
+    if (!isLost(thrown) && !(thrown instanceof ApiFailure)) throw thrown;
   }
   return false;
 }

@@ -41,6 +41,7 @@ test("the loop's role is what a box asks of the API, no verb more and no verb le
 
 const CANNOT: readonly (readonly [string, RegExp])[] = [
   ["pods create", /^POST [^?]*\/pods$/],
+  ["pods watch", /^GET [^?]*\/pods\?watch=1/],
   ["pods get", /^GET [^?]*\/pods\/[^/?]+$/],
   ["networkpolicies create", /^POST .*networkpolicies/],
   ["networkpolicies list", /^GET [^?]*networkpolicies(?:\?|$)/],

@@ -90,9 +90,13 @@ function endOf(pod: SeenPod | undefined, said?: string): Told {
   if (reason === "Evicted" || pod.disrupted) return failed("evicted", code, `its pod was evicted: ${reason}`);
   if (end === undefined)
     return failed("lost", EXIT.failed, `its pod ended without a word${reason === "" ? "" : `: ${reason}`}`);
-  if (end.container === "clone")
-    return failed("repo", EXIT.usage, end.message === "" ? "it cannot be cloned" : end.message);
-  if (end.code === EXIT.done) return { status: "done", exit_code: EXIT.done, reason: "", cause: null };
-  const [status, cause] = causeOfCode(end.code);
-  return { status, exit_code: end.code, cause, reason: said ?? end.message.trim().split("\n").at(-1) ?? "" };
+  return endOfContainer(end, said);
+}
+
+function endOfContainer({ container, code, message }: NonNullable<SeenPod["end"]>, said?: string): Told {
+  if (container === "clone")
+    return failed("repo", EXIT.usage, message === "" ? "it cannot be cloned" : message);
+  if (code === EXIT.done) return { status: "done", exit_code: EXIT.done, reason: "", cause: null };
+  const [status, cause] = causeOfCode(code);
+  return { status, exit_code: code, cause, reason: said ?? message.trim().split("\n").at(-1) ?? "" };
 }
