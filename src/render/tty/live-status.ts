@@ -13,7 +13,8 @@ export interface Status {
 
 /** By time alone is the line drawn anew, and not by events: what is over in a moment is not flashed. */
 const TICK_MS = 500;
-const ERASE = move("erase");
+// Asked for when it is written: the first of them loads node:crypto.
+const erase = (): string => move("erase");
 /** Lines that wait for a terminal that does not take them. */
 const ROOM = 256 * 1024;
 
@@ -37,7 +38,7 @@ export class LiveStatus {
     this.#writer = new PacedWriter(stream, clock, {
       room: ROOM,
       leftOut: (texts) =>
-        `${stream.redraws ? ERASE : ""}(${texts} texts were left out here: they came faster than they were read)\n`,
+        `${stream.redraws ? erase() : ""}(${texts} texts were left out here: they came faster than they were read)\n`,
     });
   }
 
@@ -49,14 +50,14 @@ export class LiveStatus {
     if (this.#writer.waits) return;
     const line = this.#line();
     if (line === this.#shown) return;
-    this.#writer.write(`${this.#shown === "" ? "" : ERASE}${line}`);
+    this.#writer.write(`${this.#shown === "" ? "" : erase()}${line}`);
     this.#shown = line;
   }
 
   /** Writes text that stays, with its line end, and puts the status below it as it is now. */
   write(text: string): void {
     const line = this.#stop === undefined ? "" : this.#line();
-    this.#writer.write(`${this.#shown === "" ? "" : ERASE}${text}${line}`);
+    this.#writer.write(`${this.#shown === "" ? "" : erase()}${text}${line}`);
     this.#shown = line;
   }
 
@@ -80,7 +81,7 @@ export class LiveStatus {
   #clear(): void {
     this.#stop?.();
     this.#stop = undefined;
-    if (this.#shown !== "") this.#writer.write(ERASE, { needed: true });
+    if (this.#shown !== "") this.#writer.write(erase(), { needed: true });
     this.#shown = "";
   }
 
