@@ -241,15 +241,33 @@ const java: Reader = (folder) => {
       };
 };
 
+/** No preset has it: the hosts that the project's own files name, for a person who may grant them. */
+function unpreset(tool: string, texts: readonly (string | undefined)[], address: RegExp): string {
+  const hosts = new Set(
+    texts.flatMap((text) => [...(text ?? "").matchAll(address)].map(([, host = ""]) => host.toLowerCase())),
+  );
+  const named = [...hosts]
+    .filter((host) => /^[a-z0-9](?:[a-z0-9.-]{0,250}[a-z0-9])?$/.test(host))
+    .slice(0, 8);
+  return `${tool}'s registry is in no preset: --allow-domain ${named.length === 0 ? "HOST" : named.join(",")}`;
+}
+
+/** Of `"url": "https://…"`, with the slashes as PHP writes them, too. */
+const COMPOSER_HOSTS = /"url":\s*"https?:(?:\\?\/){2}(?:[^"/\\@]*@)?([\w.-]+)(?=[:/"\\])/g;
+const GEM_HOSTS =
+  /^[ \t]*(?:remote:[ \t]*|source[ \t]*\(?[ \t]*["'])https?:\/\/(?:[^\s"'/@]*@)?([\w.-]+)(?=[:/"'\s])/gm;
+
 const php: Reader = (folder) =>
   folder.has("composer.json")
     ? {
         from: folder.has("composer.lock") ? "composer.lock" : "composer.json",
         toolchain: "php",
         packages: ["composer"],
-        steps: ["composer install --no-interaction --no-progress --no-scripts"],
+        steps: ["composer install --no-interaction --no-progress --no-scripts --no-plugins"],
         folders: ["vendor"],
-        notTaken: ["composer's registry is in no preset: --allow-domain HOST"],
+        notTaken: [
+          unpreset("composer", [folder.get("composer.json"), folder.get("composer.lock")], COMPOSER_HOSTS),
+        ],
       }
     : undefined;
 
@@ -261,7 +279,7 @@ const ruby: Reader = (folder) =>
         packages: ["bundler"],
         steps: [`${folder.has("Gemfile.lock") ? "BUNDLE_FROZEN=true " : ""}bundle install`],
         folders: ["vendor/bundle"],
-        notTaken: ["bundler's registry is in no preset: --allow-domain HOST"],
+        notTaken: [unpreset("bundler", [folder.get("Gemfile"), folder.get("Gemfile.lock")], GEM_HOSTS)],
       }
     : undefined;
 

@@ -304,10 +304,37 @@ export const SHAPES: readonly Shape[] = [
     files: { "composer.json": "{}", "composer.lock": "{}" },
     recipe: {
       toolchains: { php: null },
-      setup: [step("composer install --no-interaction --no-progress --no-scripts")],
+      setup: [step("composer install --no-interaction --no-progress --no-scripts --no-plugins")],
       folders: ["vendor"],
     },
     notTaken: ["registry is in no preset"],
+  },
+  {
+    name: "composer with registries of its own",
+    files: {
+      "composer.json": '{"repositories": [{"type": "composer", "url": "https:\\/\\/php.example.org\\/a"}]}',
+      "composer.lock":
+        '{"packages": [{"dist": {"url": "https://bad host/x"}}, {"dist": {"url": "https://me:key@files.example.org/x.zip"}}]}',
+    },
+    recipe: {
+      toolchains: { php: null },
+      setup: [step("composer install --no-interaction --no-progress --no-scripts --no-plugins")],
+      folders: ["vendor"],
+    },
+    notTaken: ["registry is in no preset: --allow-domain php.example.org,files.example.org"],
+  },
+  {
+    name: "bundler with a source of its own",
+    files: {
+      Gemfile: 'source "https://gems.example.org"\n',
+      "Gemfile.lock": "GEM\n  remote: https://gems.example.org/\n",
+    },
+    recipe: {
+      toolchains: { ruby: null },
+      setup: [step("BUNDLE_FROZEN=true bundle install")],
+      folders: ["vendor/bundle"],
+    },
+    notTaken: ["registry is in no preset: --allow-domain gems.example.org"],
   },
   {
     name: "bundler",

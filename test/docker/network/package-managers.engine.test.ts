@@ -8,6 +8,7 @@ import type { ExecResult } from "../../../src/core/ports.ts";
 import { REGISTRY_TOOLS, type Settings } from "../../../src/docker/egress/registry-tools.ts";
 import type { NetworkRequest } from "../../../src/docker/network/box-network.ts";
 import { installVariables } from "../../../src/docker/network/install-variables.ts";
+import { debianImage } from "../../fixtures/debian-image.ts";
 import { skip } from "../../fixtures/engine.ts";
 import { type HttpsStub, httpsStub, noCertificates } from "../../fixtures/https-stub.ts";
 import { type Manager, packageManager } from "../../fixtures/package-managers.ts";
@@ -279,6 +280,52 @@ test("gradle installs from the registry of a preset, and is refused another one"
     elsewhere: `host=${OTHER}`,
   });
 });
+
+for (const [image, packages, each] of [
+  [
+    "composer",
+    ["composer", "php-cli", "php-curl", "php-mbstring", "php-xml", "php-zip"],
+    {
+      tool: "composer",
+      wants: [],
+      line: `cat >composer.json <<END
+{"repositories": [{"type": "composer", "url": "https://\${host:-${HOST}}/composer"}, {"packagist.org": false}], "require": {"test/thing": "^1.2"}}
+END
+composer install --no-interaction --no-progress --no-scripts --no-plugins
+php -r 'require "vendor/autoload.php"; echo THING, "\\n";'`,
+      said: /^1\.2\.3$/m,
+      paths: ["/composer/packages.json", "/composer/p2/test/thing.json", "/composer/files/thing.zip"],
+      elsewhere: `host=${OTHER}`,
+    },
+  ],
+  [
+    "bundler",
+    ["ruby", "bundler"],
+    {
+      tool: "bundler",
+      wants: [],
+      line: `printf 'source "https://%s/gems"\\ngem "thing", "~> 1.2"\\n' "\${host:-${HOST}}" >Gemfile
+export BUNDLE_PATH=vendor/bundle BUNDLE_RETRY=0
+bundle install
+bundle exec ruby -e 'require "thing"; puts THING'
+ls -d vendor/bundle/ruby/*/gems/thing-${VERSION}`,
+      said: /^1\.2\.3$[^]*thing-1\.2\.3$/m,
+      paths: ["/gems/versions", "/gems/info/thing", `/gems/gems/thing-${VERSION}.gem`],
+      elsewhere: `host=${OTHER}`,
+    },
+  ],
+] as const)
+  test(
+    `${image} installs from a registry that is granted, and is refused another one`,
+    options,
+    async (t) => {
+      const own = await debianImage(image, packages);
+      if ("missing" in own) return t.skip(own.missing);
+      await using _ = own;
+      await using real = await boxOf(own.name);
+      await tried(real, each);
+    },
+  );
 
 async function tried(real: Real, { line, said, paths, elsewhere }: Case): Promise<void> {
   asked.length = 0;
