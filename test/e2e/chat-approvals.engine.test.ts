@@ -53,44 +53,6 @@ async function chatting(files: Readonly<Record<string, string>>, calls: readonly
 
 const command = (text: string): Call => ["bash", { command: text }];
 
-test("a task of looking, editing and testing asks no more than twice", { skip }, async () => {
-  const files = {
-    "sum.js": "exports.sum = (a, b) => a - b;\n",
-    "sum.test.js":
-      "require('node:test')('sum', () => require('node:assert').equal(require('./sum').sum(1, 2), 3));\n",
-    "package.json": '{"scripts":{"test":"node --test","build":"node sum.js"}}',
-  };
-  await using chat = await chatting(files, [
-    ["list_dir", { path: "." }],
-    command("git status --short; ls -la && cat package.json"),
-    ["grep", { pattern: "sum" }],
-    ["read_file", { path: "sum.js" }],
-    ["edit_file", { path: "sum.js", old: "a - b", new: "a + b" }],
-    command("npm test"),
-    command("npm run build"),
-    command("npm run build"),
-    ["write_file", { path: "notes.md", content: "It adds now.\n" }],
-    command("git diff | head -20"),
-  ]);
-  let asked = 0;
-  for (;;) {
-    const screen = await chat.terminal.until(/run it\? \[y\/N\] $|\nharness> $/);
-    if (!ASKED.test(screen)) break;
-    asked += 1;
-    chat.terminal.type("s\r");
-  }
-  assert.match(await chat.place.read("work/sum.js"), /a \+ b/);
-  assert.match(chat.terminal.screen(), /All of it is done\./);
-  assert.equal(
-    chat.model
-      .asked()
-      .at(-1)
-      ?.messages.filter(({ role }) => role === "tool").length,
-    10,
-  );
-  assert.ok(asked >= 1 && asked <= 2, `${asked} questions`);
-});
-
 test("a no takes a word along, and an edited command is what runs, and what is told", { skip }, async () => {
   await using chat = await chatting({}, [command("echo one > one.txt"), command("echo two > two.txt")]);
   const { terminal, model, place } = chat;
