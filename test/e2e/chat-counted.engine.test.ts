@@ -161,7 +161,7 @@ for (const [name, task] of Object.entries(TASKS))
     const asked: string[] = [];
     for (;;) {
       const shown = await terminal.until(/run it\? \[y\/N\] $|\nharness> $/);
-      if (!/run it\? \[y\/N\] $/.test(shown)) break;
+      if (!shown.endsWith("run it? [y/N] ")) break;
       asked.push(shown);
       // Once, and no more: what is remembered for the session would hide how often it is asked.
       terminal.type("y\r");

@@ -41,7 +41,8 @@ export async function onScreen(
     columns = 80,
     rows = 24,
     env = {},
-  }: { columns?: number; rows?: number; env?: Record<string, string> } = {},
+    asJob,
+  }: { columns?: number; rows?: number; env?: Record<string, string>; asJob?: string } = {},
 ): Promise<Screen> {
   const socket = place.at("tmux.sock");
   const tmux = async (...all: readonly string[]): Promise<string> =>
@@ -50,9 +51,11 @@ export async function onScreen(
   const settings = Object.entries(env)
     .map(([name, value]) => `${name}=${value}`)
     .join(" ");
+  // A shell with jobs is told when it stops, does this meanwhile, and takes it up again after a line.
+  const stopped = `while [ $? -gt 128 ] && kill -0 $(cat ${place.at("pid")}); do echo "stopped"; stty -a > ${place.at("between")}; ${asJob}; read -r line; fg; done`;
   await place.write(
     "start.sh",
-    `sleep 0.2; stty -a > ${place.at("before")}; sh -c 'echo $$ > ${place.at("pid")}; exec env ${settings} ${path.join(ROOT, "bin/harness")} ${words.join(" ")}'; echo "left with $?"; stty -a > ${place.at("after")}; exec cat\n`,
+    `${asJob !== undefined ? "set -m; " : ""}sleep 0.2; stty -a > ${place.at("before")}; sh -c 'echo $$ > ${place.at("pid")}; exec env ${settings} ${path.join(ROOT, "bin/harness")} ${words.join(" ")}'; ${asJob !== undefined ? `${stopped}; ` : ""}echo "left with $?"; stty -a > ${place.at("after")}; exec cat\n`,
   );
   const given = {
     PATH: process.env["PATH"] ?? "",

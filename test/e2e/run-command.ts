@@ -119,19 +119,22 @@ export interface Model extends AsyncDisposable {
 
 /** Answers the nth request with what is given for it; the last one is given again. */
 type Reply = Said | Broken | "hang" | "cut";
-export type Replies = readonly Reply[] | ((chat: AskedChat, nth: number) => Reply);
+export type Replies = readonly Reply[] | ((chat: AskedChat, nth: number) => Reply | Promise<Reply>);
 
 export async function startModel(replies: Replies, context = 32_768, port = 0): Promise<Model> {
   const state = { nth: 0 };
-  const chat = (body: unknown, response: ServerResponse): void => {
+  const chat = async (body: unknown, response: ServerResponse): Promise<void> => {
     const nth = state.nth;
     state.nth += 1;
     const said =
       typeof replies === "function"
-        ? replies(body as AskedChat, nth)
+        ? await replies(body as AskedChat, nth)
         : replies.at(Math.min(nth, replies.length - 1));
     if (said === "hang") return;
-    if (said === "cut" || said === undefined) return void response.destroy();
+    if (said === "cut" || said === undefined) {
+      response.destroy();
+      return;
+    }
     const { status = 200, lines, drops = false } = "lines" in said ? said : { lines: linesOf(said) };
     response.writeHead(status, { "content-type": "application/x-ndjson" });
     for (const line of lines) response.write(`${JSON.stringify(line)}\n`);
@@ -144,7 +147,7 @@ export async function startModel(replies: Replies, context = 32_768, port = 0): 
       trained: context,
       capabilities: ["completion", "tools"],
     })),
-    routes: { "/api/chat": chat },
+    routes: { "/api/chat": (body, response) => void chat(body, response) },
     port,
   });
   const flags = ["--provider", "ollama", "--base-url", server.url, "--model"];

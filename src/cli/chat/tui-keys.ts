@@ -34,7 +34,9 @@ export class TuiKeys implements Disposable {
     for (const key of keys) this.#take(key);
   }
 
+  /** Also from a shell that has set modes of its own meanwhile: a mode that is thought to be set is not set again. */
   grab(): void {
+    process.stdin.setRawMode(false);
     process.stdin.setRawMode(true);
     stdout.writeNow(move("pasteson"));
   }

@@ -142,11 +142,7 @@ export class TuiScreen implements ChatScreen {
         output: stdout,
         beside: BESIDE,
         choose: (step, going) => this.#choose(step, going),
-        line: async (words, initial, going) => {
-          const said = await this.#write(words, initial, going);
-          if (said !== undefined && said !== initial) this.#urgent.push(...this.#saidRows(said));
-          return said;
-        },
+        line: (words, initial, going) => this.#write(words, initial, going),
         tell: (text) => void this.#urgent.push(...text.trimEnd().split("\n")),
       };
       return replied({ place, question, signal, rulesFor: this.#parts.rulesFor, edits: true });
@@ -158,7 +154,6 @@ export class TuiScreen implements ChatScreen {
       this.#urgent.push(...questionText(asked, stdout).trimEnd().split("\n"));
       const text = await this.#write("answer> ", "", signal);
       if (text === undefined && !signal.aborted) this.#parts.cancel();
-      if (text !== undefined) this.#urgent.push(...this.#saidRows(text));
       return text === undefined ? undefined : answerIn(text, asked.choices);
     });
 
@@ -178,6 +173,7 @@ export class TuiScreen implements ChatScreen {
   }
 
   resume(): void {
+    this.#canvas.lose();
     this.#keys.grab();
     this.#draw();
   }
@@ -229,11 +225,6 @@ export class TuiScreen implements ChatScreen {
     this.#hints = [];
     this.#working(true);
     this.#plan();
-  }
-
-  /** What was answered in words, for who looks back. */
-  #saidRows(text: string): readonly string[] {
-    return text.trim() === "" ? [] : plainRows(`  › ${text}`, this.#width - 1);
   }
 
   #working(on: boolean): void {
@@ -417,14 +408,18 @@ export class TuiScreen implements ChatScreen {
     const panel = new ChoicePanel(step);
     const choice = await this.#asked<Choice>(panel, (key) => panel.take(key), shown, signal);
     if (choice === undefined) return "no";
-    const words = choice.is === "interrupt" ? "interrupted" : panel.picked;
-    this.#urgent.push(styleText("dim", `  ❯ ${words}`, { stream: stdout }));
+    const chosen = `  ❯ ${choice.is === "interrupt" ? "interrupted" : panel.picked}`;
+    this.#urgent.push(styleText("dim", chosen, { stream: stdout }));
     return choice.is;
   }
 
   async #write(words: string, initial: string, signal: AbortSignal): Promise<string | undefined> {
     const panel = new LinePanel(words, initial, this.#width);
     const line = await this.#asked<string | undefined>(panel, (key) => panel.take(key), "", signal);
+    const said = line?.is ?? "";
+    // For who looks back.
+    if (said.trim() !== "" && said !== initial)
+      this.#urgent.push(...plainRows(`  › ${said}`, this.#width - 1));
     return line?.is;
   }
 

@@ -66,6 +66,17 @@ export class Canvas {
     this.#items = [];
   }
 
+  /** Others have written since: the frame stays where it is, and the next one is drawn below. */
+  lose(): void {
+    const instance = this.#instance;
+    if (instance === undefined) return;
+    this.#instance = undefined;
+    this.#items = [];
+    Object.assign(this.#stream ?? {}, { write: swallowed });
+    instance.unmount();
+    this.#stream?.destroy();
+  }
+
   #open(shown: ReactElement): void {
     const stream = this.#output.frames();
     this.#stream = stream;
@@ -91,6 +102,13 @@ export class Canvas {
     this.#items = [...this.#items.map(() => NOTHING), ...fresh];
     return this.#items;
   }
+}
+
+/** What a frame that is lost still writes. */
+function swallowed(...given: readonly unknown[]): boolean {
+  const done = given.find((each) => typeof each === "function") as (() => void) | undefined;
+  if (done !== undefined) setImmediate(done);
+  return true;
 }
 
 /** Rows above that stay, and the frame. */
