@@ -1,10 +1,11 @@
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { diskTroubleOf } from "../core/disk-trouble.ts";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { nearest } from "../core/text/spelling.ts";
 import { inertJson, visible, visibleWhole } from "../core/text/visible.ts";
-import { stderr, stdout, styleText } from "../render/tty/output.ts";
+import { hanging } from "../render/tty/columns.ts";
+import { type Output, stderr, stdout, styleText } from "../render/tty/output.ts";
 import { packageRoot } from "./host.ts";
 
 interface Failure {
@@ -38,9 +39,13 @@ function diskRemedy(thrown: unknown): string | undefined {
   const trouble = diskTroubleOf(thrown);
   if (syscall === undefined || (syscall !== "mkdir" && trouble !== "full" && trouble !== "read-only"))
     return undefined;
-  const near = at === undefined ? "" : ` ${path.dirname(at)}`;
+  const near = at === undefined ? "" : ` ${standing(path.dirname(at))}`;
   return `ls -ld${near === "" ? " ." : near}; df -h${near}   (another place: XDG_STATE_HOME, XDG_CACHE_HOME, XDG_CONFIG_HOME)`;
 }
+
+/** The folder itself, or the nearest one above it that is there: the others say nothing to whoever looks. */
+const standing = (folder: string): string =>
+  existsSync(folder) || path.dirname(folder) === folder ? folder : standing(path.dirname(folder));
 
 /** Of a failure and another one while things were put away behind it; one that a person can act on counts before others. */
 function firstOf({ suppressed, error }: SuppressedError): unknown {
@@ -53,10 +58,21 @@ export function renderFailure({ exit, message, remedy }: Failure, json: boolean)
     stdout.write(`${inertJson({ error: { message, remedy, exit_code: exit } })}\n`);
     return;
   }
-  const head = styleText("red", "error:", { stream: stderr });
-  const next =
-    remedy === "" ? "" : `  ${styleText("bold", "next:", { stream: stderr })} ${visible(remedy)}\n`;
-  stderr.write(`${head} ${visible(message)}\n${next}`);
+  stderr.write(failureText({ message, remedy }, stderr));
+}
+
+const HEAD = "error: ";
+
+/** The words go on below themselves in a terminal; what is to be typed stays in one piece, as it is copied. */
+export function failureText({ message, remedy }: Omit<Failure, "exit">, stream: Output): string {
+  const head = styleText("red", HEAD.trim(), { stream });
+  const indent = HEAD.length;
+  const room = stream.columns ?? 0;
+  const rows = visible(message)
+    .split("\n")
+    .map((row) => (row.length + indent < room ? row : hanging(row, indent, { columns: room })));
+  const next = remedy === "" ? "" : `  ${styleText("bold", "next:", { stream })} ${visible(remedy)}\n`;
+  return `${head} ${rows.join("\n")}\n${next}`;
 }
 
 /** oclif marks its own errors, usage ones among them, with the code to exit with. */

@@ -9,13 +9,19 @@ import { evalPage } from "../../src/render/eval-page.ts";
 import type { EvalResult } from "../../src/render/eval-results.ts";
 import { RunJson } from "../../src/render/event-json.ts";
 import { batchTable } from "../../src/render/lists/batch-lines.ts";
-import { evalTable } from "../../src/render/lists/eval-lines.ts";
+import { comparedTable, evalTable } from "../../src/render/lists/eval-lines.ts";
+import { modelTable } from "../../src/render/lists/models-lines.ts";
 import { reportText } from "../../src/render/lists/report-text.ts";
+import { hitLines } from "../../src/render/lists/search-lines.ts";
+import { sessionTable } from "../../src/render/lists/sessions-lines.ts";
+import { trustText } from "../../src/render/lists/trust-lines.ts";
+import { appliedText, undoText } from "../../src/render/lists/undo-lines.ts";
 import { vetText } from "../../src/render/lists/vet-lines.ts";
 import { Output } from "../../src/render/tty/output.ts";
 import { vetPage } from "../../src/render/vet-page.ts";
 import { EVERY_EVENT, stamped } from "../fixtures/events.ts";
 import { activeBesideEmoji, filled, HOSTILE_TEXTS, HUGE } from "../fixtures/hostile.ts";
+import { fakeTerminal } from "../fakes/terminal.ts";
 import { callOf, finished, reportFrom, said, started } from "../fixtures/report.ts";
 
 const ALL: readonly string[] = [...HOSTILE_TEXTS, ...HUGE];
@@ -91,6 +97,74 @@ const REPORT = reportFrom([
   finished({ answer: "a", reason: "r", changes: { added: ["a"], modified: [], deleted: [], ignored: 0 } }),
 ]);
 
+const ENDED = {
+  session: "s",
+  done: true,
+  left: ["l"],
+  refused: [{ path: "p", reason: "ours" }],
+  merged: ["m"],
+};
+const OPS = [{ path: "p", from: null, to: { kind: "file" } }];
+/** Reasons of it are words of our own. */
+const UNDONE: ReadonlySet<string> = new Set([...FIXED, "reason", "session"]);
+
+const TRUST = {
+  project: "p",
+  hash: "0123456789ab",
+  damage: "d",
+  gone: [],
+  look_alikes: ["l"],
+  items: [
+    {
+      what: "hooks",
+      files: ["f"],
+      standing: "changed" as const,
+      declined: false,
+      does: [{ text: "t", loosens: true }],
+      problem: "p",
+      waits: true,
+      diff: ["+d"],
+    },
+  ],
+};
+
+const SESSION = {
+  id: "s",
+  workspace: "w",
+  mode: "workspace-write" as const,
+  model: "m",
+  provider: "p",
+  title: "t",
+  started: 0,
+  changed: 0,
+  status: "done" as const,
+  messages: 1,
+};
+
+const HIT = {
+  path: "p",
+  start: 1,
+  end: 2,
+  symbol: "s",
+  score: 1,
+  preview: "a preview",
+  why: "w",
+};
+
+const MODEL = {
+  configured: true,
+  present: false,
+  kind: "chat" as const,
+  assumed: {
+    context: 1,
+    tools: true,
+    thinking: true,
+    cache: false,
+    calls: "native" as const,
+    origin: { context: "table", tools: "table", thinking: "guess", cache: "guess", calls: "probe" } as const,
+  },
+};
+
 const tagsOf = (page: string): readonly string[] => page.match(/<[^>]*>/g) ?? [];
 
 const PAGES: Readonly<Record<string, (text: string) => string>> = {
@@ -121,6 +195,20 @@ const LISTS: Readonly<Record<string, (text: string, stream: Output) => string>> 
   report: (text, stream) => reportText(filled(REPORT, text, FIXED), stream),
   batch: (text, stream) => batchTable(filled(BATCH, text, FIXED), stream),
   eval: (text, stream) => evalTable([filled(EVAL, text, FIXED)], stream),
+  "eval beside another": (text) =>
+    comparedTable([filled(EVAL, text, FIXED)], [{ ...filled(EVAL, text, FIXED), solved: true }]),
+  trust: (text, stream) =>
+    trustText(filled(TRUST, text, new Set([...FIXED, "what", "standing", "hash"])), stream),
+  undo: (text, stream) =>
+    undoText({ ...filled({ ...ENDED, ops: OPS }, text, UNDONE), redo: false, dryRun: false }, stream),
+  apply: (text, stream) =>
+    appliedText(
+      { ...filled({ ...ENDED, ops: OPS, blocked: ["p"] }, text, UNDONE), whole: false, handoff: [] },
+      stream,
+    ),
+  sessions: (text, stream) => sessionTable([filled(SESSION, text, FIXED)], { now: 1000, all: true }, stream),
+  search: (text, stream) => hitLines([filled(HIT, text, FIXED)], stream),
+  models: (text, stream) => modelTable([{ ...MODEL, model: text }], stream),
   vet: (text, stream) => vetText(filled(VET, text, FIXED), stream),
 };
 
@@ -159,4 +247,27 @@ test("lines of JSON hold it escaped, and a reader has the very text again", () =
     const tasks = lines.map((line) => JSON.parse(line) as { type: string; task?: string });
     assert.equal(tasks.find(({ type }) => type === "run.started")?.task, text);
   }
+});
+
+const rows = (text: string): number => text.trimEnd().split("\n").length;
+
+test("a name of several lines is one row of a list, and makes up no other", () => {
+  const { stream } = fakeTerminal();
+  const name = "a\nqwen3:8b  32,768 server";
+  assert.equal(
+    rows(
+      modelTable(
+        [
+          { ...MODEL, model: name },
+          { ...MODEL, configured: false, kind: "other", model: name },
+        ],
+        stream,
+      ),
+    ),
+    3,
+  );
+  assert.equal(
+    rows(sessionTable([{ ...SESSION, title: name, model: name }], { now: 1000, all: true }, stream)),
+    2,
+  );
 });

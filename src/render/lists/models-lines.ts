@@ -1,5 +1,5 @@
 import type { Capabilities } from "../../core/model-provider.ts";
-import { visible } from "../../core/text/visible.ts";
+import { visibleLine } from "../../core/text/visible.ts";
 import { type Output, styleText } from "../tty/output.ts";
 
 export interface ModelRow {
@@ -19,7 +19,7 @@ export function modelTable(rows: readonly ModelRow[], stream: Output): string {
   const chats = rows.filter(({ kind, configured }) => kind === "chat" || configured);
   const others = rows.filter((row) => !chats.includes(row));
   const cells = chats.map(({ model, assumed: { context, origin, tools, calls, thinking, cache } }) => [
-    visible(model),
+    visibleLine(model),
     `${context.toLocaleString("en-US")} ${origin.context}`,
     `${yes(tools)} ${origin.tools}`,
     `${calls} ${origin.calls}`,
@@ -41,7 +41,7 @@ export function modelTable(rows: readonly ModelRow[], stream: Output): string {
   });
   const last = others.map(
     ({ model, kind }) =>
-      `  ${visible(model).padEnd(widths[0] ?? 0)}  ${kind === "chat" ? "" : NOT_FOR[kind]}\n`,
+      `  ${visibleLine(model).padEnd(widths[0] ?? 0)}  ${kind === "chat" ? "" : NOT_FOR[kind]}\n`,
   );
   return `${styleText("dim", `  ${line(HEADS)}`, { stream })}\n${lines.join("")}${last.join("")}`;
 }
