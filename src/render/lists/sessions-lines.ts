@@ -39,10 +39,16 @@ const cells = (session: SessionInfo, { now, all }: View): readonly string[] => [
 ];
 
 const TITLE = 60;
-/** Narrower nothing can be told by it. */
-const LEAST = { TITLE: 16, MODEL: 10, WORKSPACE: 16 } as const;
+/** What is made narrower, to how many columns, in this order, until all of it fits. */
+const NARROWED = [
+  ["TITLE", 16],
+  ["WORKSPACE", 16],
+  ["MODEL", 10],
+  ["TITLE", 8],
+  ["WORKSPACE", 8],
+  ["MODEL", 6],
+] as const;
 
-/** What is too wide is taken from the title first, then from what stands before it. */
 function fittedRows(
   rows: readonly (readonly string[])[],
   { columns = 0 }: Output,
@@ -50,10 +56,10 @@ function fittedRows(
   const [head = []] = rows;
   const widths = head.map((_, column) => Math.max(...rows.map((row) => columnsOf(row[column] ?? ""))));
   let over = columns > 0 ? widths.reduce((sum, width) => sum + width + 2, -1) - columns : 0;
-  for (const name of ["TITLE", "WORKSPACE", "MODEL"] as const) {
+  for (const [name, least] of NARROWED) {
     const column = head.indexOf(name);
     const width = widths[column] ?? 0;
-    const less = Math.max(0, Math.min(over, width - LEAST[name]));
+    const less = Math.max(0, Math.min(over, width - least));
     if (column < 0 || less === 0) continue;
     widths[column] = width - less;
     over -= less;

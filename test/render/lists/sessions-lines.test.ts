@@ -31,10 +31,11 @@ test("a table of sessions fits its terminal: titles, folders and models are cut,
     [80, false],
     [100, true],
     [72, false],
+    [60, false],
   ] as const) {
     const shown = rows(sessions, columns, all);
     assert.ok(
-      shown.every((row) => row.length <= columns),
+      shown.every((row) => row.length < columns),
       shown.join("\n"),
     );
     const at = shown[0]?.replaceAll(/\u001B\[\d+m/g, "").indexOf("TITLE") ?? 0;
