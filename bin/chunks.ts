@@ -23,7 +23,7 @@ export const CHUNKS: readonly { readonly name: string; readonly of: readonly Reg
     name: "start",
     of: [
       /\/src\/core\/(?!text\/visible\.ts)|\/node_modules\/jsonc-parser\//,
-      /\/src\/(?:app\/(?:host|stderr-messages|interruption|named-engine|project\/project-trust)|cli\/(?:command|command-line|settings)|extensions\/(?:brought|trust)|platform\/safe-files)\.ts$/,
+      /\/src\/(?:app\/(?:host|stderr-messages|interruption|named-engine|project\/project-trust)|cli\/(?:command|command-line|settings)|extensions\/(?:brought|trust)|platform\/safe-files|render\/tty\/columns)\.ts$/,
       /\/src\/config\/(?:config-document|load-config|settings-schema|setting-words|tightening)\.ts$/,
     ],
   },
@@ -49,8 +49,8 @@ export const CHUNKS: readonly { readonly name: string; readonly of: readonly Reg
     of: [
       /\/src\/(?:docker\/(?:box|isolation|podman|network)|boxes\/(?:protect|life|layers|runner))\//,
       /\/src\/docker\/(?:life\/(?:container-processes|protected-record|reap)|unstarted-container|engine-remedy|dial|engine|engine-endpoint|engine-failure|container-spec|egress\/registry-mirrors)\.ts$/,
-      /\/src\/docker\/(?:images\/(?:apt-packages|image-progress|base-image|build-image|image-inputs)|environments\/(?:environment-record|system-layer|environment-store|version-files|ecosystems|detect-recipe|project-files|recipe|dockerfile|dockerfile-words|devcontainer|environment-mounts|system-steps|tool-variables))\.ts$/,
-      /\/src\/(?:boxes\/(?:box-command|disk-watch|jobs|box|box-labels)|app\/(?:box-services|box-access|secret-bindings|granted-network|environments\/(?:environment-recipe|workspace-environment)|sessions\/checkpoint-access)|platform\/host-programs|sessions\/checkpoints\/store-place)\.ts$/,
+      /\/src\/docker\/(?:images\/(?:apt-packages|image-progress|base-image|build-image|image-inputs)|environments\/(?:environment-record|system-layer|environment-store|version-files|ecosystems|detect-recipe|project-files|recipe|dockerfile|dockerfile-words|dockerfile-copies|devcontainer|context-files|environment-mounts|system-steps|tool-variables))\.ts$/,
+      /\/src\/(?:boxes\/(?:box-command|disk-watch|jobs|box|box-labels)|app\/(?:box-services|box-access|secret-bindings|granted-network|project\/container-context|environments\/(?:environment-recipe|workspace-environment)|sessions\/checkpoint-access)|platform\/host-programs|sessions\/checkpoints\/store-place)\.ts$/,
     ],
   },
   {
@@ -77,7 +77,7 @@ export const CHUNKS: readonly { readonly name: string; readonly of: readonly Reg
   {
     name: "progress",
     of: [
-      /\/src\/render\/(?:tty\/(?:columns|line-marks|live-status|model-pace|paced-writer|progress-line|run-activity)|lists\/search-lines)\.ts$/,
+      /\/src\/render\/(?:tty\/(?:line-marks|live-status|model-pace|paced-writer|progress-line|run-activity)|lists\/search-lines)\.ts$/,
     ],
   },
   { name: "render", of: [/\/src\/render\/(?!html\/|tui\/|tty\/output\.ts)/] },
