@@ -160,6 +160,27 @@ test("a very long answer is there whole above, each line of it once", { skip }, 
   for (const row of rows) assert.equal(all.filter((each) => each === row).length, 1, row);
 });
 
+test(
+  "ten thousand pieces of a reply are a bounded number of frames; none clears the screen, and nothing is lost",
+  { skip },
+  async () => {
+    await using chat = await scripted([
+      [{ text: "word ", times: 10_000 }, "\n\nThat was all."],
+      ["Still here."],
+    ]);
+    await chat.say("write");
+    await chat.screen.until(/That was all\./);
+    const sent = await chat.screen.bytes();
+    const count = (sequence: string): number => sent.split(sequence).length - 1;
+    assert.ok(count("\u001B[?2026h") < 1000, `${count("\u001B[?2026h")} frames`);
+    assert.deepEqual([count("\u001B[2J"), count("\u001B[3J")], [0, 0]);
+    await chat.say("and?");
+    await chat.screen.until(/Still here\./);
+    const words = (await chat.screen.all()).split(/\s+/).filter((word) => word === "word");
+    assert.ok(words.length >= 10_000, `${words.length} words`);
+  },
+);
+
 test("a command with a slash is completed, answered and told apart from a message", { skip }, async () => {
   await using chat = await scripted([]);
   await chat.screen.type("/");
