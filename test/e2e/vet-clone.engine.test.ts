@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { execFile, spawn } from "node:child_process";
+import { execFile } from "node:child_process";
 import { once } from "node:events";
 import { readFile } from "node:fs/promises";
 import type { IncomingMessage, ServerResponse } from "node:http";
@@ -10,6 +10,7 @@ import { promisify } from "node:util";
 import type { VetReport } from "../../src/core/behaviour.ts";
 import { makeSessionAuthority } from "../../src/docker/egress/session-authority.ts";
 import { skip } from "../fixtures/engine.ts";
+import { gitBackend } from "../fixtures/git-backend.ts";
 import { household } from "./box-command.ts";
 import { harness } from "./run-command.ts";
 
@@ -31,42 +32,6 @@ const OWN = {
   GIT_CONFIG_KEY_0: "safe.directory",
   GIT_CONFIG_VALUE_0: "*",
 };
-
-/** git's own server behind a path: what it answers is what hosts of repositories answer. */
-function smart(root: string, request: IncomingMessage, response: ServerResponse): void {
-  const url = new URL(request.url ?? "/", "https://localhost");
-  const child = spawn("git", ["http-backend"], {
-    env: {
-      ...OWN,
-      PATH: process.env["PATH"],
-      GIT_PROJECT_ROOT: root,
-      GIT_HTTP_EXPORT_ALL: "1",
-      PATH_INFO: url.pathname,
-      QUERY_STRING: url.search.slice(1),
-      REQUEST_METHOD: request.method ?? "GET",
-      CONTENT_TYPE: request.headers["content-type"] ?? "",
-      HTTP_CONTENT_ENCODING: request.headers["content-encoding"] ?? "",
-      GIT_PROTOCOL: String(request.headers["git-protocol"] ?? ""),
-    },
-    stdio: ["pipe", "pipe", "inherit"],
-  });
-  request.pipe(child.stdin);
-  child.stdin.on("error", () => undefined);
-  const chunks: Buffer[] = [];
-  child.stdout.on("data", (chunk: Buffer) => chunks.push(chunk));
-  child.once("close", () => {
-    const all = Buffer.concat(chunks);
-    const end = all.indexOf("\r\n\r\n");
-    const fields = all
-      .subarray(0, end)
-      .toString()
-      .split("\r\n")
-      .map((line) => line.split(": ") as [string, string]);
-    const status = Number.parseInt(fields.find(([name]) => name === "Status")?.[1] ?? "200", 10);
-    response.writeHead(status, Object.fromEntries(fields.filter(([name]) => name !== "Status")));
-    response.end(all.subarray(end + 4));
-  });
-}
 
 /** On the host's loopback, behind TLS that only the user's own settings trust. */
 async function serving(
@@ -111,7 +76,7 @@ test(
         return void response.writeHead(302, { Location: `https://elsewhere.test${url}` }).end();
       if (url.startsWith("/same/"))
         return void response.writeHead(302, { Location: url.slice("/same".length) }).end();
-      if (!url.startsWith("/plain/")) return smart(root, request, response);
+      if (!url.startsWith("/plain/")) return gitBackend(root, request, response);
       const file = new URL(url, "https://localhost").pathname.slice("/plain".length);
       readFile(path.join(root, file)).then(
         (bytes) => response.end(bytes),

@@ -1,6 +1,7 @@
 import { chmod, mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { API_PORT, NODE, NODE_ADDRESS, PODS, SERVICES } from "./cluster-places.ts";
+import type { Release } from "./cluster-programs.ts";
 
 /** The programs of a cluster, and what each is started with. */
 
@@ -24,6 +25,7 @@ export interface Plan {
   readonly folder: string;
   readonly programs: string;
   readonly version: string;
+  readonly release: Release;
   readonly network: Network;
   readonly port: number;
   /** How many processes a pod may have. */
@@ -40,19 +42,11 @@ function flags(values: Readonly<Record<string, string | number | boolean>>): Wor
 export function partWords(plan: Plan): Readonly<Record<Part, Words>> {
   const at = (...parts: readonly string[]): string => path.join(plan.folder, ...parts);
   const program = (name: string): string => path.join(plan.programs, name);
+  // Older ones listen without TLS unless they are told not to; newer ones do not know the flag.
+  const noPort = (flag: string): Readonly<Record<string, number>> =>
+    plan.release === "1.20" ? { [flag]: 0 } : {};
   return {
-    engine: [
-      "dockerd",
-      ...flags({
-        "config-file": at("daemon.json"),
-        "data-root": at("docker"),
-        "exec-root": at("exec"),
-        pidfile: at("docker.pid"),
-        host: `unix://${at("docker.sock")}`,
-        bridge: "none",
-        iptables: false,
-      }),
-    ],
+    engine: plan.release === "1.20" ? dockerWords(at) : containerdWords(at),
     etcd: [
       program("etcd"),
       ...flags({
@@ -62,7 +56,7 @@ export function partWords(plan: Plan): Readonly<Record<Part, Words>> {
         "listen-peer-urls": "http://127.0.0.1:2380",
       }),
     ],
-    api: [program("kube-apiserver"), ...flags(apiFlags(at))],
+    api: [program("kube-apiserver"), ...flags({ ...apiFlags(at), ...noPort("insecure-port") })],
     controllers: [
       program("kube-controller-manager"),
       ...flags({
@@ -72,7 +66,7 @@ export function partWords(plan: Plan): Readonly<Record<Part, Words>> {
         "root-ca-file": at("pki/ca.crt"),
         "leader-elect": false,
         "bind-address": "127.0.0.1",
-        port: 0,
+        ...noPort("port"),
         "node-monitor-grace-period": "20s",
       }),
     ],
@@ -82,10 +76,13 @@ export function partWords(plan: Plan): Readonly<Record<Part, Words>> {
         kubeconfig: at("config/scheduler"),
         "leader-elect": false,
         "bind-address": "127.0.0.1",
-        port: 0,
+        ...noPort("port"),
       }),
     ],
-    kubelet: [program("kubelet"), ...flags(kubeletFlags(at))],
+    kubelet: [
+      program("kubelet"),
+      ...flags({ ...kubeletFlags(at), ...(plan.release === "1.20" ? dockerFlags(at) : {}) }),
+    ],
     proxy: [
       program("kube-proxy"),
       ...flags({
@@ -104,11 +101,28 @@ export function partWords(plan: Plan): Readonly<Record<Part, Words>> {
 
 type At = (...parts: readonly string[]) => string;
 
+/** Where containers are asked for, whoever starts them. */
+export const ENGINE_SOCKET = "engine.sock";
+
+const dockerWords = (at: At): Words => [
+  "dockerd",
+  ...flags({
+    "config-file": at("daemon.json"),
+    "data-root": at("docker"),
+    "exec-root": at("exec"),
+    pidfile: at("docker.pid"),
+    host: `unix://${at(ENGINE_SOCKET)}`,
+    bridge: "none",
+    iptables: false,
+  }),
+];
+
+const containerdWords = (at: At): Words => ["containerd", ...flags({ config: at("containerd.toml") })];
+
 const apiFlags = (at: At): Readonly<Record<string, string | number | boolean>> => ({
   "etcd-servers": "http://127.0.0.1:2379",
   "bind-address": "0.0.0.0",
   "secure-port": API_PORT,
-  "insecure-port": 0,
   "advertise-address": NODE_ADDRESS,
   "tls-cert-file": at("pki/api.crt"),
   "tls-private-key-file": at("pki/api.key"),
@@ -127,13 +141,17 @@ const apiFlags = (at: At): Readonly<Record<string, string | number | boolean>> =
   "allow-privileged": true,
 });
 
-const kubeletFlags = (at: At): Readonly<Record<string, string | number | boolean>> => ({
+const kubeletFlags = (at: At): Readonly<Record<string, string>> => ({
   config: at("kubelet.json"),
   kubeconfig: at("config/kubelet"),
   "hostname-override": NODE,
   "node-ip": NODE_ADDRESS,
+});
+
+/** Newer ones know containers by one interface alone, and leave networks to whoever starts them. */
+const dockerFlags = (at: At): Readonly<Record<string, string>> => ({
   "container-runtime": "docker",
-  "docker-endpoint": `unix://${at("docker.sock")}`,
+  "docker-endpoint": `unix://${at(ENGINE_SOCKET)}`,
   "pod-infra-container-image": PAUSE_IMAGE,
   "image-pull-progress-deadline": "20s",
   "network-plugin": "cni",
@@ -145,6 +163,7 @@ const kubeletFlags = (at: At): Readonly<Record<string, string | number | boolean
 const kubeletConfig = (plan: Plan, at: At): object => ({
   apiVersion: "kubelet.config.k8s.io/v1beta1",
   kind: "KubeletConfiguration",
+  ...(plan.release === "1.20" ? {} : { containerRuntimeEndpoint: `unix://${at(ENGINE_SOCKET)}` }),
   address: NODE_ADDRESS,
   authentication: {
     anonymous: { enabled: false },
@@ -168,6 +187,30 @@ const kubeletConfig = (plan: Plan, at: At): object => ({
   imageGCHighThresholdPercent: 100,
   imageGCLowThresholdPercent: 99,
 });
+
+const containerdConfig = (at: At): string => {
+  const cri = `plugins."io.containerd.grpc.v1.cri"`;
+  return `version = 2
+root = "${at("containerd")}"
+state = "${at("exec")}"
+oom_score = 0
+disabled_plugins = [${["aufs", "btrfs", "devmapper", "zfs"].map((one) => `"io.containerd.snapshotter.v1.${one}"`).join(", ")}]
+[grpc]
+address = "${at(ENGINE_SOCKET)}"
+[plugins."io.containerd.internal.v1.opt"]
+path = "${at("opt")}"
+[${cri}]
+sandbox_image = "docker.io/library/${PAUSE_IMAGE}"
+restrict_oom_score_adj = true
+[${cri}.cni]
+bin_dir = "${at("cni/bin")}"
+conf_dir = "${at("cni/net.d")}"
+[${cri}.containerd.runtimes.runc]
+runtime_type = "io.containerd.runc.v2"
+[${cri}.containerd.runtimes.runc.options]
+BinaryName = "${at("runtime")}"
+`;
+};
 
 /** Starts containers as `runc` does, but for a score below zero, which takes a right that not every machine's root has. */
 const RUNTIME = `#!/bin/sh
@@ -245,5 +288,6 @@ export async function writeSettings(plan: Plan): Promise<void> {
   await writeFile(at("resolv.conf"), "");
   const runtimes = { tests: { path: at("runtime") } };
   await writeFile(at("daemon.json"), JSON.stringify({ runtimes, "default-runtime": "tests" }));
+  await writeFile(at("containerd.toml"), containerdConfig(at));
   await writeFile(at("kubelet.json"), JSON.stringify(kubeletConfig(plan, at)));
 }

@@ -1,5 +1,5 @@
 /**
- * `node test/kubernetes/cluster.ts up|down|status [--name NAME] [--network none|open|enforced]`: a real Kubernetes on this
+ * `node test/kubernetes/cluster.ts up|down|status [--name NAME] [--release 1.20|1.33] [--network none|open|enforced]`: a real Kubernetes on this
  * machine's loopback, for tests and by hand. `up` leaves it running and prints its kubeconfig.
  */
 import { spawn, spawnSync } from "node:child_process";
@@ -11,18 +11,19 @@ import { createServer } from "node:net";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
-import { type Engine, findEngine, isEngine } from "../../src/docker/engine.ts";
-import { engine, image } from "../fixtures/engine.ts";
+import { image } from "../fixtures/engine.ts";
 import { ClusterApi } from "./cluster-api.ts";
 import type { GateOrder } from "./cluster-gate.ts";
-import { cgroupOf, type Network, NETWORKS, type Part, PAUSE_IMAGE, type Plan } from "./cluster-parts.ts";
+import { loadImages, loadInto } from "./cluster-images.ts";
+import { cgroupOf, ENGINE_SOCKET, type Network, NETWORKS, type Part, type Plan } from "./cluster-parts.ts";
 import { folderOf } from "./cluster-places.ts";
-import { clusterPrograms, noCluster } from "./cluster-programs.ts";
+import { clusterPrograms, noCluster, type Release, RELEASES } from "./cluster-programs.ts";
 
 export interface Cluster extends AsyncDisposable {
   readonly name: string;
   readonly folder: string;
   readonly version: string;
+  readonly release: Release;
   readonly network: Network;
   /** Of an administrator, over this machine's loopback. */
   readonly kubeconfig: string;
@@ -41,6 +42,7 @@ export interface Cluster extends AsyncDisposable {
 
 export interface ClusterOptions {
   readonly name: string;
+  readonly release?: Release;
   readonly network?: Network;
   /** It outlives this process, and is ended by `takeDown`. */
   readonly stays?: boolean;
@@ -53,8 +55,10 @@ const plans = (name: string): string => path.join(folderOf(name), "plan.json");
 /** Brings one up and waits until its node takes pods; one of the same name that was left is taken down first. */
 export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   const { name, network = "enforced", stays = false, podPids = 1024, say = () => undefined } = options;
-  if (noCluster !== false) throw new Error(`no cluster here: ${noCluster}`);
-  const programs = await clusterPrograms(say);
+  const { release = "1.20" } = options;
+  const none = noCluster(release);
+  if (none !== false) throw new Error(`no cluster here: ${none}`);
+  const programs = await clusterPrograms(release, say);
   await takeDown(name);
   const folder = folderOf(name);
   await mkdir(folder, { recursive: true });
@@ -66,6 +70,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
     port: await freePort(),
     programs: programs.folder,
     version: programs.version,
+    release,
   };
   await writeFile(plans(name), JSON.stringify({ ...plan, image }));
   say(`Kubernetes ${plan.version} comes up in ${folder} …`);
@@ -73,7 +78,7 @@ export async function startCluster(options: ClusterOptions): Promise<Cluster> {
   try {
     await Promise.all([
       waitFor(keeper, path.join(folder, "ready"), 240_000),
-      waitFor(keeper, path.join(folder, "docker.sock"), 60_000).then(() => loadImages(plan)),
+      waitFor(keeper, path.join(folder, ENGINE_SOCKET), 60_000).then(() => loadImages(plan)),
     ]);
   } catch (thrown) {
     keeper.kill();
@@ -127,33 +132,6 @@ async function freePort(): Promise<number> {
   return typeof address === "object" && address !== null ? address.port : 0;
 }
 
-async function innerEngine(folder: string): Promise<Engine> {
-  const patience = AbortSignal.timeout(60_000);
-  for (;;) {
-    const found = await findEngine({ DOCKER_HOST: `unix://${path.join(folder, "docker.sock")}` }, 0);
-    if (isEngine(found)) return found;
-    if (patience.aborted) throw new Error(`the cluster's engine does not answer: ${found.reason}`);
-    await sleep(100);
-  }
-}
-
-async function loadInto(folder: string, reference: string): Promise<void> {
-  const inner = await innerEngine(folder);
-  const loading = await inner.api.loadImage(await engine.api.getImage(reference).get());
-  await once(loading.resume(), "end");
-}
-
-async function loadImages(plan: Plan): Promise<void> {
-  const inner = await innerEngine(plan.folder);
-  const [repo, tag] = PAUSE_IMAGE.split(":");
-  const tar = spawn("tar", ["-C", plan.programs, "-cf", "-", "pause"], {
-    stdio: ["ignore", "pipe", "ignore"],
-  });
-  const importing = await inner.api.importImage(tar.stdout, { repo, tag, changes: 'ENTRYPOINT ["/pause"]' });
-  await once(importing.resume(), "end");
-  await loadInto(plan.folder, image);
-}
-
 /** What the keeper of a cluster is told, and answers. */
 async function order(folder: string, method: string, url: string): Promise<unknown> {
   const { promise, resolve, reject } = Promise.withResolvers<unknown>();
@@ -181,6 +159,7 @@ export async function attached(name: string): Promise<Cluster> {
     name,
     folder,
     version: plan.version,
+    release: plan.release,
     network: plan.network,
     image: plan.image,
     kubeconfig: path.join(folder, "kubeconfig"),
@@ -190,7 +169,7 @@ export async function attached(name: string): Promise<Cluster> {
     start: async (part) => void (await told(`/start?part=${part}`)),
     gate: async (wanted) => void (await told(`/gate?order=${encodeURIComponent(JSON.stringify(wanted))}`)),
     letOut: async (port) => ((await told(`/out?port=${port}`)) as { port: number }).port,
-    load: (reference) => loadInto(folder, reference),
+    load: (reference) => loadInto(plan, reference),
     [Symbol.asyncDispose]: () => takeDown(name),
   };
 }
@@ -230,19 +209,25 @@ const toldAside = (line: string): void => void process.stderr.write(`${line}\n`)
 if (import.meta.main) {
   const { values, positionals } = parseArgs({
     allowPositionals: true,
-    options: { name: { type: "string", default: "hand" }, network: { type: "string", default: "enforced" } },
+    options: {
+      name: { type: "string", default: "hand" },
+      network: { type: "string", default: "enforced" },
+      release: { type: "string", default: "1.33" },
+    },
   });
   const { name } = values;
   const network = NETWORKS.find((one) => one === values.network);
-  if (noCluster !== false || network === undefined || positionals.length !== 1) {
+  const release = RELEASES.find((one) => one === values.release);
+  const none = release !== undefined && noCluster(release);
+  if (none !== false || release === undefined || network === undefined || positionals.length !== 1) {
     toldAside(
-      noCluster === false
-        ? "usage: cluster.ts up|down|status [--name NAME] [--network none|open|enforced]"
-        : noCluster,
+      none === false
+        ? "usage: cluster.ts up|down|status [--name NAME] [--release 1.20|1.33] [--network none|open|enforced]"
+        : none,
     );
     process.exitCode = 2;
   } else if (positionals[0] === "up") {
-    const { kubeconfig } = await startCluster({ name, network, stays: true, say: toldAside });
+    const { kubeconfig } = await startCluster({ name, network, release, stays: true, say: toldAside });
     process.stdout.write(`${kubeconfig}\n`);
   } else if (positionals[0] === "down") {
     await takeDown(name);

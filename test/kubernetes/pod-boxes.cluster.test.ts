@@ -178,7 +178,7 @@ test(
       const [pod] = await api.list(own.space.pods);
       const name = pod?.metadata.name ?? "";
       const eviction = {
-        apiVersion: "policy/v1beta1",
+        apiVersion: cluster.release === "1.20" ? "policy/v1beta1" : "policy/v1",
         kind: "Eviction",
         metadata: { name },
         deleteOptions: { gracePeriodSeconds: 0 },

@@ -1,0 +1,67 @@
+import { execFileSync } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:https";
+import path from "node:path";
+import { gitBackend } from "../fixtures/git-backend.ts";
+import { NODE_ADDRESS } from "./cluster-places.ts";
+
+/** A host of repositories that pods reach: git's own server, behind TLS for the address of the node. */
+export interface GitHost extends AsyncDisposable {
+  /** Of this machine's loopback. */
+  readonly port: number;
+  /** PEM of who signs for it. */
+  readonly authority: string;
+  /** One commit with these files; gives its path below the host. */
+  readonly repository: (name: string, files: Readonly<Record<string, string>>) => string;
+}
+
+export async function gitHost(folder: string): Promise<GitHost> {
+  const at = (...parts: readonly string[]): string => path.join(folder, ...parts);
+  mkdirSync(at("repos"), { recursive: true });
+  const openssl = (words: string): void =>
+    void execFileSync("openssl", words.split(" "), { cwd: folder, stdio: "ignore" });
+  const key = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2";
+  openssl(
+    `${key} -subj /CN=tests-authority -addext keyUsage=critical,keyCertSign -keyout ca.key -out ca.pem`,
+  );
+  openssl(
+    `${key} -CA ca.pem -CAkey ca.key -subj /CN=git -addext basicConstraints=CA:FALSE -addext subjectAltName=IP:${NODE_ADDRESS} -keyout own.key -out own.pem`,
+  );
+  const read = (file: string): string => readFileSync(at(file), "utf8");
+  const server = createServer({ key: read("own.key"), cert: read("own.pem") }, (request, response) =>
+    gitBackend(at("repos"), request, response),
+  );
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  const address = server.address();
+  return {
+    port: typeof address === "object" && address !== null ? address.port : 0,
+    authority: read("ca.pem"),
+    repository: (name, files) => {
+      const work = at("work", name);
+      for (const [file, text] of Object.entries(files)) {
+        mkdirSync(path.dirname(path.join(work, file)), { recursive: true });
+        writeFileSync(path.join(work, file), text);
+      }
+      const git = (...words: readonly string[]): void =>
+        void execFileSync(
+          "git",
+          ["-C", work, "-c", "user.name=t", "-c", "user.email=t@example.org", ...words],
+          {
+            stdio: "ignore",
+            env: { PATH: process.env["PATH"], GIT_CONFIG_GLOBAL: "/dev/null", GIT_CONFIG_NOSYSTEM: "1" },
+          },
+        );
+      git("init", "-q", "-b", "main");
+      git("add", "-A");
+      git("commit", "-qm", "first");
+      git("clone", "-q", "--bare", work, at("repos", `${name}.git`));
+      return `/${name}.git`;
+    },
+    [Symbol.asyncDispose]: async () => {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
