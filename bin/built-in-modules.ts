@@ -8,9 +8,15 @@ import type { Plugin } from "rolldown";
 export const builtInModules: Plugin = {
   name: "built-in-modules",
   renderChunk(code) {
-    const asked = code
-      .replaceAll(STATIC, (_, words: string, name: string) => declared(words, name))
+    const first: string[] = [];
+    const rest = code
+      .replaceAll(STATIC, (_, words: string, name: string) => {
+        first.push(declared(words, name));
+        return "";
+      })
       .replaceAll(DYNAMIC, (_, name: string) => `Promise.resolve(${by(name)})`);
+    // Imports are there before anything else, wherever they stand.
+    const asked = first.join("") + rest;
     const left = /\b(?:from|import\(?)\s*["'`]node:[^"'`]*["'`]/.exec(asked);
     if (left !== null)
       throw new Error(`an import of a form that is not known: ${left[0]}; see bin/built-in-modules.ts`);
@@ -21,7 +27,8 @@ export const builtInModules: Plugin = {
 const STATIC = /\bimport\s*([^"'`;]*?)\s*from\s*["'](node:[\w/]+)["'];/g;
 const DYNAMIC = /\bimport\(["'`](node:[\w/]+)["'`]\)/g;
 
-const by = (name: string): string => `process.getBuiltinModule("${name}")`;
+/** A module may have named one of them `process`. */
+const by = (name: string): string => `globalThis.process.getBuiltinModule("${name}")`;
 
 /** Of `a`, `* as a`, `{b as c}` or `a, {b as c}`. */
 function declared(words: string, name: string): string {
