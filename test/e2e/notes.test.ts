@@ -194,7 +194,7 @@ describe("a note in the user's editor", { skip: noTerminal }, () => {
     await using screen = onTerminal(place, ["notes", "edit", "1"], { ...env, EDITOR: place.at("ed") });
     assert.equal(await screen.ended, 1);
     const [, file = ""] =
-      /what you wrote is in (\S+\/note-1\.md)/.exec(screen.screen().replaceAll(/\s*\r?\n\s*/g, "")) ?? [];
+      /what you wrote is in (\S+\/note-1\.md)/.exec(screen.screen().replaceAll(/\s*\r?\n\s*/g, " ")) ?? [];
     assert.match(screen.screen(), /changed or removed/);
     assert.match(readFileSync(file, "utf8"), /mine/);
     assert.match((await harness(["show", "1"])).stdout, /from the run/);
