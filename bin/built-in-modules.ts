@@ -24,7 +24,8 @@ export const builtInModules: Plugin = {
   },
 };
 
-const STATIC = /\bimport\s*([^"'`;]*?)\s*from\s*["'](node:[\w/]+)["'];/g;
+/** As the bundler writes it, each on a line of its own: a text that holds one stays as it is. */
+const STATIC = /^import ([^"'`;\n]+) from "(node:[\w/]+)";$/gm;
 const DYNAMIC = /\bimport\(["'`](node:[\w/]+)["'`]\)/g;
 
 /** A module may have named one of them `process`. */

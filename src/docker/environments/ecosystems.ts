@@ -255,7 +255,7 @@ function unpreset(tool: string, texts: readonly (string | undefined)[], address:
 /** Of `"url": "https://…"`, with the slashes as PHP writes them, too. */
 const COMPOSER_HOSTS = /"url":\s*"https?:(?:\\?\/){2}(?:[^"/\\@]*@)?([\w.-]+)(?=[:/"\\])/g;
 const GEM_HOSTS =
-  /^[ \t]*(?:remote:[ \t]*|source[ \t]*\(?[ \t]*["'])https?:\/\/(?:[^\s"'/@]*@)?([\w.-]+)(?=[:/"'\s])/gm;
+  /^[ \t]*(?:remote:[ \t]*|source[ \t]*(?:\([ \t]*)?["'])https?:\/\/(?:[^\s"'/@]*@)?([\w.-]+)(?=[:/"'\s])/gm;
 
 const php: Reader = (folder) =>
   folder.has("composer.json")

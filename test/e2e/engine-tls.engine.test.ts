@@ -1,0 +1,91 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { existsSync } from "node:fs";
+import { copyFile } from "node:fs/promises";
+import { type AddressInfo, connect, type Socket } from "node:net";
+import path from "node:path";
+import test from "node:test";
+import { createServer } from "node:tls";
+import { runProgram } from "../fixtures/cli.ts";
+import { engine, skip } from "../fixtures/engine.ts";
+import { makeCertificates, noCertificates } from "../fixtures/https-stub.ts";
+import { scratch, type Scratch } from "../fixtures/scratch.ts";
+import { ROOT } from "./package.ts";
+
+assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
+
+const socket =
+  skip === false && engine.endpoint.host.startsWith("unix://") ? engine.endpoint.host.slice(7) : undefined;
+const why =
+  skip || noCertificates || (socket === undefined && "the engine here has no socket to stand behind");
+
+/** The engine of this machine behind TLS, which wants a certificate of whoever asks, as a remote one does. */
+async function engineBehindTls(place: Scratch): Promise<AsyncDisposable & { readonly address: string }> {
+  const folder = place.at("certs");
+  await place.write("certs/README", "");
+  makeCertificates(folder, ["IP:127.0.0.1"]);
+  for (const [from, to] of [
+    ["own.key", "key.pem"],
+    ["own.pem", "cert.pem"],
+  ] as const)
+    await copyFile(path.join(folder, from), path.join(folder, to));
+  const open = new Set<Socket>();
+  const pem = (name: string): Promise<string> => place.read(`certs/${name}`);
+  const [key, cert, ca] = [await pem("own.key"), await pem("own.pem"), await pem("ca.pem")];
+  const server = createServer({ key, cert, ca, requestCert: true, allowHalfOpen: true }, (client) => {
+    const behind = connect({ path: socket ?? "", allowHalfOpen: true });
+    open.add(behind);
+    for (const each of [client, behind])
+      each.on("error", () => [client, behind].forEach((both) => both.destroy()));
+    client.pipe(behind).pipe(client);
+  });
+  // Those of a client that trusts nobody here never become connections of TLS.
+  server.on("connection", (raw: Socket) => open.add(raw));
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    address: `tcp://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    [Symbol.asyncDispose]: async () => {
+      for (const each of open) each.destroy();
+      server.close();
+      await once(server, "close");
+    },
+  };
+}
+
+test(
+  "a command runs in the box of an engine behind TLS, and a server of another authority is refused",
+  { skip: why },
+  async () => {
+    await using place = await scratch();
+    await using behind = await engineBehindTls(place);
+    await place.write("work/a.txt", "sent along\n");
+    const words = [
+      "sandbox",
+      "exec",
+      "--engine",
+      behind.address,
+      "--isolation",
+      "copy",
+      "--",
+      "cat",
+      "a.txt",
+    ];
+    const run = (folder: string) =>
+      runProgram("bin/harness", words, {
+        home: place.path,
+        cwd: place.at("work"),
+        env: { DOCKER_TLS_VERIFY: "1", DOCKER_CERT_PATH: folder },
+      });
+    const ran = await run(place.at("certs"));
+    assert.deepEqual([ran.code, ran.stdout], [0, "sent along\n"], ran.stderr);
+
+    await place.write("others/README", "");
+    makeCertificates(place.at("others"), ["IP:127.0.0.1"]);
+    for (const name of ["key.pem", "cert.pem"])
+      await copyFile(path.join(place.at("certs"), name), path.join(place.at("others"), name));
+    const refused = await run(place.at("others"));
+    assert.deepEqual([refused.code, refused.stdout], [125, ""], refused.stderr);
+    assert.match(refused.stderr, /certificate/);
+  },
+);
