@@ -5,6 +5,7 @@
 import { readFileSync } from "node:fs";
 import path from "node:path";
 import { z } from "zod";
+import { CARRIED_PROTOCOLS } from "./carried-protocols-table.ts";
 import { POPULAR_NAMES } from "./popular-names-table.ts";
 import {
   casesOf,
@@ -407,6 +408,7 @@ const TABLES: readonly Table[] = [
   LOCAL_TOOLS,
   PRINTED,
   REACHING,
+  CARRIED_PROTOCOLS,
   PROGRAM_WORDS,
   FAMILIES,
   POPULAR_NAMES,

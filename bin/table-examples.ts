@@ -1,4 +1,5 @@
 import { rowOf } from "../src/models/capabilities.ts";
+import { UNCARRIED } from "../src/policy/carried-protocols.generated.ts";
 import { codeObjection } from "../src/policy/containment.ts";
 import { isTame } from "../src/policy/effects/environment.ts";
 import { isLocalTool } from "../src/policy/effects/local-tools.ts";
@@ -12,6 +13,7 @@ import { isHarmless } from "../src/policy/programs/git-settings.ts";
 import type { Arg } from "../src/policy/programs/program-model.ts";
 import { parse } from "shell-quote";
 import { nearName } from "../src/vet/locks/near-names.ts";
+import { uncarried } from "../src/policy/wanted-grants.ts";
 import type { TableExample } from "./table-form.ts";
 
 const workspace = "/home/dev/project";
@@ -47,6 +49,8 @@ const ANSWERS: Readonly<Record<string, (given: string, row: string) => boolean>>
       home: "/home/dev",
       keeps: () => false,
     }),
+  UNCARRIED: (line, kind) =>
+    uncarried(line.split(" ")[0] ?? "", line) === UNCARRIED.find((row) => row.kind === kind)?.says,
   PROGRAM_WORDS: (setting) => isHarmless(setting),
   POPULAR: (given) => {
     const [ecosystem = "", name = ""] = given.split(" ");

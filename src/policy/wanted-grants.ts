@@ -1,6 +1,6 @@
 import { coversHost, grantText, readGrant } from "../core/grant.ts";
 import type { Grant } from "../core/network.ts";
-import { uncarried } from "./carried-protocols.ts";
+import { UNCARRIED } from "./carried-protocols.generated.ts";
 import { areGranted, isOwnHost } from "./containment.ts";
 import type { CommandContext, CommandDecision, CommandPolicy, Judgement } from "./decide.ts";
 import type { Effect } from "./effects/effect.ts";
@@ -34,6 +34,27 @@ export function wantedGrants(
   if (wanted.size === 0) return [];
   const granted = [...(context.granted ?? []), ...wanted];
   return policy.decide(text, { ...context, granted }).contained ? [...wanted] : [];
+}
+
+/** Of bash: a file that is a connection. */
+const DEVICE = /\/dev\/(?:tcp|udp)\//;
+/** Bounded: it is looked for at each place of a model's text. */
+const SCHEME = /(?<![\w+.-])([a-z][a-z0-9+.-]{1,15}):\/\//gi;
+const OF_THE_WEB: ReadonlySet<string> = new Set(["http", "https", "ws", "wss"]);
+
+/**
+ * Why no grant would do for what this program asks of the network, and what would; undefined where one may: the way out of
+ * a box carries HTTP, HTTPS and what a program tunnels through CONNECT by itself. `shown`: its own words, where the address of
+ * another program tells the protocol. git reads its addresses as https where they are granted.
+ */
+export function uncarried(by: string, shown: string): string | undefined {
+  const named = UNCARRIED.find(({ programs }) => programs.includes(by));
+  if (named !== undefined) return named.says;
+  if (DEVICE.test(shown)) return UNCARRIED.find(({ programs }) => programs.includes("nc"))?.says;
+  if (by === "git") return undefined;
+  const schemes = [...shown.matchAll(SCHEME)].map(([, scheme = ""]) => scheme.toLowerCase());
+  if (schemes.length === 0 || schemes.some((scheme) => OF_THE_WEB.has(scheme))) return undefined;
+  return UNCARRIED.find((kind) => schemes.some((scheme) => kind.schemes.includes(scheme)))?.says;
 }
 
 const whyUncarried = ({ by, span }: Reaching, text: string): string | undefined =>
