@@ -60,7 +60,8 @@ const MAX_HINTS = HINT_ROWS + 1;
 /** At most a row less than the screen has, so that it is repainted in place. */
 export function frameOf(view: FrameView, stream: Output, answerRows: AnswerRows): Frame {
   const width = widthOfStream(stream);
-  const height = Math.max(6, (stream.rows || HEIGHT) - 1);
+  // Below the first row: what is erased from there on tmux keeps among what was scrolled away, where it would stand twice.
+  const height = Math.max(6, (stream.rows || HEIGHT) - 2);
   const foot = footRows(view, width, stream);
   const input = inputPart(view, { width, height, stream });
   const going = [...callRows(view, width, stream), ...statusRows(view, width, stream)];
