@@ -336,3 +336,8 @@ export async function writeProbe(stateDir: string, made: ProbeRecord): Promise<v
   makeFolder(stateDir);
   await replaceFile(place, `${JSON.stringify({ version: 1, probes }, undefined, 2)}\n`, { lasts: "content" });
 }
+
+/** What one state folder knows of models, for another: runs with a state of their own call as they would with it. */
+export async function copyProbes(from: string, to: string): Promise<void> {
+  for (const each of await readProbes(from)) await writeProbe(to, each);
+}

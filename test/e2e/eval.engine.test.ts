@@ -21,6 +21,15 @@ async function resultsOf(place: Scratch): Promise<readonly EvalResult[]> {
     .map((line) => resultForm.parse(JSON.parse(line)));
 }
 
+const PROBED = {
+  model: "small:1b",
+  server: "http://127.0.0.1:11434",
+  version: "0.24.0",
+  native: false,
+  calls: "held",
+  checks: { native: false },
+  at: "2026-11-24T12:00:00.000Z",
+};
 const FEW = ["c-hex", "python-retry", "shell-greeting"];
 const named = FEW.flatMap((name) => ["--only", name]);
 
@@ -42,8 +51,12 @@ for (const [scripted, solved] of [
       place.at("out"),
       "--json",
     ];
+    // Runs have a state of their own, and call as the user's probe found.
+    const probes = { version: 1, probes: [PROBED] };
+    await place.write(".local/state/harness/probes.json", JSON.stringify(probes));
     const ran = await harness(place, words);
     assert.equal(ran.code, 0, ran.stderr);
+    assert.deepEqual(JSON.parse(await readFile(place.at("out/state/harness/probes.json"), "utf8")), probes);
     const results = await resultsOf(place);
     assert.deepEqual(results.map(({ task }) => task).toSorted(), FEW);
     for (const each of results)

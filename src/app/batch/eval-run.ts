@@ -6,6 +6,7 @@ import { type ChildEnd, finishedIn, type FinishedRun, lastLines, runChild } from
 import { type EvalTask, hasFolder } from "./eval-suite.ts";
 import { openResults, resultLines } from "./result-lines.ts";
 import { type EvalResult, keyOf, resultForm } from "../../render/eval-results.ts";
+import { copyProbes } from "../../models/model-probe.ts";
 import { makeFolder } from "../../platform/folders.ts";
 
 export interface EvalRequest {
@@ -16,6 +17,8 @@ export interface EvalRequest {
   readonly jobs: number;
   /** Holds `results.jsonl`, and the state of the runs. */
   readonly folder: string;
+  /** The user's own state, which knows how models call. */
+  readonly state: string;
   /** For the workspaces, while they are needed; never below a folder of state, which no box may see. */
   readonly workspaces: string;
   /** Candidates of each run that wants a change, as the setting has it. */
@@ -40,6 +43,7 @@ const HOPELESS = [EXIT.usage, EXIT.model, EXIT.sandbox] as const;
  */
 export async function runEval(request: EvalRequest, signal: AbortSignal): Promise<readonly EvalResult[]> {
   makeFolder(request.folder, 0o777);
+  await copyProbes(request.state, path.join(stateOf(request), "harness"));
   const file = path.join(request.folder, "results.jsonl");
   const earlier = new Set((await readResults(file)).map(keyOf));
   const all = request.tasks.flatMap((task) =>
@@ -75,6 +79,8 @@ export async function runEval(request: EvalRequest, signal: AbortSignal): Promis
   return (await readResults(file)).filter((result) => wanted.has(keyOf(result)));
 }
 
+const stateOf = ({ folder }: EvalRequest): string => path.join(folder, "state");
+
 async function runTask(
   task: EvalTask,
   nth: number,
@@ -82,7 +88,7 @@ async function runTask(
   signal: AbortSignal,
 ): Promise<EvalResult> {
   const workspace = path.join(request.workspaces, `${task.name}.${nth}`);
-  const env = { ...process.env, XDG_STATE_HOME: path.join(request.folder, "state") };
+  const env = { ...process.env, XDG_STATE_HOME: stateOf(request) };
   const inBox = (command: string, timeout: string): Promise<ChildEnd> => {
     const words = ["sandbox", "exec", "--cwd", workspace, "--timeout", timeout, "--", "sh", "-c", command];
     return runChild({ words, env, signal });

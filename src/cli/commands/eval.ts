@@ -83,6 +83,7 @@ export class Eval extends HarnessCommand {
           times: flags.times,
           jobs: flags.jobs,
           folder: out,
+          state: this.host.places.state,
           workspaces,
           flags: (argv as string[]).slice(1),
           keep: flags.keep,
