@@ -11,7 +11,8 @@ import { type AskedChat, type Replies, type Said, startModel } from "./run-comma
 assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
 
 const skip = noScreen || noEngine;
-const ASKED = /^run it\?\n/m;
+/** The mark stands there once keys answer. */
+const ASKED = /^run it\?\n[\s\S]*^❯ n {2}no$/m;
 /** The line to type in, with nothing going on. */
 const READY = /\n\n›(?: .*)?\n {2}\S+ · workspace-write/;
 const last = (chat: AskedChat | undefined): string => chat?.messages.at(-1)?.content ?? "";
@@ -61,7 +62,7 @@ test(
     await screen.type("y");
     await screen.until(/❯ y {2}once/);
     await screen.press("Enter");
-    await screen.until(/│ node a\.js > no\.txt[\s\S]*^run it\?\n/m);
+    await screen.until(/│ node a\.js > no\.txt[\s\S]*^❯ n {2}no$/m);
     await screen.press("Enter");
     const end = await screen.until(/All of it is done\./);
     assert.match(end, /✓ bash node a\.js > yes\.txt {2}approved/);
@@ -81,10 +82,11 @@ test(
     await screen.until(ASKED);
     await screen.type("t");
     await screen.press("Enter");
-    await screen.until(/^tell the model>/m);
+    // What is typed at once is meant for the line that was asked for.
     await screen.type("not with node");
+    await screen.until(/^tell the model> not with node$/m);
     await screen.press("Enter");
-    const told = await screen.until(/│ node a\.js > b\.txt[\s\S]*^run it\?\n/m);
+    const told = await screen.until(/│ node a\.js > b\.txt[\s\S]*^❯ n {2}no$/m);
     assert.match(told, /^ {2}› not with node$/m);
     assert.match(last(model.asked().at(-1)), /not with node/);
     await screen.type("e");
@@ -93,7 +95,7 @@ test(
     await screen.press("C-u");
     await screen.type("node b.js > b.txt");
     await screen.press("Enter");
-    await screen.until(/│ node b\.js > b\.txt[\s\S]*^run it\?\n/m);
+    await screen.until(/│ node b\.js > b\.txt[\s\S]*^❯ n {2}no$/m);
     await screen.type("y");
     await screen.press("Enter");
     await screen.until(/All of it is done\./);
@@ -135,7 +137,7 @@ test("a task of looking, editing and testing asks no more than twice", { skip },
   const { screen, place } = chat;
   let asked = 0;
   for (;;) {
-    const shown = await screen.until(/^run it\?\n|All of it is done\./m);
+    const shown = await screen.until(/^❯ n {2}no$|All of it is done\./m);
     if (!ASKED.test(shown)) break;
     asked += 1;
     await screen.type("s");

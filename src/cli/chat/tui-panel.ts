@@ -6,6 +6,11 @@ import type { Choice, QuestionStep } from "../approval-question.ts";
 /** What a key came to: undefined as long as the question is open. */
 export type Settled<T> = { readonly is: T } | undefined;
 
+export interface Panel<T> {
+  readonly shown: Choosing | Writing;
+  readonly take: (key: Key) => Settled<T>;
+}
+
 /** Longer than any answer. */
 const MAX_TYPED = 40;
 

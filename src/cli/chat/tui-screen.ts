@@ -29,7 +29,7 @@ import { answerIn, inTurn, questionText } from "../asked-person.ts";
 import type { ChatScreen, Line, ScreenParts } from "./chat-screen.ts";
 import { commonStart, type Completion } from "./file-completion.ts";
 import { TuiKeys } from "./tui-keys.ts";
-import { ChoicePanel, LinePanel } from "./tui-panel.ts";
+import { ChoicePanel, LinePanel, type Panel, type Settled } from "./tui-panel.ts";
 
 /** Between two drawings: what happens meanwhile is drawn at once. */
 const FRAME_MS = 40;
@@ -45,7 +45,7 @@ const ANSWER = answerRowsOn(stdout);
 
 /** A question that is open: it has the keys. */
 interface Open {
-  readonly panel: ChoicePanel | LinePanel;
+  readonly panel: Pick<Panel<unknown>, "shown">;
   readonly take: (key: Key) => void;
   /** It is on the screen: from now on keys count. */
   isSeen: boolean;
@@ -152,7 +152,7 @@ export class TuiScreen implements ChatScreen {
     this.#turns(async () => {
       if (signal.aborted) return undefined;
       this.#urgent.push(...questionText(asked, stdout).trimEnd().split("\n"));
-      const text = await this.#write("answer> ", "", signal);
+      const text = await this.#write("answer> ", "", signal, false);
       if (text === undefined && !signal.aborted) this.#parts.cancel();
       return text === undefined ? undefined : answerIn(text, asked.choices);
     });
@@ -264,6 +264,7 @@ export class TuiScreen implements ChatScreen {
       queue: this.#queue,
       editor: this.#editor,
       asking: this.#open?.panel.shown,
+      answerable: this.#open?.isSeen === true,
       hints: this.#hints,
       foot: this.#parts.facts(),
     };
@@ -406,16 +407,22 @@ export class TuiScreen implements ChatScreen {
 
   async #choose({ shown, ...step }: QuestionStep, signal: AbortSignal): Promise<Choice> {
     const panel = new ChoicePanel(step);
-    const choice = await this.#asked<Choice>(panel, (key) => panel.take(key), shown, signal);
+    const choice = await this.#asked<Choice>(panel, shown, signal);
     if (choice === undefined) return "no";
     const chosen = `  ❯ ${choice.is === "interrupt" ? "interrupted" : panel.picked}`;
     this.#urgent.push(styleText("dim", chosen, { stream: stdout }));
     return choice.is;
   }
 
-  async #write(words: string, initial: string, signal: AbortSignal): Promise<string | undefined> {
+  /** Where a person asked for the line, what is typed before it stands there is meant for it. */
+  async #write(
+    words: string,
+    initial: string,
+    signal: AbortSignal,
+    wanted = true,
+  ): Promise<string | undefined> {
     const panel = new LinePanel(words, initial, this.#width);
-    const line = await this.#asked<string | undefined>(panel, (key) => panel.take(key), "", signal);
+    const line = await this.#asked<string | undefined>(panel, "", signal, wanted);
     const said = line?.is ?? "";
     // For who looks back.
     if (said.trim() !== "" && said !== initial)
@@ -424,25 +431,17 @@ export class TuiScreen implements ChatScreen {
   }
 
   /** Only keys that come when all of it is on the screen count; undefined where nobody waits for it any more. */
-  async #asked<T>(
-    panel: Open["panel"],
-    settle: (key: Key) => { readonly is: T } | undefined,
-    shown: string,
-    signal: AbortSignal,
-  ): Promise<{ readonly is: T } | undefined> {
+  async #asked<T>(panel: Panel<T>, shown: string, signal: AbortSignal, isSeen = false): Promise<Settled<T>> {
     if (signal.aborted || this.#left) return undefined;
-    const { promise, resolve } = Promise.withResolvers<{ readonly is: T } | undefined>();
+    const { promise, resolve } = Promise.withResolvers<Settled<T>>();
     // What came before is told before.
     if (this.#open === undefined) this.#draw();
     if (shown !== "") this.#urgent.push("", ...shown.replace(/\n$/, "").split("\n"));
-    const open: Open = {
-      panel,
-      isSeen: false,
-      take: (key) => {
-        const settled = settle(key);
-        if (settled !== undefined) resolve(settled);
-      },
+    const take = (key: Key): void => {
+      const settled = panel.take(key);
+      if (settled !== undefined) resolve(settled);
     };
+    const open: Open = { panel, isSeen, take };
     this.#open = open;
     const cancelled = (): void => resolve(undefined);
     signal.addEventListener("abort", cancelled, { once: true });
@@ -453,6 +452,7 @@ export class TuiScreen implements ChatScreen {
       // What was typed before may still be on its way here.
       for (let turn = 0; turn < 2; turn += 1) await new Promise((done) => setImmediate(done));
       open.isSeen = true;
+      this.#draw();
       return await promise;
     } finally {
       signal.removeEventListener("abort", cancelled);

@@ -35,6 +35,8 @@ export interface FrameView {
   readonly queue: readonly string[];
   readonly editor: EditorState;
   readonly asking: Choosing | Writing | undefined;
+  /** Keys answer what is asked: until they do, nothing of it looks as if one could. */
+  readonly answerable: boolean;
   /** Below the input. */
   readonly hints: readonly string[];
   readonly foot: Foot;
@@ -147,7 +149,8 @@ interface Room {
 
 function inputPart(view: FrameView, room: Room): Part {
   const { asking } = view;
-  if (asking?.kind === "choosing") return choosingPart(asking, room);
+  if (asking?.kind === "choosing") return choosingPart(asking, view.answerable, room);
+  if (asking !== undefined && !view.answerable) return { rows: [], cursor: undefined };
   const { mark, editor } = asking ?? { mark: MARK, editor: view.editor };
   const edited = editorPart(editor, mark, room);
   const { stream, width } = room;
@@ -196,12 +199,14 @@ function searchRow({ search }: EditorState, width: number, stream: Output): read
 }
 
 /** The answer that Enter gives stands out without colours, too. */
-function choosingPart({ asks, answers, at }: Choosing, { width, stream }: Room): Part {
+function choosingPart({ asks, answers, at }: Choosing, answerable: boolean, { width, stream }: Room): Part {
   const rows = answers.map(([key, words], place) => {
-    const row = fitted(`${place === at ? "❯" : " "} ${key}  ${words}`, width - 1);
-    return place === at ? styleText(["bold", "cyan"], row, { stream }) : row;
+    const isMarked = answerable && place === at;
+    const row = fitted(`${isMarked ? "❯" : " "} ${key}  ${words}`, width - 1);
+    return isMarked ? styleText(["bold", "cyan"], row, { stream }) : row;
   });
-  const how = styleText("dim", fitted("a key or the arrows pick, Enter answers", width - 1), { stream });
+  const keys = answerable ? "a key or the arrows pick, Enter answers" : "";
+  const how = styleText("dim", fitted(keys, width - 1), { stream });
   return {
     rows: [styleText("bold", fitted(visible(asks), width - 1), { stream }), ...rows, how],
     cursor: undefined,

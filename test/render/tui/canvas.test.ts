@@ -76,6 +76,7 @@ test("whatever a model, a tool or a person brings, nothing of it acts on the ter
       queue,
       editor: newEditor(78),
       asking: undefined,
+      answerable: false,
       hints: [HOSTILE],
       foot: { model: HOSTILE, mode: "read-only", window: undefined, hasBox: false },
     };

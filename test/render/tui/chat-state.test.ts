@@ -31,6 +31,7 @@ function frame(state: ChatState, more: Partial<Parameters<typeof frameOf>[0]> = 
     queue: [],
     editor: newEditor(width - 2),
     asking: undefined,
+    answerable: false,
     hints: [],
     foot: { model: "coder:7b", mode: "read-only", window: 8000, hasBox: true },
     ...more,
