@@ -104,6 +104,28 @@ test(
   },
 );
 
+test(
+  "keys in one piece with an answer go to what asked for them, and to no question that was not drawn",
+  { skip },
+  async () => {
+    const calls = ["a", "b", "c"].map((name) => command(`node a.js > ${name}.txt`));
+    await using chat = await chatting(calls, { "a.js": "console.log(1);\n" });
+    const { screen, model, place } = chat;
+    await screen.until(ASKED);
+    // An answer to this question, and what would be one to the next.
+    await screen.burst("y\ny\nand then");
+    const next = await screen.until(/│ node a\.js > b\.txt[\s\S]*^❯ n {2}no$/m);
+    assert.match(next, /waits: y\n/);
+    assert.equal(await place.read("work/a.txt"), "1\n");
+    await screen.burst("t\nnot with node\n, please");
+    await screen.until(/│ node a\.js > c\.txt[\s\S]*^❯ n {2}no$/m);
+    assert.match(last(model.asked().at(-1)), /not with node/);
+    await screen.press("Enter");
+    await screen.until(/^› and then, please/m);
+    for (const name of ["b", "c"]) assert.equal(existsSync(place.at(`work/${name}.txt`)), false);
+  },
+);
+
 test("what is typed before a question is the next message, and no answer to it", { skip }, async () => {
   await using chat = await chatting([command("sleep 2"), command("node a.js > a.txt")], { "a.js": "" });
   const { screen, place } = chat;

@@ -22,6 +22,8 @@ export interface Screen extends AsyncDisposable {
   readonly type: (text: string) => Promise<void>;
   readonly press: (...names: readonly string[]) => Promise<void>;
   readonly paste: (text: string) => Promise<void>;
+  /** All of it in one piece, as from a person who is fast; \n is Enter. */
+  readonly burst: (text: string) => Promise<void>;
   /** The rows of the screen once this stands there. */
   readonly until: (wanted: RegExp) => Promise<string>;
   /** With all that was scrolled away. */
@@ -83,6 +85,10 @@ export async function onScreen(
     paste: async (text) => {
       await tmux("set-buffer", text);
       await tmux("paste-buffer", "-p");
+    },
+    burst: async (text) => {
+      await tmux("set-buffer", text);
+      await tmux("paste-buffer");
     },
     until: async (wanted) => {
       const over = AbortSignal.timeout(PATIENCE_MS);

@@ -113,3 +113,35 @@ export class LinePanel {
     return did.kind === "leave" ? { is: "" } : undefined;
   }
 }
+
+/** A question that is open: it has the keys once it is seen. */
+export class OpenPanel<T> {
+  /** It is on the screen: from now on keys count. */
+  isSeen: boolean;
+  readonly settled: Promise<Settled<T>>;
+  readonly #panel: Panel<T>;
+  readonly #settle: (settled: Settled<T>) => void;
+
+  constructor(panel: Panel<T>, isSeen: boolean) {
+    const { promise, resolve } = Promise.withResolvers<Settled<T>>();
+    this.isSeen = isSeen;
+    this.settled = promise;
+    this.#panel = panel;
+    this.#settle = resolve;
+  }
+
+  get shown(): Choosing | Writing {
+    return this.#panel.shown;
+  }
+
+  /** Whether that was its answer: what comes behind it is none. */
+  settles(key: Key): boolean {
+    const settled = this.#panel.take(key);
+    if (settled !== undefined) this.#settle(settled);
+    return settled !== undefined;
+  }
+
+  giveUp(): void {
+    this.#settle(undefined);
+  }
+}

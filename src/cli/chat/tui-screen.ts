@@ -29,7 +29,7 @@ import { answerIn, inTurn, questionText } from "../asked-person.ts";
 import type { ChatScreen, Line, ScreenParts } from "./chat-screen.ts";
 import { commonStart, type Completion } from "./file-completion.ts";
 import { TuiKeys } from "./tui-keys.ts";
-import { ChoicePanel, LinePanel, type Panel, type Settled } from "./tui-panel.ts";
+import { ChoicePanel, LinePanel, OpenPanel, type Panel, type Settled } from "./tui-panel.ts";
 
 /** Between two drawings: what happens meanwhile is drawn at once. */
 const FRAME_MS = 40;
@@ -42,14 +42,6 @@ const BLOCKS_A_FRAME = 200;
 const BESIDE = 12;
 
 const ANSWER = answerRowsOn(stdout);
-
-/** A question that is open: it has the keys. */
-interface Open {
-  readonly panel: Pick<Panel<unknown>, "shown">;
-  readonly take: (key: Key) => void;
-  /** It is on the screen: from now on keys count. */
-  isSeen: boolean;
-}
 
 /**
  * A chat that is drawn: what is finished stays above, what goes on is repainted below it, and the last lines are for the
@@ -70,7 +62,9 @@ export class TuiScreen implements ChatScreen {
   #early: Line[] = [];
   /** Rows of an open question, which go above before anything else does. */
   #urgent: string[] = [];
-  #open: Open | undefined;
+  #open: Pick<OpenPanel<unknown>, "shown" | "settles" | "isSeen"> | undefined;
+  /** Keys right behind the one that settled a question: they are for whatever has the keys next. */
+  #behind: Key[] | undefined;
   /** What was put there to be sent again: whoever types something else types over it. */
   #offered = false;
   #hints: readonly string[] = [];
@@ -263,7 +257,7 @@ export class TuiScreen implements ChatScreen {
       ticks: this.#ticks,
       queue: this.#queue,
       editor: this.#editor,
-      asking: this.#open?.panel.shown,
+      asking: this.#open?.shown,
       answerable: this.#open?.isSeen === true,
       hints: this.#hints,
       foot: this.#parts.facts(),
@@ -291,10 +285,17 @@ export class TuiScreen implements ChatScreen {
   #key(key: Key): void {
     if (key.kind === "key" && key.name === "ctrl+z") return this.#suspend();
     const open = this.#open;
-    if (open?.isSeen === true) open.take(key);
+    if (this.#behind !== undefined) this.#behind.push(key);
+    else if (open?.isSeen === true) this.#behind = open.settles(key) ? [] : undefined;
     else if (key.kind === "key" && this.#taken(key.name)) this.#hints = [];
     else this.#edit(key);
     this.#plan();
+  }
+
+  #handBehind(): void {
+    const keys = this.#behind ?? [];
+    this.#behind = undefined;
+    for (const key of keys) this.#key(key);
   }
 
   /** Keys that are about the chat and not about the text. */
@@ -433,30 +434,27 @@ export class TuiScreen implements ChatScreen {
   /** Only keys that come when all of it is on the screen count; undefined where nobody waits for it any more. */
   async #asked<T>(panel: Panel<T>, shown: string, signal: AbortSignal, isSeen = false): Promise<Settled<T>> {
     if (signal.aborted || this.#left) return undefined;
-    const { promise, resolve } = Promise.withResolvers<Settled<T>>();
     // What came before is told before.
     if (this.#open === undefined) this.#draw();
     if (shown !== "") this.#urgent.push("", ...shown.replace(/\n$/, "").split("\n"));
-    const take = (key: Key): void => {
-      const settled = panel.take(key);
-      if (settled !== undefined) resolve(settled);
-    };
-    const open: Open = { panel, isSeen, take };
+    const open = new OpenPanel(panel, isSeen);
     this.#open = open;
-    const cancelled = (): void => resolve(undefined);
+    const cancelled = (): void => open.giveUp();
     signal.addEventListener("abort", cancelled, { once: true });
     try {
       this.#draw();
       await this.#canvas.written();
-      await Promise.race([stdout.allTaken(), promise]);
+      await Promise.race([stdout.allTaken(), open.settled]);
       // What was typed before may still be on its way here.
       for (let turn = 0; turn < 2; turn += 1) await new Promise((done) => setImmediate(done));
       open.isSeen = true;
       this.#draw();
-      return await promise;
+      return await open.settled;
     } finally {
       signal.removeEventListener("abort", cancelled);
       this.#open = undefined;
+      // A line that was asked for is open by then; a question is not, as it is not drawn.
+      setImmediate(() => this.#handBehind());
       this.#plan();
     }
   }
