@@ -7,7 +7,6 @@ import path from "node:path";
 const SUITES = [
   "test/docker/podman/podman.engine.test.ts",
   "test/contract/box-docker.engine.test.ts",
-  "test/boxes/runner/runner-bounds.engine.test.ts",
   ..."granted kernel leaks limits limits-floods"
     .split(" ")
     .map((name) => `test/escape/${name}.engine.test.ts`),

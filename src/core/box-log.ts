@@ -174,8 +174,14 @@ export const NOT_ALL = "not all of its paths were looked at";
 function commitNote({ hash, subject, files, entries }: MadeCommit): string {
   const names = entries.map(({ path }) => path).filter(isObeyed);
   const holds = names.length === 0 ? "" : `; it holds ${listed(names)}: ${RETURNS}`;
-  return `commit ${hash.slice(0, 12)} was made for a command of the box (${files} ${files === 1 ? "file" : "files"}): ${shown(subject)}${holds}`;
+  return `commit ${hash.slice(0, 12)}${FOR_BOX}${files} ${files === 1 ? "file" : "files"}): ${shown(subject)}${holds}`;
 }
+
+const FOR_BOX = " was made for a command of the box (";
+
+/** Whether a note says that a commit was made, and nothing of it that wants a look. */
+export const tellsCommitOnly = (note: string): boolean =>
+  note.startsWith("commit ") && note.includes(FOR_BOX) && !note.endsWith(RETURNS);
 
 /** Untrusted names are escaped so that they cannot imitate a line of the report. */
 const shown = (text: string): string => visibleLine(text.toWellFormed());

@@ -1,6 +1,14 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { isTyped, modeNote, namedNote, networkNote, withoutMode } from "../../src/app/run/mode-note.ts";
+import {
+  boxNote,
+  isTyped,
+  modeNote,
+  namedNote,
+  networkNote,
+  undoNote,
+  withoutMode,
+} from "../../src/app/run/mode-note.ts";
 import type { Message } from "../../src/core/messages.ts";
 
 const user = (text: string): Message => ({ role: "user", text });
@@ -42,6 +50,41 @@ test("a network is told when it is another one than the system prompt or an earl
 test("what the loop says for a person is not typed by them", () => {
   assert.equal(isTyped(user("fix it")), true);
   assert.equal(isTyped(user("[harness] Your reply was cut")), false);
+});
+
+test("what was taken back in files is told once, and again where that was forgotten", () => {
+  const worked: readonly Message[] = [user("write"), { role: "tool", call: "c1", text: "made" }];
+  const paths = ["src/a.ts", "two\nlines"];
+  const note = undoNote(worked, [{ step: 4, kind: "undo", paths }]);
+  assert.match(
+    note,
+    /^\n\n\[harness\] Undone \(step 4\): .* what you changed in "src\/a\.ts", "two\\nlines"\. /,
+  );
+  const told = [...worked, user(`and now?${note}`)];
+  assert.equal(undoNote(told, [{ step: 4, kind: "undo", paths }]), "");
+  const again = undoNote(told, [
+    { step: 4, kind: "undo", paths },
+    { step: 5, kind: "redo", paths: [] },
+  ]);
+  assert.match(again, /^\n\n\[harness\] Redone \(step 5\): .*some of what you changed\.$/);
+  assert.equal(undoNote([user("hello")], [{ step: 4, kind: "undo", paths }]), "", "it has changed nothing");
+  assert.equal(withoutMode(`and now?${note}${again}`), "and now?");
+  const many = undoNote(worked, [
+    { step: 4, kind: "undo", paths: Array.from({ length: 50 }, (_, at) => `${at}`) },
+  ]);
+  assert.match(many, /"19" and 30 more\./);
+});
+
+test("another box is told to whoever worked in the one before", () => {
+  const worked = [user("install"), user("done")];
+  assert.equal(boxNote(worked, undefined), "");
+  const note = boxNote(worked, 2);
+  assert.match(note, /^\n\n\[harness\] The box is a new one: /);
+  assert.equal(boxNote([...worked, user(`go on${note}`)], 2), "");
+  const mode = modeNote([], "workspace-write", "read-only");
+  assert.equal(boxNote([...worked, user(`go on${mode}`)], 2), "");
+  assert.equal(boxNote([...worked, user(`go on${note}`)], 3), note);
+  assert.equal(withoutMode(`go on${note}`), "go on");
 });
 
 test("files that were named are told in one line, which nobody has typed", () => {

@@ -100,6 +100,7 @@ test(
     assert.equal((await chat.git("log", "--format=%s")).trim(), "first");
     const [, done] = await chat.asks("/commit Words of my own", "y");
     assert.match(done, /Committed [0-9a-f]+ Words of my own/);
+    assert.equal(done.split("Words of my own").length, 2, done);
     assert.equal((await chat.git("log", "--format=%s")).trim(), "Words of my own\nfirst");
     assert.equal(await chat.git("status", "--porcelain"), "");
     assert.match(await chat.ask("/commit"), /There is nothing to commit/);
@@ -185,6 +186,35 @@ test(
   },
 );
 
+test(
+  "the model is told that its changes were taken back, and that its box is another one",
+  { skip },
+  async () => {
+    await using chat = await chatting();
+    const said = async (text: string): Promise<string> => {
+      await chat.ask(text);
+      return (
+        chat.model
+          .asked()
+          .at(-1)
+          ?.messages.findLast(({ role }) => role === "user")?.content ?? ""
+      );
+    };
+    await chat.ask("write it");
+    await chat.asks("/undo files", "y");
+    const told = await said("what is there?");
+    assert.match(
+      told,
+      /^what is there\?\n\n\[harness\] Undone \(step \d+\): .* what you changed in "two\.txt"\./,
+    );
+    assert.match(told, /\n\n\[harness\] The box is a new one: /);
+    assert.equal(await said("and now?"), "and now?");
+    await chat.ask("/undo");
+    assert.match(await chat.ask("/undo"), /Taken back, with all behind it: what is there\?\n/);
+    assert.equal(await said("what is there?"), told, "what was forgotten is told again");
+  },
+);
+
 test("what waits in a layer is moved into the folder after a yes", { skip }, async () => {
   await using chat = await chatting(["--isolation", "overlay"]);
   await chat.ask("write it");
@@ -196,4 +226,9 @@ test("what waits in a layer is moved into the folder after a yes", { skip }, asy
   assert.equal(existsSync(chat.place.at("work/two.txt")), false);
   await chat.asks("/apply", "y");
   assert.equal(await chat.place.read("work/two.txt"), "two\n");
+  await chat.ask("and now?");
+  assert.match(
+    chat.model.asked().at(-1)?.messages.at(-1)?.content ?? "",
+    /^and now\?\n\n\[harness\] The box is a new one: /,
+  );
 });

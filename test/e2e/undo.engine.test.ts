@@ -71,6 +71,16 @@ test("what a run did with tools and commands is shown, and taken back", { skip }
   const redone = await harness(place, ["undo", "--redo"]);
   assert.equal(redone.code, 0, redone.stderr);
   assert.deepEqual(pictureOf(place.at("work")), after);
+  await harness(place, ["run", "--continue", ...model.flags, "what is there now?"]);
+  const told =
+    model
+      .asked()
+      .at(-1)
+      ?.messages.findLast(({ role }) => role === "user")?.content ?? "";
+  assert.match(
+    told,
+    /^what is there now\?\n\n\[harness\] Undone \(step \d+\): .*"a\.txt".*\n\n\[harness\] Redone \(step \d+\): /,
+  );
 });
 
 test("a run that was killed can be undone", { skip }, async () => {

@@ -21,7 +21,7 @@ import { type Session, type SessionStore, settledIn } from "../../core/session.t
 import { NO_USAGE, sumUsage } from "../../models/usage.ts";
 import { unlessAborted } from "../../platform/cancelled.ts";
 import type { AskPerson } from "../../tools/tool-context.ts";
-import { checkpointsFor } from "../sessions/checkpoint-access.ts";
+import { checkpointsFor, takenBack } from "../sessions/checkpoint-access.ts";
 import type { HarnessRequests } from "../harness-requests.ts";
 import type { Host } from "../host.ts";
 import type { ModelClient } from "../model-access.ts";
@@ -29,7 +29,7 @@ import { agentContext } from "./agent-assembly.ts";
 import { runSink, type Sink, startedEvent } from "./event-sink.ts";
 import type { withCanaries } from "./canary-watch.ts";
 import { boxChanges, connectionEvent, type LazyBox, lazyBox, readyEvent } from "./lazy-box.ts";
-import { modeNote, networkNote } from "./mode-note.ts";
+import { boxNote, modeNote, networkNote, undoNote } from "./mode-note.ts";
 import { giveUpFrozen } from "./run-task.ts";
 import { briefingFrom, type SessionPrompt, sessionPrompt } from "./session-prompt.ts";
 import { SessionGrants } from "./session-grants.ts";
@@ -46,6 +46,8 @@ export class Conversation {
   usage: Usage;
   /** At least so many tokens: what was counted of them. */
   counted: { readonly prompt: number; readonly completion: number };
+  /** Of how many messages the box that they worked in is no more; undefined where none was put away. */
+  boxless: number | undefined;
   #size: { readonly model: string; readonly size: PromptSize } | undefined;
 
   constructor(given: Pick<Conversation, "session" | "state" | "prompt" | "resumed" | "extensions">) {
@@ -174,9 +176,10 @@ export class ChatBox implements AsyncDisposable {
   }
 
   async close(): Promise<void> {
-    const box = this.#held?.box;
+    const held = this.#held;
     this.#held = undefined;
-    await box?.[Symbol.asyncDispose]();
+    if (held?.box.used() !== undefined) held.conversation.boxless = held.conversation.memory.history.count;
+    await held?.box[Symbol.asyncDispose]();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -227,7 +230,7 @@ export async function chatTurn(input: TurnInput, text: string): Promise<Finished
       agent,
       {
         prompt: text,
-        note: notesFor(input),
+        note: await notesFor(input),
         strict: false,
         session: session.id,
         takesBack: true,
@@ -255,10 +258,14 @@ export async function compactNow(input: TurnInput): Promise<boolean> {
 }
 
 /** What is other than the system prompt says. */
-function notesFor({ settings, conversation: { memory, session, prompt } }: TurnInput): string {
+async function notesFor({ host, settings, conversation }: TurnInput): Promise<string> {
+  const { memory, session, prompt, boxless } = conversation;
   const { mode, allow_domains, install_scripts } = settings;
+  const { messages } = memory.history;
   const seen = memory.history.view();
-  const note = modeNote(seen, session.info().mode, mode);
+  const taken = undoNote(messages, await takenBack(host, session));
+  const changed = modeNote(seen, session.info().mode, mode);
+  const note = taken + (changed === "" ? boxNote(messages, boxless) : changed);
   if (mode === "danger-full-access" || session.info().mode === "danger-full-access") return note;
   return networkNote(seen, prompt.text, networkOf(mode, allow_domains, install_scripts)) + note;
 }

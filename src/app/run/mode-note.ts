@@ -32,6 +32,48 @@ export function networkNote(seen: readonly Message[], pinned: string, network: s
   return known ? "" : `\n\n[harness] The network from now on: ${network}`;
 }
 
+const BOX_NOTE = /\n\n\[harness\] (?:The mode is [^\n]*)?The box is a new one: [^\n]*/;
+
+/** `since`: so many messages there were when the box that they worked in was put away; left out where none was. */
+export function boxNote(messages: readonly Message[], since: number | undefined): string {
+  const isTold = since === undefined || messages.slice(since).some(({ text }) => BOX_NOTE.test(text));
+  return isTold ? "" : "\n\n[harness] The box is a new one: what was outside of the workspace is gone.";
+}
+
+/** What a person took back of what a session has changed, or brought back again. */
+export interface TakenBack {
+  readonly step: number;
+  readonly kind: "undo" | "redo";
+  /** Empty where nobody can tell. */
+  readonly paths: readonly string[];
+}
+
+const UNDO_NOTE = /\n\n\[harness\] (?:Undone|Redone) \(step (\d+)\): [^\n]*/g;
+const MAX_PATHS = 20;
+
+/** The same of changes that are no more: to a model that has called nothing there is nothing to tell. */
+export function undoNote(messages: readonly Message[], taken: readonly TakenBack[]): string {
+  if (!messages.some(({ role }) => role === "tool")) return "";
+  const told = messages
+    .filter(({ role }) => role === "user")
+    .flatMap(({ text }) => [...text.matchAll(UNDO_NOTE)].map(([, step]) => Number(step)));
+  return taken
+    .filter(({ step }) => step > Math.max(0, ...told))
+    .map(({ step, kind, paths }) => {
+      const what = paths.length === 0 ? "some of what you changed" : `what you changed in ${named(paths)}`;
+      return kind === "undo"
+        ? `\n\n[harness] Undone (step ${step}): the person has taken back ${what}. Go by what is in the folder now, and do not do it again unless they ask for it.`
+        : `\n\n[harness] Redone (step ${step}): the person has brought back ${what}.`;
+    })
+    .join("");
+}
+
+function named(paths: readonly string[]): string {
+  const more = paths.length - MAX_PATHS;
+  const names = paths.slice(0, MAX_PATHS).map((path) => JSON.stringify(path));
+  return names.join(", ") + (more > 0 ? ` and ${more} more` : "");
+}
+
 /** Of a task in the background. */
 const LOST_NOTE = /\n\n\[harness\] t\d+ \([^\n]*\) is lost: [^\n]*/g;
 
@@ -45,7 +87,10 @@ export const namedNote = (files: readonly string[]): string =>
 
 /** What the person has typed. */
 export const withoutMode = (text: string): string =>
-  text.replace(NOTE, "").replace(NETWORK_NOTE, "").replace(LOST_NOTE, "").replace(NAMED_NOTE, "");
+  [UNDO_NOTE, BOX_NOTE, NOTE, NETWORK_NOTE, LOST_NOTE, NAMED_NOTE].reduce(
+    (typed, note) => typed.replace(note, ""),
+    text,
+  );
 
 /** Whether a person has typed it, or the loop has added it for them. */
 export const isTyped = ({ role, text }: Message): boolean =>

@@ -29,7 +29,7 @@ import {
 } from "../../core/session.ts";
 import { installs } from "../../core/grant.ts";
 import { unlessAborted } from "../../platform/cancelled.ts";
-import { checkpointsFor } from "../sessions/checkpoint-access.ts";
+import { checkpointsFor, takenBack } from "../sessions/checkpoint-access.ts";
 import { openExtensions } from "../extensions/open-extensions.ts";
 import { HarnessRequests } from "../harness-requests.ts";
 import type { Host } from "../host.ts";
@@ -44,6 +44,7 @@ import { aboutRun, runRenderer, runSink, startedEvent, type WaitingSink, waiting
 import { failedRun, type RunProgress } from "./failed-run.ts";
 import { withCanaries } from "./canary-watch.ts";
 import { boxChanges, connectionEvent, type LazyBox, lazyBox, readyEvent } from "./lazy-box.ts";
+import { undoNote } from "./mode-note.ts";
 import { briefingFrom, sessionPrompt } from "./session-prompt.ts";
 import { type Observers, observersFor } from "./run-observers.ts";
 import { SessionGrants } from "./session-grants.ts";
@@ -111,9 +112,10 @@ async function runSteps(given: RunInput, progress: RunProgress): Promise<Finishe
   const { agent, isSmall } = await contextFor(given, parts, said);
   progress.agent = agent;
   if (ends !== null) ends.isSmall = isSmall;
+  const taken = given.resumed ? undoNote(agent.history.messages, await takenBack(given.host, session)) : "";
   const request = {
     prompt: given.prompt,
-    note,
+    note: taken + note,
     ...(flags.intent === undefined ? {} : { intent: flags.intent }),
     strict: flags.strict,
     goesOn: goesOnOnly(given),

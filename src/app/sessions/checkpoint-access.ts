@@ -8,8 +8,10 @@ import type { Session, SessionStore } from "../../core/session.ts";
 import type { SessionDiff } from "../../sessions/checkpoints/checkpoint-diff.ts";
 import type { CheckpointStore } from "../../sessions/checkpoints/checkpoint-store.ts";
 import { storeFolder } from "../../sessions/checkpoints/store-place.ts";
+import type { WholeStep } from "../../sessions/checkpoints/spans.ts";
 import type { Host } from "../host.ts";
 import { namedCluster } from "../named-engine.ts";
+import type { TakenBack } from "../run/mode-note.ts";
 
 /** Opens what is kept of workspaces; nothing of it is loaded before it is wanted. */
 export async function checkpointStores(): Promise<(place: CheckpointPlace) => CheckpointStore> {
@@ -103,6 +105,38 @@ export async function diffOfSession({ places }: Host, session: Session, from: nu
   ]);
   using store = open(place);
   return await sessionDiff(store, { session: id, steps, from });
+}
+
+/** What a person has taken back of a session, or brought back, and no work of it came behind. */
+export async function takenBack({ places }: Host, session: Session): Promise<readonly TakenBack[]> {
+  const all = session.steps.all();
+  const last = all.findLastIndex(({ kind }) => kind === "call" || kind === "lost");
+  const steps = all.slice(last + 1).flatMap((each) => {
+    const { kind } = each;
+    return kind === "undo" || kind === "redo" ? [{ ...each, kind }] : [];
+  });
+  if (steps.length === 0) return [];
+  const pathsOf = await changedBetween({ stateDir: places.state, workspace: session.info().workspace });
+  return steps.map(({ step, kind, before, after }) => {
+    const paths = before === null || after === null ? [] : pathsOf({ step, before, after });
+    return { step, kind, paths };
+  });
+}
+
+/** None where what is kept of the workspace cannot be read. */
+async function changedBetween(place: CheckpointPlace): Promise<(step: WholeStep) => readonly string[]> {
+  const [open, { spansOf }] = await Promise.all([
+    checkpointStores(),
+    import("../../sessions/checkpoints/spans.ts"),
+  ]);
+  return (step) => {
+    try {
+      using store = open(place);
+      return [...spansOf([step], store.trees).keys()];
+    } catch {
+      return [];
+    }
+  };
 }
 
 /** Ends the boxes of runs that are dead: what one was told to do may still be writing. */

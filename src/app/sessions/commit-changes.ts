@@ -1,3 +1,4 @@
+import { tellsCommitOnly } from "../../core/box-log.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { Provider } from "../../core/model-provider.ts";
 import type { OwnedBox } from "../../core/ports.ts";
@@ -42,7 +43,9 @@ export class WorkspaceCommit implements AsyncDisposable {
 
   static async open(wanted: CommitWanted): Promise<WorkspaceCommit> {
     const { writingBox } = await import("../box-access.ts");
-    return new WorkspaceCommit(wanted, await writingBox(wanted, wanted.signal));
+    // That it was made is told by whoever asked for it.
+    const warn = (text: string): void => (tellsCommitOnly(text) ? undefined : wanted.warn(text));
+    return new WorkspaceCommit(wanted, await writingBox({ ...wanted, warn }, wanted.signal));
   }
 
   async preview(): Promise<CommitPreview> {

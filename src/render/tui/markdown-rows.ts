@@ -60,7 +60,7 @@ export class MarkdownRows {
         rows.push(...this.#read(whole.slice(from, end), true));
         from = end + 1;
       } else if (whole.length - from > MAX_LINE) {
-        const to = cutAt(whole, from + MAX_LINE);
+        const to = cutAt(whole, from + MAX_LINE, this.#state.fence === undefined);
         rows.push(...this.#read(whole.slice(from, to), false));
         from = to;
       } else break;
@@ -93,9 +93,15 @@ const INDENT = 2;
 /** For the text behind marks. */
 const MIN_ROOM = 2;
 
-/** Never between the halves of a character. */
-const cutAt = (text: string, at: number): number =>
-  /[\uD800-\uDBFF]/.test(text[at - 1] ?? "") ? at - 1 : at;
+/** A longer word may be cut. */
+const MAX_WORD = 200;
+
+/** Behind a blank where there is one and words are wrapped; never between the halves of a character. */
+function cutAt(text: string, at: number, wraps: boolean): number {
+  const word = wraps ? MAX_WORD - 1 - text.slice(at - MAX_WORD, at).lastIndexOf(" ") : MAX_WORD;
+  if (word < MAX_WORD) return at - word;
+  return /[\uD800-\uDBFF]/.test(text[at - 1] ?? "") ? at - 1 : at;
+}
 
 interface Fence {
   readonly mark: string;

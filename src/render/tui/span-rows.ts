@@ -83,7 +83,9 @@ export function wrappedSpans(spans: readonly Span[], width: number, breaks = tru
     columns += cell.columns;
     if (isBlank) blank = row.length;
   }
-  return [...rows, joined(breaks ? withoutEnd(row) : row)];
+  const last = joined(breaks ? withoutEnd(row) : row);
+  // A blank that had no room more.
+  return last.length === 0 && rows.length > 0 ? rows : [...rows, last];
 }
 
 function withoutEnd(row: readonly Cell[]): readonly Cell[] {

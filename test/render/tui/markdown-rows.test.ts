@@ -145,6 +145,15 @@ const open = (text: string): readonly string[] => {
   return told(rows.open());
 };
 
+test("a paragraph of any length has no blank row in it, and no word in two", () => {
+  for (const word of ["word ", "harness "])
+    for (let width = 20; width <= 100; width += 1) {
+      const rows = markdownRows(word.repeat(3000), width).map(textOfRow);
+      for (const row of rows)
+        assert.match(row, /^(?:word|harness)(?: (?:word|harness))*$/, `${width} columns`);
+    }
+});
+
 test("what is being written is shown without the marks that are not closed yet", () => {
   const cases: readonly (readonly [text: string, ...rows: string[]])[] = [
     ["a **bo", "a {bold}bo{}"],
