@@ -1,5 +1,5 @@
 import { formatDuration } from "../../core/text/bounds.ts";
-import { visible } from "../../core/text/visible.ts";
+import { visibleLine } from "../../core/text/visible.ts";
 import { type Output, styleText } from "../tty/output.ts";
 
 type State = "held" | "broken" | "not shown";
@@ -33,7 +33,7 @@ export function attackTable(report: AttackLines, stream: Output): string {
   const width = Math.max(...report.attacks.map(({ id }) => id.length));
   const line = ({ id, text, state, why, remedy }: AttackLine): string => {
     const [colour, mark] = MARKS[state];
-    const more = [...why.map((each) => visible(each)), ...(remedy === "" ? [] : [`next: ${remedy}`])];
+    const more = [...why.map(visibleLine), ...(remedy === "" ? [] : [`next: ${remedy}`])];
     const below = more.map((each) => `${" ".repeat(width + 15)}${each}\n`).join("");
     return `  ${styleText(colour, mark, { stream })}  ${id.padEnd(width)}  ${text}\n${below}`;
   };

@@ -1,6 +1,6 @@
 import { formatSize } from "../../core/text/bounds.ts";
 import { byEcosystem, type Installed, installedWords } from "../../core/installed.ts";
-import { visible } from "../../core/text/visible.ts";
+import { visible, visibleLine } from "../../core/text/visible.ts";
 import { ageOf } from "./boxes-lines.ts";
 import { type Output, styleText } from "../tty/output.ts";
 
@@ -26,8 +26,8 @@ const ORIGINS: Readonly<Record<string, string>> = {
 
 /** What an environment would be made of, and the file that each line came from. */
 export function recipeLines({ kind, file, taken, notTaken, ignored }: ShownRecipe, stream: Output): string {
-  const title = `${ORIGINS[kind] ?? kind}${file === "" ? "" : `: ${visible(file)}`}`;
-  const rows = taken.map(({ what, from }) => [visible(what), visible(from)] as const);
+  const title = `${ORIGINS[kind] ?? kind}${file === "" ? "" : `: ${visibleLine(file)}`}`;
+  const rows = taken.map(({ what, from }) => [visible(what), visibleLine(from)] as const);
   const columns = stream.columns || Infinity;
   const room = columns - "    ".length - Math.max(0, ...rows.map(([, from]) => from.length));
   const width = Math.min(60, Math.max(20, room), Math.max(0, ...rows.map(([what]) => what.length)));
@@ -37,12 +37,15 @@ export function recipeLines({ kind, file, taken, notTaken, ignored }: ShownRecip
     ...rows.map(([what, from]) => {
       const beside = `  ${what.padEnd(width)}  `;
       // A command is shown whole; its file goes below where it finds no room beside it.
-      const begins = beside.length + from.length > columns ? `  ${what}\n      ` : beside;
+      const isBelow = what.includes("\n") || beside.length + from.length > columns;
+      const begins = isBelow ? `  ${what.replaceAll("\n", "\n  ")}\n      ` : beside;
       return `${begins}${styleText("dim", from, { stream })}`;
     }),
     ...(notTaken.length === 0 ? [] : [styleText("bold", "not taken", { stream })]),
-    ...notTaken.map(({ what, from }) => `  ${visible(what)}  ${styleText("dim", visible(from), { stream })}`),
-    ...ignored.map((line) => `${styleText("yellow", "note", { stream })} ${visible(line)}`),
+    ...notTaken.map(
+      ({ what, from }) => `  ${visibleLine(what)}  ${styleText("dim", visibleLine(from), { stream })}`,
+    ),
+    ...ignored.map((line) => `${styleText("yellow", "note", { stream })} ${visibleLine(line)}`),
     "",
   ].join("\n");
 }
@@ -55,7 +58,7 @@ interface Step {
 
 /** One line for each step: where redrawing is of no use, as in a log, it reads the same. */
 export function stepLine({ at, of, title }: Step, stream: Output): string {
-  return `${styleText("dim", `${at}/${of}`, { stream })} ${visible(title)}\n`;
+  return `${styleText("dim", `${at}/${of}`, { stream })} ${visibleLine(title)}\n`;
 }
 
 interface Built {
@@ -72,14 +75,14 @@ export function builtLines(record: Built, how: "kept" | "built", lost: readonly 
   const more = lost.length > NAMED ? ` and ${lost.length - NAMED} more` : "";
   return [
     how === "kept" ? `${record.id}  all of it is in place` : `${record.id}  built in ${record.seconds} s`,
-    ...record.versions.map((line) => `  ${visible(line)}`),
+    ...record.versions.map((line) => `  ${visibleLine(line)}`),
     ...countLines(record),
     ...(lost.length === 0
       ? []
       : [
           `  not kept, as it is in none of the environment's folders: ${lost
             .slice(0, NAMED)
-            .map((file) => visible(file))
+            .map((file) => visibleLine(file))
             .join(", ")}${more}`,
         ]),
     "",
@@ -90,7 +93,7 @@ const countLines = ({ installed }: Pick<Built, "installed">): readonly string[] 
   installed === null || installed.total === 0
     ? []
     : [
-        `  ${installedWords(installed)}: ${visible(byEcosystem(installed.packages))}; harness env show lists them`,
+        `  ${installedWords(installed)}: ${visibleLine(byEcosystem(installed.packages))}; harness env show lists them`,
       ];
 
 const LISTED = 100;
@@ -107,7 +110,7 @@ export function standingLines(
     ...(installed === null ? [] : [installedWords(installed)]),
     ...packages
       .slice(0, LISTED)
-      .map(({ ecosystem, name, version }) => `  ${visible(`${ecosystem} ${name} ${version}`)}`),
+      .map(({ ecosystem, name, version }) => `  ${visibleLine(`${ecosystem} ${name} ${version}`)}`),
     ...(packages.length > LISTED ? [`  and ${packages.length - LISTED} more: --json`] : []),
     "",
   ].join("\n");
@@ -136,8 +139,8 @@ export function environmentTable(all: readonly Listed[], stream: Output, now = D
       made === null ? "-" : ageOf(now - Date.parse(made)),
       size(bytes),
       size(system_bytes),
-      visible(name === "" ? "-" : name),
-      visible(workspace),
+      visibleLine(name === "" ? "-" : name),
+      visibleLine(workspace),
     ]),
   ];
   const widths = HEAD.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
@@ -160,7 +163,7 @@ export function keptEnvironments(all: readonly Listed[]): string {
     ...all
       .slice(0, SHOWN)
       .map(({ id, bytes, system_bytes, workspace }) =>
-        `  ${id}  ${size(bytes)}, image ${size(system_bytes)}  ${visible(workspace)}`.trimEnd(),
+        `  ${id}  ${size(bytes)}, image ${size(system_bytes)}  ${visibleLine(workspace)}`.trimEnd(),
       ),
     ...(all.length > SHOWN ? [`  and ${all.length - SHOWN} more: harness env list`] : []),
     "",

@@ -7,7 +7,7 @@ import { type Output, styleText } from "../tty/output.ts";
 export function resultLine(result: EvalResult): string {
   const time = formatDuration(result.duration_ms);
   const why = result.solved ? "" : `: ${visibleLine(result.reason.split("\n")[0] ?? "")}`;
-  return `${outcome(result).padEnd(10)} ${result.task}${result.nth > 1 ? ` (${result.nth})` : ""}, ${time}${why}`;
+  return `${outcome(result).padEnd(10)} ${visibleLine(result.task)}${result.nth > 1 ? ` (${result.nth})` : ""}, ${time}${why}`;
 }
 
 const outcome = (result: EvalResult): string =>

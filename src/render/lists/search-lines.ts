@@ -183,7 +183,7 @@ const MARKS = {
 export function stepLine(step: StepLine, ms: number, stream: Output): string {
   const [colour, name] = MARKS[step.state];
   const time = styleText("dim", formatDuration(ms).padStart(9), { stream });
-  const head = `  ${styleText(colour, mark(name, stream), { stream })} ${step.name.padEnd(9)} ${time}  ${step.detail}\n`;
+  const head = `  ${styleText(colour, mark(name, stream), { stream })} ${step.name.padEnd(9)} ${time}  ${visibleLine(step.detail)}\n`;
   return step.remedy === ""
     ? head
     : `${head}${" ".repeat(25)}${styleText("bold", "next:", { stream })} ${step.remedy}\n`;

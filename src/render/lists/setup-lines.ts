@@ -8,7 +8,9 @@ import type { StepLine } from "./search-lines.ts";
 /** The closing table: what runs, what replaces what, and what to type next. */
 export function setupTable(steps: readonly StepLine[], stream: Output): string {
   const rows = (state: StepLine["state"]): readonly string[] =>
-    steps.filter((step) => step.state === state).map(({ name, short }) => `${name.padEnd(7)} ${short}`);
+    steps
+      .filter((step) => step.state === state)
+      .map(({ name, short }) => `${name.padEnd(7)} ${visibleLine(short)}`);
   const next = [
     "./start.sh demo       see the box at work",
     "bin/harness doctor    check everything a run depends on",

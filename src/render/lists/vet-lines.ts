@@ -11,9 +11,9 @@ export function vetText(report: VetReport, stream: Output): string {
   const width = widthOfStream(stream);
   const title = `${verdict.toUpperCase()}  ${visibleLine(repository.name)}`;
   const facts = [
-    `${repository.kind}${repository.commit === null ? "" : ` at ${repository.commit.slice(0, 12)}`}`,
+    `${repository.kind}${repository.commit === null ? "" : ` at ${visibleLine(repository.commit.slice(0, 12))}`}`,
     `${repository.files} ${repository.files === 1 ? "file" : "files"}, ${formatSize(repository.bytes)}`,
-    report.granted.length === 0 ? "no network" : `granted: ${report.granted.join(", ")}`,
+    report.granted.length === 0 ? "no network" : `granted: ${visibleLine(report.granted.join(", "))}`,
     steps.length === 0 ? "no command was run" : `seen by ${seenBy(steps)}`,
     `${formatDuration(report.took_ms)}${steps.length === 0 ? "" : `, ${formatDuration(report.own_ms)} of it our own`}`,
   ];
@@ -101,10 +101,12 @@ function findingLines(
   const head = styleText(["bold", WEIGHT_COLOURS[weight]], HEADS[weight], { stream });
   const lines = own.flatMap(({ rule, text, path, line, step, by, times }) => {
     const where =
-      path === undefined || text.includes(path) ? "" : `${path}${line === undefined ? "" : `:${line}`}: `;
+      path === undefined || text.includes(path)
+        ? ""
+        : `${visibleLine(path)}${line === undefined ? "" : `:${line}`}: `;
     const often = times === undefined || times < 2 || text.startsWith("and ") ? "" : ` (${times} times)`;
-    const in_ = step === undefined ? "" : `in ${steps[step]?.command ?? `step ${step + 1}`}`;
-    const chain = by === undefined || by.length === 0 ? in_ : by.join(mark("then", stream));
+    const in_ = step === undefined ? "" : `in ${visibleLine(steps[step]?.command ?? `step ${step + 1}`)}`;
+    const chain = by === undefined || by.length === 0 ? in_ : by.map(visibleLine).join(mark("then", stream));
     return [
       ...withAside(`${where}${text}${often}`, rule, { stream, width }),
       ...(chain === ""
