@@ -60,6 +60,10 @@ export function uncarried(by: string, shown: string): string | undefined {
 const whyUncarried = ({ by, span }: Reaching, text: string): string | undefined =>
   uncarried(by, text.slice(...span));
 
+/** The grants of the hosts that it names, or why there are none that would do. */
+export const grantsNaming = (effect: Reaching, text: string): readonly string[] | string =>
+  whyUncarried(effect, text) ?? grantsFor(effect, text) ?? "it names no host that could be granted";
+
 /** Undefined where a host is not known, or none that could be granted. */
 function grantsFor({ hosts, span, by }: Reaching, text: string): readonly string[] | undefined {
   const shown = text.slice(...span);

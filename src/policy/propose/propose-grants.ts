@@ -1,11 +1,10 @@
 import { coversHost, grantText, isPreset, readGrant } from "../../core/grant.ts";
 import type { Grant } from "../../core/network.ts";
-import { isOwnHost } from "../containment.ts";
 import type { RecordedConnection, Recording } from "./recording.ts";
 import { shapeOf } from "./run-specific.ts";
 
 interface Reached {
-  /** That commands name. */
+  /** That commands name, as grants. */
   readonly hosts: ReadonlySet<string>;
   /** That installations fetch from. */
   readonly presets: ReadonlySet<string>;
@@ -34,7 +33,7 @@ export function proposeGrants(
   const denied = connections.flatMap(({ host, port, verdict, rule, reason }) =>
     verdict === "denied" ? [{ what: `${hostText(host)}:${port}`, reason: `${reason} (${rule})` }] : [],
   );
-  const named = unfiltered ? [...namedIn(reached.hosts), ...reached.presets] : [];
+  const named = unfiltered ? [...reached.hosts, ...reached.presets] : [];
   const all = new Set([...grantsFor(connections, granted, reached.presets), ...named]);
   return {
     allow_domains: [...all].toSorted((one, other) => (one < other ? -1 : 1)),
@@ -44,12 +43,6 @@ export function proposeGrants(
 }
 
 const hostText = (host: string): string => (host.includes(":") ? `[${host}]` : host);
-
-const namedIn = (hosts: ReadonlySet<string>): readonly string[] =>
-  [...hosts].flatMap((host) => {
-    const read = isOwnHost(host) ? undefined : readGrant(host);
-    return read?.kind === "grant" ? [grantText(read.grant)] : [];
-  });
 
 type Given = Grant & { readonly text: string };
 

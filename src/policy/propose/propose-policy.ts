@@ -7,6 +7,7 @@ import { decidePath } from "../paths/decide-path.ts";
 import { ruleFor } from "../remember-rule.ts";
 import { failedExamples } from "../rule-examples.ts";
 import { readRules } from "../rule-reader.ts";
+import { grantsNaming } from "../wanted-grants.ts";
 import { pathOf, type RuleForm, type UserRules } from "../rule.ts";
 import { shellText } from "../shell/quote.ts";
 import { generalised } from "./generalise-rules.ts";
@@ -112,7 +113,7 @@ class Maker {
   readonly #left: Left[] = [];
   readonly #programs = new Map<string, number>();
   readonly #writes = new Map<string, number>();
-  /** Hosts that commands name, and presets that their installations fetch from. */
+  /** Grants of the hosts that commands name, and presets that their installations fetch from. */
   readonly reached = { hosts: new Set<string>(), presets: new Set<string>() };
 
   constructor(around: Around & { readonly rules: UserRules }) {
@@ -125,7 +126,7 @@ class Maker {
 
   take(given: RecordedCommand): void {
     const command = { ...given, mode: strictMode(given.mode) };
-    this.#note(command);
+    this.#note(command, given.mode === "danger-full-access");
     const key = JSON.stringify([command.text, command.folder, command.mode]);
     if (this.#seen.has(key)) return;
     this.#seen.set(key, command);
@@ -242,7 +243,7 @@ class Maker {
     return folder === undefined ? this.#around : { ...this.#around, folder };
   }
 
-  #note(command: RecordedCommand): void {
+  #note(command: RecordedCommand, unfiltered: boolean): void {
     const { calls, effects } = this.#policy.look(command.text, this.#placed(command));
     for (const { words } of calls) {
       const [name] = words;
@@ -252,8 +253,11 @@ class Maker {
       const path = pathOf(effect);
       if (path !== null && CHANGES.has(effect.kind)) count(this.#writes, this.#shown(path));
       if (effect.kind === "install" && effect.from !== undefined) this.reached.presets.add(effect.from);
-      if (effect.kind === "network" && effect.inside !== true)
-        for (const host of effect.hosts) this.reached.hosts.add(host);
+      if (effect.kind === "network" && effect.inside !== true) {
+        const grants = grantsNaming(effect, command.text);
+        if (typeof grants !== "string") for (const each of grants) this.reached.hosts.add(each);
+        else if (unfiltered) this.#left.push(left(command.text, grants));
+      }
     }
   }
 

@@ -86,3 +86,32 @@ test("in full access, where nobody sees connections, it is the hosts that comman
   assert.deepEqual(allow_domains, ["a.example.org", "npm"]);
   assert.deepEqual(proposed({ commands }).allow_domains, []);
 });
+
+test("of what ran with a network that nothing filters, what no grant carries is told and not granted", () => {
+  const { allow_domains, left } = proposed({
+    mode: "danger-full-access",
+    commands: [
+      "curl https://a.example.org:8443/x",
+      "curl https://b.example.org/x",
+      "git clone https://c.example.org/r.git",
+      "curl http://localhost:3000/",
+      "ssh d.example.org ls",
+      "psql -h e.example.org",
+      "curl ftp://f.example.org/a",
+      'curl "$URL"',
+    ],
+  });
+  assert.deepEqual(allow_domains, ["a.example.org:8443", "b.example.org", "c.example.org"]);
+  const network = left.filter(({ reason }) => /no grant carries|names no host/.test(reason));
+  assert.deepEqual(
+    network.map(({ what, reason }) => `${what}: ${reason.split(":")[0]}`),
+    [
+      "ssh d.example.org ls: no grant carries ssh or rsync",
+      "psql -h e.example.org: no grant carries a database's protocol",
+      "curl ftp://f.example.org/a: no grant carries FTP",
+      'curl "$URL": it names no host that could be granted',
+    ],
+  );
+  const { left: filtered } = proposed({ commands: ["ssh d.example.org ls"] });
+  assert.ok(!filtered.some(({ reason }) => reason.includes("no grant carries")));
+});
