@@ -76,6 +76,12 @@ const TOOLCHAIN_TOOLS: Readonly<Record<string, string>> = {
   ruby: "bundler",
 };
 
+/** Where a recipe names neither a toolchain nor a preset of theirs, as on an image that has the tool. */
+const FOLDER_TOOLS: readonly (readonly [folder: RegExp, tool: string])[] = [
+  [/(?:^|\/)vendor$/, "composer"],
+  [/(?:^|\/)vendor\/bundle$/, "bundler"],
+];
+
 const KNOWN = new Set(["npm", "pip", "cargo", "go", "maven"]);
 
 /** What Berry installed, and how, is what it asks for before it runs anything. */
@@ -104,6 +110,7 @@ export function toolVariables(recipe: Recipe, { workspace, granted, minAge }: Wh
   const names = [
     ...Object.keys(recipe.toolchains).map((name) => TOOLCHAIN_TOOLS[name] ?? ""),
     ...recipe.registries.filter((name) => KNOWN.has(name)),
+    ...FOLDER_TOOLS.flatMap(([kept, tool]) => (recipe.folders.some((each) => kept.test(each)) ? [tool] : [])),
   ];
   const tools = [...new Set(names)].flatMap((name) => TOOLS[name] ?? []);
   const venv = recipe.folders.includes(".venv") ? `${workspace}/.venv` : undefined;

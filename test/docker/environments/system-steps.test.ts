@@ -93,6 +93,15 @@ test("composer and bundler keep what they install, and composer is told to stay 
   });
   const granted = toolVariables(recipe, { workspace: "/w", granted: true, minAge: 0 });
   assert.equal(granted["COMPOSER_DISABLE_NETWORK"], undefined);
+  const onImage = (folder: string): object =>
+    toolVariables(wishes({ image: "own", folders: [folder] }).recipe, {
+      workspace: "/w",
+      granted: true,
+      minAge: 0,
+    });
+  assert.deepEqual(Object.keys(onImage("app/vendor")), ["COMPOSER_HOME", "COMPOSER_CACHE_DIR"]);
+  assert.deepEqual(Object.keys(onImage("vendor/bundle")), ["BUNDLE_PATH", "BUNDLE_APP_CONFIG"]);
+  assert.deepEqual(onImage("vendors"), {});
 });
 
 test("pnpm keeps its store in the cache by both of its names for that, and a new yarn is told an age", () => {
