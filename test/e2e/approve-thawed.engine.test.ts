@@ -226,7 +226,7 @@ test("a box that is thawed and that nobody takes up ends itself", { skip }, asyn
     FINE,
   ]);
   // It spins on all it has, which need not be all that the other tests have.
-  const session = sessionOf(await park(place, model, ["--cpus", "0.5"]));
+  const session = sessionOf(await park(place, model, ["--cpus", "0.1"]));
   await (await containerOf(place)).unpause();
   await goneWithin(place, LEASE_MS + 10_000);
   assert.equal((await approve(place, session, ["--once"])).code, 0);

@@ -10,15 +10,10 @@ import { image, skip } from "../fixtures/engine.ts";
 import { ownImage } from "../fixtures/own-image.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { household, sandboxExec } from "./box-command.ts";
+import { trustAll } from "./trusted.ts";
 
 const harness = (place: Scratch, ...words: readonly string[]): Promise<Ended> =>
   runProgram("bin/harness", words, { home: place.path, cwd: place.at("work") });
-
-async function trustAll(place: Scratch): Promise<void> {
-  const { hash } = JSON.parse((await harness(place, "trust", "--show", "--json")).stdout) as { hash: string };
-  const { code, stderr } = await harness(place, "trust", "--yes", hash);
-  assert.equal(code, 0, stderr);
-}
 
 const inBox = async (place: Scratch, line: string): Promise<string> => {
   const ended = await sandboxExec(place, ["--", "sh", "-c", line]);

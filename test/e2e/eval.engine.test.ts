@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { cp, readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import test from "node:test";
-import { readSuite } from "../../src/app/batch/eval-suite.ts";
+import { type EvalTask, readSuite } from "../../src/app/batch/eval-suite.ts";
 import { type EvalResult, resultForm } from "../../src/render/eval-results.ts";
 import { skip } from "../fixtures/engine.ts";
 import { giveAway } from "../fixtures/real-box.ts";
@@ -12,6 +12,7 @@ import { ROOT } from "./package.ts";
 import { harness } from "./run-command.ts";
 
 const SUITE = path.join(ROOT, "examples/evals/small");
+const FIRST_WORDS = path.join(ROOT, "examples/evals/first-words");
 
 async function resultsOf(place: Scratch): Promise<readonly EvalResult[]> {
   const text = await readFile(place.at("out/results.jsonl"), "utf8");
@@ -65,47 +66,16 @@ for (const [scripted, solved] of [
     assert.match(await readFile(place.at("out/report.html"), "utf8"), /python-retry/);
   });
 
-test(
-  "what a small model replied never ends with 0, and each of its tasks can be solved",
-  { skip },
-  async () => {
-    await using place = await household();
-    const suite = path.join(ROOT, "examples/evals/first-words");
-    for (const [scripted, solved] of [
-      ["solution", 7],
-      ["reply", 0],
-    ] as const) {
-      const words = [
-        "eval",
-        suite,
-        "--jobs",
-        "2",
-        "--scripted",
-        scripted,
-        "--out",
-        place.at(scripted),
-        "--json",
-      ];
-      const ran = await harness(place, words);
-      assert.equal(ran.code, 0, ran.stderr);
-      const results = ran.stdout
-        .trimEnd()
-        .split("\n")
-        .map((line) => resultForm.parse(JSON.parse(line)));
-      assert.equal(results.length, 7);
-      assert.equal(results.filter((each) => each.solved).length, solved, ran.stdout);
-      assert.deepEqual(
-        results.filter((each) => each.false_done),
-        [],
-      );
-      if (solved === 0)
-        assert.ok(
-          results.every(({ exit_code }) => exit_code !== 0),
-          ran.stdout,
-        );
-    }
-  },
-);
+test("what a small model replied never ends with 0, and solves nothing", { skip }, async () => {
+  await using place = await household();
+  const more = ["--jobs", "2", "--scripted", "reply", "--out", place.at("out"), "--json"];
+  const ran = await harness(place, ["eval", FIRST_WORDS, ...more]);
+  assert.equal(ran.code, 0, ran.stderr);
+  const results = await resultsOf(place);
+  assert.equal(results.length, 7);
+  for (const { exit_code, solved, false_done } of results)
+    assert.deepEqual([exit_code !== 0, solved, false_done], [true, false, false], ran.stdout);
+});
 
 test("nothing that a run leaves leads the check's own files out of its workspace", { skip }, async () => {
   await using place = await household();
@@ -212,33 +182,59 @@ test(
   },
 );
 
-/** What the scripted model writes. */
-async function writtenBy(scenario: string): Promise<readonly (readonly [path: string, content: string])[]> {
-  const steps = (await readFile(scenario, "utf8")).trimEnd().split("\n");
-  const parts = steps.flatMap((step) => (JSON.parse(step) as { readonly reply: readonly unknown[] }).reply);
-  return parts.flatMap((part) => {
-    const { call, args } = part as {
-      readonly call?: string;
-      readonly args?: { path: string; content: string };
-    };
-    return call === "write_file" && args !== undefined ? [[args.path, args.content] as const] : [];
-  });
+interface Scripted {
+  readonly call?: string;
+  readonly args?: {
+    readonly path: string;
+    readonly content: string;
+    readonly old: string;
+    readonly new: string;
+  };
 }
 
-test("in one box, every shipped solution passes its check, and nothing else does", { skip }, async () => {
-  await using place = await household();
-  const tasks = await readSuite(SUITE, []);
-  for (const task of tasks)
-    for (const name of ["solution", "wrong"]) {
-      const at = `work/${name}/${task.name}`;
-      await cp(path.join(task.folder, "repo"), place.at(at), { recursive: true });
-      for (const [file, content] of await writtenBy(path.join(task.folder, `${name}.jsonl`)))
-        await place.write(`${at}/${file}`, content);
-      await place.write(`${at}/.check`, task.check);
+/** A task's own files as what the scripted model does leaves them, what it says at last among them where that is asked for. */
+async function doneBy(name: string, task: EvalTask, place: Scratch, at: string): Promise<void> {
+  await cp(path.join(task.folder, "repo"), place.at(at), { recursive: true });
+  await place.write(`${at}/.check`, task.check);
+  const steps = (await readFile(path.join(task.folder, `${name}.jsonl`), "utf8")).trimEnd().split("\n");
+  const parts = steps.flatMap((step) => (JSON.parse(step) as { reply: (Scripted | string)[] }).reply);
+  for (const part of parts) {
+    if (typeof part === "string") {
+      if (task.answer !== undefined) await place.write(`${at}/${task.answer}`, part);
+      continue;
     }
-  await giveAway(place.at("work"));
-  const each = 'for d in */*/; do (cd "$d" && timeout 30 sh .check > .said 2>&1) && echo "$d"; done; true';
-  const ended = answerOf(await sandboxExec(place, ["--json", "--", "sh", "-c", each]));
-  const expected = tasks.map(({ name }) => `solution/${name}/\n`).join("");
-  assert.equal(ended["stdout"], expected);
-});
+    const { call, args } = part;
+    if (args === undefined) continue;
+    const file = `${at}/${args.path}`;
+    if (call === "write_file") await place.write(file, args.content);
+    if (call === "edit_file")
+      await place.write(
+        file,
+        (await place.read(file)).replace(args.old, () => args.new),
+      );
+  }
+}
+
+test(
+  "in a box of many, every shipped solution passes its check, and nothing else does",
+  { skip },
+  async () => {
+    await using place = await household();
+    const tasks = await readSuite(SUITE, []);
+    const first = await readSuite(FIRST_WORDS, []);
+    for (const name of ["solution", "wrong"])
+      for (const task of tasks) await doneBy(name, task, place, `work/${name}/${task.name}`);
+    for (const task of first) await doneBy("solution", task, place, `work/first/${task.name}`);
+    await giveAway(place.at("work"));
+    const passing = async (folders: string): Promise<unknown> => {
+      const each = `for d in ${folders}; do (cd "$d" && timeout 30 sh .check > .said 2>&1) && echo "$d"; done; true`;
+      return answerOf(await sandboxExec(place, ["--json", "--", "sh", "-c", each]))["stdout"];
+    };
+    const solved = [
+      ...first.map(({ name }) => `first/${name}/\n`),
+      ...tasks.map(({ name }) => `solution/${name}/\n`),
+    ];
+    assert.equal(await passing("first/*/ solution/*/"), solved.join(""));
+    assert.equal(await passing("wrong/*/"), "");
+  },
+);

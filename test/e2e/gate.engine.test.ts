@@ -25,6 +25,7 @@ import { OTHERS } from "./gate-others.ts";
 import { ROOT } from "./package.ts";
 import { type AskedChat, eventsOf, harness, type Ran, type Said, startModel } from "./run-command.ts";
 import { resultsIn } from "./run-requests.ts";
+import { trustAll } from "./trusted.ts";
 
 assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
 
@@ -177,12 +178,6 @@ async function inWords(): Promise<Words> {
   });
   const ran = await harness(place, ["run", "--json", "--intent", "change", ...model.flags, "/theirs"]);
   return { place, ran, lines: auditIn(place), [Symbol.asyncDispose]: () => place[Symbol.asyncDispose]() };
-}
-
-async function trustAll(place: Scratch): Promise<void> {
-  const { stdout } = await harness(place, ["trust", "--show", "--json"]);
-  const { hash } = JSON.parse(stdout) as { readonly hash: string };
-  assert.equal((await harness(place, ["trust", "--yes", hash])).code, 0, stdout);
 }
 
 before(async () => {

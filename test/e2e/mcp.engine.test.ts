@@ -10,6 +10,7 @@ import { ROOT } from "./package.ts";
 import { eventsOf, finishedOf, harness, type Ran, type Said, startModel } from "./run-command.ts";
 import { resultsIn, toolsIn } from "./run-requests.ts";
 import { noTerminal, onTerminal } from "./terminal.ts";
+import { trustAll } from "./trusted.ts";
 
 const CONFIG = ".config/harness/config.json";
 const AGAIN = /\n(?:[\s\S]*\n)?harness> $/;
@@ -171,10 +172,7 @@ test(
       /starts in every box, as the MCP server files: \["node","mcp-server.ts","good"\]/,
     );
     assert.match(shown.stdout, /outside does not count/);
-    const { hash } = JSON.parse((await harness(place, ["trust", "--show", "--json"])).stdout) as {
-      hash: string;
-    };
-    assert.equal((await harness(place, ["trust", "--yes", hash])).code, 0);
+    await trustAll(place);
     const after = await harness(place, ["run", "--json", ...model.flags, "hello there"]);
     assert.equal(after.code, 0, after.stderr);
     assert.ok(toolsIn(model.asked()[1]).includes("files__echo"), noticesOf(after).join("\n"));

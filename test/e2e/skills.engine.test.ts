@@ -6,6 +6,7 @@ import { skip } from "../fixtures/engine.ts";
 import { household } from "./box-command.ts";
 import { ROOT } from "./package.ts";
 import { type AskedChat, eventsOf, finishedOf, harness, startModel } from "./run-command.ts";
+import { trustAll } from "./trusted.ts";
 
 assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
 
@@ -77,9 +78,7 @@ test("a skill can be used where nothing can be written", { skip }, async () => {
     ".agents/skills/look/SKILL.md": "---\ndescription: Looks.\n---\nLook.\n",
     ".agents/skills/look/look.sh": "#!/bin/sh\necho looked\n",
   });
-  const { stdout } = await harness(place, ["trust", "--show", "--json"]);
-  const { hash } = JSON.parse(stdout) as { readonly hash: string };
-  assert.equal((await harness(place, ["trust", "--yes", hash])).code, 0);
+  await trustAll(place);
   await using model = await startModel([
     { calls: [["skill", { name: "look" }]] },
     { calls: [["bash", { command: "cat /tmp/skill-look-*/look.sh" }]] },

@@ -17,6 +17,7 @@ import {
   startModel,
 } from "./run-command.ts";
 import { noTerminal as skip, onTerminal } from "./terminal.ts";
+import { trustAll } from "./trusted.ts";
 
 assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
 
@@ -35,12 +36,6 @@ const usersOf = (chat: AskedChat | undefined): readonly string[] =>
   (chat?.messages ?? []).filter(({ role }) => role === "user").map(({ content }) => content);
 
 const HELLO: Said = { text: "Hello." };
-
-async function trust(place: Scratch): Promise<void> {
-  const { stdout } = await harness(place, ["trust", "--show", "--json"]);
-  const { hash } = JSON.parse(stdout) as { readonly hash: string };
-  assert.equal((await harness(place, ["trust", "--yes", hash])).code, 0);
-}
 
 test("a skill of the user is told of, and given when the model calls for it", async () => {
   await using place = await household({});
@@ -87,7 +82,7 @@ test("a project's skill is nowhere until it is trusted, and nowhere again once i
     notices.flatMap(({ untrusted = [] }) => untrusted.map(({ kind, file, why }) => [kind, file, why])),
     [["skills", ".claude/skills/tidy/SKILL.md", "it is not trusted"]],
   );
-  await trust(place);
+  await trustAll(place);
   await using trusted = await startModel([{ calls: [["skill", { name: "tidy" }]] }, { text: "Done." }]);
   await run(place, trusted, "hi");
   assert.match(systemOf(trusted.asked()[0]), /Of the repository\.[^\n]*\n- tidy: "About tidy\."/);
@@ -101,7 +96,7 @@ test("a project's skill is nowhere until it is trusted, and nowhere again once i
 test("a session that is gone on with keeps its prompt and its tools byte for byte", async () => {
   await using place = await household({ ".agents/skills/tidy/SKILL.md": skill("tidy") });
   await place.write(".claude/skills/pdf/SKILL.md", skill("pdf"));
-  await trust(place);
+  await trustAll(place);
   await using model = await startModel([HELLO]);
   await run(place, model, "hi");
   await run(place, model, "hi again", "--continue");
@@ -164,7 +159,7 @@ test("a list of both says whose they are, and why others do not count", async ()
   );
   await place.write(".agents/skills/pdf/SKILL.md", skill("pdf").replace("About", "\u001B[31mAbout"));
   await place.write(".agents/skills/bad/SKILL.md", "nothing\n");
-  await trust(place);
+  await trustAll(place);
   const { stdout, code } = await harness(place, ["skills"]);
   assert.equal(code, 0);
   assert.match(stdout, /^skill    pdf  \(yours, .*pdf\/SKILL\.md\)  ␛\[31mAbout pdf\.$/m);
@@ -232,9 +227,7 @@ test(
     await terminal.until(/harness> $/);
     terminal.type("one\r");
     assert.doesNotMatch(await terminal.until(/Hm\.\n[\s\S]*harness> $/), /since this session began/);
-    const { stdout } = await harness(place, ["trust", "--show", "--json"]);
-    const { hash } = JSON.parse(stdout) as { readonly hash: string };
-    assert.equal((await harness(place, ["trust", "--yes", hash])).code, 0);
+    await trustAll(place);
     terminal.type("two\r");
     const told = await terminal.until(/Hm\.\n[\s\S]*harness> $/);
     assert.match(

@@ -10,6 +10,7 @@ import { household } from "./box-command.ts";
 import { ROOT } from "./package.ts";
 import { eventsOf, harness, startModel } from "./run-command.ts";
 import { noTerminal as skip, onTerminal } from "./terminal.ts";
+import { toldTrust, trustAll, trustNothing } from "./trusted.ts";
 
 assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
 
@@ -90,7 +91,7 @@ async function shown(place: Scratch): Promise<Told> {
 }
 
 const standings = async (place: Scratch): Promise<readonly string[]> =>
-  (await shown(place)).items.map(({ standing }) => standing);
+  (await toldTrust(place)).items.map(({ standing }) => standing);
 
 test("a project that loosens every setting changes none of them until it is trusted", async () => {
   // With a user's own choice where the default is the loosest already.
@@ -197,7 +198,7 @@ test("without a terminal only the hash that was shown is a yes", async () => {
 
 test("what has changed is shown in lines, counts no longer, and is forgotten by --revoke", async () => {
   await using place = await household({ [SETTINGS]: '{\n  "pids": 1000\n}\n' });
-  await harness(place, ["trust", "--yes", (await shown(place)).hash]);
+  await trustAll(place);
   await place.write(`work/${SETTINGS}`, '{\n  "pids": 2000\n}\n');
   const [item] = (await shown(place)).items;
   assert.deepEqual(
@@ -216,7 +217,7 @@ test("what has changed is shown in lines, counts no longer, and is forgotten by 
     ],
   );
   assert.equal((await configOf(place))["pids"]?.value, 512);
-  await harness(place, ["trust", "--yes", (await shown(place)).hash]);
+  await trustAll(place);
   assert.equal((await configOf(place))["pids"]?.value, 2000);
   assert.equal((await harness(place, ["trust", "--revoke"])).code, 0);
   assert.deepEqual([await standings(place), (await configOf(place))["pids"]?.value], [["new"], 512]);
@@ -310,7 +311,7 @@ test("an unattended run says once what does not count, with the command, and doe
     words.filter((word) => word !== "--json"),
   );
   assert.match(lines.stderr, /counts only where it tightens: \.harness\/config\.json/);
-  await harness(place, ["trust", "--yes", (await shown(place)).hash]);
+  await trustAll(place);
   const after = eventsOf(await harness(place, words));
   assert.equal(after.find((event) => event.type === "run.started")?.mode, "danger-full-access");
   assert.ok(!after.some((event) => event.type === "notice"));
@@ -320,8 +321,7 @@ test("a session that is gone on with elsewhere has its own project's settings", 
   await using place = await household({ [SETTINGS]: '{"mode": "read-only"}' });
   await place.write("other/.harness/config.json", '{"mode": "danger-full-access"}');
   const other = { cwd: place.at("other") };
-  const told = JSON.parse((await harness(place, ["trust", "--show", "--json"], other)).stdout) as Told;
-  assert.equal((await harness(place, ["trust", "--yes", told.hash], other)).code, 0);
+  await trustAll(place, "other");
   await using model = await startModel([{ text: "Hello." }]);
   const words = ["run", "--json", "--intent", "direct", ...model.flags];
   const [first] = eventsOf(await harness(place, [...words, "hello"]));
@@ -346,7 +346,7 @@ test("doctor says what does not count", async () => {
       remedy: "harness trust",
     },
   ]);
-  await harness(place, ["trust", "--yes", (await shown(place)).hash]);
+  await trustAll(place);
   assert.deepEqual(await rows(), [
     { id: "project", state: "ok", detail: `trusted: ${SETTINGS}`, remedy: "" },
   ]);
@@ -362,10 +362,10 @@ test("killed at any of its changes it leaves the earlier record or the new one, 
         env: killingItself({ kind: "step", at, half }),
       });
       ended = code === 0;
-      const { damage, items } = await shown(place);
+      const { damage, items } = await toldTrust(place);
       assert.equal(damage, null);
       assert.match(items[0]?.standing ?? "", ended ? /^trusted$/ : /^(?:new|trusted)$/);
-      await harness(place, ["trust", "--revoke"]);
+      await trustNothing(place);
     }
   }
   assert.equal((await harness(place, ["trust", "--yes", hash])).code, 0);
@@ -381,6 +381,6 @@ test("a rule that the project allows something by counts once it is trusted, one
       ["frob", "ls"].map(async (command) => (await harness(place, ["policy", "check", "--", command])).code),
     );
   assert.deepEqual(await verdicts(), [10, 20]);
-  await harness(place, ["trust", "--yes", (await shown(place)).hash]);
+  await trustAll(place);
   assert.deepEqual(await verdicts(), [0, 20]);
 });

@@ -40,7 +40,7 @@ describe("a lease", { concurrency: 2 }, () => {
           // A second command would end at once where the first one has used up every process.
           "hang",
         ]);
-        const words = ["run", "--on-ask", "park", "--cpus", "0.25", ...model.flags, "do it"];
+        const words = ["run", "--on-ask", "park", "--cpus", "0.1", ...model.flags, "do it"];
         const killed = await harness(place, words, {
           whenMade: [place.at("work/begun"), (child) => void setTimeout(() => child.kill("SIGKILL"), 1500)],
         });

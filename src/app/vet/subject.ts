@@ -67,7 +67,7 @@ function remote(address: string, ref: string | null): Subject {
     throw new HarnessError(
       EXIT.usage,
       `${url.protocol}// is not cloned: who answers there is not proven`,
-      `harness vet https://${url.host}${url.pathname}`,
+      "its https:// address",
     );
   if (url.username !== "" || url.password !== "")
     throw new HarnessError(
