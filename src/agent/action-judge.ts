@@ -1,4 +1,4 @@
-import { type Decision, type ProgramPlace, strictest } from "../core/decision.ts";
+import { type Decision, type MatchedRule, type ProgramPlace, strictest } from "../core/decision.ts";
 import type { Facts } from "../core/tool.ts";
 import { type CommandContext, CommandPolicy, type Judgement } from "../policy/decide.ts";
 import { effectText } from "../policy/effects/described-effects.ts";
@@ -29,6 +29,8 @@ export interface Judged extends Decision {
   readonly network?: NetworkStep;
   /** What it would do, in words, where that is asked; empty otherwise. */
   readonly effects: readonly string[];
+  /** The rules that it is asked for; the others allow their part. */
+  readonly asks: readonly MatchedRule[];
 }
 
 /** Says of a call what the policy says of all that it will touch. Pure. */
@@ -81,6 +83,7 @@ export function judgeIn(around: Surroundings): Judge {
       ];
       return {
         ...whole,
+        asks: asksIn(decisions, judged),
         effects: whole.decision === "ask" ? [...new Set(told)] : [],
         target:
           [...new Set([...commands, ...writes, ...reads, ...hosts, ...services])].join(", ") ||
@@ -101,6 +104,13 @@ export function judgeIn(around: Surroundings): Judge {
       };
     },
   };
+}
+
+/** Of a command those of its rules that ask, of all else the rules of what asks. */
+function asksIn(decisions: readonly Decision[], judged: readonly Judgement[]): readonly MatchedRule[] {
+  const ofCommands = new Set(judged.flatMap(({ decision }) => decision.rules));
+  const asking = decisions.filter(({ decision }) => decision === "ask").flatMap(({ rules }) => rules);
+  return [...asking.filter((rule) => !ofCommands.has(rule)), ...judged.flatMap(({ asks }) => asks)];
 }
 
 /** Of the first that lacks one. */

@@ -86,6 +86,7 @@ const UNJUDGED: Judged = {
   hosts: [],
   grants: [],
   effects: [],
+  asks: [],
 };
 
 /** What of a result the model is told, and the user sees. */

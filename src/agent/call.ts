@@ -199,6 +199,7 @@ function questionOf(agent: AgentContext, { call, facts, judged, shown, replaces 
     ...(judged.effects.length === 0 ? {} : { effects: judged.effects }),
     ...(folder === undefined ? {} : { folder }),
     decision: { decision: judged.decision, contained: judged.contained, rules: judged.rules },
+    ...(judged.asks.length === 0 ? {} : { asks: judged.asks }),
     mode: agent.mode,
     writes: judged.changes,
     ...(replaces === undefined ? {} : { replaces }),

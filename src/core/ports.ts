@@ -1,7 +1,7 @@
 import type { Canary, Observed } from "./behaviour.ts";
 import type { BoxLog, MovedAway } from "./box-log.ts";
 import type { Change } from "./changes.ts";
-import type { Decision, Mode } from "./decision.ts";
+import type { Decision, MatchedRule, Mode } from "./decision.ts";
 import type { Cause } from "./errors.ts";
 import type { BlockedConnection, Connection, Grant, GrantSaid } from "./network.ts";
 
@@ -233,6 +233,8 @@ export interface Question {
   /** Where it starts; the workspace when left out. */
   readonly folder?: string;
   readonly decision: Decision;
+  /** Those of its rules that it is asked for; all of them where left out. */
+  readonly asks?: readonly MatchedRule[];
   readonly mode: Mode;
   /** Whether a file tool would write. */
   readonly writes: boolean;

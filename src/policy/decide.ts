@@ -52,6 +52,8 @@ export interface CommandDecision extends Decision {
 export interface Judgement {
   readonly decision: CommandDecision;
   readonly rulings: readonly Ruling[];
+  /** Of an `ask`, the rules of the decision that do not allow. */
+  readonly asks: readonly MatchedRule[];
   /** The text itself has a flaw (see `flaws`): it may do more than its effects say. */
   readonly flawed: boolean;
 }
@@ -123,7 +125,8 @@ export class CommandPolicy {
         this.ruled(this.walked(read, context, true), judged).every(holds)
       : decision.contained;
     const { effects, flaws } = looked;
-    return { rulings, decision: { ...decision, contained, effects }, flawed: flaws.length > 0 };
+    const asks = decision.decision === "ask" ? askingOf(decision.rules, rulings, context.mode) : [];
+    return { rulings, asks, decision: { ...decision, contained, effects }, flawed: flaws.length > 0 };
   }
 
   private ruled(looked: Looked, { text, places, context }: Judged): readonly Ruling[] {
@@ -226,6 +229,15 @@ function worstFirst(
 function verdictIn(mode: Mode, { verdict, readOnly }: Ruling): Verdict {
   if (mode === "read-only") return readOnly;
   return mode === "danger-full-access" && verdict === "ask" ? "allow" : verdict;
+}
+
+function askingOf(
+  rules: readonly MatchedRule[],
+  rulings: readonly Ruling[],
+  mode: Mode,
+): readonly MatchedRule[] {
+  const asking = rulings.filter((ruling) => verdictIn(mode, ruling) !== "allow");
+  return rules.filter((rule) => asking.some((ruling) => isSame(ruling, rule)));
 }
 
 /** What they say, each once. */

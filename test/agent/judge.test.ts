@@ -41,6 +41,19 @@ test("of several files the strictest counts, its rules first, and all are the ta
   assert.notEqual(rules[0]?.id, "path.workspace");
 });
 
+test("what asks is told from what is allowed beside it", () => {
+  const asking = (facts: Partial<Facts>): readonly string[] => judged(facts).asks.map(({ id }) => id);
+  const both = judged({ commands: ["seq 1 9; echo a > b.txt && ls -la"] });
+  assert.deepEqual(
+    both.rules.map(({ id }) => id),
+    ["write.workspace", "read.workspace"],
+  );
+  assert.deepEqual(both.asks, both.rules.slice(0, 1));
+  assert.deepEqual(asking({ commands: ["ls -la"] }), []);
+  assert.deepEqual(asking({ commands: ["ls", "npm run x && ls"] }), ["code.project"]);
+  assert.deepEqual(asking({ program: "box", commands: ["ls"] }), ["tool.program"]);
+});
+
 test("a command changes something when one of its effects does", () => {
   assert.deepEqual(["ls -l", "cat a > /dev/null", "touch a", "rm a", "mkdir x", "git status"].map(changes), [
     false,

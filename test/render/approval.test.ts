@@ -52,6 +52,24 @@ run it? [y/N] `,
   );
 });
 
+test("a part that is allowed by itself is neither marked nor a reason", () => {
+  const text = "seq 1 9; echo a > b.txt && ls -la";
+  const rules = [
+    { id: "write.workspace", reason: "echo writes b.txt", span: [16, 23] },
+    { id: "read.workspace", reason: "ls reads the workspace", span: [27, 33] },
+  ] as const;
+  assert.equal(
+    asked(text, [], { decision: { decision: "ask", contained: true, rules }, asks: rules.slice(0, 1) }),
+    `bash wants to run  (workspace-write)
+  │ seq 1 9; echo a > b.txt && ls -la
+  │                 ^^^^^^^
+· echo writes b.txt (write.workspace): > b.txt
+It is contained: no network that was not granted, and it
+changes only the workspace and temporary files.
+run it? [y/N] `,
+  );
+});
+
 test("a rule about all of a command needs no mark", () => {
   assert.equal(
     asked("make all", [["code.project", "runs the project's own code", "make all"]], {

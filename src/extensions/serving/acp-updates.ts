@@ -239,7 +239,9 @@ interface Asked {
 /** A question with the answers that there are. */
 export function askedOf(question: Question): Asked {
   const { tool, args, text: whole, shown: beside = "", effects = [], decision, grants = [] } = question;
-  const why = decision.rules.map(({ id, reason, span }) => `- ${reason} (${id})${partOf(whole, span)}`);
+  const why = (question.asks ?? decision.rules).map(
+    ({ id, reason, span }) => `- ${reason} (${id})${partOf(whole, span)}`,
+  );
   const hosts = grants.join(", ");
   const [once, session] =
     grants.length === 0

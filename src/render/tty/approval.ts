@@ -11,7 +11,17 @@ const QUOTED = 60;
 
 type Shown = Pick<
   Question,
-  "tool" | "text" | "shown" | "effects" | "folder" | "mode" | "writes" | "decision" | "grants" | "network"
+  | "tool"
+  | "text"
+  | "shown"
+  | "effects"
+  | "folder"
+  | "mode"
+  | "writes"
+  | "decision"
+  | "asks"
+  | "grants"
+  | "network"
 >;
 
 /** Most rows that a person is led through; what is longer cannot be approved. */
@@ -111,7 +121,7 @@ export function questionRows(question: Shown, stream: Output): readonly string[]
     ...where,
     ...textRows(question, stream),
     ...shownRows(question, stream),
-    ...decision.rules.flatMap((rule) => ruleRows(rule, question, stream)),
+    ...asksOf(question).flatMap((rule) => ruleRows(rule, question, stream)),
     ...effectRows(effects, width),
     ...wrapped(decision.contained ? CONTAINED : NOT_CONTAINED, width),
     ...(grants.length > 0
@@ -143,10 +153,14 @@ const grantedWith = (grants: readonly string[]): string =>
     `It cannot work without a network: /grant ${grants.join(" ")} in the chat, --allow-domain ${grants.join(",")} for a run.`,
   );
 
-function textRows({ text, decision }: Shown, stream: Output): readonly string[] {
+/** What is allowed by itself is no reason to ask; its effects are told with all others. */
+const asksOf = ({ asks, decision }: Shown): readonly MatchedRule[] => asks ?? decision.rules;
+
+function textRows(question: Shown, stream: Output): readonly string[] {
   const gutter = mark("quoted", stream);
   const width = widthOfStream(stream) - gutter.length;
-  const inside = insideOf(text, decision.rules);
+  const { text } = question;
+  const inside = insideOf(text, asksOf(question));
   const rows: string[] = [];
   let start = 0;
   for (const line of text.split("\n")) {

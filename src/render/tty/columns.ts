@@ -114,7 +114,8 @@ export function belowItself(row: string, width: number): readonly string[] {
 
 /** A prose that begins `indent` columns into a line of a terminal, and goes on below itself; as it is where no terminal reads it. */
 export function hanging(text: string, indent: number, { columns = 0 }: Pick<Output, "columns">): string {
-  const room = columns - indent;
+  // The last column stays free: some terminals go on behind it.
+  const room = columns - indent - 1;
   return room < MIN_WIDTH ? text : wrapped(text, room).join(`\n${" ".repeat(indent)}`);
 }
 

@@ -116,7 +116,8 @@ function callRows(call: EndedCall, stream: Output): readonly string[] {
 function verdictRows({ decided, ended }: EndedCall, stream: Output, indent: string): readonly string[] {
   if (decided === undefined || decided.decision === "allow" || ended.kind === "denied") return [];
   const width = widthOfStream(stream) - indent.length - INDENT.length;
-  return decided.rules.slice(0, 2).map(({ id, reason }) =>
+  // The strictest comes first; those behind it may well allow their part.
+  return decided.rules.slice(0, 1).map(({ id, reason }) =>
     styleText("dim", `${indent}${INDENT}${fitted(`asked: ${visibleLine(reason)} (${id})`, width)}`, {
       stream,
     }),

@@ -1,5 +1,5 @@
 import { visible } from "../../core/text/visible.ts";
-import { fitted, widthOfStream } from "../tty/columns.ts";
+import { fitted, widthOfStream, wrapped } from "../tty/columns.ts";
 import type { Status } from "../tty/live-status.ts";
 import { type Output, styleText } from "../tty/output.ts";
 import { wordsOf } from "../tty/run-lines.ts";
@@ -200,10 +200,13 @@ function searchRow({ search }: EditorState, width: number, stream: Output): read
 
 /** The answer that Enter gives stands out without colours, too. */
 function choosingPart({ asks, answers, at }: Choosing, answerable: boolean, { width, stream }: Room): Part {
-  const rows = answers.map(([key, words], place) => {
+  const rows = answers.flatMap(([key, words], place) => {
     const isMarked = answerable && place === at;
-    const row = fitted(`${isMarked ? "❯" : " "} ${key}  ${words}`, width - 1);
-    return isMarked ? styleText(["bold", "cyan"], row, { stream }) : row;
+    const label = `${isMarked ? "❯" : " "} ${key}  `;
+    return wrapped(words, width - 1 - label.length).map((part, nth) => {
+      const row = (nth === 0 ? label : " ".repeat(label.length)) + part;
+      return isMarked ? styleText(["bold", "cyan"], row, { stream }) : row;
+    });
   });
   const keys = answerable ? "a key or the arrows pick, Enter answers" : "";
   const how = styleText("dim", fitted(keys, width - 1), { stream });

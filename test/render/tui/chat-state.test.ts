@@ -77,7 +77,10 @@ test("a task is told in blocks: paragraphs, calls with verdict and last lines, c
       decided("c1", {
         decision: "ask",
         by: "person",
-        rules: [{ id: "code.project", reason: "npm runs code of the project", span: [0, 3] }],
+        rules: [
+          { id: "code.project", reason: "npm runs code of the project", span: [0, 3] },
+          { id: "read.workspace", reason: "npm reads the workspace", span: [0, 3] },
+        ],
       }),
       ended("c1", { text: "one\ntwo\nthree\nfour\nfive\nsix\n" }),
       {
@@ -192,6 +195,28 @@ test("an answer that a hook put in place is shown at the end, its twin without t
   const hook = { type: "hook", event: "Stop", did: "replaced" } as unknown as EventBody;
   assert.deepEqual(texts(after(events(said, hook, finished))), ["Words.", "Other words."]);
   assert.deepEqual(texts(after(events(said, finished))), ["Words."]);
+});
+
+test("an answer that is wider than the terminal goes on below itself, and is marked as one", () => {
+  const { rows: shown } = frame(NEW_CHAT, {
+    answerable: true,
+    asking: {
+      kind: "choosing",
+      asks: "run it?",
+      answers: [
+        ["s", "whenever this is asked in this session"],
+        ["n", "no"],
+      ],
+      at: 1,
+    },
+  });
+  assert.deepEqual(shown.slice(-5), [
+    "run it?",
+    "  s  whenever this is asked in this",
+    "     session",
+    "❯ n  no",
+    "a key or the arrows pick, Enter answers",
+  ]);
 });
 
 test("a frame never has more rows than the terminal, and shows the end of what is said", () => {
