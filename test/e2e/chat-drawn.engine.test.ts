@@ -171,6 +171,21 @@ test("a task of looking, editing and testing asks no more than twice", { skip },
   assert.match(await screen.all(), /│ -exports\.sum = \(a, b\) => a - b;|│ -a - b/);
 });
 
+test("of what a command said the end is shown, and all of it on demand", { skip }, async () => {
+  await using chat = await chatting([command("seq 1 60")]);
+  const { screen } = chat;
+  const folded = await screen.until(/All of it is done\./);
+  assert.match(folded, /… \d+ more lines \(Ctrl-O shows all\)\n {2}│ 5\d\n/);
+  assert.doesNotMatch(await screen.all(), /^ {2}│ 7$/m);
+  await screen.press("C-o");
+  await screen.until(/^ {2}│ 40$[\s\S]*^ {2}│ 60$[\s\S]*^›/m);
+  const rows = (await screen.all()).split("\n").flatMap((row) => /^ {2}│ (\d+)$/.exec(row)?.[1] ?? []);
+  assert.deepEqual(
+    rows.slice(-60),
+    Array.from({ length: 60 }, (_, at) => `${at + 1}`),
+  );
+});
+
 test("what a command prints acts on no terminal", { skip }, async () => {
   const hostile = String.raw`printf '\033]52;c;ZXZpbA==\007\033[2J\033]0;title\007\033[?1049h\342\200\256done\n'`;
   await using chat = await chatting([command(hostile)]);

@@ -16,8 +16,9 @@ const READY = /^›(?: .*)?\n.*no box yet/m;
 async function scripted(
   steps: readonly (readonly unknown[])[],
   size: { readonly columns?: number; readonly rows?: number } = {},
+  files: Readonly<Record<string, string>> = {},
 ) {
-  const place = await household();
+  const place = await household(files);
   await place.write("model.jsonl", steps.map((reply) => JSON.stringify({ reply })).join("\n"));
   const screen = await onScreen(place, ["--provider", "scripted", "--model", place.at("model.jsonl")], size);
   await screen.until(READY);
@@ -118,6 +119,33 @@ test("what is typed while it works waits, can be taken back, and is said in its 
   const all = await chat.screen.all();
   assert.match(all, /› one\n\nFirst\.\n\n› two\n\nSecond\.\n\n› three\n\nThird\./);
 });
+
+test(
+  "a file behind @ is completed, a long paste is one piece, and an earlier message is found",
+  { skip },
+  async () => {
+    const files = { "src/summary.ts": "export {};\n", "src/other.ts": "export {};\n" };
+    await using chat = await scripted([["First."], ["Second."]], {}, files);
+    const { screen, say } = chat;
+    await screen.type("look at @summ");
+    await screen.press("Tab");
+    await screen.until(/^› look at @src\/summary\.ts/m);
+    await screen.paste(Array.from({ length: 20 }, (_, at) => `row ${at}`).join("\n"));
+    await screen.until(/^› look at @src\/summary\.ts \[pasted 20 lines/m);
+    await screen.press("Enter");
+    await screen.until(/First\./);
+    assert.match(
+      await screen.all(),
+      /^› look at @src\/summary\.ts row 0\n {2}row 1\n[\s\S]*… 8 more lines$/m,
+    );
+    await say("and that");
+    await screen.until(/Second\./);
+    await screen.press("C-r");
+    await screen.type("summary");
+    // It has many lines, and stands there as one piece.
+    await screen.until(/^› \[pasted 20 lines\]\n {2}earlier messages with: summary$/m);
+  },
+);
 
 test("a terminal that is made narrower and wider while a reply comes stays whole", { skip }, async () => {
   await using chat = await scripted([
