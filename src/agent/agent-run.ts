@@ -4,6 +4,7 @@ import type { EventBody, RunChanges } from "../core/events.ts";
 import type { Intent } from "../core/messages.ts";
 import { type Parked, PARKED_FORM, type RunGiven, type SessionRecord } from "../core/session.ts";
 import type { AgentContext } from "./agent-context.ts";
+import type { EndRules } from "./ending/earned-end.ts";
 import { guessIntent } from "./ending/intent.ts";
 import { work } from "./loop.ts";
 import {
@@ -15,7 +16,7 @@ import {
   type Proved,
   type Waiting,
 } from "./ending/outcome.ts";
-import { preflight } from "./preflight.ts";
+import { NOTHING_SEEN, preflight } from "./preflight.ts";
 import { repetitionAtEnd } from "./repetition-guard.ts";
 import { saysChanged, saysTestsPass } from "./ending/claims.ts";
 import { checkNote } from "./ending/verification.ts";
@@ -99,10 +100,11 @@ async function openingOf(agent: AgentContext, request: Request, signal: AbortSig
       verification === null || checked === undefined ? "" : checkNote(verification.command, checked);
     const asks = request.preflight === true && aboutWorkspace(agent.intent.intent);
     const clue = `${request.prompt}\n${checked?.text ?? ""}`;
-    const seen = asks ? await preflight(agent, clue, signal) : undefined;
-    agent.next.files(seen?.paths);
+    const seen = asks ? await preflight(agent, clue, signal) : NOTHING_SEEN;
+    agent.next.files(seen.paths, seen.shown);
+    agent.deeds.shownWithTask = seen.shown.length > 0;
     const told = await agent.hooks.begin({ emit: agent.emit, signal });
-    return [note, seen?.text ?? "", told].map((text) => (text === "" ? "" : `\n\n${NOTICE}${text}`)).join("");
+    return [note, seen.text, told].map((text) => (text === "" ? "" : `\n\n${NOTICE}${text}`)).join("");
   } catch (thrown) {
     // Cancelled, it is the loop that says how this ends.
     if (signal.aborted) return "";
@@ -196,22 +198,31 @@ function provedBy(
     grounded: ends === null ? null : grounded,
     verifiedBy: verified?.exit_code === 0 ? verified.command : undefined,
     bent,
-    onlyLooked: idle ? deeds.looked : undefined,
-    claims: idle && isAllSeen(deeds) && saysChanged(said),
+    ...(idle ? idleWords(deeds, ends, said) : {}),
     redTests: ends !== null && verified === null ? redTests(deeds, said) : undefined,
   };
   return { verified, grounded, proved };
 }
 
-const groundedBy = (intent: Intent, { worked, shownBefore }: AgentContext["deeds"]): boolean | null =>
-  intent === "repo" ? worked || shownBefore : null;
+/** Where a change was asked for and no file is changed: what was done shows in the files of the workspace, or was not done. */
+function idleWords(
+  deeds: AgentContext["deeds"],
+  ends: EndRules,
+  said: string,
+): Pick<Proved, "onlyLooked" | "claims" | "doubted"> {
+  const isAllSeen = !deeds.shownBefore && !deeds.actedBeside;
+  return {
+    onlyLooked: deeds.looked,
+    claims: isAllSeen && saysChanged(said),
+    doubted: isAllSeen && ends.doubts(said),
+  };
+}
+
+const groundedBy = (intent: Intent, { isGrounded }: AgentContext["deeds"]): boolean | null =>
+  intent === "repo" ? isGrounded : null;
 
 const redTests = (deeds: AgentContext["deeds"], said: string): string | undefined =>
   saysTestsPass(said) ? deeds.redTests : undefined;
-
-/** What was done for this request shows in the files of the workspace, or was not done. */
-const isAllSeen = ({ shownBefore, actedBeside }: AgentContext["deeds"]): boolean =>
-  !shownBefore && !actedBeside;
 
 /** What the host would obey and could not be moved out is worse than any other ending but a person's own. */
 async function leftBehind(

@@ -28,12 +28,19 @@ export function ended(agent: AgentContext, { call, judged, result, ms }: Ending)
   const account = accountOf(call, judged, result);
   agent.ended.push(account);
   agent.deeds.take(account, exitCode, text);
-  if (account.changes) agent.next.changed(pathWritten(call));
+  if (account.changes) agent.next.changed(pathOf(call));
+  else if (isSpentRead(call, result)) agent.next.shown(pathOf(call) ?? "");
   return result;
 }
 
-/** The file that a tool wrote; undefined for a command, and for several at once. */
-const pathWritten = ({ args }: ToolCall): string | undefined =>
+/** All of the file is seen, or it cannot be read: another read of it shows nothing more. */
+const isSpentRead = ({ name, args }: ToolCall, { kind, text }: ToolResult): boolean =>
+  name === "read_file" &&
+  Object.keys(args).join() === "path" &&
+  (kind === "failed" || (kind === "ok" && /\[(?:all \d+ lines|1 line)\]$/.test(text)));
+
+/** The file that a tool reads or writes; undefined for a command, and for several at once. */
+const pathOf = ({ args }: ToolCall): string | undefined =>
   typeof args["path"] === "string" ? args["path"] : undefined;
 
 /** Why it did not end well; empty where it did, or its exit code is all that is known. */

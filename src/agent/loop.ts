@@ -2,7 +2,8 @@ import { CanaryTouched, EXIT, HarnessError } from "../core/errors.ts";
 import type { ToolCall } from "../core/messages.ts";
 import type { ToolResult } from "../core/tool.ts";
 import type { AgentContext } from "./agent-context.ts";
-import { earnedBy, ONLY_LOOKED } from "./ending/earned-end.ts";
+import { type Earned, type EndRules, REPAIR_NOW } from "./ending/earned-end.ts";
+import type { Demand } from "./next-reply.ts";
 import { readCall, runCall } from "./call.ts";
 import { NOTICE } from "./context/history.ts";
 import { ask, type Reply } from "./model-request.ts";
@@ -77,6 +78,7 @@ async function turn(agent: AgentContext, signal: AbortSignal): Promise<LoopEnd |
   if (either.aborted) return { how: "cancelled" };
   if (fitted.kind === "too_long") return { how: "too_long", reason: tooLong(fitted) };
   const format = agent.answer.format();
+  holdNext(agent);
   const reply = await ask(agent, { building: building + compactor.askedMs, format }, either);
   if (reply.kind === "failed") return failed(agent, reply, signal);
   const { message, malformed, stop } = reply;
@@ -87,6 +89,13 @@ async function turn(agent: AgentContext, signal: AbortSignal): Promise<LoopEnd |
   if ("how" in taken) return taken.how === "answered" ? ending(agent, taken, signal) : taken;
   history.add(taken);
   return undefined;
+}
+
+/** What the next reply is held to, by what was done and by what the model still has before it. */
+function holdNext(agent: AgentContext): void {
+  if (agent.history.compaction !== undefined) agent.next.nothingShown();
+  const demand = agent.ends?.demandOn(agent);
+  if (demand !== undefined) agent.next.demand(demand);
 }
 
 /** The model is told once what its tasks in the background come to; what runs behind that is ended with its answer. */
@@ -135,22 +144,50 @@ async function answered(
   const { ends } = agent;
   // A refusal that stands is the end whatever was done, and a person has to lift it: nothing is left to prove.
   if (ends === null || standingRefusal(agent.ended) !== undefined) return answer;
-  const nudged = ends.nudged || isLastTurn(agent);
-  const earned = earnedBy({ intent: agent.intent.intent, nudged }, agent.deeds, agent.ended);
-  if (earned.kind === "nothing_done") return { how: "nothing_done", reason: "nothing was done" };
-  if (earned.kind === "nudge") {
-    ends.nudged = true;
-    agent.next.unusable();
-    return told(agent, earned.text);
-  }
-  if (ends.doubts(agent.intent.intent, agent.deeds) && !isLastTurn(agent)) {
-    agent.next.unusable();
-    return told(agent, ONLY_LOOKED);
-  }
-  const proof = await ends.verification?.after(agent, signal, isLastTurn(agent));
+  const mayTell = !isLastTurn(agent);
+  const earned = ends.earned(answer.text, agent, mayTell);
+  if (earned.kind !== "earned") return unearned(agent, earned);
+  if (mayTell && ends.isIdleRepair(agent.ended.length)) return toldToCall(agent, REPAIR_NOW);
+  return proven(agent, { ends, answer }, signal);
+}
+
+/** The end, or undefined where the model is told what is missing. */
+const unearned = (
+  agent: AgentContext,
+  earned: Exclude<Earned, { readonly kind: "earned" }>,
+): LoopEnd | undefined =>
+  earned.kind === "nudge"
+    ? toldToCall(agent, earned.text, earned.demand)
+    : { how: "nothing_done", reason: earned.reason };
+
+/** What was done is looked at itself: whether it can be parsed, was tried, and whether the check succeeds where there is one. */
+async function proven(
+  agent: AgentContext,
+  { ends, answer }: { readonly ends: EndRules; readonly answer: Answered },
+  signal: AbortSignal,
+): Promise<LoopEnd | undefined> {
+  const isLast = isLastTurn(agent);
+  const broken = await ends.brokenIn(agent, signal);
+  if (broken !== undefined && !isLast && ends.tellsBroken()) return toldToCall(agent, broken.text);
+  const tried = ends.tried(agent, !isLast);
+  if (tried.kind !== "earned") return unearned(agent, tried);
+  const proof = await ends.verification?.after(agent, signal, isLast);
   if (signal.aborted) return { how: "cancelled" };
-  if (proof?.kind === "repair") return told(agent, proof.text);
-  return proof?.kind === "red" ? { how: "unverified", reason: proof.reason } : answer;
+  if (proof?.kind === "repair") {
+    ends.repairs(agent.ended.length);
+    return told(agent, proof.text);
+  }
+  if (proof?.kind === "red") return { how: "unverified", reason: proof.reason };
+  // A check that succeeds knows better.
+  const isProven = (ends.verification?.verified ?? null) !== null;
+  return broken === undefined || isProven ? answer : { how: "unverified", reason: broken.reason };
+}
+
+/** The same, and the next reply is held where the server can: of a weak model, to a call. */
+function toldToCall(agent: AgentContext, text: string, demand: Demand = "call"): undefined {
+  agent.next.unusable();
+  if (agent.ends?.asked.isWeak === true) agent.next.demand(demand);
+  return told(agent, text);
 }
 
 const isLastTurn = ({ limits }: AgentContext): boolean => limits.reached("turn") !== undefined;

@@ -5,12 +5,21 @@ export const TOOL_TEMPERATURE = 0.2;
 /** For one reply after a repetition, so that the model leaves its circle. */
 const LIVELY = 0.8;
 
+/** By these a task is acted on; the others look, plan or hand on. */
+const ACTS: readonly string[] = ["edit_file", "write_file", "apply_patch", "bash"];
+const OFFERED: Readonly<Record<Exclude<Demand, "call">, readonly string[]>> = { act: ACTS, run: ["bash"] };
+
+/** That the next reply has to be a call: of any tool, of one that acts, or a command. */
+export type Demand = "call" | "act" | "run";
+
 /** How the next reply is asked for: what the model did last decides, and holds for one request. */
 export class NextReply {
   readonly #usual: number;
   #without: readonly string[] = [];
   #hold = false;
+  #demand: Demand | undefined;
   #paths: Set<string> | undefined;
+  readonly #shown = new Set<string>();
 
   constructor(temperature: number | null = null) {
     this.#usual = temperature ?? TOOL_TEMPERATURE;
@@ -26,20 +35,41 @@ export class NextReply {
     this.#hold = true;
   }
 
+  /** The next reply may not be an answer where it is held; the narrowest demand counts. */
+  demand(what: Demand): void {
+    if (this.#demand === undefined || this.#demand === "call") this.#demand = what;
+  }
+
   /** A call was broken up because it was repeated: its tool is left out once. */
   repeated(tool: string): void {
     this.#without = [...new Set([...this.#without, tool])];
   }
 
-  /** Every file there is; undefined where that is not known, or no longer. */
-  files(paths: readonly string[] | undefined): void {
+  /** Every file there is, undefined where that is not known, or no longer; and those whose text stands with the task. */
+  files(paths: readonly string[] | undefined, shown: readonly string[] = []): void {
     this.#paths = paths && new Set(paths);
+    for (const path of shown) this.shown(path);
+  }
+
+  /** The model has all of this file before it that a read would show. */
+  shown(path: string): void {
+    this.#shown.add(path);
+  }
+
+  /** What stood with the task may be gone from the conversation. */
+  nothingShown(): void {
+    this.#shown.clear();
   }
 
   /** A call changed something: a file of this path, which may be new, or what nobody can tell. */
   changed(path: string | undefined): void {
-    if (path === undefined) this.#paths = undefined;
-    else this.#paths?.add(path);
+    if (path === undefined) {
+      this.#paths = undefined;
+      this.#shown.clear();
+    } else {
+      this.#paths?.add(path);
+      this.#shown.delete(path);
+    }
   }
 
   /** Of requests beside the loop, which are never held. */
@@ -49,15 +79,21 @@ export class NextReply {
 
   /** What is asked of the next reply; the one after it is asked for as usual again. */
   take(tools: readonly string[]): { readonly temperature: number; readonly hold: Hold } {
-    const without = this.#without.filter((name) => tools.includes(name));
+    const demand = this.#demand;
+    const offered = demand === undefined || demand === "call" ? tools : OFFERED[demand];
+    const idle = tools.filter((name) => !offered.includes(name));
+    const repeated = this.#without.filter((name) => tools.includes(name));
+    const without = [...new Set([...repeated, ...idle])];
     const now = this.#hold;
-    const repeated = this.#without.length > 0;
+    const temperature = this.#without.length > 0 ? Math.max(this.#usual, LIVELY) : this.#usual;
     this.#without = [];
     this.#hold = false;
-    const temperature = repeated ? Math.max(this.#usual, LIVELY) : this.#usual;
+    this.#demand = undefined;
     const hold = {
       ...(now ? { now } : {}),
+      ...(demand === undefined ? {} : { call: true as const }),
       ...(this.#paths === undefined ? {} : { paths: [...this.#paths] }),
+      ...(this.#shown.size === 0 ? {} : { shown: [...this.#shown] }),
       ...(without.length === 0 ? {} : { without }),
     };
     return { temperature, hold };

@@ -9,17 +9,22 @@ import type { WrittenCalls } from "./text-protocol.ts";
 /** Grammars are made of it for each request: many long paths would make a slow one. */
 const MOST_PATHS = 200;
 const MOST_PATH_BYTES = 16 * 1024;
-/** Whose path names a file that is there. */
-const OF_A_FILE: ReadonlySet<string> = new Set(["read_file", "edit_file"]);
+/** Whose path names a file that is there; what is shown already needs no reading. */
+const READS = "read_file";
+const OF_A_FILE: ReadonlySet<string> = new Set([READS, "edit_file"]);
 
 /** What a reply has to fit; the request beside it is the same as without. */
 export function heldSchema({ tools, hold = {} }: Pick<ModelRequest, "tools" | "hold">): JsonSchema {
-  const { without = [], paths = [] } = hold;
+  const { without = [], paths = [], shown = [], call } = hold;
   const bytes = paths.reduce((sum, path) => sum + Buffer.byteLength(path) + 3, 0);
   const few = paths.length > 0 && paths.length <= MOST_PATHS && bytes <= MOST_PATH_BYTES;
-  const offered = tools.filter(({ name }) => !without.includes(name));
-  const calls = offered.map((tool) => callSchema(tool, few ? paths : []));
-  return { anyOf: [...calls, objectOf({ answer: { type: "string" } })] };
+  const unread = few ? paths.filter((path) => !shown.includes(path)) : [];
+  const isSpent = (name: string): boolean => name === READS && few && unread.length === 0;
+  const calls = tools
+    .filter(({ name }) => !without.includes(name) && !isSpent(name))
+    .map((tool) => callSchema(tool, tool.name === READS ? unread : few ? paths : []));
+  const answer = objectOf({ answer: { type: "string" } });
+  return { anyOf: call === true && calls.length > 0 ? calls : [...calls, answer] };
 }
 
 const objectOf = (properties: Readonly<Record<string, unknown>>): JsonSchema => ({
@@ -65,15 +70,18 @@ function strict(schema: unknown): Readonly<Record<string, unknown>> {
 }
 
 const FORM =
-  'Reply with one JSON object and nothing else: {"tool": "its name", "arguments": {…}} to call a tool, or {"answer": "…"} when the task is done.';
+  'Reply with one JSON object and nothing else: {"tool": "its name", "arguments": {…}} to call a tool';
+const formOf = ({ hold }: ModelRequest): string =>
+  hold?.call === true ? `${FORM}.` : `${FORM}, or {"answer": "…"} when the task is done.`;
 
 /** The form stands behind the last message: all that was sent before stays as it was. */
 export function withForm(request: ModelRequest): ModelRequest {
   const last = request.messages.at(-1);
+  const form = formOf(request);
   const before = request.messages.slice(0, -1);
   if (last?.role === "user" || last?.role === "tool")
-    return { ...request, messages: [...before, { ...last, text: `${last.text}\n\n${FORM}` }] };
-  return { ...request, messages: [...request.messages, { role: "user", text: FORM }] };
+    return { ...request, messages: [...before, { ...last, text: `${last.text}\n\n${form}` }] };
+  return { ...request, messages: [...request.messages, { role: "user", text: form }] };
 }
 
 const IN_ANSWER =

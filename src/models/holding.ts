@@ -34,9 +34,13 @@ export class Holding {
     return this.#refused.has(key(model, native));
   }
 
-  /** Counts a reply; true when it is the one after which replies are held. */
-  replied(model: string, missed: boolean): boolean {
-    const misses = missed ? (this.#misses.get(model) ?? 0) + 1 : 0;
+  /**
+   * Counts a reply; true when it is the one after which replies are held. A good one that was held for once says nothing of
+   * those that are not.
+   */
+  replied(model: string, missed: boolean, wasHeld: boolean): boolean {
+    const before = this.#misses.get(model) ?? 0;
+    const misses = missed ? before + 1 : wasHeld ? before : 0;
     this.#misses.set(model, misses);
     if (misses < MISSES || this.#held.has(model)) return false;
     this.#held.add(model);

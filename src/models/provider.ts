@@ -328,7 +328,7 @@ class Exchange {
 
   #counted(missed: boolean): void {
     const { model } = this.#request;
-    if (this.#setup.holding.replied(model, missed) && this.#canHold())
+    if (this.#setup.holding.replied(model, missed, this.#held) && this.#canHold())
       this.#notes.add(`${model} called no tool twice in a row: its replies are held to a schema from now on`);
   }
 

@@ -34,8 +34,12 @@ export class CallIds {
 
 /** How a reply that came to its end becomes a message. */
 
+/** Of a model's template, alone where nothing was said between them. */
+const MARKS =
+  /<\|(?:im_start|im_end|endoftext|eot_id|start_header_id|end_header_id|end|assistant|user)\|>|<\/?s>|<(?:start|end)_of_turn>/g;
+
 export const isEmpty = ({ text }: Reply, { calls, malformed }: ReadCalls): boolean =>
-  text.trim() === "" && calls.length === 0 && malformed.length === 0;
+  text.replaceAll(MARKS, "").trim() === "" && calls.length === 0 && malformed.length === 0;
 
 /** What the server says counts only where the reply does not show better. */
 export function stopOf({ stop }: Reply, { calls, malformed }: ReadCalls): Stop {

@@ -129,11 +129,15 @@ interface Claimed {
   readonly untouched?: boolean;
   readonly workedBefore?: boolean;
   readonly commands?: string;
+  /** The model has few parameters, and says it again when it is asked once more. */
+  readonly isWeak?: boolean;
+  readonly prompt?: string;
 }
 
 /** A change was asked for: how a run ends that made these calls and says this. */
 async function endOf({ calls = [["read_file"]], commands = "", ...given }: Claimed): Promise<string> {
   const { says = FIXED, strict = false, untouched = true, workedBefore = false } = given;
+  const { isWeak = false, prompt = "fix sum.py" } = given;
   const tool = (name: string, writes?: string) =>
     anyTool({
       name,
@@ -148,24 +152,42 @@ async function endOf({ calls = [["read_file"]], commands = "", ...given }: Claim
       where: "box",
       run: () => Promise.resolve({ kind: "ok", text: "", ...(name === "bash" ? { exitCode: 0 } : {}) }),
     });
+  const ends = new EndRules(null);
+  ends.asked = { request: prompt, isWeak };
+  const again = isWeak ? [{ text: says }] : [];
   const agent = fakeAgent({
-    lines: [{ calls: calls.map(([name]) => [name, {}] as const) }, { text: says }],
+    lines: [{ calls: calls.map(([name]) => [name, {}] as const) }, { text: says }, ...again],
     tools: calls.map(([name, writes]) => tool(name, writes)),
-    over: { ends: new EndRules(null) },
+    over: { ends },
   });
   const changes = () => Promise.resolve({ changes: NO_CHANGES, untouched, handoff: [] });
   const request = {
     ...REQUEST,
-    prompt: "fix sum.py",
+    prompt,
     strict,
     workedBefore,
     changes,
     intent: "change",
   } as const;
   const { exit_code, reason } = await runRequest(agent, request, new AbortController().signal);
-  assert.equal(agent.asked.length, 2, "nothing is asked again");
+  assert.equal(agent.asked.length, 2 + again.length, "nothing is asked again");
   return `${exit_code} ${reason}`;
 }
+
+test("a weak model that only looked has not done what was asked for, unless the request left it open", async () => {
+  const weak = { isWeak: true, says: "Nothing needs to be changed." };
+  assert.equal(
+    await endOf(weak),
+    "1 The model changed nothing. It looked at the workspace; a change was asked for, and the word of a small model that none is needed is no proof (--check CMD names one).",
+  );
+  assert.equal(
+    await endOf({ ...weak, says: FIXED }),
+    "1 The model changed nothing, although its answer says that it did.",
+  );
+  const open = { ...weak, prompt: "fix sum.py if it is wrong" };
+  assert.match(await endOf(open), /^0 The model changed nothing\. It looked at the workspace\.$/);
+  assert.match(await endOf({ ...weak, isWeak: false }), /^0 /);
+});
 
 test("an answer that says that something was changed, where nothing is, is told as it is, and is no end for the strict", async () => {
   const claim = /^0 The model changed nothing, although its answer says that it did\. It looked at /;

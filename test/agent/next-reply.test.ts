@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { EndRules } from "../../src/agent/ending/earned-end.ts";
 import { work } from "../../src/agent/loop.ts";
 import { NextReply } from "../../src/agent/next-reply.ts";
 import * as z from "zod";
@@ -41,6 +42,83 @@ test("paths are known until something nobody can list has changed", () => {
   assert.deepEqual(next.take(TOOLS).hold, { paths: ["a.ts", "b.ts"] });
   next.changed(undefined);
   assert.deepEqual(next.take(TOOLS).hold, {});
+});
+
+test("what is shown with the task is known until it changes, or the conversation is shortened", () => {
+  const next = new NextReply();
+  next.files(["a.ts", "b.ts", "c.ts"], ["a.ts", "b.ts"]);
+  const shown = (): readonly string[] | undefined => next.take(TOOLS).hold.shown;
+  assert.deepEqual(shown(), ["a.ts", "b.ts"]);
+  next.changed("a.ts");
+  assert.deepEqual(shown(), ["b.ts"]);
+  next.shown("c.ts");
+  assert.deepEqual(shown(), ["b.ts", "c.ts"]);
+  next.nothingShown();
+  assert.equal(shown(), undefined);
+  next.files(["a.ts"], ["a.ts"]);
+  next.changed(undefined);
+  assert.equal(shown(), undefined);
+});
+
+test("a call is demanded for one reply, and an act before any call", () => {
+  const next = new NextReply();
+  next.demand("call");
+  assert.deepEqual(next.take(TOOLS).hold, { call: true });
+  assert.deepEqual(next.take(TOOLS).hold, {});
+  next.demand("act");
+  next.demand("call");
+  assert.deepEqual(next.take(TOOLS).hold, { call: true, without: ["read_file"] });
+});
+
+const pathTool = (name: string) =>
+  anyTool({
+    name,
+    description: "",
+    input: z.object({ path: z.string() }),
+    facts: ({ path }) => ({ ...NO_FACTS, ...(name === "edit_file" ? { writes: [`/repo/${path}`] } : {}) }),
+    beside: false,
+    where: "box",
+    run: ({ path }) => Promise.resolve({ kind: "ok", text: path }),
+  });
+
+/** What each reply has to be. */
+const demanded = async (
+  calls: readonly string[],
+  over: { readonly isWeak?: boolean; readonly intent?: "repo" },
+) => {
+  const ends = new EndRules(null);
+  ends.asked = { request: "mend it", isWeak: over.isWeak ?? true };
+  const lines = calls.map((name, at) => ({ calls: [[name, { path: `f${at}` }]] as const }));
+  const agent = fakeAgent({
+    lines: [...lines, { text: "It is done." }, { text: "It is done." }],
+    tools: [pathTool("read_file"), pathTool("edit_file")],
+    over: { ends },
+  });
+  agent.intent.begin(over.intent ?? "change");
+  await work(agent, new AbortController().signal);
+  return agent.asked.map(({ hold }) =>
+    hold?.call !== true ? "any" : hold.without === undefined ? "call" : "act",
+  );
+};
+
+test("a weak model has to call while nothing is changed that was to be changed, for six replies", async () => {
+  assert.deepEqual(await demanded(["read_file", "edit_file"], {}), ["call", "call", "any", "act"]);
+  const looks = Array.from({ length: 7 }, () => "read_file");
+  // Behind the six it may answer, and is told once that nothing is changed.
+  assert.deepEqual(await demanded(looks, {}), [
+    "call",
+    "call",
+    "call",
+    "act",
+    "act",
+    "act",
+    "any",
+    "any",
+    "act",
+  ]);
+  assert.deepEqual(await demanded(["read_file"], { isWeak: false }), ["any", "any"]);
+  // "It is done." is no answer to a question.
+  assert.deepEqual(await demanded(["read_file"], { intent: "repo" }), ["any", "any", "call"]);
 });
 
 test("a call that is repeated three times is not offered for the reply behind it", async () => {

@@ -46,7 +46,7 @@ export function sandboxExec(place: Scratch, words: readonly string[], start: Sta
   const child = spawn("env", line, {
     cwd: start.cwd ?? place.at("work"),
     env,
-    timeout: 60_000,
+    timeout: 180_000,
   });
   const out: Buffer[] = [];
   let stderr = "";

@@ -112,6 +112,8 @@ export interface Model extends AsyncDisposable {
   readonly flags: readonly string[];
   /** The same to a model that this server hands on to another machine. */
   readonly cloudFlags: readonly string[];
+  /** The same to a small model. */
+  readonly smallFlags: readonly string[];
   readonly port: number;
   /** What was asked so far, in order. */
   readonly asked: () => readonly AskedChat[];
@@ -142,7 +144,7 @@ export async function startModel(replies: Replies, context = 32_768, port = 0): 
     else response.end();
   };
   const server: FakeOllama = await startFakeOllama({
-    models: ["coder:7b", "coder:7b-cloud"].map((name) => ({
+    models: ["coder:7b", "coder:7b-cloud", "coder:1b"].map((name) => ({
       name,
       trained: context,
       capabilities: ["completion", "tools"],
@@ -154,6 +156,7 @@ export async function startModel(replies: Replies, context = 32_768, port = 0): 
   return {
     flags: [...flags, "coder:7b"],
     cloudFlags: [...flags, "coder:7b-cloud"],
+    smallFlags: [...flags, "coder:1b"],
     port: Number(new URL(server.url).port),
     asked: () =>
       server.requests.filter(({ path: at }) => at === "/api/chat").map(({ body }) => body as AskedChat),

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { ModelRequest, ToolOffer } from "../../src/core/model-provider.ts";
+import type { Hold, ModelRequest, ToolOffer } from "../../src/core/model-provider.ts";
 import { HeldReply, heldSchema, withForm } from "../../src/models/held-reply.ts";
 import { CallStream } from "../../src/models/text-calls/text-call-stream.ts";
 
@@ -17,6 +17,11 @@ const EDIT = offer("edit_file", {
     edits: { type: "array", items: { type: "object", properties: { old: { type: "string" } } } },
     any: { $ref: "#/$defs/x" },
   },
+  required: ["path"],
+});
+const READ = offer("read_file", {
+  type: "object",
+  properties: { path: { type: "string" } },
   required: ["path"],
 });
 const MAP = offer("set", { type: "object", additionalProperties: { type: "string", title: "x" } });
@@ -77,6 +82,34 @@ const texts = (role: "user" | "assistant"): readonly string[] => {
   };
   return withForm(request).messages.map(({ text }) => text.slice(0, 26));
 };
+
+const namesIn = (hold: Hold): readonly string[] => {
+  const { anyOf } = heldSchema({ tools: [READ, EDIT], hold }) as unknown as {
+    readonly anyOf: readonly { readonly properties: Readonly<Record<string, object>> }[];
+  };
+  return anyOf.map(({ properties: { tool, arguments: args } }) =>
+    tool === undefined
+      ? "answer"
+      : JSON.stringify([tool, args]).replace(
+          /.*"const":"(\w+)".*?(?:"path":\{"type":"string"(?:,"enum":(\[.*?\]))?\}).*/,
+          "$1$2",
+        ),
+  );
+};
+
+test("where a call is demanded an answer is no choice, and what is shown is not to be read again", () => {
+  const paths = ["a", "b"];
+  assert.deepEqual(namesIn({}), ["read_file", "edit_file", "answer"]);
+  assert.deepEqual(namesIn({ call: true }), ["read_file", "edit_file"]);
+  assert.deepEqual(namesIn({ paths, shown: ["a"] }), ['read_file["b"]', 'edit_file["a","b"]', "answer"]);
+  assert.deepEqual(namesIn({ paths, shown: ["a", "b"] }), ['edit_file["a","b"]', "answer"]);
+  // Of what is not listed nobody knows what is left to be read.
+  assert.deepEqual(namesIn({ shown: ["a", "b"] }), ["read_file", "edit_file", "answer"]);
+  // Nothing is left to be called.
+  assert.deepEqual(namesIn({ call: true, without: ["read_file", "edit_file"] }), ["answer"]);
+  const asked = { model: "m", tools: [], messages: [{ role: "user" as const, text: "Go." }] };
+  assert.match(withForm({ ...asked, hold: { call: true } }).messages[0]?.text ?? "", /to call a tool\.$/);
+});
 
 test("the form that is asked for stands behind the last message, or after it", () => {
   assert.deepEqual(texts("user"), ["a", "b\n\nReply with one JSON obj"]);

@@ -95,6 +95,16 @@ test("a call that is run and an answer begin the count of misses anew", async ()
   );
 });
 
+test("a good reply that was held for once does not begin the count of native misses anew", async () => {
+  const replies = [MISS, CALL, MISS, CALL];
+  const { ask, forms } = holding((_request, nth) => replies[nth] ?? CALL);
+  await ask();
+  await ask({ now: true });
+  await ask();
+  await ask();
+  assert.deepEqual(forms(), ["native", "native held", "native", "native held"]);
+});
+
 test("a held reply that is empty natively is asked for with the tools in the prompt, then it is a failure", async () => {
   const { ask, forms } = holding(() => []);
   assert.equal(failed(await ask({ now: true })).failure.kind, "empty");

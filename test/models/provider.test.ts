@@ -87,6 +87,17 @@ test("thoughts inside of the text alone are an empty reply", async () => {
   );
 });
 
+test("marks of a template alone are an empty reply", async () => {
+  for (const marks of ["<|im_start|>", "<|im_end|>\n<|im_start|>", "</s>"]) {
+    const { wire, sent } = playing([text(marks)], [text("Yes.")]);
+    assert.equal((await asked(wire)).text.endsWith("Yes."), true);
+    assert.equal(sent.length, 2, marks);
+  }
+  const { wire, sent } = playing([text("It ends with `<|im_end|>`.")]);
+  assert.equal(finished(await asked(wire)).message.text, "It ends with `<|im_end|>`.");
+  assert.equal(sent.length, 1);
+});
+
 test("a filtered reply is refused, not empty", async () => {
   const { wire, sent } = playing([{ type: "stop", stop: "filtered" }]);
   assert.deepEqual([failed(await asked(wire)).failure.kind, sent.length], ["refused", 1]);

@@ -63,7 +63,7 @@ const PARTLY =
 
 const FENCE = /^ *(```+|~~~+)[^\n]*\n([^]*?)(?:^ *\1 *$|(?![^]))/gm;
 
-/** Plain lower-case sentences: without code, marks, signs and what is quoted. */
+/** Without code, marks, signs and what is quoted, in lower case. */
 function sentencesIn(answer: string): readonly string[] {
   return answer
     .replaceAll(FENCE, "\n")
@@ -80,19 +80,20 @@ function sentencesIn(answer: string): readonly string[] {
 /** Characters that are read: an answer says it at its beginning or its end. */
 const READ = 20_000;
 
-const sentencesRead = (answer: string): readonly string[] =>
+/** The plain sentences of an answer that are read. */
+export const plainSentences = (answer: string): readonly string[] =>
   sentencesIn(answer.length <= READ ? answer : `${answer.slice(0, READ / 2)}\n${answer.slice(-READ / 2)}`);
 
 /** Whether an answer says plainly that tests pass now. */
 export const saysTestsPass = (answer: string): boolean =>
-  sentencesRead(answer).some(
+  plainSentences(answer).some(
     (sentence) =>
       !ELSEWHEN.test(sentence) && !PARTLY.test(sentence) && PASSES.some((form) => form.test(sentence)),
   );
 
 /** Whether an answer says plainly that it has changed something. */
 export function saysChanged(answer: string): boolean {
-  const sentences = sentencesRead(answer);
+  const sentences = plainSentences(answer);
   if (sentences.some((sentence) => BELIEVED.test(sentence))) return false;
   return sentences.some(
     (sentence) => !ELSEWHEN.test(sentence) && [...MINE, ...DONE].some((form) => form.test(sentence)),

@@ -1,5 +1,19 @@
+import { brokenFiles, brokenReason, brokenText, type Parsed } from "./broken-syntax.ts";
+import type { Mode } from "../../core/decision.ts";
+import { headWithin } from "../../core/text/bytes.ts";
+import { visibleLine } from "../../core/text/visible.ts";
+import type { Demand } from "../next-reply.ts";
 import type { Intent } from "../../core/messages.ts";
 import type { EndedCall } from "../../core/session.ts";
+import {
+  asksOnCondition,
+  type NoAnswer,
+  noAnswerIn,
+  noAnswerNudge,
+  noAnswerReason,
+  saysNotNeeded,
+  saysOnlyDone,
+} from "./no-answer.ts";
 import type { Verification } from "./verification.ts";
 
 /** What a run has done, and whether that earns the ending that its model claims. Pure. */
@@ -46,6 +60,15 @@ const RUNS_TESTS =
 const actsBeside = (tool: string, target: string): boolean =>
   !OF_FILES.has(tool) && (tool !== "bash" || BESIDE.test(target.replaceAll(GIT_LOOKS, "")));
 
+/** A command that ran to its end. */
+interface Tried {
+  readonly command: string;
+  readonly exitCode: number;
+}
+
+/** Whose exit code is an answer, and no failure. */
+const ANSWERS = /^\s*(?:!|\[|test\b|grep\b|rg\b|diff\b|cmp\b|git (?:diff|grep)\b)/;
+
 /** What was done for one request, its subagents' calls with it. */
 export class Deeds {
   #worked: boolean;
@@ -56,6 +79,7 @@ export class Deeds {
   readonly #looked = new Set<string>();
   readonly #shown = new Set<string>();
   #redTests: string | undefined;
+  #triedSince: Tried | "nothing" = "nothing";
   #stale = 0;
   #looks = 0;
   #told = new Set<string>();
@@ -69,13 +93,18 @@ export class Deeds {
   /** Something of the workspace was shown to the model before this request: an answer from it is grounded. */
   shownBefore = false;
 
+  /** Files stand with the task: an answer from them is grounded, too. */
+  shownWithTask = false;
+
   /** The request has no task of its own but the one before it: what was done for that counts. */
   goOn(): void {
     this.#worked ||= this.shownBefore;
   }
 
-  take({ tool, target, kind, changes, idle }: EndedCall, exitCode: number | undefined, text: string): void {
+  take(call: EndedCall, exitCode: number | undefined, text: string): void {
+    const { tool, target, kind, changes, idle } = call;
     if (idle === true) return;
+    this.#takeTrial(call, exitCode);
     const ran = exitCode !== undefined && RAN.has(kind) && !NOT_STARTED.has(exitCode);
     if (kind !== "ok" && !ran) return;
     this.#worked = true;
@@ -96,9 +125,21 @@ export class Deeds {
     this.#shown.add(text);
   }
 
+  /** A command whose program is not there was tried, too. */
+  #takeTrial({ tool, target, kind, changes }: EndedCall, exitCode: number | undefined): void {
+    if (tool !== "bash") {
+      if (changes && kind === "ok") this.#triedSince = "nothing";
+    } else if (exitCode !== undefined && RAN.has(kind)) this.#triedSince = { command: target, exitCode };
+  }
+
   /** Whether a call succeeded, or a command ran to its end, whatever it ended with. */
   get worked(): boolean {
     return this.#worked;
+  }
+
+  /** Whether an answer about the repository can come from what was seen of it. */
+  get isGrounded(): boolean {
+    return this.#worked || this.shownBefore || this.shownWithTask;
   }
 
   /** Whether a call changed something. */
@@ -114,6 +155,11 @@ export class Deeds {
   /** The last run of tests, where it failed. */
   get redTests(): string | undefined {
     return this.#redTests;
+  }
+
+  /** The last command behind the last edit. */
+  get triedSince(): Tried | "nothing" {
+    return this.#triedSince;
   }
 
   /** Files and commands, in the order in which they were first looked at. */
@@ -139,49 +185,209 @@ const NUDGES: Readonly<Record<"change" | "repo", string>> = {
   repo: "You looked at nothing of the repository, so this answer is a guess, and nobody is there to answer questions. Call a tool now to look (read_file, grep, list_dir), then answer from what you saw.",
 };
 
-export const ONLY_LOOKED =
+const ONLY_LOOKED =
   "You looked, and changed nothing. A change was asked for: make it now with a call. If none is needed, say why in your final answer.";
+
+/** Said where a round of repair was answered by words alone: what was not touched fails as before, and a round would be lost. */
+export const REPAIR_NOW =
+  "You called nothing, so nothing is repaired, and the check still fails as it did. Call a tool now that mends its cause.";
 
 /** What becomes of an answer by what was done for it. */
 export type Earned =
   | { readonly kind: "earned" }
   /** For the model: said once. */
-  | { readonly kind: "nudge"; readonly text: string }
-  | { readonly kind: "nothing_done" };
+  | { readonly kind: "nudge"; readonly text: string; readonly demand: Demand }
+  | { readonly kind: "nothing_done"; readonly reason: string };
 
-/**
- * A change without a call that did anything is nudged once, and is nothing done after that; so is an answer about the
- * repository without a look, which then stands as one that is not grounded. Where a call was refused the refusal is the
- * cause, and a nudge would hide it.
- */
-export function earnedBy(
-  asked: { readonly intent: Intent; readonly nudged: boolean },
-  { worked, shownBefore }: Pick<Deeds, "worked" | "shownBefore">,
-  calls: readonly Pick<EndedCall, "refused">[],
-): Earned {
-  const { intent, nudged } = asked;
-  if (worked || (intent !== "change" && intent !== "repo")) return { kind: "earned" };
-  if (intent === "repo" && shownBefore) return { kind: "earned" };
-  if (calls.some(({ refused }) => refused)) return { kind: "earned" };
-  if (!nudged) return { kind: "nudge", text: NUDGES[intent] };
-  return { kind: intent === "change" ? "nothing_done" : "earned" };
+const EARNED: Earned = { kind: "earned" };
+
+/** What is wanted of an answer, and who gives it. */
+export interface Asked {
+  readonly intent: Intent;
+  readonly request: string;
+  /** Of few parameters: such a model often takes a look for the deed, and words for the answer. */
+  readonly isWeak: boolean;
 }
+
+/** What an answer lacks: any work, the answer itself, the change that was asked for, or that what was changed was tried. */
+export type Lack = "work" | NoAnswer | "change" | "trial" | "success";
+
+/** Where a call was refused the refusal is the cause, which a person can lift, and a nudge would hide it. */
+export function lackOf(
+  answer: string,
+  { intent, request, isWeak }: Asked,
+  {
+    worked,
+    isGrounded,
+    changed,
+    actedBeside,
+  }: Pick<Deeds, "worked" | "isGrounded" | "changed" | "actedBeside">,
+  calls: readonly Pick<EndedCall, "refused">[],
+): Lack | undefined {
+  const isRefused = calls.some(({ refused }) => refused);
+  if (intent === "repo") {
+    if (isRefused) return undefined;
+    if (!isGrounded) return "work";
+    return noAnswerIn(answer, request) ?? (isWeak && saysOnlyDone(answer) ? "says done" : undefined);
+  }
+  if (intent !== "change" || changed) return undefined;
+  if (!isRefused && !worked) return "work";
+  const none = isRefused || actedBeside ? undefined : noAnswerIn(answer, request);
+  return none ?? (isWeak ? "change" : undefined);
+}
+
+const LACKS: ReadonlySet<Lack> = new Set(["work", "change", "trial", "success"]);
+
+/** Replies that have to be calls, and of these the first that may be any. */
+const MOST_DEMANDS = 6;
+const LOOKS_FIRST = 3;
 
 /** What a run without a person demands of an answer before it is its end. A chat, and a subagent, have none. */
 export class EndRules {
-  nudged = false;
-  /** Its model is small: such a one often takes a look for the deed. */
-  isSmall = false;
+  asked: Omit<Asked, "intent"> = { request: "", isWeak: false };
   readonly verification: Verification | null;
+  readonly #told = new Set<string>();
+  #repairFrom: number | undefined;
+  #demanded = 0;
 
   constructor(verification: Verification | null) {
     this.verification = verification;
   }
 
-  /** Once, of a small model that only looked where a change was asked for: whether it is asked again. */
-  doubts(intent: Intent, { changed }: Pick<Deeds, "changed">): boolean {
-    if (!this.isSmall || this.nudged || intent !== "change" || changed) return false;
-    this.nudged = true;
+  /** By the answer and by what was done for it. */
+  earned(answer: string, { intent, deeds, ended }: RunSoFar, mayTell: boolean): Earned {
+    const asked = { ...this.asked, intent: intent.intent };
+    return this.#met(lackOf(answer, asked, deeds, ended), { intent, deeds, ended }, mayTell);
+  }
+
+  /** Where nothing checks what a weak model has changed, it has to have tried it itself. */
+  tried(run: RunSoFar, mayTell: boolean): Earned {
+    const { changed, triedSince } = run.deeds;
+    const isChecked = this.verification?.checks === true;
+    if (!this.asked.isWeak || run.intent.intent !== "change" || !changed || isChecked) return EARNED;
+    if (triedSince === "nothing") return this.#met("trial", run, mayTell);
+    const fails = triedSince.exitCode !== 0 && !ANSWERS.test(triedSince.command);
+    return this.#met(fails ? "success" : undefined, run, mayTell);
+  }
+
+  /** Each kind of lack is told once, where there is a turn left for it; what stays of it decides the end. */
+  #met(lack: Lack | undefined, { intent: { intent }, deeds }: RunSoFar, mayTell: boolean): Earned {
+    if (lack === undefined) return EARNED;
+    const kind = LACKS.has(lack) ? lack : "answer";
+    if (mayTell && this.#tell(kind))
+      return { kind: "nudge", text: nudgeOf(lack, intent), demand: demandOf(lack, intent) };
+    return endWith(lack, intent, deeds);
+  }
+
+  /**
+   * What a weak model has to do where its replies are held: as long as nothing is changed that was to be changed, to call a
+   * tool, and then one that acts, for some replies each; after that it may have its reasons. Left the choice, such a model
+   * answers that it is done, or looks at the same again.
+   */
+  demandOn({ intent, deeds, mode }: RunSoFar & { readonly mode: Mode }): Demand | undefined {
+    const waits = intent.intent === "change" && !deeds.changed && !deeds.actedBeside && mode !== "read-only";
+    if (!this.asked.isWeak || !waits) return undefined;
+    this.#demanded += 1;
+    if (this.#demanded <= LOOKS_FIRST) return "call";
+    return this.#demanded <= MOST_DEMANDS ? "act" : undefined;
+  }
+
+  /** Of a weak model's changes, what cannot be parsed any more, for the model and for people. */
+  async brokenIn(
+    agent: Parsed & { readonly deeds: Pick<Deeds, "changed"> },
+    signal: AbortSignal,
+  ): Promise<{ readonly text: string; readonly reason: string } | undefined> {
+    if (!this.asked.isWeak || !agent.deeds.changed) return undefined;
+    const broken = await brokenFiles(agent, signal);
+    return broken.length === 0 ? undefined : { text: brokenText(broken), reason: brokenReason(broken) };
+  }
+
+  /** Whether the model is told of it: once. */
+  tellsBroken(): boolean {
+    return this.#tell("syntax");
+  }
+
+  #tell(kind: string): boolean {
+    if (this.#told.has(kind)) return false;
+    this.#told.add(kind);
     return true;
+  }
+
+  /** The model was told to repair, after so many calls. */
+  repairs(calls: number): void {
+    this.#repairFrom = calls;
+  }
+
+  /** Once a round: whether a weak model answered it without a call. */
+  isIdleRepair(calls: number): boolean {
+    const isIdle = this.asked.isWeak && this.#repairFrom === calls;
+    this.#repairFrom = undefined;
+    return isIdle;
+  }
+
+  /**
+   * Whether the word of a weak model that nothing has to change is no proof: it is believed where the request left that open
+   * and the answer says it plainly, or where the user's own check succeeds.
+   */
+  doubts(answer: string): boolean {
+    const { request, isWeak } = this.asked;
+    if (!isWeak || this.verification?.isProof === true) return false;
+    return !(asksOnCondition(request) && saysNotNeeded(answer));
+  }
+}
+
+interface RunSoFar {
+  readonly intent: { readonly intent: Intent };
+  readonly deeds: Deeds;
+  readonly ended: readonly EndedCall[];
+}
+
+/** What an answer comes to that still lacks it. */
+function endWith(lack: Lack, intent: Intent, deeds: Deeds): Earned {
+  switch (lack) {
+    case "change":
+    case "trial":
+      return EARNED;
+    case "success":
+      return { kind: "nothing_done", reason: failedTrial(deeds) };
+    case "work":
+      return intent === "change" ? { kind: "nothing_done", reason: "nothing was done" } : EARNED;
+    default: {
+      const what = intent === "change" ? "nothing was changed" : "there is no answer";
+      return { kind: "nothing_done", reason: `${what}: ${noAnswerReason(lack)}` };
+    }
+  }
+}
+
+function demandOf(lack: Lack, intent: Intent): Demand {
+  if (lack === "trial") return "run";
+  return intent === "change" && lack !== "work" ? "act" : "call";
+}
+
+const TRY_IT =
+  "You changed files and ran nothing since, and nothing else checks them. Run what you changed now, with bash, and look at what it prints; then mend it, or give your final answer.";
+
+const STILL_FAILS =
+  "The last command that you ran failed, so you are not done. Mend what it shows and run it again; if the command itself was wrong, run a right one.";
+/** Bytes of a command that are named. */
+const NAMED = 300;
+
+const failedTrial = ({ triedSince }: Deeds): string =>
+  triedSince === "nothing"
+    ? "nothing was tried"
+    : `the last command that the model ran failed (exit ${triedSince.exitCode}): \`${visibleLine(headWithin(triedSince.command, NAMED))}\``;
+
+function nudgeOf(lack: Lack, intent: Intent): string {
+  switch (lack) {
+    case "work":
+      return NUDGES[intent === "change" ? "change" : "repo"];
+    case "change":
+      return ONLY_LOOKED;
+    case "trial":
+      return TRY_IT;
+    case "success":
+      return STILL_FAILS;
+    default:
+      return noAnswerNudge(lack);
   }
 }

@@ -49,6 +49,8 @@ export interface Proved {
   readonly onlyLooked?: readonly string[] | undefined;
   /** The answer says that something was changed, and nothing is. */
   readonly claims?: boolean;
+  /** It only looked, and that nothing has to change is the word of a weak model alone. */
+  readonly doubted?: boolean;
   /** The answer says that tests pass, nothing has checked it, and this was the last run of them: it failed. */
   readonly redTests?: string | undefined;
 }
@@ -79,7 +81,7 @@ const SIGNALS: Readonly<Record<Signal, readonly [ExitCode, string]>> = {
  *  5. a refusal that stands: no later call succeeded that changes something or has the same target. An answer that
  *     does not fit its schema, fails its check or was given without doing anything comes behind it, for the refusal is
  *     what a person can lift;
- *  6. what is left: one of these, or done; with `strict` an answer about the repository without a look is none, nor is one
+ *  6. what is left: one of these, or done; a change that a weak model says is not needed, which nothing proves, is not; with `strict` an answer about the repository without a look is none, nor is one
  *     that says that something was changed where nothing is, or that tests pass whose last run failed.
  * Refusals are listed by `denialsOf` whichever counts.
  */
@@ -92,7 +94,7 @@ export function outcomeOf(ending: Ending, calls: readonly EndedCall[], proved: P
   const cut = cutShort(ending, calls);
   if (cut !== undefined) return cut;
   if (refusal !== undefined) return refusedBy(refusal);
-  const failed = failedBy(ending) ?? (strict ? unproved(proved) : undefined);
+  const failed = failedBy(ending) ?? doubtedBy(proved) ?? (strict ? unproved(proved) : undefined);
   if (failed !== undefined) return { status: "failed", exit_code: EXIT.failed, reason: failed };
   return { status: "done", exit_code: EXIT.done, reason: doneBecause(proved) };
 }
@@ -112,6 +114,12 @@ const CLAIMED = "The model changed nothing, although its answer says that it did
 function failedBy(ending: Ending): string | undefined {
   const { how } = ending;
   return how === "nothing_done" || how === "misfit" || how === "unverified" ? ending.reason : undefined;
+}
+
+function doubtedBy({ doubted, claims, onlyLooked = [] }: Proved): string | undefined {
+  if (doubted !== true) return undefined;
+  if (claims === true) return `${CLAIMED}.`;
+  return `The model changed nothing. It looked at ${listed(onlyLooked)}; a change was asked for, and the word of a small model that none is needed is no proof (--check CMD names one).`;
 }
 
 function doneBecause({ grounded, verifiedBy, bent, onlyLooked, claims, redTests }: Proved): string {

@@ -30,7 +30,7 @@ const CACHES =
   /(?:^|\/)(?:__pycache__|\.(?:pytest|mypy|ruff)_cache|\.cache|\.nyc_output|\.coverage|coverage)(?:\/|$)|\.(?:pyc|tsbuildinfo)$/;
 
 /** What programs leave for themselves: nobody's work. */
-const isCache = (path: string): boolean => CACHES.test(path);
+export const isCache = (path: string): boolean => CACHES.test(path);
 
 export function withoutCaches({ added, modified, deleted, ...others }: RunChanges): RunChanges {
   const [made, changed, gone] = [added, modified, deleted].map((paths) =>

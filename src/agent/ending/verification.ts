@@ -107,6 +107,16 @@ export class Verification {
     return this.#last;
   }
 
+  /** It is run, as far as is known. */
+  get checks(): boolean {
+    return !this.#isNone;
+  }
+
+  /** It succeeds, and the user named it: nobody else's word is needed. A project's tests may say nothing of what was asked for. */
+  get isProof(): boolean {
+    return this.#check.by === "user" && this.#last?.exit_code === 0;
+  }
+
   /** Why its success is none: what was done to it, in words for people. */
   get bent(): string | undefined {
     return this.#bent;

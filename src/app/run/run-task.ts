@@ -4,7 +4,7 @@ import type { AgentContext } from "../../agent/agent-context.ts";
 import { type Finished, goOn, runRequest } from "../../agent/agent-run.ts";
 import { remembering, unattended } from "../../agent/approvers.ts";
 import { EndRules } from "../../agent/ending/earned-end.ts";
-import { isSmallModel } from "../../agent/preflight.ts";
+import { hasFewParameters, isSmallModel } from "../../agent/preflight.ts";
 import { PromptSize } from "../../agent/context/prompt-size.ts";
 import { type AnswerGate, FittedAnswer, PlainAnswer } from "../../agent/ending/final-answer.ts";
 import { guessIntent } from "../../agent/ending/intent.ts";
@@ -109,9 +109,9 @@ async function runSteps(given: RunInput, progress: RunProgress): Promise<Finishe
     extensions,
     requests,
   };
-  const { agent, isSmall } = await contextFor(given, parts, said);
+  const { agent, isSmall, isWeak } = await contextFor(given, parts, said);
   progress.agent = agent;
-  if (ends !== null) ends.isSmall = isSmall;
+  if (ends !== null) ends.asked = { request: given.prompt, isWeak };
   const taken = given.resumed ? undoNote(agent.history.messages, await takenBack(given.host, session)) : "";
   const request = {
     prompt: given.prompt,
@@ -192,7 +192,7 @@ async function contextFor(
     readonly requests: HarnessRequests;
   },
   said: Pick<Claimed, "runs" | "grant" | "told" | "edited"> | undefined,
-): Promise<{ readonly agent: AgentContext; readonly isSmall: boolean }> {
+): Promise<{ readonly agent: AgentContext; readonly isSmall: boolean; readonly isWeak: boolean }> {
   const { box, index, extensions, requests, ...others } = parts;
   const model = modelClient(host, settings);
   const capabilities = model.capabilities(settings.chat_model, signal);
@@ -253,6 +253,7 @@ async function contextFor(
   return {
     agent,
     isSmall: isServed && isSmallModel(settings.chat_model, { tokens, known: origin.context !== "guess" }),
+    isWeak: isServed && hasFewParameters(settings.chat_model),
   };
 }
 

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { ACT_NOW, ACT_SOON, Deeds, earnedBy, EndRules } from "../../../src/agent/ending/earned-end.ts";
+import { ACT_NOW, ACT_SOON, Deeds, EndRules, lackOf } from "../../../src/agent/ending/earned-end.ts";
+import type { Verification } from "../../../src/agent/ending/verification.ts";
 import { Limits } from "../../../src/agent/limits.ts";
 import { work } from "../../../src/agent/loop.ts";
 import type { Intent } from "../../../src/core/messages.ts";
@@ -54,32 +55,54 @@ test("calls that succeeded and commands that ran are work; what failed, was refu
   assert.equal(new Deeds([call({ kind: "failed" })]).worked, false);
 });
 
-const kinds = (intent: Intent, worked: boolean, refused = false): readonly string[] =>
-  [false, true].map(
-    (nudged) =>
-      earnedBy({ intent, nudged }, { worked, shownBefore: false }, refused ? [call({ refused })] : []).kind,
-  );
+const NOTHING = { worked: false, isGrounded: false, changed: false, actedBeside: false };
 
-test("what an answer comes to, by what was asked and done", () => {
-  assert.deepEqual(kinds("change", false), ["nudge", "nothing_done"]);
-  assert.deepEqual(kinds("repo", false), ["nudge", "earned"]);
-  for (const intent of ["direct", "web"] as const)
-    assert.deepEqual(kinds(intent, false), ["earned", "earned"]);
+const lack = (
+  intent: Intent,
+  over: Partial<
+    typeof NOTHING & { readonly answer: string; readonly isWeak: boolean; readonly refused: boolean }
+  > = {},
+) => {
+  const { answer = "It is at the top.", isWeak = false, refused = false, ...done } = over;
+  const calls = refused ? [call({ refused })] : [];
+  return lackOf(answer, { intent, request: "mend the parser", isWeak }, { ...NOTHING, ...done }, calls);
+};
+
+test("what an answer lacks, by what was asked and done", () => {
+  const back = "Please provide more details.";
+  for (const intent of ["direct", "web"] as const) assert.equal(lack(intent, { answer: back }), undefined);
   for (const intent of ["change", "repo"] as const) {
-    assert.deepEqual(kinds(intent, true), ["earned", "earned"]);
+    const worked = { worked: true, isGrounded: true };
+    assert.equal(lack(intent), "work");
+    assert.equal(lack(intent, worked), undefined);
+    assert.equal(lack(intent, { ...worked, answer: back }), "asks back");
     // The refusal is what a person can lift.
-    assert.deepEqual(kinds(intent, false, true), ["earned", "earned"]);
+    assert.equal(lack(intent, { refused: true }), undefined);
+    assert.equal(lack(intent, { refused: true, answer: back }), undefined);
   }
+  // Behind a deed such words are manners.
+  for (const done of [{ changed: true }, { actedBeside: true }]) {
+    assert.equal(lack("change", { worked: true, answer: back, ...done }), undefined);
+    assert.equal(lack("repo", { isGrounded: true, answer: back, ...done }), "asks back");
+  }
+  assert.equal(lack("change", { worked: true, isWeak: true }), "change");
+  assert.equal(lack("change", { worked: true, isWeak: true, changed: true }), undefined);
+  assert.equal(lack("repo", { isGrounded: true, isWeak: true }), undefined);
+  assert.equal(lack("repo", { isGrounded: true, isWeak: true, answer: "I am done." }), "says done");
+  assert.equal(lack("repo", { isGrounded: true, answer: "I am done." }), undefined);
 });
 
-const kind = (intent: Intent) =>
-  earnedBy({ intent, nudged: false }, { worked: false, shownBefore: true }, []).kind;
-
 test("what an earlier request of the session was shown grounds an answer, and does no change", () => {
-  assert.deepEqual([kind("repo"), kind("change")], ["earned", "nudge"]);
+  assert.deepEqual(
+    [lack("repo", { isGrounded: true }), lack("change", { isGrounded: true })],
+    [undefined, "work"],
+  );
   const deeds = new Deeds();
   deeds.goOn();
   assert.equal(deeds.worked, false);
+  deeds.shownWithTask = true;
+  deeds.goOn();
+  assert.deepEqual([deeds.isGrounded, deeds.worked], [true, false]);
   deeds.shownBefore = true;
   deeds.goOn();
   assert.equal(deeds.worked, true);
@@ -113,7 +136,7 @@ test("a model that sees only what it has seen is told to act, and one that looks
 });
 
 const look = anyTool({
-  name: "look",
+  name: "read_file",
   description: "",
   input: z.object({ word: z.string() }),
   facts: ({ word }) => ({ ...NO_FACTS, reads: [`/repo/${word}`] }),
@@ -132,7 +155,7 @@ function agentFor(intent: Intent, lines: readonly Line[], turns = 40): FakeAgent
   return agent;
 }
 
-const looks = (word: string): Line => ({ calls: [["look", { word }]] });
+const looks = (word: string): Line => ({ calls: [["read_file", { word }]] });
 
 test("a change without a call is nudged once, and then nothing was done", async () => {
   const agent = agentFor("change", [{ text: "Please tell me more." }, { text: "More, please." }]);
@@ -193,7 +216,7 @@ test("an answer that holds calls which were not run is told once which tools the
   assert.equal(agent.asked.length, 2);
   assert.match(
     agent.asked[1]?.messages.at(-1)?.text ?? "",
-    /What stands in an answer is not run\. There are these tools: look\./,
+    /What stands in an answer is not run\. There are these tools: read_file\./,
   );
   assert.equal(agent.asked[1]?.hold?.now, true);
 });
@@ -208,11 +231,126 @@ test("a call that works in between, or one of a server's own form, is another ma
 
 test("a small model that only looked is asked once more, a large one is believed", async () => {
   const small = agentFor("change", [looks("a"), { text: "It is fine." }, { text: "It is fine as it is." }]);
-  if (small.ends !== null) small.ends.isSmall = true;
+  if (small.ends !== null) small.ends.asked = { request: "mend it", isWeak: true };
   assert.deepEqual(await work(small, NEVER), { how: "answered", text: "It is fine as it is." });
   assert.match(small.asked[2]?.messages.at(-1)?.text ?? "", /You looked, and changed nothing/);
   const large = agentFor("change", [looks("a"), { text: "It is fine." }]);
   assert.deepEqual(await work(large, NEVER), { how: "answered", text: "It is fine." });
+});
+
+test("an answer that is none is told once what it is, and then the run has none", async () => {
+  const back = "Could you please provide more details?";
+  const change = agentFor("change", [looks("a"), { text: back }, { text: back }]);
+  assert.deepEqual(await work(change, NEVER), {
+    how: "nothing_done",
+    reason: "nothing was changed: the model's answer asks somebody who is not there",
+  });
+  assert.match(change.asked[2]?.messages.at(-1)?.text ?? "", /^\[harness\] Your answer asks somebody/);
+  assert.equal(change.asked[2]?.hold?.now, true);
+  const repo = agentFor("repo", [
+    looks("a"),
+    { text: "I'm sorry, but I can't assist with that." },
+    { text: "I will look at it." },
+  ]);
+  assert.deepEqual(await work(repo, NEVER), {
+    how: "nothing_done",
+    reason: "there is no answer: the model's answer only says what comes next",
+  });
+  const mended = agentFor("repo", [looks("a"), { text: back }, { text: "It lists files." }]);
+  assert.deepEqual(await work(mended, NEVER), { how: "answered", text: "It lists files." });
+  const lastTurn = agentFor("repo", [looks("a"), { text: back }], 2);
+  assert.equal((await work(lastTurn, NEVER)).how, "nothing_done");
+});
+
+test("the word of a weak model that nothing has to change is believed where the request left it open, or a check of the user's proves it", () => {
+  const proof = { isProof: true } as Verification;
+  const table: readonly (readonly [string, string, Verification | null, boolean])[] = [
+    ["set debug to false", "Nothing needs to be changed.", null, true],
+    ["set debug to false", "Nothing needs to be changed.", proof, false],
+    ["remove the TODO if there is one", "There are no TODOs.", null, false],
+    ["remove the TODO if there is one", "The file has lines.", null, true],
+    ["make sure that the version is 2", "The version is already 2.", null, false],
+  ];
+  for (const [request, answer, verification, doubted] of table) {
+    const rules = new EndRules(verification);
+    assert.equal(rules.doubts(answer), false, "a model that is not known to be weak");
+    rules.asked = { request, isWeak: true };
+    assert.equal(rules.doubts(answer), doubted, `${request}: ${answer}`);
+  }
+});
+
+const edit = anyTool({
+  name: "edit_file",
+  description: "",
+  input: z.object({}),
+  facts: () => ({ ...NO_FACTS, writes: ["/repo/a.sh"] }),
+  beside: false,
+  where: "box",
+  run: (): Promise<ToolResult> => Promise.resolve({ kind: "ok", text: "edited" }),
+});
+/** Ends as it is told to. */
+const bash = anyTool({
+  name: "bash",
+  description: "",
+  input: z.object({ command: z.string(), code: z.number() }),
+  facts: ({ command }) => ({ ...NO_FACTS, commands: [command] }),
+  beside: false,
+  where: "box",
+  run: ({ code: exitCode }): Promise<ToolResult> =>
+    Promise.resolve(
+      exitCode === 0
+        ? { kind: "ok", text: "fine", exitCode }
+        : { kind: "failed", cause: "program", text: "sh: 4: echo_upper: not found", exitCode },
+    ),
+});
+const EDITS: Line = { calls: [["edit_file", {}]] };
+const runs = (code: number, command = "sh a.sh"): Line => ({ calls: [["bash", { command, code }]] });
+const SAYS: Line = { text: "The greeting is in upper case now." };
+
+async function tried(lines: readonly Line[], isWeak = true, verification: Verification | null = null) {
+  const ends = new EndRules(verification);
+  ends.asked = { request: "make the greeting upper case", isWeak };
+  const agent = fakeAgent({ lines, tools: [edit, bash], over: { ends } });
+  agent.intent.begin("change");
+  const end = await work(agent, NEVER);
+  return { end, asked: agent.asked, told: (at: number) => agent.asked[at]?.messages.at(-1)?.text ?? "" };
+}
+
+test("a weak model has to try what it changed where nothing checks it, and a failure is no end", async () => {
+  const told = await tried([EDITS, SAYS, runs(0), SAYS]);
+  assert.equal(told.end.how, "answered");
+  assert.match(told.told(2), /^\[harness\] You changed files and ran nothing since/);
+  assert.deepEqual(told.asked[2]?.hold?.without, ["edit_file"]);
+  const failed = await tried([EDITS, SAYS, runs(127), SAYS, SAYS]);
+  assert.match(failed.told(4), /The last command that you ran failed/);
+  assert.deepEqual(failed.end, {
+    how: "nothing_done",
+    reason: "the last command that the model ran failed (exit 127): `sh a.sh`",
+  });
+  const mended = await tried([EDITS, runs(127), SAYS, EDITS, runs(0), SAYS]);
+  assert.equal(mended.end.how, "answered");
+  // What was tried before the last edit says nothing of it.
+  const again = await tried([EDITS, runs(0), EDITS, SAYS, SAYS]);
+  assert.match(again.told(4), /You changed files and ran nothing since/);
+  assert.equal(again.end.how, "answered", "once is enough");
+  for (const lines of [
+    [EDITS, runs(0), SAYS],
+    [EDITS, runs(1, "grep -n x a.sh"), SAYS],
+  ])
+    assert.deepEqual([(await tried(lines)).end.how, lines.length], ["answered", 3]);
+  assert.equal((await tried([EDITS, SAYS], false)).asked.length, 2, "a large model is believed");
+});
+
+test("a weak model that answers a round of repair without a call is told so once for each", () => {
+  const rules = new EndRules(null);
+  rules.repairs(3);
+  assert.equal(rules.isIdleRepair(3), false, "any model");
+  rules.asked = { request: "", isWeak: true };
+  assert.equal(rules.isIdleRepair(3), false, "no repair is open");
+  rules.repairs(3);
+  assert.deepEqual([rules.isIdleRepair(3), rules.isIdleRepair(3)], [true, false]);
+  rules.repairs(3);
+  assert.equal(rules.isIdleRepair(4), false);
 });
 
 const idle = (name: string) =>

@@ -1,0 +1,166 @@
+import type { Checkpoints } from "../../core/checkpoint-port.ts";
+import type { Box } from "../../core/ports.ts";
+import { bytesOfText, textOfBytes } from "../../core/text/bytes.ts";
+import { visibleLine } from "../../core/text/visible.ts";
+import { byContent, isCache } from "./run-changes.ts";
+
+/*
+ * Whether what a run wrote still is what its name says: JSON that is read, a program that parses. Small models write line
+ * numbers, prose and half a file into code, and call it done. Nothing of the files is run: they are parsed, in the box.
+ */
+
+/** A file that cannot be parsed, and could be before or is new. */
+export interface Broken {
+  readonly path: string;
+  /** In the words of its parser. */
+  readonly said: string;
+}
+
+/** Files that are parsed, and bytes of each. */
+const MOST_FILES = 20;
+const MOST_BYTES = 256 * 1024;
+const TIME_MS = 10_000;
+const KEEP = { head: 2048, tail: 0 };
+const SAID = 200;
+
+const PYTHON = `import ast, sys
+try: ast.parse(sys.stdin.buffer.read())
+except SyntaxError as e: sys.exit(f"line {e.lineno}: {e.msg}")`;
+
+/** As either kind of module: which it is, its project decides. */
+const JAVASCRIPT = `const { Script, SourceTextModule } = require("node:vm");
+const text = require("node:fs").readFileSync(0, "utf8").replace(/^#!.*/, "");
+try { new Script("(async function () {" + text + "\\n})"); }
+catch (first) {
+  try { new SourceTextModule(text); }
+  catch { console.error(first.message); process.exitCode = 1; }
+}`;
+
+interface Parser {
+  /** Reads the text from its input; left out for JSON, which is read here. */
+  readonly words?: readonly string[];
+  /** Nobody knows what a new file needs to be parsed. */
+  readonly knownAlone: boolean;
+  /** A dialect of the same name that it does not know. */
+  readonly not?: RegExp;
+}
+
+const NODE = {
+  words: ["node", "--experimental-vm-modules", "--no-warnings", "-e", JAVASCRIPT],
+  knownAlone: true,
+  not: /<\/?[A-Z][\w.]*[\s/>]|<\/[a-z]+>|^\s*\/[/*]\s*@flow/m,
+};
+const SHELL = { words: ["bash", "-n"], knownAlone: true, not: /^#!(?!.*\b(?:ba)?sh\b)/ };
+const compiled = (language: string): Parser => ({
+  words: ["gcc", "-fsyntax-only", "-w", "-x", language, "-"],
+  knownAlone: false,
+});
+
+const PARSERS: Readonly<Record<string, Parser>> = {
+  ".json": { knownAlone: true },
+  ".py": { words: ["python3", "-I", "-c", PYTHON], knownAlone: true },
+  ".js": NODE,
+  ".cjs": NODE,
+  ".mjs": NODE,
+  ".sh": SHELL,
+  ".bash": SHELL,
+  ".c": compiled("c"),
+};
+
+/** Files that are broken on purpose. */
+const ON_PURPOSE = /fixture|broken|invalid|malformed|corrupt|\bbad\b/i;
+
+/** Of a run, what its files are looked at with. */
+export interface Parsed {
+  readonly box: () => Promise<Box>;
+  readonly checkpoints: Pick<Checkpoints, "before" | "unchanged">;
+}
+
+/** Of the files that the run changed, those that cannot be parsed now. A parser that the box does not have says nothing. */
+export async function brokenFiles(agent: Parsed, signal: AbortSignal): Promise<readonly Broken[]> {
+  const box = await agent.box();
+  const { all } = await byContent(await box.changes(), agent.checkpoints);
+  const broken: Broken[] = [];
+  let parsed = 0;
+  for (const { path, what } of all) {
+    const parser = PARSERS[/\.\w+$/.exec(path)?.[0].toLowerCase() ?? ""];
+    if (parser === undefined || what === "deleted" || isCache(path) || ON_PURPOSE.test(path)) continue;
+    if (what === "added" && !parser.knownAlone) continue;
+    if ((parsed += 1) > MOST_FILES || signal.aborted) break;
+    const said = await brokenNow({ path, isNew: what === "added", parser }, { ...agent, open: box }, signal);
+    if (said !== undefined) broken.push({ path, said });
+  }
+  return broken;
+}
+
+interface Written {
+  readonly path: string;
+  readonly isNew: boolean;
+  readonly parser: Parser;
+}
+
+async function brokenNow(
+  { path, isNew, parser }: Written,
+  { open, checkpoints }: Parsed & { readonly open: Box },
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const file = await open.read(path, { offset: 0, limit: MOST_BYTES });
+  if (file.kind !== "ok" || file.value.content.length >= MOST_BYTES) return undefined;
+  const text = textOfBytes(file.value.content);
+  const fails = async (each: string): Promise<string | undefined> =>
+    parser.not?.test(each) === true ? undefined : parseError(open, parser, { path, text: each }, signal);
+  const said = await fails(text);
+  if (said === undefined || isNew) return said;
+  const before = await checkpoints.before(path);
+  // Neither was it well before; nor is it known how it was.
+  if (before === undefined || (await fails(before)) !== undefined) return undefined;
+  return said;
+}
+
+async function parseError(
+  box: Box,
+  { words }: Parser,
+  { path, text }: { readonly path: string; readonly text: string },
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  if (words === undefined) return jsonError(text);
+  const request = { words: [...words, ...besideOf(path, words)], timeoutMs: TIME_MS, keep: KEEP };
+  const { exit_code, stderr } = await box.exec({ ...request, input: once(bytesOfText(text)) }, signal);
+  if (exit_code !== 1 && exit_code !== 2) return undefined;
+  return inShort(textOfBytes(stderr.head)) || "it does not parse";
+}
+
+/** A compiler looks for what stands beside the file. */
+const besideOf = (path: string, [program]: readonly string[]): readonly string[] =>
+  program === "gcc" ? ["-iquote", path.slice(0, path.lastIndexOf("/") + 1) || "."] : [];
+
+async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield await Promise.resolve(bytes);
+}
+
+function jsonError(text: string): string | undefined {
+  try {
+    JSON.parse(text);
+    return undefined;
+  } catch (thrown) {
+    return inShort(thrown instanceof Error ? thrown.message : "no JSON");
+  }
+}
+
+/** The line that says it, in a program's own words. */
+function inShort(said: string): string {
+  const lines = said.split("\n").filter((line) => line.trim() !== "");
+  const line = lines.find((each) => /error|line \d/i.test(each)) ?? lines[0] ?? "";
+  return visibleLine(line.trim()).slice(0, SAID);
+}
+
+const named = (broken: readonly Broken[]): string =>
+  broken.map(({ path, said }) => `${visibleLine(path)} (${said})`).join(", ");
+
+/** For the model, once. */
+export const brokenText = (broken: readonly Broken[]): string =>
+  `You are not done: what you wrote cannot be parsed: ${named(broken)}. Read each of these files again and mend it.`;
+
+/** For people: why a run has failed. */
+export const brokenReason = (broken: readonly Broken[]): string =>
+  `what the model wrote cannot be parsed: ${named(broken)}`;

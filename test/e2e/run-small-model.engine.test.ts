@@ -1,0 +1,129 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { skip } from "../fixtures/engine.ts";
+import { household } from "./box-command.ts";
+import { type AskedChat, finishedOf, harness, type Said, startModel } from "./run-command.ts";
+
+/** Runs of a model of one billion parameters, whose word is not enough. */
+
+const call = (tool: string, args: object): Said => ({ text: JSON.stringify({ tool, arguments: args }) });
+const write = (path: string, content: string): Said => call("write_file", { path, content });
+const answer = (text: string): Said => ({ text: JSON.stringify({ answer: text }) });
+const HELD = '[{"prefix": "coder", "calls": "held"}]';
+
+async function ran(files: Readonly<Record<string, string>>, replies: readonly Said[], task: string) {
+  await using place = await household(files);
+  await using model = await startModel(replies);
+  assert.equal((await harness(place, ["config", "set", "capabilities", HELD])).code, 0);
+  const run = await harness(place, ["run", "--json", ...model.smallFlags, task]);
+  return { code: run.code, finished: finishedOf(run), asked: model.asked() };
+}
+
+const lastOf = (chat: AskedChat | undefined): string => chat?.messages.at(-1)?.content ?? "";
+const mayAnswer = ({ format }: AskedChat): boolean => JSON.stringify(format).includes('"answer"');
+const toolsOf = ({ format }: AskedChat): readonly string[] =>
+  [...JSON.stringify(format).matchAll(/"const":"(\w+)"/g)].map(([, name = ""]) => name);
+
+const CONF = '{\n  "debug": true\n}\n';
+
+test(
+  "as long as nothing is changed that was to be changed it has to call, and need not read what it was shown",
+  { skip },
+  async () => {
+    const { code, asked } = await ran(
+      { "conf.json": CONF },
+      [
+        call("edit_file", { path: "conf.json", edits: [{ old: "true", new: "false" }] }),
+        answer("Debug is off."),
+      ],
+      "set debug to false in conf.json",
+    );
+    assert.deepEqual([code, asked.map(mayAnswer)], [0, [false, true, false]]);
+    assert.ok(!toolsOf(asked[0] ?? { messages: [] }).includes("read_file"));
+    assert.ok(toolsOf(asked[1] ?? { messages: [] }).includes("read_file"));
+  },
+);
+
+test("JSON that is none any more is told, and mended or no end", { skip }, async () => {
+  const broken = write("conf.json", '{\n1\t  "debug": false\n}\n');
+  const task = "set debug to false in conf.json";
+  const mended = await ran(
+    { "conf.json": CONF },
+    [broken, answer("Debug is off."), write("conf.json", '{"debug": false}\n'), answer("Debug is off.")],
+    task,
+  );
+  assert.equal(mended.code, 0, mended.finished.reason);
+  assert.match(lastOf(mended.asked[2]), /You are not done: what you wrote cannot be parsed: conf\.json \(/);
+  assert.equal(mayAnswer(mended.asked[2] ?? { messages: [] }), false);
+  const left = await ran({ "conf.json": CONF }, [broken, answer("Debug is off.")], task);
+  assert.equal(left.code, 1);
+  assert.match(left.finished.reason, /^what the model wrote cannot be parsed: conf\.json \(/);
+});
+
+/** What is right or broken by its own parser, in the box; `was`: what it was before. */
+const FILES: readonly (readonly [path: string, now: string, broken: boolean, was?: string])[] = [
+  ["new.py", "def f(:\n", true],
+  ["fine.py", "def f():\n    return 1\n", false],
+  ["esm.js", 'import a from "./fine.js";\nexport const b = await a;\n', false],
+  ["cjs.js", '#!/usr/bin/env node\nconst a = require("a");\nreturn;\n', false],
+  ["prose.mjs", "The function is fixed as follows.\n", true],
+  ["page.js", "export const Page = () => <Main title='x' />;\n", false],
+  ["lines.sh", "1\tif true; then\n2\t  echo a\n", true],
+  ["fine.sh", "#!/bin/sh\nif true; then echo a; fi\n", false],
+  ["other.sh", "#!/usr/bin/fish\nif true\n  echo a\nend )\n", false],
+  [
+    "sub/calc.c",
+    '#include "calc.h"\nint one(void) { return ONE }\n',
+    true,
+    '#include "calc.h"\nint one(void) { return ONE; }\n',
+  ],
+  [
+    "sub/same.c",
+    '#include "calc.h"\nint two(void) { return ONE + ONE; }\n',
+    false,
+    '#include "calc.h"\nint two(void) { return 2 * ONE; }\n',
+  ],
+  ["needs.c", '#include "nowhere.h"\nint a;\n', false, '#include "nowhere.h"\n'],
+  ["new.c", "no compiler is asked\n", false],
+  ["was.json", '{"a": 1,}\n', false, '{"a": 1, // as TypeScript reads it\n}\n'],
+  ["broken-on-purpose.json", "{\n", false],
+  ["notes.txt", "{ (\n", false],
+];
+
+test("what is broken is known by its parser, where it was not broken before", { skip }, async () => {
+  const before = Object.fromEntries(
+    FILES.flatMap(([path, , , was]) => (was === undefined ? [] : [[path, was]])),
+  );
+  const { code, finished } = await ran(
+    { ...before, "sub/calc.h": "#define ONE 1\n" },
+    [
+      ...FILES.flatMap(([path, now, , was]) =>
+        was === undefined ? [write(path, now)] : [call("read_file", { path }), write(path, now)],
+      ),
+      answer("All is written."),
+    ],
+    "write the files",
+  );
+  assert.equal(code, 1, finished.reason);
+  const named = [...finished.reason.matchAll(/([\w./-]+) \(/g)].map(([, path]) => path);
+  assert.deepEqual(
+    new Set(named),
+    new Set(FILES.filter(([, , broken]) => broken).map(([path]) => path)),
+    finished.reason,
+  );
+});
+
+test("a file that cannot be parsed is no matter where the user's check succeeds", { skip }, async () => {
+  await using place = await household({ "conf.json": CONF });
+  await using model = await startModel([write("conf.json", "{"), answer("Done.")]);
+  assert.equal((await harness(place, ["config", "set", "capabilities", HELD])).code, 0);
+  const run = await harness(place, [
+    "run",
+    "--json",
+    "--check",
+    "grep -q { conf.json",
+    ...model.smallFlags,
+    "empty conf.json",
+  ]);
+  assert.equal(run.code, 0, run.stdout);
+});
