@@ -137,10 +137,10 @@ function adviceFor(message: string, words: readonly string[]): Advice {
   if (asked === undefined) return wordsAdvice(message, longestKnown(given, ids), commands);
   const known = longestKnown(asked.split(" "), ids);
   if (known !== "") return unexpected(known, asked.slice(known.length + 1));
-  const near = meantBy(
-    asked,
-    ids.filter((id) => !HIDDEN.has(id)),
-  );
+  const seen = ids.filter((id) => !HIDDEN.has(id));
+  const [first = ""] = asked.split(" ");
+  const near =
+    meantBy(asked, seen) ?? (topics.includes(first) ? undefined : nearest(first, [...seen, ...topics]));
   const found = `command ${asked} not found`;
   if (near !== undefined) return { message: `${found}; did you mean ${near}?`, remedy: help(near) };
   return { message: found, remedy: help(longestKnown(given, topics)) };

@@ -11,7 +11,7 @@ import { systemClock } from "../render/tty/paced-writer.ts";
 import { mark } from "../render/tty/line-marks.ts";
 import { type Output, styleText } from "../render/tty/output.ts";
 import { RunLines } from "../render/tty/run-lines.ts";
-import { commitRows, movedRows } from "../render/tty/run-summary.ts";
+import { commitRows, movedRows, partedNext } from "../render/tty/run-summary.ts";
 
 /** What is shown of a request: the answer on stdout, everything else on stderr, which may be the same screen. */
 export class ChatView {
@@ -147,12 +147,10 @@ export function closing({ status, reason, tool_calls }: Finished, stream: Output
 
 /** What can be done about it stands in a line of its own. */
 function failedLines(reason: string, stream: Output): string {
-  const at = reason.lastIndexOf(NEXT);
-  const said = lines(`${mark("failed", stream)} `, at < 0 ? reason : reason.slice(0, at), stream, "red");
-  return at < 0 ? said : `${said}  next: ${visibleLine(reason.slice(at + NEXT.length))}\n`;
+  const { said, next } = partedNext(reason);
+  const shown = lines(`${mark("failed", stream)} `, said, stream, "red");
+  return next === "" ? shown : `${shown}  next: ${next}\n`;
 }
-
-const NEXT = "; next: ";
 
 /** What was moved out of the workspace beside a request, and committed for it; empty where nothing was. */
 export function besides(finished: Finished, stream: Output): string {

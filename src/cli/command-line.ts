@@ -1,10 +1,11 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
-import { Config, flush, type Hook, run } from "@oclif/core";
+import { Config, type Hook, run } from "@oclif/core";
 import { describeFailure, renderFailure } from "../app/stderr-messages.ts";
 import { packageRoot } from "../app/host.ts";
 import { EXIT } from "../core/errors.ts";
+import { stdout } from "../render/tty/output.ts";
 import type { HarnessCommand } from "./command.ts";
 
 /** Runs one command line to its exit code; every failure is printed here and nowhere else. */
@@ -19,7 +20,7 @@ export async function runCli(given: readonly string[]): Promise<void> {
   try {
     const command = options.some((word) => HELP.has(word)) ? undefined : await commandOf(words);
     await (command?.perform() ?? run([...words], { root: packageRoot }));
-    await flush();
+    await stdout.allTaken();
   } catch (thrown) {
     const failure = describeFailure(thrown, options);
     if (failure.message !== "") renderFailure(failure, options.includes("--json"));

@@ -31,8 +31,11 @@ export async function setSettings(
   const document = parseConfigDocument(file, before);
   const edited = wanted.reduce((text, [dotted, said]) => {
     const key = settingPath(dotted);
-    const value = valueFromText(key, said);
-    readLayer(nested(key, value), () => dotted);
+    const value = asTyped(`harness config set ${dotted} VALUE`, () => {
+      const typed = valueFromText(key, said);
+      readLayer(nested(key, typed), () => dotted);
+      return typed;
+    });
     const alias = Object.keys(ALIASES).find(
       (other) => ALIASES[other] === key && hasKey(document.value, other),
     );
@@ -40,6 +43,17 @@ export async function setSettings(
   }, before);
   readLayer(parseConfigDocument(file, edited).value, document.at);
   await replaceFile(file, edited);
+}
+
+/** What was typed is in no file, where it could be mended. */
+function asTyped<T>(next: string, read: () => T): T {
+  try {
+    return read();
+  } catch (thrown) {
+    throw thrown instanceof HarnessError
+      ? new HarnessError(thrown.exit, thrown.message, next, thrown)
+      : thrown;
+  }
 }
 
 /** The user's file with these in its list of grants, each once. */
@@ -56,7 +70,7 @@ export async function addGrants(file: string, grants: readonly string[]): Promis
 
 /** The user's file with this MCP server, in place of one of that name. */
 export async function addServer(file: string, name: string, server: unknown): Promise<void> {
-  readLayer({ mcp: { [name]: server } }, () => name);
+  asTyped("harness mcp add --help", () => readLayer({ mcp: { [name]: server } }, () => name));
   const before = (await readConfigText(file)) ?? "{}\n";
   const document = parseConfigDocument(file, before);
   const edited = withValue(before, ["mcp", name], server);

@@ -85,6 +85,16 @@ for (const args of ANSWERS)
     assert.equal(stderr, "code 0\n");
   });
 
+test("a run ends as it does when the reader of its answer has left", async () => {
+  await using place = await scratch();
+  const env = { ...COMPILED, HOME: place.path, PATH: process.env["PATH"] ?? "" };
+  await place.write("model.jsonl", JSON.stringify({ reply: ["Hello."] }));
+  const words = ["run", "--quiet", "--provider", "scripted", "--model", place.at("model.jsonl"), "hello"];
+  const line = '{ "$0" "$@"; echo "code $?" >&2; } | true';
+  const shell = promisify(execFile)("/bin/sh", ["-c", line, HARNESS, ...words], { env, cwd: place.path });
+  assert.equal((await shell).stderr, "code 0\n");
+});
+
 test("harness config list | head -n 1 shows one line and nothing on stderr", async () => {
   await using place = await scratch();
   const env = { ...COMPILED, HOME: place.path, PATH: process.env["PATH"] ?? "" };

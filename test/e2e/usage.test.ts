@@ -101,6 +101,7 @@ const MISTAKES: Readonly<Record<string, Mistake>> = {
   "a setting that is set to what it cannot be": {
     args: ["config", "set", "pids", "-1"],
     message: "pids: expected a whole number from 16 to 4000000, found -1",
+    remedy: "harness config set pids VALUE",
   },
   "a setting of a flag that it cannot be": {
     args: ["run", "x", "--max-turns", "0"],
@@ -108,6 +109,21 @@ const MISTAKES: Readonly<Record<string, Mistake>> = {
     remedy: "give it another value, or leave it out",
   },
   "an unknown command": { args: ["bogus"], message: "command bogus not found" },
+  "a command that is spelt wrongly, with its words": {
+    args: ["rnu", "hello"],
+    message: "command rnu hello not found; did you mean run?",
+    remedy: "harness run --help",
+  },
+  "a topic that is spelt wrongly": {
+    args: ["polciy", "x"],
+    message: "command polciy x not found; did you mean policy?",
+    remedy: "harness policy --help",
+  },
+  "a repository without TLS": {
+    args: ["vet", "http://example.org/a.git"],
+    message: "http://example.org/a.git: without TLS anybody on the way could change it",
+    remedy: "harness vet https://example.org/a.git",
+  },
   "a command to run without the dashes before it": {
     args: ["sandbox", "exec", "ls"],
     message: "sandbox exec: unexpected word: ls",

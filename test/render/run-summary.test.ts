@@ -140,6 +140,17 @@ test("what comes next fits how it ended", () => {
   assert.equal(nextOf({ status: "failed", exit_code: 1, changes }), 'harness run --continue "…"');
 });
 
+test("what a reason says to do stands first, in a row that can be typed, with --quiet too", () => {
+  const failed = {
+    status: "failed",
+    exit_code: 2,
+    reason: `${"no key ".repeat(12)}; next: export KEY=VALUE`,
+  } as const;
+  assert.equal(nextOf(failed), "export KEY=VALUE");
+  assert.match(summary(failed, { quiet: true, columns: 60 }), /^next {6}export KEY=VALUE\n$/m);
+  assert.doesNotMatch(summary(failed), /; next: /);
+});
+
 test("without a box it is said whether anything can have changed", () => {
   assert.match(summary({ changes: null, tool_calls: 0 }), /^changed {3}nothing$/m);
   assert.match(summary({ changes: null, tool_calls: 3 }), /^changed {3}not known/m);

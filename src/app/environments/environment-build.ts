@@ -3,7 +3,7 @@ import { lstat } from "node:fs/promises";
 import { once } from "node:events";
 import { makeFolder } from "../../platform/folders.ts";
 import type { Settings } from "../../config/settings-schema.ts";
-import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { OwnedBox } from "../../core/ports.ts";
 import { startBox } from "../../docker/box/start-box.ts";
 import type { Engine } from "../../docker/engine.ts";
@@ -17,27 +17,10 @@ import {
   readBuilding,
   readRecord,
 } from "../../docker/environments/environment-record.ts";
-import {
-  imageIsThere,
-  makeVolume,
-  removeVolume,
-  volumesOf,
-} from "../../docker/environments/environment-store.ts";
-import { pinnedBytes } from "../../docker/environments/context-files.ts";
-import { type Recipe, systemKey } from "../../docker/environments/recipe.ts";
-import {
-  makeSystemLayer,
-  SILENT_MS,
-  Silence,
-  stepFailed,
-  systemTag,
-} from "../../docker/environments/system-layer.ts";
-import {
-  systemRegistries,
-  systemSteps,
-  VERSIONS_SCRIPT,
-  versionsGot,
-} from "../../docker/environments/system-steps.ts";
+import { makeVolume, removeVolume, volumesOf } from "../../docker/environments/environment-store.ts";
+import type { Bases, Recipe } from "../../docker/environments/recipe.ts";
+import { SILENT_MS, Silence, stepFailed } from "../../docker/environments/system-layer.ts";
+import { VERSIONS_SCRIPT, versionsGot } from "../../docker/environments/system-steps.ts";
 import { CACHE, toolVariables } from "../../docker/environments/tool-variables.ts";
 import {
   installedSince,
@@ -48,9 +31,10 @@ import { forgetMountPoints } from "../../docker/environments/environment-mounts.
 import { listBoxes } from "../../docker/life/box-list.ts";
 import { FileLock } from "../../platform/lock.ts";
 import { requireEngine } from "../box-access.ts";
-import { askerIn, goProxyOf, networkOf, tellAgeless } from "./environment-network.ts";
+import { askerIn, networkOf, tellAgeless } from "./environment-network.ts";
 import { type ChosenRecipe, chooseRecipe } from "./environment-recipe.ts";
 import { type Host, packageRoot } from "../host.ts";
+import { systemLayer } from "./system-layers.ts";
 import { buildCommand, keyOf, lackOf } from "./workspace-environment.ts";
 
 export interface EnvironmentWanted {
@@ -81,7 +65,7 @@ interface Build extends EnvironmentWanted {
   readonly chosen: ChosenRecipe;
   readonly files: EnvironmentFiles;
   readonly key: string;
-  readonly base: string;
+  readonly bases: Bases;
   readonly log: WriteStream;
   readonly signal: AbortSignal;
   /** Steps of the system layer that were told: those of the set-up are counted on. */
@@ -99,7 +83,7 @@ export async function buildEnvironment(
     chooseRecipe(host, workspace, settings.env),
   ]);
   const files = filesOf(host.places.state, workspace, settings.env ?? "");
-  const { key, base } = await keyOf(engine, chosen);
+  const { key, bases } = await keyOf(engine, chosen);
   const there = await readRecord(files);
   if (!rebuild && there?.key === key && (await lackOf(engine, there)) === undefined)
     return { record: there, how: "kept", chosen, lost: [] };
@@ -110,7 +94,7 @@ export async function buildEnvironment(
   log.on("error", () => undefined);
   try {
     const built = await build(
-      { ...wanted, engine, chosen, files, key, base, log, signal, layerSteps: 0 },
+      { ...wanted, engine, chosen, files, key, bases, log, signal, layerSteps: 0 },
       there,
     );
     return { ...built, how: "built", chosen };
@@ -142,7 +126,7 @@ async function build(
   const { engine, chosen, files, key, workspace, settings } = making;
   const began = Date.now();
   tellAgeless(chosen.recipe, making);
-  const image = await systemLayer(making);
+  const image = await layer(making);
   const building = await volumesFor(making, image);
   const { versions, lost, installed } = await dependencies(making, building);
   const record: EnvironmentRecord = {
@@ -181,54 +165,16 @@ function sinceRecord(
 
 const MOST_PACKAGES = 20_000;
 
-const LAYER_MEMORY = 2 * 2 ** 30;
-
-/** Null where the sandbox image is enough. */
-async function systemLayer(making: Build): Promise<string | null> {
-  const { engine, chosen, base, settings, host, signal, rebuild } = making;
-  const { recipe } = chosen;
-  const goProxy = recipe.toolchains.go === undefined ? "" : await goProxyOf(making);
-  const wishes = { recipe, goProxy, arch: engine.version.arch };
-  const steps = systemSteps(wishes);
-  if (steps.length === 0) return recipe.image === null ? null : base;
-  const key = systemKey(base, recipe, `${host.places.state}\0${making.workspace}`);
-  const tag = systemTag(key);
-  if (rebuild || !(await imageIsThere(engine, tag))) {
-    let at = 0;
-    making.layerSteps = steps.length + 1;
-    const total = making.layerSteps + recipe.setup.length;
-    const registries = systemRegistries(wishes);
-    await makeSystemLayer({
-      engine,
-      root: packageRoot,
-      uid: host.uid,
-      stateDir: host.places.state,
-      image: recipe.image,
-      key,
-      steps,
-      bytesOf: (file) => pinned(chosen, file),
-      limits: { memory: Math.max(settings.memory, LAYER_MEMORY), cpus: settings.cpus, pids: settings.pids },
-      network: await networkOf(making, registries),
-      silentMs: making.silentMs ?? SILENT_MS,
-      onStep: (title) => tell(making, { at: (at += 1), of: total, title }),
-      onOutput: (bytes) => written(making, bytes),
-      signal,
-    });
-  }
-  return (await engine.api.getImage(tag).inspect()).Id;
-}
-
-/** What was trusted, and no other bytes. */
-async function pinned(
-  { top, file: recipe }: ChosenRecipe,
-  file: Parameters<typeof pinnedBytes>[1],
-): Promise<Uint8Array> {
-  try {
-    return await pinnedBytes(top, file);
-  } catch (thrown) {
-    const message = `${file.path}, which ${recipe} puts into the system layer: ${reasonOf(thrown)}`;
-    throw new HarnessError(EXIT.failed, message, "harness trust, then: harness env build", thrown);
-  }
+/** Its steps are the first of all. */
+function layer(making: Build): Promise<string | null> {
+  let at = 0;
+  const { setup } = making.chosen.recipe;
+  return systemLayer({
+    ...making,
+    onPlan: (steps) => void (making.layerSteps = steps),
+    onStep: (title) => tell(making, { at: (at += 1), of: making.layerSteps + setup.length, title }),
+    onOutput: (bytes) => written(making, bytes),
+  });
 }
 
 function tell({ onStep, log }: Build, step: Parameters<EnvironmentWanted["onStep"]>[0]): void {
@@ -243,7 +189,7 @@ function written({ onOutput, log }: Build, bytes: Uint8Array): void {
 
 /** Those of a build of the same key that was ended half-way, or new ones. */
 async function volumesFor(making: Build, image: string | null): Promise<BuildingRecord> {
-  const { engine, chosen, files, key, base, host, workspace, settings, rebuild } = making;
+  const { engine, chosen, files, key, bases, host, workspace, settings, rebuild } = making;
   const there = await volumesOf(engine, files.id);
   const half = await readBuilding(files);
   if (
@@ -275,7 +221,7 @@ async function volumesFor(making: Build, image: string | null): Promise<Building
       stateDir: host.places.state,
       name: volume,
       layer: image,
-      image: base,
+      image: bases.base,
       owner: { uid, gid },
     });
   return building;

@@ -20,6 +20,7 @@ import {
   volumesOf,
   volumesOfState,
 } from "../../docker/environments/environment-store.ts";
+import { isStage } from "../../docker/environments/system-layer.ts";
 import { requireEngine } from "../box-access.ts";
 import type { Host } from "../host.ts";
 
@@ -87,6 +88,7 @@ export async function removeEnvironments(
   if (which === "all") {
     for (const files of await environmentFolders(host.places.state)) await forgetEnvironment(files);
     for (const name of await volumesOfState(engine, host.places.state)) await removeVolume(engine, name);
+    for (const { tag } of await systemImages(engine)) if (isStage(tag)) await removeSystemImage(engine, tag);
   }
   await removeUnused(engine, new Set(chosen.map(({ half }) => half.image)));
   return chosen.map(({ files }) => files.id);

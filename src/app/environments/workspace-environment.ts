@@ -5,7 +5,7 @@ import { boxImage } from "../../docker/box/box-image.ts";
 import type { Engine } from "../../docker/engine.ts";
 import type { BoxEnvironment } from "../../docker/environments/environment-mounts.ts";
 import { type EnvironmentRecord, filesOf, readRecord } from "../../docker/environments/environment-record.ts";
-import { environmentKey } from "../../docker/environments/recipe.ts";
+import { type Bases, environmentKey } from "../../docker/environments/recipe.ts";
 import { imageIsThere, volumesOf } from "../../docker/environments/environment-store.ts";
 import { toolVariables } from "../../docker/environments/tool-variables.ts";
 import { type ChosenRecipe, chooseRecipe } from "./environment-recipe.ts";
@@ -93,11 +93,14 @@ async function staleness(
   }
 }
 
-/** With the image that the system layer is made of. */
+/** With the images that the system layer and its stages are made of. */
 export async function keyOf(
   engine: Engine,
   { recipe, files }: Pick<ChosenRecipe, "recipe" | "files">,
-): Promise<{ readonly key: string; readonly base: string }> {
+): Promise<{ readonly key: string; readonly bases: Bases }> {
   const { id: base } = await boxImage(engine, packageRoot, recipe.image);
-  return { key: environmentKey({ base, recipe, files }), base };
+  const stages: string[] = [];
+  for (const { image } of recipe.stages) stages.push((await boxImage(engine, packageRoot, image)).id);
+  const bases = { base, stages };
+  return { key: environmentKey({ ...bases, recipe, files }), bases };
 }

@@ -119,6 +119,7 @@ const WORDS: Readonly<Record<string, string>> = {
   packages: INSTALLS,
   toolchains: INSTALLS,
   managers: INSTALLS,
+  stages: "makes in a container of its own, to take files of it:",
   system: "runs as root of a container without a workspace, while its image is made:",
   env: "sets in every box:",
   registries: "reaches while it is set up:",

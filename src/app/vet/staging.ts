@@ -204,7 +204,7 @@ function grantsFor({ from }: Git, { settings }: VetOptions): readonly string[] {
     throw new HarnessError(
       EXIT.usage,
       `${from.url.href}: without TLS anybody on the way could change it`,
-      "its https:// address",
+      `harness vet https://${from.url.host}${from.url.pathname}`,
     );
   const ports = port === "" ? (protocol === "http:" ? "80" : "443") : port;
   return [`git=${hostname}:${ports}${isPrivate ? ":private" : ""}`];

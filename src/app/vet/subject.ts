@@ -67,7 +67,7 @@ function remote(address: string, ref: string | null): Subject {
     throw new HarnessError(
       EXIT.usage,
       `${url.protocol}// is not cloned: who answers there is not proven`,
-      "its https:// address",
+      `harness vet https://${url.host}${url.pathname}`,
     );
   if (url.username !== "" || url.password !== "")
     throw new HarnessError(

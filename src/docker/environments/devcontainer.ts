@@ -1,6 +1,6 @@
 import { getNodeValue, parseTree, type ParseError } from "jsonc-parser";
 import type { Context } from "./context-files.ts";
-import { readDockerfile } from "./dockerfile.ts";
+import { type DockerfileLine, readDockerfile } from "./dockerfile.ts";
 import { quoted } from "./dockerfile-words.ts";
 import {
   EMPTY_RECIPE,
@@ -123,6 +123,7 @@ class Taking {
   readonly #steps = new Map<CommandKey, readonly SetupStep[]>();
   #image: string | null = null;
   #system: Recipe["system"] = [];
+  #stages: Recipe["stages"] = [];
   #built = false;
   #env: Readonly<Record<string, string>> = {};
 
@@ -132,7 +133,8 @@ class Taking {
 
   get recipe(): Recipe {
     const setup = COMMANDS.flatMap((name) => this.#steps.get(name) ?? []);
-    return { ...EMPTY_RECIPE, image: this.#image, system: this.#system, env: this.#env, setup };
+    const [image, stages, system] = [this.#image, this.#stages, this.#system];
+    return { ...EMPTY_RECIPE, image, stages, system, env: this.#env, setup };
   }
 
   /** The lines of a Dockerfile are run in the container of the system layer. Says what speaks against it. */
@@ -144,20 +146,25 @@ class Taking {
     if (typeof read === "string") return `${path}: ${read}`;
     this.#built = true;
     this.#image = read.image;
-    this.#system = read.lines.map(({ files, ...line }) => ({
-      ...line,
-      env: { ...line.env },
-      ...(files === undefined ? {} : { files: files.map((file) => ({ ...file })) }),
-    }));
+    this.#stages = read.stages.map(({ image, lines }) => ({ image, system: lines.map(lineOf) }));
+    this.#system = read.lines.map(lineOf);
     this.taken.push({ what: `image: ${read.image}`, from: path });
-    for (const { run, files = [] } of read.lines) {
-      this.taken.push({ what: `a line of the system layer: ${run}`, from: path });
-      for (const file of files)
-        this.taken.push({ what: `a file of the system layer: ${file.path} -> ${file.to}`, from: path });
+    for (const { image, lines } of read.stages) {
+      this.taken.push({ what: `an image that files are taken of: ${image}`, from: path });
+      this.#takeLines(lines, { what: "a stage", from: path });
     }
+    this.#takeLines(read.lines, { what: "the system layer", from: path });
     for (const what of read.notTaken) this.notTaken.push({ what, from: path });
     this.#takeEnv(read.env, path, "ENV");
     return undefined;
+  }
+
+  #takeLines(lines: readonly DockerfileLine[], { what, from }: Taken): void {
+    for (const { run, files = [] } of lines) {
+      this.taken.push({ what: `a line of ${what}: ${run}`, from });
+      for (const file of files)
+        this.taken.push({ what: `a file of ${what}: ${file.path} -> ${file.to}`, from });
+    }
   }
 
   key(name: string, given: unknown): void {
@@ -205,6 +212,12 @@ class Taking {
     this.notTaken.push({ what: `${what}: ${why}`, from });
   }
 }
+
+const lineOf = ({ files, ...line }: DockerfileLine): Recipe["system"][number] => ({
+  ...line,
+  env: { ...line.env },
+  ...(files === undefined ? {} : { files: files.map((file) => ({ ...file })) }),
+});
 
 /** `${localEnv:NAME}` and others: an editor puts values of the host there. */
 const VARIABLE = /\$\{/;

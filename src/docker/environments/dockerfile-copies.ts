@@ -1,10 +1,10 @@
 import type { Context, ContextMatch } from "./context-files.ts";
 import { filled, joined, quoted, type Scope, unquoted, wordsOf } from "./dockerfile-words.ts";
-import { USER_FORM } from "./recipe.ts";
+import { type TakenPaths, USER_FORM } from "./recipe.ts";
 
 /**
- * COPY and ADD of a Dockerfile: a text that stands in it, what an address gives, and files of the build's context, each by
- * the hash of its bytes. What other stages, images and repositories have is not taken.
+ * COPY and ADD of a Dockerfile: a text that stands in it, what an address gives, files of the build's context, each by
+ * the hash of its bytes, and what stages and other images have. What repositories have is not taken.
  */
 
 export interface CopiedFile {
@@ -20,8 +20,14 @@ export interface CopiedFile {
   readonly owner?: string;
 }
 
+interface BroughtLine {
+  readonly run: string;
+  readonly files?: readonly CopiedFile[];
+  readonly from?: TakenPaths;
+}
+
 interface Brought {
-  readonly lines: readonly { readonly run: string; readonly files?: readonly CopiedFile[] }[];
+  readonly lines: readonly BroughtLine[];
   readonly why?: string;
   readonly sources: readonly string[];
 }
@@ -35,10 +41,12 @@ interface Bringing {
   readonly folder: string;
   readonly scope: Scope;
   readonly context: Context | undefined;
+  /** The number of what `--from` names, or in words why there is none. */
+  readonly stageOf: (from: string) => number | string;
 }
 
 const FLAGS: Readonly<Record<string, readonly string[]>> = {
-  COPY: ["chown", "chmod", "link"],
+  COPY: ["from", "chown", "chmod", "link"],
   ADD: ["chown", "chmod", "checksum", "link"],
 };
 const NO_FILES = "no file of the repository is in the system layer; set-up commands see the workspace";
@@ -47,11 +55,13 @@ export function broughtBy(bringing: Bringing): Brought {
   const { name, folder, scope, body } = bringing;
   const { flags, plain, to, sources } = readWords(bringing);
   const odd = [...flags.keys()].find((flag) => FLAGS[name]?.includes(flag) !== true);
-  if (odd !== undefined) return none(odd === "from" ? NO_FILES : `--${odd} is not known`);
+  if (odd !== undefined) return none(`--${odd} is not known`);
   if (sources.length === 0) return none("it names no file and no place");
   const isFolder = /(?:^|\/)\.{0,2}$/.test(to);
   const place = { to: isFolder ? `${joined(folder, to)}/`.replace("//", "/") : joined(folder, to), flags };
   if (sources.length > 1 && !isFolder) return none("several files go into a folder, with a slash behind it");
+  const from = flags.get("from");
+  if (from !== undefined) return taken(sources, place, { ...bringing, from });
   if (body !== undefined) {
     const written = writtenThere(sources, place, { plain, body, scope });
     return written === undefined
@@ -101,8 +111,8 @@ function copied(sources: readonly string[], place: Place, { name, rest, context 
   const fault =
     typeof wrong === "string"
       ? wrong
-      : (owner !== undefined && !USER_FORM.test(owner)) || (mode !== undefined && !MODE.test(mode))
-        ? "its owner or mode is none by name or number"
+      : !isOwned(place)
+        ? NO_OWNER
         : place.flags.has("checksum")
           ? "a checksum is for what is fetched"
           : found.includes(undefined)
@@ -128,10 +138,37 @@ function copied(sources: readonly string[], place: Place, { name, rest, context 
   );
   const run =
     archives.length === 0
-      ? `: ${quoted(`${name} ${rest}`.slice(0, 400))}`
+      ? asTold({ name, rest })
       : `mkdir -p ${quoted(place.to)} && for each in ${UNPACKED}/*; do tar -xf "$each" -C ${quoted(place.to)} || exit; done; rm -rf ${UNPACKED}`;
   return { lines: [{ run, files }], sources };
 }
+
+const asTold = ({ name, rest }: Pick<Bringing, "name" | "rest">): string =>
+  `: ${quoted(`${name} ${rest}`.slice(0, 400))}`;
+
+/** Of a stage: its places by their names, none of them its whole, and no patterns. */
+function taken(
+  sources: readonly string[],
+  place: Place,
+  { from, body, stageOf, ...given }: Bringing & { readonly from: string },
+): Brought {
+  const paths = sources.map((source) => joined("/", source));
+  if (body !== undefined) return none("a text is none of a stage's files");
+  if (paths.includes("/")) return none("the whole of another image is not taken");
+  if (paths.some((each) => /[*?[\\]/.test(each)))
+    return none("patterns are not taken of a stage: name its files");
+  if (!isOwned(place)) return none(NO_OWNER);
+  const stage = stageOf(from);
+  if (typeof stage === "string") return none(stage);
+  const [owner, mode] = [place.flags.get("chown"), place.flags.get("chmod")];
+  const own = { ...(mode === undefined ? {} : { mode }), ...(owner === undefined ? {} : { owner }) };
+  return { lines: [{ run: asTold(given), from: { stage, paths, to: place.to, ...own } }], sources: [] };
+}
+
+const NO_OWNER = "its owner or mode is none by name or number";
+
+const isOwned = ({ flags }: Place): boolean =>
+  USER_FORM.test(flags.get("chown") ?? "root") && MODE.test(flags.get("chmod") ?? "644");
 
 /** A folder's content goes below, a file into a folder or there itself; where a folder of the image is, into that. */
 function placed(match: ContextMatch, below: string, to: string): Pick<CopiedFile, "to" | "within"> {

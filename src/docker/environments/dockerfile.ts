@@ -1,7 +1,7 @@
 import type { Context } from "./context-files.ts";
 import { broughtBy, type CopiedFile } from "./dockerfile-copies.ts";
 import { Fault, filled, joined, quoted, unquoted, wordsOf } from "./dockerfile-words.ts";
-import { USER_FORM } from "./recipe.ts";
+import { type TakenPaths, USER_FORM } from "./recipe.ts";
 
 /**
  * The lines of a Dockerfile, as far as a system layer can be made of them: what the last stage starts from, its RUN lines
@@ -9,7 +9,7 @@ import { USER_FORM } from "./recipe.ts";
  * outside of a box's walls. What it asks for beyond that is told; what cannot be read is a fault.
  */
 
-interface DockerfileLine {
+export interface DockerfileLine {
   /** A line for a shell. */
   readonly run: string;
   /** Whose it is, where not root's. */
@@ -19,11 +19,21 @@ interface DockerfileLine {
   readonly env: Readonly<Record<string, string>>;
   /** Put there before it. */
   readonly files?: readonly CopiedFile[];
+  /** Put there before it, of a stage. */
+  readonly from?: TakenPaths;
+}
+
+interface ReadStage {
+  readonly image: string;
+  readonly lines: readonly DockerfileLine[];
+  readonly notTaken: readonly string[];
 }
 
 interface ReadDockerfile {
   readonly image: string;
   readonly lines: readonly DockerfileLine[];
+  /** What files are taken of, each behind those that it takes of itself. */
+  readonly stages: readonly ReadStage[];
   /** For every box. */
   readonly env: Readonly<Record<string, string>>;
   readonly notTaken: readonly string[];
@@ -140,6 +150,8 @@ class Reading {
   /** Before the first FROM. */
   readonly #global: Record<string, string> = {};
   readonly #sources = new Set<string>();
+  /** What lines take of, by its number: stages, and other images by their name. */
+  readonly #taken: (Stage | string)[] = [];
 
   constructor(build: DockerfileBuild) {
     this.#build = build;
@@ -154,10 +166,15 @@ class Reading {
         : this.#stages.find(({ name }) => name === target.toLowerCase());
     if (last === undefined)
       throw new Fault(target === undefined ? "it has no FROM" : `it has no stage ${target}`);
-    const { image, lines, env, user, notTaken } = last;
+    const { image, env, user } = last;
+    const { lines, stages } = neededBy(
+      last.lines,
+      this.#taken.map((each) => (typeof each === "string" ? { image: each, lines: [], notTaken: [] } : each)),
+    );
+    const notTaken = [...stages.flatMap((stage) => [...stage.notTaken]), ...last.notTaken];
     const whose = user === undefined ? [] : [`USER ${user}, for boxes: they run as the workspace's owner`];
     const sources = [...this.#sources];
-    return { image, lines, env, notTaken: [...new Set([...notTaken, ...whose])], sources };
+    return { image, lines, stages, env, notTaken: [...new Set([...notTaken, ...whose])], sources };
   }
 
   #one(given: Instruction): void {
@@ -232,10 +249,24 @@ class Reading {
       folder: stage.folder,
       scope: stage,
       context: this.#build.context,
+      stageOf: (from) => this.#stageOf(from),
     });
     for (const source of brought.sources) this.#sources.add(source);
     if (brought.why !== undefined) stage.notTaken.push(`${name} ${rest.slice(0, 200)}: ${brought.why}`);
     for (const each of brought.lines) stage.lines.push({ folder: "/", env: {}, ...each });
+  }
+
+  /** Of `--from`: a stage before this one by its name or number, else an image; in words what it cannot be. */
+  #stageOf(from: string): number | string {
+    const before = this.#stages.slice(0, -1);
+    const stage = /^\d+$/.test(from)
+      ? before[Number(from)]
+      : before.findLast(({ name }) => name !== "" && name === from.toLowerCase());
+    if (stage === undefined && (/^\d+$/.test(from) || !IMAGE.test(from)))
+      return `${from} is neither a stage before it nor an image`;
+    const taken = stage ?? from;
+    if (!this.#taken.includes(taken)) this.#taken.push(taken);
+    return this.#taken.indexOf(taken);
   }
 
   #run({ rest, line, body }: Instruction, stage: Stage): void {
@@ -249,6 +280,35 @@ class Reading {
     stage.lines.push({ run, folder: stage.folder, env, ...whose });
   }
 }
+
+/** Of all that something is taken of, what these lines want, numbered anew: each behind those that it wants itself. */
+function neededBy(
+  lines: readonly DockerfileLine[],
+  all: readonly ReadStage[],
+): { readonly lines: readonly DockerfileLine[]; readonly stages: readonly ReadStage[] } {
+  const needed = new Set<number>();
+  const need = (each: readonly DockerfileLine[]): void => {
+    for (const { from } of each)
+      if (from !== undefined && !needed.has(from.stage)) {
+        needed.add(from.stage);
+        need(all[from.stage]?.lines ?? []);
+      }
+  };
+  need(lines);
+  const order = [...needed].toSorted((a, b) => a - b);
+  const renumbered = (line: DockerfileLine): DockerfileLine =>
+    line.from === undefined
+      ? line
+      : { ...line, from: { ...line.from, stage: order.indexOf(line.from.stage) } };
+  const stages = order.flatMap((at) => all[at] ?? []);
+  return {
+    lines: lines.map(renumbered),
+    stages: stages.map((stage) => ({ ...stage, lines: stage.lines.map(renumbered) })),
+  };
+}
+
+const IMAGE =
+  /^[a-z0-9][a-z0-9.-]*(?::\d{1,5}(?=\/))?(?:\/[a-z0-9][\w.-]*)*(?::[\w][\w.-]*)?(?:@sha256:[0-9a-f]{64})?$/i;
 
 /** Undefined for root. */
 function userOf(text: string, line: number): string | undefined {

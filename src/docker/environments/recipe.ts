@@ -49,15 +49,47 @@ const step = z.strictObject({ run: text(10_000), folder: folder.default(".") });
 
 export const USER_FORM = /^[A-Za-z0-9_][\w.-]{0,63}(?::[A-Za-z0-9_][\w.-]{0,63})?$/;
 
+const place = text(1000).regex(/^\/[^\p{Cc}]*$/u, "expected a place in the image, such as /opt/x");
+
 /** A file of the project that is put into the system layer, pinned by the hash of its bytes. */
 const copiedFile = z.strictObject({
   path: text(1000).refine(isInside, "expected a file below the project's top"),
-  to: text(1000).regex(/^\/[^\p{Cc}]*$/u, "expected a place in the image, such as /opt/x"),
+  to: place,
   within: text(300).exactOptional(),
   sha256: z.string().regex(/^[0-9a-f]{64}$/, "expected a sha256"),
   mode: z.string().regex(/^[0-7]{3,4}$/, "expected a mode such as 644"),
   owner: z.string().regex(USER_FORM, "expected a user of the image").exactOptional(),
 });
+
+const MOST_STAGES = 16;
+
+/** What a line takes of a stage, each as it lies there, links as links. */
+const takenPaths = z.strictObject({
+  /** By its number in `stages`: one that stands before. */
+  stage: z
+    .number("expected the number of a stage")
+    .int()
+    .min(0)
+    .max(MOST_STAGES - 1),
+  paths: z
+    .array(
+      place.refine(
+        (value) => isInside(value.slice(1)) && value !== "/.",
+        "expected a place below the image's top",
+      ),
+    )
+    .min(1)
+    .max(50),
+  /** A folder where it ends in a slash. */
+  to: place,
+  mode: z
+    .string()
+    .regex(/^[0-7]{3,4}$/, "expected a mode such as 644")
+    .exactOptional(),
+  /** As in the stage, where it is left out. */
+  owner: z.string().regex(USER_FORM, "expected a user of the image").exactOptional(),
+});
+export type TakenPaths = z.output<typeof takenPaths>;
 
 /** A line for a shell of the system layer's container, which has no workspace. */
 const systemLine = z.strictObject({
@@ -75,7 +107,13 @@ const systemLine = z.strictObject({
     .regex(USER_FORM, "expected a user of the image, such as node, 1000 or 1000:1000")
     .exactOptional(),
   files: z.array(copiedFile).max(500).exactOptional(),
+  from: takenPaths.exactOptional(),
 });
+
+const systemLines = z.array(systemLine).max(200).default([]);
+
+/** An image that is made to take files of; nothing of it is in a box but these. */
+const stage = z.strictObject({ image: text(500), system: systemLines });
 
 const service = z.strictObject({
   name: z.string().regex(/^[a-z][a-z0-9-]{0,30}$/, "expected a short name such as postgres"),
@@ -87,14 +125,15 @@ const service = z.strictObject({
   ports: z.array(z.number().int().min(1).max(65_535)).max(10).default([]),
 });
 
-export const recipeSchema = z.strictObject({
+const recipeForm = z.strictObject({
   /** Null: the sandbox image. */
   image: text(500).nullable().default(null),
   packages: z.array(packageName).max(200).default([]),
   toolchains: z.partialRecord(z.enum(TOOLCHAINS), version).default({}),
   /** Package managers that come from npm or PyPI: `pnpm`, `yarn`, `uv`, `poetry`. */
   managers: z.partialRecord(z.enum(["pnpm", "yarn", "uv", "poetry"]), version).default({}),
-  system: z.array(systemLine).max(200).default([]),
+  stages: z.array(stage).max(MOST_STAGES).default([]),
+  system: systemLines,
   env: z.record(variable, z.string().max(10_000)).default({}),
   registries: z.array(host).max(50).default([]),
   setup: z.array(step).max(100).default([]),
@@ -104,6 +143,16 @@ export const recipeSchema = z.strictObject({
     .max(24)
     .default([]),
   services: z.array(service).max(8).default([]),
+});
+
+export const recipeSchema = recipeForm.superRefine(({ stages, system }, context) => {
+  for (const [at, lines] of [...stages.map((each) => each.system), system].entries())
+    if (lines.some(({ from }) => from !== undefined && from.stage >= at))
+      context.addIssue({
+        code: "custom",
+        path: at === stages.length ? ["system"] : ["stages", at],
+        message: "expected lines that take of stages before them",
+      });
 });
 
 export type Recipe = z.output<typeof recipeSchema>;
@@ -143,9 +192,21 @@ export const faultsOf = ({ issues }: Pick<z.ZodError, "issues">): readonly strin
     return `${issue.path.length === 0 ? "the file" : issue.path.join(".")}: ${inner ?? issue.message}`;
   });
 
-export interface KeyParts {
-  /** The id of the image that the system layer is made of. */
+/** A stage as the recipe of a layer of its own, which takes of those before it. */
+export function stageRecipe({ stages }: Recipe, at: number): Recipe {
+  const { image = null, system = [] } = stages[at] ?? {};
+  return { ...EMPTY_RECIPE, image, system, stages: stages.slice(0, at) };
+}
+
+/** The ids of the images that a recipe's layers are made of. */
+export interface Bases {
+  /** The system layer's. */
   readonly base: string;
+  /** Of its stages, in their order. */
+  readonly stages: readonly string[];
+}
+
+export interface KeyParts extends Bases {
   readonly recipe: Recipe;
   /** Lock and version files: their paths and the hashes of their contents. */
   readonly files: readonly { readonly path: string; readonly hash: string }[];
@@ -155,46 +216,48 @@ export interface KeyParts {
  * The part of a recipe that the system layer is made of: no byte of a workspace is in it, but names, versions and its own
  * lines, and the files that these pin by their hashes.
  */
-const systemPart = ({ packages, toolchains, managers, services, system }: Recipe): object => ({
-  ...(system.length === 0
-    ? {}
-    : {
-        system: system.map(({ run, folder: at, env, user, files }) => [
-          run,
-          at,
-          sorted(env),
-          ...(user === undefined ? [] : [user]),
-          ...(files === undefined
-            ? []
-            : [
-                files.map(({ to, within = "", sha256, mode, owner = "" }) => [
-                  to,
-                  within,
-                  sha256,
-                  mode,
-                  owner,
-                ]),
-              ]),
-        ]),
-      }),
+const systemPart = ({ packages, toolchains, managers, services, system, stages }: Recipe): object => ({
+  ...(system.length === 0 ? {} : { system: system.map(linePart) }),
+  ...(stages.length === 0 ? {} : { stages: stages.map((each) => each.system.map(linePart)) }),
   packages: [...new Set([...packages, ...services.flatMap((each) => each.packages)])].toSorted(),
   toolchains: sorted(toolchains),
   managers: sorted(managers),
 });
 
-const takesFiles = ({ system }: Recipe): boolean => system.some(({ files }) => files !== undefined);
+const linePart = ({
+  run,
+  folder: at,
+  env,
+  user,
+  files,
+  from,
+}: Recipe["system"][number]): readonly unknown[] => [
+  run,
+  at,
+  sorted(env),
+  ...(user === undefined ? [] : [user]),
+  ...(files === undefined
+    ? []
+    : [files.map(({ to, within = "", sha256, mode, owner = "" }) => [to, within, sha256, mode, owner])]),
+  ...(from === undefined ? [] : [{ ...from }]),
+];
+
+const takesFiles = ({ system, stages }: Recipe): boolean =>
+  [system, ...stages.map((each) => each.system)].flat().some(({ files }) => files !== undefined);
 
 /** A layer with files of a workspace is that workspace's own (`owner`); any other may be shared. */
-export const systemKey = (base: string, recipe: Recipe, owner = ""): string =>
-  hashOf([FORM, base, systemPart(recipe), ...(takesFiles(recipe) ? [owner] : [])]);
+export const systemKey = ({ base, stages }: Bases, recipe: Recipe, owner = ""): string =>
+  hashOf([FORM, base, ...stages, systemPart(recipe), ...(takesFiles(recipe) ? [owner] : [])]);
 
-export const environmentKey = ({ base, recipe, files }: KeyParts): string =>
+export const environmentKey = ({ base, stages, recipe, files }: KeyParts): string =>
   hashOf([
     FORM,
     base,
+    ...stages,
     {
       ...recipe,
       // As before there were any.
+      stages: recipe.stages.length === 0 ? undefined : recipe.stages,
       system: recipe.system.length === 0 ? undefined : recipe.system,
       env: sorted(recipe.env),
       toolchains: sorted(recipe.toolchains),

@@ -1,8 +1,10 @@
 import { randomBytes } from "node:crypto";
 import { constants } from "node:os";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import type { ExecRequest } from "../../core/ports.ts";
 import { visible } from "../../core/text/visible.ts";
 import { startCommand } from "../../boxes/box-command.ts";
+import type { RunnerClient } from "../../boxes/runner/runner-client.ts";
 import { statIn, writeFileIn } from "../../boxes/runner/runner-files.ts";
 import { boxImage, RUNNER } from "../box/box-image.ts";
 import { verifiedContainer } from "../box/container.ts";
@@ -14,6 +16,7 @@ import { type Engine, hostFacts, readSeccomp } from "../engine.ts";
 import { thisProcess } from "../../boxes/life/owner.ts";
 import { type BoxNetwork, networkFolder, type NetworkRequest, openNetwork } from "../network/box-network.ts";
 import type { SystemStep } from "./system-steps.ts";
+import { takePaths } from "./taken-paths.ts";
 
 const [AF_NETLINK, NETLINK_AUDIT] = [16, 9];
 
@@ -29,7 +32,10 @@ export interface LayerRequest {
   readonly stateDir: string;
   /** The recipe's own; null for the sandbox image. */
   readonly image: string | null;
+  readonly tag: string;
   readonly key: string;
+  /** The images of its stages, by their ids. */
+  readonly stages: readonly string[];
   readonly steps: readonly SystemStep[];
   /** The bytes of a file that a step names. */
   readonly bytesOf: (file: StepFile) => Promise<Uint8Array>;
@@ -45,6 +51,10 @@ export interface LayerRequest {
 type StepFile = NonNullable<SystemStep["files"]>[number];
 
 export const systemTag = (key: string): string => `${ENVIRONMENT_REPOSITORY}:${key}-system`;
+/** Of a stage: there only until the layer is whole that takes of it. */
+export const stageTag = (key: string): string => `${ENVIRONMENT_REPOSITORY}:${key}-stage`;
+/** Where a build was ended and never taken up again it is left: nothing but a build needs it. */
+export const isStage = (tag: string): boolean => tag.endsWith("-stage");
 
 /**
  * Makes the image of a system layer: root, but without a workspace and with the few capabilities that packages want, and
@@ -52,7 +62,7 @@ export const systemTag = (key: string): string => `${ENVIRONMENT_REPOSITORY}:${k
  * recipe names, and then its key is that workspace's own, so that any may use every other.
  */
 export async function makeSystemLayer(request: LayerRequest): Promise<void> {
-  const { engine, signal, steps, key, onStep } = request;
+  const { engine, signal, steps, onStep } = request;
   await using things = new AsyncDisposableStack();
   const { plan, network } = await planned(request, things);
   const container = await verifiedContainer(engine, plan);
@@ -64,15 +74,36 @@ export async function makeSystemLayer(request: LayerRequest): Promise<void> {
     signal.throwIfAborted();
     onStep(step.title);
     const around = { network, request };
-    if (step.files === undefined) await runStep(container.client, step, around);
-    else {
-      const lists = await putFiles(container.client, step.files, around);
-      await runStep(container.client, { ...step, script: `${lists}\n${step.script}` }, around);
-    }
+    const before = await broughtFor(container.client, step, { ...around, labels: plan.labels });
+    await runStep(container.client, { ...step, script: `${before}${step.script}` }, around);
   }
   signal.throwIfAborted();
   onStep("keeping the system layer");
-  await commit(request, container.id, key);
+  await commit(request, container.id);
+}
+
+interface Around {
+  readonly network: BoxNetwork | undefined;
+  readonly request: LayerRequest;
+}
+
+/** Brings what the step's line finds there; what of it is left to a script. */
+async function broughtFor(
+  client: RunnerClient,
+  { title, files, from }: SystemStep,
+  { labels, ...around }: Around & { readonly labels: BoxPlan["labels"] },
+): Promise<string> {
+  const { engine, stages } = around.request;
+  const image = from === undefined ? undefined : stages[from.stage];
+  const run = (script: string, input: AsyncIterable<Uint8Array>): Promise<void> =>
+    runStep(client, { title, script, input }, around);
+  const scripts = [
+    ...(files === undefined ? [] : [await putFiles(client, files, around)]),
+    ...(from === undefined || image === undefined
+      ? []
+      : [await takePaths(from, { engine, image, labels, run })]),
+  ];
+  return scripts.map((script) => `${script}\n`).join("");
 }
 
 async function planned(
@@ -156,11 +187,7 @@ const MAKE = `make() {
 while IFS=' ' read -r mode owner file; do make "$owner" "$(dirname "$file")"; done <${LIST}`;
 
 /** Puts them there; the script that sets their modes and owners. */
-async function putFiles(
-  client: Parameters<typeof startCommand>[0],
-  files: readonly StepFile[],
-  around: { readonly network: BoxNetwork | undefined; readonly request: LayerRequest },
-): Promise<string> {
+async function putFiles(client: RunnerClient, files: readonly StepFile[], around: Around): Promise<string> {
   const places = new Map<string, StepFile>();
   for (const file of files) places.set(await placeOf(client, file), file);
   const list = [...places].map(([to, { mode, owner = "-" }]) => `${mode} ${owner} ${to}\n`).join("");
@@ -170,7 +197,7 @@ async function putFiles(
   return SET;
 }
 
-async function placeOf(client: Parameters<typeof startCommand>[0], file: StepFile): Promise<string> {
+async function placeOf(client: RunnerClient, file: StepFile): Promise<string> {
   if (file.within === undefined) return file.to;
   const there = await statIn(client, `${file.to}/.`).catch(() => undefined);
   return there?.kind === "folder" ? `${file.to}/${file.within}`.replace("//", "/") : file.to;
@@ -180,9 +207,9 @@ const STEP_MS = 3_600_000;
 const KEEP = { head: 0, tail: 8 * 1024 };
 
 async function runStep(
-  client: Parameters<typeof startCommand>[0],
-  { title, script, env, folder = "/" }: SystemStep,
-  { network, request }: { readonly network: BoxNetwork | undefined; readonly request: LayerRequest },
+  client: RunnerClient,
+  { title, script, env, folder = "/", input }: SystemStep & Pick<ExecRequest, "input">,
+  { network, request }: Around,
 ): Promise<void> {
   const last: Buffer[] = [];
   const before = network?.connections().length ?? 0;
@@ -200,6 +227,7 @@ async function runStep(
       folder: "/",
       env: { ...network?.env(), HOME: "/root", ...env },
       timeoutMs: STEP_MS,
+      ...(input === undefined ? {} : { input }),
       keep: { ...KEEP, head: Number.MAX_SAFE_INTEGER },
       onOutput,
     },
@@ -292,8 +320,8 @@ const BLANK = [
   "isolation",
 ];
 
-async function commit({ engine }: LayerRequest, id: string, key: string): Promise<void> {
-  const [repo, tag] = systemTag(key).split(":");
+async function commit({ engine, tag: name, key }: LayerRequest, id: string): Promise<void> {
+  const [repo, tag] = name.split(":");
   try {
     await engine.api.getContainer(id).commit({
       repo,

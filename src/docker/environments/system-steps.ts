@@ -1,4 +1,4 @@
-import type { Recipe } from "./recipe.ts";
+import type { Recipe, TakenPaths } from "./recipe.ts";
 
 /** One step of the system layer: a line for a root shell, and how it is told. */
 export interface SystemStep {
@@ -9,6 +9,8 @@ export interface SystemStep {
   readonly folder?: string;
   /** Put into the container before the line runs. */
   readonly files?: NonNullable<Recipe["system"][number]["files"]>;
+  /** Put there of a stage, before the line runs. */
+  readonly from?: TakenPaths;
 }
 
 /** The distribution's packages that the layer brought, as dpkg lists them. */
@@ -73,8 +75,9 @@ function ownSteps({ system }: Recipe): readonly SystemStep[] {
   return [
     { title: "before the recipe's own lines", script: BEFORE },
     // As an image's build runs them: a command that fails among several ends none of them.
-    ...system.map(({ run, folder, env, user, files }) => ({
+    ...system.map(({ run, folder, env, user, files, from }) => ({
       ...(files === undefined ? {} : { files }),
+      ...(from === undefined ? {} : { from }),
       title: told(run),
       script: user === undefined ? `set +eu\n${run}` : asUser(user, run, "HOME" in env),
       folder,

@@ -32,7 +32,8 @@ const MAX_PATHS = 12;
 export function runSummary(event: Finished, { ms, quiet, changes }: About, stream: Output): string {
   const width = widthOfStream(stream) - LABEL;
   const refused = event.denials.flatMap((denial) => refusedRows(denial, width));
-  const status = statusRows(event, width, stream);
+  const { said, next } = partedNext(event.reason);
+  const status = statusRows({ ...event, reason: said }, width, stream);
   const looks = handoffRows(event, { width, quiet, stream });
   const moved = movedRows(event);
   const tried = changes === "kept" ? candidateRows(event.attempts ?? [], width) : [];
@@ -44,6 +45,7 @@ export function runSummary(event: Finished, { ms, quiet, changes }: About, strea
         ["refused", refused],
         ["tried", tried],
         ["status", event.exit_code === 0 && isPlainEnding(event.reason) ? [] : status],
+        ["next", next === "" ? [] : [next]],
       ]
     : [
         ["changed", changedRows(event, width, stream)],
@@ -56,7 +58,7 @@ export function runSummary(event: Finished, { ms, quiet, changes }: About, strea
         ["recorded", recordedRows(event)],
         ["cost", costRows(event, ms).flatMap((row) => wrapped(row, width))],
         ["status", status],
-        ["next", nextRows(event, changes).flatMap((next) => wrapped(next, width))],
+        ["next", [next, ...nextRows(event, changes)].flatMap((each) => wrapped(each, width))],
       ];
   const text = blocks.map(([label, rows]) => block(label, rows, stream)).join("");
   return text === "" ? "" : `\n${text}`;
@@ -211,6 +213,16 @@ const STATUS_WORDS: Readonly<Record<RunStatus, string>> = {
   parked: "parked: a call waits for your word",
   interrupted: "interrupted",
 };
+
+/** What a reason says, and what it says to do next; empty where it does not. */
+export function partedNext(reason: string): { readonly said: string; readonly next: string } {
+  const at = reason.lastIndexOf(NEXT);
+  return at < 0
+    ? { said: reason, next: "" }
+    : { said: reason.slice(0, at), next: visibleLine(reason.slice(at + NEXT.length)) };
+}
+
+const NEXT = "; next: ";
 
 function statusRows(
   { status, exit_code, reason }: Finished,

@@ -100,13 +100,70 @@ FROM two AS other
 RUN echo other
 FROM base
 RUN echo last
-COPY --from=other /x /y
 `;
   const last = read(text);
   assert.deepEqual([last.image, last.lines.map(({ run }) => run)], ["one", ["echo base", "echo last"]]);
-  assert.match(last.notTaken.join("\n"), /^COPY --from=other \/x \/y: no file of the repository/);
   assert.deepEqual(read(text, { target: "other" }).image, "two");
   assert.equal(readDockerfile(text, { target: "none" }), "it has no stage none");
+});
+
+const BUILT = `FROM one AS Base
+RUN echo base
+VOLUME /x
+FROM base AS unused
+COPY --from=elsewhere:1 /a /b
+FROM two AS tool
+WORKDIR /src
+COPY --from=BASE /opt/base base
+COPY --from=files.test:5000/kit/of:1@sha256:${"a".repeat(64)} usr/bin/kit ../usr/../etc/kit /opt/kit/
+RUN make
+FROM base
+WORKDIR /opt
+COPY --chown=1:staff --chmod=755 --from=tool /src/out bin/
+COPY --from=0 ["/a b", "c"]
+COPY --from=tool /src/other /
+FROM last
+COPY --from=3 /opt /opt
+`;
+
+test("what lines take of stages and images names them by number, each behind what it takes of itself", () => {
+  const { image, lines, stages, notTaken } = read(BUILT.slice(0, BUILT.indexOf("FROM last")));
+  assert.deepEqual(
+    [image, ...stages.map((stage) => stage.image)],
+    ["one", "one", `files.test:5000/kit/of:1@sha256:${"a".repeat(64)}`, "two"],
+    "what nobody takes of is not there",
+  );
+  assert.deepEqual(
+    stages.map((stage) => stage.lines.map(({ run, from }) => from ?? run)),
+    [
+      ["echo base"],
+      [],
+      [
+        { stage: 0, paths: ["/opt/base"], to: "/src/base" },
+        { stage: 1, paths: ["/usr/bin/kit", "/etc/kit"], to: "/opt/kit/" },
+        "make",
+      ],
+    ],
+  );
+  assert.deepEqual(
+    lines.map(({ run, from }) => from ?? run),
+    [
+      "echo base",
+      { stage: 2, paths: ["/src/out"], to: "/opt/bin/", mode: "755", owner: "1:staff" },
+      { stage: 0, paths: ["/a b"], to: "/opt/c" },
+      { stage: 2, paths: ["/src/other"], to: "/" },
+    ],
+  );
+  assert.match(lines[1]?.run ?? "", /^: 'COPY --chown=1:staff --chmod=755 --from=tool/);
+  assert.deepEqual(notTaken, ["VOLUME /x: folders are kept by the recipe"]);
+  assert.deepEqual(
+    read(BUILT).stages.map((stage) => stage.image),
+    ["one", `files.test:5000/kit/of:1@sha256:${"a".repeat(64)}`, "two", "one"],
+    "a stage of a stage",
+  );
+  assert.deepEqual(read(BUILT, { target: "unused" }).stages, [
+    { image: "elsewhere:1", lines: [], notTaken: [] },
+  ]);
 });
 
 test("arguments come from who builds, else from the file; what stands between is one script", () => {
@@ -156,7 +213,7 @@ test("a text of the file's own is put where it says, and what an address gives i
   assert.equal(brought('ADD ["https://files.test/a", "https://files.test/b", "/x/"]').length, 2);
 });
 
-test("what is a file of the repository, of another stage or of neither is not taken", () => {
+test("what is a file of the repository, no stage, no image or neither of these is not taken", () => {
   for (const instruction of [
     "COPY . /x",
     "COPY ../../etc/passwd /x",
@@ -170,7 +227,18 @@ test("what is a file of the repository, of another stage or of neither is not ta
     "ADD --unpack=true https://files.test/a /x",
     "ADD https://files.test/ /x/",
     "COPY https://files.test/a /x",
-    "COPY --from=other /a /b",
+    "COPY --from=0 /a /b",
+    "COPY --from=7 /a /b",
+    "COPY --from=../x /a /b",
+    "COPY --from=a:b:c /a /b",
+    "COPY --from=other / /b",
+    "COPY --from=other /a/.. /b",
+    "COPY --from=other /a/*.so /b/",
+    "COPY --from=other /a /c /b",
+    "COPY --from=other --parents /a /b",
+    "COPY --from=other --chmod=u+x /a /b",
+    "COPY --from=other --chown=a;b /a /b",
+    "ADD --from=other /a /b",
     "COPY --from=https://files.test/a /a /b",
     "COPY",
     "ADD https://files.test/a",

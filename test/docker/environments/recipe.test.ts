@@ -14,6 +14,11 @@ const recipe = (parts: object): Recipe => {
   return read as Recipe;
 };
 
+const taking = (stage: number, path = "/opt/a"): object => ({
+  run: "true",
+  from: { stage, paths: [path], to: "/opt/" },
+});
+
 test("a recipe is strict, and says where it is wrong", () => {
   const cases: readonly (readonly [object, RegExp])[] = [
     [{ package: ["a"] }, /package/],
@@ -27,6 +32,10 @@ test("a recipe is strict, and says where it is wrong", () => {
     [{ env: { PATH: "x" } }, /decides what programs load/],
     [{ toolchains: { node: "20; id" } }, /toolchains\.node: .*version/],
     [{ registries: ["https://x/"] }, /registries\.0/],
+    [{ stages: [{ image: "a" }], system: [taking(1)] }, /system: .*stages before them/],
+    [{ stages: [{ image: "a", system: [taking(0)] }] }, /stages\.0: .*stages before them/],
+    [{ stages: [{ image: "a" }], system: [taking(0, "/../etc")] }, /from\.paths\.0/],
+    [{ stages: [{ image: "a" }], system: [taking(0, "/")] }, /from\.paths\.0/],
     [{ services: [{ name: "db", start: "postgres" }] }, /services\.0\.health/],
   ];
   for (const [value, said] of cases) assert.match(JSON.stringify(readRecipe(value)), said);
@@ -35,23 +44,50 @@ test("a recipe is strict, and says where it is wrong", () => {
 });
 
 test("the key goes by base, recipe and files; the system layer's by what it is made of alone", () => {
-  const base = "sha256:a";
+  const bases = { base: "sha256:a", stages: [] };
   const files = [
     { path: "a", hash: "1" },
     { path: "b", hash: "2" },
   ];
   const own = recipe({ packages: ["a1"], setup: [{ run: "make" }] });
-  const key = environmentKey({ base, recipe: own, files });
-  assert.equal(environmentKey({ base, recipe: own, files: files.toReversed() }), key);
-  assert.notEqual(environmentKey({ base: "sha256:b", recipe: own, files }), key);
-  assert.notEqual(environmentKey({ base, recipe: { ...own, setup: [] }, files }), key);
-  assert.notEqual(environmentKey({ base, recipe: own, files: files.slice(1) }), key);
+  const key = environmentKey({ ...bases, recipe: own, files });
+  assert.equal(environmentKey({ ...bases, recipe: own, files: files.toReversed() }), key);
+  assert.notEqual(environmentKey({ ...bases, base: "sha256:b", recipe: own, files }), key);
+  assert.notEqual(environmentKey({ ...bases, recipe: { ...own, setup: [] }, files }), key);
+  assert.notEqual(environmentKey({ ...bases, recipe: own, files: files.slice(1) }), key);
   const other = recipe({ packages: ["a1"], setup: [{ run: "other" }], env: { A: "1" }, folders: ["x"] });
-  assert.equal(systemKey(base, own), systemKey(base, other));
-  assert.notEqual(systemKey(base, own), systemKey(base, recipe({ packages: ["a2"] })));
+  assert.equal(systemKey(bases, own), systemKey(bases, other));
+  assert.notEqual(systemKey(bases, own), systemKey(bases, recipe({ packages: ["a2"] })));
   const served = recipe({
     packages: ["a1"],
     services: [{ name: "db", packages: ["postgresql"], start: "a", health: "b" }],
   });
-  assert.notEqual(systemKey(base, own), systemKey(base, served));
+  assert.notEqual(systemKey(bases, own), systemKey(bases, served));
+});
+
+const of = (read: Recipe, stages: readonly string[], owner = ""): string =>
+  systemKey({ base: "sha256:a", stages }, read, owner);
+
+test("a layer that takes of stages goes by their images and lines, in their order, and one with files is its owner's", () => {
+  const staged = (image: string, lines: readonly object[] = [{ run: "make" }]): Recipe =>
+    recipe({ stages: [{ image, system: lines }], system: [taking(0)] });
+  const key = of(staged("one"), ["sha256:1"]);
+  assert.equal(of(staged("other name"), ["sha256:1"]), key, "an image is what it holds");
+  assert.equal(of(staged("one"), ["sha256:1"], "me"), key);
+  const file = { path: "a", to: "/a", sha256: "0".repeat(64), mode: "644" };
+  const filed = staged("one", [{ run: "make", files: [file] }]);
+  const others = [
+    of(staged("one"), ["sha256:2"]),
+    of(staged("one", [{ run: "make other" }]), ["sha256:1"]),
+    of(recipe({ stages: [{ image: "one", system: [{ run: "make" }] }], system: [taking(0, "/opt/b")] }), [
+      "sha256:1",
+    ]),
+    of(filed, ["sha256:1"]),
+    of(filed, ["sha256:1"], "me"),
+  ];
+  assert.equal(new Set([key, ...others]).size, 6);
+  const files = [] as const;
+  const whole = (read: Recipe, stages: readonly string[]): string =>
+    environmentKey({ base: "sha256:a", stages, recipe: read, files });
+  assert.notEqual(whole(staged("one"), ["sha256:1"]), whole(staged("one"), ["sha256:2"]));
 });

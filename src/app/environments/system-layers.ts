@@ -1,0 +1,148 @@
+import type { Settings } from "../../config/settings-schema.ts";
+import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import type { Engine } from "../../docker/engine.ts";
+import { pinnedBytes } from "../../docker/environments/context-files.ts";
+import { imageIsThere, removeSystemImage } from "../../docker/environments/environment-store.ts";
+import { type Bases, type Recipe, stageRecipe, systemKey } from "../../docker/environments/recipe.ts";
+import { makeSystemLayer, SILENT_MS, stageTag, systemTag } from "../../docker/environments/system-layer.ts";
+import { type SystemStep, systemRegistries, systemSteps } from "../../docker/environments/system-steps.ts";
+import { goProxyOf, networkOf } from "./environment-network.ts";
+import type { ChosenRecipe } from "./environment-recipe.ts";
+import { type Host, packageRoot } from "../host.ts";
+
+/**
+ * The system layers of a recipe: the one that boxes start from, and before it those of its stages, each of which is there
+ * only until that one is whole. A build that was ended finds those that were made.
+ */
+
+export interface LayersWanted {
+  readonly host: Host;
+  readonly settings: Settings;
+  /** A real path. */
+  readonly workspace: string;
+  readonly engine: Engine;
+  readonly chosen: ChosenRecipe;
+  readonly bases: Bases;
+  readonly rebuild: boolean;
+  readonly silentMs?: number;
+  readonly warn: (text: string) => void;
+  /** How many steps there will be, before the first. */
+  readonly onPlan: (steps: number) => void;
+  readonly onStep: (title: string) => void;
+  readonly onOutput: (bytes: Uint8Array) => void;
+  readonly signal: AbortSignal;
+}
+
+interface Layer {
+  readonly recipe: Recipe;
+  readonly key: string;
+  readonly tag: string;
+  readonly steps: readonly SystemStep[];
+  readonly registries: readonly string[];
+}
+
+/** The id of the image; null where the sandbox image is enough. */
+export async function systemLayer(wanted: LayersWanted): Promise<string | null> {
+  const { engine, chosen, bases, rebuild, onPlan } = wanted;
+  const { recipe } = chosen;
+  const own = await layerOf(wanted, recipe, { bases, tagOf: systemTag });
+  if (own.steps.length === 0) return recipe.image === null ? null : bases.base;
+  if (rebuild || !(await imageIsThere(engine, own.tag))) {
+    const stages = await stagesOf(wanted);
+    const missing = await missingOf(wanted, stages);
+    onPlan([...missing, own].reduce((sum, { steps }) => sum + steps.length + 1, 0));
+    const images: string[] = [];
+    for (const [at, stage] of stages.entries()) {
+      if (missing.has(stage)) await make(wanted, stage, images);
+      images.push(stage.steps.length === 0 ? (bases.stages[at] ?? "") : await idOf(engine, stage));
+    }
+    await make(wanted, own, images);
+    // Another build may be at work with one: that one removes it.
+    for (const { tag, steps } of stages) if (steps.length > 0) await removeSystemImage(engine, tag);
+  }
+  return idOf(engine, own);
+}
+
+const idOf = async ({ api }: Engine, { tag }: Layer): Promise<string> =>
+  (await api.getImage(tag).inspect()).Id;
+
+const stagesOf = (wanted: LayersWanted): Promise<readonly Layer[]> =>
+  Promise.all(
+    wanted.chosen.recipe.stages.map((_, at) => {
+      const { stages } = wanted.bases;
+      const bases = { base: stages[at] ?? "", stages: stages.slice(0, at) };
+      return layerOf(wanted, stageRecipe(wanted.chosen.recipe, at), { bases, tagOf: stageTag });
+    }),
+  );
+
+async function missingOf(
+  { engine, rebuild }: LayersWanted,
+  stages: readonly Layer[],
+): Promise<ReadonlySet<Layer>> {
+  const looked = await Promise.all(
+    stages.map(async (stage) => {
+      const there = stage.steps.length === 0 || (!rebuild && (await imageIsThere(engine, stage.tag)));
+      return there ? [] : [stage];
+    }),
+  );
+  return new Set(looked.flat());
+}
+
+async function layerOf(
+  wanted: LayersWanted,
+  recipe: Recipe,
+  { bases, tagOf }: { readonly bases: Bases; readonly tagOf: (key: string) => string },
+): Promise<Layer> {
+  const { engine, host, workspace } = wanted;
+  const goProxy = recipe.toolchains.go === undefined ? "" : await goProxyOf(wanted);
+  const wishes = { recipe, goProxy, arch: engine.version.arch };
+  const key = systemKey(bases, recipe, `${host.places.state}\0${workspace}`);
+  return {
+    recipe,
+    key,
+    tag: tagOf(key),
+    steps: systemSteps(wishes),
+    registries: systemRegistries(wishes),
+  };
+}
+
+const LAYER_MEMORY = 2 * 2 ** 30;
+
+async function make(
+  wanted: LayersWanted,
+  { recipe, key, tag, steps, registries }: Layer,
+  stages: readonly string[],
+): Promise<void> {
+  const { engine, host, settings, chosen, silentMs = SILENT_MS, onStep, onOutput, signal } = wanted;
+  await makeSystemLayer({
+    engine,
+    root: packageRoot,
+    uid: host.uid,
+    stateDir: host.places.state,
+    image: recipe.image,
+    key,
+    tag,
+    stages,
+    steps,
+    bytesOf: (file) => pinned(chosen, file),
+    limits: { memory: Math.max(settings.memory, LAYER_MEMORY), cpus: settings.cpus, pids: settings.pids },
+    network: await networkOf(wanted, registries),
+    silentMs,
+    onStep,
+    onOutput,
+    signal,
+  });
+}
+
+/** What was trusted, and no other bytes. */
+async function pinned(
+  { top, file: recipe }: ChosenRecipe,
+  file: Parameters<typeof pinnedBytes>[1],
+): Promise<Uint8Array> {
+  try {
+    return await pinnedBytes(top, file);
+  } catch (thrown) {
+    const message = `${file.path}, which ${recipe} puts into the system layer: ${reasonOf(thrown)}`;
+    throw new HarnessError(EXIT.failed, message, "harness trust, then: harness env build", thrown);
+  }
+}

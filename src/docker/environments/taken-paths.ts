@@ -1,0 +1,102 @@
+import type { IncomingMessage } from "node:http";
+import path from "node:path";
+import { EXIT, HarnessError } from "../../core/errors.ts";
+import { visible } from "../../core/text/visible.ts";
+import { engineFailure, isMissing } from "../engine-failure.ts";
+import type { Engine } from "../engine.ts";
+import { unstartedContainer } from "../unstarted-container.ts";
+import { quoted } from "./dockerfile-words.ts";
+import type { TakenPaths } from "./recipe.ts";
+
+/**
+ * What a line takes of a stage: the engine reads it as an archive, through a container of that image which is never
+ * started, and the image that it is put into unpacks it. Nothing of it is on the host but bytes on their way.
+ */
+
+export interface Taking {
+  readonly engine: Engine;
+  /** The stage's, by its id. */
+  readonly image: string;
+  readonly labels: Readonly<Record<string, string>>;
+  /** Runs a line in the container that gets the files. */
+  readonly run: (script: string, input: AsyncIterable<Uint8Array>) => Promise<void>;
+}
+
+/** On the disk of the layer, whose /run and /tmp are small. */
+const HELD = "/.harness-taken";
+
+/** Unpacks all of them to a place of their own; the script that puts them where they belong, and leaves nothing there. */
+export async function takePaths(
+  { paths, to, mode, owner }: TakenPaths,
+  { engine, image, labels, run }: Taking,
+): Promise<string> {
+  await using source = await unstartedContainer(engine, { image, labels });
+  const placing: string[] = [];
+  for (const [at, wanted] of paths.entries()) {
+    const { name, isFolder, bytes } = await archiveOf(source.container, wanted);
+    const held = `${HELD}/${at}`;
+    await run(`rm -rf ${held} && mkdir -p ${held} && tar -x -p --numeric-owner -f - -C ${held}`, bytes);
+    const there = quoted(`${held}/${name}`);
+    placing.push(isFolder ? contentInto(there, quoted(to)) : fileTo(there, to, path.posix.basename(wanted)));
+  }
+  return [
+    ...(owner === undefined ? [] : [`chown -hR ${quoted(owner)} ${HELD}/*`]),
+    ...(mode === undefined ? [] : [`find ${HELD} -type f -exec chmod ${mode} {} +`]),
+    ...placing,
+    `rm -rf ${HELD}`,
+  ].join("\n");
+}
+
+/** What is in a folder, not the folder itself: one that is there keeps its owner and mode. */
+const contentInto = (folder: string, to: string): string => `mkdir -p ${to}
+for each in ${folder}/* ${folder}/.[!.]* ${folder}/..?*; do
+  if [ -e "$each" ] || [ -L "$each" ]; then cp -a "$each" ${to}; fi
+done`;
+
+function fileTo(file: string, to: string, name: string): string {
+  if (to.endsWith("/")) return `mkdir -p ${quoted(to)}\ncp -a ${file} ${quoted(to + name)}`;
+  const at = quoted(to);
+  return `mkdir -p ${quoted(path.posix.dirname(to))}
+if [ -d ${at} ]; then cp -a ${file} ${quoted(`${to}/${name}`)}; else cp -a ${file} ${at}; fi`;
+}
+
+interface Archive {
+  /** Of what is in it. */
+  readonly name: string;
+  readonly isFolder: boolean;
+  readonly bytes: IncomingMessage;
+}
+
+/** Bits of Go's own, in which engines tell modes. */
+const [FOLDER, LINK] = [0x8000_0000, 0x0800_0000];
+
+/** A path that is a link stands for what it leads to, as the engine finds it within the image. */
+async function archiveOf(
+  container: { readonly getArchive: (options: { path: string }) => Promise<unknown> },
+  wanted: string,
+): Promise<Archive> {
+  let at = wanted;
+  for (let links = 0; ; links += 1) {
+    const bytes = (await container.getArchive({ path: at }).catch((thrown: unknown) => {
+      throw isMissing(thrown) ? absent(wanted) : engineFailure(`reading ${wanted} of an image`, thrown);
+    })) as IncomingMessage;
+    const { mode, linkTarget } = statOf(bytes);
+    if ((mode & LINK) === 0) return { name: path.posix.basename(at), isFolder: (mode & FOLDER) !== 0, bytes };
+    bytes.destroy();
+    if (links > 0 || linkTarget === "" || linkTarget === "/") throw absent(wanted);
+    at = linkTarget;
+  }
+}
+
+function statOf({ headers }: IncomingMessage): { readonly mode: number; readonly linkTarget: string } {
+  const told = Buffer.from(String(headers["x-docker-container-path-stat"] ?? ""), "base64").toString("utf8");
+  const { mode, linkTarget } = JSON.parse(told) as Readonly<Record<string, unknown>>;
+  return { mode: Number(mode), linkTarget: typeof linkTarget === "string" ? linkTarget : "" };
+}
+
+const absent = (wanted: string): HarnessError =>
+  new HarnessError(
+    EXIT.failed,
+    `set-up failed: the stage has no ${visible(wanted)}, which a line takes of it`,
+    "mend the recipe, then: harness env build",
+  );

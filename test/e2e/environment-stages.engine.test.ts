@@ -1,0 +1,159 @@
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import path from "node:path";
+import test from "node:test";
+import { type Ended, runProgram } from "../fixtures/cli.ts";
+import { engine, image, skip } from "../fixtures/engine.ts";
+import { bareImage, ownImage } from "../fixtures/own-image.ts";
+import { type Scratch, scratch } from "../fixtures/scratch.ts";
+import { household, sandboxExec } from "./box-command.ts";
+import { ROOT } from "./package.ts";
+
+assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
+
+const harness = (place: Scratch, ...words: readonly string[]): Promise<Ended> =>
+  runProgram("bin/harness", words, { home: place.path, cwd: place.at("work") });
+
+async function trustAll(place: Scratch): Promise<string> {
+  const shown = (await harness(place, "trust", "--show")).stdout;
+  const { hash } = JSON.parse((await harness(place, "trust", "--show", "--json")).stdout) as { hash: string };
+  const { code, stderr } = await harness(place, "trust", "--yes", hash);
+  assert.equal(code, 0, stderr);
+  return shown;
+}
+
+const inBox = async (place: Scratch, line: string): Promise<string> => {
+  const ended = await sandboxExec(place, ["--", "sh", "-c", line]);
+  assert.equal(ended.code, 0, ended.stderr);
+  return ended.stdout.toString();
+};
+
+const stageImages = async (): Promise<readonly string[]> =>
+  (await engine.api.listImages())
+    .flatMap(({ RepoTags }) => RepoTags ?? [])
+    .filter((tag) => /^harness-env:.*-stage$/.test(tag));
+
+/** What stands in the files of it is told by the layer's own lines, so that a box has to hold it. */
+const dockerfile = (kit: string, last: string): string => `FROM ${image} AS first
+COPY own.txt /opt/own.txt
+RUN mkdir -p /opt/made/.hidden "/opt/made/a b" && echo made > /opt/made/file && echo in > /opt/made/.hidden/in \\
+  && ln -s ../file /opt/made/.hidden/link && ln -s made/file /opt/there && echo x > "/opt/made/a b/x" \\
+  && chown -R 1234:1235 /opt/made && chmod 4755 /opt/made/file && echo stray > /opt/stray
+RUN ls -A /workspace /home/*/work 2>/dev/null | wc -l > /opt/seen; ls /sys/class/net > /opt/nets; true
+FROM first AS second
+COPY --from=${kit} /kit/bin/tool /kit/missing /opt/
+FROM ${image}
+WORKDIR /opt/kit
+RUN mkdir -p /opt/there.d made && chmod 705 made
+COPY --from=first /opt/made made
+COPY --from=first /opt/there /opt/own.txt /opt/seen /opt/nets ./
+COPY --from=first /opt/there renamed
+COPY --from=first /opt/own.txt /opt/there.d
+COPY --from=${kit} --chown=7:8 --chmod=755 /kit/bin/tool /usr/local/bin/
+RUN ${last}
+`;
+
+const LOOK = `cd /opt/kit; ls -A; cat there renamed own.txt seen nets /opt/there.d/own.txt made/.hidden/link "made/a b/x"
+stat -c '%a %u:%g %n' made made/file made/.hidden /usr/local/bin/tool; readlink made/.hidden/link; tool
+ls -d /opt/stray /opt/made /.harness-taken /opt/missing 2>/dev/null; true`;
+
+const SAID = `made
+nets
+own.txt
+renamed
+seen
+there
+made
+made
+own
+0
+lo
+own
+made
+x
+705 0:0 made
+755 1234:1235 made/file
+755 1234:1235 made/.hidden
+755 7:8 /usr/local/bin/tool
+../file
+the tool
+`;
+
+test(
+  "what a Dockerfile takes of stages and images is in the layer, and nothing else of them",
+  { skip },
+  async () => {
+    await using held = await scratch();
+    await held.write("kit/bin/tool", "#!/bin/sh\necho the tool\n");
+    await using kit = await bareImage(held.path, ["kit"]);
+    await using place = await household({
+      ".devcontainer/devcontainer.json": JSON.stringify({ build: { dockerfile: "Dockerfile" } }),
+      ".devcontainer/Dockerfile": dockerfile(kit.name, "exit 7"),
+      ".devcontainer/own.txt": "own\n",
+    });
+    try {
+      const shown = await trustAll(place);
+      assert.match(
+        shown,
+        /makes in a container of its own, to take files of it: [^\n]*echo stray > \/opt\/stray/,
+      );
+      assert.match(shown, /own\.txt: own/);
+      const failed = await harness(place, "env", "build");
+      assert.equal(failed.code, 1, failed.stderr);
+      assert.match(failed.stderr, /set-up failed: exit 7/);
+      assert.equal((await stageImages()).length, 1, "it is kept for the build that goes on");
+
+      await place.write("work/.devcontainer/Dockerfile", dockerfile(kit.name, "true"));
+      await trustAll(place);
+      const built = await harness(place, "env", "build");
+      assert.equal(built.code, 0, built.stderr);
+      assert.doesNotMatch(built.stderr, /^\d+\/\d+ .*echo stray/m, "the stage is not made again");
+      assert.equal(await inBox(place, LOOK), SAID);
+      assert.deepEqual(await stageImages(), []);
+
+      await place.write("work/.devcontainer/own.txt", "other\n");
+      const changed = await harness(place, "env", "show");
+      assert.match(changed.stdout + changed.stderr, /does not count: it has changed since it was trusted/);
+    } finally {
+      await harness(place, "env", "rm", "--all");
+    }
+  },
+);
+
+test("what a stage has not is said, and what a hostile one holds stays in the layer", { skip }, async () => {
+  await using own = await ownImage();
+  const lines = (taken: string): string => `FROM ${own.name} AS odd
+RUN mkdir -p /odd/up && ln -s /etc /odd/up/out && ln -s ../../../../../../etc/hostname /odd/name && ln -s /nowhere /odd/none
+FROM ${image}
+RUN mkdir -p /opt/up/out
+${taken}
+RUN ls -A /opt /opt/up > /said; cat /opt/name >> /said; true
+`;
+  await using place = await household({
+    ".devcontainer/devcontainer.json": JSON.stringify({ build: { dockerfile: "Dockerfile" } }),
+  });
+  try {
+    for (const [taken, why] of [
+      ["COPY --from=odd /odd/missing /opt/", /the stage has no \/odd\/missing/],
+      ["COPY --from=odd /odd/none /opt/", /the stage has no \/odd\/none/],
+      ["COPY --from=harness-test-none:1 /a /opt/", /the image harness-test-none:1 is not on this engine/],
+      ["COPY --from=odd /odd/up /opt/up", /set-up failed: [^]*cannot overwrite/],
+    ] as const) {
+      await place.write("work/.devcontainer/Dockerfile", lines(taken));
+      await trustAll(place);
+      const failed = await harness(place, "env", "build");
+      assert.notEqual(failed.code, 0, taken);
+      assert.match(failed.stderr, why);
+    }
+    await place.write("work/.devcontainer/Dockerfile", lines("COPY --from=odd /odd/name /opt/name"));
+    await trustAll(place);
+    const built = await harness(place, "env", "build");
+    assert.equal(built.code, 0, built.stderr);
+    const host = execFileSync("hostname").toString().trim();
+    assert.ok(!(await inBox(place, "cat /said")).includes(host), "a link leads nowhere but into the image");
+  } finally {
+    await harness(place, "env", "rm", "--all");
+    assert.deepEqual(await stageImages(), []);
+  }
+});
