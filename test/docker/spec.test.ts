@@ -180,9 +180,13 @@ test("what the host can do is used: AppArmor, another runtime, swappiness; its c
   const rich = of({ cpus: 1, apparmor: true, runtime: "runsc", swappiness: true });
   assert.deepEqual(
     [rich.SecurityOpt, rich.Runtime, rich.MemorySwappiness, rich.NanoCpus],
-    [["no-new-privileges", `seccomp=${PLAN.seccomp}`, "apparmor=docker-default"], "runsc", 0, 500_000_000],
+    [["no-new-privileges", `seccomp=${PLAN.seccomp}`, "apparmor=docker-default"], "runsc", 0, 875_000_000],
   );
   assert.equal(of(PLAN.host, 1.25).NanoCpus, 1_250_000_000);
+  assert.deepEqual(
+    [2, 3, 4, 16].map((cpus) => of({ ...PLAN.host, cpus }).NanoCpus),
+    [1_750_000_000, 2_625_000_000, 3_500_000_000, 15_500_000_000],
+  );
 });
 
 test("a container that only looks at its image has no mount, no standard input and stays to be asked", () => {
