@@ -40,14 +40,13 @@ export function parseConfigDocument(file: string, text: string): ConfigDocument 
 export function configError(where: string, message: string): HarnessError {
   // A key that was typed stands in the message already.
   const said = message.startsWith(`${where}: `) ? message : `${where}: ${message}`;
-  const isFlag = where.startsWith("--");
-  return new HarnessError(
-    EXIT.usage,
-    said,
-    isFlag
-      ? "give it another value, or leave it out"
-      : "mend it there; harness doctor tells when all is well",
-  );
+  return new HarnessError(EXIT.usage, said, nextFor(where));
+}
+
+/** What was typed is in no file, where it could be mended. */
+function nextFor(where: string): string {
+  if (where.startsWith("--")) return "give it another value, or leave it out";
+  return /^\/[a-z]+$/.test(where) ? `${where} ?` : "mend it there; harness doctor tells when all is well";
 }
 
 /** The parser recurses; no setting is nested deeper than a few levels. */

@@ -45,7 +45,7 @@ export async function setSettings(
   await replaceFile(file, edited);
 }
 
-/** What was typed is in no file, where it could be mended. */
+/** The same of a value that was typed on a command's line. */
 function asTyped<T>(next: string, read: () => T): T {
   try {
     return read();

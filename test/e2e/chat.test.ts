@@ -118,6 +118,22 @@ test("what was typed is there in the next chat of the folder, and not of another
   assert.doesNotMatch(await other.until(/Hm\.|✗/), /remember/);
 });
 
+test("what a command of the chat cannot use is said, with what to type here", { skip }, async () => {
+  await using place = await household();
+  await using terminal = onTerminal(place, []);
+  await terminal.until(PROMPT);
+  for (const [line, said] of [
+    ["/grant foo/bar", /"\/" cannot stand in a grant[^]*\n {2}next: \/grant \?\n/],
+    ["/resume nosuch", /no session has this id\n {2}next: \/sessions\n/],
+    ["/undo file", /\/undo takes nothing, or files; there is no file to take back\.\n/],
+    ["/help foo", /There is no \/foo; \/help lists what there is\n/],
+  ] as const) {
+    terminal.type(`${line}\r`);
+    await terminal.until(said);
+    await terminal.until(PROMPT);
+  }
+});
+
 test("an unknown command suggests the nearest, and a blank line is nothing", { skip }, async () => {
   await using place = await household();
   await using terminal = onTerminal(place, []);

@@ -106,7 +106,7 @@ export class WorkspaceCommit implements AsyncDisposable {
     throw new HarnessError(
       EXIT.failed,
       `git ${words[0] ?? ""}: ${told === "" ? `exit ${exit_code}` : told}`,
-      next ?? "git status",
+      next ?? (/not a git repository/.test(told) ? "git init" : "git status"),
     );
   }
 }

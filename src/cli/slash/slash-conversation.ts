@@ -1,4 +1,6 @@
 import { isTyped, withoutMode } from "../../app/run/mode-note.ts";
+import { HarnessError } from "../../core/errors.ts";
+import type { Session, SessionStore } from "../../core/session.ts";
 import { visible } from "../../core/text/visible.ts";
 import { sessionTable } from "../../render/lists/sessions-lines.ts";
 import { recalled } from "../chat-view.ts";
@@ -28,7 +30,8 @@ export async function compact({ chat }: SlashCall): Promise<string> {
   return (await chat.compact(conversation)) ? "" : "The conversation is as it was.";
 }
 
-export function undo({ chat: { conversation } }: SlashCall): string {
+export function undo({ chat: { conversation }, argument }: SlashCall): string {
+  if (argument !== "") return visible(`/undo takes nothing, or files; there is no ${argument} to take back.`);
   if (conversation === undefined) return NOTHING;
   const { memory } = conversation;
   for (;;) {
@@ -55,12 +58,23 @@ export async function resume({ chat, argument: given, output }: SlashCall): Prom
   const others = store.list({ workspace: chat.workspace, limit: 2 });
   const id = given === "" ? others.find((each) => each.id !== chat.conversation?.session.id)?.id : given;
   if (id === undefined) return "There is no other session of this folder.";
-  const session = store.open(id);
+  const session = opened(store, id);
   const { workspace, id: found } = session.info();
   if (workspace !== chat.workspace)
     return `${found} is a session of ${workspace}; there: harness resume ${found}`;
   const conversation = await chat.resume(session);
   return `${recalled(conversation.memory.history.messages, output)}Goes on with ${found}.`;
+}
+
+/** What is typed next is typed here. */
+function opened(store: SessionStore, id: string): Session {
+  try {
+    return store.open(id);
+  } catch (thrown) {
+    throw thrown instanceof HarnessError
+      ? new HarnessError(thrown.exit, thrown.message, "/sessions", thrown)
+      : thrown;
+  }
 }
 
 const PATIENCE_MS = 5000;
