@@ -52,7 +52,7 @@ test("without it the output is streamed, and the code is the command's own", { s
     [sh("echo out; echo err >&2; exit 7"), 7, "out\n", /^err\n$/],
     [["--timeout", "1", ...sh("sleep 30")], 124, "", /time/],
     [sh("kill -KILL $$"), 137, "", /^$/],
-    [["--", "no-such-program"], 127, "", /command not found/],
+    [["--", "no-such-program"], 127, "", /^(?:note: .*\n)?harness: no-such-program: command not found\n/],
     [["--", "/etc/passwd"], 126, "", /could not be started/],
     [["--", "true", ...Array.from({ length: 11 }, () => "x".repeat(100_000))], 126, "", /too long/],
     [["--quiet", "--", "no-such-program"], 127, "", /^$/],

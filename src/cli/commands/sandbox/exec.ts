@@ -3,7 +3,7 @@ import { type BoxLog, EMPTY_LOG, notesOf } from "../../../core/box-log.ts";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
 import type { ExecResult, OwnedBox } from "../../../core/ports.ts";
 import { answerJson, HarnessCommand } from "../../command.ts";
-import { visible, visibleWhole } from "../../../core/text/visible.ts";
+import { visible, visibleLine, visibleWhole } from "../../../core/text/visible.ts";
 import { boxFlags, configFor, workspaceOf } from "../../settings.ts";
 import { untilInterrupted } from "../../../app/interruption.ts";
 import { pipedInput } from "../../terminal.ts";
@@ -65,7 +65,7 @@ export class SandboxExec extends HarnessCommand {
       if (left.aborted) return;
       await box.settle?.();
       const changes = flags.json ? await box.changes() : undefined;
-      if (!flags.json && !flags.quiet) explain(result);
+      if (!flags.json && !flags.quiet) explain(result, words[0] ?? "");
       const { log, failed } = await closed(box);
       if (changes !== undefined) answerJson(await execAnswer(result, changes, log, box.workspace));
       for (const note of notesOf(log)) stderr.write(`note: ${visibleWhole(note)}\n`);
@@ -127,7 +127,8 @@ async function closed(box: OwnedBox): Promise<{ readonly log: BoxLog; readonly f
 }
 
 /** Endings that the command's own output does not tell of. */
-function explain({ exit_code, cause, reason, ...said }: ExecResult): void {
+function explain({ exit_code, cause, reason, ...said }: ExecResult, program: string): void {
   const unstarted = (exit_code === 126 || exit_code === 127) && said.stdout.total + said.stderr.total === 0;
-  if (cause !== null && (cause !== "program" || unstarted)) stderr.write(`harness: ${visible(reason)}\n`);
+  if (cause === null || (cause === "program" && !unstarted)) return;
+  stderr.write(`harness: ${visible(unstarted ? `${visibleLine(program)}: ${reason}` : reason)}\n`);
 }
