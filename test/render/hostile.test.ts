@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import { readdirSync, readFileSync } from "node:fs";
+import path from "node:path";
 import { Writable } from "node:stream";
 import test from "node:test";
 import { inertJson } from "../../src/core/text/visible.ts";
@@ -13,6 +15,8 @@ import { EVERY_EVENT, stamped } from "../fixtures/events.ts";
 import { activeBesideEmoji, filled, HOSTILE_TEXTS, HUGE } from "../fixtures/hostile.ts";
 import { BATCH, COMPARED, EVAL, FIXED, LISTS, MODEL, SESSION, VET } from "../fixtures/hostile-lists.ts";
 import { fakeTerminal } from "../fakes/terminal.ts";
+
+const ROOT = path.join(import.meta.dirname, "../..");
 
 const ALL: readonly string[] = [...HOSTILE_TEXTS, ...HUGE];
 
@@ -78,6 +82,25 @@ test("lines of JSON hold it escaped, and a reader has the very text again", () =
     const tasks = lines.map((line) => JSON.parse(line) as { type: string; task?: string });
     assert.equal(tasks.find(({ type }) => type === "run.started")?.task, text);
   }
+});
+
+/** Parts of lists, and what holds no text of others. */
+const PARTS: ReadonlySet<string> = new Set(
+  "ageOf markedLines NOT_PROVEN undonePaths appliedPaths".split(" "),
+);
+
+test("every list that is written for a person is held against them", () => {
+  const held = readFileSync(path.join(ROOT, "test/fixtures/hostile-lists.ts"), "utf8");
+  const folder = path.join(ROOT, "src/render/lists");
+  const names = readdirSync(folder).flatMap((file) => {
+    const text = readFileSync(path.join(folder, file), "utf8");
+    return [...text.matchAll(/^export (?:function|const) (\w+)/gm)].map(([, name = ""]) => name);
+  });
+  assert.ok(names.length > 30);
+  assert.deepEqual(
+    names.filter((name) => !PARTS.has(name) && !new RegExp(`\\b${name}\\b`).test(held)),
+    [],
+  );
 });
 
 /** Those in which a text may go over lines: what was said, what was answered, what a check printed. */
