@@ -149,6 +149,8 @@ test("what a reason says to do stands first, in a row that can be typed, with --
   assert.equal(nextOf(failed), "export KEY=VALUE");
   assert.match(summary(failed, { quiet: true, columns: 60 }), /^next {6}export KEY=VALUE\n$/m);
   assert.doesNotMatch(summary(failed), /; next: /);
+  const boxless = summary({ status: "sandbox", exit_code: 6, reason: "no engine; next: harness doctor" });
+  assert.equal(boxless.split("harness doctor").length, 2, boxless);
 });
 
 test("without a box it is said whether anything can have changed", () => {

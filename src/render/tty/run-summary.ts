@@ -58,7 +58,7 @@ export function runSummary(event: Finished, { ms, quiet, changes }: About, strea
         ["recorded", recordedRows(event)],
         ["cost", costRows(event, ms).flatMap((row) => wrapped(row, width))],
         ["status", status],
-        ["next", [next, ...nextRows(event, changes)].flatMap((each) => wrapped(each, width))],
+        ["next", [...new Set([next, ...nextRows(event, changes)])].flatMap((each) => wrapped(each, width))],
       ];
   const text = blocks.map(([label, rows]) => block(label, rows, stream)).join("");
   return text === "" ? "" : `\n${text}`;
