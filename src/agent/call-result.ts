@@ -29,7 +29,7 @@ export function ended(agent: AgentContext, { call, judged, result, ms }: Ending)
   agent.ended.push(account);
   agent.deeds.take(account, exitCode, text);
   if (account.changes) agent.next.changed(pathOf(call));
-  else if (isSpentRead(call, result)) agent.next.shown(pathOf(call) ?? "");
+  else if (isSpentRead(call, result)) agent.next.shown(pathOf(call) ?? "", text);
   return result;
 }
 
@@ -69,10 +69,12 @@ function accountOf(call: ToolCall, judged: Judged, result: ToolResult): EndedCal
     rule: denied ? (rule?.id ?? "none") : "walls",
     // With what would have it run, where that is a grant.
     reason: denied ? (result.reason?.toWellFormed() ?? rule?.reason ?? "") : firstLine(text),
-    changes: kind === "ok" && changes,
+    changes: changes && hasChanged(result),
     ...(isIdle(call.name, call.args) ? { idle: true } : {}),
   };
 }
+
+const hasChanged = ({ kind, unchanged }: ToolResult): boolean => kind === "ok" && unchanged !== true;
 
 const firstLine = (text: string): string => text.split("\n", 1)[0] ?? "";
 

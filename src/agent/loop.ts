@@ -94,6 +94,7 @@ async function turn(agent: AgentContext, signal: AbortSignal): Promise<LoopEnd |
 /** What the next reply is held to, by what was done and by what the model still has before it. */
 function holdNext(agent: AgentContext): void {
   if (agent.history.compaction !== undefined) agent.next.nothingShown();
+  if (agent.ends?.asked.isWeak === true) agent.next.simple();
   const demand = agent.ends?.demandOn(agent);
   if (demand !== undefined) agent.next.demand(demand);
 }

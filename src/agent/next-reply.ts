@@ -12,6 +12,31 @@ const OFFERED: Readonly<Record<Exclude<Demand, "call">, readonly string[]>> = { 
 /** That the next reply has to be a call: of any tool, of one that acts, or a command. */
 export type Demand = "call" | "act" | "run";
 
+/** What a small model fills in where it may, and is then wrong, or is led away by. */
+const INVOLVED: ReadonlySet<string> = new Set(["apply_patch", "plan", "task", "note", "notes"]);
+const SIMPLE: Readonly<Record<string, readonly string[]>> = {
+  bash: ["command"],
+  edit_file: ["path", "old", "new"],
+  write_file: ["path", "content"],
+  read_file: ["path"],
+  list_dir: ["path"],
+  glob: ["pattern"],
+  grep: ["pattern"],
+};
+
+/** A file as read_file shows it. */
+export interface ShownFile {
+  readonly path: string;
+  readonly text: string;
+}
+
+/** Of the numbered lines of a file those that say something and stand in it once, also as a part of another. */
+function linesOnce(text: string): readonly string[] {
+  const lines = [...text.matchAll(/^\d+\t(.*)$/gm)].map(([, line = ""]) => line);
+  const whole = lines.join("\n");
+  return lines.filter((line) => /\w/.test(line) && whole.indexOf(line) === whole.lastIndexOf(line));
+}
+
 /** How the next reply is asked for: what the model did last decides, and holds for one request. */
 export class NextReply {
   readonly #usual: number;
@@ -19,7 +44,8 @@ export class NextReply {
   #hold = false;
   #demand: Demand | undefined;
   #paths: Set<string> | undefined;
-  readonly #shown = new Set<string>();
+  readonly #shown = new Map<string, readonly string[]>();
+  #isSmall = false;
 
   constructor(temperature: number | null = null) {
     this.#usual = temperature ?? TOOL_TEMPERATURE;
@@ -46,14 +72,19 @@ export class NextReply {
   }
 
   /** Every file there is, undefined where that is not known, or no longer; and those whose text stands with the task. */
-  files(paths: readonly string[] | undefined, shown: readonly string[] = []): void {
+  files(paths: readonly string[] | undefined, shown: readonly ShownFile[] = []): void {
     this.#paths = paths && new Set(paths);
-    for (const path of shown) this.shown(path);
+    for (const { path, text } of shown) this.shown(path, text);
   }
 
-  /** The model has all of this file before it that a read would show. */
-  shown(path: string): void {
-    this.#shown.add(path);
+  /** The model has all of this file before it that a read would show: `text`. */
+  shown(path: string, text: string): void {
+    this.#shown.set(path, linesOnce(text));
+  }
+
+  /** Of a small model: tools that it uses well, with the arguments that matter. */
+  simple(): void {
+    this.#isSmall = true;
   }
 
   /** What stood with the task may be gone from the conversation. */
@@ -81,9 +112,9 @@ export class NextReply {
   take(tools: readonly string[]): { readonly temperature: number; readonly hold: Hold } {
     const demand = this.#demand;
     const offered = demand === undefined || demand === "call" ? tools : OFFERED[demand];
-    const idle = tools.filter((name) => !offered.includes(name));
+    const left = tools.filter((name) => !offered.includes(name) || (this.#isSmall && INVOLVED.has(name)));
     const repeated = this.#without.filter((name) => tools.includes(name));
-    const without = [...new Set([...repeated, ...idle])];
+    const without = [...new Set([...repeated, ...left])];
     const now = this.#hold;
     const temperature = this.#without.length > 0 ? Math.max(this.#usual, LIVELY) : this.#usual;
     this.#without = [];
@@ -93,7 +124,8 @@ export class NextReply {
       ...(now ? { now } : {}),
       ...(demand === undefined ? {} : { call: true as const }),
       ...(this.#paths === undefined ? {} : { paths: [...this.#paths] }),
-      ...(this.#shown.size === 0 ? {} : { shown: [...this.#shown] }),
+      ...(this.#shown.size === 0 ? {} : { shown: Object.fromEntries(this.#shown) }),
+      ...(this.#isSmall ? { arguments: SIMPLE } : {}),
       ...(without.length === 0 ? {} : { without }),
     };
     return { temperature, hold };

@@ -20,8 +20,13 @@ export interface Hold {
   readonly now?: boolean;
   /** Every file of the workspace, while they are few: what a call may name that reads or edits one that is there. */
   readonly paths?: readonly string[];
-  /** Of these files the model has the whole text before it: to read one shows nothing new, so no such call is offered. */
-  readonly shown?: readonly string[];
+  /**
+   * Of these files the model has the whole text before it: to read one shows nothing new, so no such call is offered, and an
+   * edit is of one of these lines, which stand in it once; any text where there are none.
+   */
+  readonly shown?: Readonly<Record<string, readonly string[]>>;
+  /** Of these tools these arguments alone, and all of them: a small model fills in whatever there is. */
+  readonly arguments?: Readonly<Record<string, readonly string[]>>;
   /** It has to be a call: an answer is not among the choices. */
   readonly call?: true;
   /** Tools that this reply may not call: what was repeated. They stay in the prefix of the request. */

@@ -16,6 +16,8 @@ interface Ended {
   readonly peak?: ExecResult["peak"];
   /** Why it ended as it did, for people; the first line of the text says so where it is left out. */
   readonly reason?: string;
+  /** It wrote what was there already: nothing is changed by it. */
+  readonly unchanged?: true;
   /** It was of a file that the model had not read: the text holds that file, and it counts as read. */
   readonly missed?: "unread";
 }

@@ -1,4 +1,4 @@
-import type { JsonSchema, ModelRequest, ToolOffer } from "../core/model-provider.ts";
+import type { Hold, JsonSchema, ModelRequest, ToolOffer } from "../core/model-provider.ts";
 import { readArguments } from "./reply.ts";
 import { isRecord } from "./text-calls/call-reading.ts";
 import { OfferedTools, notOffered, typed } from "./text-calls/settle.ts";
@@ -6,26 +6,51 @@ import type { WrittenCalls } from "./text-protocol.ts";
 
 /** Replies that a server holds to a schema: one JSON object, which is a call of an offered tool or an answer. */
 
-/** Grammars are made of it for each request: many long paths would make a slow one. */
-const MOST_PATHS = 200;
-const MOST_PATH_BYTES = 16 * 1024;
-/** Whose path names a file that is there; what is shown already needs no reading. */
+/** Grammars are made of it for each request: many long paths or lines would make a slow one. */
+const MOST_CHOICES = 200;
+const MOST_CHOICE_BYTES = 16 * 1024;
+/** Whose path names a file that is there; what is shown already needs no reading, and is edited by its lines. */
 const READS = "read_file";
-const OF_A_FILE: ReadonlySet<string> = new Set([READS, "edit_file"]);
+const EDITS = "edit_file";
 
 /** What a reply has to fit; the request beside it is the same as without. */
 export function heldSchema({ tools, hold = {} }: Pick<ModelRequest, "tools" | "hold">): JsonSchema {
-  const { without = [], paths = [], shown = [], call } = hold;
-  const bytes = paths.reduce((sum, path) => sum + Buffer.byteLength(path) + 3, 0);
-  const few = paths.length > 0 && paths.length <= MOST_PATHS && bytes <= MOST_PATH_BYTES;
-  const unread = few ? paths.filter((path) => !shown.includes(path)) : [];
-  const isSpent = (name: string): boolean => name === READS && few && unread.length === 0;
+  const { without = [], arguments: only = {}, call } = hold;
   const calls = tools
-    .filter(({ name }) => !without.includes(name) && !isSpent(name))
-    .map((tool) => callSchema(tool, tool.name === READS ? unread : few ? paths : []));
+    .filter(({ name }) => !without.includes(name))
+    .flatMap((tool) => callSchemas(tool.name, argumentsOf(tool, only[tool.name]), hold));
   const answer = objectOf({ answer: { type: "string" } });
   return { anyOf: call === true && calls.length > 0 ? calls : [...calls, answer] };
 }
+
+/** With the paths and the lines among which it may choose. */
+function callSchemas(name: string, args: Schema, { paths = [], shown = {} }: Hold): readonly JsonSchema[] {
+  const properties = args["properties"];
+  const isOfFile = (name === READS || name === EDITS) && isRecord(properties) && "path" in properties;
+  if (!isOfFile || !isChoice(paths)) return [callOf(name, args)];
+  const unshown = paths.filter((path) => shown[path] === undefined);
+  const held = (over: Schema): Schema => ({ ...args, properties: { ...properties, ...over } });
+  const rest = (of: readonly string[]): readonly JsonSchema[] =>
+    of.length === 0 ? [] : [callOf(name, held({ path: oneOf(of) }))];
+  if (name === READS) return rest(unshown);
+  const byLines = paths.flatMap((path) => {
+    const lines = shown[path] ?? [];
+    if (!("old" in properties) || !isChoice(lines)) return [];
+    return [{ path, schema: callOf(name, held({ path: oneOf([path]), old: oneOf(lines) })) }];
+  });
+  const others = paths.filter((path) => !byLines.some((each) => each.path === path));
+  return [...byLines.map(({ schema }) => schema), ...rest(others)];
+}
+
+/** Few and short enough that a server makes a grammar of them. */
+const isChoice = (texts: readonly string[]): boolean =>
+  texts.length > 0 &&
+  texts.length <= MOST_CHOICES &&
+  texts.reduce((sum, text) => sum + Buffer.byteLength(text) + 3, 0) <= MOST_CHOICE_BYTES;
+
+const oneOf = (texts: readonly string[]): Schema => ({ type: "string", enum: texts });
+
+type Schema = Readonly<Record<string, unknown>>;
 
 const objectOf = (properties: Readonly<Record<string, unknown>>): JsonSchema => ({
   type: "object",
@@ -34,14 +59,16 @@ const objectOf = (properties: Readonly<Record<string, unknown>>): JsonSchema => 
   additionalProperties: false,
 });
 
-function callSchema({ name, schema }: ToolOffer, paths: readonly string[]): JsonSchema {
+const callOf = (name: string, args: Schema): JsonSchema =>
+  objectOf({ tool: { type: "string", const: name }, arguments: args });
+
+/** Its own, or of them those that are given, all of which it then has to have. */
+function argumentsOf({ schema }: ToolOffer, only: readonly string[] | undefined): Schema {
   const args = strict(schema);
   const properties = args["properties"];
-  const known = paths.length > 0 && OF_A_FILE.has(name) && isRecord(properties) && "path" in properties;
-  const held = known
-    ? { ...args, properties: { ...properties, path: { type: "string", enum: paths } } }
-    : args;
-  return objectOf({ tool: { type: "string", const: name }, arguments: held });
+  if (only === undefined || !isRecord(properties)) return args;
+  const kept = only.filter((name) => name in properties);
+  return objectOf(Object.fromEntries(kept.map((name) => [name, properties[name]])));
 }
 
 /** Words for people, defaults, and what no server makes a grammar of are left out; a reference stands for any value. */

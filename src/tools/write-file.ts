@@ -34,7 +34,7 @@ async function write({ context, box }: At, path: string, text: string): Promise<
   const name = shown(context.workspace, path);
   // Nothing is changed, its time neither: what a run changed is told by that.
   if (known.kind !== "absent" && content.equals(known.content))
-    return ok(`${name}: it already had this content`);
+    return { ...ok(`${name}: it already had this content`), unchanged: true };
   const written = await box.write(path, content);
   if (written.kind !== "ok") return refusal(context, written);
   await wrote(context, box, path, content);

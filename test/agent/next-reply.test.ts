@@ -46,18 +46,35 @@ test("paths are known until something nobody can list has changed", () => {
 
 test("what is shown with the task is known until it changes, or the conversation is shortened", () => {
   const next = new NextReply();
-  next.files(["a.ts", "b.ts", "c.ts"], ["a.ts", "b.ts"]);
-  const shown = (): readonly string[] | undefined => next.take(TOOLS).hold.shown;
-  assert.deepEqual(shown(), ["a.ts", "b.ts"]);
+  const text = "1\tif (a) {\n2\t  b();\n3\t}\n4\tb();\n5\tx\n6\tx\n7\t  y\n[all 7 lines]";
+  next.files(
+    ["a.ts", "b.ts", "c.ts"],
+    [
+      { path: "a.ts", text },
+      { path: "b.ts", text: "[no lines]" },
+    ],
+  );
+  const shown = () => next.take(TOOLS).hold.shown;
+  // Of its lines those that say something and are in it once.
+  assert.deepEqual(shown(), { "a.ts": ["if (a) {", "  b();", "  y"], "b.ts": [] });
   next.changed("a.ts");
-  assert.deepEqual(shown(), ["b.ts"]);
-  next.shown("c.ts");
-  assert.deepEqual(shown(), ["b.ts", "c.ts"]);
+  assert.deepEqual(shown(), { "b.ts": [] });
+  next.shown("c.ts", "1\ty\n[1 line]");
+  assert.deepEqual(shown(), { "b.ts": [], "c.ts": ["y"] });
   next.nothingShown();
   assert.equal(shown(), undefined);
-  next.files(["a.ts"], ["a.ts"]);
+  next.files(["a.ts"], [{ path: "a.ts", text }]);
   next.changed(undefined);
   assert.equal(shown(), undefined);
+});
+
+test("a small model gets the tools that it uses well, with the arguments that matter", () => {
+  const next = new NextReply();
+  next.simple();
+  const { hold } = next.take(["bash", "plan", "task", "edit_file", "show_full"]);
+  assert.deepEqual(hold.without, ["plan", "task"]);
+  assert.deepEqual(hold.arguments?.["bash"], ["command"]);
+  assert.deepEqual(next.take(["plan"]).hold.without, ["plan"]);
 });
 
 test("a call is demanded for one reply, and an act before any call", () => {

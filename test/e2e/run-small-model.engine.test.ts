@@ -44,6 +44,29 @@ test(
   },
 );
 
+test(
+  "a shown file is edited by its lines, tools have the arguments that matter, and what was there already is no change",
+  { skip },
+  async () => {
+    const { code, asked } = await ran(
+      { "conf.json": CONF },
+      [
+        write("conf.json", CONF),
+        call("edit_file", { path: "conf.json", old: '  "debug": true', new: '  "debug": false' }),
+        answer("Debug is off."),
+      ],
+      "set debug to false in conf.json",
+    );
+    assert.deepEqual([code, asked.map(mayAnswer)], [0, [false, false, true, false]]);
+    const schema = JSON.stringify(asked[0]?.format);
+    assert.match(
+      schema,
+      /"path":\{"type":"string","enum":\["conf\.json"\]\},"old":\{"type":"string","enum":\["  \\"debug\\": true"\]\}/,
+    );
+    assert.doesNotMatch(schema, /"background"|"apply_patch"/);
+  },
+);
+
 test("JSON that is none any more is told, and mended or no end", { skip }, async () => {
   const broken = write("conf.json", '{\n1\t  "debug": false\n}\n');
   const task = "set debug to false in conf.json";

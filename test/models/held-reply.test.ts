@@ -24,6 +24,11 @@ const READ = offer("read_file", {
   properties: { path: { type: "string" } },
   required: ["path"],
 });
+const TEXT = { type: "string" };
+const EDIT_LINE = offer("edit_file", {
+  type: "object",
+  properties: { path: TEXT, old: TEXT, new: TEXT, all: { type: "boolean" } },
+});
 const MAP = offer("set", { type: "object", additionalProperties: { type: "string", title: "x" } });
 
 const callOf = (name: string, args: object): object => ({
@@ -83,28 +88,54 @@ const texts = (role: "user" | "assistant"): readonly string[] => {
   return withForm(request).messages.map(({ text }) => text.slice(0, 26));
 };
 
+/** Each choice: the tool with what is to be chosen among in its arguments. */
 const namesIn = (hold: Hold): readonly string[] => {
-  const { anyOf } = heldSchema({ tools: [READ, EDIT], hold }) as unknown as {
-    readonly anyOf: readonly { readonly properties: Readonly<Record<string, object>> }[];
+  const { anyOf } = heldSchema({ tools: [READ, EDIT_LINE], hold }) as unknown as {
+    readonly anyOf: readonly { readonly properties: Readonly<Record<string, Choice>> }[];
   };
   return anyOf.map(({ properties: { tool, arguments: args } }) =>
-    tool === undefined
-      ? "answer"
-      : JSON.stringify([tool, args]).replace(
-          /.*"const":"(\w+)".*?(?:"path":\{"type":"string"(?:,"enum":(\[.*?\]))?\}).*/,
-          "$1$2",
-        ),
+    [
+      tool?.const ?? "answer",
+      ...Object.entries(args?.properties ?? {}).map(
+        ([key, of]) => `${key}${of.enum === undefined ? "" : `=${of.enum.join("|")}`}`,
+      ),
+    ].join(" "),
   );
 };
 
-test("where a call is demanded an answer is no choice, and what is shown is not to be read again", () => {
+interface Choice {
+  readonly const?: string;
+  readonly enum?: readonly string[];
+  readonly properties?: Readonly<Record<string, Choice>>;
+}
+
+test("where a call is demanded an answer is no choice, and what is shown is edited by its lines and not read again", () => {
   const paths = ["a", "b"];
-  assert.deepEqual(namesIn({}), ["read_file", "edit_file", "answer"]);
-  assert.deepEqual(namesIn({ call: true }), ["read_file", "edit_file"]);
-  assert.deepEqual(namesIn({ paths, shown: ["a"] }), ['read_file["b"]', 'edit_file["a","b"]', "answer"]);
-  assert.deepEqual(namesIn({ paths, shown: ["a", "b"] }), ['edit_file["a","b"]', "answer"]);
+  const shown = { a: ["x = 1", "y = 2"] };
+  assert.deepEqual(namesIn({}), ["read_file path", "edit_file path old new all", "answer"]);
+  assert.deepEqual(namesIn({ call: true }), ["read_file path", "edit_file path old new all"]);
+  assert.deepEqual(namesIn({ paths, shown }), [
+    "read_file path=b",
+    "edit_file path=a old=x = 1|y = 2 new all",
+    "edit_file path=b old new all",
+    "answer",
+  ]);
+  assert.deepEqual(namesIn({ paths, shown: { a: [], b: ["z"] } }), [
+    "edit_file path=b old=z new all",
+    "edit_file path=a old new all",
+    "answer",
+  ]);
+  assert.deepEqual(namesIn({ paths: ["a"], shown: { a: ["x".repeat(20_000)] } }), [
+    "edit_file path=a old new all",
+    "answer",
+  ]);
   // Of what is not listed nobody knows what is left to be read.
-  assert.deepEqual(namesIn({ shown: ["a", "b"] }), ["read_file", "edit_file", "answer"]);
+  assert.deepEqual(namesIn({ shown }), ["read_file path", "edit_file path old new all", "answer"]);
+  assert.deepEqual(namesIn({ arguments: { edit_file: ["path", "old", "gone"] } }), [
+    "read_file path",
+    "edit_file path old",
+    "answer",
+  ]);
   // Nothing is left to be called.
   assert.deepEqual(namesIn({ call: true, without: ["read_file", "edit_file"] }), ["answer"]);
   const asked = { model: "m", tools: [], messages: [{ role: "user" as const, text: "Go." }] };
