@@ -5,7 +5,7 @@ import type { ToolResult } from "../core/tool.ts";
 import { visible, visibleLine } from "../core/text/visible.ts";
 import type { Judged } from "./action-judge.ts";
 import type { AgentContext } from "./agent-context.ts";
-import { isIdle } from "./ending/earned-end.ts";
+import { isIdle } from "./ending/deeds.ts";
 
 interface Ending {
   readonly call: ToolCall;

@@ -4,7 +4,7 @@ import { Compactor, type Means } from "../../src/agent/context/compaction.ts";
 import { PromptSize } from "../../src/agent/context/prompt-size.ts";
 import { Guard, Malformed } from "../../src/agent/repetition-guard.ts";
 import { judgeIn } from "../../src/agent/action-judge.ts";
-import { Deeds } from "../../src/agent/ending/earned-end.ts";
+import { Deeds } from "../../src/agent/ending/deeds.ts";
 import { NextReply } from "../../src/agent/next-reply.ts";
 import { RunIntent } from "../../src/agent/ending/intent.ts";
 import { WriteOrder } from "../../src/agent/background-tasks.ts";

@@ -1,4 +1,4 @@
-import { isIdle } from "../../agent/ending/earned-end.ts";
+import { isIdle } from "../../agent/ending/deeds.ts";
 import { guessIntent } from "../../agent/ending/intent.ts";
 import { type Check, Verification } from "../../agent/ending/verification.ts";
 import type { Settings } from "../../config/settings-schema.ts";

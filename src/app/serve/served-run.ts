@@ -4,7 +4,7 @@ import { unattended } from "../../agent/approvers.ts";
 import { type ReadCall, runCall } from "../../agent/call.ts";
 import { endUnrun } from "../../agent/call-result.ts";
 import { PromptSize } from "../../agent/context/prompt-size.ts";
-import { Deeds } from "../../agent/ending/earned-end.ts";
+import { Deeds } from "../../agent/ending/deeds.ts";
 import { PlainAnswer } from "../../agent/ending/final-answer.ts";
 import { Limits } from "../../agent/limits.ts";
 import { boxLost } from "../../agent/loop.ts";

@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { ACT_NOW, ACT_SOON, Deeds, EndRules, lackOf } from "../../../src/agent/ending/earned-end.ts";
+import { ACT_NOW, ACT_SOON, Deeds } from "../../../src/agent/ending/deeds.ts";
+import { EndRules, lackOf } from "../../../src/agent/ending/earned-end.ts";
 import type { Verification } from "../../../src/agent/ending/verification.ts";
 import { Limits } from "../../../src/agent/limits.ts";
 import { work } from "../../../src/agent/loop.ts";

@@ -1,0 +1,162 @@
+import type { Intent } from "../../core/messages.ts";
+import type { EndedCall } from "../../core/session.ts";
+
+/** What a run has done, by its calls. Pure. */
+
+/** The shell's words for a command that was never started. */
+const NOT_STARTED: ReadonlySet<number> = new Set([126, 127]);
+
+/** Ends of a command that ran, whatever came of it. */
+const RAN: ReadonlySet<EndedCall["kind"]> = new Set(["ok", "failed", "timed_out"]);
+
+/** Looks without a change before the model is told to act, where a change was asked for. */
+const MANY_LOOKS = 25;
+/** Looks in a row of which each gave what the model had seen before. */
+const STALE_LOOKS = 4;
+
+export const ACT_NOW =
+  "The last calls showed nothing that you had not seen. You know enough: act now, with an edit or a command, or give your final answer.";
+export const ACT_SOON =
+  "You have looked at much and changed nothing yet. A change was asked for: make it now, or say in your final answer why none is needed.";
+
+/** Nothing is done for a request by a plan, by reading how a thing is done, nor by a task in the background: the calls of that count by themselves. */
+export const isIdle = (tool: string, { background, task }: Readonly<Record<string, unknown>>): boolean =>
+  tool === "plan" ||
+  tool === "skill" ||
+  (tool === "task" && (background !== undefined || task !== undefined));
+
+/** By these, files of the workspace are looked at or written, and nothing else is done. */
+const OF_FILES: ReadonlySet<string> = new Set(
+  "read_file list_dir glob grep show_full semantic_search note notes skill task plan ask_user web_search web_fetch edit_file write_file apply_patch".split(
+    " ",
+  ),
+);
+
+const GIT_LOOKS =
+  /\bgit(?: --?[\w.=/-]+)* (?:status|log|diff|show|blame|grep|ls-files|ls-tree|rev-parse|rev-list|describe|shortlog|cat-file)\b/g;
+/** What a command may do that is no change of a file in the workspace: folders, owners, processes, places and servers. */
+const BESIDE =
+  /\bgit\b|\b(?:mkdir|makedirs|rmdir|mkfifo|touch|utime|chown|chgrp|setfacl|setfattr|kill|pkill|killall|nohup|export|install|psql|mysql|sqlite3|redis-cli|mongo\w*|curl|wget|ssh|scp|rsync|docker|podman|kubectl|make|systemctl|service)\b|&\s*$|(?:^|[\s"'=:>])(?:~|\/(?:tmp|home|root|var|etc|opt|usr|srv|mnt|dev\/(?!null)))|\$(?:HOME|TMPDIR|XDG_)/;
+
+/** A run of tests by the words that are usual for it, in any of the commands of a line. Options before them are few: the text is a model's, and read in one pass. */
+const RUNS_TESTS =
+  /(?:^|[\s;&|(])(?:(?:npm|pnpm|yarn|bun)(?: run)? (?:test|t|check)\b|node (?:\S{1,200} ){0,10}--test\b|deno test|(?:npx |pnpm exec |bunx )?(?:jest|vitest|mocha|ava|tap|pytest|tox|nox|rspec|phpunit|ctest|bats|prove)\b|python3? -m (?:pytest|unittest)\b|(?:cargo|go|dotnet|swift|mix|composer|rake|bundle exec rake) (?:nextest|test)\b|(?:mvn|mvnw|\.\/mvnw|gradle|gradlew|\.\/gradlew)\b[^;&|]{0,300}\b(?:test|verify|check)\b|make (?:\S{1,200} ){0,10}(?:tests?|check)\b)/;
+
+const actsBeside = (tool: string, target: string): boolean =>
+  !OF_FILES.has(tool) && (tool !== "bash" || BESIDE.test(target.replaceAll(GIT_LOOKS, "")));
+
+/** A command that ran to its end. */
+interface Tried {
+  readonly command: string;
+  readonly exitCode: number;
+}
+
+/** What was done for one request, its subagents' calls with it. */
+export class Deeds {
+  #worked: boolean;
+  #changed = false;
+  #beside = false;
+  /** Before the run was parked, in a box that may be gone: what is changed now does not tell of it. */
+  readonly changedBefore: boolean;
+  readonly #looked = new Set<string>();
+  readonly #shown = new Set<string>();
+  #redTests: string | undefined;
+  #triedSince: Tried | "nothing" = "nothing";
+  #stale = 0;
+  #looks = 0;
+  #told = new Set<string>();
+
+  /** `before`: what was done until the run was parked. */
+  constructor(before: readonly EndedCall[] = []) {
+    this.#worked = before.some(({ kind, idle }) => kind === "ok" && idle !== true);
+    this.changedBefore = before.some(({ changes }) => changes);
+  }
+
+  /** Something of the workspace was shown to the model before this request: an answer from it is grounded. */
+  shownBefore = false;
+
+  /** Files stand with the task: an answer from them is grounded, too. */
+  shownWithTask = false;
+
+  /** The request has no task of its own but the one before it: what was done for that counts. */
+  goOn(): void {
+    this.#worked ||= this.shownBefore;
+  }
+
+  take(call: EndedCall, exitCode: number | undefined, text: string): void {
+    const { tool, target, kind, changes, idle } = call;
+    if (idle === true) return;
+    this.#takeTrial(call, exitCode);
+    const ran = exitCode !== undefined && RAN.has(kind) && !NOT_STARTED.has(exitCode);
+    if (kind !== "ok" && !ran) return;
+    this.#worked = true;
+    this.#beside ||= actsBeside(tool, target);
+    if (tool === "bash" && exitCode !== undefined && RUNS_TESTS.test(target))
+      this.#redTests = exitCode === 0 ? undefined : target;
+    // The rest of what a look has found already.
+    if (tool === "show_full") return;
+    if (changes) {
+      this.#changed = true;
+      this.#stale = 0;
+      this.#looks = 0;
+      return;
+    }
+    if (target !== "") this.#looked.add(target);
+    this.#looks += 1;
+    this.#stale = this.#shown.has(text) ? this.#stale + 1 : 0;
+    this.#shown.add(text);
+  }
+
+  /** A command whose program is not there was tried, too. */
+  #takeTrial({ tool, target, kind, changes }: EndedCall, exitCode: number | undefined): void {
+    if (tool !== "bash") {
+      if (changes && kind === "ok") this.#triedSince = "nothing";
+    } else if (exitCode !== undefined && RAN.has(kind)) this.#triedSince = { command: target, exitCode };
+  }
+
+  /** Whether a call succeeded, or a command ran to its end, whatever it ended with. */
+  get worked(): boolean {
+    return this.#worked;
+  }
+
+  /** Whether an answer about the repository can come from what was seen of it. */
+  get isGrounded(): boolean {
+    return this.#worked || this.shownBefore || this.shownWithTask;
+  }
+
+  /** Whether a call changed something. */
+  get changed(): boolean {
+    return this.#changed;
+  }
+
+  /** Something may have been done that no change of the workspace's files shows. */
+  get actedBeside(): boolean {
+    return this.#beside;
+  }
+
+  /** The last run of tests, where it failed. */
+  get redTests(): string | undefined {
+    return this.#redTests;
+  }
+
+  /** The last command behind the last edit. */
+  get triedSince(): Tried | "nothing" {
+    return this.#triedSince;
+  }
+
+  /** Files and commands, in the order in which they were first looked at. */
+  get looked(): readonly string[] {
+    return [...this.#looked];
+  }
+
+  /** Said to a model that looks and looks, once for each reason until something changes. */
+  note(intent: Intent): string | undefined {
+    if (this.#stale >= STALE_LOOKS) {
+      this.#stale = 0;
+      return ACT_NOW;
+    }
+    if (intent !== "change" || this.#looks < MANY_LOOKS || this.#told.has(ACT_SOON)) return undefined;
+    this.#told.add(ACT_SOON);
+    return ACT_SOON;
+  }
+}
