@@ -165,7 +165,7 @@ function refuseHopeless(
   if (exit === undefined || worked || (finished?.turns ?? 0) > 1) return;
   throw new HarnessError(
     exit,
-    `${name} could not be run: ${lastLines(stderr)}`,
+    `${name} could not be run: ${finished?.reason ?? lastLines(stderr)}`,
     "once that is mended, the same command goes on where this one stopped",
   );
 }
