@@ -171,6 +171,19 @@ test("a task of looking, editing and testing asks no more than twice", { skip },
   assert.match(await screen.all(), /│ -exports\.sum = \(a, b\) => a - b;|│ -a - b/);
 });
 
+test("what the chat itself asks stands beside its answer", { skip }, async () => {
+  await using chat = await chatting([["write_file", { path: "new.txt", content: "1\n" }]]);
+  const { screen, place } = chat;
+  await screen.until(/All of it is done\./);
+  await screen.type("/undo files");
+  await screen.press("Enter");
+  await screen.until(/^Take this back\?\n {2}y {2}yes\n❯ n {2}no$/m);
+  await screen.type("y");
+  await screen.press("Enter");
+  await screen.until(/^Take this back\? {2}❯ yes\n[\s\S]*1 path brought back$/m);
+  assert.equal(existsSync(place.at("work/new.txt")), false);
+});
+
 test("of what a command said the end is shown, and all of it on demand", { skip }, async () => {
   await using chat = await chatting([command("seq 1 60")]);
   const { screen } = chat;

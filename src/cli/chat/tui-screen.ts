@@ -1,6 +1,6 @@
 import type { Reply } from "../../app/prompter.ts";
 import type { AgentEvent } from "../../core/events.ts";
-import { widthOfStream } from "../../render/tty/columns.ts";
+import { fitted, widthOfStream } from "../../render/tty/columns.ts";
 import { systemClock } from "../../render/tty/paced-writer.ts";
 import { stderr, stdout, styleText } from "../../render/tty/output.ts";
 import { Activities } from "../../render/tty/run-activity.ts";
@@ -410,7 +410,9 @@ export class TuiScreen implements ChatScreen {
     const panel = new ChoicePanel(step);
     const choice = await this.#asked<Choice>(panel, shown, signal);
     if (choice === undefined) return "no";
-    const chosen = `  ❯ ${choice.is === "interrupt" ? "interrupted" : panel.picked}`;
+    // A question without a text of its own stands beside its answer, for who looks back.
+    const asked = shown === "" ? fitted(step.asks, this.#width - BESIDE) : "";
+    const chosen = `${asked}  ❯ ${choice.is === "interrupt" ? "interrupted" : panel.picked}`;
     this.#urgent.push(styleText("dim", chosen, { stream: stdout }));
     return choice.is;
   }
