@@ -2,8 +2,9 @@ import { EXIT, HarnessError } from "../../core/errors.ts";
 import { RUNNER_LABEL } from "../../boxes/box-labels.ts";
 import type { BoxPlan } from "../container-spec.ts";
 import { engineFailure, isMissing } from "../engine-failure.ts";
-import type { Engine } from "../engine.ts";
+import { type Engine, isPodman } from "../engine.ts";
 import { wantedImage } from "../images/build-image.ts";
+import { topOf, unstartedContainer } from "../unstarted-container.ts";
 
 /** What a box starts from: an image by its id, and where its runner comes from. */
 export interface BoxImage {
@@ -58,12 +59,19 @@ function refuseVolumes(name: string, volumes: readonly string[]): void {
   throw refuse(name, `declares volumes (${volumes.join(", ")}): what is written there would have no limit`);
 }
 
-/** The runner of our image as a volume. The engine fills it when the first container that mounts it is created. */
+/**
+ * The runner of our image as a volume. Docker fills it when the first container that mounts it is created; Podman when that
+ * begins to run, and none of it does.
+ */
 async function runnerVolume(engine: Engine, tag: string): Promise<string> {
   const name = tag.replace(":", "-runner-");
   try {
     if (await isFilled(engine, name)) return name;
     await engine.api.createVolume({ Name: name, Labels: { [RUNNER_LABEL]: tag } });
+    if (isPodman(engine)) {
+      await copyRunner(engine, tag, name);
+      return name;
+    }
     const Mounts = [{ Type: "volume", Source: name, Target: RUNNER_FOLDER }] as const;
     const filler = await engine.api.createContainer({
       Image: tag,
@@ -75,6 +83,17 @@ async function runnerVolume(engine: Engine, tag: string): Promise<string> {
   } catch (thrown) {
     throw engineFailure("preparing the runner for another image", thrown);
   }
+}
+
+async function copyRunner(engine: Engine, tag: string, name: string): Promise<void> {
+  const filling = { image: tag, labels: { [RUNNER_LABEL]: name } };
+  await using ours = await unstartedContainer(engine, filling);
+  await using filler = await unstartedContainer(engine, {
+    ...filling,
+    volume: { name, target: RUNNER_FOLDER },
+  });
+  const archive = await ours.container.getArchive({ path: `${RUNNER_FOLDER}/.` });
+  await filler.container.putArchive(archive, { path: topOf(engine, RUNNER_FOLDER).path });
 }
 
 /** A volume is filled while a container is created. Without a leftover container from that step it is complete. */

@@ -2,6 +2,8 @@ import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { after, before, describe, test } from "node:test";
 import { engineHealth } from "../../../src/docker/engine-health.ts";
+import { makeSystemLayer, systemTag } from "../../../src/docker/environments/system-layer.ts";
+import type { SystemStep } from "../../../src/docker/environments/system-steps.ts";
 import {
   boxOn,
   commitsAnywhere,
@@ -10,6 +12,7 @@ import {
   ownedRepository,
   writesOnlyItsWorkspace,
 } from "../../fixtures/box-on-engine.ts";
+import { ROOT } from "../../fixtures/engine.ts";
 import { noPodman, type PodmanEngine, podmanEngine } from "../../fixtures/podman-engine.ts";
 import { noGit } from "../../boxes/protect/repository.ts";
 
@@ -65,6 +68,41 @@ describe("a box on Podman", { skip: noPodman || noGit }, () => {
       ]);
       assert.equal(await readFile(place.at("r/sub/a.txt"), "utf8"), "a\n");
     });
+
+  test("it starts from an image of one's own: a layer, with what that takes of another", async () => {
+    await using place = await ownedRepository(OWNER);
+    const { engine } = boxes();
+    const layer = async (key: string, step: SystemStep, stages: readonly string[]): Promise<string> => {
+      await makeSystemLayer({
+        engine,
+        root: ROOT,
+        uid: 0,
+        stateDir: place.at("state"),
+        image: null,
+        key,
+        tag: systemTag(key),
+        stages,
+        steps: [step],
+        bytesOf: () => Promise.reject(new Error("no file is asked for")),
+        limits: LIMITS,
+        network: undefined,
+        silentMs: 60_000,
+        onStep: () => undefined,
+        onOutput: () => undefined,
+        signal: AbortSignal.timeout(120_000),
+      });
+      return (await engine.api.getImage(systemTag(key)).inspect()).Id;
+    };
+    const script =
+      "mkdir -p /opt/made/.in && echo made >/opt/made/f && ln -s ../f /opt/made/.in/l; echo >/opt/no";
+    const first = await layer("podman-first", { title: "makes", script }, []);
+    const from = { stage: 0, paths: ["/opt/made"], to: "/opt/taken" };
+    await layer("podman-second", { title: "takes", script: "true", from }, [first]);
+    const lines = ["cat /opt/taken/.in/l; ls -A /opt / | grep -e taken -e no$"];
+    const own = { image: systemTag("podman-second") };
+    for (let again = 0; again < 2; again += 1)
+      assert.deepEqual(await inBoxOn(boxes(), place, lines, own), [[0, "made\ntaken\n"]]);
+  });
 
   test("it commits, in a folder of the repository as well", () => commitsAnywhere(boxes(), OWNER));
 
