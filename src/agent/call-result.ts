@@ -5,6 +5,7 @@ import type { ToolResult } from "../core/tool.ts";
 import { visible, visibleLine } from "../core/text/visible.ts";
 import type { Judged } from "./action-judge.ts";
 import type { AgentContext } from "./agent-context.ts";
+import type { NextReply } from "./next-reply.ts";
 import { isIdle } from "./ending/deeds.ts";
 
 interface Ending {
@@ -28,16 +29,27 @@ export function ended(agent: AgentContext, { call, judged, result, ms }: Ending)
   const account = accountOf(call, judged, result);
   agent.ended.push(account);
   agent.deeds.take(account, exitCode, text);
-  if (account.changes) agent.next.changed(pathOf(call));
-  else if (isSpentRead(call, result)) agent.next.shown(pathOf(call) ?? "", text);
+  showNext(agent.next, call, { result, changes: account.changes });
   return result;
+}
+
+/** What the model has before it of files, for its next reply. */
+function showNext(
+  next: NextReply,
+  call: ToolCall,
+  { result, changes }: { readonly result: ToolResult; readonly changes: boolean },
+): void {
+  const path = pathOf(call);
+  if (changes && path !== undefined) next.wrote(path, call.args);
+  else if (changes) next.changed(undefined);
+  else if (path !== undefined && isSpentRead(call, result)) next.shown(path, result.text);
 }
 
 /** All of the file is seen, or it cannot be read: another read of it shows nothing more. */
 const isSpentRead = ({ name, args }: ToolCall, { kind, text }: ToolResult): boolean =>
   name === "read_file" &&
   Object.keys(args).join() === "path" &&
-  (kind === "failed" || (kind === "ok" && /\[(?:all \d+ lines|1 line)\]$/.test(text)));
+  (kind === "failed" || (kind === "ok" && /\[(?:all \d+ lines|1 line|.*; not shown)\]$/.test(text)));
 
 /** The file that a tool reads or writes; undefined for a command, and for several at once. */
 const pathOf = ({ args }: ToolCall): string | undefined =>

@@ -30,12 +30,18 @@ export interface ShownFile {
   readonly text: string;
 }
 
-/** Of the numbered lines of a file those that say something and stand in it once, also as a part of another. */
-function linesOnce(text: string): readonly string[] {
-  const lines = [...text.matchAll(/^\d+\t(.*)$/gm)].map(([, line = ""]) => line);
-  const whole = lines.join("\n");
-  return lines.filter((line) => /\w/.test(line) && whole.indexOf(line) === whole.lastIndexOf(line));
-}
+const NO_TEXT = /^\[.*; not shown\]$/;
+
+/** The numbered lines of a file, as it is. */
+const numbered = (text: string): string =>
+  [...text.matchAll(/^\d+\t(.*)$/gm)].map(([, line = ""]) => line).join("\n");
+
+const isOnce = (text: string, part: string): boolean =>
+  text.includes(part) && text.indexOf(part) === text.lastIndexOf(part);
+
+/** Lines that say something and stand in the file once, also as a part of another. */
+const linesOnce = (text: string): readonly string[] =>
+  text.split("\n").filter((line) => /\w/.test(line) && isOnce(text, line));
 
 /** How the next reply is asked for: what the model did last decides, and holds for one request. */
 export class NextReply {
@@ -44,7 +50,8 @@ export class NextReply {
   #hold = false;
   #demand: Demand | undefined;
   #paths: Set<string> | undefined;
-  readonly #shown = new Map<string, readonly string[]>();
+  /** Their texts, without numbers. */
+  readonly #shown = new Map<string, string>();
   #isSmall = false;
 
   constructor(temperature: number | null = null) {
@@ -77,9 +84,10 @@ export class NextReply {
     for (const { path, text } of shown) this.shown(path, text);
   }
 
-  /** The model has all of this file before it that a read would show: `text`. */
+  /** The model has all of this file before it that a read would show: `text`. What is no text is no choice at all. */
   shown(path: string, text: string): void {
-    this.#shown.set(path, linesOnce(text));
+    if (NO_TEXT.test(text)) this.#paths?.delete(path);
+    else this.#shown.set(path, numbered(text));
   }
 
   /** Of a small model: tools that it uses well, with the arguments that matter. */
@@ -92,6 +100,19 @@ export class NextReply {
     this.#shown.clear();
   }
 
+  /** A call changed a file; with `args` it is known what it is now where that was known before, or was given whole. */
+  wrote(path: string, { content, old, new: now }: Readonly<Record<string, unknown>>): void {
+    const before = this.#shown.get(path);
+    this.changed(path);
+    if (typeof content === "string") this.#shown.set(path, content);
+    if (before === undefined || typeof old !== "string" || typeof now !== "string") return;
+    if (isOnce(before, old))
+      this.#shown.set(
+        path,
+        before.replace(old, () => now),
+      );
+  }
+
   /** A call changed something: a file of this path, which may be new, or what nobody can tell. */
   changed(path: string | undefined): void {
     if (path === undefined) {
@@ -101,6 +122,10 @@ export class NextReply {
       this.#paths?.add(path);
       this.#shown.delete(path);
     }
+  }
+
+  #lines(): NonNullable<Hold["shown"]> {
+    return Object.fromEntries(Array.from(this.#shown, ([path, text]) => [path, linesOnce(text)]));
   }
 
   /** Of requests beside the loop, which are never held. */
@@ -124,7 +149,7 @@ export class NextReply {
       ...(now ? { now } : {}),
       ...(demand === undefined ? {} : { call: true as const }),
       ...(this.#paths === undefined ? {} : { paths: [...this.#paths] }),
-      ...(this.#shown.size === 0 ? {} : { shown: Object.fromEntries(this.#shown) }),
+      ...(this.#shown.size === 0 ? {} : { shown: this.#lines() }),
       ...(this.#isSmall ? { arguments: SIMPLE } : {}),
       ...(without.length === 0 ? {} : { without }),
     };

@@ -61,11 +61,26 @@ test("what is shown with the task is known until it changes, or the conversation
   assert.deepEqual(shown(), { "b.ts": [] });
   next.shown("c.ts", "1\ty\n[1 line]");
   assert.deepEqual(shown(), { "b.ts": [], "c.ts": ["y"] });
+  next.shown("b.ts", "[b.ts: ELF program, 16 KiB; not shown]");
+  assert.deepEqual(next.take(TOOLS).hold.paths, ["a.ts", "c.ts"]);
   next.nothingShown();
   assert.equal(shown(), undefined);
   next.files(["a.ts"], [{ path: "a.ts", text }]);
   next.changed(undefined);
   assert.equal(shown(), undefined);
+});
+
+test("of a file that was shown it is known what an edit or a write made of it, where it can be", () => {
+  const next = new NextReply();
+  const linesAfter = (args: object) => {
+    next.files(["a"], [{ path: "a", text: "1\tone\n2\ttwo\n3\ttwo\n[all 3 lines]" }]);
+    next.wrote("a", { path: "a", ...args });
+    return next.take(TOOLS).hold.shown?.["a"];
+  };
+  assert.deepEqual(linesAfter({ old: "one", new: "$& first\nsecond" }), ["$& first", "second"]);
+  assert.deepEqual(linesAfter({ content: "three\n" }), ["three"]);
+  for (const unknown of [{ old: "two", new: "x" }, { edits: [] }, { old: "gone", new: "x" }])
+    assert.equal(linesAfter(unknown), undefined, JSON.stringify(unknown));
 });
 
 test("a small model gets the tools that it uses well, with the arguments that matter", () => {
