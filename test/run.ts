@@ -1,7 +1,7 @@
 /**
  * Runs tests: `node test/run.ts [unit] [e2e] [engine] [FILE…] [--changed [--all]]`, everything without a word.
- * Tests that change nothing of their process share one with their neighbours, so that modules load once and not 700
- * times; everything else has a process of its own. No test run, a failure, and a skip without a reason are red.
+ * Unit tests that change nothing of their process share one with their neighbours, so that modules load once and not
+ * 400 times; everything else has a process of its own. No test run, a failure, and a skip without a reason are red.
  */
 import {
   chmodSync,
@@ -33,11 +33,8 @@ import { runFile, Tally } from "./house/tally.ts";
 const ROOT = path.join(import.meta.dirname, "..");
 const CORES = availableParallelism();
 
-/**
- * Groups per core: each loads the modules anew; files with a process of their own fill what is left at the end. Those
- * of slow files are small: a process is ended after a while, and none is to be left at the end by itself.
- */
-const GROUPS: Readonly<Record<Suite, number>> = { unit: 3, e2e: 4, engine: 16 };
+/** Groups per core: each loads the modules anew; files with a process of their own fill what is left at the end. */
+const GROUPS = 3;
 
 /** Many small cases make much that is soon of no use: it is looked through less often where it has room. */
 const YOUNG = ["--min-semi-space-size=16"];
@@ -64,9 +61,9 @@ interface Unit {
 }
 
 /** Modules that import the files of a group. */
-function groupModules(suite: Suite, files: readonly string[], times: Times): readonly Unit[] {
+function groupModules(files: readonly string[], times: Times): readonly Unit[] {
   const folder = ownFolder(tmpdir());
-  return dealt(files, CORES * GROUPS[suite], times).map((group, index) => {
+  return dealt(files, CORES * GROUPS, times).map((group, index) => {
     const module = path.join(folder, `group-${index + 1}.mjs`);
     const lines = group.map(
       (file) => `import ${JSON.stringify(pathToFileURL(path.join(ROOT, file)).href)};\n`,
@@ -96,13 +93,13 @@ function memoryFolder(): string | undefined {
 const paths = (files: readonly TestFile[]): readonly string[] => files.map(({ file }) => file);
 
 /** Those that may run beside others, as processes, longest first. */
-function unitsOf(suite: Suite): readonly string[] {
-  const beside = files.filter((each) => each.suite === suite && !each.alone);
+function unitsOf(files: readonly TestFile[]): readonly string[] {
+  const beside = files.filter((each) => !each.alone);
   const own = paths(beside.filter((each) => each.ownProcess)).map((file) => ({
     module: file,
     files: [file],
   }));
-  const shared = groupModules(suite, paths(beside.filter((each) => !each.ownProcess)), known);
+  const shared = groupModules(paths(beside.filter((each) => !each.ownProcess)), known);
   const units = longestFirst<Unit>([...own, ...shared], known, (unit) => unit.files);
   return units.map(({ module }) => module);
 }
@@ -114,7 +111,7 @@ function environment(suite: Suite): Readonly<Record<string, string>> {
 }
 
 function laneOf(suite: Suite, bounds: Pick<Lane, "share" | "most" | "after">, tally: Tally): Lane {
-  const units = unitsOf(suite);
+  const units = unitsOf(files.filter((each) => each.suite === suite));
   const env = units.length === 0 ? {} : environment(suite);
   const flags = suite === "unit" ? YOUNG : [];
   return { ...bounds, files: units, run: (file) => runFile(file, tally, { env, flags }) };

@@ -32,8 +32,6 @@ const ONCE = [
   /^\s*(before|after|beforeEach|afterEach)\(/m,
   // A client whose runner no longer answers says so seconds later, when the test has ended.
   /\bscripted-?runner\b/i,
-  // The room of these cases, and the box over it, stand until all tests of their process have ended.
-  /\/escape-cases\.ts"/,
   /^\s*\/\/ own process: \S/m,
 ];
 
@@ -50,7 +48,7 @@ export function described(file: string, text: string): TestFile {
     file,
     suite,
     alone: /^\/\/ alone: \S/m.test(text),
-    ownProcess: ONCE.some((pattern) => pattern.test(text)),
+    ownProcess: suite !== "unit" || ONCE.some((pattern) => pattern.test(text)),
     guessMs: text.length * MS_PER_CHARACTER[suite],
   };
 }
