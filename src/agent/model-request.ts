@@ -125,11 +125,15 @@ export async function askAside(
   throw new Error("a provider's stream ended without an ending");
 }
 
+/** Tokens of one reply: a small model that repeats itself goes on to the end of its window, at ten tokens a second. */
+const SMALL_REPLY = 4096;
+
 const requestOf = (agent: AgentContext, format: JsonSchema | undefined): ModelRequest => ({
   model: agent.model,
   messages: agent.history.view(),
   tools: agent.tools.map(({ name, description, schema }) => ({ name, description, schema })),
   temperature: agent.next.temperature,
+  ...(agent.ends?.asked.isWeak === true ? { maxTokens: SMALL_REPLY } : {}),
   ...(format === undefined ? {} : { format }),
 });
 

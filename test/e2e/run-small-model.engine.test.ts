@@ -58,7 +58,8 @@ test(
       "set debug to false in conf.json",
     );
     assert.deepEqual([code, asked.map(mayAnswer)], [0, [false, false, true, false]]);
-    const schema = JSON.stringify(asked[0]?.format);
+    assert.equal(asked[0]?.options?.num_predict, 4096);
+    const schema = JSON.stringify(asked[0].format);
     assert.match(
       schema,
       /"path":\{"type":"string","enum":\["conf\.json"\]\},"old":\{"type":"string","enum":\["  \\"debug\\": true"\]\}/,
