@@ -8,6 +8,7 @@ import type { Mode } from "../../../src/core/decision.ts";
 import type { ExecResult } from "../../../src/core/ports.ts";
 import { startBox } from "../../../src/docker/box/start-box.ts";
 import { engine, image, ROOT, skip } from "../../fixtures/engine.ts";
+import { ULIMITS } from "../../fixtures/escape-plain.ts";
 import { type Scratch, scratch } from "../../fixtures/scratch.ts";
 import { git, noGit, repository } from "../../boxes/protect/repository.ts";
 
@@ -232,7 +233,14 @@ async function plantingImage(program = PLANTS): Promise<AsyncDisposable & { read
     "sh",
     program.replaceAll("%", "%%"),
   ];
-  const container = await engine.api.createContainer({ Image: image, Entrypoint: [], Cmd, User: "0:0" });
+  const HostConfig = { Ulimits: ULIMITS };
+  const container = await engine.api.createContainer({
+    Image: image,
+    Entrypoint: [],
+    Cmd,
+    User: "0:0",
+    HostConfig,
+  });
   try {
     await container.start();
     assert.equal(((await container.wait()) as { StatusCode: number }).StatusCode, 0);
