@@ -93,7 +93,9 @@ async function turn(agent: AgentContext, signal: AbortSignal): Promise<LoopEnd |
 
 /** What the next reply is held to, by what was done and by what the model still has before it. */
 function holdNext(agent: AgentContext): void {
-  if (agent.history.compaction !== undefined) agent.next.nothingShown();
+  // A question is answered better by a model that looked itself.
+  const isChange = agent.intent.intent === "change";
+  if (agent.history.compaction !== undefined || !isChange) agent.next.nothingShown();
   if (agent.ends?.asked.isWeak === true) agent.next.simple();
   const demand = agent.ends?.demandOn(agent);
   if (demand !== undefined) agent.next.demand(demand);
@@ -148,7 +150,7 @@ async function answered(
   const mayTell = !isLastTurn(agent);
   const earned = ends.earned(answer.text, agent, mayTell);
   if (earned.kind !== "earned") return unearned(agent, earned);
-  if (mayTell && ends.isIdleRepair(agent.ended.length)) return toldToCall(agent, REPAIR_NOW);
+  if (mayTell && ends.isIdleRepair(agent.ended.length)) return toldToCall(agent, REPAIR_NOW, "edit");
   return proven(agent, { ends, answer }, signal);
 }
 

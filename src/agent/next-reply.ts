@@ -6,11 +6,14 @@ export const TOOL_TEMPERATURE = 0.2;
 const LIVELY = 0.8;
 
 /** By these a task is acted on; the others look, plan or hand on. */
-const ACTS: readonly string[] = ["edit_file", "write_file", "apply_patch", "bash"];
-const OFFERED: Readonly<Record<Exclude<Demand, "call">, readonly string[]>> = { act: ACTS, run: ["bash"] };
+const OFFERED: Readonly<Record<Exclude<Demand, "call">, readonly string[]>> = {
+  act: ["edit_file", "write_file", "apply_patch", "bash"],
+  edit: ["edit_file", "write_file", "apply_patch"],
+  run: ["bash"],
+};
 
-/** That the next reply has to be a call: of any tool, of one that acts, or a command. */
-export type Demand = "call" | "act" | "run";
+/** That the next reply has to be a call: of any tool, of one that acts, of one that edits, or a command. */
+export type Demand = "call" | "act" | "edit" | "run";
 
 /** What a small model fills in where it may, and is then wrong, or is led away by. */
 const INVOLVED: ReadonlySet<string> = new Set(["apply_patch", "plan", "task", "note", "notes"]);

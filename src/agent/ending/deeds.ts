@@ -55,6 +55,7 @@ interface Tried {
 export class Deeds {
   #worked: boolean;
   #changed = false;
+  #acted = false;
   #beside = false;
   /** Before the run was parked, in a box that may be gone: what is changed now does not tell of it. */
   readonly changedBefore: boolean;
@@ -90,9 +91,7 @@ export class Deeds {
     const ran = exitCode !== undefined && RAN.has(kind) && !NOT_STARTED.has(exitCode);
     if (kind !== "ok" && !ran) return;
     this.#worked = true;
-    this.#beside ||= actsBeside(tool, target);
-    if (tool === "bash" && exitCode !== undefined && RUNS_TESTS.test(target))
-      this.#redTests = exitCode === 0 ? undefined : target;
+    this.#takeAct(call, exitCode);
     // The rest of what a look has found already.
     if (tool === "show_full") return;
     if (changes) {
@@ -105,6 +104,14 @@ export class Deeds {
     this.#looks += 1;
     this.#stale = this.#shown.has(text) ? this.#stale + 1 : 0;
     this.#shown.add(text);
+  }
+
+  #takeAct({ tool, target, changes }: EndedCall, exitCode: number | undefined): void {
+    const isBeside = actsBeside(tool, target);
+    const isTests = tool === "bash" && RUNS_TESTS.test(target);
+    this.#beside ||= isBeside;
+    this.#acted ||= (changes || isBeside) && !isTests;
+    if (isTests && exitCode !== undefined) this.#redTests = exitCode === 0 ? undefined : target;
   }
 
   /** A command whose program is not there was tried, too. */
@@ -127,6 +134,11 @@ export class Deeds {
   /** Whether a call changed something. */
   get changed(): boolean {
     return this.#changed;
+  }
+
+  /** Whether a call changed something, or may have beside the files; a run of tests apart, for what it leaves is no work. */
+  get acted(): boolean {
+    return this.#acted;
   }
 
   /** Something may have been done that no change of the workspace's files shows. */

@@ -58,26 +58,31 @@ export type Lack = "work" | NoAnswer | "change" | "trial" | "success";
 /** Where a call was refused the refusal is the cause, which a person can lift, and a nudge would hide it. */
 export function lackOf(
   answer: string,
-  { intent, request, isWeak }: Asked,
-  {
-    worked,
-    isGrounded,
-    changed,
-    actedBeside,
-  }: Pick<Deeds, "worked" | "isGrounded" | "changed" | "actedBeside">,
+  asked: Asked,
+  deeds: Done,
   calls: readonly Pick<EndedCall, "refused">[],
 ): Lack | undefined {
   const isRefused = calls.some(({ refused }) => refused);
-  if (intent === "repo") {
-    if (isRefused) return undefined;
-    if (!isGrounded) return "work";
-    return noAnswerIn(answer, request) ?? (isWeak && saysOnlyDone(answer) ? "says done" : undefined);
-  }
-  if (intent !== "change" || changed) return undefined;
+  if (asked.intent === "change") return lackOfChange(answer, asked, deeds, isRefused);
+  if (asked.intent !== "repo" || isRefused) return undefined;
+  if (!deeds.isGrounded) return "work";
+  const none = noAnswerIn(answer, asked.request);
+  return none ?? (asked.isWeak && saysOnlyDone(answer) ? "says done" : undefined);
+}
+
+function lackOfChange(
+  answer: string,
+  { request, isWeak }: Asked,
+  { worked, changed, acted, actedBeside }: Done,
+  isRefused: boolean,
+): Lack | undefined {
+  if (isWeak ? acted : changed) return undefined;
   if (!isRefused && !worked) return "work";
   const none = isRefused || actedBeside ? undefined : noAnswerIn(answer, request);
   return none ?? (isWeak ? "change" : undefined);
 }
+
+type Done = Pick<Deeds, "worked" | "isGrounded" | "changed" | "acted" | "actedBeside">;
 
 const LACKS: ReadonlySet<Lack> = new Set(["work", "change", "trial", "success"]);
 
@@ -128,7 +133,7 @@ export class EndRules {
    * answers that it is done, or looks at the same again.
    */
   demandOn({ intent, deeds, mode }: RunSoFar & { readonly mode: Mode }): Demand | undefined {
-    const waits = intent.intent === "change" && !deeds.changed && !deeds.actedBeside && mode !== "read-only";
+    const waits = intent.intent === "change" && !deeds.acted && mode !== "read-only";
     if (!this.asked.isWeak || !waits) return undefined;
     this.#demanded += 1;
     if (this.#demanded <= LOOKS_FIRST) return "call";

@@ -56,7 +56,7 @@ test("calls that succeeded and commands that ran are work; what failed, was refu
   assert.equal(new Deeds([call({ kind: "failed" })]).worked, false);
 });
 
-const NOTHING = { worked: false, isGrounded: false, changed: false, actedBeside: false };
+const NOTHING = { worked: false, isGrounded: false, changed: false, acted: false, actedBeside: false };
 
 const lack = (
   intent: Intent,
@@ -82,15 +82,32 @@ test("what an answer lacks, by what was asked and done", () => {
     assert.equal(lack(intent, { refused: true, answer: back }), undefined);
   }
   // Behind a deed such words are manners.
-  for (const done of [{ changed: true }, { actedBeside: true }]) {
+  for (const done of [
+    { changed: true, acted: true },
+    { actedBeside: true, acted: true },
+  ]) {
     assert.equal(lack("change", { worked: true, answer: back, ...done }), undefined);
     assert.equal(lack("repo", { isGrounded: true, answer: back, ...done }), "asks back");
   }
   assert.equal(lack("change", { worked: true, isWeak: true }), "change");
-  assert.equal(lack("change", { worked: true, isWeak: true, changed: true }), undefined);
+  assert.equal(lack("change", { worked: true, isWeak: true, changed: true, acted: true }), undefined);
+  // What a run of tests leaves behind is no work.
+  assert.equal(lack("change", { worked: true, isWeak: true, changed: true }), "change");
   assert.equal(lack("repo", { isGrounded: true, isWeak: true }), undefined);
   assert.equal(lack("repo", { isGrounded: true, isWeak: true, answer: "I am done." }), "says done");
   assert.equal(lack("repo", { isGrounded: true, answer: "I am done." }), undefined);
+});
+
+const acted = (tool: string, target: string, changes: boolean): boolean =>
+  after([{ tool, target, changes }, 0]).acted;
+
+test("a run of tests is no act, whatever it leaves; an edit and what is done beside the files are", () => {
+  assert.equal(acted("bash", "make test", true), false);
+  assert.equal(acted("bash", "npm test", false), false);
+  assert.equal(acted("bash", "git commit -m x", false), true);
+  assert.equal(acted("bash", "sed -i s/a/b/ c", true), true);
+  assert.equal(acted("edit_file", "make test", true), true);
+  assert.equal(acted("read_file", "a", false), false);
 });
 
 test("what an earlier request of the session was shown grounds an answer, and does no change", () => {
