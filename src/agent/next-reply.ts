@@ -5,7 +5,7 @@ export const TOOL_TEMPERATURE = 0.2;
 /** For one reply after a repetition, so that the model leaves its circle. */
 const LIVELY = 0.8;
 
-/** By these a task is acted on; the others look, plan or hand on. */
+/** The tools that a demand leaves. */
 const OFFERED: Readonly<Record<Exclude<Demand, "call">, readonly string[]>> = {
   act: ["edit_file", "write_file", "apply_patch", "bash"],
   edit: ["edit_file", "write_file", "apply_patch"],
@@ -33,6 +33,8 @@ export interface ShownFile {
   readonly text: string;
 }
 
+/** Characters of a file whose lines are told apart. */
+const MOST_SHOWN = 16_384;
 const NO_TEXT = /^\[.*; not shown\]$/;
 
 /** The numbered lines of a file, as it is. */
@@ -42,9 +44,9 @@ const numbered = (text: string): string =>
 const isOnce = (text: string, part: string): boolean =>
   text.includes(part) && text.indexOf(part) === text.lastIndexOf(part);
 
-/** Lines that say something and stand in the file once, also as a part of another. */
+/** Lines that say something and stand in the file once, also as a part of another; none of a long one. */
 const linesOnce = (text: string): readonly string[] =>
-  text.split("\n").filter((line) => /\w/.test(line) && isOnce(text, line));
+  text.length > MOST_SHOWN ? [] : text.split("\n").filter((line) => /\w/.test(line) && isOnce(text, line));
 
 /** How the next reply is asked for: what the model did last decides, and holds for one request. */
 export class NextReply {
@@ -90,7 +92,7 @@ export class NextReply {
   /** The model has all of this file before it that a read would show: `text`. What is no text is no choice at all. */
   shown(path: string, text: string): void {
     if (NO_TEXT.test(text)) this.#paths?.delete(path);
-    else this.#shown.set(path, numbered(text));
+    else this.#shown.set(path, numbered(text).slice(0, MOST_SHOWN + 1));
   }
 
   /** Of a small model: tools that it uses well, with the arguments that matter. */
@@ -107,7 +109,7 @@ export class NextReply {
   wrote(path: string, { content, old, new: now }: Readonly<Record<string, unknown>>): void {
     const before = this.#shown.get(path);
     this.changed(path);
-    if (typeof content === "string") this.#shown.set(path, content);
+    if (typeof content === "string") this.#shown.set(path, content.slice(0, MOST_SHOWN + 1));
     if (before === undefined || typeof old !== "string" || typeof now !== "string") return;
     if (isOnce(before, old))
       this.#shown.set(
@@ -152,8 +154,7 @@ export class NextReply {
       ...(now ? { now } : {}),
       ...(demand === undefined ? {} : { call: true as const }),
       ...(this.#paths === undefined ? {} : { paths: [...this.#paths] }),
-      ...(this.#shown.size === 0 ? {} : { shown: this.#lines() }),
-      ...(this.#isSmall ? { arguments: SIMPLE } : {}),
+      ...(this.#isSmall ? { shown: this.#lines(), arguments: SIMPLE } : {}),
       ...(without.length === 0 ? {} : { without }),
     };
     return { temperature, hold };

@@ -46,6 +46,7 @@ test("paths are known until something nobody can list has changed", () => {
 
 test("what is shown with the task is known until it changes, or the conversation is shortened", () => {
   const next = new NextReply();
+  next.simple();
   const text = "1\tif (a) {\n2\t  b();\n3\t}\n4\tb();\n5\tx\n6\tx\n7\t  y\n[all 7 lines]";
   next.files(
     ["a.ts", "b.ts", "c.ts"],
@@ -64,14 +65,15 @@ test("what is shown with the task is known until it changes, or the conversation
   next.shown("b.ts", "[b.ts: ELF program, 16 KiB; not shown]");
   assert.deepEqual(next.take(TOOLS).hold.paths, ["a.ts", "c.ts"]);
   next.nothingShown();
-  assert.equal(shown(), undefined);
+  assert.deepEqual(shown(), {});
   next.files(["a.ts"], [{ path: "a.ts", text }]);
   next.changed(undefined);
-  assert.equal(shown(), undefined);
+  assert.deepEqual(shown(), {});
 });
 
 test("of a file that was shown it is known what an edit or a write made of it, where it can be", () => {
   const next = new NextReply();
+  next.simple();
   const linesAfter = (args: object) => {
     next.files(["a"], [{ path: "a", text: "1\tone\n2\ttwo\n3\ttwo\n[all 3 lines]" }]);
     next.wrote("a", { path: "a", ...args });
@@ -79,8 +81,16 @@ test("of a file that was shown it is known what an edit or a write made of it, w
   };
   assert.deepEqual(linesAfter({ old: "one", new: "$& first\nsecond" }), ["$& first", "second"]);
   assert.deepEqual(linesAfter({ content: "three\n" }), ["three"]);
+  // The lines of a long one are no choice, and are not looked at.
+  assert.deepEqual(linesAfter({ content: "one line\n".repeat(2_000_000) }), []);
   for (const unknown of [{ old: "two", new: "x" }, { edits: [] }, { old: "gone", new: "x" }])
     assert.equal(linesAfter(unknown), undefined, JSON.stringify(unknown));
+});
+
+test("of a model that is not small nothing of it is told", () => {
+  const next = new NextReply();
+  next.files(["a"], [{ path: "a", text: "1\tone\n[1 line]" }]);
+  assert.deepEqual(next.take(TOOLS).hold, { paths: ["a"] });
 });
 
 test("a small model gets the tools that it uses well, with the arguments that matter", () => {
