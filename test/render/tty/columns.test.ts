@@ -27,8 +27,8 @@ test("a flag and an accented letter are cut off whole", () => {
 
 test("prose goes on below itself in a terminal, and stays one line for everybody else", () => {
   const text = "one two three four five six seven eight";
-  assert.equal(hanging(text, 4, { columns: 24 }), "one two three four\n    five six seven eight");
-  for (const columns of [0, 10, 23]) assert.equal(hanging(text, 4, { columns }), text);
+  assert.equal(hanging(text, 4, { columns: 25 }), "one two three four\n    five six seven eight");
+  for (const columns of [0, 10, 24]) assert.equal(hanging(text, 4, { columns }), text);
   assert.equal(hanging(text, 4, { columns: undefined }), text);
 });
 
