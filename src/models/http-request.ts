@@ -1,7 +1,7 @@
 import type { ClientRequest, IncomingMessage } from "node:http";
 import { errorCode, reasonOf } from "../core/errors.ts";
 import { parsedJson } from "./json-text.ts";
-import { endless, MAX_BODY_LENGTH } from "./model-api.ts";
+import { endless } from "./model-api.ts";
 
 /** One way to every model server: Ollama's client, OpenAI's and Anthropic's API, lists of models and embeddings. */
 
@@ -166,6 +166,9 @@ export type Answer =
   | { readonly kind: "foreign"; readonly reason: string }
   | { readonly kind: "unreachable"; readonly reason: string };
 
+/** Bytes of what a server says of itself: lists of hundreds of models take one million. Several are asked for side by side. */
+const MAX_ANSWER_LENGTH = 2 ** 22;
+
 /** The reason of a request whose time was over. */
 export const NO_ANSWER = "no answer in time";
 
@@ -196,7 +199,7 @@ async function answerIn(response: IncomingMessage): Promise<Answer> {
     response.destroy();
     return { kind: "foreign", reason: `it redirects to ${redirectOrigin(response)}` };
   }
-  const { text, whole, broken } = await textWithin(response, MAX_BODY_LENGTH);
+  const { text, whole, broken } = await textWithin(response, MAX_ANSWER_LENGTH);
   if (broken !== undefined) throw broken;
   const value = whole ? parsedJson(text) : undefined;
   if (status !== 200) return { kind: "refused", status, error: errorWords(value)?.slice(0, MAX_ERROR) ?? "" };

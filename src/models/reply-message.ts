@@ -38,8 +38,16 @@ export class CallIds {
 const MARKS =
   /<\|(?:im_start|im_end|endoftext|eot_id|start_header_id|end_header_id|end|assistant|user)\|>|<\/?s>|<(?:start|end)_of_turn>/g;
 
+/** Characters of marks that may stand alone: what is longer says something, and is not copied to be looked at. */
+const MOST_MARKS = 1000;
+
+function isBlank(text: string): boolean {
+  if (text.length > MOST_MARKS) return text.trim() === "";
+  return text.replaceAll(MARKS, "").trim() === "";
+}
+
 export const isEmpty = ({ text }: Reply, { calls, malformed }: ReadCalls): boolean =>
-  text.replaceAll(MARKS, "").trim() === "" && calls.length === 0 && malformed.length === 0;
+  isBlank(text) && calls.length === 0 && malformed.length === 0;
 
 /** What the server says counts only where the reply does not show better. */
 export function stopOf({ stop }: Reply, { calls, malformed }: ReadCalls): Stop {
