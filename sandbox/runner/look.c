@@ -4,10 +4,12 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <linux/seccomp.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -22,6 +24,8 @@
 /* What cannot be read because the process is closed to others is told as that; a pointer to nowhere is nothing. */
 static void unreadable(const struct told_call *t) {
   if (errno != EACCES && errno != EPERM) return;
+  /* Who was ended meanwhile is closed as well: its call is never made. */
+  if (ioctl(t->o->fd, SECCOMP_IOCTL_NOTIF_ID_VALID, &t->id) < 0) return;
   /* Before its first program the command is still the runner's own, which is closed to all. */
   if (t->who->tgid == t->o->first && !t->o->started && t->told->doing == DO_EXEC) return;
   t->o->hidden = t->who->tgid;

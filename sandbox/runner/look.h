@@ -10,6 +10,8 @@ struct told_call {
   struct peek *who;
   const struct told *told;
   const uint64_t *args;
+  /* By which the kernel knows it as long as it waits. */
+  uint64_t id;
 };
 
 void look(const struct told_call *t);

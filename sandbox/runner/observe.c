@@ -131,7 +131,7 @@ static int hear(struct observer *o) {
       o->first = who->tgid;
       seen_process(o->seen, o->first, 0, o->words, o->words_length, 0, 1);
     }
-    struct told_call t = {o, who, told, args};
+    struct told_call t = {o, who, told, args, in.call.id};
     if (told->doing != DO_EXEC) o->started = 1;
     look(&t);
   }
