@@ -26,7 +26,7 @@ const OPENS_GIVING_UP =
 
 /** Says what will be done; nothing comes behind an answer. */
 const ANNOUNCES = new RegExp(
-  `${OPENING}(?:i(?:'ll| will| am going to|'m going to| am about to|'m about to| shall)|we(?:'ll| will| are going to)|let me|let's|let us)\\b(?! (?:know|be happy|be glad|explain|summari[sz]e)\\b)`,
+  `${OPENING}(?:i(?:'ll| will| am going to|'m going to| am about to|'m about to| shall)|we(?:'ll| will| are going to)|let me|let's|let us)\\b(?! (?:know|be happy|be glad|explain|summari[sz]e|not|never|leave|keep|skip|stop|refrain)\\b)`,
 );
 
 /** Says nothing by itself. */

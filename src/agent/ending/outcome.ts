@@ -81,8 +81,9 @@ const SIGNALS: Readonly<Record<Signal, readonly [ExitCode, string]>> = {
  *  5. a refusal that stands: no later call succeeded that changes something or has the same target. An answer that
  *     does not fit its schema, fails its check or was given without doing anything comes behind it, for the refusal is
  *     what a person can lift;
- *  6. what is left: one of these, or done; a change that a weak model says is not needed, which nothing proves, is not; with `strict` an answer about the repository without a look is none, nor is one
- *     that says that something was changed where nothing is, or that tests pass whose last run failed.
+ *  6. what is left: one of these, or done. A change that a weak model says is not needed, which nothing proves, is not done;
+ *     with `strict` neither is an answer about the repository without a look, nor one that says that something was changed
+ *     where nothing is, or that tests pass whose last run failed.
  * Refusals are listed by `denialsOf` whichever counts.
  */
 export function outcomeOf(ending: Ending, calls: readonly EndedCall[], proved: Proved): Outcome {
