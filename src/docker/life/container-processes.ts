@@ -74,7 +74,8 @@ export async function endWatch(plan: BoxPlan, container: Docker.Container): Prom
   };
 }
 
-const END_MS = 1000;
+/** Many processes of a busy machine's box, each to be given a processor once more before it is gone, take more than a second. */
+const END_MS = 4000;
 const END_LOOK_MS = 2;
 
 /** Seen from here, where its number is another one. */

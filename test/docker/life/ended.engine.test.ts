@@ -11,7 +11,7 @@ import { openBox } from "../isolation/open-box.ts";
 
 /** Many go on writing behind their command, deaf to what asks them to end. */
 const WRITER =
-  "trap '' TERM HUP INT; for n in $(seq 60); do (while :; do echo x >> grows; done) & done; sleep 0.2";
+  "trap '' TERM HUP INT; for n in $(seq 20); do (while :; do echo x >> grows; done) & done; sleep 0.2";
 
 const isRunning = (pid: number): boolean => {
   try {
