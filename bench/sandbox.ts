@@ -4,6 +4,7 @@ import { availableParallelism } from "node:os";
 import path from "node:path";
 import { promisify } from "node:util";
 import type { ExecResult, OwnedBox } from "../src/core/ports.ts";
+import { boxProcessors } from "../src/docker/container-spec.ts";
 import { hostTrust } from "../src/docker/network/host-trust.ts";
 import { dockerExec, ground } from "./boxes.ts";
 import { type Figure, inTurn, type Measured } from "./figure.ts";
@@ -96,7 +97,7 @@ const MAX_GROWTH = 100 * 2 ** 20;
 async function flood(): Promise<Measured> {
   await using place = await ground();
   await using box = await place.startBox();
-  const bare = await place.startBare({ NanoCpus: Math.max(0.5, availableParallelism() - 0.5) * 1e9 });
+  const bare = await place.startBare({ NanoCpus: boxProcessors(availableParallelism()) * 1e9 });
   try {
     const line = `head -c ${FLOOD} /dev/zero`;
     const work = async (): Promise<number> => {
@@ -152,16 +153,12 @@ print((time.perf_counter() - began) * 1000)`;
   );
 }
 
-const UNITS = 8;
+const UNITS_A_JOB = 8;
 
 /** A project of C: each unit is compiled and linked with its test, which is then run over some thousand small texts. */
-const MAKEFILE = `T := $(patsubst %,t%,$(shell seq 1 ${UNITS}))
-test: clean $(T)
-	@for t in $(T); do ./$$t || exit 1; done
-t%: unit.c
-	@cc -O1 -DUNIT=$* -o $@ unit.c
-clean:
-	@rm -f $(T)
+const makefile = (units: number): string => `test: $(patsubst %,run%,$(shell seq 1 ${units}))
+run%: unit.c
+	@cc -O1 -DUNIT=$* -o t$* unit.c && ./t$*
 `;
 const UNIT = `#include <stdio.h>
 #include <stdlib.h>
@@ -187,16 +184,17 @@ int main(void) {
 `;
 
 /** A project's own tests, built and run in a box that is there, against the same folder on the host. Both have Debian's compiler here. */
-async function suite(): Promise<Measured> {
+async function suite(jobs: number): Promise<Measured> {
   await using place = await ground();
-  await writeFile(path.join(place.workspace, "Makefile"), MAKEFILE);
+  await writeFile(path.join(place.workspace, "Makefile"), makefile(UNITS_A_JOB * jobs));
   await writeFile(path.join(place.workspace, "unit.c"), UNIT);
   await using box = await place.startBox();
   const here = promisify(execFile);
+  const words = ["-s", `-j${jobs}`, "test"];
   return await inTurn(
     9,
-    () => took(() => inBox(box, ["make", "-s", "test"])),
-    () => took(() => here("make", ["-s", "test"], { cwd: place.workspace })),
+    () => took(() => inBox(box, ["make", ...words])),
+    () => took(() => here("make", words, { cwd: place.workspace })),
     // The calmer quarter: other work on the machine hits one or the other.
     0.25,
   );
@@ -236,7 +234,14 @@ export const SANDBOX: readonly Figure[] = [
     unit: "ms for a suite of C",
     against: "the same on the host",
     hold: 1.1,
-    measure: suite,
+    measure: () => suite(1),
+  },
+  {
+    name: "sandbox.suite.parallel",
+    unit: "ms for a suite of C that keeps all processors busy",
+    against: "the same on the host",
+    hold: 1.1,
+    measure: () => suite(availableParallelism()),
   },
   { name: "sandbox.observed", unit: "ms", against: "the same unobserved", hold: 10, measure: observedOpens },
   {

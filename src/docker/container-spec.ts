@@ -178,14 +178,14 @@ function scratch({ limits: { memory }, user: { uid, gid } }: BoxPlan): Record<st
   };
 }
 
-/** An eighth of the machine, and never more than half a processor, is left to its user: a box gives way by its share first. */
-const mostOf = (processors: number): number => processors - Math.min(0.5, processors / 8);
+/** A sixteenth of the machine, and never more than half a processor, is left to its user; the kernel's fair share does the rest. */
+export const boxProcessors = (processors: number): number => processors - Math.min(0.5, processors / 16);
 
 const limits = ({ limits: { memory, cpus, pids }, host }: BoxPlan): HostConfig => ({
   Memory: memory,
   MemorySwap: memory,
   ...(host.swappiness === true ? { MemorySwappiness: 0 } : {}),
-  NanoCpus: Math.round((cpus ?? mostOf(host.cpus)) * 1e9),
+  NanoCpus: Math.round((cpus ?? boxProcessors(host.cpus)) * 1e9),
   CpuShares: 512,
   PidsLimit: pids,
   OomScoreAdj: 500,

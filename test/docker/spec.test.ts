@@ -101,7 +101,7 @@ const container = (mounts: readonly object[], host: object): object => ({
     Mounts: mounts,
     Memory: 512 * MiB,
     MemorySwap: 512 * MiB,
-    NanoCpus: 3_500_000_000,
+    NanoCpus: 3_750_000_000,
     CpuShares: 512,
     PidsLimit: 128,
     OomScoreAdj: 500,
@@ -180,12 +180,12 @@ test("what the host can do is used: AppArmor, another runtime, swappiness; its c
   const rich = of({ cpus: 1, apparmor: true, runtime: "runsc", swappiness: true });
   assert.deepEqual(
     [rich.SecurityOpt, rich.Runtime, rich.MemorySwappiness, rich.NanoCpus],
-    [["no-new-privileges", `seccomp=${PLAN.seccomp}`, "apparmor=docker-default"], "runsc", 0, 875_000_000],
+    [["no-new-privileges", `seccomp=${PLAN.seccomp}`, "apparmor=docker-default"], "runsc", 0, 937_500_000],
   );
   assert.equal(of(PLAN.host, 1.25).NanoCpus, 1_250_000_000);
   assert.deepEqual(
-    [2, 3, 4, 16].map((cpus) => of({ ...PLAN.host, cpus }).NanoCpus),
-    [1_750_000_000, 2_625_000_000, 3_500_000_000, 15_500_000_000],
+    [2, 3, 4, 8, 16].map((cpus) => of({ ...PLAN.host, cpus }).NanoCpus),
+    [1_875_000_000, 2_812_500_000, 3_750_000_000, 7_500_000_000, 15_500_000_000],
   );
 });
 
