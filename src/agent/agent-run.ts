@@ -103,6 +103,7 @@ async function openingOf(agent: AgentContext, request: Request, signal: AbortSig
     const seen = asks ? await preflight(agent, clue, signal) : NOTHING_SEEN;
     agent.next.files(seen.paths, seen.shown);
     agent.deeds.shownWithTask = seen.shown.length > 0;
+    if (agent.ends !== null) agent.ends.filesBefore = seen.shown;
     const told = await agent.hooks.begin({ emit: agent.emit, signal });
     return [note, seen.text, told].map((text) => (text === "" ? "" : `\n\n${NOTICE}${text}`)).join("");
   } catch (thrown) {

@@ -1,12 +1,12 @@
 import { CanaryTouched, EXIT, HarnessError } from "../core/errors.ts";
-import type { ToolCall } from "../core/messages.ts";
+import type { Message, ToolCall } from "../core/messages.ts";
 import type { ToolResult } from "../core/tool.ts";
 import type { AgentContext } from "./agent-context.ts";
 import { type Earned, type EndRules, REPAIR_NOW } from "./ending/earned-end.ts";
 import type { Demand } from "./next-reply.ts";
 import { readCall, runCall } from "./call.ts";
 import { NOTICE } from "./context/history.ts";
-import { ask, type Reply } from "./model-request.ts";
+import { ask, askAside, type Reply } from "./model-request.ts";
 import { type LoopEnd, standingRefusal, Stopped, waitsFor } from "./ending/outcome.ts";
 
 /** What is left of a reply when its run is resumed; its calls without a result are in the history. */
@@ -174,6 +174,9 @@ async function proven(
   if (broken !== undefined && !isLast && ends.tellsBroken()) return toldToCall(agent, broken.text);
   const tried = ends.tried(agent, !isLast);
   if (tried.kind !== "earned") return unearned(agent, tried);
+  const unexpected = await ends.unexpected(agent, (messages) => asideText(agent, messages, signal));
+  if (signal.aborted) return { how: "cancelled" };
+  if (unexpected !== undefined) return unearned(agent, ends.notExpected(unexpected, !isLast));
   const proof = await ends.verification?.after(agent, signal, isLast);
   if (signal.aborted) return { how: "cancelled" };
   if (proof?.kind === "repair") {
@@ -185,6 +188,20 @@ async function proven(
   const isProven = (ends.verification?.verified ?? null) !== null;
   return broken === undefined || isProven ? answer : { how: "unverified", reason: broken.reason };
 }
+
+/** The reply to a question of its own. */
+async function asideText(
+  agent: AgentContext,
+  messages: readonly Message[],
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const aside = { messages, maxTokens: SHORT_TEXT, purpose: "expectation" } as const;
+  const reply = await askAside(agent, aside, signal);
+  return reply.kind === "failed" ? undefined : reply.message.text;
+}
+
+/** Tokens: a number or a few lines, and not the rest of a circle. */
+const SHORT_TEXT = 200;
 
 /** The same, and the next reply is held where the server can: of a weak model, to a call. */
 function toldToCall(agent: AgentContext, text: string, demand: Demand = "call"): undefined {

@@ -95,20 +95,24 @@ async function attempted(
 
 interface Aside {
   readonly messages: ModelRequest["messages"];
-  readonly format: JsonSchema;
+  /** Over the same prefix: the tools go with it, and are not to be called. Without it, a question of its own. */
+  readonly format?: JsonSchema;
+  readonly maxTokens?: number;
   readonly purpose: Extract<EventBody, { readonly type: "model.aside" }>["purpose"];
 }
 
 /**
- * A request beside the loop over the same prefix, to its end; it counts as the others do. Of its reply nothing is shown, and
- * calls in it are not run.
+ * A request beside the loop, to its end; it counts as the others do. Of its reply nothing is shown, and calls in it are not
+ * run.
  */
 export async function askAside(
   agent: AgentContext,
-  { messages, format, purpose }: Aside,
+  { messages, format, maxTokens, purpose }: Aside,
   signal: AbortSignal,
 ): Promise<Reply> {
-  const request = { ...requestOf(agent, format), messages };
+  const own = format === undefined ? { tools: [] } : {};
+  const most = maxTokens === undefined ? {} : { maxTokens };
+  const request = { ...requestOf(agent, format), ...own, ...most, messages };
   const began = agent.now();
   const first = new FirstPiece(agent.now);
   for await (const event of agent.provider.stream(request, signal)) {

@@ -274,7 +274,9 @@ export const eventForm = z.discriminatedUnion("type", [
     ...REQUEST,
   }),
   event("model.aside", "A request beside the turns is over: its reply is a part of no conversation.", {
-    purpose: z.enum(["compaction"]),
+    purpose: z
+      .enum(["compaction", "expectation"])
+      .describe("`expectation`: what a small model expects a command to print when its task is done."),
     outcome: z.enum(["finished", "failed"]),
     usage: usageForm,
     ms,

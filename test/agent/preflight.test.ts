@@ -41,6 +41,15 @@ test("the names of the files, and the files that the task names, which then coun
   assert.equal(paths?.length, 7);
 });
 
+test("what begins like no text is none of the files to choose from", async () => {
+  const built = await shown(
+    { "calc.c": "int a;\n", calc: "\u007fELF\u0002\u0000\u0000".padEnd(9000, "x") },
+    "calc 5 crashes",
+  );
+  assert.deepEqual(built.paths, ["calc.c"]);
+  assert.doesNotMatch(built.text, /^calc$/m);
+});
+
 test("few files are shown whatever is said, and a workspace without one says so", async () => {
   const { text } = await shown({ "a.py": "x = 1\n", "b.py": "y = 2\n" }, "make it better");
   assert.match(text, /x = 1/);

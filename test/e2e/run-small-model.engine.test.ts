@@ -151,3 +151,33 @@ test("a file that cannot be parsed is no matter where the user's check succeeds"
   ]);
   assert.equal(run.code, 0, run.stdout);
 });
+
+test(
+  "where nothing checks it, what its last command prints is held against what it expects of it, asked apart",
+  { skip },
+  async () => {
+    const files = { "greet.sh": 'echo "Hello, $1"\n' };
+    const greets = [
+      call("edit_file", { path: "greet.sh", old: 'echo "Hello, $1"', new: 'echo "HELLO, $1"' }),
+      call("bash", { command: "sh greet.sh Ada" }),
+      answer("The greeting is in upper case."),
+    ];
+    const expects: readonly Said[] = [{ text: "HELLO ADA" }, { text: "```\nHELLO, ADA\n```" }];
+    const task = "make the greeting upper case";
+    const shouts = call("edit_file", {
+      path: "greet.sh",
+      old: 'echo "HELLO, $1"',
+      new: 'echo "HELLO, $1" | tr a-z A-Z',
+    });
+    const mended = await ran(files, [...greets, ...expects, shouts, ...greets.slice(1)], task);
+    assert.equal(mended.code, 0, mended.finished.reason);
+    const [apart, again] = mended.asked.slice(3, 5);
+    assert.deepEqual([apart?.format, apart?.tools ?? [], apart?.messages.length], [undefined, [], 2]);
+    assert.doesNotMatch(lastOf(apart), /HELLO/);
+    assert.match(lastOf(again), /\[greet\.sh, before the task\]\necho "Hello, \$1"/);
+    assert.match(lastOf(mended.asked[5]), /you said `HELLO ADA`; it printed `HELLO, Ada`/);
+    const stays = await ran(files, [...greets, ...expects, ...greets.slice(1)], task);
+    assert.equal(stays.code, 1);
+    assert.match(stays.finished.reason, /^nothing checks it, and `sh greet\.sh Ada` printed `HELLO, Ada`/);
+  },
+);

@@ -46,9 +46,11 @@ const actsBeside = (tool: string, target: string): boolean =>
   !OF_FILES.has(tool) && (tool !== "bash" || BESIDE.test(target.replaceAll(GIT_LOOKS, "")));
 
 /** A command that ran to its end. */
-interface Tried {
+export interface Tried {
   readonly command: string;
   readonly exitCode: number;
+  /** Its result, as the model was given it. */
+  readonly text: string;
 }
 
 /** What was done for one request, its subagents' calls with it. */
@@ -87,7 +89,7 @@ export class Deeds {
   take(call: EndedCall, exitCode: number | undefined, text: string): void {
     const { tool, target, kind, changes, idle } = call;
     if (idle === true) return;
-    this.#takeTrial(call, exitCode);
+    this.#takeTrial(call, exitCode, text);
     const ran = exitCode !== undefined && RAN.has(kind) && !NOT_STARTED.has(exitCode);
     if (kind !== "ok" && !ran) return;
     this.#worked = true;
@@ -115,10 +117,11 @@ export class Deeds {
   }
 
   /** A command whose program is not there was tried, too. */
-  #takeTrial({ tool, target, kind, changes }: EndedCall, exitCode: number | undefined): void {
+  #takeTrial({ tool, target, kind, changes }: EndedCall, exitCode: number | undefined, text: string): void {
     if (tool !== "bash") {
       if (changes && kind === "ok") this.#triedSince = "nothing";
-    } else if (exitCode !== undefined && RAN.has(kind)) this.#triedSince = { command: target, exitCode };
+    } else if (exitCode !== undefined && RAN.has(kind))
+      this.#triedSince = { command: target, exitCode, text };
   }
 
   /** Whether a call succeeded, or a command ran to its end, whatever it ended with. */

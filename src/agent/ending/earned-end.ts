@@ -15,6 +15,17 @@ import {
   saysOnlyDone,
 } from "./no-answer.ts";
 import type { Deeds } from "./deeds.ts";
+import {
+  type AskAnew,
+  expectedOf,
+  isAsExpected,
+  isComparable,
+  printedIn,
+  type Unexpected,
+  unexpectedReason,
+  unexpectedText,
+} from "./expected-output.ts";
+import type { ShownFile } from "../next-reply.ts";
 import type { Verification } from "./verification.ts";
 
 /** Whether what was done earns the ending that the model claims. Pure, but for files that are parsed. */
@@ -93,10 +104,13 @@ const LOOKS_FIRST = 3;
 /** What a run without a person demands of an answer before it is its end. A chat, and a subagent, have none. */
 export class EndRules {
   asked: Omit<Asked, "intent"> = { request: "", isWeak: false };
+  /** As they were before the task, where they were shown with it. */
+  filesBefore: readonly ShownFile[] = [];
   readonly verification: Verification | null;
   readonly #told = new Set<string>();
   #repairFrom: number | undefined;
   #demanded = 0;
+  readonly #expected = new Map<string, Promise<string | undefined>>();
 
   constructor(verification: Verification | null) {
     this.verification = verification;
@@ -110,12 +124,40 @@ export class EndRules {
 
   /** Where nothing checks what a weak model has changed, it has to have tried it itself. */
   tried(run: RunSoFar, mayTell: boolean): Earned {
-    const { changed, triedSince } = run.deeds;
-    const isChecked = this.verification?.checks === true;
-    if (!this.asked.isWeak || run.intent.intent !== "change" || !changed || isChecked) return EARNED;
+    const { triedSince } = run.deeds;
+    if (!this.#isOnTrial(run)) return EARNED;
     if (triedSince === "nothing") return this.#met("trial", run, mayTell);
     const fails = triedSince.exitCode !== 0 && !ANSWERS.test(triedSince.command);
     return this.#met(fails ? "success" : undefined, run, mayTell);
+  }
+
+  #isOnTrial({ intent, deeds }: RunSoFar): boolean {
+    const isChecked = this.verification?.checks === true;
+    return this.asked.isWeak && intent.intent === "change" && deeds.changed && !isChecked;
+  }
+
+  /** Of a trial that succeeded, where the model itself says, asked apart from it, that something else should be printed. */
+  async unexpected(run: RunSoFar, ask: AskAnew): Promise<Unexpected | undefined> {
+    const { triedSince } = run.deeds;
+    if (!this.#isOnTrial(run) || triedSince === "nothing" || triedSince.exitCode !== 0) return undefined;
+    const { command, text } = triedSince;
+    const printed = printedIn(text);
+    if (!isComparable(printed)) return undefined;
+    const asked =
+      this.#expected.get(command) ??
+      expectedOf(ask, { request: this.asked.request, files: this.filesBefore }, command);
+    this.#expected.set(command, asked);
+    const expected = await asked;
+    return expected === undefined || isAsExpected(expected, printed)
+      ? undefined
+      : { command, expected, printed };
+  }
+
+  /** Told once; what stays unexpected is no end. */
+  notExpected(what: Unexpected, mayTell: boolean): Exclude<Earned, { readonly kind: "earned" }> {
+    return mayTell && this.#tell("expectation")
+      ? { kind: "nudge", text: unexpectedText(what), demand: "act" }
+      : { kind: "nothing_done", reason: unexpectedReason(what) };
   }
 
   /** Each kind of lack is told once, where there is a turn left for it; what stays of it decides the end. */

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { ACT_NOW, ACT_SOON, Deeds } from "../../../src/agent/ending/deeds.ts";
 import { EndRules, lackOf } from "../../../src/agent/ending/earned-end.ts";
+import { agreed, isAsExpected, printedIn } from "../../../src/agent/ending/expected-output.ts";
 import type { Verification } from "../../../src/agent/ending/verification.ts";
 import { Limits } from "../../../src/agent/limits.ts";
 import { work } from "../../../src/agent/loop.ts";
@@ -324,6 +325,8 @@ const bash = anyTool({
 const EDITS: Line = { calls: [["edit_file", {}]] };
 const runs = (code: number, command = "sh a.sh"): Line => ({ calls: [["bash", { command, code }]] });
 const SAYS: Line = { text: "The greeting is in upper case now." };
+/** Asked twice what the command prints when the task is done. */
+const EXPECTS: readonly Line[] = [{ text: "`fine`" }, { text: "```\nfine\n```" }];
 
 async function tried(lines: readonly Line[], isWeak = true, verification: Verification | null = null) {
   const ends = new EndRules(verification);
@@ -335,7 +338,7 @@ async function tried(lines: readonly Line[], isWeak = true, verification: Verifi
 }
 
 test("a weak model has to try what it changed where nothing checks it, and a failure is no end", async () => {
-  const told = await tried([EDITS, SAYS, runs(0), SAYS]);
+  const told = await tried([EDITS, SAYS, runs(0), SAYS, ...EXPECTS]);
   assert.equal(told.end.how, "answered");
   assert.match(told.told(2), /^\[harness\] You changed files and ran nothing since/);
   assert.deepEqual(told.asked[2]?.hold?.without, ["edit_file"]);
@@ -345,18 +348,68 @@ test("a weak model has to try what it changed where nothing checks it, and a fai
     how: "nothing_done",
     reason: "the last command that the model ran failed (exit 127): `sh a.sh`",
   });
-  const mended = await tried([EDITS, runs(127), SAYS, EDITS, runs(0), SAYS]);
+  const mended = await tried([EDITS, runs(127), SAYS, EDITS, runs(0), SAYS, ...EXPECTS]);
   assert.equal(mended.end.how, "answered");
   // What was tried before the last edit says nothing of it.
   const again = await tried([EDITS, runs(0), EDITS, SAYS, SAYS]);
   assert.match(again.told(4), /You changed files and ran nothing since/);
   assert.equal(again.end.how, "answered", "once is enough");
   for (const lines of [
-    [EDITS, runs(0), SAYS],
+    [EDITS, runs(0), SAYS, ...EXPECTS],
     [EDITS, runs(1, "grep -n x a.sh"), SAYS],
   ])
-    assert.deepEqual([(await tried(lines)).end.how, lines.length], ["answered", 3]);
+    assert.deepEqual([(await tried(lines)).end.how, lines.length >= 3], ["answered", true]);
   assert.equal((await tried([EDITS, SAYS], false)).asked.length, 2, "a large model is believed");
+});
+
+test("what a weak model's last command prints has to be what the model expects of it where it was asked apart", async () => {
+  const other: readonly Line[] = [{ text: "FINE" }, { text: "`FINE`" }];
+  const stays = await tried([EDITS, runs(0), SAYS, ...other, EDITS, runs(0), SAYS]);
+  const [question, again] = stays.asked.slice(3, 5);
+  assert.deepEqual(
+    [question?.messages.length, question?.tools, question?.maxTokens, again?.messages.length],
+    [2, [], 200, 2],
+  );
+  assert.match(question?.messages[1]?.text ?? "", /^The task: make the greeting .*\$ sh a\.sh\n/s);
+  assert.doesNotMatch(JSON.stringify(question), /fine|edited/, "nothing of what it did or saw");
+  assert.match(
+    stays.told(5),
+    /Asked beforehand what `sh a\.sh` prints when the task is done, you said `FINE`; it printed `fine`\./,
+  );
+  assert.equal(stays.asked[5]?.hold?.call, true);
+  assert.deepEqual(stays.end, {
+    how: "nothing_done",
+    reason: "nothing checks it, and `sh a.sh` printed `fine` where the model itself expects `FINE`",
+  });
+  assert.equal(stays.asked.length, 8, "asked once for each command");
+  for (const replies of [
+    [{ text: "FINE" }, { text: "Fine" }],
+    [{ text: "" }, { text: "" }],
+    [{ text: "f.i.n e" }, { text: "fine!" }],
+    [{ text: "FINE" }, { fails: "unreachable" as const }],
+  ])
+    assert.equal(
+      (await tried([EDITS, runs(0), SAYS, ...replies])).end.how,
+      "answered",
+      JSON.stringify(replies),
+    );
+});
+
+test("replies agree by their letters, capitals and all, and what is long is not compared", () => {
+  for (const [replies, one] of [
+    [["HELLO ADA", "`HELLO, ADA`"], "HELLO ADA"],
+    [["```sh\n1\n2\n```", "1 2"], "1\n2"],
+    [["Hello", "HELLO"], undefined],
+    [["x"], undefined],
+    [["", ""], undefined],
+    [["!", "?"], undefined],
+    [["a".repeat(401), "a".repeat(401)], undefined],
+    [["a\n".repeat(13), "a\n".repeat(13)], undefined],
+  ] as const)
+    assert.equal(agreed(replies), one, JSON.stringify(replies));
+  assert.ok(isAsExpected("false", '{"debug": false}'));
+  assert.ok(!isAsExpected("HELLO ADA", "HELLO, Ada"));
+  assert.equal(printedIn("a\n[b] c\n[changed: 1 file]\n"), "a\n[b] c");
 });
 
 test("a weak model that answers a round of repair without a call is told so once for each", () => {

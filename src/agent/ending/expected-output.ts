@@ -1,0 +1,102 @@
+import type { Message } from "../../core/messages.ts";
+import { headWithin } from "../../core/text/bytes.ts";
+import { visibleLine } from "../../core/text/visible.ts";
+import type { ShownFile } from "../next-reply.ts";
+
+/*
+ * What a command prints when a task is done, by the model itself. Shown an output, a small model finds it right whatever it
+ * says; asked for it beforehand it often knows better than its own program. So where nothing else proves its work it is
+ * asked anew, twice and in two ways, with nothing before it of what it did or saw. Only where both replies are the same is
+ * that its word.
+ */
+
+/** Bytes of an output that is compared: what prints more is no answer to one question. */
+const MOST_PRINTED = 400;
+const MOST_LINES = 12;
+const MOST_FILES = 2000;
+
+/** An expectation, and what came instead. */
+export interface Unexpected {
+  readonly command: string;
+  readonly expected: string;
+  readonly printed: string;
+}
+
+/** Small enough, and something: nothing is compared otherwise. */
+export const isComparable = (text: string): boolean =>
+  letters(text) !== "" && Buffer.byteLength(text) <= MOST_PRINTED && text.split("\n").length <= MOST_LINES;
+
+/** Blanks and signs are where a small model is careless; capitals are not. */
+const letters = (text: string): string => text.replaceAll(/[^\p{L}\p{N}]/gu, "");
+
+/** The text of a reply that was asked for a text alone. */
+const withoutFence = (reply: string): string =>
+  /^\s*```[^\n]*\n(.*?)\n?```\s*$/s.exec(reply)?.[1] ?? reply.trim().replace(/^`([^`]*)`$/, "$1");
+
+/** What replies to the same question agree in. */
+export function agreed(replies: readonly string[]): string | undefined {
+  const [first = "", ...others] = replies.map(withoutFence);
+  const isOne = others.length > 0 && others.every((other) => letters(other) === letters(first));
+  return isOne && isComparable(first) ? first : undefined;
+}
+
+/** More may be printed than was expected. */
+export const isAsExpected = (expected: string, printed: string): boolean =>
+  letters(printed).includes(letters(expected));
+
+/** The notes of a result stand in brackets, each on a line. */
+export const printedIn = (result: string): string =>
+  result
+    .split("\n")
+    .filter((line) => !/^\[.*\]$/.test(line))
+    .join("\n")
+    .trim();
+
+const QUESTION =
+  "When the task is done, somebody types this command:\n$ COMMAND\n\nWhat exactly does it print then? Answer with the printed text alone.";
+
+/** Without the files as they were, and with them. */
+function questions(request: string, command: string, files: readonly ShownFile[]): readonly string[] {
+  const asked = QUESTION.replace("COMMAND", () => command);
+  const before = files.map(({ path, text }) => `[${path}, before the task]\n${plain(text)}\n`).join("\n");
+  return [
+    `The task: ${request}\n\n${asked}`,
+    `The task: ${request}\n\n${headWithin(before, MOST_FILES)}\n${asked}`,
+  ];
+}
+
+const plain = (shown: string): string =>
+  shown
+    .split("\n")
+    .flatMap((line) => /^\d+\t(.*)$/.exec(line)?.[1] ?? [])
+    .join("\n");
+
+const SYSTEM: Message = { role: "system", text: "You know what programs print." };
+
+/** The text of the reply; undefined where there is none. */
+export type AskAnew = (messages: readonly Message[]) => Promise<string | undefined>;
+
+/** What the model says that a command prints when the task is done; undefined where it does not know. */
+export async function expectedOf(
+  ask: AskAnew,
+  { request, files }: { readonly request: string; readonly files: readonly ShownFile[] },
+  command: string,
+): Promise<string | undefined> {
+  const replies: string[] = [];
+  for (const text of questions(request, command, files)) {
+    const reply = await ask([SYSTEM, { role: "user", text }]);
+    if (reply === undefined) return undefined;
+    replies.push(reply);
+  }
+  return agreed(replies);
+}
+
+/** Bytes of each text that is named. */
+const NAMED = 300;
+const named = (text: string): string => `\`${visibleLine(headWithin(text, NAMED))}\``;
+
+export const unexpectedText = ({ command, expected, printed }: Unexpected): string =>
+  `Asked beforehand what ${named(command)} prints when the task is done, you said ${named(expected)}; it printed ${named(printed)}. Mend what you changed and run it again; if what it prints is right, say why.`;
+
+export const unexpectedReason = ({ command, expected, printed }: Unexpected): string =>
+  `nothing checks it, and ${named(command)} printed ${named(printed)} where the model itself expects ${named(expected)}`;
