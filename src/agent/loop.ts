@@ -172,11 +172,8 @@ async function proven(
   const isLast = isLastTurn(agent);
   const broken = await ends.brokenIn(agent, signal);
   if (broken !== undefined && !isLast && ends.tellsBroken()) return toldToCall(agent, broken.text);
-  const tried = ends.tried(agent, !isLast);
+  const tried = await ends.tried(agent, !isLast, (messages) => asideText(agent, messages, signal));
   if (tried.kind !== "earned") return unearned(agent, tried);
-  const unexpected = await ends.unexpected(agent, (messages) => asideText(agent, messages, signal));
-  if (signal.aborted) return { how: "cancelled" };
-  if (unexpected !== undefined) return unearned(agent, ends.notExpected(unexpected, !isLast));
   const proof = await ends.verification?.after(agent, signal, isLast);
   if (signal.aborted) return { how: "cancelled" };
   if (proof?.kind === "repair") {

@@ -1,4 +1,3 @@
-import path from "node:path";
 import type { AgentContext } from "./agent-context.ts";
 import type { ShownFile } from "./next-reply.ts";
 import { clipped, firstBytes, oneLine } from "./context/untrusted-text.ts";
@@ -52,7 +51,7 @@ export async function preflight(agent: AgentContext, clue: string, signal: Abort
 async function texts(agent: AgentContext, names: readonly string[]): Promise<readonly string[]> {
   const box = await agent.box();
   const begins = await Promise.all(
-    names.map((name) => box.read(path.posix.join(box.workspace, name), { offset: 0, limit: LOOKED_AT })),
+    names.map((name) => box.read(`${box.workspace}/${name}`, { offset: 0, limit: LOOKED_AT })),
   );
   return names.filter((_, at) => {
     const begin = begins[at];

@@ -122,42 +122,31 @@ export class EndRules {
     return this.#met(lackOf(answer, asked, deeds, ended), { intent, deeds, ended }, mayTell);
   }
 
-  /** Where nothing checks what a weak model has changed, it has to have tried it itself. */
-  tried(run: RunSoFar, mayTell: boolean): Earned {
-    const { triedSince } = run.deeds;
-    if (!this.#isOnTrial(run)) return EARNED;
-    if (triedSince === "nothing") return this.#met("trial", run, mayTell);
-    const fails = triedSince.exitCode !== 0 && !ANSWERS.test(triedSince.command);
-    return this.#met(fails ? "success" : undefined, run, mayTell);
-  }
-
-  #isOnTrial({ intent, deeds }: RunSoFar): boolean {
+  /** Where nothing checks what a weak model has changed, it has to have tried it itself, and to have seen what it expects. */
+  async tried(run: RunSoFar, mayTell: boolean, ask: AskAnew): Promise<Earned> {
+    const { changed, triedSince } = run.deeds;
     const isChecked = this.verification?.checks === true;
-    return this.asked.isWeak && intent.intent === "change" && deeds.changed && !isChecked;
+    if (!this.asked.isWeak || run.intent.intent !== "change" || !changed || isChecked) return EARNED;
+    if (triedSince === "nothing") return this.#met("trial", run, mayTell);
+    const { exitCode, command, text } = triedSince;
+    if (exitCode !== 0) return this.#met(ANSWERS.test(command) ? undefined : "success", run, mayTell);
+    const unexpected = await this.#unexpected(command, printedIn(text), ask);
+    if (unexpected === undefined) return EARNED;
+    return mayTell && this.#tell("expectation")
+      ? { kind: "nudge", text: unexpectedText(unexpected), demand: "act" }
+      : { kind: "nothing_done", reason: unexpectedReason(unexpected) };
   }
 
-  /** Of a trial that succeeded, where the model itself says, asked apart from it, that something else should be printed. */
-  async unexpected(run: RunSoFar, ask: AskAnew): Promise<Unexpected | undefined> {
-    const { triedSince } = run.deeds;
-    if (!this.#isOnTrial(run) || triedSince === "nothing" || triedSince.exitCode !== 0) return undefined;
-    const { command, text } = triedSince;
-    const printed = printedIn(text);
+  /** Asked once for each command. */
+  async #unexpected(command: string, printed: string, ask: AskAnew): Promise<Unexpected | undefined> {
     if (!isComparable(printed)) return undefined;
-    const asked =
-      this.#expected.get(command) ??
-      expectedOf(ask, { request: this.asked.request, files: this.filesBefore }, command);
+    const about = { request: this.asked.request, files: this.filesBefore };
+    const asked = this.#expected.get(command) ?? expectedOf(ask, about, command);
     this.#expected.set(command, asked);
     const expected = await asked;
     return expected === undefined || isAsExpected(expected, printed)
       ? undefined
       : { command, expected, printed };
-  }
-
-  /** Told once; what stays unexpected is no end. */
-  notExpected(what: Unexpected, mayTell: boolean): Exclude<Earned, { readonly kind: "earned" }> {
-    return mayTell && this.#tell("expectation")
-      ? { kind: "nudge", text: unexpectedText(what), demand: "act" }
-      : { kind: "nothing_done", reason: unexpectedReason(what) };
   }
 
   /** Each kind of lack is told once, where there is a turn left for it; what stays of it decides the end. */
