@@ -6,15 +6,15 @@
  */
 import { execFileSync, spawnSync } from "node:child_process";
 import { chownSync, lchownSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
-import { availableParallelism, tmpdir } from "node:os";
+import { availableParallelism, loadavg, tmpdir } from "node:os";
 import path from "node:path";
 import { parseArgs } from "node:util";
 import { PUBLISHED_PROJECTS, type PublishedProject } from "./published-projects.ts";
 
 const HARNESS = path.join(import.meta.dirname, "../../bin/harness");
 const MINUTE = 60_000;
-/** In turn here and in the box. The shortest of these counts: what else runs here only ever adds. */
-const RUNS = 4;
+/** The host and a box in turn; the middle of their ratios counts. */
+const PAIRS = 3;
 /** Whose the workspace is when root runs this: a box over root's own files is another case. */
 const ORDINARY = 1000;
 
@@ -23,15 +23,28 @@ interface Outcome {
   readonly ecosystem: string;
   readonly set_up_s: number;
   readonly size: string;
-  readonly host: Tested;
-  readonly box: Tested;
+  readonly passed: Compared;
+  /** Of the suite alone, by the shell that runs it: what starts and ends a box is in none of them. */
+  readonly first_ms: Compared;
+  /** Once more in the same shell, with the files that it reads at hand. */
+  readonly again_ms: Compared;
+  /** Of the second, by the shell's own count: what else the machine does is not in it. */
+  readonly cpu_ms: Compared;
+  /** A processor's load, at the end. */
+  readonly load: number;
 }
 
-interface Tested {
-  readonly passed: number;
-  readonly ms: number;
-  /** Of the processor, by the shell's own count: what else the machine does is not in it. */
-  readonly cpu_ms: number;
+interface Compared {
+  readonly host: number;
+  readonly box: number;
+  /** Of the middle pair. */
+  readonly ratio: number;
+}
+
+interface Timed {
+  readonly first: number;
+  readonly again: number;
+  readonly cpu: number;
 }
 
 const { values, positionals } = parseArgs({
@@ -52,34 +65,51 @@ function sh(folder: string, script: string, env: NodeJS.ProcessEnv = process.env
   });
 }
 
-const TIMES = "@times";
-const timed = (test: string): string => `{ ${test}\n} ; echo; echo ${TIMES}; times`;
+const MARK = "@measured";
+/** The same line twice in one shell. What was measured stands at the end: of a long output the middle is left out. */
+const timed = (test: string): string => `kept=$(mktemp); began=$(date +%s%N)
+{ ${test}
+}
+between=$(date +%s%N); times >"$kept"
+{ ${test}
+}
+ended=$(date +%s%N); times >>"$kept"
+echo; echo ${MARK} $began $between $ended; sed -n 'n;p' "$kept"; rm -f "$kept"`;
 
-/** The second line is of the shell's children: user and system. */
-function cpuOf(output: string): number {
-  const [, ...parts] =
-    new RegExp(`${TIMES}\\n.*\\n(\\d+)m([\\d.]+)s (\\d+)m([\\d.]+)s`).exec(output)?.map(Number) ?? [];
-  const [minutes = NaN, seconds = NaN, more = NaN, rest = NaN] = parts;
-  return Math.round(((minutes + more) * 60 + seconds + rest) * 1000);
+/** The lines of `times` are of the shell's children: user and system. */
+function measured(output: string): Timed {
+  const [began = NaN, between = NaN, ended = NaN] =
+    new RegExp(`^${MARK} (\\d+) (\\d+) (\\d+)$`, "m")
+      .exec(output)
+      ?.slice(1)
+      .map((nanoseconds) => Number(nanoseconds) / 1e6) ?? [];
+  const cpu = Array.from(
+    output.slice(output.lastIndexOf(MARK)).matchAll(/^(\d+)m([\d.]+)s (\d+)m([\d.]+)s$/gm),
+    ([, ...parts]) => parts.map(Number),
+  ).map(([minutes = NaN, seconds = NaN, more = NaN, rest = NaN]) => (minutes + more) * 60 + seconds + rest);
+  const times = {
+    first: between - began,
+    again: ended - between,
+    cpu: ((cpu[1] ?? NaN) - (cpu[0] ?? NaN)) * 1000,
+  };
+  if (Object.values(times).some(Number.isNaN))
+    throw new Error(`nothing was measured: ${output.slice(-2000)}`);
+  return times;
 }
 
-/** Tests may be red on the host, too: what counts is whether the box does worse. */
-function testedOnHost({ test, passed }: PublishedProject, folder: string): Tested {
-  const began = performance.now();
-  const ran = spawnSync("sh", ["-c", timed(test)], {
-    cwd: folder,
-    encoding: "utf8",
-    timeout: 15 * MINUTE,
-    maxBuffer: 2 ** 28,
-  });
-  const ms = performance.now() - began;
-  return { passed: passed(`${ran.stdout}\n${ran.stderr}`), ms, cpu_ms: cpuOf(ran.stdout) };
+function onHost(script: string, folder: string): { readonly out: string; readonly err: string } {
+  const options = { cwd: folder, encoding: "utf8", timeout: 15 * MINUTE, maxBuffer: 2 ** 28 } as const;
+  const { stdout, stderr } = spawnSync("sh", ["-c", script], options);
+  return { out: stdout, err: stderr };
 }
 
-const best = (runs: readonly Tested[]): Tested => ({
-  passed: Math.max(...runs.map((run) => run.passed)),
-  ms: Math.round(Math.min(...runs.map((run) => run.ms))),
-  cpu_ms: Math.min(...runs.map((run) => run.cpu_ms)),
+const middle = (values: readonly number[]): number =>
+  values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)] ?? NaN;
+
+const compared = (pairs: readonly { readonly host: number; readonly box: number }[]): Compared => ({
+  host: Math.round(middle(pairs.map(({ host }) => host))),
+  box: Math.round(middle(pairs.map(({ box }) => box))),
+  ratio: Math.round(middle(pairs.map(({ host, box }) => box / host)) * 100) / 100,
 });
 
 function harness(place: Place, words: readonly string[]): { code: number | null; out: string; err: string } {
@@ -102,31 +132,12 @@ interface Place {
   readonly workspace: string;
 }
 
-interface Ended {
-  readonly duration_ms: number;
-  readonly stdout: string;
-}
-
-const boxWords = (
-  { test }: PublishedProject,
-  flags: readonly string[],
-  json: readonly string[],
-): readonly string[] => {
-  const bounds = ["--timeout", "15m", "--memory", "4g", "--cpus", String(availableParallelism())];
-  return ["sandbox", "exec", ...json, ...bounds, ...flags, "--", "sh", "-c", timed(test)];
-};
-
-/** Where all of the output comes. */
-function countedInBox(project: PublishedProject, place: Place, flags: readonly string[]): number {
-  const { code, out, err } = harness(place, boxWords(project, flags, []));
-  if (code === NO_BOX) throw new Error(err.slice(-2000));
-  return project.passed(`${out}\n${err}`);
-}
-
-/** Timed by the runner's own clock, without the box's start and end. */
-function testedInBox(project: PublishedProject, place: Place, flags: readonly string[]): Tested {
-  const ended = JSON.parse(harness(place, boxWords(project, flags, ["--json"])).out) as Ended;
-  return { passed: 0, ms: ended.duration_ms, cpu_ms: cpuOf(ended.stdout) };
+/** In a box with the processors that it has by itself. */
+function inBox(script: string, place: Place, flags: readonly string[]): ReturnType<typeof harness> {
+  const bounds = ["--timeout", "30m", "--memory", "4g"];
+  const ran = harness(place, ["sandbox", "exec", ...bounds, ...flags, "--", "sh", "-c", script]);
+  if (ran.code === NO_BOX) throw new Error(ran.err.slice(-2000));
+  return ran;
 }
 
 const NO_BOX = 125;
@@ -161,19 +172,31 @@ function tried(project: PublishedProject): Outcome {
     const built = harness(place, ["env", "build", ...flags]);
     if (built.code !== 0) throw new Error(`env build ended with ${built.code}:\n${built.err.slice(-3000)}`);
     const seconds = Math.round((performance.now() - began) / 1000);
-    const passed = countedInBox(project, place, flags);
-    const runs = Array.from({ length: RUNS }, () => ({
-      host: testedOnHost(project, host),
-      box: testedInBox(project, place, flags),
+    const counted = ({ out, err }: { readonly out: string; readonly err: string }): number =>
+      project.passed(`${out}\n${err}`);
+    // Tests may be red on the host, too: what counts is whether the box does worse.
+    const passed = {
+      host: counted(onHost(project.test, host)),
+      box: counted(inBox(project.test, place, flags)),
+    };
+    const script = timed(project.test);
+    const pairs = Array.from({ length: PAIRS }, () => ({
+      host: measured(onHost(script, host).out),
+      box: measured(inBox(script, place, flags).out),
     }));
+    const of = (what: keyof Timed): Compared =>
+      compared(pairs.map((pair) => ({ host: pair.host[what], box: pair.box[what] })));
     const { name, ecosystem } = project;
     return {
       name,
       ecosystem,
       set_up_s: seconds,
       size: sizeOf(place),
-      host: best(runs.map((run) => run.host)),
-      box: { ...best(runs.map((run) => run.box)), passed },
+      passed: { ...passed, ratio: passed.box / passed.host },
+      first_ms: of("first"),
+      again_ms: of("again"),
+      cpu_ms: of("cpu"),
+      load: Math.round(((loadavg()[0] ?? 0) / availableParallelism()) * 10) / 10,
     };
   } finally {
     harness(place, ["env", "rm", "--all"]);
@@ -212,7 +235,7 @@ for (const project of chosen) {
   try {
     const outcome = tried(project);
     outcomes.push(outcome);
-    if (outcome.box.passed < outcome.host.passed || outcome.box.passed === 0) failed.push(project.name);
+    if (outcome.passed.box < outcome.passed.host || outcome.passed.box === 0) failed.push(project.name);
     if (values.json) console.log(JSON.stringify(outcome));
     else say(JSON.stringify(outcome));
   } catch (thrown) {
@@ -221,14 +244,27 @@ for (const project of chosen) {
   }
 }
 
-const row = ({ name, ecosystem, set_up_s: seconds, size, host, box }: Outcome): string =>
-  `| ${name} | ${ecosystem} | ${seconds} s | ${size} | ${host.passed} | ${box.passed} | ${(box.ms / host.ms).toFixed(2)} | ${(box.cpu_ms / host.cpu_ms).toFixed(2)} |`;
+const row = (outcome: Outcome): string => {
+  const {
+    name,
+    ecosystem,
+    set_up_s: seconds,
+    size,
+    passed,
+    first_ms: first,
+    again_ms: again,
+    cpu_ms: cpu,
+  } = outcome;
+  const cells = [name, ecosystem, `${seconds} s`, size, passed.host, passed.box];
+  const ratios = [again, first, cpu].map(({ ratio }) => ratio.toFixed(2));
+  return `| ${[...cells, ...ratios, outcome.load].join(" | ")} |`;
+};
 
 if (!values.json && outcomes.length > 0) {
   console.log(
-    "| project | ecosystem | set-up | size | tests passed on the host | in the box | time, box to host | processor time |",
+    "| project | ecosystem | set-up | volumes + system layer | passed on the host | in the box | time, box to host | in a fresh box | of the processor | load |",
   );
-  console.log("| --- | --- | --- | --- | --- | --- | --- | --- |");
+  console.log(`|${" --- |".repeat(10)}`);
   for (const outcome of outcomes) console.log(row(outcome));
 }
 if (failed.length > 0) say(`worse in the box, or not tried to the end: ${failed.join(", ")}`);
