@@ -121,6 +121,59 @@ test(
   },
 );
 
+const PATTERNS = `FROM ${image} AS made
+RUN mkdir -p /lib/kit/one /lib/kit/two/deep /lib/kit/.dotted && cd /lib/kit && touch one/a.so one/b.so one/.c.so one/d.txt two/a2.so two/deep/e.so \\
+  && ln -s b.so one/l.so && ln -s one link && echo in > .dotted/in && echo top > /top.whl && touch "one/with a.so"
+FROM ${image}
+COPY --from=made /lib/kit/one/*.so /opt/names/
+COPY --from=made /lib/kit/*/[ab]?.so /opt/none-there* /opt/ways/
+COPY --from=made --chmod=711 --chown=5:6 /lib/kit/.d* /opt/folder
+COPY --from=made /*.whl /opt/
+COPY --from=made /lib/kit/t*/d??p /lib/kit/o*e /opt/both/
+`;
+
+test(
+  "patterns find names of a stage as COPY means them: within a name, dots too, no link on the way, folders by what is in them",
+  { skip },
+  async () => {
+    await using place = await household({
+      ".devcontainer/devcontainer.json": JSON.stringify({ build: { dockerfile: "Dockerfile" } }),
+      ".devcontainer/Dockerfile": PATTERNS,
+    });
+    try {
+      await trustAll(place);
+      const built = await harness(place, "env", "build");
+      assert.equal(built.code, 0, built.stderr);
+      assert.equal(
+        await inBox(place, "cd /opt; find names ways folder both *.whl | sort; stat -c '%a %u:%g' folder/in"),
+        `both
+both/.c.so
+both/a.so
+both/b.so
+both/d.txt
+both/e.so
+both/l.so
+both/with a.so
+folder
+folder/in
+names
+names/.c.so
+names/a.so
+names/b.so
+names/l.so
+names/with a.so
+top.whl
+ways
+ways/a2.so
+711 5:6
+`,
+      );
+    } finally {
+      await harness(place, "env", "rm", "--all");
+    }
+  },
+);
+
 test("what a stage has not is said, and what a hostile one holds stays in the layer", { skip }, async () => {
   await using own = await ownImage();
   const lines = (taken: string): string => `FROM ${own.name} AS odd
@@ -137,6 +190,8 @@ RUN ls -A /opt /opt/up > /said; cat /opt/name >> /said; true
     for (const [taken, why] of [
       ["COPY --from=odd /odd/missing /opt/", /the stage has no \/odd\/missing/],
       ["COPY --from=odd /odd/none /opt/", /the stage has no \/odd\/none/],
+      ["COPY --from=odd /odd/m*g /opt/", /the stage has no \/odd\/m\*g/],
+      ["COPY --from=odd /etc/p*d /opt/one", /several files go into a folder/],
       ["COPY --from=harness-test-none:1 /a /opt/", /the image harness-test-none:1 is not on this engine/],
       ["COPY --from=odd /odd/up /opt/up", /set-up failed: [^]*cannot overwrite/],
     ] as const) {

@@ -4,7 +4,7 @@ import path from "node:path";
 import { errorCode, reasonOf } from "../../core/errors.ts";
 import { formatSize } from "../../core/text/bounds.ts";
 import { readRegular } from "../../platform/safe-files.ts";
-import { globOf, ignoredBy, Steps, TooManySteps } from "./path-globs.ts";
+import { globOf, ignoredBy, isPattern, Steps, TooManySteps } from "./path-globs.ts";
 
 /**
  * Files of a build's context that a Dockerfile's COPY and ADD name, read so that nothing of the host outside of the context
@@ -92,7 +92,7 @@ class Reading {
     const [name, ...rest] = names;
     if (name === undefined) return [before];
     const at = (each: string): string => (before === "" ? each : `${before}/${each}`);
-    if (!/[*?[\\]/.test(name)) return this.#expanded(at(name), rest);
+    if (!isPattern(name)) return this.#expanded(at(name), rest);
     const glob = globOf(name, false);
     if (glob === undefined) throw new Untaken(`${name} is no pattern`);
     const found: string[] = [];

@@ -1,6 +1,6 @@
 import type { Context, ContextMatch } from "./context-files.ts";
 import { filled, joined, quoted, type Scope, unquoted, wordsOf } from "./dockerfile-words.ts";
-import { type TakenPaths, USER_FORM } from "./recipe.ts";
+import { isTaken, type TakenPaths, USER_FORM } from "./recipe.ts";
 
 /**
  * COPY and ADD of a Dockerfile: a text that stands in it, what an address gives, files of the build's context, each by
@@ -146,7 +146,7 @@ function copied(sources: readonly string[], place: Place, { name, rest, context 
 const asTold = ({ name, rest }: Pick<Bringing, "name" | "rest">): string =>
   `: ${quoted(`${name} ${rest}`.slice(0, 400))}`;
 
-/** Of a stage: its places by their names, none of them its whole, and no patterns. */
+/** Of a stage: its places by their names or by patterns, none of them its whole. */
 function taken(
   sources: readonly string[],
   place: Place,
@@ -154,9 +154,10 @@ function taken(
 ): Brought {
   const paths = sources.map((source) => joined("/", source));
   if (body !== undefined) return none("a text is none of a stage's files");
-  if (paths.includes("/")) return none("the whole of another image is not taken");
-  if (paths.some((each) => /[*?[\\]/.test(each)))
-    return none("patterns are not taken of a stage: name its files");
+  if (paths.some((each) => /^\/\**$/.test(each)))
+    return none("the whole of another image is not taken: start from it, or name what is needed of it");
+  const odd = paths.find((each) => !isTaken(each));
+  if (odd !== undefined) return none(`${odd} is no pattern`);
   if (!isOwned(place)) return none(NO_OWNER);
   const stage = stageOf(from);
   if (typeof stage === "string") return none(stage);

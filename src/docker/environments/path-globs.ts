@@ -27,6 +27,8 @@ export interface Glob {
   readonly matches: (path: string, steps: Steps) => boolean;
 }
 
+export const isPattern = (text: string): boolean => /[*?[\\]/.test(text);
+
 /** `deep`: two stars go through folders, as in a .dockerignore. Undefined for what is no pattern. */
 export function globOf(pattern: string, deep: boolean): Glob | undefined {
   if (pattern.length > MAX_PATTERN) return undefined;

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import * as z from "zod";
 import { PRESETS } from "../../core/grant.ts";
+import { globOf, isPattern } from "./path-globs.ts";
 
 /** What an environment is made of: written by a user, a trusted file, or found in the files of a project. */
 
@@ -63,6 +64,12 @@ const copiedFile = z.strictObject({
 
 const MOST_STAGES = 16;
 
+/** A place in an image that is not its whole, or a pattern of them as COPY has it. */
+export const isTaken = (value: string): boolean =>
+  isInside(value.slice(1)) &&
+  !/^\/(?:\.|\**)$/.test(value) &&
+  value.split("/").every((name) => !isPattern(name) || globOf(name, false) !== undefined);
+
 /** What a line takes of a stage, each as it lies there, links as links. */
 const takenPaths = z.strictObject({
   /** By its number in `stages`: one that stands before. */
@@ -72,12 +79,7 @@ const takenPaths = z.strictObject({
     .min(0)
     .max(MOST_STAGES - 1),
   paths: z
-    .array(
-      place.refine(
-        (value) => isInside(value.slice(1)) && value !== "/.",
-        "expected a place below the image's top",
-      ),
-    )
+    .array(place.refine(isTaken, "expected a place below the image's top, or a pattern of such places"))
     .min(1)
     .max(50),
   /** A folder where it ends in a slash. */

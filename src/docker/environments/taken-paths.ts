@@ -1,11 +1,13 @@
 import type { IncomingMessage } from "node:http";
 import path from "node:path";
 import { EXIT, HarnessError } from "../../core/errors.ts";
+import { untar } from "../../core/text/untar.ts";
 import { visible } from "../../core/text/visible.ts";
 import { engineFailure, isMissing } from "../engine-failure.ts";
 import type { Engine } from "../engine.ts";
 import { unstartedContainer } from "../unstarted-container.ts";
 import { quoted } from "./dockerfile-words.ts";
+import { globOf, isPattern, Steps, TooManySteps } from "./path-globs.ts";
 import type { TakenPaths } from "./recipe.ts";
 
 /**
@@ -32,7 +34,10 @@ export async function takePaths(
 ): Promise<string> {
   await using source = await unstartedContainer(engine, { image, labels });
   const placing: string[] = [];
-  for (const [at, wanted] of paths.entries()) {
+  const named = await namedBy(source.container, paths);
+  if (named.length > paths.length && !to.endsWith("/"))
+    throw failed("several files go into a folder, with a slash behind it");
+  for (const [at, wanted] of named.entries()) {
     const { name, isFolder, bytes } = await archiveOf(source.container, wanted);
     const held = `${HELD}/${at}`;
     await run(`rm -rf ${held} && mkdir -p ${held} && tar -x -p --numeric-owner -f - -C ${held}`, bytes);
@@ -60,6 +65,67 @@ function fileTo(file: string, to: string, name: string): string {
 if [ -d ${at} ]; then cp -a ${file} ${quoted(`${to}/${name}`)}; else cp -a ${file} ${at}; fi`;
 }
 
+const MOST_TAKEN = 500;
+
+/** A pattern may find nothing where something else of the line does: what may be there is named by one. */
+async function namedBy(container: Read, paths: readonly string[]): Promise<readonly string[]> {
+  const named: string[] = [];
+  for (const each of paths) named.push(...(isPattern(each) ? await matching(container, each) : [each]));
+  if (named.length === 0) throw absent(paths.join(" "));
+  if (named.length > MOST_TAKEN)
+    throw failed(`more than ${MOST_TAKEN} are taken by ${visible(paths.join(" "))}`);
+  return named;
+}
+
+/** Names that are looked at for one pattern. */
+const MOST_NAMES = 500_000;
+/** What an engine puts at the top of any container. */
+const ENGINES_OWN = ".dockerenv";
+
+/** As COPY means it: a star stays within one name, and finds those with a dot in front; no link is followed behind it. */
+async function matching(container: Read, pattern: string): Promise<readonly string[]> {
+  const names = pattern.split("/").slice(1);
+  const first = names.findIndex(isPattern);
+  const folder = `/${names.slice(0, first).join("/")}`;
+  const fits = names.slice(first).map(fitting);
+  const steps = new Steps();
+  const found: string[] = [];
+  let looked = 0;
+  const { bytes } = await archiveOf(container, folder);
+  try {
+    for await (const entry of untar(bytes)) {
+      if (Buffer.isBuffer(entry)) continue;
+      looked += 1;
+      if (looked > MOST_NAMES)
+        throw failed(`${visible(folder)} has more than ${MOST_NAMES} names to look at`);
+      const way = entry.name
+        .toString("utf8")
+        .split("/")
+        .filter((name) => name !== "" && name !== ".");
+      const below = folder === "/" ? way : way.slice(1);
+      if (below.length !== fits.length || (folder === "/" && below[0] === ENGINES_OWN)) continue;
+      if (!fits.every((fit, at) => fit(below[at] ?? "", steps))) continue;
+      if (below.some((name) => name.includes("\uFFFD")))
+        throw failed(`${visible(pattern)} finds an odd name`);
+      found.push(`${folder === "/" ? "" : folder}/${below.join("/")}`);
+    }
+  } catch (thrown) {
+    throw thrown instanceof TooManySteps ? failed(`${visible(pattern)}: ${thrown.message}`) : thrown;
+  } finally {
+    bytes.destroy();
+  }
+  return found.toSorted();
+}
+
+function fitting(name: string): (each: string, steps: Steps) => boolean {
+  const glob = isPattern(name) ? globOf(name, false) : undefined;
+  return (each, steps) => glob?.matches(each, steps) ?? each === name;
+}
+
+interface Read {
+  readonly getArchive: (options: { path: string }) => Promise<unknown>;
+}
+
 interface Archive {
   /** Of what is in it. */
   readonly name: string;
@@ -71,10 +137,7 @@ interface Archive {
 const [FOLDER, LINK] = [0x8000_0000, 0x0800_0000];
 
 /** A path that is a link stands for what it leads to, as the engine finds it within the image. */
-async function archiveOf(
-  container: { readonly getArchive: (options: { path: string }) => Promise<unknown> },
-  wanted: string,
-): Promise<Archive> {
+async function archiveOf(container: Read, wanted: string): Promise<Archive> {
   let at = wanted;
   for (let links = 0; ; links += 1) {
     const bytes = (await container.getArchive({ path: at }).catch((thrown: unknown) => {
@@ -95,8 +158,7 @@ function statOf({ headers }: IncomingMessage): { readonly mode: number; readonly
 }
 
 const absent = (wanted: string): HarnessError =>
-  new HarnessError(
-    EXIT.failed,
-    `set-up failed: the stage has no ${visible(wanted)}, which a line takes of it`,
-    "mend the recipe, then: harness env build",
-  );
+  failed(`the stage has no ${visible(wanted)}, which a line takes of it`);
+
+const failed = (why: string): HarnessError =>
+  new HarnessError(EXIT.failed, `set-up failed: ${why}`, "mend the recipe, then: harness env build");

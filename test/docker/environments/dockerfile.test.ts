@@ -122,6 +122,7 @@ WORKDIR /opt
 COPY --chown=1:staff --chmod=755 --from=tool /src/out bin/
 COPY --from=0 ["/a b", "c"]
 COPY --from=tool /src/other /
+COPY --from=base --chown=1 lib/*/[a-c]?.so /lib/.* libs/
 FROM last
 COPY --from=3 /opt /opt
 `;
@@ -152,6 +153,7 @@ test("what lines take of stages and images names them by number, each behind wha
       { stage: 2, paths: ["/src/out"], to: "/opt/bin/", mode: "755", owner: "1:staff" },
       { stage: 0, paths: ["/a b"], to: "/opt/c" },
       { stage: 2, paths: ["/src/other"], to: "/" },
+      { stage: 0, paths: ["/lib/*/[a-c]?.so", "/lib/.*"], to: "/opt/libs/", owner: "1" },
     ],
   );
   assert.match(lines[1]?.run ?? "", /^: 'COPY --chown=1:staff --chmod=755 --from=tool/);
@@ -233,7 +235,9 @@ test("what is a file of the repository, no stage, no image or neither of these i
     "COPY --from=a:b:c /a /b",
     "COPY --from=other / /b",
     "COPY --from=other /a/.. /b",
-    "COPY --from=other /a/*.so /b/",
+    "COPY --from=other /* /b/",
+    "COPY --from=other /a/../* /b/",
+    "COPY --from=other /a/[b /c/",
     "COPY --from=other /a /c /b",
     "COPY --from=other --parents /a /b",
     "COPY --from=other --chmod=u+x /a /b",

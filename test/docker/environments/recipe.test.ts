@@ -36,6 +36,8 @@ test("a recipe is strict, and says where it is wrong", () => {
     [{ stages: [{ image: "a", system: [taking(0)] }] }, /stages\.0: .*stages before them/],
     [{ stages: [{ image: "a" }], system: [taking(0, "/../etc")] }, /from\.paths\.0/],
     [{ stages: [{ image: "a" }], system: [taking(0, "/")] }, /from\.paths\.0/],
+    [{ stages: [{ image: "a" }], system: [taking(0, "/*")] }, /from\.paths\.0/],
+    [{ stages: [{ image: "a" }], system: [taking(0, "/a/[b")] }, /from\.paths\.0: .*pattern/],
     [{ services: [{ name: "db", start: "postgres" }] }, /services\.0\.health/],
   ];
   for (const [value, said] of cases) assert.match(JSON.stringify(readRecipe(value)), said);
