@@ -215,7 +215,7 @@ const VETOED: Settled = { runs: false, by: "hook", reason: "" };
 const decided = (
   { id }: ToolCall,
   { decision, contained, rules }: Decision,
-  { runs, by, grant }: Settled,
+  { runs, by, grant, word }: Settled,
 ): Extract<EventBody, { readonly type: "call.decided" }> => ({
   type: "call.decided",
   call: id,
@@ -225,6 +225,7 @@ const decided = (
   runs,
   by,
   ...(grant === undefined ? {} : { grant }),
+  ...(word === undefined ? {} : { told: word }),
 });
 
 /** What is granted for this call ends with it. */

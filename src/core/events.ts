@@ -233,6 +233,10 @@ export const eventForm = z.discriminatedUnion("type", [
     provider: text,
     model: text,
     max_turns: count.exactOptional().describe("How many turns it may have; older versions did not say."),
+    chat: z
+      .literal(true)
+      .exactOptional()
+      .describe("A request of a chat: its person and its box are those of the requests before it."),
     granted: z
       .array(text)
       .readonly()
@@ -301,6 +305,7 @@ export const eventForm = z.discriminatedUnion("type", [
     grant: grantForm
       .exactOptional()
       .describe("What a person granted with that. Left out where they granted nothing."),
+    told: text.exactOptional().describe("What a person said to the model with a no."),
   }),
   event("call.edited", "A person wants it with other arguments.", { call: text, args: argsForm }),
   event("call.parked", "A call waits for a person's word, and the run stops at it.", {
@@ -404,6 +409,10 @@ export const eventForm = z.discriminatedUnion("type", [
     reason: text,
   }),
   event("rolled_back", "The records behind this count no longer are.", { record_count: count }),
+  event("files.undone", "Behind the end of a run: a person took back what was changed, or brought it back.", {
+    to: count.nullable().describe("The step behind which it was taken back; null where it was brought back."),
+    whole: z.boolean().describe("Whether none of it was left as it was."),
+  }),
   event("candidate.finished", "The last event of a candidate; the run ends behind all of them.", ENDED),
   event("run.finished", "The last event of every run.", {
     ...ENDED,

@@ -249,9 +249,16 @@ function remarkOf(event: AgentEvent): Pick<Remark, "tone" | "text"> | undefined 
       return compactionOf(event);
     case "rolled_back":
       return { tone: "warning", text: `taken back to ${event.record_count} messages` };
+    case "files.undone":
+      return { tone: "warning", text: undoneWords(event) };
     default:
       return undefined;
   }
+}
+
+function undoneWords({ to, whole }: Extract<AgentEvent, { readonly type: "files.undone" }>): string {
+  const what = to === null ? "files were brought back" : `files were taken back to step ${to}`;
+  return `${what}${whole ? "" : ", some of them"}`;
 }
 
 /** Of one that somebody waits for its call tells the end. */

@@ -60,6 +60,7 @@ export class AuditTrail {
       case "task":
       case "compaction":
       case "rolled_back":
+      case "files.undone":
         return [plain(event)];
       case "check.ended": {
         const { text: said, ...own } = event;

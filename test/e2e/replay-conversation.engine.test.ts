@@ -301,7 +301,11 @@ describe("replay --conversation", { concurrency: 2 }, () => {
       const [call] = linesOf(ran).calls;
       assert.deepEqual(
         [ran.code, call?.outcome, call?.reason],
-        [1, "differs", "judged otherwise: then ask, run; now ask, not run"],
+        [
+          1,
+          "differs",
+          "judged otherwise: then ask, run; now ask, not run; a person's yes that stands in a file allows nothing",
+        ],
         ran.stdout,
       );
     },

@@ -96,6 +96,7 @@ test("no event that says something is left out of the value", () => {
     "warning",
     "quiet",
     "warning",
+    "warning",
   ]);
   assert.equal(run.refusals.length, 1);
 });

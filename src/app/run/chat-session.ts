@@ -22,6 +22,7 @@ import { NO_USAGE, sumUsage } from "../../models/usage.ts";
 import { unlessAborted } from "../../platform/cancelled.ts";
 import type { AskPerson } from "../../tools/tool-context.ts";
 import { checkpointsFor, takenBack } from "../sessions/checkpoint-access.ts";
+import { logBehind } from "../sessions/session-access.ts";
 import type { HarnessRequests } from "../harness-requests.ts";
 import type { Host } from "../host.ts";
 import type { ModelClient } from "../model-access.ts";
@@ -65,6 +66,17 @@ export class Conversation {
     return this.state.memory;
   }
 
+  /** What is behind this count a person has taken back. */
+  takeBack(to: number): void {
+    this.memory.rollBack(to);
+    logBehind(this.session, { type: "rolled_back", record_count: to });
+  }
+
+  forget(): void {
+    this.memory.clear();
+    logBehind(this.session, { type: "rolled_back", record_count: 0 });
+  }
+
   spend(usage: Usage): void {
     this.usage = sumUsage(this.usage, usage);
     this.counted = withCounted(this.counted, usage);
@@ -97,10 +109,23 @@ export interface ConversationParts {
   readonly index: Index;
   readonly extensions: Extensions;
   readonly person?: AskPerson | undefined;
+  /** Nothing of it is to stay. */
+  readonly passing?: boolean;
 }
 
 export async function openConversation(parts: ConversationParts): Promise<Conversation> {
-  const { host, store, session, resumed, settings, workspace, index, extensions, person } = parts;
+  const {
+    host,
+    store,
+    session,
+    resumed,
+    settings,
+    workspace,
+    index,
+    extensions,
+    person,
+    passing = false,
+  } = parts;
   const prompt = await sessionPrompt(host, settings, workspace, extensions.prompt);
   const timeoutMs = settings.timeout;
   if (resumed) await giveUpFrozen(host, session);
@@ -113,6 +138,7 @@ export async function openConversation(parts: ConversationParts): Promise<Conver
     index,
     extensions,
     person,
+    passing,
   });
   return new Conversation({ session, state, prompt, resumed, extensions });
 }
@@ -222,7 +248,7 @@ export async function chatTurn(input: TurnInput, text: string): Promise<Finished
   await using checkpoints = await checkpointsFor(parts);
   const agent = await turnContext(input, sink, checkpoints);
   const before = memory.history.count;
-  sink.emit(startedEvent({ settings, session, resumed, workspace, task: text }));
+  sink.emit(startedEvent({ settings, session, resumed, workspace, task: text, chat: true }));
   try {
     await unlessAborted(Promise.resolve(conversation.extensions.ready?.()), signal);
     if (settings.allow_domains.some(installs)) await held.box.countPackages(signal);

@@ -1,7 +1,6 @@
 import { writeFile } from "node:fs/promises";
 import path from "node:path";
 import type { Finished } from "../../agent/agent-run.ts";
-import { unattended } from "../../agent/approvers.ts";
 import { Limits } from "../../agent/limits.ts";
 import type { Config } from "../../config/load-config.ts";
 import type { Settings } from "../../config/settings-schema.ts";
@@ -12,14 +11,18 @@ import type { Session, SessionStore } from "../../core/session.ts";
 import type { Host } from "../host.ts";
 import { passingSession } from "../sessions/passing-session.ts";
 import { aboutSession } from "../sessions/session-access.ts";
+import { removeLayer } from "../sessions/session-changes.ts";
+import { answeringAgain, PastInterrupt, sayingAgain } from "./past-person.ts";
 import {
-  type RecordedCall,
+  type DoneBehind,
   recordedRequests,
   type RecordedRequest,
   type SaidThen,
   scenarioOf,
 } from "./recorded-conversation.ts";
-import { firstDifference, type Rerun } from "./replay-run.ts";
+import type { Rerun } from "./replay-run.ts";
+import { compared, ended, isSameCall, type Otherwise, shown } from "./compared-calls.ts";
+import { ReplayedChat } from "./replayed-chat.ts";
 import { runTask } from "./run-task.ts";
 
 /** A call of a conversation that was played again. */
@@ -72,19 +75,25 @@ export async function replayConversation(given: ConversationInput, signal: Abort
   const { session, folder } = passing;
   const file = path.join(folder, "replies.jsonl");
   const settings = { ...shape, chat_model: file };
+  const failure: { thrown?: HarnessError } = {};
+  // A box that was still beginning when nobody wanted it any more is none.
+  const failed = (thrown: unknown): void => {
+    if (thrown instanceof HarnessError) failure.thrown ??= thrown;
+  };
+  const { origins } = given.config;
+  await using chat = new ReplayedChat({ host, origins, store, session, workspace, failed });
   for (const [index, request] of requests.entries()) {
     await writeFile(file, scenarioOf(request), { mode: 0o600 });
     const before = recordedRequests(eventsOf(session)).length;
-    const { finished, thrown } = await play(
-      given,
-      { settings, session, request, isFirst: index === 0 },
-      signal,
-    );
+    const playing = { settings, session, request, isFirst: index === 0, chat, failed };
+    const reason = await play(given, playing, signal);
     signal.throwIfAborted();
     const now = recordedRequests(eventsOf(session))[before];
-    const isSame = tell(given, index + 1, { then: request, now, reason: finished.reason });
+    const isSame = tell(given, index + 1, { then: request, now, reason });
     // What this machine lacks is no difference of the conversation: it ends the replay, as it would end a run.
-    if (!isSame && thrown !== undefined) throw thrown;
+    if (!isSame && failure.thrown !== undefined) throw failure.thrown;
+    delete failure.thrown;
+    await playBehind(given, playing, request, index + 1);
   }
 }
 
@@ -118,30 +127,53 @@ interface Playing {
   readonly session: Session;
   readonly request: RecordedRequest;
   readonly isFirst: boolean;
+  readonly chat: ReplayedChat;
+  readonly failed: (thrown: unknown) => void;
 }
 
-async function play(
-  { host, config, store, workspace, ownWord }: ConversationInput,
-  { settings, session, request, isFirst }: Playing,
-  signal: AbortSignal,
-): Promise<{ readonly finished: Finished; readonly thrown: HarnessError | undefined }> {
-  const { intent, check, task, turns, mode, earned } = request;
-  const said = ownWord ? request.said : request.said.filter(({ runs }) => !runs);
-  const max_turns = turns ?? settings.max_turns;
-  const failure: { thrown?: HarnessError } = {};
-  // A box that was still beginning when nobody wanted it any more is none.
-  const failed = (thrown: unknown): void => {
-    if (thrown instanceof HarnessError) failure.thrown ??= thrown;
+/** A file's words are anybody's: where it says that somebody said yes, nobody is there. */
+const saidIn = ({ ownWord }: ConversationInput, { said }: RecordedRequest): readonly SaidThen[] =>
+  ownWord ? said : said.filter(({ runs }) => !runs);
+
+/** Why it ended as it did. */
+async function play(given: ConversationInput, playing: Playing, signal: AbortSignal): Promise<string> {
+  const { request, chat } = playing;
+  using past = new PastInterrupt(request);
+  const either = AbortSignal.any([signal, past.signal]);
+  const show = (event: AgentEvent): void => past.take(event);
+  const { task: text, mode, turns, freshBox, calls } = request;
+  // The host's network would be the box's.
+  const settings: Settings = {
+    ...playing.settings,
+    max_turns: turns ?? playing.settings.max_turns,
+    check: request.check ?? null,
+    mode: mode === "read-only" ? mode : "workspace-write",
   };
-  const finished = await runTask({
+  const approver = sayingAgain({ said: saidIn(given, request), chat: request.chat });
+  if (!request.chat) {
+    await chat.rest();
+    return (await playRun(given, { ...playing, settings }, { approver, show, signal: either })).reason;
+  }
+  const person = answeringAgain(calls);
+  const turn = { text, settings, freshBox, resumed: !playing.isFirst, approver, person, show };
+  return (await chat.play(turn, either))?.reason ?? "";
+}
+
+interface Watched {
+  readonly approver: Approver;
+  readonly show: (event: AgentEvent) => void;
+  readonly signal: AbortSignal;
+}
+
+function playRun(
+  { host, config, store, workspace }: ConversationInput,
+  { settings, session, request, isFirst, failed }: Playing,
+  { approver, show, signal }: Watched,
+): Promise<Finished> {
+  const { intent, check, task, earned } = request;
+  return runTask({
     host,
-    settings: {
-      ...settings,
-      max_turns,
-      check: check ?? null,
-      // The host's network would be the box's.
-      mode: mode === "read-only" ? mode : "workspace-write",
-    },
+    settings,
     origins: config.origins,
     flags: {
       json: false,
@@ -151,38 +183,56 @@ async function play(
       "no-verify": check === undefined,
       ...(intent === undefined ? {} : { intent }),
     },
-    limits: new Limits({ turns: max_turns }, () => performance.now()),
+    limits: new Limits({ turns: settings.max_turns }, () => performance.now()),
     store,
     session,
     resumed: !isFirst,
     workspace,
     prompt: task,
     signal,
-    show: { take: () => undefined, end: () => undefined },
+    show: { take: show, end: () => undefined },
     observers: { take: () => undefined, failed, [Symbol.asyncDispose]: noWork },
-    replayed: { approver: sayingAgain(said), asks: earned },
+    replayed: { approver, asks: earned },
   });
-  return { finished, thrown: failure.thrown };
 }
 
 const noWork = (): Promise<void> => Promise.resolve();
 
-/** What a person said to the same call then; to all others nobody is there. */
-function sayingAgain(said: readonly SaidThen[]): Approver {
-  const left = [...said];
-  const nobody = unattended("contained");
-  return {
-    ask: (question, signal) => {
-      const args = JSON.stringify(question.args);
-      const at = left.findIndex((each) => each.tool === question.tool && JSON.stringify(each.args) === args);
-      const [found] = at === -1 ? [] : left.splice(at, 1);
-      if (found === undefined) return nobody.ask(question, signal);
-      const { runs, told } = found;
-      const word = told === undefined ? {} : { word: told };
-      return Promise.resolve({ runs, by: "person", reason: "", ...word });
-    },
-  };
+/** What a person took back behind a request is taken back again; what cannot be is told. */
+async function playBehind(
+  { host, onCall }: ConversationInput,
+  { session, chat }: Pick<Playing, "session" | "chat">,
+  { behind }: RecordedRequest,
+  nth: number,
+): Promise<void> {
+  for (const done of behind)
+    if (done.type === "rolled_back") chat.takeBack(done.record_count);
+    else if (done.to === 0 && done.whole) {
+      await chat.leaveBox();
+      await removeLayer(host, session);
+    } else onCall({ ...NOT_UNDONE, request: nth, command: undoneWords(done) });
 }
+
+const undoneWords = ({ to }: Extract<DoneBehind, { readonly type: "files.undone" }>): string =>
+  to === null ? "files brought back" : `files taken back to step ${to}`;
+
+const NOT_UNDONE = {
+  agent: null,
+  tool: "undo",
+  call: "",
+  outcome: "not run",
+  then: null,
+  now: null,
+  difference: null,
+  reason:
+    "only what takes back all that the session had changed is done again: what follows may differ by it",
+} as const;
+
+const because = ({ ownWord }: ConversationInput, { network, mode }: RecordedRequest): Otherwise => ({
+  network,
+  fullAccess: mode === "danger-full-access",
+  ownWord,
+});
 
 interface Played {
   readonly then: RecordedRequest;
@@ -192,20 +242,25 @@ interface Played {
 }
 
 /** Gives whether it has come to the same end. */
-function tell({ onCall, onEnd }: ConversationInput, request: number, { then, now, reason }: Played): boolean {
+function tell(given: ConversationInput, request: number, { then, now, reason }: Played): boolean {
+  const { onCall, onEnd } = given;
   const left = [...(now?.calls ?? [])];
   for (const call of then.calls) {
     const at = left.findIndex((each) => isSameCall(each, call));
     const [again] = at === -1 ? [] : left.splice(at, 1);
-    onCall({ request, agent: call.agent, tool: call.tool, ...compared(call, again) });
+    onCall({ request, agent: call.agent, tool: call.tool, ...compared(call, again, because(given, then)) });
   }
   for (const call of left)
     onCall({
       request,
       agent: call.agent,
       tool: call.tool,
-      ...compared({ ...call, verdict: null, end: null }, call),
+      call: call.call,
+      command: shown(call),
       outcome: "differs",
+      then: null,
+      now: ended(call),
+      difference: null,
       reason: "it was not made then",
     });
   const end = now?.end ?? null;
@@ -218,43 +273,3 @@ function tell({ onCall, onEnd }: ConversationInput, request: number, { then, now
 /** One that was killed has no end to be compared. */
 const isSameEnd = (then: RecordedRequest["end"], now: RecordedRequest["end"]): boolean =>
   then === null || (then.status === now?.status && then.exit_code === now.exit_code);
-
-const isSameCall = (one: RecordedCall, other: RecordedCall): boolean =>
-  one.agent === other.agent &&
-  one.tool === other.tool &&
-  JSON.stringify(one.args) === JSON.stringify(other.args);
-
-function compared(then: RecordedCall, now: RecordedCall | undefined): Rerun {
-  const about = { call: then.call, command: shown(then) };
-  const [before, after] = [ended(then), now === undefined ? null : ended(now)];
-  const not = { ...about, outcome: "not run", then: before, now: null, difference: null } as const;
-  if (now === undefined) return { ...not, reason: "the conversation did not come to it" };
-  const reason = verdictChange(then, now);
-  const difference = firstDifference(withoutNames(then.end?.text), withoutNames(now.end?.text)) ?? null;
-  const same =
-    reason === "" &&
-    difference === null &&
-    before?.kind === after?.kind &&
-    before?.exit_code === after?.exit_code;
-  return { ...about, outcome: same ? "same" : "differs", then: before, now: after, difference, reason };
-}
-
-function verdictChange({ verdict: then }: RecordedCall, { verdict: now }: RecordedCall): string {
-  if (then === null || now === null || (then.decision === now.decision && then.runs === now.runs)) return "";
-  const words = ({ decision, runs }: typeof then): string => `${decision}, ${runs ? "run" : "not run"}`;
-  return `judged otherwise: then ${words(then)}; now ${words(now)}`;
-}
-
-/** The names of whole outputs are of one session alone. They stand near the word: a bundle's texts are anybody's. */
-export const withoutNames = (text = ""): string =>
-  text.replaceAll(/\b(show_full\b[^\n]{0,200}?)\b[a-z0-9]{6,}\b/g, "$1…");
-
-const ended = ({ end }: RecordedCall): Rerun["then"] =>
-  end === null ? null : { kind: end.kind, exit_code: end.exit_code };
-
-function shown({ tool, args }: RecordedCall): string {
-  const { command, path: file } = args;
-  const about =
-    typeof command === "string" ? command : typeof file === "string" ? file : JSON.stringify(args);
-  return tool === "bash" ? about : `${tool} ${about}`;
-}

@@ -95,10 +95,12 @@ interface Started {
   readonly resumed: boolean;
   readonly workspace: string;
   readonly task: string;
+  /** Of a chat. */
+  readonly chat?: true;
 }
 
 /** The first event of a run. */
-export const startedEvent = ({ settings, session, resumed, workspace, task }: Started): EventBody => ({
+export const startedEvent = ({ settings, session, resumed, workspace, task, chat }: Started): EventBody => ({
   type: "run.started",
   task,
   session: session.id,
@@ -108,6 +110,7 @@ export const startedEvent = ({ settings, session, resumed, workspace, task }: St
   provider: settings.provider,
   model: settings.chat_model,
   max_turns: settings.max_turns,
+  ...(chat === undefined ? {} : { chat }),
   ...(settings.allow_domains.length === 0 ? {} : { granted: settings.allow_domains }),
   ...priceIn(settings),
 });

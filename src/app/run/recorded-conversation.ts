@@ -20,6 +20,7 @@ export interface RecordedCall {
     readonly kind: ResultKind;
     readonly exit_code: number | null;
     readonly text: string;
+    readonly ms: number;
   } | null;
 }
 
@@ -29,11 +30,22 @@ export interface SaidThen {
   readonly args: Readonly<Record<string, unknown>>;
   readonly runs: boolean;
   readonly told?: string;
+  /** The command that they wanted in its place. */
+  readonly edited?: string;
 }
+
+/** What a person did behind the end of a request, before the next one. */
+export type DoneBehind = Of<"rolled_back"> | Of<"files.undone">;
 
 export interface RecordedRequest {
   readonly task: string;
   readonly mode: Mode;
+  /** It is one of a chat. */
+  readonly chat: boolean;
+  /** A box was made for it: what earlier ones had was gone by then. */
+  readonly freshBox: boolean;
+  /** It could reach something. */
+  readonly network: boolean;
   readonly intent: Intent | undefined;
   readonly turns: number | undefined;
   /** The command that had to prove it. */
@@ -45,6 +57,7 @@ export interface RecordedRequest {
   readonly said: readonly SaidThen[];
   /** Null when there is no end: it was killed. */
   readonly end: Pick<Of<"run.finished">, "status" | "exit_code"> | null;
+  readonly behind: readonly DoneBehind[];
 }
 
 interface RecordedReply {
@@ -82,6 +95,11 @@ class RequestReader {
   readonly #agents = new Map<string, string>();
   readonly #told = new Map<string, string>();
   readonly #said: SaidThen[] = [];
+  /** What a person wants a call to be run with. */
+  readonly #edited = new Map<string, RecordedCall["args"]>();
+  readonly #behind: DoneBehind[] = [];
+  #freshBox = false;
+  #granted = false;
   #intent: Intent | undefined;
   #check: string | undefined;
   #end: RecordedRequest["end"] = null;
@@ -101,6 +119,17 @@ class RequestReader {
   take(event: AgentEvent): void {
     const agent = this.#agentOf(event);
     switch (event.type) {
+      case "run.started":
+        // What was parked goes on.
+        this.#end = null;
+        return;
+      case "box.ready":
+        this.#freshBox = true;
+        return;
+      case "rolled_back":
+      case "files.undone":
+        if (this.#end !== null) this.#behind.push(event);
+        return;
       case "intent":
         this.#intent ??= event.intent;
         return;
@@ -121,13 +150,16 @@ class RequestReader {
       case "approval":
         if (event.told !== undefined) this.#told.set(event.call, event.told);
         return;
+      case "call.edited":
+        this.#edit(event, agent);
+        return;
       case "call.decided":
         this.#decide(event, agent);
         return;
       case "call.ended": {
         const found = this.#calls.get(keyOf(agent, event.call));
-        const { kind, text, exit_code = null } = event;
-        if (found !== undefined) found.end = { kind, exit_code, text };
+        const { kind, text, ms, exit_code = null } = event;
+        if (found !== undefined) found.end = { kind, exit_code, text, ms };
         return;
       }
       case "run.finished":
@@ -153,21 +185,38 @@ class RequestReader {
     this.#replies.findLast((reply) => reply.agent === agent)?.calls.push({ tool, args });
   }
 
-  #decide({ call, decision, runs, by }: Of<"call.decided">, agent: string | null): void {
-    const found = this.#calls.get(keyOf(agent, call));
+  /** Whoever writes another command has said no to the one that it takes the place of. */
+  #edit({ call, args }: Of<"call.edited">, agent: string | null): void {
+    const key = keyOf(agent, call);
+    const found = this.#calls.get(key);
+    const { command } = args;
+    if (found === undefined || typeof command !== "string") return;
+    const before = this.#edited.get(key) ?? found.args;
+    this.#said.push({ tool: found.tool, args: before, runs: false, edited: command });
+    this.#edited.set(key, args);
+  }
+
+  #decide({ call, decision, runs, by, told, grant }: Of<"call.decided">, agent: string | null): void {
+    const key = keyOf(agent, call);
+    const found = this.#calls.get(key);
     if (found === undefined) return;
     found.verdict = { decision, runs, by };
+    this.#granted ||= grant !== undefined;
     if (by !== "person") return;
-    const told = this.#told.get(call);
-    this.#said.push({ tool: found.tool, args: found.args, runs, ...(told === undefined ? {} : { told }) });
+    const word = told ?? this.#told.get(call);
+    const args = this.#edited.get(key) ?? found.args;
+    this.#said.push({ tool: found.tool, args, runs, ...(word === undefined ? {} : { told: word }) });
   }
 
   read(): RecordedRequest {
-    const { task, mode, max_turns } = this.#started;
+    const { task, mode, max_turns, chat = false, granted = [] } = this.#started;
     const answers = this.#replies.filter(({ agent, calls }) => agent === null && calls.length === 0);
     return {
       task,
       mode,
+      chat,
+      freshBox: this.#freshBox,
+      network: this.#granted || granted.length > 0,
       intent: this.#intent,
       turns: max_turns,
       check: this.#check,
@@ -176,6 +225,7 @@ class RequestReader {
       calls: [...this.#calls.values()],
       said: this.#said,
       end: this.#end,
+      behind: this.#behind,
     };
   }
 }

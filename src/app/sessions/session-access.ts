@@ -3,6 +3,7 @@ import { realpath } from "node:fs/promises";
 import path from "node:path";
 import type { Settings } from "../../config/settings-schema.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
+import type { AgentEvent, EventBody } from "../../core/events.ts";
 import type { Session, SessionAbout, SessionStore } from "../../core/session.ts";
 import { visible } from "../../core/text/visible.ts";
 import { stderr } from "../../render/tty/output.ts";
@@ -34,6 +35,13 @@ function holdsAny(folder: string): boolean {
   } catch {
     return false;
   }
+}
+
+/** Behind the last event of a session: what a person did when nothing was worked on any more. */
+export function logBehind(session: Session, body: EventBody): void {
+  let last: AgentEvent | undefined;
+  for (const event of session.events()) last = event;
+  if (last !== undefined) session.log({ ...body, run: last.run, seq: last.seq + 1 });
 }
 
 /** A workspace as sessions name it; one that is gone by now still has sessions. */

@@ -18,6 +18,7 @@ import { forgetBase } from "../../sessions/layer-base.ts";
 import { dropFrozen, hasFrozen, lookForEngine, requireEngine } from "../box-access.ts";
 import { checkpointStores, endBoxes, endDeadBoxes } from "./checkpoint-access.ts";
 import type { Host } from "../host.ts";
+import { logBehind } from "./session-access.ts";
 import { namedCluster } from "../named-engine.ts";
 import { holdExisting } from "../../boxes/layers/hold-layer.ts";
 
@@ -233,6 +234,10 @@ export async function undoSession(
     await endDeadBoxes(host, session);
     const finished = await finishUndo(store, (each) => stepsOf(sessions, each));
     if (finished !== undefined) say(finished);
-    return undo(store, { ...wanted, session: id, steps });
+    const undone = await undo(store, { ...wanted, session: id, steps });
+    const whole = undone.refused.length === 0;
+    if (undone.done)
+      logBehind(session, { type: "files.undone", to: wanted.redo ? null : wanted.target, whole });
+    return undone;
   });
 }

@@ -19,7 +19,7 @@ export async function begin({ chat }: SlashCall): Promise<string> {
 /** The system prompt stays, and the tools that are offered. */
 export function clear({ chat: { conversation } }: SlashCall): string {
   if (conversation === undefined) return NOTHING;
-  conversation.memory.clear();
+  conversation.forget();
   return "The conversation is forgotten. Files are as they are.";
 }
 
@@ -39,7 +39,7 @@ export function undo({ chat: { conversation }, argument }: SlashCall): string {
     if (text === undefined) return "There is nothing to take back.";
     // What the loop has said for the person goes with what they said.
     if (!isTyped({ role: "user", text })) continue;
-    memory.rollBack(memory.history.count);
+    conversation.takeBack(memory.history.count);
     return `Taken back, with all behind it: ${visible(withoutMode(text))}\nFiles stay as they are: /diff shows what changed, /undo files takes all of that back.`;
   }
 }
