@@ -45,7 +45,7 @@ export async function runCall(
   if (guarded === "stop") return "stop";
   if (guarded !== "run") agent.next.repeated(call.name);
   const result =
-    guarded === "run" ? await attempted(agent, read, signal) : endUnrun(agent, call, broken(guarded));
+    guarded === "run" ? await attempted(agent, read, signal) : endUnrun(agent, call, notRun(guarded.broken));
   if (result instanceof Stopped) return result;
   agent.guard.ended(call, result.text);
   return result;
@@ -70,11 +70,7 @@ async function attempted(
   }
 }
 
-const broken = ({ broken: text }: { readonly broken: string }): ToolResult => ({
-  kind: "invalid",
-  issues: [text],
-  text,
-});
+const notRun = (text: string): ToolResult => ({ kind: "invalid", issues: [text], text });
 
 const invalid = ({ name }: ToolCall, issues: readonly string[]): ToolResult => ({
   kind: "invalid",
@@ -99,6 +95,7 @@ async function judgedCall(
   const byPolicy = judge.judge(facts, call.name);
   const judged = veto === undefined ? byPolicy : judgedByHook(byPolicy, veto);
   if (isQuestioned(agent, judged)) return endUnrun(agent, call, QUESTIONED);
+  if (agent.next.takesBack(call.args)) return endUnrun(agent, call, notRun(TAKEN_BACK));
   const { replaces } = given;
   const asked = { call, facts, judged, shown, replaces };
   const answer = veto === undefined ? await settle(agent, asked, signal) : VETOED;
@@ -147,7 +144,10 @@ function isQuestioned(
 
 const QUESTIONED_TEXT =
   "Not run: this was a question about the repository, and an answer may be all that is wanted. If a change is wanted, say so and make the call again.";
-const QUESTIONED: ToolResult = { kind: "invalid", issues: [QUESTIONED_TEXT], text: QUESTIONED_TEXT };
+const QUESTIONED = notRun(QUESTIONED_TEXT);
+
+const TAKEN_BACK =
+  "Not run: this would only take back your last edit, and leave the file as it was. That edit stands. If it is right, go on or give your final answer; if it was wrong, make another one, or this one again.";
 
 /** Checkpoints the workspace around a call, unless it is known to write nothing there. */
 function checkpointed<T>(

@@ -48,6 +48,12 @@ const isOnce = (text: string, part: string): boolean =>
 const linesOnce = (text: string): readonly string[] =>
   text.length > MOST_SHOWN ? [] : text.split("\n").filter((line) => /\w/.test(line) && isOnce(text, line));
 
+interface Edit {
+  readonly path: string;
+  readonly old: string;
+  readonly now: string;
+}
+
 /** How the next reply is asked for: what the model did last decides, and holds for one request. */
 export class NextReply {
   readonly #usual: number;
@@ -58,6 +64,7 @@ export class NextReply {
   /** Their texts, without numbers. */
   readonly #shown = new Map<string, string>();
   #isSmall = false;
+  #lastEdit: Edit | undefined;
 
   constructor(temperature: number | null = null) {
     this.#usual = temperature ?? TOOL_TEMPERATURE;
@@ -108,6 +115,7 @@ export class NextReply {
   /** A call changed a file; with `args` it is known what it is now where that was known before, or was given whole. */
   wrote(path: string, { content, old, new: now }: Readonly<Record<string, unknown>>): void {
     const before = this.#shown.get(path);
+    this.#lastEdit = typeof old === "string" && typeof now === "string" ? { path, old, now } : undefined;
     this.changed(path);
     if (typeof content === "string") this.#shown.set(path, content.slice(0, MOST_SHOWN + 1));
     if (before === undefined || typeof old !== "string" || typeof now !== "string") return;
@@ -116,6 +124,14 @@ export class NextReply {
         path,
         before.replace(old, () => now),
       );
+  }
+
+  /** Of a small model: whether an edit does nothing but take back its last one, as such a model does in place of an answer. True once. */
+  takesBack({ path, old, new: now }: Readonly<Record<string, unknown>>): boolean {
+    const last = this.#lastEdit;
+    if (!this.#isSmall || last?.path !== path || last?.old !== now || last?.now !== old) return false;
+    this.#lastEdit = undefined;
+    return true;
   }
 
   /** A call changed something: a file of this path, which may be new, or what nobody can tell. */

@@ -112,6 +112,21 @@ test("a call is demanded for one reply, and an act before any call", () => {
   assert.deepEqual(next.take(TOOLS).hold, { call: true, without: ["read_file"] });
 });
 
+test("an edit that only takes back the last one is known once, of a small model", () => {
+  const flips = { path: "conf.json", old: "on", new: "off" };
+  const back = { path: "conf.json", old: "off", new: "on" };
+  const next = new NextReply();
+  next.wrote("conf.json", flips);
+  assert.equal(next.takesBack(back), false, "a large one may");
+  next.simple();
+  for (const other of [flips, { ...back, path: "b" }, { path: "conf.json", content: "on" }, { command: "x" }])
+    assert.equal(next.takesBack(other), false, JSON.stringify(other));
+  assert.deepEqual([next.takesBack(back), next.takesBack(back)], [true, false]);
+  next.wrote("conf.json", flips);
+  next.wrote("b", { path: "b", content: "" });
+  assert.equal(next.takesBack(back), false, "something else was written since");
+});
+
 const pathTool = (name: string) =>
   anyTool({
     name,

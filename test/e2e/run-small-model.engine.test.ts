@@ -68,6 +68,23 @@ test(
   },
 );
 
+test(
+  "an edit that only takes back the last one is not run, and the model is told that it stands",
+  { skip },
+  async () => {
+    const turn = (old: string, now: string): Said =>
+      call("edit_file", { path: "conf.json", old: `  "debug": ${old}`, new: `  "debug": ${now}` });
+    const { code, asked, finished } = await ran(
+      { "conf.json": CONF },
+      [turn("true", "false"), turn("false", "true"), answer("done"), answer("done")],
+      "set debug to false in conf.json",
+    );
+    assert.equal(code, 0, finished.reason);
+    assert.match(lastOf(asked[2]), /Not run: this would only take back your last edit/);
+    assert.deepEqual(finished.changes.modified, ["conf.json"]);
+  },
+);
+
 test("JSON that is none any more is told, and mended or no end", { skip }, async () => {
   const broken = write("conf.json", '{\n1\t  "debug": false\n}\n');
   const task = "set debug to false in conf.json";
