@@ -81,7 +81,7 @@ test(
     );
     assert.equal(code, 0, finished.reason);
     assert.match(lastOf(asked[2]), /Not run: this would only take back your last edit/);
-    assert.deepEqual(finished.changes.modified, ["conf.json"]);
+    assert.deepEqual(finished.changes?.modified, ["conf.json"]);
   },
 );
 
