@@ -24,6 +24,9 @@ const mayAnswer = ({ format }: AskedChat): boolean => JSON.stringify(format).inc
 const toolsOf = ({ format }: AskedChat): readonly string[] =>
   [...JSON.stringify(format).matchAll(/"const":"(\w+)"/g)].map(([, name = ""]) => name);
 
+const turned = (old: string, now: string): Said =>
+  call("edit_file", { path: "conf.json", old: `  "debug": ${old}`, new: `  "debug": ${now}` });
+
 const CONF = '{\n  "debug": true\n}\n';
 
 test(
@@ -72,11 +75,9 @@ test(
   "an edit that only takes back the last one is not run, and the model is told that it stands",
   { skip },
   async () => {
-    const turn = (old: string, now: string): Said =>
-      call("edit_file", { path: "conf.json", old: `  "debug": ${old}`, new: `  "debug": ${now}` });
     const { code, asked, finished } = await ran(
       { "conf.json": CONF },
-      [turn("true", "false"), turn("false", "true"), answer("done"), answer("done")],
+      [turned("true", "false"), turned("false", "true"), answer("done"), answer("done")],
       "set debug to false in conf.json",
     );
     assert.equal(code, 0, finished.reason);

@@ -133,7 +133,7 @@ export class EndRules {
     const unexpected = await this.#unexpected(command, printedIn(text), ask);
     if (unexpected === undefined) return EARNED;
     return mayTell && this.#tell("expectation")
-      ? { kind: "nudge", text: unexpectedText(unexpected), demand: "act" }
+      ? { kind: "nudge", text: unexpectedText(unexpected), demand: "edit" }
       : { kind: "nothing_done", reason: unexpectedReason(unexpected) };
   }
 
