@@ -129,7 +129,8 @@ export class NextReply {
   /** Of a small model: whether an edit does nothing but take back its last one, as such a model does in place of an answer. True once. */
   takesBack({ path, old, new: now }: Readonly<Record<string, unknown>>): boolean {
     const last = this.#lastEdit;
-    if (!this.#isSmall || last?.path !== path || last?.old !== now || last?.now !== old) return false;
+    if (!this.#isSmall || last === undefined) return false;
+    if (last.path !== path || last.old !== now || last.now !== old) return false;
     this.#lastEdit = undefined;
     return true;
   }

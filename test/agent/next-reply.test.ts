@@ -122,6 +122,7 @@ test("an edit that only takes back the last one is known once, of a small model"
   for (const other of [flips, { ...back, path: "b" }, { path: "conf.json", content: "on" }, { command: "x" }])
     assert.equal(next.takesBack(other), false, JSON.stringify(other));
   assert.deepEqual([next.takesBack(back), next.takesBack(back)], [true, false]);
+  assert.equal(next.takesBack({ command: "x" }), false, "without a last one");
   next.wrote("conf.json", flips);
   next.wrote("b", { path: "b", content: "" });
   assert.equal(next.takesBack(back), false, "something else was written since");
