@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { existsSync } from "node:fs";
+import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
 import test from "node:test";
 import { type Ended, runProgram } from "../fixtures/cli.ts";
@@ -174,6 +175,56 @@ ways/a2.so
   },
 );
 
+test(
+  "an image that is gone after the build is named with what brings it back, and boxes start as before",
+  { skip },
+  async () => {
+    await using held = await scratch();
+    await held.write("kit/tool", "#!/bin/sh\necho the tool\n");
+    const kit = await bareImage(held.path, ["kit"]);
+    await using place = await household({
+      ".devcontainer/devcontainer.json": JSON.stringify({ build: { dockerfile: "Dockerfile" } }),
+      ".devcontainer/Dockerfile": `FROM ${image}\nCOPY --from=${kit.name} --chmod=755 /kit/tool /usr/local/bin/\n`,
+    });
+    try {
+      await trustAll(place);
+      const built = await harness(place, "env", "build");
+      assert.equal(built.code, 0, built.stderr);
+      assert.doesNotMatch((await harness(place, "env", "show")).stdout, /any more/);
+      await kit[Symbol.asyncDispose]();
+      const told = `the image ${kit.name}, which it is made of, is not on this engine any more, so the environment stays as it was built. To renew it: docker pull ${kit.name}, then: harness env build`;
+      const used = await sandboxExec(place, ["--", "tool"]);
+      assert.equal(used.stdout.toString(), "the tool\n");
+      assert.ok(used.stderr.includes(told), used.stderr);
+      const shown = await harness(place, "env", "show");
+      assert.ok(shown.stdout.includes(`${told}\n`), shown.stdout + shown.stderr);
+      const again = await harness(place, "env", "build");
+      assert.equal(again.code, 6);
+      assert.match(
+        again.stderr,
+        new RegExp(
+          `the image ${kit.name}, which the environment is made of, .*\\n  next: docker pull ${kit.name}, then: harness env build`,
+        ),
+      );
+
+      const folder = place.at(".local/state/harness/environments");
+      const [id = ""] = await readdir(folder);
+      const record = JSON.parse(await readFile(path.join(folder, id, "record"), "utf8")) as { image: string };
+      await engine.api.getImage(record.image).remove({ force: true });
+      const unused = await sandboxExec(place, ["--", "true"]);
+      assert.equal(unused.code, 0);
+      assert.ok(
+        unused.stderr.includes(
+          `is not used: the engine does not have the image that boxes start from any more, and the image ${kit.name}, which it is made of, is not on this engine any more. Make it anew: docker pull ${kit.name}, then: harness env build`,
+        ),
+        unused.stderr,
+      );
+    } finally {
+      await harness(place, "env", "rm", "--all");
+    }
+  },
+);
+
 test("what a stage has not is said, and what a hostile one holds stays in the layer", { skip }, async () => {
   await using own = await ownImage();
   const lines = (taken: string): string => `FROM ${own.name} AS odd
@@ -192,7 +243,10 @@ RUN ls -A /opt /opt/up > /said; cat /opt/name >> /said; true
       ["COPY --from=odd /odd/none /opt/", /the stage has no \/odd\/none/],
       ["COPY --from=odd /odd/m*g /opt/", /the stage has no \/odd\/m\*g/],
       ["COPY --from=odd /etc/p*d /opt/one", /several files go into a folder/],
-      ["COPY --from=harness-test-none:1 /a /opt/", /the image harness-test-none:1 is not on this engine/],
+      [
+        "COPY --from=harness-test-none:1 /a /opt/",
+        /the image harness-test-none:1, which the environment is made of, is not on this engine\n {2}next: docker pull harness-test-none:1, then: harness env build/,
+      ],
       ["COPY --from=odd /odd/up /opt/up", /set-up failed: [^]*cannot overwrite/],
     ] as const) {
       await place.write("work/.devcontainer/Dockerfile", lines(taken));

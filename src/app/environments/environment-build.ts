@@ -5,6 +5,7 @@ import { makeFolder } from "../../platform/folders.ts";
 import type { Settings } from "../../config/settings-schema.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { OwnedBox } from "../../core/ports.ts";
+import { AbsentImage } from "../../docker/box/box-image.ts";
 import { startBox } from "../../docker/box/start-box.ts";
 import type { Engine } from "../../docker/engine.ts";
 import {
@@ -83,7 +84,9 @@ export async function buildEnvironment(
     chooseRecipe(host, workspace, settings.env),
   ]);
   const files = filesOf(host.places.state, workspace, settings.env ?? "");
-  const { key, bases } = await keyOf(engine, chosen);
+  const { key, bases } = await keyOf(engine, chosen).catch((thrown: unknown) => {
+    throw thrown instanceof AbsentImage ? absentFor(thrown, settings.env) : thrown;
+  });
   const there = await readRecord(files);
   if (!rebuild && there?.key === key && (await lackOf(engine, there)) === undefined)
     return { record: there, how: "kept", chosen, lost: [] };
@@ -106,6 +109,13 @@ export async function buildEnvironment(
     await once(log, "close").catch(() => undefined);
   }
 }
+
+const absentFor = ({ image, exit, remedy }: AbsentImage, name: string | null): HarnessError =>
+  new HarnessError(
+    exit,
+    `the image ${image}, which the environment is made of, is not on this engine`,
+    `${remedy}, then: ${buildCommand(name)}`,
+  );
 
 function locked(files: EnvironmentFiles, name: string | null): Disposable {
   const lock = new FileLock(files.lock, 200);

@@ -21,8 +21,12 @@ import {
   volumesOfState,
 } from "../../docker/environments/environment-store.ts";
 import { isStage } from "../../docker/environments/system-layer.ts";
-import { requireEngine } from "../box-access.ts";
-import type { Host } from "../host.ts";
+import type { Settings } from "../../config/settings-schema.ts";
+import { isEngine } from "../../docker/engine.ts";
+import { wantedImage } from "../../docker/images/build-image.ts";
+import { lookForEngine, requireEngine } from "../box-access.ts";
+import { type Host, packageRoot } from "../host.ts";
+import { noteOn } from "./workspace-environment.ts";
 
 /** Environments as a user sees and removes them. */
 export interface ListedEnvironment {
@@ -138,3 +142,14 @@ export const environmentOf = (
   workspace: string,
   name: string | null,
 ): Promise<EnvironmentRecord | undefined> => readRecord(filesOf(places.state, workspace, name ?? ""));
+
+/** What boxes are told of it, for whoever only looks: nothing where no engine answers, or it has no sandbox image yet. */
+export async function noteFor(
+  host: Host,
+  { workspace, settings }: { readonly workspace: string; readonly settings: Settings },
+  record: EnvironmentRecord,
+): Promise<string | undefined> {
+  const engine = await lookForEngine(host);
+  if (!isEngine(engine) || !(await wantedImage(engine, packageRoot)).present) return undefined;
+  return (await noteOn(engine, { host, workspace, settings }, record))?.told;
+}

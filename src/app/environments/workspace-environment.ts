@@ -1,7 +1,7 @@
 import { realpath } from "node:fs/promises";
 import type { Settings } from "../../config/settings-schema.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
-import { boxImage } from "../../docker/box/box-image.ts";
+import { AbsentImage, boxImage } from "../../docker/box/box-image.ts";
 import type { Engine } from "../../docker/engine.ts";
 import type { BoxEnvironment } from "../../docker/environments/environment-mounts.ts";
 import { type EnvironmentRecord, filesOf, readRecord } from "../../docker/environments/environment-record.ts";
@@ -36,13 +36,9 @@ export async function environmentFor(engine: Engine, wanted: Wanted): Promise<Bo
     if (name !== null) throw notBuilt(name);
     return undefined;
   }
-  const [lacks, stale] = await Promise.all([lackOf(engine, record), staleness(engine, wanted, record)]);
-  if (lacks !== undefined) {
-    warn(`the environment of this workspace is not used: ${lacks}. Make it anew: ${buildCommand(name)}`);
-    return undefined;
-  }
-  if (stale !== undefined)
-    warn(`${stale}, so the environment is an older one. Renew it: ${buildCommand(name)}`);
+  const note = await noteOn(engine, wanted, record);
+  if (note !== undefined) warn(note.told);
+  if (note?.usable === false) return undefined;
   const granted = allow_domains.length > 0;
   return {
     image: record.image,
@@ -60,6 +56,36 @@ export const buildCommand = (name: string | null): string =>
 const notBuilt = (name: string): HarnessError =>
   new HarnessError(EXIT.usage, `the environment ${name} is not built for this workspace`, buildCommand(name));
 
+interface Note {
+  readonly usable: boolean;
+  /** With what is to be typed. */
+  readonly told: string;
+}
+
+type OfWorkspace = Pick<Wanted, "host" | "workspace" | "settings">;
+
+/** What is to be said of one that was built; undefined where it is all there, and made of what the project says now. */
+export async function noteOn(
+  engine: Engine,
+  wanted: OfWorkspace,
+  record: EnvironmentRecord,
+): Promise<Note | undefined> {
+  const [lacks, now] = await Promise.all([lackOf(engine, record), standing(engine, wanted, record)]);
+  const build = buildCommand(wanted.settings.env);
+  const absent = now instanceof AbsentImage ? now : undefined;
+  const next = absent === undefined ? build : `${absent.remedy}, then: ${build}`;
+  const gone = `the image ${absent?.image}, which it is made of, is not on this engine any more`;
+  if (lacks !== undefined) {
+    const why = absent === undefined ? lacks : `${lacks}, and ${gone}`;
+    const told = `the environment of this workspace is not used: ${why}. Make it anew: ${next}`;
+    return { usable: false, told };
+  }
+  if (absent !== undefined)
+    return { usable: true, told: `${gone}, so the environment stays as it was built. To renew it: ${next}` };
+  if (typeof now !== "string") return undefined;
+  return { usable: true, told: `${now}, so the environment is an older one. Renew it: ${next}` };
+}
+
 /** An engine would make an empty volume of a name that it does not know. */
 export async function lackOf(
   engine: Engine,
@@ -72,24 +98,23 @@ export async function lackOf(
   const gone = volumes.filter(({ volume }) => !there.has(volume));
   if (gone.length > 0)
     return `the engine has no volume for ${gone.map(({ target }) => target).join(", ")} any more`;
-  return isThere ? undefined : "the engine does not have its image any more";
+  return isThere ? undefined : "the engine does not have the image that boxes start from any more";
 }
 
-/** What changed since it was built; undefined where nothing did. */
-async function staleness(
+/** What changed since it was built, or the image that its recipe names and the engine has no more; undefined for neither. */
+async function standing(
   engine: Engine,
-  { host, workspace, settings }: Wanted,
+  { host, workspace, settings }: OfWorkspace,
   record: EnvironmentRecord,
-): Promise<string | undefined> {
+): Promise<string | AbsentImage | undefined> {
   try {
     const chosen = await chooseRecipe(host, workspace, settings.env);
-    const { key } = await keyOf(engine, chosen);
-    if (key === record.key) return undefined;
     if (JSON.stringify(chosen.recipe) !== JSON.stringify(record.recipe))
       return "what the project needs has changed since";
-    return "lock files or the sandbox image have changed since";
+    const { key } = await keyOf(engine, chosen);
+    return key === record.key ? undefined : "lock files or an image that it is made of have changed since";
   } catch (thrown) {
-    return `its recipe cannot be read (${reasonOf(thrown)})`;
+    return thrown instanceof AbsentImage ? thrown : `its recipe cannot be read (${reasonOf(thrown)})`;
   }
 }
 

@@ -1,4 +1,5 @@
 import { EXIT, HarnessError } from "../../core/errors.ts";
+import { visible } from "../../core/text/visible.ts";
 import { RUNNER_LABEL } from "../../boxes/box-labels.ts";
 import type { BoxPlan } from "../container-spec.ts";
 import { engineFailure, isMissing } from "../engine-failure.ts";
@@ -22,7 +23,7 @@ export async function boxImage(engine: Engine, root: string, own: string | null)
   if (ours === undefined) throw notBuilt(tag);
   if (own === null) return { id: ours.Id, volumes: [] };
   const theirs = await inspect(engine, own);
-  if (theirs === undefined) throw absent(own);
+  if (theirs === undefined) throw new AbsentImage(engine, own);
   refuseVolumes(own, Object.keys(theirs.Config.Volumes ?? {}));
   if (theirs.Architecture !== ours.Architecture)
     throw refuse(own, `is for ${theirs.Architecture}, and this engine runs ${ours.Architecture}`);
@@ -48,8 +49,17 @@ async function inspect(engine: Engine, name: string): Promise<Image | undefined>
 const notBuilt = (tag: string): HarnessError =>
   new HarnessError(EXIT.sandbox, `the sandbox image ${tag} is not built`, "harness sandbox build");
 
-const absent = (name: string): HarnessError =>
-  new HarnessError(EXIT.sandbox, `the image ${name} is not on this engine`, `docker pull ${name}`);
+/** One that somebody named, and the engine does not have. */
+export class AbsentImage extends HarnessError {
+  readonly image: string;
+
+  constructor(engine: Engine, image: string) {
+    const shown = visible(image);
+    const pull = `${isPodman(engine) ? "podman" : "docker"} pull ${shown}`;
+    super(EXIT.sandbox, `the image ${shown} is not on this engine`, pull);
+    this.image = shown;
+  }
+}
 
 const refuse = (name: string, why: string): HarnessError =>
   new HarnessError(EXIT.sandbox, `the image ${name} ${why}`, "harness config set image null");

@@ -98,15 +98,17 @@ const countLines = ({ installed }: Pick<Built, "installed">): readonly string[] 
 
 const LISTED = 100;
 
-/** When it was built, and what is in it. */
+/** When it was built, what is to be said of it now, and what is in it. */
 export function standingLines(
   record: { readonly made: string; readonly installed: Installed | null } | undefined,
+  note?: string,
 ): string {
   if (record === undefined) return "not built yet: harness env build\n";
   const { made, installed } = record;
   const packages = installed?.packages ?? [];
   return [
     `built ${made}`,
+    ...(note === undefined ? [] : [visibleLine(note)]),
     ...(installed === null ? [] : [installedWords(installed)]),
     ...packages
       .slice(0, LISTED)

@@ -1,7 +1,7 @@
 import { Flags } from "@oclif/core";
 import { chooseRecipe } from "../../../app/environments/environment-recipe.ts";
 import { runWorkspace } from "../../../app/host.ts";
-import { environmentLog, environmentOf } from "../../../app/environments/own-environments.ts";
+import { environmentLog, environmentOf, noteFor } from "../../../app/environments/own-environments.ts";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
 import { visibleWhole } from "../../../core/text/visible.ts";
 import { recipeLines, standingLines } from "../../../render/lists/environment-lines.ts";
@@ -23,7 +23,8 @@ export class EnvShow extends HarnessCommand {
   async run(): Promise<void> {
     const { flags } = await this.parse(EnvShow);
     const workspace = await runWorkspace(workspaceOf(flags), "harness env show --cwd FOLDER");
-    const { env } = (await configFor(flags)).settings;
+    const { settings } = await configFor(flags);
+    const { env } = settings;
     if (flags.log) {
       const log = await environmentLog(this.host, workspace, env);
       if (log === undefined)
@@ -39,6 +40,7 @@ export class EnvShow extends HarnessCommand {
       chooseRecipe(this.host, workspace, env),
       environmentOf(this.host, workspace, env),
     ]);
+    const note = record === undefined ? undefined : await noteFor(this.host, { workspace, settings }, record);
     const { files, ...told } = chosen;
     if (flags.json)
       answerJson({
@@ -46,9 +48,10 @@ export class EnvShow extends HarnessCommand {
         ...told,
         files: files.map(({ path, hash }) => ({ path, hash })),
         built: record?.made ?? null,
+        note: note ?? null,
         installed: record?.installed ?? null,
       });
-    else answer(`${recipeLines(chosen, stdout)}${standingLines(record)}`);
+    else answer(`${recipeLines(chosen, stdout)}${standingLines(record, note)}`);
     return undefined;
   }
 }
