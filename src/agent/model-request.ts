@@ -1,5 +1,5 @@
-import type { EventBody, PromptParts } from "../core/events.ts";
-import type { Usage } from "../core/messages.ts";
+import type { EventBody } from "../core/events.ts";
+import type { PromptParts, Usage } from "../core/messages.ts";
 import type {
   AssistantMessage,
   JsonSchema,

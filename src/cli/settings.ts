@@ -73,6 +73,11 @@ export const settingFlags = {
 };
 
 /** Where an index is kept, for the commands that have one. */
+export const attemptFlag = Flags.integer({
+  description: "of a run with --attempts: this candidate of it, from 1 on",
+  helpValue: "N",
+  min: 1,
+});
 export const storeFlag = Flags.option({ options: STORES, description: "where the index is kept" })();
 
 /** Those that shape a box, for the commands that open one. */

@@ -6,7 +6,7 @@ import { handoffForm } from "./handoff.ts";
 import { hookTold } from "./hook-form.ts";
 import { CAUSES, STATUSES } from "./errors.ts";
 import { installedForm } from "./installed.ts";
-import { priceForm, usageForm } from "./messages.ts";
+import { priceForm, promptForm, usageForm } from "./messages.ts";
 import { GRANT_TERMS } from "./network.ts";
 import { planStepForm } from "./work-plan.ts";
 
@@ -20,18 +20,6 @@ const text = z.string();
 const count = z.int().min(0);
 const ms = z.number().min(0);
 const argsForm = z.record(z.string(), z.unknown());
-
-/** Each count is of the whole request; together they are its tokens. */
-export const promptForm = z.strictObject({
-  system: count,
-  instructions: count.describe("Those of the user and of the project that stand in the system prompt."),
-  tools: count.describe("What the model is told of the tools."),
-  summary: count.describe("What stands for messages that are no longer shown."),
-  requests: count.describe("What the user said, and what we told the model in that role."),
-  replies: count.describe("Earlier replies, with the arguments of their calls."),
-  results: count.describe("Of calls."),
-});
-export type PromptParts = z.infer<typeof promptForm>;
 
 /** How one request to a model went, beside what came of it. */
 const REQUEST = {
@@ -222,6 +210,7 @@ const candidateForm = z.strictObject({
   applied: z.boolean().describe("Whether it is what is in the workspace now."),
 });
 export type CandidateTold = z.infer<typeof candidateForm>;
+const attemptsForm = z.array(candidateForm).readonly().exactOptional();
 
 export const eventForm = z.discriminatedUnion("type", [
   event("run.started", "The first event of every run.", {
@@ -233,6 +222,7 @@ export const eventForm = z.discriminatedUnion("type", [
     provider: text,
     model: text,
     max_turns: count.exactOptional().describe("How many turns it may have; older versions did not say."),
+    strict: z.literal(true).exactOptional().describe("With `--strict`."),
     chat: z
       .literal(true)
       .exactOptional()
@@ -375,6 +365,7 @@ export const eventForm = z.discriminatedUnion("type", [
       .readonly()
       .exactOptional()
       .describe("What the project brings that is not trusted, and so counts only where it tightens."),
+    attempts: attemptsForm.describe("Behind the end of a candidate: all of them, in order."),
   }),
   event("plan", "What the model has set out to do, the whole of it, in place of the one before.", {
     steps: z.array(planStepForm).readonly(),
@@ -416,11 +407,9 @@ export const eventForm = z.discriminatedUnion("type", [
   event("candidate.finished", "The last event of a candidate; the run ends behind all of them.", ENDED),
   event("run.finished", "The last event of every run.", {
     ...ENDED,
-    attempts: z
-      .array(candidateForm)
-      .readonly()
-      .exactOptional()
-      .describe("The candidates that were begun, in order. Left out where there were none."),
+    attempts: attemptsForm.describe(
+      "The candidates that were begun, in order. Left out where there were none.",
+    ),
   }),
 ]);
 

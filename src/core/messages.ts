@@ -59,3 +59,17 @@ export const priceForm = z.strictObject({
   cached: z.number().exactOptional(),
   from: z.string().exactOptional(),
 });
+
+const tokens = z.int().min(0);
+
+/** Each count is of the whole request; together they are its tokens. */
+export const promptForm = z.strictObject({
+  system: tokens,
+  instructions: tokens.describe("Those of the user and of the project that stand in the system prompt."),
+  tools: tokens.describe("What the model is told of the tools."),
+  summary: tokens.describe("What stands for messages that are no longer shown."),
+  requests: tokens.describe("What the user said, and what we told the model in that role."),
+  replies: tokens.describe("Earlier replies, with the arguments of their calls."),
+  results: tokens.describe("Of calls."),
+});
+export type PromptParts = z.infer<typeof promptForm>;

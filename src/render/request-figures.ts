@@ -1,6 +1,6 @@
 import { formatDuration } from "../core/text/bounds.ts";
-import type { AgentEvent, PromptParts } from "../core/events.ts";
-import type { Usage } from "../core/messages.ts";
+import type { AgentEvent } from "../core/events.ts";
+import type { PromptParts, Usage } from "../core/messages.ts";
 import { type Html, markup } from "./html-escape.ts";
 
 /** What each request to a model cost, and of what. Nothing that was not reported is shown as zero. */

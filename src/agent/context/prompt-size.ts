@@ -1,5 +1,4 @@
-import type { PromptParts } from "../../core/events.ts";
-import type { Message } from "../../core/messages.ts";
+import type { Message, PromptParts } from "../../core/messages.ts";
 import type { ToolOffer } from "../../core/model-provider.ts";
 import { promptBytes, TokenEstimator } from "../../models/usage.ts";
 import { isSummary } from "./model-view.ts";

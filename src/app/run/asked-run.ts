@@ -15,7 +15,7 @@ interface AskedRun {
     readonly intent?: Intent | undefined;
     readonly "no-verify"?: boolean | undefined;
     readonly strict: boolean;
-    readonly candidate?: boolean;
+    readonly candidate?: number;
   };
   readonly prompt: string;
   readonly workspace: string;
@@ -79,7 +79,7 @@ export async function verificationFor({
       ? await own()
       : ({ command: check, by: replayed === undefined ? "user" : "record" } as const);
   if (found === undefined) return null;
-  const strict = flags.strict || flags.candidate === true;
+  const strict = flags.strict || flags.candidate !== undefined;
   const verification = new Verification(found, timeout, { request, strict });
   if (parkedRun !== undefined)
     for (const event of session.events())

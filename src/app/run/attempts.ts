@@ -55,13 +55,23 @@ export async function runAttempts(given: AttemptsInput): Promise<Finished> {
     const whole = wholeOf(tried);
     const behind = first ?? candidates.at(-1);
     if (behind === undefined) throw new TypeError("a run without a candidate");
-    const stamp = { run: behind.last.run, seq: behind.last.seq + 1 };
-    if (whole.exit_code === EXIT.done)
-      behind.session.log({ type: "notice", text: "Applied to the workspace.", ...stamp });
-    view.finish({ ...whole, ...stamp });
+    logAttempts(candidates, whole, behind);
+    view.finish({ ...whole, run: behind.last.run, seq: behind.last.seq + 1 });
     return whole;
   } finally {
     view.end();
+  }
+}
+
+/** Each candidate knows of the others; that of the one from which the run goes on is logged last: it is the last session. */
+function logAttempts(candidates: readonly Ran[], { exit_code, attempts = [] }: Finished, behind: Ran): void {
+  const applied = attempts.findIndex((each) => each.applied) + 1;
+  const which = applied === 0 ? "none was applied" : `candidate ${applied} was applied`;
+  const others = candidates.filter((each) => each !== behind);
+  for (const { session, nth, last } of [...others, behind]) {
+    const isTaken = nth === behind.nth && exit_code === EXIT.done;
+    const text = isTaken ? "Applied to the workspace." : `Candidate ${nth} of ${attempts.length}: ${which}.`;
+    session.log({ type: "notice", text, attempts, run: last.run, seq: last.seq + 1, candidate: nth });
   }
 }
 
@@ -114,7 +124,7 @@ async function tryOne(given: AttemptsInput, nth: number, view: AttemptsView): Pr
     ...others,
     settings,
     origins,
-    flags: { ...flags, intent: "change", candidate: true },
+    flags: { ...flags, intent: "change", candidate: nth },
     limits: limits.attempt(),
     store,
     session,

@@ -170,7 +170,7 @@ function playRun(
   { settings, session, request, isFirst, failed }: Playing,
   { approver, show, signal }: Watched,
 ): Promise<Finished> {
-  const { intent, check, task, earned } = request;
+  const { intent, check, task, earned, strict, candidate, model } = request;
   return runTask({
     host,
     settings,
@@ -178,7 +178,8 @@ function playRun(
     flags: {
       json: false,
       quiet: true,
-      strict: false,
+      strict,
+      ...(candidate === undefined ? {} : { candidate }),
       passing: true,
       "no-verify": check === undefined,
       ...(intent === undefined ? {} : { intent }),
@@ -192,7 +193,7 @@ function playRun(
     signal,
     show: { take: show, end: () => undefined },
     observers: { take: () => undefined, failed, [Symbol.asyncDispose]: noWork },
-    replayed: { approver, asks: earned },
+    replayed: { approver, asks: earned, model },
   });
 }
 

@@ -52,13 +52,15 @@ export function waitingSink(sink: Sink): WaitingSink {
  * Numbers the events of a run; each is written down and remembered, without its secrets, before it is shown. `run.finished`
  * is the last one: a box that is ready only then, or a subagent that still ends, is told of no more.
  */
-export function sinkOf(session: Session, run: string, audit: Take, show: Take): Sink {
+export function sinkOf(session: Session, run: string, audit: Take, show: Take, candidate?: number): Sink {
+  const stamp = candidate === undefined ? { run } : { run, candidate };
   const count = { events: 0, children: 0, ends: 0 };
   const send = (body: EventBody, agent?: string): void => {
     if (count.ends > 0) return;
     if (body.type === "run.finished") count.ends += 1;
     count.events += 1;
-    const event: AgentEvent = { ...body, run, seq: count.events, ...(agent === undefined ? {} : { agent }) };
+    const whose = agent === undefined ? stamp : { ...stamp, agent };
+    const event: AgentEvent = { ...body, ...whose, seq: count.events };
     audit(event);
     session.log(cleaned(event, maskSecrets));
     show(event);
@@ -78,15 +80,16 @@ interface RunAudited {
   /** Who set each of them. */
   readonly origins: Config["origins"];
   readonly session: Session;
+  readonly flags?: { readonly candidate?: number };
 }
 
 /** The events of one run: into the audit, into the session, onto the screen. */
-export function runSink({ settings, origins, session }: RunAudited, show: Take): Sink {
+export function runSink({ settings, origins, session, flags }: RunAudited, show: Take): Sink {
   const trail = new AuditTrail(
     session.audit,
     aboutRun({ ...settings, mcp: withoutValues(settings.mcp) }, origins),
   );
-  return sinkOf(session, runId(session), (event) => trail.take(event), show);
+  return sinkOf(session, runId(session), (event) => trail.take(event), show, flags?.candidate);
 }
 
 interface Started {
@@ -97,10 +100,19 @@ interface Started {
   readonly task: string;
   /** Of a chat. */
   readonly chat?: true;
+  readonly flags?: { readonly strict: boolean };
 }
 
 /** The first event of a run. */
-export const startedEvent = ({ settings, session, resumed, workspace, task, chat }: Started): EventBody => ({
+export const startedEvent = ({
+  settings,
+  session,
+  resumed,
+  workspace,
+  task,
+  chat,
+  flags,
+}: Started): EventBody => ({
   type: "run.started",
   task,
   session: session.id,
@@ -110,6 +122,7 @@ export const startedEvent = ({ settings, session, resumed, workspace, task, chat
   provider: settings.provider,
   model: settings.chat_model,
   max_turns: settings.max_turns,
+  ...(flags?.strict === true ? { strict: true } : {}),
   ...(chat === undefined ? {} : { chat }),
   ...(settings.allow_domains.length === 0 ? {} : { granted: settings.allow_domains }),
   ...priceIn(settings),

@@ -44,6 +44,11 @@ export interface RecordedRequest {
   readonly chat: boolean;
   /** A box was made for it: what earlier ones had was gone by then. */
   readonly freshBox: boolean;
+  /** How strictly its end was judged. */
+  readonly strict: boolean;
+  /** Of several: which. */
+  readonly candidate: number | undefined;
+  readonly model: { readonly provider: string; readonly name: string };
   /** It could reach something. */
   readonly network: boolean;
   readonly intent: Intent | undefined;
@@ -209,12 +214,16 @@ class RequestReader {
   }
 
   read(): RecordedRequest {
-    const { task, mode, max_turns, chat = false, granted = [] } = this.#started;
+    const { task, mode, max_turns, chat = false, strict = false, granted = [] } = this.#started;
+    const { provider, model: name, candidate } = this.#started;
     const answers = this.#replies.filter(({ agent, calls }) => agent === null && calls.length === 0);
     return {
       task,
       mode,
       chat,
+      strict,
+      candidate,
+      model: { provider, name },
       freshBox: this.#freshBox,
       network: this.#granted || granted.length > 0,
       intent: this.#intent,

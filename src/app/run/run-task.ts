@@ -249,11 +249,12 @@ async function contextFor(
     signal,
   });
   const { context: tokens, origin } = await capabilities;
-  const isServed = settings.provider !== "anthropic" && settings.provider !== "scripted";
+  const asked = replayed?.model ?? { provider: settings.provider, name: settings.chat_model };
+  const isServed = asked.provider !== "anthropic" && asked.provider !== "scripted";
   return {
     agent,
-    isSmall: isServed && isSmallModel(settings.chat_model, { tokens, known: origin.context !== "guess" }),
-    isWeak: isServed && hasFewParameters(settings.chat_model),
+    isSmall: isServed && isSmallModel(asked.name, { tokens, known: origin.context !== "guess" }),
+    isWeak: isServed && hasFewParameters(asked.name),
   };
 }
 
@@ -358,8 +359,8 @@ export interface TaskFlags {
   readonly json: boolean;
   readonly quiet: boolean;
   readonly passing?: boolean;
-  /** It is one of several, of which the first that its check proves is taken. */
-  readonly candidate?: boolean;
+  /** It is one of several, of which the first that its check proves is taken: which, from 1 on. */
+  readonly candidate?: number;
   readonly runtime?: string | undefined;
 }
 
@@ -393,6 +394,8 @@ interface ReplayedRun {
   readonly approver: Approver;
   /** Whether an end has to be earned; in a chat none had to. */
   readonly asks: boolean;
+  /** Whose replies they were. */
+  readonly model: { readonly provider: string; readonly name: string };
 }
 
 export interface ParkedRun {

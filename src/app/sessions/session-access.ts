@@ -3,7 +3,7 @@ import { realpath } from "node:fs/promises";
 import path from "node:path";
 import type { Settings } from "../../config/settings-schema.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import type { AgentEvent, EventBody } from "../../core/events.ts";
+import type { AgentEvent, CandidateTold, EventBody } from "../../core/events.ts";
 import type { Session, SessionAbout, SessionStore } from "../../core/session.ts";
 import { visible } from "../../core/text/visible.ts";
 import { stderr } from "../../render/tty/output.ts";
@@ -63,6 +63,21 @@ export async function sessionGiven(
   if (id !== undefined) return store.open(id);
   const workspace = await sessionsWorkspace(folder);
   return store.open(lastOf(store, workspace, `there is no session of ${workspace}`));
+}
+
+/** One candidate of a run with `--attempts`, by its number; any of them names that run. */
+export function attemptOf(store: SessionStore, session: Session, nth: number | undefined): Session {
+  if (nth === undefined) return session;
+  let all: readonly CandidateTold[] = [];
+  for (const event of session.events()) if (event.type === "notice") all = event.attempts ?? all;
+  const found = all[nth - 1];
+  if (found !== undefined) return store.open(found.session);
+  const { id } = session;
+  const why =
+    all.length === 0
+      ? `${id} is no candidate of a run with --attempts that came to its end`
+      : `the run of ${id} had ${all.length === 1 ? "one candidate" : `candidates 1 to ${all.length}`}`;
+  throw new HarnessError(EXIT.usage, why, "harness sessions list   (each candidate is a session)");
 }
 
 function lastOf(store: SessionStore, workspace: string, none: string): string {

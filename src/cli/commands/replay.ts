@@ -7,7 +7,7 @@ import {
   replayRun,
   type Rerun,
 } from "../../app/run/replay-run.ts";
-import { sessionGiven, withSessions } from "../../app/sessions/session-access.ts";
+import { attemptOf, sessionGiven, withSessions } from "../../app/sessions/session-access.ts";
 import type { ReplayedCall, ReplayedEnd } from "../../app/run/conversation-replay.ts";
 import { runWorkspace } from "../../app/host.ts";
 import type { Settings } from "../../config/settings-schema.ts";
@@ -18,7 +18,7 @@ import { stdout } from "../../render/tty/output.ts";
 import { bundleLines, changedVerdict, replayedEnd, rerunLines } from "../../render/lists/replay-lines.ts";
 import { reportText } from "../../render/lists/report-text.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
-import { configFor, settingFlags, workspaceOf } from "../settings.ts";
+import { attemptFlag, configFor, settingFlags, workspaceOf } from "../settings.ts";
 
 export class Replay extends HarnessCommand {
   static override summary = "Run a session's commands again in a fresh box, and list what differs.";
@@ -38,6 +38,7 @@ export class Replay extends HarnessCommand {
       description: "play the recorded replies again, through the whole loop",
       exclusive: ["policy"],
     }),
+    attempt: { ...attemptFlag, exclusive: ["bundle"] },
     isolation: Flags.option({
       options: ["overlay", "copy"] as const,
       description: "how the box has the folder: in a layer over it, or as a copy",
@@ -49,6 +50,7 @@ export class Replay extends HarnessCommand {
     "harness replay",
     "harness replay 1ng41dkw23pc --policy stricter.toml",
     "harness replay --conversation",
+    "harness replay --conversation --attempt 2",
     "harness replay --bundle session.tar",
   ];
 
@@ -56,7 +58,8 @@ export class Replay extends HarnessCommand {
     const { args, flags } = await this.parse(Replay);
     if (flags.bundle !== undefined) return this.#ofBundle(flags.bundle, args.id, flags);
     await withSessions(this.host, async (store) => {
-      const session = await sessionGiven(store, args.id, workspaceOf(flags));
+      const given = await sessionGiven(store, args.id, workspaceOf(flags));
+      const session = attemptOf(store, given, flags.attempt);
       if (flags.conversation)
         return this.#playAgain(
           store,

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { PromptParts } from "../../../src/core/events.ts";
-import type { Message } from "../../../src/core/messages.ts";
+import type { Message, PromptParts } from "../../../src/core/messages.ts";
 import type { ToolOffer } from "../../../src/core/model-provider.ts";
 import { viewOf } from "../../../src/agent/context/model-view.ts";
 import { PromptSize } from "../../../src/agent/context/prompt-size.ts";

@@ -1,8 +1,9 @@
 import { Args, Flags } from "@oclif/core";
-import { withSessions } from "../../../app/sessions/session-access.ts";
+import { attemptOf, withSessions } from "../../../app/sessions/session-access.ts";
 import { noteTo } from "../../../app/stderr-messages.ts";
 import { visible } from "../../../core/text/visible.ts";
 import { answer, answerEach, answerJson, HarnessCommand } from "../../command.ts";
+import { attemptFlag } from "../../settings.ts";
 
 export class SessionsExport extends HarnessCommand {
   static override summary = "Write all records of a session, as JSON lines, or the session as one file.";
@@ -17,23 +18,27 @@ export class SessionsExport extends HarnessCommand {
   };
   static override flags = {
     bundle: Flags.string({ description: "all of it into one new file", helpValue: "FILE" }),
+    attempt: attemptFlag,
   };
   static override examples = [
     "harness sessions export 1ng41dkw23pc > session.jsonl",
     "harness sessions export 1ng41dkw23pc --bundle session.tar",
+    "harness sessions export 1ng41dkw23pc --attempt 2 --bundle second.tar",
   ];
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(SessionsExport);
-    const { bundle: file } = flags;
+    const { bundle: file, attempt } = flags;
     if (file === undefined) {
-      const records = await withSessions(this.host, (store) => store.open(args.id).records());
+      const records = await withSessions(this.host, (store) =>
+        attemptOf(store, store.open(args.id), attempt).records(),
+      );
       return answerEach(each(records));
     }
     const { exportBundle } = await import("../../../app/sessions/bundle-file.ts");
     const say = noteTo(flags.quiet);
     const done = await withSessions(this.host, (store) =>
-      exportBundle(this.host, store, { session: store.open(args.id), file, say }),
+      exportBundle(this.host, store, { session: attemptOf(store, store.open(args.id), attempt), file, say }),
     );
     if (flags.json) answerJson(done);
     else answer(`${done.sha256}  ${visible(done.file)}`);
