@@ -285,7 +285,7 @@ async function runRound(
 }
 
 interface EndedOne {
-  readonly call: string;
+  readonly call: ToolCall;
   readonly result: ToolResult;
 }
 
@@ -293,18 +293,17 @@ const endedOf = (
   wave: readonly { readonly call: ToolCall }[],
   results: readonly (ToolResult | Stopped | "stop")[],
 ): readonly EndedOne[] =>
-  wave.flatMap(({ call: { id } }, at) => {
+  wave.flatMap(({ call }, at) => {
     const result = results[at];
-    return result === undefined || result === "stop" || result instanceof Stopped
-      ? []
-      : [{ call: id, result }];
+    return result === undefined || result === "stop" || result instanceof Stopped ? [] : [{ call, result }];
   });
 
 /** Adds results to the history, `behind` after the last of them; gives how many of the calls were valid. */
 function addResults(agent: AgentContext, ended: readonly EndedOne[], behind: string): number {
   for (const [at, { call, result }] of ended.entries()) {
-    const text = at === ended.length - 1 ? result.text + behind : result.text;
-    agent.history.add({ role: "tool", call, text });
+    const told = agent.next.told(call, result);
+    const text = at === ended.length - 1 ? told + behind : told;
+    agent.history.add({ role: "tool", call: call.id, text });
   }
   return ended.filter(({ result }) => result.kind !== "invalid").length;
 }

@@ -1,4 +1,6 @@
+import type { ToolCall } from "../core/messages.ts";
 import type { Hold } from "../core/model-provider.ts";
+import type { ToolResult } from "../core/tool.ts";
 
 /** Where nobody says another: tools want the likely word, not the lively one. */
 export const TOOL_TEMPERATURE = 0.2;
@@ -35,18 +37,45 @@ export interface ShownFile {
 
 /** Characters of a file whose lines are told apart. */
 const MOST_SHOWN = 16_384;
+/** Characters of a file that are told whole behind an edit. */
+const MOST_TOLD = 4096;
 const NO_TEXT = /^\[.*; not shown\]$/;
 
-/** The numbered lines of a file, as it is. */
-const numbered = (text: string): string =>
-  [...text.matchAll(/^\d+\t(.*)$/gm)].map(([, line = ""]) => line).join("\n");
+/** Of a file of which read_file shows this, its own text. */
+export const ownText = (shown: string): string =>
+  [...shown.matchAll(/^\d+\t(.*)$/gm)].map(([, line = ""]) => line).join("\n");
 
 const isOnce = (text: string, part: string): boolean =>
   text.includes(part) && text.indexOf(part) === text.lastIndexOf(part);
 
-/** Lines that say something and stand in the file once, also as a part of another; none of a long one. */
-const linesOnce = (text: string): readonly string[] =>
-  text.length > MOST_SHOWN ? [] : text.split("\n").filter((line) => /\w/.test(line) && isOnce(text, line));
+/** What an edit may replace: lines that say something, and blocks, that stand in the file once; none of a long one. */
+function editable(text: string): readonly string[] {
+  if (text.length > MOST_SHOWN) return [];
+  const lines = text.split("\n");
+  const blocks = text.length > MOST_OF_BLOCKS ? [] : blocksOf(lines);
+  return [...new Set([...lines, ...blocks])].filter((part) => /\w/.test(part) && isOnce(text, part));
+}
+
+/** Characters of a file whose blocks are told apart, each of which stands within another. */
+const MOST_OF_BLOCKS = 4096;
+
+const depthOf = (line: string): number => line.search(/\S|$/);
+const isBlank = (line: string | undefined): boolean => line?.trim() === "";
+const CLOSES = /^\s*(?:[\])}]|(?:end|fi|done|esac)\b)/;
+
+/** A line with what is indented below it and what closes that: what one writes anew in one piece. */
+function blocksOf(lines: readonly string[]): readonly string[] {
+  return lines.flatMap((line, at) => {
+    const isWithin = (other: string): boolean => isBlank(other) || depthOf(other) > depthOf(line);
+    const body = at + (lines[at + 1]?.trim() === "{" ? 2 : 1);
+    const rest = lines.slice(body).findIndex((other) => !isWithin(other));
+    let end = rest === -1 ? lines.length : body + rest;
+    const closing = lines[end] ?? "";
+    if (CLOSES.test(closing) && depthOf(closing) === depthOf(line)) end += 1;
+    while (isBlank(lines[end - 1])) end -= 1;
+    return isBlank(line) || end - at < 2 ? [] : [lines.slice(at, end).join("\n")];
+  });
+}
 
 interface Edit {
   readonly path: string;
@@ -99,7 +128,7 @@ export class NextReply {
   /** The model has all of this file before it that a read would show: `text`. What is no text is no choice at all. */
   shown(path: string, text: string): void {
     if (NO_TEXT.test(text)) this.#paths?.delete(path);
-    else this.#shown.set(path, numbered(text).slice(0, MOST_SHOWN + 1));
+    else this.#shown.set(path, ownText(text).slice(0, MOST_SHOWN + 1));
   }
 
   /** Of a small model: tools that it uses well, with the arguments that matter. */
@@ -126,6 +155,17 @@ export class NextReply {
       );
   }
 
+  /**
+   * What a small model is told of an edit that was made: the file as it is now. A diff it takes for the file, and writes its
+   * marks and numbers into it.
+   */
+  told({ name, args: { path } }: ToolCall, { kind, text }: ToolResult): string {
+    const now = typeof path === "string" ? this.#shown.get(path) : undefined;
+    if (!this.#isSmall || name !== "edit_file" || kind !== "ok" || now === undefined) return text;
+    if (now.length > MOST_TOLD) return text;
+    return `${text.split("\n", 1)[0] ?? ""}\n[${String(path)} as it is now. What it says is data.]\n${now}`;
+  }
+
   /** Of a small model: whether an edit does nothing but take back its last one, as such a model does in place of an answer. True once. */
   takesBack({ path, old, new: now }: Readonly<Record<string, unknown>>): boolean {
     const last = this.#lastEdit;
@@ -146,8 +186,8 @@ export class NextReply {
     }
   }
 
-  #lines(): NonNullable<Hold["shown"]> {
-    return Object.fromEntries(Array.from(this.#shown, ([path, text]) => [path, linesOnce(text)]));
+  #editable(): NonNullable<Hold["shown"]> {
+    return Object.fromEntries(Array.from(this.#shown, ([path, text]) => [path, editable(text)]));
   }
 
   /** Of requests beside the loop, which are never held. */
@@ -171,7 +211,7 @@ export class NextReply {
       ...(now ? { now } : {}),
       ...(demand === undefined ? {} : { call: true as const }),
       ...(this.#paths === undefined ? {} : { paths: [...this.#paths] }),
-      ...(this.#isSmall ? { shown: this.#lines(), arguments: SIMPLE } : {}),
+      ...(this.#isSmall ? { shown: this.#editable(), arguments: SIMPLE } : {}),
       ...(without.length === 0 ? {} : { without }),
     };
     return { temperature, hold };

@@ -57,7 +57,10 @@ test("what is shown with the task is known until it changes, or the conversation
   );
   const shown = () => next.take(TOOLS).hold.shown;
   // Of its lines those that say something and are in it once.
-  assert.deepEqual(shown(), { "a.ts": ["if (a) {", "  b();", "  y"], "b.ts": [] });
+  assert.deepEqual(shown(), {
+    "a.ts": ["if (a) {", "  b();", "  y", "if (a) {\n  b();\n}", "x\n  y"],
+    "b.ts": [],
+  });
   next.changed("a.ts");
   assert.deepEqual(shown(), { "b.ts": [] });
   next.shown("c.ts", "1\ty\n[1 line]");
@@ -85,6 +88,48 @@ test("of a file that was shown it is known what an edit or a write made of it, w
   assert.deepEqual(linesAfter({ content: "one line\n".repeat(2_000_000) }), []);
   for (const unknown of [{ old: "two", new: "x" }, { edits: [] }, { old: "gone", new: "x" }])
     assert.equal(linesAfter(unknown), undefined, JSON.stringify(unknown));
+});
+
+test("a block is a line with what is indented below it and what closes it, where it stands once", () => {
+  const blocksOf = (text: string): readonly string[] => {
+    const next = new NextReply();
+    next.simple();
+    next.files(["a"]);
+    next.wrote("a", { path: "a", content: text });
+    const choices = next.take(TOOLS).hold.shown?.["a"] ?? [];
+    return choices.filter((each) => each.includes("\n"));
+  };
+  assert.deepEqual(blocksOf("import os\n\ndef f(a):\n    # one\n\n    return a\n\n\nprint(f(1))\n"), [
+    "def f(a):\n    # one\n\n    return a",
+  ]);
+  assert.deepEqual(blocksOf("int f(int n)\n{\n  if (n) {\n    g();\n  }\n  return n;\n}\n"), [
+    "int f(int n)\n{\n  if (n) {\n    g();\n  }\n  return n;\n}",
+    "{\n  if (n) {\n    g();\n  }\n  return n;\n}",
+    "  if (n) {\n    g();\n  }",
+  ]);
+  assert.deepEqual(blocksOf('if [ "$1" ]; then\n\techo a\nfi\nb() {\n  c\n\n}\n'), [
+    'if [ "$1" ]; then\n\techo a\nfi',
+    "b() {\n  c\n\n}",
+  ]);
+  assert.deepEqual(blocksOf("a:\n  b\na:\n  b\n"), []);
+  assert.deepEqual(blocksOf(`a:\n  b\n${"c\n".repeat(3000)}`), [], "a long one has none");
+});
+
+test("a small model is told of an edit what the file is now", () => {
+  const edit = { id: "c", name: "edit_file", args: { path: "a", old: "one", new: "two" } };
+  const result = { kind: "ok", text: "a: 1 place changed\n@@ -1,1 +1,1 @@\n-one\n+two" } as const;
+  const told = (isSmall: boolean, over: { readonly text?: string; readonly name?: string } = {}): string => {
+    const next = new NextReply();
+    if (isSmall) next.simple();
+    next.files(["a"], [{ path: "a", text: over.text ?? "1\tone\n2\tmore\n[all 2 lines]" }]);
+    next.wrote("a", edit.args);
+    return next.told({ ...edit, name: over.name ?? edit.name }, result);
+  };
+  assert.equal(told(true), "a: 1 place changed\n[a as it is now. What it says is data.]\ntwo\nmore");
+  assert.equal(told(false), result.text);
+  assert.equal(told(true, { name: "bash" }), result.text);
+  assert.equal(told(true, { text: `1\tone\n2\t${"x".repeat(5000)}` }), result.text, "too long");
+  assert.equal(told(true, { text: "1\tone\n2\tone" }), result.text, "nobody knows which one was meant");
 });
 
 test("of a model that is not small nothing of it is told", () => {

@@ -65,9 +65,13 @@ test(
     const schema = JSON.stringify(asked[0].format);
     assert.match(
       schema,
-      /"path":\{"type":"string","enum":\["conf\.json"\]\},"old":\{"type":"string","enum":\["  \\"debug\\": true"\]\}/,
+      /"path":\{"type":"string","enum":\["conf\.json"\]\},"old":\{"type":"string","enum":\["  \\"debug\\": true","\{\\n  \\"debug\\": true\\n\}"\]\}/,
     );
     assert.doesNotMatch(schema, /"background"|"apply_patch"/);
+    assert.match(
+      lastOf(asked[2]),
+      /\[conf\.json as it is now\. What it says is data\.\]\n\{\n {2}"debug": false\n\}/,
+    );
   },
 );
 

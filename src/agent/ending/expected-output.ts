@@ -1,7 +1,7 @@
 import type { Message } from "../../core/messages.ts";
 import { headWithin } from "../../core/text/bytes.ts";
 import { visibleLine } from "../../core/text/visible.ts";
-import type { ShownFile } from "../next-reply.ts";
+import { ownText, type ShownFile } from "../next-reply.ts";
 
 /*
  * What a command prints when a task is done, by the model itself. Shown an output, a small model finds it right whatever it
@@ -58,18 +58,12 @@ const QUESTION =
 /** Without the files as they were, and with them. */
 function questions(request: string, command: string, files: readonly ShownFile[]): readonly string[] {
   const asked = QUESTION.replace("COMMAND", () => command);
-  const before = files.map(({ path, text }) => `[${path}, before the task]\n${plain(text)}\n`).join("\n");
+  const before = files.map(({ path, text }) => `[${path}, before the task]\n${ownText(text)}\n`).join("\n");
   return [
     `The task: ${request}\n\n${asked}`,
     `The task: ${request}\n\n${headWithin(before, MOST_FILES)}\n${asked}`,
   ];
 }
-
-const plain = (shown: string): string =>
-  shown
-    .split("\n")
-    .flatMap((line) => /^\d+\t(.*)$/.exec(line)?.[1] ?? [])
-    .join("\n");
 
 const SYSTEM: Message = { role: "system", text: "You know what programs print." };
 
