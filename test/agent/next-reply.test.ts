@@ -90,15 +90,16 @@ test("of a file that was shown it is known what an edit or a write made of it, w
     assert.equal(linesAfter(unknown), undefined, JSON.stringify(unknown));
 });
 
+const blocksOf = (text: string): readonly string[] => {
+  const next = new NextReply();
+  next.simple();
+  next.files(["a"]);
+  next.wrote("a", { path: "a", content: text });
+  const choices = next.take(TOOLS).hold.shown?.["a"] ?? [];
+  return choices.filter((each) => each.includes("\n"));
+};
+
 test("a block is a line with what is indented below it and what closes it, where it stands once", () => {
-  const blocksOf = (text: string): readonly string[] => {
-    const next = new NextReply();
-    next.simple();
-    next.files(["a"]);
-    next.wrote("a", { path: "a", content: text });
-    const choices = next.take(TOOLS).hold.shown?.["a"] ?? [];
-    return choices.filter((each) => each.includes("\n"));
-  };
   assert.deepEqual(blocksOf("import os\n\ndef f(a):\n    # one\n\n    return a\n\n\nprint(f(1))\n"), [
     "def f(a):\n    # one\n\n    return a",
   ]);
