@@ -69,7 +69,7 @@ test("a terminal always tells what is waited for, and for how long", () => {
     "✗ bash make  exit 1  contained  1.2 s",
     "≡ older turns summarised: about 12,000 -> 4,000 tokens",
     "✗ bash npm test  exit 1  contained  1.2 s",
-    `${" ".repeat(60)}turn 1 · 912 tokens`,
+    `${" ".repeat(58)}turn 1 · 912 tokens`,
   ]);
 });
 

@@ -85,9 +85,9 @@ export class LiveStatus {
     this.#shown = "";
   }
 
-  /** Leaves the last column free, because a terminal wraps when it is written. */
   #lineOf({ text, alarming, beside = [], right = [] }: Status): string {
-    const width = widthOfStream(this.#stream) - 1;
+    const columns = widthOfStream(this.#stream);
+    const width = columns - (columns < NARROW ? 1 : FREE);
     const other = alarming ? undefined : right.find((each) => each.length + 2 <= width * MOST_RIGHT);
     const room = other === undefined ? width : width - other.length - 2;
     const whole = beside.reduce(
@@ -100,5 +100,9 @@ export class LiveStatus {
   }
 }
 
+/** A terminal wraps when its last column is written, and it writes `^C` behind the line: half of that would stay behind. */
+const FREE = 3;
+/** From here down every column is wanted for words. */
+const NARROW = 40;
 /** Share of the line that its right side may have. */
 const MOST_RIGHT = 0.42;

@@ -49,8 +49,10 @@ describe("on a terminal it is one line that fits", () => {
   for (const [columns, left, right] of FILES_AT)
     test(`of ${columns} columns`, () => {
       const line = after({ columns }, 50, FILES);
-      assert.equal(line, left.padEnd(columns - 1 - right.length) + right);
-      assert.equal(line.length, columns - 1);
+      // A terminal writes `^C` behind it, and wraps when its last column is written.
+      const width = columns - (columns < 40 ? 1 : 3);
+      assert.equal(line, left.padEnd(width - right.length) + right);
+      assert.equal(line.length, width);
     });
 
   test("bytes are told by their size, with the rate and what they are of", () => {
