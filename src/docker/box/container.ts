@@ -165,7 +165,8 @@ export async function withoutLists(engine: Engine, plan: BoxPlan): Promise<BoxPl
 /** Far more often than the runner's lease requires. */
 const ALIVE_MS = 2000;
 
-function keptAlive(client: RunnerClient): Disposable {
+/** Tells the runner so until it is disposed of. */
+export function keptAlive(client: Pick<RunnerClient, "alive">): Disposable {
   const timer = setInterval(() => client.alive(), ALIVE_MS).unref();
   return { [Symbol.dispose]: () => clearInterval(timer) };
 }
