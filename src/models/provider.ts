@@ -205,7 +205,13 @@ class Exchange {
     const reading = written(this.#request);
     return new Attempt(
       new Watched((signal) => wire.send(sent, signal), watch),
-      new Reply(this.#held ? new HeldReply(this.#request.tools, reading) : reading, limits),
+      this.#held
+        ? new Reply(
+            new HeldReply(this.#request.tools, reading),
+            limits,
+            this.#request.maxTokens !== undefined,
+          )
+        : new Reply(reading, limits),
     );
   }
 
@@ -383,7 +389,7 @@ class Attempt {
   /** What comes next that is to be shown; null when it is over. Never rejects. */
   async next(): Promise<ProviderEvent | null> {
     try {
-      while (!this.reply.cut) {
+      while (!this.reply.cut && !this.reply.circled) {
         const step = await this.#source.next();
         if (step.done === true) return null;
         const event = this.reply.take(step.value);

@@ -18,6 +18,35 @@ interface Ended {
 /** Reading one more piece costs as much as the text before it is long: a long text is read in larger pieces. */
 const PACE = 512;
 
+/** Characters at the end of a text in which it has to go round, and the longest way round. */
+const CIRCLES = 1500;
+const LONGEST_CIRCLE = 300;
+/** How often that is looked at. */
+const LOOK_AFTER = 500;
+
+/** Whether a text ends in the same words over and over: a small model that has lost its thread goes on so to its bound. */
+export class Circles {
+  #end = "";
+  #unseen = 0;
+
+  push(text: string): boolean {
+    this.#end = (this.#end + text).slice(-CIRCLES);
+    this.#unseen += text.length;
+    if (this.#unseen < LOOK_AFTER || this.#end.length < CIRCLES) return false;
+    this.#unseen = 0;
+    return isCircle(this.#end);
+  }
+}
+
+function isCircle(end: string): boolean {
+  for (let period = 1; period <= LONGEST_CIRCLE; period += 1)
+    if (end.startsWith(end.slice(period))) return true;
+  return false;
+}
+
+/** For the model, where its call was broken off for that. */
+const CIRCLED = "it said the same over and over, and was ended. Make the call again, with short arguments.";
+
 /** What one attempt brings, as it comes. */
 export class Reply {
   text = "";
@@ -29,6 +58,8 @@ export class Reply {
   shown = false;
   /** It was ended here, as it was longer than any answer. */
   cut = false;
+  /** It was ended here, as it went round in circles. */
+  circled = false;
   /** Anything came at all. */
   begun = false;
   #content = "";
@@ -40,8 +71,11 @@ export class Reply {
   readonly #wholeThinking = new WholeText();
   readonly #written: WrittenCalls;
   readonly #limits: Limits;
+  readonly #circles: Circles | null;
 
-  constructor(written: WrittenCalls, limits: Limits) {
+  /** `small`: it is a small model's, which may go round in circles. */
+  constructor(written: WrittenCalls, limits: Limits, small = false) {
+    this.#circles = small ? new Circles() : null;
     this.#written = written;
     this.#limits = limits;
   }
@@ -90,9 +124,17 @@ export class Reply {
       events: events.filter((event) => event !== null),
       found: {
         calls: [...native.calls, ...written.calls],
-        malformed: [...native.malformed, ...written.malformed, ...(native.calls.length === 0 ? missed : [])],
+        malformed: this.#circledOr([
+          ...native.malformed,
+          ...written.malformed,
+          ...(native.calls.length === 0 ? missed : []),
+        ]),
       },
     };
+  }
+
+  #circledOr(malformed: ReadCalls["malformed"]): ReadCalls["malformed"] {
+    return this.circled ? malformed.map((call) => ({ ...call, reason: CIRCLED })) : malformed;
   }
 
   /** All of it was thoughts, and none of it may be shown. */
@@ -106,12 +148,19 @@ export class Reply {
   }
 
   #said(piece: string): ProviderEvent | null {
+    if (this.#circles?.push(piece) === true) this.#endsCircle();
     this.#content += piece;
     this.#pending += piece;
     if (this.#pending.length * PACE < this.#content.length) return null;
     const ready = this.#pending;
     this.#pending = "";
     return this.#shownText(this.#written.push(ready));
+  }
+
+  #endsCircle(): void {
+    this.circled = true;
+    this.stop = "length";
+    this.notes.push("The model said the same over and over: its reply was ended.");
   }
 
   #shownText(text: string): ProviderEvent | null {

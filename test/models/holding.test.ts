@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { type Hold, holdsUnrunCalls, type ModelRequest } from "../../src/core/model-provider.ts";
+import { Circles } from "../../src/models/reply.ts";
 import { type Wire, type WireEvent, WireFailure, type WireRequest } from "../../src/models/model-api.ts";
 import { providerOver, text } from "./ask.ts";
 import { answerFrom, calls, failed, finished, REQUEST } from "../contract/provider-ask.ts";
@@ -120,4 +121,34 @@ test("an answer is none where it holds calls that were not run", async () => {
   assert.equal(await told('<tool_call>{"name": "list_dir", "arguments": {"path'), false);
   assert.equal(await told('<tool_call>{"name": "list_dir", "arguments": {"path": "a"}}</tool_call>'), false);
   assert.equal(await told("All is well."), false);
+});
+
+test("a small model's held reply that goes round in circles is ended, and the model is told", async () => {
+  const row = "-----------\\n";
+  const pieces = [
+    text('{"tool": "list_dir", "arguments": {"path": "'),
+    ...Array<WireEvent>(2000).fill(text(row)),
+  ];
+  const { asked, sent } = holding(() => [...pieces, { type: "stop", stop: "length" }]);
+  const small = { ...REQUEST, maxTokens: 4096, hold: { now: true as const } };
+  const ended = finished(await asked(small));
+  assert.deepEqual([ended.message.calls, ended.malformed.length, ended.stop], [[], 1, "length"]);
+  assert.match(ended.malformed[0]?.reason ?? "", /said the same over and over/);
+  assert.match(ended.notes.join(), /over and over/);
+  assert.equal(sent.length, 1);
+  const large = finished(await asked({ ...REQUEST, hold: { now: true } }));
+  assert.doesNotMatch(large.malformed[0]?.reason ?? "", /over and over/, "a large one may mean it");
+});
+
+test("a text goes round where its end is the same words over and over", () => {
+  const goesRound = (...pieces: readonly string[]): boolean => {
+    const circles = new Circles();
+    return pieces.map((piece) => circles.push(piece)).includes(true);
+  };
+  assert.ok(goesRound("head ", "a".repeat(1500)));
+  assert.ok(goesRound("I will look at the file now.\n".repeat(60)));
+  assert.ok(goesRound(...Array<string>(2000).fill("ab")));
+  assert.ok(!goesRound("a".repeat(1400)), "a row of signs may be meant");
+  assert.ok(!goesRound(Array.from({ length: 400 }, (_, at) => `line ${at}\n`).join("")));
+  assert.ok(!goesRound(`${"x".repeat(800)}y${"x".repeat(800)}`));
 });
