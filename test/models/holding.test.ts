@@ -140,11 +140,12 @@ test("a small model's held reply that goes round in circles is ended, and the mo
   assert.doesNotMatch(large.malformed[0]?.reason ?? "", /over and over/, "a large one may mean it");
 });
 
+const goesRound = (...pieces: readonly string[]): boolean => {
+  const circles = new Circles();
+  return pieces.map((piece) => circles.push(piece)).includes(true);
+};
+
 test("a text goes round where its end is the same words over and over", () => {
-  const goesRound = (...pieces: readonly string[]): boolean => {
-    const circles = new Circles();
-    return pieces.map((piece) => circles.push(piece)).includes(true);
-  };
   assert.ok(goesRound("head ", "a".repeat(1500)));
   assert.ok(goesRound("I will look at the file now.\n".repeat(60)));
   assert.ok(goesRound(...Array<string>(2000).fill("ab")));
