@@ -98,7 +98,8 @@ function holdNext(agent: AgentContext): void {
   if (agent.history.compaction !== undefined || !isChange) agent.next.nothingShown();
   if (agent.ends?.asked.isWeak === true) agent.next.simple();
   const demand = agent.ends?.demandOn(agent);
-  if (demand !== undefined) agent.next.demand(demand);
+  // A small model that has all before it and is to call something greps for what it was shown.
+  if (demand !== undefined) agent.next.demand(agent.next.seesAll ? "act" : demand);
 }
 
 /** The model is told once what its tasks in the background come to; what runs behind that is ended with its answer. */

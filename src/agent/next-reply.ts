@@ -141,6 +141,11 @@ export class NextReply {
     this.#shown.clear();
   }
 
+  /** Nothing is left to look for: every file there is stands before the model. */
+  get seesAll(): boolean {
+    return this.#paths !== undefined && [...this.#paths].every((path) => this.#shown.has(path));
+  }
+
   /** A call changed a file; with `args` it is known what it is now where that was known before, or was given whole. */
   wrote(path: string, { content, old, new: now }: Readonly<Record<string, unknown>>): void {
     const before = this.#shown.get(path);

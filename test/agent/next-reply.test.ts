@@ -99,6 +99,19 @@ const blocksOf = (text: string): readonly string[] => {
   return choices.filter((each) => each.includes("\n"));
 };
 
+test("all is seen where every file stands before the model", () => {
+  const next = new NextReply();
+  assert.equal(next.seesAll, false, "nobody knows what there is");
+  next.files(["a", "b"], [{ path: "a", text: "1\tone\n[1 line]" }]);
+  assert.equal(next.seesAll, false);
+  next.shown("b", "1\ttwo\n[1 line]");
+  assert.equal(next.seesAll, true);
+  next.changed("b");
+  assert.equal(next.seesAll, false);
+  next.files([]);
+  assert.equal(next.seesAll, true, "there is nothing");
+});
+
 test("a block is a line with what is indented below it and what closes it, where it stands once", () => {
   assert.deepEqual(blocksOf("import os\n\ndef f(a):\n    # one\n\n    return a\n\n\nprint(f(1))\n"), [
     "def f(a):\n    # one\n\n    return a",
