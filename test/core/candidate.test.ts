@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import * as fc from "fast-check";
+import { anyText, fc } from "../fixtures/property.ts";
 import { candidateLine, word } from "../../src/core/candidate.ts";
 
 test("a word of plain letters is offered with one line about it", () => {
@@ -31,7 +31,7 @@ test("a word that a shell would read is not offered", () => {
 
 test("whatever is told of a word is one short line that no terminal obeys", () => {
   fc.assert(
-    fc.property(fc.string({ unit: "binary", maxLength: 300 }), (about) => {
+    fc.property(anyText({ maxLength: 300 }), (about) => {
       const line = candidateLine(word("id", about)) ?? "";
       assert.match(line, /^id(?:\t[^\p{Cc}\u202A-\u202E\u2066-\u2069]+)?$/u);
       assert.ok(line.length <= 63);

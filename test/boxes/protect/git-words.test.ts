@@ -7,6 +7,8 @@ import { fc, many } from "../../fixtures/property.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 import { git, noGit, repository } from "./repository.ts";
 
+// own process: it starts many programs, and each start costs by the memory of the process
+
 /** What the reader says; undefined for what it refuses. */
 function read(verb: string, words: readonly string[]): GitWords | undefined {
   try {

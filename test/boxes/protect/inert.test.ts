@@ -13,6 +13,8 @@ import { refusalOf } from "../../fixtures/refusal.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 import { git, noGit, repository } from "./repository.ts";
 
+// own process: it starts many programs, and each start costs by the memory of the process
+
 /** Every entry with its kind, rights, content and target, as far as one path is not too long for it. */
 function picture(root: string): string {
   const script =

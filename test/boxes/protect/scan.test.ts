@@ -8,6 +8,8 @@ import { refusalOf } from "../../fixtures/refusal.ts";
 import { type Scratch, scratch } from "../../fixtures/scratch.ts";
 import { git, mkfifo, noGit, repository } from "./repository.ts";
 
+// own process: it starts many programs, and each start costs by the memory of the process
+
 /** The protection of `root` with paths relative to the scratch folder. */
 async function found(home: Scratch, root = "w") {
   const { readOnly, pinned, outside, warnings } = await findProtected(home.at(root));

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import * as fc from "fast-check";
+import { fc } from "../../fixtures/property.ts";
 import { keptLength, typedLine } from "../../../src/cli/completion/completion-line.ts";
 
 const LINES: Readonly<Record<string, readonly [readonly string[], string]>> = {

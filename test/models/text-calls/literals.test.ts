@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { fc } from "../../fixtures/property.ts";
+import { anyCharacter, fc } from "../../fixtures/property.ts";
 import { readLiteral } from "../../../src/models/text-calls/literals.ts";
 import { OfferedTools, typed } from "../../../src/models/text-calls/settle.ts";
 test("JSON is read as JSON, whatever is in its strings", () => {
   fc.assert(
     fc.property(
-      fc.json({ maxDepth: 4, noUnicodeString: false }),
+      fc.json({ maxDepth: 4, stringUnit: anyCharacter }),
       fc.constantFrom(0, 1, 2),
       (json, indent) => {
         const value: unknown = JSON.parse(json);

@@ -10,6 +10,8 @@ import { NEW_CHAT, reduced, withBlock } from "../../../src/render/tui/chat-state
 import { newEditor } from "../../../src/render/tui/line-editor.ts";
 import { fakeTerminal } from "../../fakes/terminal.ts";
 
+// own process: it starts many programs, and each start costs by the memory of the process
+
 /** What terminals obey, and what turns a line around. */
 const HOSTILE = [
   "\u001B]52;c;ZXZpbA==\u0007",

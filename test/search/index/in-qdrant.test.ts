@@ -15,6 +15,8 @@ import { type FakeQdrant, startQdrant } from "../../fakes/qdrant-server.ts";
 import { gnu as skip, kept, meansOver, never as signal } from "../../fixtures/index.ts";
 import { type Scratch, scratch } from "../../fixtures/scratch.ts";
 
+// own process: it starts many programs, and each start costs by the memory of the process
+
 const FILES = {
   "work/a.ts": "export const alpha = 1;\n",
   "work/b.md": "# Beta\n\nHow alpha is made.\n",

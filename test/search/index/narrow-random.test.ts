@@ -7,6 +7,8 @@ import { fc } from "../../fixtures/property.ts";
 import { type Scratch, scratch } from "../../fixtures/scratch.ts";
 import { assertLikeFresh, FILES, later, updated } from "./in-part.ts";
 
+// own process: it starts many programs, and each start costs by the memory of the process
+
 const KINDS = `write write write remove folder move link linked chmod rules own unrule secret huge tools nameless`;
 interface Step {
   readonly kind: string;

@@ -6,6 +6,8 @@ import { gnu as skip } from "../../fixtures/index.ts";
 import { type Scratch, scratch } from "../../fixtures/scratch.ts";
 import { assertLikeFresh, FILES, later, updated } from "./in-part.ts";
 
+// own process: it starts many programs, and each start costs by the memory of the process
+
 interface Row {
   readonly what: string;
   readonly change: (at: (name: string) => string, place: Scratch) => Promise<unknown>;
