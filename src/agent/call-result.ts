@@ -7,6 +7,7 @@ import type { Judged } from "./action-judge.ts";
 import type { AgentContext } from "./agent-context.ts";
 import type { NextReply } from "./next-reply.ts";
 import { isIdle } from "./ending/deeds.ts";
+import { formatCount } from "../core/text/bounds.ts";
 
 interface Ending {
   readonly call: ToolCall;
@@ -137,11 +138,9 @@ export function bound(given: string, outputs: Outputs): Bounded {
   const full = outputs.keep(text);
   const left = text.length - head.length - tail.length;
   const more = `show_full ${JSON.stringify({ id: full, offset: head.length })} goes on from here`;
-  const marker = `[… ${counted(left)} of ${counted(text.length)} characters left out; ${more} …]`;
+  const marker = `[… ${formatCount(left)} of ${formatCount(text.length)} characters left out; ${more} …]`;
   return { text: `${head}${head.endsWith("\n") ? "" : "\n"}${marker}\n${tail}`, full };
 }
-
-const counted = (count: number): string => count.toLocaleString("en-US");
 
 /** Whole lines, where they are more than half of it. */
 function headLines(head: string): string {

@@ -7,9 +7,10 @@ import { type Answer, askJson } from "./http-request.ts";
 import { kindOf } from "./model-kinds.ts";
 import { type KeyedProvider, PROVIDER_SERVERS } from "./provider-servers.ts";
 import { ollamaAddress } from "./providers/ollama-address.ts";
-import { grouped, ollamaHealth, SMALL_CONTEXT } from "./providers/ollama-health.ts";
+import { ollamaHealth, SMALL_CONTEXT } from "./providers/ollama-health.ts";
 import { quoted } from "./providers/ollama-server.ts";
 import { readScenario } from "./providers/scenario.ts";
+import { formatCount } from "../core/text/bounds.ts";
 
 export interface ModelHealthRequest {
   readonly provider: "ollama" | KeyedProvider | "scripted";
@@ -172,8 +173,8 @@ function contextHealth(
   const setIt = "harness config set max_context_tokens 32768";
   if (bounds.length > 0) {
     const tokens = Math.min(...bounds);
-    if (tokens >= SMALL_CONTEXT) return healthy("model.context", `${grouped(tokens)} tokens`);
-    return ailing("model.context", `${grouped(tokens)} tokens; too few for most tasks`, setIt);
+    if (tokens >= SMALL_CONTEXT) return healthy("model.context", `${formatCount(tokens)} tokens`);
+    return ailing("model.context", `${formatCount(tokens)} tokens; too few for most tasks`, setIt);
   }
   return needsKey(provider, base)
     ? healthy("model.context", "as the provider sets it")

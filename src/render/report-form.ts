@@ -1,5 +1,5 @@
 import type { AuditVerdict } from "../core/audit.ts";
-import { formatSize } from "../core/text/bounds.ts";
+import { formatCount, formatSize } from "../core/text/bounds.ts";
 import type { Mode } from "../core/decision.ts";
 import type { AgentEvent, Denial, Recorded, RunStatus } from "../core/events.ts";
 import { type Installed, installedWords } from "../core/installed.ts";
@@ -186,7 +186,7 @@ const STATUS: Readonly<Record<RunStatus, Worded>> = {
 export const statusWords = ({ end }: RunReport): Worded =>
   end === null ? { tone: "bad", text: "no end: killed, or still at work" } : STATUS[end.status];
 
-const count = (value: number | null): string => value?.toLocaleString("en-US") ?? "unknown";
+const count = (value: number | null): string => (value === null ? "unknown" : formatCount(value));
 
 export interface RunCost {
   readonly run: string;

@@ -1,4 +1,4 @@
-import { formatDuration } from "../core/text/bounds.ts";
+import { formatCount, formatDuration } from "../core/text/bounds.ts";
 import type { AgentEvent } from "../core/events.ts";
 import type { PromptParts, Usage } from "../core/messages.ts";
 import { type Html, markup } from "./html-escape.ts";
@@ -49,7 +49,6 @@ const PARTS = [
   "results",
 ] as const satisfies readonly (keyof PromptParts)[];
 
-const number = (value: number): string => value.toLocaleString("en-US");
 const time = (ms: number | null): string => (ms === null ? "–" : formatDuration(ms));
 const sizeOf = (prompt: PromptParts): number => PARTS.reduce((sum, part) => sum + prompt[part], 0);
 
@@ -60,12 +59,12 @@ const nameOf = ({ turn, agent, purpose, failed }: RequestReport): string => {
 
 /** What was counted, else what was estimated, marked as such. */
 function tokensIn({ usage, prompt }: RequestReport): string {
-  if (usage.prompt_tokens !== null) return number(usage.prompt_tokens);
-  return prompt === null ? "unknown" : `~${number(sizeOf(prompt))}`;
+  if (usage.prompt_tokens !== null) return formatCount(usage.prompt_tokens);
+  return prompt === null ? "unknown" : `~${formatCount(sizeOf(prompt))}`;
 }
 
 const partsIn = (prompt: PromptParts): readonly string[] =>
-  PARTS.flatMap((part) => (prompt[part] === 0 ? [] : [`${part} ${number(prompt[part])}`]));
+  PARTS.flatMap((part) => (prompt[part] === 0 ? [] : [`${part} ${formatCount(prompt[part])}`]));
 
 /** Requests of which is known what older versions did not keep. */
 const known = (requests: readonly RequestReport[]): readonly RequestReport[] =>
@@ -86,7 +85,7 @@ export function requestRows(requests: readonly RequestReport[]): readonly string
       time(each.ms),
       time(each.build_ms),
       tokensIn(each),
-      each.usage.completion_tokens === null ? "unknown" : number(each.usage.completion_tokens),
+      each.usage.completion_tokens === null ? "unknown" : formatCount(each.usage.completion_tokens),
     ]),
   ];
   const widthAt = (at: number): number => Math.max(...rows.map((row) => row[at]?.length ?? 0));
@@ -117,7 +116,7 @@ export function requestsCard(requests: readonly RequestReport[]): Html | undefin
 function requestBar(request: RequestReport, largest: number): Html | string {
   const { prompt, usage, ms, first_token_ms, build_ms } = request;
   if (prompt === null) return "";
-  const out = usage.completion_tokens === null ? "unknown" : number(usage.completion_tokens);
+  const out = usage.completion_tokens === null ? "unknown" : formatCount(usage.completion_tokens);
   const words = [
     `${tokensIn(request)} in, ${out} out`,
     `${time(ms)} in all`,

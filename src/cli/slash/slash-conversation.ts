@@ -5,6 +5,7 @@ import { visible } from "../../core/text/visible.ts";
 import { sessionTable } from "../../render/lists/sessions-lines.ts";
 import { recalled } from "../chat-view.ts";
 import type { SlashCall } from "./chat-commands.ts";
+import { formatCount } from "../../core/text/bounds.ts";
 
 const NOTHING = "Nothing has been said yet.";
 
@@ -101,4 +102,4 @@ export async function cost({ chat }: SlashCall): Promise<string> {
 const atLeast = (count: number | null, counted: number): string =>
   count === null && counted > 0 ? `at least ${figure(counted)}` : figure(count);
 
-const figure = (count: number | null): string => count?.toLocaleString("en-US") ?? "unknown";
+const figure = (count: number | null): string => (count === null ? "unknown" : formatCount(count));

@@ -8,6 +8,7 @@ import { visible, visibleLine } from "../../core/text/visible.ts";
 import { fileDiffs } from "../../render/tty/file-diffs.ts";
 import { healthTable } from "../../render/lists/setup-lines.ts";
 import type { SlashCall } from "./chat-commands.ts";
+import { formatCount } from "../../core/text/bounds.ts";
 
 /** Everything a run depends on, as `harness doctor` shows it. */
 export async function doctor({ chat, output }: SlashCall): Promise<string> {
@@ -59,7 +60,7 @@ function windowLines({ conversation, settings }: ChatController): readonly strin
   const parts = conversation.sizeFor(settings.chat_model).parts(conversation.memory.history.view());
   const lines = Object.entries(PARTS).flatMap(([part, says]) => {
     const tokens = parts[part as keyof typeof PARTS];
-    return tokens === 0 ? [] : [`  ${tokens.toLocaleString("en-US").padStart(9)}  ${says}`];
+    return tokens === 0 ? [] : [`  ${formatCount(tokens).padStart(9)}  ${says}`];
   });
   return ["window        tokens of the next request, about", ...lines];
 }

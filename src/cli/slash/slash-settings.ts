@@ -7,6 +7,7 @@ import { nearest } from "../../core/text/spelling.ts";
 import { visible } from "../../core/text/visible.ts";
 import { widthOfStream, wrapped } from "../../render/tty/columns.ts";
 import type { SlashCall } from "./chat-commands.ts";
+import { formatCount } from "../../core/text/bounds.ts";
 
 /** How long a server may take to say what it has. */
 const PATIENCE_MS = 5000;
@@ -26,7 +27,7 @@ export async function model({ chat, argument: name }: SlashCall): Promise<string
   await chat.change({ chat_model: name });
   const { context, tools } = await (await chat.model()).capabilities(name, signal);
   const calls = tools ? "calls tools natively" : "calls tools in its text";
-  return visible(`From now on ${name} is asked: a window of ${figure(context)} tokens, ${calls}.`);
+  return visible(`From now on ${name} is asked: a window of ${formatCount(context)} tokens, ${calls}.`);
 }
 
 /** Another server for what comes; the conversation stays. An address and a model may stand behind its name. */
@@ -143,5 +144,3 @@ function inOneLine(text: string, width: number): string {
 }
 
 const firstSentence = (text: string): string => /^.*?[.:](?=\s|$)/s.exec(text)?.[0].slice(0, -1) ?? text;
-
-const figure = (count: number): string => count.toLocaleString("en-US");

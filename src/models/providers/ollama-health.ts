@@ -1,4 +1,4 @@
-import { formatSize } from "../../core/text/bounds.ts";
+import { formatCount, formatSize } from "../../core/text/bounds.ts";
 import { ailing, broken, type Health, healthy } from "../../core/health.ts";
 import { isLoopback } from "./ollama-address.ts";
 import { ollamaModels, type ServerModel } from "./ollama-models.ts";
@@ -142,11 +142,9 @@ function contextHealth({ context, size }: ReadyModel, request: OllamaHealthReque
   const reload =
     context.loaded === null || context.loaded === tokens
       ? ""
-      : `; now loaded with ${grouped(context.loaded)}, so the first request loads it again`;
-  const detail = `${grouped(tokens)} tokens (${because})${reload}`;
+      : `; now loaded with ${formatCount(context.loaded)}, so the first request loads it again`;
+  const detail = `${formatCount(tokens)} tokens (${because})${reload}`;
   if (tokens >= SMALL_CONTEXT) return healthy("model.context", detail);
   const remedy = limit === "setting" ? "harness config set max_context_tokens 32768" : OTHER_MODEL;
   return ailing("model.context", `${detail}; too few for most tasks`, remedy);
 }
-
-export const grouped = (tokens: number): string => tokens.toLocaleString("en-US");

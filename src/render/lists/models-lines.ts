@@ -1,6 +1,7 @@
 import type { Capabilities } from "../../core/model-provider.ts";
 import { visibleLine } from "../../core/text/visible.ts";
 import { type Output, styleText } from "../tty/output.ts";
+import { formatCount } from "../../core/text/bounds.ts";
 
 export interface ModelRow {
   readonly model: string;
@@ -20,7 +21,7 @@ export function modelTable(rows: readonly ModelRow[], stream: Output): string {
   const others = rows.filter((row) => !chats.includes(row));
   const cells = chats.map(({ model, assumed: { context, origin, tools, calls, thinking, cache } }) => [
     visibleLine(model),
-    `${context.toLocaleString("en-US")} ${origin.context}`,
+    `${formatCount(context)} ${origin.context}`,
     `${yes(tools)} ${origin.tools}`,
     `${calls} ${origin.calls}`,
     `${yes(thinking)} ${origin.thinking}`,

@@ -1,5 +1,5 @@
 import type { AgentEvent } from "../../core/events.ts";
-import { formatDuration } from "../../core/text/bounds.ts";
+import { formatCount, formatDuration } from "../../core/text/bounds.ts";
 
 /** Assumed until a server has counted a reply. */
 const TOKENS_PER_CHARACTER = 1 / 4;
@@ -81,7 +81,7 @@ export class ModelPace {
   /** What is waited for before the first word; empty if nothing is known. */
   reading(now: number): readonly string[] {
     if (this.#toRead === null || this.#toRead < FEWEST) return [];
-    const words = `, ${Math.round(this.#toRead).toLocaleString("en-US")} tokens to read`;
+    const words = `, ${formatCount(Math.round(this.#toRead))} tokens to read`;
     const ms = this.#readingMs;
     if (ms === null || now - this.#began > ms * BEYOND) return [words];
     const about = ms < 1000 ? "under 1 s" : ms < 60_000 ? `${Math.round(ms / 1000)} s` : formatDuration(ms);

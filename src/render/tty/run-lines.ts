@@ -1,5 +1,5 @@
 import { canaryWords } from "../../core/behaviour.ts";
-import { formatDuration } from "../../core/text/bounds.ts";
+import { formatCount, formatDuration } from "../../core/text/bounds.ts";
 import type { AgentEvent } from "../../core/events.ts";
 import { hookWords } from "../../core/hook-form.ts";
 import { visibleLine } from "../../core/text/visible.ts";
@@ -303,7 +303,7 @@ const saidWords = ({ said, by, text, edited }: Of<"approval">): string =>
       : `${by} wants in place of ${text}: ${edited}`,
   );
 
-const tokens = (count: number | null): string => count?.toLocaleString("en-US") ?? "?";
+const tokens = (count: number | null): string => (count === null ? "?" : formatCount(count));
 
 interface Telling {
   readonly dim: (text: string) => string;

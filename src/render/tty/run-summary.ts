@@ -1,4 +1,4 @@
-import { formatDuration } from "../../core/text/bounds.ts";
+import { formatCount, formatDuration } from "../../core/text/bounds.ts";
 import { countsOf, UNSEEN } from "../../core/changes.ts";
 import type { AgentEvent, Denial, RunStatus } from "../../core/events.ts";
 import { isPlainEnding } from "../../core/plain-ending.ts";
@@ -201,7 +201,7 @@ function costRows({ turns, tool_calls, usage }: Finished, ms: number): readonly 
 }
 
 const counted = (count: number, word: string): string => `${count} ${word}${count === 1 ? "" : "s"}`;
-const tokens = (count: number | null): string => count?.toLocaleString("en-US") ?? "unknown";
+const tokens = (count: number | null): string => (count === null ? "unknown" : formatCount(count));
 
 const STATUS_WORDS: Readonly<Record<RunStatus, string>> = {
   done: "done",

@@ -1,7 +1,13 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { anyText, fc } from "../../fixtures/property.ts";
-import { formatDuration, formatSize, parseDuration, parseSize } from "../../../src/core/text/bounds.ts";
+import {
+  formatCount,
+  formatDuration,
+  formatSize,
+  parseDuration,
+  parseSize,
+} from "../../../src/core/text/bounds.ts";
 
 const DURATIONS: Readonly<Record<string, number>> = {
   "0": 0,
@@ -112,6 +118,16 @@ test("whatever is written, the answer is undefined or a whole number that is not
     fc.property(texts, units, (text, unit) => {
       for (const value of [parseDuration(text + unit), parseSize(text + unit)])
         assert.ok(value === undefined || (Number.isSafeInteger(value) && value >= 0), String(value));
+    }),
+  );
+});
+
+test("a count is written as the language library writes it", () => {
+  for (const count of [0, 999, 1000, 12_345, 999_999, 1_000_000, -1000])
+    assert.equal(formatCount(count), count.toLocaleString("en-US"));
+  fc.assert(
+    fc.property(fc.maxSafeInteger(), (count) => {
+      assert.equal(formatCount(count), count.toLocaleString("en-US"));
     }),
   );
 });
