@@ -6,10 +6,12 @@ import { skip } from "../fixtures/engine.ts";
 import { AWAY, type Scratch } from "../fixtures/scratch.ts";
 import { household } from "./box-command.ts";
 import { eventsOf, finishedOf, harness, type Said, startModel } from "./run-command.ts";
-import { lastResult } from "./run-requests.ts";
+import { lastResult, resultsIn } from "./run-requests.ts";
 
 const SECRET = "KUMQUAT-OUTSIDE";
 const DONE: Said = { text: "done" };
+
+type Call = NonNullable<Said["calls"]>[number];
 
 /** A file beside the workspace, and two links of the workspace that lead there. */
 async function beside(): Promise<Scratch> {
@@ -23,7 +25,7 @@ async function beside(): Promise<Scratch> {
 const patchOf = (path: string): string =>
   `*** Begin Patch\n*** Update File: ${path}\n@@\n-${SECRET}\n+taken\n*** End Patch`;
 
-const readers: readonly (readonly [string, Readonly<Record<string, unknown>>])[] = [
+const readers: readonly Call[] = [
   ["read_file", { path: "../outside/secret.txt" }],
   ["read_file", { path: "way/secret.txt" }],
   ["read_file", { path: "link.txt" }],
@@ -37,19 +39,33 @@ const readers: readonly (readonly [string, Readonly<Record<string, unknown>>])[]
   ["glob", { pattern: "way/*.txt" }],
 ];
 
-for (const [tool, args] of readers)
-  test(`${tool} ${JSON.stringify(args)} shows nothing of what is outside`, { skip }, async () => {
-    await using place = await beside();
-    await using model = await startModel([{ calls: [[tool, args]] }, DONE]);
-    const ran = await harness(place, ["run", "--json", ...model.flags, "look outside"]);
-    const result = lastResult(model.asked());
-    assert.ok(!result.includes(SECRET) && !result.includes("secret.txt\n"), result);
-    const { denials } = finishedOf(ran);
-    const seesNothing = tool === "glob" && args["path"] === undefined && denials.length === 0;
-    if (!seesNothing) assert.deepEqual([ran.code, denials.map((each) => each.tool)], [4, [tool]], result);
-  });
+/** All of them in one reply: whether each was refused, by its place, and what the model was told. */
+async function tried(place: Scratch, calls: readonly Call[], task: string) {
+  await using model = await startModel([{ calls }, DONE]);
+  const ran = await harness(place, ["run", "--json", ...model.flags, task]);
+  const denied = new Set(finishedOf(ran).denials.map(({ call, tool }) => `${call} ${tool}`));
+  const refused = eventsOf(ran).flatMap((event) =>
+    event.type === "call.proposed" ? [denied.has(`${event.call} ${event.tool}`)] : [],
+  );
+  const results = resultsIn(model.asked().at(-1));
+  assert.deepEqual([refused.length, results.length], [calls.length, calls.length], ran.stderr);
+  return { ran, refused, results };
+}
 
-const writers: readonly (readonly [string, Readonly<Record<string, unknown>>])[] = [
+test("nothing that reads shows anything of what is outside", { skip }, async (t) => {
+  await using place = await beside();
+  const { ran, refused, results } = await tried(place, readers, "look outside");
+  assert.deepEqual([ran.code, finishedOf(ran).status], [4, "refused"], ran.stderr);
+  for (const [nth, [tool, args]] of readers.entries())
+    await t.test(`${tool} ${JSON.stringify(args)}`, () => {
+      const result = results[nth] ?? "";
+      assert.ok(!result.includes(SECRET) && !result.includes("secret.txt\n"), result);
+      // A pattern that leads out need not be refused: it finds nothing.
+      if (tool !== "glob" || args["path"] !== undefined) assert.ok(refused[nth], result);
+    });
+});
+
+const writers: readonly Call[] = [
   ["write_file", { path: "../outside/secret.txt", content: "taken" }],
   ["write_file", { path: "way/new.txt", content: "taken" }],
   ["write_file", { path: "link.txt", content: "taken" }],
@@ -61,24 +77,17 @@ const writers: readonly (readonly [string, Readonly<Record<string, unknown>>])[]
   ["bash", { command: "echo taken > ../outside/secret.txt" }],
 ];
 
-for (const [tool, args] of writers)
-  test(
-    `${tool} ${JSON.stringify(args)} changes nothing outside, and is listed as refused`,
-    { skip },
-    async () => {
-      await using place = await beside();
-      await using model = await startModel([{ calls: [[tool, args]] }, DONE]);
-      const ran = await harness(place, ["run", "--json", ...model.flags, "change what is outside"]);
-      const { denials, status } = finishedOf(ran);
-      assert.deepEqual(
-        [ran.code, status, denials.map((each) => each.tool)],
-        [4, "refused", [tool]],
-        ran.stderr,
-      );
-      assert.equal(await place.read("outside/secret.txt"), `${SECRET}\n`);
-      assert.equal(existsSync(place.at("outside/new.txt")), false);
-    },
-  );
+test("nothing that writes changes anything outside, and each is listed as refused", { skip }, async (t) => {
+  await using place = await beside();
+  const { ran, refused, results } = await tried(place, writers, "change what is outside");
+  assert.deepEqual([ran.code, finishedOf(ran).status], [4, "refused"], ran.stderr);
+  for (const [nth, [tool, args]] of writers.entries())
+    await t.test(`${tool} ${JSON.stringify(args)}`, () => {
+      assert.ok(refused[nth], results[nth]);
+    });
+  assert.equal(await place.read("outside/secret.txt"), `${SECRET}\n`, results.join("\n"));
+  assert.equal(existsSync(place.at("outside/new.txt")), false, results.join("\n"));
+});
 
 test("a command that follows a link out of the workspace finds nothing there", { skip }, async () => {
   await using place = await beside();
@@ -111,11 +120,10 @@ test("the same tools do all of it inside", { skip }, async () => {
 
 test("protected files inside are refused too: .git and the settings of editors", { skip }, async () => {
   await using place = await household({ ".git/config": "[core]\n", "a.txt": "a\n" });
-  for (const path of [".git/config", ".git/hooks/pre-commit", ".vscode/tasks.json", ".harness/config.json"]) {
-    await using model = await startModel([{ calls: [["write_file", { path, content: "evil\n" }]] }, DONE]);
-    const ran = await harness(place, ["run", "--json", ...model.flags, "write a setting"]);
-    assert.deepEqual([ran.code, finishedOf(ran).denials.length], [4, 1], `${path} ${ran.stderr}`);
-  }
+  const names = [".git/config", ".git/hooks/pre-commit", ".vscode/tasks.json", ".harness/config.json"];
+  const calls = names.map((path): Call => ["write_file", { path, content: "evil\n" }]);
+  const { ran, refused, results } = await tried(place, calls, "write a setting");
+  assert.deepEqual([ran.code, refused], [4, names.map(() => true)], results.join("\n"));
   assert.equal(await place.read("work/.git/config"), "[core]\n");
   assert.equal(existsSync(place.at("work/.vscode/tasks.json")), false);
 });
