@@ -6,7 +6,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { engine, skip } from "../fixtures/engine.ts";
 import { noOverlay } from "../docker/isolation/open-box.ts";
 import { household } from "./box-command.ts";
-import { boxesFor, COUNTING, parkingsOf } from "./frozen.ts";
+import { boxesFor, COUNTING, COUNTS, COUNTS_ON, parkingsOf } from "./frozen.ts";
 import { approve, bash, endOf, FAR, FINE, park, PARKED, sessionOf } from "./parked.ts";
 import { finishedOf, harness, type Said, startModel } from "./run-command.ts";
 import { assertValid, resultsIn } from "./run-requests.ts";
@@ -18,11 +18,11 @@ const BEGIN: Said = {
   calls: [
     ...(job(COUNTING) ?? []),
     ...(job("echo over; echo at length >&2") ?? []),
-    ["bash", { command: "echo kept > /tmp/kept; cat /tmp/n; cd /tmp; export MINE=1" }],
+    ["bash", { command: `${COUNTS}; echo kept > /tmp/kept; cat /tmp/n; cd /tmp; export MINE=1` }],
   ],
 };
 const AFTER: readonly Said[] = [
-  bash("cat /tmp/n /tmp/kept; sleep 1; cat /tmp/n; echo $PWD $MINE"),
+  bash(`cat /tmp/kept; ${COUNTS_ON}; echo $PWD $MINE`),
   {
     calls: [
       ["bash", { job: "j1" }],
@@ -84,11 +84,14 @@ test(
   { skip },
   async () => {
     await using place = await household({ "a.txt": "a\n" });
-    const said = "printf 'one\\n'; sleep 0.6; printf 'two\\n'; sleep 100";
+    const said = "printf 'one\\n'; sleep 0.6; printf 'two\\n'; touch /tmp/said; sleep 100";
     await using model = await startModel([
       { calls: [...(job(said) ?? []), ["bash", { command: "echo b > b.txt; echo more >> a.txt" }]] },
       {
         calls: [
+          ["bash", { job: "j1" }],
+          ["bash", { command: "until [ -e /tmp/said ]; do sleep 0.1; done" }],
+          // The same twice would be one call.
           ["bash", { job: "j1", timeout: 1 }],
           ["bash", { command: FAR }],
         ],
@@ -98,9 +101,9 @@ test(
     ]);
     const ran = await park(place, model);
     const more = await approve(place, sessionOf(ran), ["--once", "--json"]);
-    const [first = "", , second = "", , third = ""] = resultsIn(model.asked().at(-1));
-    assert.match(first + second, /one\n[^]*two\n/);
-    assert.match(third, /^\[j1 is running/);
+    const [begun = "", , first = "", , second = "", , last = ""] = resultsIn(model.asked().at(-1));
+    assert.match(begun + first + second, /one\n[^]*two\n/);
+    assert.match(last, /^\[j1 is running/);
     const { changes } = finishedOf(more);
     assert.deepEqual([changes?.added, changes?.modified], [["b.txt", "ran"], ["a.txt"]]);
   },
@@ -112,8 +115,9 @@ for (const [what, first] of [
 ] as const satisfies readonly (readonly [string, Said])[])
   test(`a run that parks at ${what} goes on in the same container`, { skip }, async () => {
     await using place = await household();
-    const behind = [bash("cat /tmp/n; sleep 1; cat /tmp/n; cat /proc/sys/kernel/hostname"), FINE];
-    await using model = await startModel([first, ...behind]);
+    const jobs = (first.calls?.length ?? 0) - 1;
+    const looks = jobs === 0 ? "true" : COUNTS_ON;
+    await using model = await startModel([first, bash(looks, "cat /proc/sys/kernel/hostname"), FINE]);
     const ran = await park(place, model);
     assert.deepEqual([endOf(ran), ran.stderr], [PARKED, ""]);
     const [box, ...others] = await boxesFor(place);
@@ -122,12 +126,11 @@ for (const [what, first] of [
     const went = await approve(place, sessionOf(ran), ["--once", "--json"]);
     assert.equal(went.code, 0, went.stderr);
     const results = resultsIn(model.asked().at(-1));
-    const jobs = (first.calls?.length ?? 0) - 1;
     assert.match(results[jobs] ?? "", /The box has waited: background jobs and \/tmp are as they were/);
     assert.ok((results.at(-1) ?? "").includes(Config.Hostname), results.at(-1));
     if (jobs === 0) return;
-    const [thawed = 0, later = 0] = numbers(results.at(-1));
-    assert.ok(thawed > 0 && later > thawed, results.at(-1));
+    const [thawed = 0, later = 0] = numbers(results.at(-2));
+    assert.ok(thawed > 0 && later > thawed, results.at(-2));
   });
 
 test("a run may wait more than once in the same box", { skip }, async () => {

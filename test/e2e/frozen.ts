@@ -11,6 +11,12 @@ import { standingBoxes } from "../fixtures/standing-boxes.ts";
 export const COUNTING =
   "n=0; while :; do n=$((n+1)); echo $n > /tmp/n.new; mv /tmp/n.new /tmp/n; echo $n > n.new; mv n.new n; [ $((n % 10)) = 0 ] && echo at $n; sleep 0.05; done";
 
+/** Waits until somebody counts. */
+export const COUNTS = "until [ -s /tmp/n ]; do sleep 0.1; done";
+
+/** Says how far it has counted, and again when it has gone on from there to where it says so itself. */
+export const COUNTS_ON = `${COUNTS}; at=$(cat /tmp/n); echo $at; until n=$(cat /tmp/n); [ $n -ge $((at + 10)) ]; do sleep 0.1; done; echo $n`;
+
 /** The containers over the place's workspace. */
 export const boxesFor = (place: Scratch): Promise<readonly ContainerInfo[]> =>
   standingBoxes(`dev.harness.workspace=${place.at("work")}`);
