@@ -13,7 +13,15 @@ const bash = (command: string): Said => ({ calls: [["bash", { command }]] });
 const STUBBORN = `python3 -c 'import signal, time
 for each in (signal.SIGINT, signal.SIGTERM): signal.signal(each, signal.SIG_IGN)
 open("began", "w"); time.sleep(60)'`;
-const LATE = "touch began; (sleep 3; touch late) & sleep 4; touch later; wait";
+const UNTIL_GO = "until [ -e go ]; do sleep 0.1; done";
+const LATE = `touch began; (${UNTIL_GO}; touch late) & ${UNTIL_GO}; touch later; wait`;
+
+/** What would have been made by now if something of the call still ran. */
+async function madeLater(place: Scratch): Promise<readonly string[]> {
+  await place.write("work/go", "");
+  await sleep(1000);
+  return ["late", "later"].filter((name) => existsSync(place.at("work", name)));
+}
 
 /** The next run sees a history that is whole, in a workspace that nobody holds. */
 async function goesOn(place: Scratch, roles: readonly string[]): Promise<void> {
@@ -50,11 +58,7 @@ for (const [signal, code] of [
       assert.deepEqual(changes?.added, ["began", "first"]);
       assert.ok(eventsOf(ran).some((event) => event.type === "rolled_back"));
       await goesOn(place, ["system", "user", "assistant", "tool", "user"]);
-      await sleep(3000);
-      assert.deepEqual(
-        [existsSync(place.at("work/late")), existsSync(place.at("work/later"))],
-        [false, false],
-      );
+      assert.deepEqual(await madeLater(place), []);
     },
   );
 
@@ -125,19 +129,16 @@ async function goesOnAfterKill(place: Scratch): Promise<void> {
   const results = model.asked()[0]?.messages.filter(({ role }) => role === "tool") ?? [];
   assert.match(results.at(-1)?.content ?? "", /No result: the call was interrupted/);
   assert.deepEqual(await boxesOver(place.at("work")), []);
-  await sleep(3000);
-  assert.equal(existsSync(place.at("work/later")), false);
+  assert.deepEqual(await madeLater(place), []);
 }
 
 test("a command that is cancelled after 100 ms makes no file later", { skip }, async () => {
   await using place = await household();
-  const made =
-    "touch began; nohup setsid bash -c 'sleep 2; touch late' >/dev/null 2>&1 & sleep 2; touch late";
+  const made = `touch began; nohup setsid bash -c '${UNTIL_GO}; touch late' >/dev/null 2>&1 & ${UNTIL_GO}; touch later`;
   await using model = await startModel([bash(made)]);
   const ran = await harness(place, ["run", ...model.flags, "make a file"], {
     whenMade: [place.at("work/began"), (child) => setTimeout(() => child.kill("SIGINT"), 100)],
   });
   assert.equal(ran.code, 130, ran.stderr);
-  await sleep(3000);
-  assert.deepEqual([existsSync(place.at("work/began")), existsSync(place.at("work/late"))], [true, false]);
+  assert.deepEqual([existsSync(place.at("work/began")), await madeLater(place)], [true, []]);
 });

@@ -47,7 +47,8 @@ export function startRun(
     child.once("close", (code, signal) => resolve(signal ?? code));
   });
   const until = async (wanted: string): Promise<void> => {
-    for (let i = 0; i < 400 && !text.includes(wanted); i += 1) await sleep(25);
+    // It ends by itself, at the latest when its time is up.
+    while (!text.includes(wanted) && child.exitCode === null && child.signalCode === null) await sleep(25);
     assert.ok(text.includes(wanted), `never said ${wanted}: ${text}`);
   };
   return { child, said: () => text, until, ended };

@@ -4,7 +4,7 @@ import { readFile } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import test from "node:test";
 import { skip } from "../fixtures/engine.ts";
-import { type Attack, attacks, never } from "../fixtures/escape-cases.ts";
+import { type Attack, attacks, isThere, never } from "../fixtures/escape-cases.ts";
 import { Room } from "../fixtures/escape.ts";
 import { python } from "./kernel-calls.ts";
 
@@ -118,6 +118,7 @@ print(call(101, 117, 16, target, 0, 0))`)}; ps -o stat= -C sleep; kill %1`,
 ];
 
 const writes = "while :; do echo x >> grow.log; sleep 0.02; done";
+const written = "until [ -s grow.log ]; do sleep 0.02; done";
 const DAEMONS: Readonly<Record<string, string>> = {
   "nohup and disown": `nohup bash -c '${writes}' >/dev/null 2>&1 & disown`,
   setsid: `setsid -f bash -c '${writes}' >/dev/null 2>&1 </dev/null`,
@@ -132,14 +133,14 @@ if os.fork() == 0:
     if os.fork() == 0: os.execvp("bash", ["bash", "-c", "${writes}"])
     os._exit(0)
 time.sleep(0.2)' >/dev/null 2>&1 & sleep 0.2`,
-  stopped: `bash -c '${writes}' >/dev/null 2>&1 & sleep 0.2; kill -STOP $!`,
+  stopped: `bash -c '${writes}' >/dev/null 2>&1 & ${written}; kill -STOP $!`,
 };
 
 attacks([
   ...RUNNER,
   ...Object.entries(DAEMONS).map(([name, line]): Attack => ({
     name: `a daemon: ${name}`,
-    run: `${line}\nsleep 0.2; echo ok`,
+    run: `${line}\n${written}; echo ok`,
     denied: async (room, ran) => {
       assert.deepEqual([ran.code, ran.all], [0, "ok\n"]);
       await endedSoon(room, ran);
@@ -175,8 +176,8 @@ test("a comet is caught, alone and beside another call, which goes on", { skip }
 
 test("of two calls one kills the other: said so, and the box goes on", { skip }, async () => {
   await using room = await Room.make();
-  const victim = room.exec("sleep 60; echo never");
-  await sleep(300);
+  const victim = room.exec("touch up; sleep 60; echo never");
+  while (!(await isThere(room.at("up")))) await sleep(20);
   const { code } = await room.exec(
     "pkill -KILL -f 'sleep 60'; pkill -KILL -x sleep; for p in $(pgrep -x runner); do kill -KILL $p; done; true",
   );

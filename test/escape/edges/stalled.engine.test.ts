@@ -127,9 +127,12 @@ describe("nothing waits for ever", { concurrency: 2 }, () => {
       await using place = await household();
       const { code, stdout, stderr } = await sandboxExec(
         place,
-        ["--timeout", "20", "--", "sh", "-c", "touch begun; sleep 3; echo through"],
+        ["--", "sh", "-c", "touch begun; until [ -e go ]; do sleep 0.1; done; echo through"],
         {
-          whenMade: [place.at("work/begun"), () => void frozenFor(place, 2000)],
+          whenMade: [
+            place.at("work/begun"),
+            () => void frozenFor(place, 2000).then(() => place.write("work/go", "")),
+          ],
         },
       );
       assert.deepEqual([code, stdout.toString(), stderr], [0, "through\n", ""]);
