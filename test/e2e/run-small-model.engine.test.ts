@@ -78,6 +78,25 @@ test(
   },
 );
 
+test("where a check fails, what the work is measured by is not offered for edits", { skip }, async () => {
+  const files = {
+    "sum.py": "def add(a, b):\n    return a - b\n",
+    "test_sum.py":
+      "import unittest\nfrom sum import add\n\nclass T(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(add(1, 2), 3)\n",
+  };
+  const { code, asked, finished } = await ran(
+    files,
+    [
+      call("edit_file", { path: "sum.py", old: "    return a - b", new: "    return a + b" }),
+      answer("It adds now."),
+    ],
+    "the test fails; fix it",
+  );
+  assert.equal(code, 0, finished.reason);
+  assert.match(JSON.stringify(asked[0]?.format), /"enum":\["sum\.py"\]/);
+  assert.doesNotMatch(JSON.stringify(asked[0]?.format), /test_sum\.py/);
+});
+
 test(
   "an edit that only takes back the last one is not run, and the model is told that it stands",
   { skip },

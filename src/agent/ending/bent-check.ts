@@ -321,6 +321,12 @@ const MADE = 20;
 const TESTS_ARE_WRONG =
   /\b(?:tests?|specs?|expectations?|assertions?|snapshots?)\b(?:(?!fail|pass)(?:[^.!?:;,]|\.(?=\S))){0,60}\b(?:wrong|outdated|stale|flaky|incorrect|mistaken|obsolete|typo|no longer)\b|\b(?:leftover|dead|obsolete|superfluous|redundant|duplicate[ds]?|outdated|stale|unneeded|flaky) (?:\w+ )?(?:tests?|specs?|snapshots?|assertions?)\b|\b(?:wrong|typo|mistake|error|bug) in (?:the |a |our )?(?:\S*test\S*|specs?|snapshots?)/;
 
+/** Of these files those that a request for a repair is about: not what the work is measured by, unless it asks for that. */
+export function mendable(paths: readonly string[], request: string): readonly string[] {
+  const work = paths.filter((path) => !isOfTests(path) && !isRecipe(path));
+  return work.length === 0 || asksForTests(request, paths) ? paths : work;
+}
+
 /** The request is about the tests themselves, or names one of these files for more than that it fails. */
 export function asksForTests(request: string, paths: readonly string[]): boolean {
   const lower = request.toLowerCase();

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import {
   asksForTests,
+  mendable,
   type Bent,
   bentBy,
   bentWords,
@@ -330,4 +331,13 @@ test("however many and large the files are, no more of them is read than there i
     found?.deeds.join("\n"),
   );
   assert.equal(found?.only, false);
+});
+
+test("a repair is not of what the work is measured by, unless that is asked for or there is nothing else", () => {
+  const files = ["Makefile", "calc.c", "package.json", "sum.py", "test_sum.py", "tests/data.txt"];
+  assert.deepEqual(mendable(files, "calc 5 crashes"), ["calc.c", "sum.py"]);
+  assert.deepEqual(mendable(files, "make test fails; fix it"), ["calc.c", "sum.py"]);
+  assert.deepEqual(mendable(files, "Add a test for sums of nothing"), files);
+  assert.deepEqual(mendable(files, "the rule calc in Makefile has no flags"), files);
+  assert.deepEqual(mendable(["test_sum.py"], "the test fails"), ["test_sum.py"]);
 });
