@@ -19,7 +19,6 @@ import {
 import { NOTHING_SEEN, preflight } from "./preflight.ts";
 import { repetitionAtEnd } from "./repetition-guard.ts";
 import { saysChanged, saysTestsPass } from "./ending/claims.ts";
-import { mendable } from "./ending/bent-check.ts";
 import { checkNote } from "./ending/verification.ts";
 import { NOTICE } from "./context/history.ts";
 import { seenWith, type ToldHandoff } from "./ending/run-changes.ts";
@@ -100,12 +99,9 @@ async function openingOf(agent: AgentContext, request: Request, signal: AbortSig
     const note =
       verification === null || checked === undefined ? "" : checkNote(verification.command, checked);
     const asks = request.preflight === true && aboutWorkspace(agent.intent.intent);
-    const clue = `${request.prompt}\n${checked?.text ?? ""}`;
-    const seen = asks ? await preflight(agent, clue, signal) : NOTHING_SEEN;
-    // A small model bends a Makefile before it mends a program.
-    const isRed = checked !== undefined && checked.exit_code !== 0;
-    const paths = isRed && seen.paths !== undefined ? mendable(seen.paths, request.prompt) : seen.paths;
-    agent.next.files(paths, seen.shown);
+    const about = { request: request.prompt, ...(checked === undefined ? {} : { checked }) };
+    const seen = asks ? await preflight(agent, about, signal) : NOTHING_SEEN;
+    agent.next.files(seen.paths, seen.shown);
     agent.deeds.shownWithTask = seen.shown.length > 0;
     if (agent.ends !== null) agent.ends.filesBefore = seen.shown;
     const told = await agent.hooks.begin({ emit: agent.emit, signal });

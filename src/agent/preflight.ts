@@ -1,4 +1,5 @@
 import type { AgentContext } from "./agent-context.ts";
+import { mendable } from "./ending/bent-check.ts";
 import type { ShownFile } from "./next-reply.ts";
 import { clipped, firstBytes, oneLine } from "./context/untrusted-text.ts";
 
@@ -23,7 +24,7 @@ const LOOKED_AT = 512;
 export interface Preflight {
   /** For the model, behind its task; empty where nothing could be seen. */
   readonly text: string;
-  /** Every file of text there is, while they are few. */
+  /** Every file of text there is, while they are few: to be chosen from, and where a check fails those that may be its cause. */
   readonly paths: readonly string[] | undefined;
   /** Those whose whole text stands in it. */
   readonly shown: readonly ShownFile[];
@@ -31,8 +32,15 @@ export interface Preflight {
 
 export const NOTHING_SEEN: Preflight = { text: "", paths: undefined, shown: [] };
 
-/** `clue`: what the task says, and what the check said, where files are named. Never rejects but with the box's loss. */
-export async function preflight(agent: AgentContext, clue: string, signal: AbortSignal): Promise<Preflight> {
+interface About {
+  readonly request: string;
+  /** What the check said of the workspace as it is. */
+  readonly checked?: { readonly text: string; readonly exit_code: number };
+}
+
+/** Never rejects but with the box's loss. */
+export async function preflight(agent: AgentContext, about: About, signal: AbortSignal): Promise<Preflight> {
+  const clue = `${about.request}\n${about.checked?.text ?? ""}`;
   const listing = await look(agent, "glob", { pattern: "**/*" }, signal);
   if (listing === undefined) return NOTHING_SEEN;
   const lines = listing.split("\n");
@@ -42,9 +50,20 @@ export async function preflight(agent: AgentContext, clue: string, signal: Abort
   const files = await shownFiles(agent, namedIn(clue, names), signal);
   return {
     text: [namesText(names), ...files.map(withTitle)].filter((part) => part !== "").join("\n\n"),
-    paths: whole ? names : undefined,
+    paths: whole ? choices(names, about, clue) : undefined,
     shown: files,
   };
+}
+
+/**
+ * Where the check fails, a small model edits whatever comes first, be it what the check is made of: it may choose among the
+ * files of the program that are named, by the request or by the check.
+ */
+function choices(names: readonly string[], { request, checked }: About, clue: string): readonly string[] {
+  const isRed = checked !== undefined && checked.exit_code !== 0;
+  const work = isRed ? mendable(names, request) : names;
+  const named = work === names ? [] : namedIn(clue, work, 0);
+  return named.length === 0 ? work : named;
 }
 
 /** Those that begin as a text does; what cannot be read may be one. */
@@ -94,8 +113,8 @@ async function shownFiles(
   return files;
 }
 
-/** Of these files those that a text names, the surest first: by path, by name, by the stem of a name. */
-export function namedIn(text: string, names: readonly string[]): readonly string[] {
+/** Of these files those that a text names, the surest first: by path, by name, by the stem of a name; behind them the others, where all are few. */
+export function namedIn(text: string, names: readonly string[], few = FEW_FILES): readonly string[] {
   const words = new Set(text.match(/[\p{L}\p{N}_.\-/]+/gu)?.map(trimmed) ?? []);
   const lower = new Set([...words].map((word) => word.toLowerCase()));
   const rank = (name: string): number => {
@@ -105,7 +124,7 @@ export function namedIn(text: string, names: readonly string[]): readonly string
       return 0;
     if (words.has(base)) return 1;
     if (stem.length > 2 && lower.has(stem.toLowerCase())) return 2;
-    return names.length <= FEW_FILES ? 3 : 4;
+    return names.length <= few ? 3 : 4;
   };
   return names
     .map((name) => ({ name, rank: rank(name) }))

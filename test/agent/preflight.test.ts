@@ -3,7 +3,7 @@ import test from "node:test";
 import { isSmallModel, namedIn, preflight, type Preflight } from "../../src/agent/preflight.ts";
 import type { Facts } from "../../src/core/tool.ts";
 import { toolsFor } from "../../src/tools/index.ts";
-import { fakeAgent } from "../fakes/agent.ts";
+import { type FakeAgent, fakeAgent } from "../fakes/agent.ts";
 import { fakeBox } from "../fakes/box.ts";
 import { type FakeDesk, fakeDesk } from "../fakes/desk.ts";
 
@@ -11,11 +11,14 @@ async function shown(
   files: Readonly<Record<string, string>>,
   clue: string,
 ): Promise<Preflight & { readonly desk: FakeDesk }> {
-  const box = fakeBox({ files });
   const desk = fakeDesk();
-  const agent = fakeAgent({ lines: [], tools: toolsFor(desk), box });
-  return { ...(await preflight(agent, clue, new AbortController().signal)), desk };
+  return { ...(await preflight(agentOver(files, desk), { request: clue }, NEVER)), desk };
 }
+
+const NEVER = new AbortController().signal;
+
+const agentOver = (files: Readonly<Record<string, string>>, desk = fakeDesk()): FakeAgent =>
+  fakeAgent({ lines: [], tools: toolsFor(desk), box: fakeBox({ files }) });
 
 const many = (count: number): Readonly<Record<string, string>> =>
   Object.fromEntries(
@@ -50,6 +53,24 @@ test("what begins like no text is none of the files to choose from", async () =>
   assert.doesNotMatch(built.text, /^calc$/m);
 });
 
+test("where the check fails, the files of the program that are named may be chosen, or all of the program", async () => {
+  const files = {
+    Makefile: "test:\n",
+    ".gitignore": "calc\n",
+    "calc.c": "int a;\n",
+    "more.c": "int b;\n",
+    "test_calc.py": "x\n",
+  };
+  const chosen = async (request: string, checked?: { readonly text: string; readonly exit_code: number }) =>
+    (await preflight(agentOver(files), { request, ...(checked && { checked }) }, NEVER)).paths;
+  const red = { text: "calc.c:5: warning; make: [Makefile:5: test] Error 1", exit_code: 2 };
+  assert.deepEqual(await chosen("it crashes", red), ["calc.c"]);
+  assert.deepEqual(await chosen("it crashes", { ...red, text: "Segmentation fault" }), ["calc.c", "more.c"]);
+  assert.equal((await chosen("it crashes", { ...red, exit_code: 0 }))?.length, 5);
+  assert.equal((await chosen("add a test for it", red))?.length, 5);
+  assert.equal((await chosen("it crashes"))?.length, 5);
+});
+
 test("few files are shown whatever is said, and a workspace without one says so", async () => {
   const { text } = await shown({ "a.py": "x = 1\n", "b.py": "y = 2\n" }, "make it better");
   assert.match(text, /x = 1/);
@@ -80,8 +101,8 @@ test("a tool that a rule denies is not looked with", async () => {
     };
   };
   const never = new AbortController().signal;
-  assert.match((await preflight({ ...agent, judge }, "look at a.py", never)).text, /x = 1/);
-  const { text } = await preflight({ ...agent, judge: denies }, "look at a.py", never);
+  assert.match((await preflight({ ...agent, judge }, { request: "look at a.py" }, never)).text, /x = 1/);
+  const { text } = await preflight({ ...agent, judge: denies }, { request: "look at a.py" }, never);
   assert.match(text, /a\.py/);
   assert.doesNotMatch(text, /x = 1/);
 });

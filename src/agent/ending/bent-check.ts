@@ -323,7 +323,7 @@ const TESTS_ARE_WRONG =
 
 /** Of these files those that a request for a repair is about: not what the work is measured by, unless it asks for that. */
 export function mendable(paths: readonly string[], request: string): readonly string[] {
-  const work = paths.filter((path) => !isOfTests(path) && !isRecipe(path));
+  const work = paths.filter((path) => !isOfTests(path) && !isRecipe(path) && !path.startsWith("."));
   return work.length === 0 || asksForTests(request, paths) ? paths : work;
 }
 
