@@ -13,7 +13,7 @@ async function refusal(
   mode: Mode = "workspace-write",
   allow_domains: string[] = [],
 ): Promise<string> {
-  await using place = await scratch({ ".harnessignore": "hidden/\n" });
+  await using place = await scratch({ ".harnessignore": "hidden/\n", "node_modules/.bin/tsc": "" });
   try {
     const folder = { workspace: place.path, cwd: place.path };
     await refuseUnlessAllowed(hostFrom(process.env), words, { mode, allow_domains }, folder);
@@ -29,6 +29,7 @@ const HIDDEN = ".harnessignore keeps hidden/x from being read";
 for (const [words, told] of [
   [["ls"], RUNS],
   [["mkdir", "x"], RUNS],
+  [["npx", "tsc", "--noEmit"], RUNS],
   [
     ["cat", "hidden/x"],
     `denied: ${HIDDEN} (read.ignored); take it out of .harnessignore yourself, if it may be seen`,
@@ -54,4 +55,8 @@ test("what nobody knows is refused as soon as a host is granted", async () => {
 
 test("in read-only mode what asks is refused, contained or not", async () => {
   assert.match(await refusal(["mkdir", "x"], "read-only"), /^nobody is there to be asked: mkdir writes x /);
+});
+
+test("npx of what is not installed stays an installation", async () => {
+  assert.match(await refusal(["npx", "cowsay"]), /^nobody is there to be asked: npx installs packages/);
 });

@@ -41,11 +41,12 @@ export function wordsOfRule({ id, prefix, exact, arg, effect, path, host, tool }
   return `${told.join(", ")} (${id})`;
 }
 
-/** The same with what the workspace itself hides from the model. */
+/** The same with what the workspace itself hides from the model, and with the programs of its packages. */
 export async function workspacePolicy(host: Host, workspace: string): ReturnType<typeof userPolicy> {
   const policy = await userPolicy(host, workspace);
   const ignore = await ignoreRulesOf(host, workspace);
-  return { ...policy, ...(ignore === undefined ? {} : { ignore }) };
+  const installed = installedBelow(policy.workspace);
+  return { ...policy, installed, ...(ignore === undefined ? {} : { ignore }) };
 }
 
 /** What of the settings commands are judged by. */
@@ -69,7 +70,6 @@ export function lazyJudge(
         granted: by,
         denied,
         links: linkFacts,
-        installed: installedBelow(policy.workspace),
       });
     loaded.by = by;
     return loaded.judge;

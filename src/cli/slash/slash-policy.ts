@@ -1,5 +1,5 @@
 import { commandPolicy, explain, nextCommand } from "../../app/project/policy-commands.ts";
-import { userPolicy, wordsOfRule } from "../../app/project/policy-context.ts";
+import { workspacePolicy, wordsOfRule } from "../../app/project/policy-context.ts";
 import type { DecidedCall } from "../../app/run/decided-calls.ts";
 import { visibleLine } from "../../core/text/visible.ts";
 import { widthOfStream } from "../../render/tty/columns.ts";
@@ -12,7 +12,7 @@ const MAX_RULES = 20;
 /** What decides here; with a command, how it would be judged and why. */
 export async function policy({ chat, argument, output }: SlashCall): Promise<string> {
   const { mode, allow_domains: granted, deny_domains: denied } = chat.settings;
-  const context = { ...(await userPolicy(chat.host, chat.workspace)), mode, granted, denied };
+  const context = { ...(await workspacePolicy(chat.host, chat.workspace)), mode, granted, denied };
   if (argument !== "") {
     const { allowable, ...told } = await explain(argument, commandPolicy(), context);
     const remedy = allowable ? { remedy: nextCommand("allow", argument, {}) } : {};

@@ -143,6 +143,10 @@ const packageFiles = (use: Use): readonly Found[] =>
     ? use.operands.map((arg) => ({ kind: "read", path: use.place(arg), span: arg.span }))
     : [];
 
+/** `bun lint` is `bun run lint`; what has another name may be a file. */
+const scriptOrFile = (use: Use): readonly Found[] =>
+  CHECK_SCRIPTS.has(use.args[0]?.value ?? "") ? runsScript(use) : programEffects(use.args[0], use);
+
 /** Without `run` it watches, but only in a terminal. */
 function mustNotWatch(use: Use): readonly Found[] {
   const runs = [...use.options, ...use.globals].some(({ name }) => name === "--run");
@@ -160,7 +164,7 @@ export const NODE_READERS: Readonly<Record<string, Reader>> = {
   "script file": (use) => programEffects(use.operands[0], use),
   "npm tests": (use) => [fixedEffect("check", use.folder, use.program), ...testsHandOn(use)],
   "must not watch": mustNotWatch,
-  "script file first": (use) => programEffects(use.args[0], use),
+  "script file first": scriptOrFile,
   "yarn workspace": yarnInWorkspace,
   "yarn workspaces foreach": yarnAgain,
   "package files": packageFiles,
