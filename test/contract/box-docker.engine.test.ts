@@ -1,4 +1,5 @@
-import { engine, skip } from "../fixtures/engine.ts";
+import { engine } from "../fixtures/engine-api.ts";
+import { skip } from "../fixtures/engine.ts";
 import { realBox } from "../fixtures/real-box.ts";
 import { boxContract } from "./box.ts";
 import { FILES } from "./box-words.ts";

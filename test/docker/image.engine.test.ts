@@ -11,7 +11,8 @@ import { ensureImage, imageExists } from "../../src/docker/images/build-image.ts
 import type { BuildRequest } from "../../src/docker/images/image-inputs.ts";
 import { checkImage } from "../../src/docker/images/image-needs.ts";
 import { runOnce } from "../../src/docker/oneshot.ts";
-import { engine, image, ROOT, skip } from "../fixtures/engine.ts";
+import { engine } from "../fixtures/engine-api.ts";
+import { image, ROOT, skip } from "../fixtures/engine.ts";
 
 async function withRequest(
   signal: AbortSignal,

@@ -3,7 +3,8 @@ import test from "node:test";
 import { HarnessError } from "../../src/core/errors.ts";
 import { ownerLabels } from "../../src/boxes/box-labels.ts";
 import { type Outcome, runOnce } from "../../src/docker/oneshot.ts";
-import { engine, image, ROOT, skip } from "../fixtures/engine.ts";
+import { engine } from "../fixtures/engine-api.ts";
+import { image, ROOT, skip } from "../fixtures/engine.ts";
 
 const UID = 64_321;
 

@@ -6,7 +6,8 @@ import test from "node:test";
 import { ensureImage } from "../../src/docker/images/build-image.ts";
 import { packageFolder } from "../../src/docker/images/image-inputs.ts";
 import { runOnce } from "../../src/docker/oneshot.ts";
-import { engine, ROOT, skip } from "../fixtures/engine.ts";
+import { engine } from "../fixtures/engine-api.ts";
+import { ROOT, skip } from "../fixtures/engine.ts";
 import { refusalOf } from "../fixtures/refusal.ts";
 import { scratch, type Scratch } from "../fixtures/scratch.ts";
 

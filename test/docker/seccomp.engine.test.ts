@@ -2,7 +2,8 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { ownerLabels } from "../../src/boxes/box-labels.ts";
 import { runOnce } from "../../src/docker/oneshot.ts";
-import { engine, image, ROOT, skip } from "../fixtures/engine.ts";
+import { engine } from "../fixtures/engine-api.ts";
+import { image, ROOT, skip } from "../fixtures/engine.ts";
 
 /** Answers of the kernel to calls made by number, one word each: the value, or the name of the error. */
 const PRELUDE = `

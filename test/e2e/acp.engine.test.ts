@@ -20,7 +20,7 @@ import {
 } from "@agentclientprotocol/sdk";
 import { COMPILED } from "../fixtures/cli.ts";
 import { skip } from "../fixtures/engine.ts";
-import { boxesOver } from "../fixtures/real-box.ts";
+import { boxesOver } from "../fixtures/standing-boxes.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { household } from "./box-command.ts";
 import { ROOT } from "./package.ts";

@@ -7,7 +7,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { noOverlay } from "../docker/isolation/open-box.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { household } from "./box-command.ts";
-import { engine } from "../fixtures/engine.ts";
+import { engine } from "../fixtures/engine-api.ts";
 import { finishedOf, harness, type Ran, type RunStart, startModel } from "./run-command.ts";
 
 /** A run in a layer over `work` that does what the shell line does. */

@@ -1,6 +1,6 @@
 import { rowResultForm, type RowResult } from "../../src/render/batch-results.ts";
 import type { BatchTotals } from "../../src/render/batch-results.ts";
-import { giveAway } from "../fixtures/real-box.ts";
+import { giveAway } from "../fixtures/give-away.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { household } from "./box-command.ts";
 import type { AskedChat, Ran, Said } from "./run-command.ts";

@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import path from "node:path";
 import { COMPILED } from "../fixtures/cli.ts";
-import { giveAway } from "../fixtures/real-box.ts";
+import { giveAway } from "../fixtures/give-away.ts";
 import { scratch, type Scratch } from "../fixtures/scratch.ts";
 import { ROOT } from "./package.ts";
 

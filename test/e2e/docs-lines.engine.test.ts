@@ -3,7 +3,7 @@ import { cp } from "node:fs/promises";
 import path from "node:path";
 import test, { after, describe } from "node:test";
 import { skip } from "../fixtures/engine.ts";
-import { giveAway } from "../fixtures/real-box.ts";
+import { giveAway } from "../fixtures/give-away.ts";
 import { pages, shownOn, textOf } from "../house/docs-lines.ts";
 import { household } from "./box-command.ts";
 import { ROOT } from "./package.ts";

@@ -5,7 +5,7 @@ import test from "node:test";
 import { type EvalTask, readSuite } from "../../src/app/batch/eval-suite.ts";
 import { type EvalResult, resultForm } from "../../src/render/eval-results.ts";
 import { skip } from "../fixtures/engine.ts";
-import { giveAway } from "../fixtures/real-box.ts";
+import { giveAway } from "../fixtures/give-away.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { answerOf, household, sandboxExec } from "./box-command.ts";
 import { ROOT } from "./package.ts";

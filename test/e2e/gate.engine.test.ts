@@ -5,7 +5,7 @@ import test, { after, before } from "node:test";
 import { startLoopback } from "../fakes/loopback.ts";
 import { startMcpOverHttp } from "../fakes/mcp-over-http.ts";
 import { skip } from "../fixtures/engine.ts";
-import { giveAway } from "../fixtures/real-box.ts";
+import { giveAway } from "../fixtures/give-away.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { BUILT_IN, toolsFor } from "../../src/tools/index.ts";
 import { household } from "./box-command.ts";

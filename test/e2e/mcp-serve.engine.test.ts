@@ -9,7 +9,7 @@ import { Client } from "@modelcontextprotocol/client";
 import { StdioClientTransport } from "@modelcontextprotocol/client/stdio";
 import { COMPILED } from "../fixtures/cli.ts";
 import { skip } from "../fixtures/engine.ts";
-import { boxesOver } from "../fixtures/real-box.ts";
+import { boxesOver } from "../fixtures/standing-boxes.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { household } from "./box-command.ts";
 import { ROOT } from "./package.ts";
@@ -283,7 +283,7 @@ test(
 );
 
 test("a box that is lost is said, and the next call has another one", { skip }, async () => {
-  const { engine } = await import("../fixtures/engine.ts");
+  const { engine } = await import("../fixtures/engine-api.ts");
   await using other = await serving();
   await other.call("bash", { command: "echo first > first.txt" });
   const [box = ""] = await boxesOver(other.place.at("work"));

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import test from "node:test";
 import { skip } from "../fixtures/engine.ts";
-import { boxesOver } from "../fixtures/real-box.ts";
+import { boxesOver } from "../fixtures/standing-boxes.ts";
 import { household } from "./box-command.ts";
 import { approve, bash, DONE, endOf, FAR, FINE, park, PARKED, sessionOf } from "./parked.ts";
 import { type AskedChat, eventsOf, finishedOf, harness, type Said, startModel } from "./run-command.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import test from "node:test";
 import { skip } from "../fixtures/engine.ts";
-import { boxesOver } from "../fixtures/real-box.ts";
+import { boxesOver } from "../fixtures/standing-boxes.ts";
 import { household } from "./box-command.ts";
 import { finishedOf, harness, type Said, startModel } from "./run-command.ts";
 import { assertValid } from "./run-requests.ts";

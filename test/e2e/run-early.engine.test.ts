@@ -3,7 +3,7 @@ import { existsSync, writeFileSync } from "node:fs";
 import { chmod, mkdir } from "node:fs/promises";
 import test from "node:test";
 import { skip } from "../fixtures/engine.ts";
-import { boxesOver } from "../fixtures/real-box.ts";
+import { boxesOver } from "../fixtures/standing-boxes.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { household } from "./box-command.ts";
 import { finishedOf, harness, type Model, type Ran, type Said, startModel } from "./run-command.ts";

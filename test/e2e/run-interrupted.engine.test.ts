@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import { setTimeout as sleep } from "node:timers/promises";
 import test from "node:test";
 import { skip } from "../fixtures/engine.ts";
-import { boxesOver } from "../fixtures/real-box.ts";
+import { boxesOver } from "../fixtures/standing-boxes.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { household } from "./box-command.ts";
 import { eventsOf, finishedOf, harness, type Said, startModel } from "./run-command.ts";

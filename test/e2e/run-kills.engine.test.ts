@@ -6,7 +6,7 @@ import { History } from "../../src/agent/context/history.ts";
 import { openStore } from "../../src/sessions/session-store.ts";
 import { skip } from "../fixtures/engine.ts";
 import { many } from "../fixtures/property.ts";
-import { boxesOver } from "../fixtures/real-box.ts";
+import { boxesOver } from "../fixtures/standing-boxes.ts";
 import { wholeFiles, writer } from "../kills/engine-lives.ts";
 import { household } from "./box-command.ts";
 import { ROOT } from "./package.ts";

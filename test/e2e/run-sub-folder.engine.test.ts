@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { git, noGit, repository } from "../boxes/protect/repository.ts";
 import { skip } from "../fixtures/engine.ts";
-import { giveAway } from "../fixtures/real-box.ts";
+import { giveAway } from "../fixtures/give-away.ts";
 import { scratch, type Scratch } from "../fixtures/scratch.ts";
 import { finishedOf, harness, startModel } from "./run-command.ts";
 import { lastResult, resultsIn } from "./run-requests.ts";

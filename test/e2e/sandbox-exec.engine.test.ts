@@ -4,7 +4,8 @@ import { mkdir, readdir, readFile, rm } from "node:fs/promises";
 import path from "node:path";
 import test from "node:test";
 import { skip } from "../fixtures/engine.ts";
-import { boxesOver, giveAway } from "../fixtures/real-box.ts";
+import { giveAway } from "../fixtures/give-away.ts";
+import { boxesOver } from "../fixtures/standing-boxes.ts";
 import { answerOf, household, sandboxExec } from "./box-command.ts";
 import { ROOT } from "./package.ts";
 

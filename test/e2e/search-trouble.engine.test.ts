@@ -13,7 +13,7 @@ import { tryWriter } from "../../src/search/embedded/catalog-file.ts";
 import { COMPILED } from "../fixtures/cli.ts";
 import { skip } from "../fixtures/engine.ts";
 import { many } from "../fixtures/property.ts";
-import { giveAway } from "../fixtures/real-box.ts";
+import { giveAway } from "../fixtures/give-away.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { household } from "./box-command.ts";
 import { indexed, indexOf, paths, search } from "./index-of.ts";

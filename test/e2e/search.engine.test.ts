@@ -3,7 +3,7 @@ import { spawnSync } from "node:child_process";
 import { appendFile, cp, mkdir, rename, rm, symlink, truncate, writeFile } from "node:fs/promises";
 import test from "node:test";
 import { skip } from "../fixtures/engine.ts";
-import { giveAway } from "../fixtures/real-box.ts";
+import { giveAway } from "../fixtures/give-away.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { household } from "./box-command.ts";
 import { indexed, indexOf, paths, search } from "./index-of.ts";

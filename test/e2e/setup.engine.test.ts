@@ -5,7 +5,8 @@ import test from "node:test";
 import { ownerLabels } from "../../src/boxes/box-labels.ts";
 import { startFakeOllama } from "../fakes/ollama-server.ts";
 import { type Ended, runProgram } from "../fixtures/cli.ts";
-import { engine, image, skip } from "../fixtures/engine.ts";
+import { engine } from "../fixtures/engine-api.ts";
+import { image, skip } from "../fixtures/engine.ts";
 import { scratch } from "../fixtures/scratch.ts";
 
 async function program(

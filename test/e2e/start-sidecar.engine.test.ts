@@ -6,7 +6,8 @@ import test, { after } from "node:test";
 import { SIDECARS } from "../../src/docker/sidecars.ts";
 import { fakeOllamaImage } from "../docker/sidecar-image.ts";
 import { runProgram } from "../fixtures/cli.ts";
-import { engine, skip as noEngine } from "../fixtures/engine.ts";
+import { engine } from "../fixtures/engine-api.ts";
+import { skip as noEngine } from "../fixtures/engine.ts";
 import { household } from "./box-command.ts";
 
 const CONTAINER = "harness-ollama-1";

@@ -1,7 +1,7 @@
 import { cp } from "node:fs/promises";
 import path from "node:path";
 import type { AgentEvent } from "../../src/core/events.ts";
-import { giveAway } from "../fixtures/real-box.ts";
+import { giveAway } from "../fixtures/give-away.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { household, sandboxExec } from "./box-command.ts";
 import { ROOT } from "./package.ts";

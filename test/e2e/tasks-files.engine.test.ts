@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
 import test from "node:test";
-import { giveAway } from "../fixtures/real-box.ts";
+import { giveAway } from "../fixtures/give-away.ts";
 import { skip } from "../fixtures/engine.ts";
 import { household } from "./box-command.ts";
 import { bash, call, DONE, edit, read, together, work } from "./task.ts";

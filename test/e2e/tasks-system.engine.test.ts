@@ -5,7 +5,7 @@ import { cp } from "node:fs/promises";
 import test from "node:test";
 import { git, noGit, repository } from "../boxes/protect/repository.ts";
 import { skip } from "../fixtures/engine.ts";
-import { giveAway } from "../fixtures/real-box.ts";
+import { giveAway } from "../fixtures/give-away.ts";
 import { scratch } from "../fixtures/scratch.ts";
 import { bash, call, DONE, edit, inBox, project, read, work } from "./task.ts";
 

@@ -4,7 +4,7 @@ import { chmod, symlink } from "node:fs/promises";
 import path from "node:path";
 import test from "node:test";
 import { skip } from "../fixtures/engine.ts";
-import { giveAway } from "../fixtures/real-box.ts";
+import { giveAway } from "../fixtures/give-away.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { pictureOf } from "../fixtures/tree-picture.ts";
 import { household } from "./box-command.ts";

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import type { VetReport } from "../../src/core/behaviour.ts";
 import { skip } from "../fixtures/engine.ts";
-import { giveAway } from "../fixtures/real-box.ts";
+import { giveAway } from "../fixtures/give-away.ts";
 import { scratch } from "../fixtures/scratch.ts";
 import { BENIGN } from "../fixtures/zoo/benign.ts";
 import { given, missedOf, toldOf } from "../fixtures/zoo/given.ts";

@@ -6,7 +6,7 @@ import test from "node:test";
 import { promisify } from "node:util";
 import type { VetComparison, VetReport } from "../../src/core/behaviour.ts";
 import { skip } from "../fixtures/engine.ts";
-import { giveAway } from "../fixtures/real-box.ts";
+import { giveAway } from "../fixtures/give-away.ts";
 import { scratch, type Scratch } from "../fixtures/scratch.ts";
 import { harness, type Ran } from "./run-command.ts";
 

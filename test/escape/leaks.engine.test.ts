@@ -3,7 +3,8 @@ import { randomBytes } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { hostname } from "node:os";
 import test from "node:test";
-import { engine, skip } from "../fixtures/engine.ts";
+import { engine } from "../fixtures/engine-api.ts";
+import { skip } from "../fixtures/engine.ts";
 import { type Attack, attacks, type Check, never } from "../fixtures/escape-cases.ts";
 import { Room } from "../fixtures/escape.ts";
 

@@ -1,6 +1,6 @@
 import { once } from "node:events";
 import { connect, createServer, type Socket } from "node:net";
-import { engine } from "../fixtures/engine.ts";
+import { engine } from "../fixtures/engine-api.ts";
 
 /** A socket in front of the engine: tells each request as it comes, and can be cut. */
 export interface Proxy extends AsyncDisposable {

@@ -4,7 +4,8 @@ import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { COMPILED } from "../fixtures/cli.ts";
-import { engine, ROOT } from "../fixtures/engine.ts";
+import { engine } from "../fixtures/engine-api.ts";
+import { ROOT } from "../fixtures/engine.ts";
 import type { Room } from "../fixtures/escape.ts";
 
 /** One start of the command line over a room's workspace; bin/harness becomes it, so signals go to itself. */

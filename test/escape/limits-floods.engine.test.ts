@@ -5,7 +5,8 @@ import path from "node:path";
 import test from "node:test";
 import type { ExecRequest, ExecResult } from "../../src/core/ports.ts";
 import { startBox } from "../../src/docker/box/start-box.ts";
-import { engine, ROOT, skip } from "../fixtures/engine.ts";
+import { engine } from "../fixtures/engine-api.ts";
+import { ROOT, skip } from "../fixtures/engine.ts";
 import { Room } from "../fixtures/escape.ts";
 
 const MiB = 2 ** 20;

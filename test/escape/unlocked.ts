@@ -1,7 +1,8 @@
 import { PassThrough } from "node:stream";
 import { text } from "node:stream/consumers";
 import type { ContainerCreateOptions } from "dockerode";
-import { engine, image } from "../fixtures/engine.ts";
+import { engine } from "../fixtures/engine-api.ts";
+import { image } from "../fixtures/engine.ts";
 import { ULIMITS } from "../fixtures/escape-plain.ts";
 
 type HostConfig = NonNullable<ContainerCreateOptions["HostConfig"]>;

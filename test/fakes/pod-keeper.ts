@@ -3,7 +3,7 @@ import { chmod, mkdir } from "node:fs/promises";
 import path from "node:path";
 import type { Duplex } from "node:stream";
 import type { Container, ContainerCreateOptions } from "dockerode";
-import { engine } from "../fixtures/engine.ts";
+import { engine } from "../fixtures/engine-api.ts";
 
 interface Metadata {
   readonly name: string;

@@ -8,7 +8,8 @@ import type { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import { type Engine, findEngine, isEngine } from "../../src/docker/engine.ts";
-import { engine, image } from "../fixtures/engine.ts";
+import { engine } from "../fixtures/engine-api.ts";
+import { image } from "../fixtures/engine.ts";
 import { ENGINE_SOCKET, PAUSE_IMAGE, type Plan } from "./cluster-parts.ts";
 
 /** Images get into a cluster from this machine's engine: it has no registry. */

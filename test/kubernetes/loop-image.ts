@@ -3,7 +3,8 @@ import { randomBytes } from "node:crypto";
 import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { engine, image, ROOT } from "../fixtures/engine.ts";
+import { engine } from "../fixtures/engine-api.ts";
+import { image, ROOT } from "../fixtures/engine.ts";
 
 /** The image of a batch's loop, made as its Dockerfile says, and gone at the end of its scope. */
 export interface LoopImage extends AsyncDisposable {

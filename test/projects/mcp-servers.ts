@@ -8,7 +8,7 @@ import path from "node:path";
 import { household } from "../e2e/box-command.ts";
 import { finishedOf, harness, type Said, startModel } from "../e2e/run-command.ts";
 import { resultsIn, toolsIn } from "../e2e/run-requests.ts";
-import { giveAway } from "../fixtures/real-box.ts";
+import { giveAway } from "../fixtures/give-away.ts";
 
 const VERSION = "2026.8.31";
 const SERVERS = ["everything", "filesystem"] as const;

@@ -6,7 +6,7 @@ import { hostFrom } from "../../../src/app/host.ts";
 import { DEFAULTS } from "../../../src/config/settings-schema.ts";
 import { HarnessError } from "../../../src/core/errors.ts";
 import { skip } from "../../fixtures/engine.ts";
-import { giveAway } from "../../fixtures/real-box.ts";
+import { giveAway } from "../../fixtures/give-away.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 
 /** What a recipe comes to where a step may be silent for that long: the versions, or the message. */

@@ -11,7 +11,8 @@ import { HarnessError } from "../../../src/core/errors.ts";
 import { downSidecars } from "../../../src/docker/sidecar-lifecycle.ts";
 import { type SidecarName, type SidecarProject, SIDECARS } from "../../../src/docker/sidecars.ts";
 import { fakeOllamaImage } from "../../docker/sidecar-image.ts";
-import { engine, skip } from "../../fixtures/engine.ts";
+import { engine } from "../../fixtures/engine-api.ts";
+import { skip } from "../../fixtures/engine.ts";
 import { type Scratch, scratch } from "../../fixtures/scratch.ts";
 
 const IMAGE = `harness-test-ollama:t${process.pid}`;

@@ -2,8 +2,9 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { startBox } from "../../../src/docker/box/start-box.ts";
 import { makeVolume, removeVolume } from "../../../src/docker/environments/environment-store.ts";
-import { engine, image, ROOT, skip } from "../../fixtures/engine.ts";
-import { giveAway } from "../../fixtures/real-box.ts";
+import { engine } from "../../fixtures/engine-api.ts";
+import { image, ROOT, skip } from "../../fixtures/engine.ts";
+import { giveAway } from "../../fixtures/give-away.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 
 const SOURCES = '[source.crates-io]\nreplace-with = "own"\n';

@@ -11,7 +11,7 @@ import { CheckpointStore } from "../../../src/sessions/checkpoints/checkpoint-st
 import { move, prepareApply } from "../../../src/sessions/apply-layer.ts";
 import { noteBase } from "../../../src/sessions/layer-base.ts";
 import { memorySteps } from "../../fakes/steps.ts";
-import { engine } from "../../fixtures/engine.ts";
+import { engine } from "../../fixtures/engine-api.ts";
 import { fc } from "../../fixtures/property.ts";
 import { type Edit, edits, make } from "../../fixtures/random-tree.ts";
 import { scratch } from "../../fixtures/scratch.ts";

@@ -6,7 +6,8 @@ import { startBox } from "../../../src/docker/box/start-box.ts";
 import type { BoxRequest } from "../../../src/docker/box/prepare-box.ts";
 import type { ExecResult, OwnedBox } from "../../../src/core/ports.ts";
 import type { Engine } from "../../../src/docker/engine.ts";
-import { engine, ROOT, skip } from "../../fixtures/engine.ts";
+import { engine } from "../../fixtures/engine-api.ts";
+import { ROOT, skip } from "../../fixtures/engine.ts";
 import type { Scratch } from "../../fixtures/scratch.ts";
 import { standingBoxes } from "../../fixtures/standing-boxes.ts";
 

@@ -3,7 +3,8 @@ import { spawn, spawnSync } from "node:child_process";
 import { chown, readdir, stat } from "node:fs/promises";
 import test from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
-import { engine, ROOT, skip as noEngine } from "../../fixtures/engine.ts";
+import { engine } from "../../fixtures/engine-api.ts";
+import { ROOT, skip as noEngine } from "../../fixtures/engine.ts";
 import { scratch, type Scratch } from "../../fixtures/scratch.ts";
 import { leftOver, noOverlay } from "./open-box.ts";
 

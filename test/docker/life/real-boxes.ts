@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { boxLabels, type Owner, UID_LABEL } from "../../../src/boxes/box-labels.ts";
-import { engine, image } from "../../fixtures/engine.ts";
+import { engine } from "../../fixtures/engine-api.ts";
+import { image } from "../../fixtures/engine.ts";
 
 interface Wanted {
   readonly uid: number;

@@ -8,9 +8,11 @@ import { parseGrant } from "../../../src/core/grant.ts";
 import type { ExecResult } from "../../../src/core/ports.ts";
 import type { BoxRequest } from "../../../src/docker/box/prepare-box.ts";
 import type { NetworkRequest } from "../../../src/docker/network/box-network.ts";
-import { engine, skip } from "../../fixtures/engine.ts";
+import { engine } from "../../fixtures/engine-api.ts";
+import { skip } from "../../fixtures/engine.ts";
 import { foundAt } from "../../fixtures/https-stub.ts";
-import { boxesOver, realBox } from "../../fixtures/real-box.ts";
+import { boxesOver } from "../../fixtures/standing-boxes.ts";
+import { realBox } from "../../fixtures/real-box.ts";
 
 /** Answers at once, but for /held: that is answered when `release` is told to. */
 const held: ServerResponse[] = [];

@@ -8,9 +8,10 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { parseGrant } from "../../../src/core/grant.ts";
 import type { BoxRequest } from "../../../src/docker/box/prepare-box.ts";
 import type { NetworkRequest } from "../../../src/docker/network/box-network.ts";
-import { engine, skip } from "../../fixtures/engine.ts";
+import { engine } from "../../fixtures/engine-api.ts";
+import { skip } from "../../fixtures/engine.ts";
 import { foundAt } from "../../fixtures/https-stub.ts";
-import { boxesOver } from "../../fixtures/real-box.ts";
+import { boxesOver } from "../../fixtures/standing-boxes.ts";
 import { type Scratch, scratch } from "../../fixtures/scratch.ts";
 import { openBox, type Opened } from "../isolation/open-box.ts";
 

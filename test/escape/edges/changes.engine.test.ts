@@ -11,7 +11,7 @@ import { ROOT } from "../../e2e/package.ts";
 import { git, noGit } from "../../boxes/protect/repository.ts";
 import { skip as noEngine } from "../../fixtures/engine.ts";
 import { type Measured, measured } from "../../fixtures/measured.ts";
-import { giveAway } from "../../fixtures/real-box.ts";
+import { giveAway } from "../../fixtures/give-away.ts";
 import type { Scratch } from "../../fixtures/scratch.ts";
 
 /** What a run has changed, where it is a great deal or somebody would rather not have it listed. */

@@ -6,7 +6,7 @@ import { answerOf, type Ended, household, sandboxExec } from "../../e2e/box-comm
 import { approve, bash, endOf, FAR, FINE, park, PARKED, sessionOf } from "../../e2e/parked.ts";
 import { finishedOf, type Said, startModel } from "../../e2e/run-command.ts";
 import { skip } from "../../fixtures/engine.ts";
-import { giveAway } from "../../fixtures/real-box.ts";
+import { giveAway } from "../../fixtures/give-away.ts";
 import type { Scratch } from "../../fixtures/scratch.ts";
 import { runLines } from "./scripted.ts";
 

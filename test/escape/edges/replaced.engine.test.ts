@@ -9,7 +9,7 @@ import { boxesFor, goneWithin } from "../../e2e/frozen.ts";
 import { approve, bash, DONE, endOf, FAR, FINE, park, PARKED, sessionOf } from "../../e2e/parked.ts";
 import { finishedOf, harness, type Model, startModel } from "../../e2e/run-command.ts";
 import { skip } from "../../fixtures/engine.ts";
-import { giveAway } from "../../fixtures/real-box.ts";
+import { giveAway } from "../../fixtures/give-away.ts";
 import type { Scratch } from "../../fixtures/scratch.ts";
 
 /** A mount protects what it lies over, not the name: the host gives that name to something else. */

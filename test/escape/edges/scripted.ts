@@ -4,7 +4,7 @@ import type { RunStart } from "../../e2e/run-command.ts";
 import { harness, type Ran } from "../../e2e/run-command.ts";
 import type { Scratch } from "../../fixtures/scratch.ts";
 import { git } from "../../boxes/protect/repository.ts";
-import { giveAway } from "../../fixtures/real-box.ts";
+import { giveAway } from "../../fixtures/give-away.ts";
 
 /** Flags for a scripted model that runs these shell lines, one a turn, and then says that it is done. */
 async function playing(place: Scratch, ...lines: readonly string[]): Promise<readonly string[]> {
