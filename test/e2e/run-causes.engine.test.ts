@@ -16,25 +16,27 @@ interface Met {
   readonly command: string;
   readonly cause: string;
   readonly kind?: string;
-  readonly flags?: readonly string[];
   readonly more?: object;
 }
 
-const MET: readonly Met[] = [
-  { what: "a program that fails", command: "ls nosuchfile", cause: "program" },
-  { what: "a name that cannot be looked up", command: "python3 fetch.py", cause: "network" },
-  { what: "a protected file", command: "python3 plant.py", cause: "filesystem" },
-  { what: "too little memory", command: "python3 eat.py", cause: "memory", flags: ["--memory", "128m"] },
-  { what: "too many processes", command: "python3 many.py", cause: "pids", flags: ["--pids", "40"] },
-  { what: "a full /tmp", command: "head -c 4000000000 /dev/zero > /tmp/big", cause: "disk" },
-  {
-    what: "time that is over",
-    command: "sleep 30",
-    cause: "timeout",
-    kind: "timed_out",
-    more: { timeout: 1 },
-  },
-];
+/** One after the other in one box, and those that want another one. */
+const MET: Readonly<Record<string, readonly Met[]>> = {
+  "": [
+    { what: "a program that fails", command: "ls nosuchfile", cause: "program" },
+    { what: "a name that cannot be looked up", command: "python3 fetch.py", cause: "network" },
+    { what: "a protected file", command: "python3 plant.py", cause: "filesystem" },
+    {
+      what: "time that is over",
+      command: "sleep 30",
+      cause: "timeout",
+      kind: "timed_out",
+      more: { timeout: 1 },
+    },
+    { what: "a full /tmp", command: "head -c 4000000000 /dev/zero > /tmp/big", cause: "disk" },
+  ],
+  "--memory 128m": [{ what: "too little memory", command: "python3 eat.py", cause: "memory" }],
+  "--pids 40": [{ what: "too many processes", command: "python3 many.py", cause: "pids" }],
+};
 
 const SCRIPTS = {
   ".git/config": "[core]\n",
@@ -44,17 +46,24 @@ const SCRIPTS = {
   "many.py": "import os, time\nfor _ in range(200):\n  if os.fork() == 0:\n    time.sleep(2); os._exit(0)\n",
 };
 
-for (const { what, command, cause, kind = "failed", flags = [], more = {} } of MET)
-  test(`${what} is told as ${cause}, to the model and to people`, { skip }, async () => {
+for (const [flags, met] of Object.entries(MET))
+  test(`what a command meets is told to the model and to people ${flags}`, { skip }, async (t) => {
     await using place = await household(SCRIPTS);
-    await using model = await startModel([bash(command, more), DONE]);
-    const ran = await harness(place, ["run", "--json", ...flags, ...model.flags, "run a program"]);
-    const ended = eventsOf(ran).find((event) => event.type === "call.ended");
-    assert.deepEqual([ended?.kind, ended?.cause], [kind, cause], `${ended?.text} ${ran.stderr}`);
-    assert.equal(ended?.reason !== undefined, cause !== "program", ended?.reason);
+    await using model = await startModel([...met.map(({ command, more }) => bash(command, more)), DONE]);
+    const limits = flags.split(" ").filter((word) => word !== "");
+    const ran = await harness(place, ["run", "--json", ...limits, ...model.flags, "run a program"]);
+    const ends = eventsOf(ran).filter((event) => event.type === "call.ended");
+    const results = resultsIn(model.asked().at(-1));
+    for (const [nth, { what, cause, kind = "failed" }] of met.entries())
+      await t.test(`${what} as ${cause}`, () => {
+        const ended = ends[nth];
+        assert.deepEqual([ended?.kind, ended?.cause], [kind, cause], `${ended?.text} ${ran.stderr}`);
+        assert.equal(ended?.reason !== undefined, cause !== "program", ended?.reason);
+        assert.ok(results[nth]?.startsWith(ended?.text ?? "?"), results[nth]);
+      });
+    assert.equal(ends.length, met.length, ran.stderr);
     assert.equal(await place.read("work/.git/config"), "[core]\n");
     assert.deepEqual(finishedOf(ran).denials, []);
-    assert.ok(lastResult(model.asked()).startsWith(ended?.text ?? "?"));
   });
 
 test("advice is given once for each cause", { skip }, async () => {

@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
-import { chmodSync, existsSync, readFileSync } from "node:fs";
+import { chmodSync, existsSync, readFileSync, rmSync } from "node:fs";
 import test from "node:test";
 import { skip } from "../fixtures/engine.ts";
+import type { Scratch } from "../fixtures/scratch.ts";
 import { household } from "./box-command.ts";
 import { eventsOf, finishedOf, harness, type Said, startModel } from "./run-command.ts";
 import { resultsIn } from "./run-requests.ts";
@@ -17,45 +18,66 @@ const FILES = {
   "src/a.js": "1;\n",
 };
 
-for (const command of [
-  'export PATH="$PWD/bin:$PATH"; mytool x',
+/** Each of these commands in a reply of its own: whether it left `ran`, which is gone before the next. */
+async function played(place: Scratch, commands: readonly string[]) {
+  const left: boolean[] = [];
+  await using model = await startModel((_chat, nth) => {
+    if (nth > 0) {
+      left.push(existsSync(place.at("work/ran")));
+      rmSync(place.at("work/ran"), { force: true });
+    }
+    return nth < commands.length ? bash(commands[nth] ?? "") : FINE;
+  });
+  const ran = await harness(place, ["run", "--json", ...model.flags, "do it"]);
+  const decided = eventsOf(ran).filter((event) => event.type === "call.decided");
+  const asked = model.asked();
+  assert.deepEqual([left.length, decided.length], [commands.length, commands.length], ran.stderr);
+  return { ran, left, decided, asked, results: resultsIn(asked.at(-1)) };
+}
+
+const RUN = [
   'x="touch ran"; eval "$x $(echo)"',
   'CMD=$(cat cmd); $CMD ran || touch "$(echo ran)"',
   "sh bin/mytool x; ls --option-of-tomorrow src",
   "echo touch ran | sh",
   "python3 -c 'import os; os.system(\"touch ran\")'",
-])
-  test(`runs in the box: ${command}`, { skip }, async () => {
-    await using place = await household(FILES);
-    chmodSync(place.at("work/bin/mytool"), 0o755);
-    await using model = await startModel([bash(command), FINE]);
-    const ran = await harness(place, ["run", "--json", ...model.flags, "do it"]);
-    const decided = eventsOf(ran).find((event) => event.type === "call.decided");
-    assert.deepEqual(
-      [decided?.decision, decided?.contained, decided?.runs, decided?.by],
-      ["ask", true, true, "contained"],
-    );
-    assert.ok(existsSync(place.at("work/ran")), ran.stdout);
-    assert.deepEqual([ran.code, finishedOf(ran).denials], [0, []], ran.stderr);
-  });
+  // What it exports the next one would have.
+  'export PATH="$PWD/bin:$PATH"; mytool x',
+];
 
-for (const command of [
+test("what is not known runs in the box", { skip }, async (t) => {
+  await using place = await household(FILES);
+  chmodSync(place.at("work/bin/mytool"), 0o755);
+  const { ran, left, decided, results } = await played(place, RUN);
+  for (const [nth, command] of RUN.entries())
+    await t.test(command, () => {
+      const { decision, contained, runs, by } = decided[nth] ?? {};
+      assert.deepEqual([decision, contained, runs, by], ["ask", true, true, "contained"]);
+      assert.ok(left[nth], results[nth]);
+    });
+  assert.deepEqual([ran.code, finishedOf(ran).denials], [0, []], ran.stderr);
+});
+
+const REFUSED = [
   "cat .env; touch ran",
   'export PATH="$PWD/bin:$PATH"; mytool x .env; touch ran',
   "touch ran; curl -sS -m 2 https://example.com",
   "touch ran; git stash drop",
   "touch ran; mytool https://example.com/x",
   "touch ran; docker ps",
-])
-  test(`is refused: ${command}`, { skip }, async () => {
-    await using place = await household(FILES);
-    await using model = await startModel([bash(command), FINE]);
-    const ran = await harness(place, ["run", "--json", ...model.flags, "do it"]);
-    assert.deepEqual([ran.code, finishedOf(ran).denials.length], [4, 1], ran.stderr);
-    assert.ok(!existsSync(place.at("work/ran")));
-    assert.match(resultsIn(model.asked()[1]).at(-1) ?? "", /nobody is there to be asked.*It was not run/s);
-    assert.ok(!JSON.stringify(model.asked()).includes(SECRET));
-  });
+];
+
+test("what speaks against it is refused", { skip }, async (t) => {
+  await using place = await household(FILES);
+  const { ran, left, decided, asked, results } = await played(place, REFUSED);
+  for (const [nth, command] of REFUSED.entries())
+    await t.test(command, () => {
+      assert.deepEqual([decided[nth]?.runs, left[nth]], [false, false]);
+      assert.match(results[nth] ?? "", /nobody is there to be asked.*It was not run/s);
+    });
+  assert.deepEqual([ran.code, finishedOf(ran).denials.length], [4, REFUSED.length], ran.stderr);
+  assert.ok(!JSON.stringify(asked).includes(SECRET));
+});
 
 test("what was not known and ran is taken back by undo", { skip }, async () => {
   await using place = await household(FILES);

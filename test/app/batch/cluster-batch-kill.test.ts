@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFile, writeFile } from "node:fs/promises";
+import { flushCompileCache } from "node:module";
 import path from "node:path";
 import test from "node:test";
 import { batchTotals } from "../../../src/render/batch-results.ts";
@@ -11,6 +12,9 @@ import { scratch } from "../../fixtures/scratch.ts";
 
 const ROWS = rowsFor(4);
 const COORDINATOR = path.join(import.meta.dirname, "..", "..", "fixtures", "cluster-coordinator.ts");
+
+// Each coordinator loads what this process has loaded, and would compile it anew: it is killed before it keeps anything.
+flushCompileCache();
 
 /** Requests of a whole batch that is not disturbed, so that each of them has a kill. */
 const MOMENTS = 12;
