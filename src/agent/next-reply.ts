@@ -4,7 +4,7 @@ import type { ToolResult } from "../core/tool.ts";
 
 /** Where nobody says another: tools want the likely word, not the lively one. */
 export const TOOL_TEMPERATURE = 0.2;
-/** For one reply after a repetition, so that the model leaves its circle. */
+/** For one reply after a repetition, or a small model's edit that was none, so that the model leaves its circle. */
 const LIVELY = 0.8;
 
 /** The tools that a demand leaves. */
@@ -48,16 +48,22 @@ export const ownText = (shown: string): string =>
 const isOnce = (text: string, part: string): boolean =>
   text.includes(part) && text.indexOf(part) === text.lastIndexOf(part);
 
-/** What an edit may replace: lines that say something, and blocks, that stand in the file once; none of a long one. */
+/**
+ * What an edit may replace: lines that say something, and blocks, that stand in the file once; none of a long one. Where the
+ * line that opens a block could be chosen, a small model puts the whole block in its place, and has it twice.
+ */
 function editable(text: string): readonly string[] {
   if (text.length > MOST_SHOWN) return [];
   const lines = text.split("\n");
-  const blocks = text.length > MOST_OF_BLOCKS ? [] : blocksOf(lines);
-  return [...new Set([...lines, ...blocks])].filter((part) => /\w/.test(part) && isOnce(text, part));
+  const blocks = text.length > MOST_OF_BLOCKS ? [] : blocksOf(lines).filter((block) => isOnce(text, block));
+  const openings = new Set(blocks.map((block) => block.slice(0, block.indexOf("\n"))));
+  const single = lines.filter((line) => !openings.has(line) && isOnce(text, line));
+  return [...new Set([...single, ...blocks])].filter((part) => /\w/.test(part));
 }
 
-/** Characters of a file whose blocks are told apart, each of which stands within another. */
+/** Characters of a file whose blocks are told apart, each of which stands within another; and lines of a block. */
 const MOST_OF_BLOCKS = 4096;
+const MOST_LINES = 40;
 
 const depthOf = (line: string): number => line.search(/\S|$/);
 const isBlank = (line: string | undefined): boolean => line?.trim() === "";
@@ -73,7 +79,8 @@ function blocksOf(lines: readonly string[]): readonly string[] {
     const closing = lines[end] ?? "";
     if (CLOSES.test(closing) && depthOf(closing) === depthOf(line)) end += 1;
     while (isBlank(lines[end - 1])) end -= 1;
-    return isBlank(line) || end - at < 2 ? [] : [lines.slice(at, end).join("\n")];
+    const isOne = !isBlank(line) && end - at > 1 && end - at <= MOST_LINES;
+    return isOne ? [lines.slice(at, end).join("\n")] : [];
   });
 }
 
@@ -94,6 +101,7 @@ export class NextReply {
   readonly #shown = new Map<string, string>();
   #isSmall = false;
   #lastEdit: Edit | undefined;
+  #missed = false;
 
   constructor(temperature: number | null = null) {
     this.#usual = temperature ?? TOOL_TEMPERATURE;
@@ -117,6 +125,11 @@ export class NextReply {
   /** A call was broken up because it was repeated: its tool is left out once. */
   repeated(tool: string): void {
     this.#without = [...new Set([...this.#without, tool])];
+  }
+
+  /** An edit failed: a small model makes the same again, word for word. */
+  missedEdit(): void {
+    this.#missed = true;
   }
 
   /** Every file there is, undefined where that is not known, or no longer; and those whose text stands with the task. */
@@ -208,7 +221,9 @@ export class NextReply {
     const repeated = this.#without.filter((name) => tools.includes(name));
     const without = [...new Set([...repeated, ...left])];
     const now = this.#hold;
-    const temperature = this.#without.length > 0 ? Math.max(this.#usual, LIVELY) : this.#usual;
+    const isStuck = this.#without.length > 0 || (this.#isSmall && this.#missed);
+    const temperature = isStuck ? Math.max(this.#usual, LIVELY) : this.#usual;
+    this.#missed = false;
     this.#without = [];
     this.#hold = false;
     this.#demand = undefined;

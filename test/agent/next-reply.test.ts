@@ -58,7 +58,7 @@ test("what is shown with the task is known until it changes, or the conversation
   const shown = () => next.take(TOOLS).hold.shown;
   // Of its lines those that say something and are in it once.
   assert.deepEqual(shown(), {
-    "a.ts": ["if (a) {", "  b();", "  y", "if (a) {\n  b();\n}", "x\n  y"],
+    "a.ts": ["  b();", "  y", "if (a) {\n  b();\n}", "x\n  y"],
     "b.ts": [],
   });
   next.changed("a.ts");
@@ -126,6 +126,8 @@ test("a block is a line with what is indented below it and what closes it, where
     "b() {\n  c\n\n}",
   ]);
   assert.deepEqual(blocksOf("a:\n  b\na:\n  b\n"), []);
+  const long = `f() {\n${"  a\n".repeat(40)}}\n`;
+  assert.deepEqual(blocksOf(long), [], "too many lines for one piece");
   assert.deepEqual(blocksOf(`a:\n  b\n${"c\n".repeat(3000)}`), [], "a long one has none");
 });
 
@@ -159,6 +161,15 @@ test("a small model gets the tools that it uses well, with the arguments that ma
   assert.deepEqual(hold.without, ["plan", "task"]);
   assert.deepEqual(hold.arguments?.["bash"], ["command"]);
   assert.deepEqual(next.take(["plan"]).hold.without, ["plan"]);
+});
+
+test("behind an edit that was none, a small model's next reply is livelier, once", () => {
+  const next = new NextReply();
+  next.missedEdit();
+  assert.equal(next.take(TOOLS).temperature, 0.2, "a large one's is not");
+  next.simple();
+  next.missedEdit();
+  assert.deepEqual([next.take(TOOLS).temperature, next.take(TOOLS).temperature], [0.8, 0.2]);
 });
 
 test("a call is demanded for one reply, and an act before any call", () => {
