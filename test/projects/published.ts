@@ -1,5 +1,5 @@
 /**
- * `npm run test:projects [-- NAME…]`: projects of others, each from how its registry publishes it through `harness env build` to
+ * `npm run test:projects [-- [--pairs N] NAME…]`: projects of others, each from how its registry publishes it through `harness env build` to
  * its own tests in the offline box, beside the same tests on this machine. By hand, beside the tests: it needs the
  * registries and takes minutes for each. It ends with 1 where a project passes fewer tests in the box than on the host.
  * Prints the table of docs/environments.md, and with `--json` a line for each project.
@@ -13,8 +13,6 @@ import { PUBLISHED_PROJECTS, type PublishedProject } from "./published-projects.
 
 const HARNESS = path.join(import.meta.dirname, "../../bin/harness");
 const MINUTE = 60_000;
-/** The host and a box in turn; the middle of their ratios counts. */
-const PAIRS = 3;
 /** Whose the workspace is when root runs this: a box over root's own files is another case. */
 const ORDINARY = 1000;
 
@@ -49,8 +47,10 @@ interface Timed {
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { json: { type: "boolean", default: false } },
+  options: { json: { type: "boolean", default: false }, pairs: { type: "string", default: "3" } },
 });
+/** The host and a box in turn; the middle of their ratios counts. */
+const PAIRS = Number(values.pairs);
 
 const say = (text: string): void => console.error(text);
 
