@@ -23,7 +23,7 @@ import {
 } from "./run-command.ts";
 import { resultsIn } from "./run-requests.ts";
 
-type Step = string | (() => string);
+type Step = string | (() => string | Promise<string>);
 /** The model says nothing more. */
 const HANGS = "the model hangs";
 
@@ -33,12 +33,12 @@ type Does = readonly (readonly Step[])[];
 /** Candidates are told apart by how freely they are asked. */
 function candidatesModel(does: Does): Promise<Model> {
   const begun: unknown[] = [];
-  return startModel((chat: AskedChat) => {
+  return startModel(async (chat: AskedChat) => {
     const { options } = chat as AskedChat & { readonly options?: { readonly temperature?: number } };
     const mark = options?.temperature;
     if (!begun.includes(mark)) begun.push(mark);
     const step = does[begun.indexOf(mark)]?.[resultsIn(chat).length];
-    const line = typeof step === "function" ? step() : step;
+    const line = typeof step === "function" ? await step() : step;
     if (line === HANGS) return "hang";
     return line === undefined
       ? { text: `Asked with ${mark ?? "nothing"}.`, tokens: [100, 10] }
@@ -228,9 +228,14 @@ test("none is right: 1, the folder is as it was, and each is told", { skip: noOv
 
 test("side by side, the first that is done ends the others, which say so", { skip: noOverlay }, async () => {
   await using place = await household({ a: "1\n" });
-  const slow = ["echo slow >c; sleep 60"];
+  // The one that is done waits for both of the others to be at it.
+  const [one, other] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const slow = (): string => (one.resolve(), "echo slow >c; sleep 60");
+  const hangs = (): string => (other.resolve(), HANGS);
+  const right = (): Promise<string> =>
+    Promise.all([one.promise, other.promise]).then(() => "sleep 1; echo right >>a");
   const ran = await attempts(place, {
-    does: [slow, ["sleep 1; echo right >>a"], [HANGS]],
+    does: [[slow], [right], [hangs]],
     flags: ["--jobs", "3"],
   });
   assert.equal(ran.code, 0, ran.stderr);

@@ -19,8 +19,8 @@ const skip =
   (!launches() && `another user may not enter ${ROOT}`) ||
   (!socket.startsWith("/") && "no socket");
 
-/** The source of the command as it runs for an ordinary user who may use the engine. */
-async function asUser(place: Scratch, line: string, kill = false): Promise<string> {
+/** The source of the command as it runs for an ordinary user who may use the engine. Killed when its layer has this file. */
+async function asUser(place: Scratch, line: string, killAt?: string): Promise<string> {
   const { gid } = await stat(socket);
   const words = ["sandbox", "exec", "--json", "--isolation", "overlay", "--", "bash", "-ec", line];
   const env = { PATH: process.env["PATH"], HOME: place.path, XDG_STATE_HOME: place.at("state") };
@@ -36,12 +36,17 @@ async function asUser(place: Scratch, line: string, kill = false): Promise<strin
   child.stderr.on("data", (chunk: Buffer) => (err += chunk.toString()));
   child.stdin.end();
   const ended = new Promise((resolve) => child.once("close", resolve));
-  if (kill) {
-    await sleep(2500);
+  if (killAt !== undefined) {
+    // What goes while it is looked at is no failure.
+    const made = async (): Promise<boolean> =>
+      (await readdir(place.at("state"), { recursive: true }).catch(() => [])).some((name) =>
+        name.endsWith(killAt),
+      );
+    while (child.exitCode === null && !(await made())) await sleep(50);
     child.kill("SIGKILL");
   }
   await ended;
-  return kill ? "" : `${out}${err}`;
+  return `${out}${err}`;
 }
 
 async function prepared(): Promise<Scratch> {
@@ -69,7 +74,7 @@ test(
 
 test("after a kill the next start removes the layer, as nothing keeps it", { skip }, async () => {
   await using place = await prepared();
-  await asUser(place, `${LINE}; sleep 20`, true);
+  await asUser(place, `${LINE}; touch begun; sleep 20`, "/begun");
   assert.equal((await readdir(place.at("state/harness/boxes"))).length, 1);
   const said = await asUser(place, "true");
   assert.doesNotMatch(said, /left over/);
