@@ -48,6 +48,7 @@ test("of each event there is what somebody may want to check later, in order", (
       "notice",
       "compaction",
       "rolled_back",
+      "files.undone",
       "run.finished",
       "closed",
     ],
