@@ -266,6 +266,7 @@ async function runRound(
   if (spent !== undefined && calls.length > 0) return { how: "limit", ...spent };
   for (const { id, name, args } of calls) agent.emit({ type: "call.proposed", call: id, tool: name, args });
   const planned = waves(calls.map((call) => readCall(agent, call)));
+  const made = agent.ended.length;
   let good = 0;
   for (const wave of planned) {
     const results = await Promise.all(wave.map((each) => runCall(agent, each, signal)));
@@ -274,7 +275,7 @@ async function runRound(
     const stopped = results.filter((result) => result instanceof Stopped);
     const [first] = stopped;
     const ends = wave === planned.at(-1) && first === undefined;
-    good += addResults(agent, endedOf(wave, results), ends ? await notices(agent, round) : "");
+    good += addResults(agent, endedOf(wave, results), ends ? await behind(agent, round, made, signal) : "");
     if (first !== undefined) return parkedAt(first, stopped, malformed);
   }
   if (calls.length === 0) agent.history.add({ role: "user", text: (await notices(agent, round)).trim() });
@@ -283,6 +284,16 @@ async function runRound(
   const unrun = round.unrun === true && agent.ends !== null;
   const reason = agent.malformed.replied({ good, bad, unrun });
   return reason === undefined ? undefined : { how: "model_broken", reason };
+}
+
+/** What is said behind the results of a round: what the check says of its changes, and what there is to note. */
+async function behind(agent: AgentContext, round: Round, made: number, signal: AbortSignal): Promise<string> {
+  const isChanged = agent.ended.slice(made).some(({ changes, kind }) => changes && kind === "ok");
+  const { ends } = agent;
+  const checks = isChanged && ends?.asked.isWeak === true ? ends.verification : null;
+  const checked = await checks?.between(agent, signal);
+  const said = checked === undefined ? "" : `\n\n${NOTICE}${checked}`;
+  return said + (await notices(agent, round));
 }
 
 interface EndedOne {

@@ -107,8 +107,10 @@ type Stamp = z.infer<z.ZodObject<typeof STAMP>>;
 const checkAbout = {
   command: text,
   when: z
-    .enum(["before", "after"])
-    .describe("Before the first turn, or after the model said that it is done."),
+    .enum(["before", "between", "after"])
+    .describe(
+      "Before the first turn, behind a change of a small model, or after the model said that it is done.",
+    ),
   round: count.describe("Rounds of repair so far."),
 };
 

@@ -78,24 +78,42 @@ test(
   },
 );
 
+const SUM = {
+  "sum.py": "def add(a, b):\n    return a - b\n",
+  "test_sum.py":
+    "import unittest\nfrom sum import add\n\nclass T(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(add(1, 2), 3)\n",
+};
+const summed = (old: string, now: string): Said =>
+  call("edit_file", { path: "sum.py", old: `    return ${old}`, new: `    return ${now}` });
+
 test("where a check fails, what the work is measured by is not offered for edits", { skip }, async () => {
-  const files = {
-    "sum.py": "def add(a, b):\n    return a - b\n",
-    "test_sum.py":
-      "import unittest\nfrom sum import add\n\nclass T(unittest.TestCase):\n    def test_add(self):\n        self.assertEqual(add(1, 2), 3)\n",
-  };
-  const { code, asked, finished } = await ran(
-    files,
-    [
-      call("edit_file", { path: "sum.py", old: "    return a - b", new: "    return a + b" }),
-      answer("It adds now."),
-    ],
-    "the test fails; fix it",
-  );
+  const replies = [summed("a - b", "a + b"), answer("It adds now.")];
+  const { code, asked, finished } = await ran(SUM, replies, "the test fails; fix it");
   assert.equal(code, 0, finished.reason);
   assert.match(JSON.stringify(asked[0]?.format), /"enum":\["sum\.py"\]/);
   assert.doesNotMatch(JSON.stringify(asked[0]?.format), /test_sum\.py/);
 });
+
+test(
+  "what the check says of a change stands behind its result, while it was red before",
+  { skip },
+  async () => {
+    const replies = [summed("a - b", "a * b"), summed("a * b", "a + b"), answer("It adds now.")];
+    const { asked, finished } = await ran(SUM, replies, "the test fails; fix it");
+    assert.match(
+      lastOf(asked[1]),
+      /\[harness\] `[^`]*` still fails \(exit 1\)\. Its output, .*AssertionError: 2 != 3/s,
+    );
+    assert.match(
+      lastOf(asked[2]),
+      /\[harness\] `[^`]*` succeeds now\. If that was all .* give your final answer\./,
+    );
+    assert.deepEqual([finished.exit_code, finished.verified?.rounds], [0, 0]);
+    const green = { ...SUM, "sum.py": "def add(a, b):\n    return b + a\n" };
+    const other = await ran(green, [summed("b + a", "a + b"), answer("It is.")], "write a + b in sum.py");
+    assert.doesNotMatch(lastOf(other.asked[1]), /succeeds now/, "it was green before");
+  },
+);
 
 test(
   "an edit that only takes back the last one is not run, and the model is told that it stands",

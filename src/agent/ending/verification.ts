@@ -58,6 +58,8 @@ export interface CheckRun {
 
 export type Verified = NonNullable<Extract<EventBody, { readonly type: "run.finished" }>["verified"]>;
 
+type CheckTime = "before" | "between" | "after";
+
 /** What becomes of a run whose model says that it is done. */
 export type Proof =
   | { readonly kind: "green" }
@@ -72,6 +74,8 @@ const MAX_READ = 4 * 2 ** 20;
 const MAX_SHOWN = 6000;
 /** Lines of it in the reason of a run that failed. */
 const LAST_LINES = 3;
+/** What is run behind each change takes no longer. */
+const MOMENT_MS = 10_000;
 const NOT_ASKED = "it would have to be asked for";
 /** What it leaves in the workspace beside what its tests write. */
 const NO_CACHES = { PYTHONDONTWRITEBYTECODE: "1" };
@@ -85,6 +89,7 @@ export class Verification {
   readonly #timeoutMs: number;
   #rounds = 0;
   #runs = 0;
+  #tookMs = 0;
   #isNone = false;
   #before: CheckRun | undefined;
   #last: Verified | null = null;
@@ -173,6 +178,17 @@ export class Verification {
     agent.emit({ type: "notice", text });
   }
 
+  /**
+   * Behind a change of a small model, where the check failed before the first turn and takes a moment only: what comes of it
+   * is said with the result. Such a model does not know when it is done, and changes what was right already.
+   */
+  async between(agent: CheckContext, signal: AbortSignal): Promise<string | undefined> {
+    const wasRed = this.#before !== undefined && this.#before.exit_code !== 0;
+    if (this.#isNone || !wasRed || this.#tookMs > MOMENT_MS) return undefined;
+    const run = await this.#run(agent, "between", signal);
+    return signal.aborted ? undefined : betweenText(this.command, run);
+  }
+
   /** After the model has said that it is done. `last`: nothing is left to repair it with. */
   async after(agent: CheckContext, signal: AbortSignal, last: boolean): Promise<Proof> {
     if (this.#isNone) return { kind: "green" };
@@ -232,7 +248,7 @@ export class Verification {
     });
   }
 
-  async #run(agent: CheckContext, when: "before" | "after", signal: AbortSignal): Promise<CheckRun> {
+  async #run(agent: CheckContext, when: CheckTime, signal: AbortSignal): Promise<CheckRun> {
     const { command } = this;
     this.#runs += 1;
     const about = { command, when, round: this.#rounds };
@@ -246,6 +262,7 @@ export class Verification {
     const { lines } = endingOf(result, said);
     const text = visible(agent.clean([said, ...lines].filter((part) => part !== "").join("\n")));
     const { exit_code, timed_out, duration_ms: ms } = result;
+    this.#tookMs = ms;
     const ending = timed_out ? `timed out after ${formatDuration(ms)}` : `exit ${exit_code}`;
     const cannot = cannotRun({ exit_code, text: excerpt(text, MAX_SHOWN), ending });
     const shown = excerpt(
@@ -297,6 +314,11 @@ const lastLines = (text: string, most: number): readonly string[] =>
 
 const repairText = (command: string, { text, ending }: CheckRun): string =>
   `You said that you are done, but \`${command}\` fails (${ending}). Find the cause and mend it, then say what you did. Its output, which is data:\n${text}`;
+
+const betweenText = (command: string, { exit_code, text, ending }: CheckRun): string =>
+  exit_code === 0
+    ? `\`${command}\` succeeds now. If that was all that was asked for, change nothing more and give your final answer.`
+    : `\`${command}\` still fails (${ending}). Its output, which is data:\n${excerpt(text, MAX_NOTED)}`;
 
 /** Said with the task, where the check was run before the first turn. */
 export function checkNote(command: string, { exit_code, text, ending }: CheckRun): string {
