@@ -55,8 +55,8 @@ export async function embedded(
     },
   });
   const askers = [
+    asker("vectors at 0.15", 0.15),
     asker("vectors at 0.3", 0.3),
-    asker("vectors at 0.6", 0.6),
     asker("vectors as the history says", worth?.weight ?? WEIGHTS.dense),
   ];
   const kept = stack.move();

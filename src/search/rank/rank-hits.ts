@@ -52,43 +52,60 @@ function worthOf(candidates: readonly Candidate[], asked: Asked): Worth {
   return (chunk) => prior(chunk) * (signs.get(chunk.path) ?? 1) * language ** share(chunk);
 }
 
-/** By words alone the score itself; with vectors the reciprocal ranks, as the two kinds of score do not compare. */
+/**
+ * The order by words. Vectors are a second look at the files that words find best: the nearer one is to the question than
+ * the others of them, the more it is worth. What vectors alone have found comes behind all that words have.
+ */
 function fused(candidates: readonly Candidate[], worth: Worth, weights: Weights): readonly Placed[] {
   const lexical = inOrder(candidates, ({ lexical, chunk }) => (lexical ?? 0) * worth(chunk));
+  if (lexical.length > 0 && weights.dense === 0) return fromOne(lexical);
   const dense = inOrder(candidates, ({ dense, chunk }) => Math.max(0, dense ?? 0) * worth(chunk));
-  const best = lexical[0]?.score ?? 0;
-  const share = dense.length === 0 ? 0 : weights.dense * agreement(candidates);
-  if (share === 0 && best > 0) return lexical.map(({ chunk, score }) => ({ chunk, score: score / best }));
-  const sums = new Map<Chunk, number>();
-  const { fusion } = weights;
-  for (const [list, part] of [
-    [lexical, 1 / (1 + share)],
-    [dense, share / (1 + share)],
-  ] as const)
-    for (const [place, { chunk }] of list.entries())
-      sums.set(chunk, (sums.get(chunk) ?? 0) + (part * (fusion + 1)) / (fusion + 1 + place));
-  return sorted([...sums].map(([chunk, score]) => ({ chunk, score })));
+  const looks = secondLook(lexical, candidates);
+  const looked = fromOne(
+    lexical.map(({ chunk, score }) => ({
+      chunk,
+      score: score * Math.exp(weights.dense * (looks.get(chunk.path) ?? 0)),
+    })),
+  );
+  const least = looked.at(-1)?.score ?? 1;
+  const found = new Set(lexical.map(({ chunk }) => chunk));
+  const behind = fromOne(dense.filter(({ chunk }) => !found.has(chunk)));
+  if (looked.length === 0) return behind;
+  return [...looked, ...behind.map(({ chunk, score }) => ({ chunk, score: least * score * BEHIND }))];
 }
 
-/** What words find best, and what they find at all, behind some that may be either. */
-const AGREED = { best: 10, from: 30, least: 20, full: 0.25 } as const;
+/** In their order, the best at 1. */
+function fromOne(placed: readonly Placed[]): readonly Placed[] {
+  const ordered = sorted(placed);
+  const best = ordered[0]?.score ?? 1;
+  return ordered.map(({ chunk, score }) => ({ chunk, score: score / best }));
+}
+
+const BEHIND = 0.5;
+const NO_LOOK: ReadonlyMap<string, number> = new Map();
+/** Files that are looked at, and the fewest of which any can be said to be nearer. */
+const LOOKED_AT = { most: 10, fewest: 3 } as const;
 
 /**
- * From 0 to 1: how far vectors tell what the words find best from what they barely find. Vectors that know nothing of
- * this question do not, and those that know better agree with words in most of it. Where few chunks were found, that
- * cannot be told, and is 1.
+ * How much nearer to the question than the farthest of them each of the best files is, in standard deviations. One without
+ * a vector counts as one in the middle.
  */
-export function agreement(candidates: readonly Candidate[]): number {
-  const cosines = candidates
-    .filter(({ lexical, dense }) => lexical !== null && dense !== null)
-    .toSorted((a, b) => (b.lexical ?? 0) - (a.lexical ?? 0) || byPlace(a.chunk, b.chunk))
-    .map(({ dense }) => dense ?? 0);
-  const [best, rest] = [cosines.slice(0, AGREED.best), cosines.slice(AGREED.from)];
-  if (rest.length < AGREED.least) return 1;
-  let above = 0;
-  for (const one of best) for (const other of rest) above += one > other ? 1 : one === other ? 0.5 : 0;
-  const surplus = above / (best.length * rest.length) - 0.5;
-  return Math.min(1, Math.max(0, surplus / AGREED.full));
+function secondLook(
+  lexical: readonly Placed[],
+  candidates: readonly Candidate[],
+): ReadonlyMap<string, number> {
+  const paths = [...new Set(lexical.map(({ chunk }) => chunk.path))].slice(0, LOOKED_AT.most);
+  const looked = new Set(paths);
+  const nearest = new Map<string, number>();
+  for (const { chunk, dense } of candidates)
+    if (dense !== null && looked.has(chunk.path))
+      nearest.set(chunk.path, Math.max(dense, nearest.get(chunk.path) ?? -1));
+  const all = [...nearest.values()];
+  const middle = all.reduce((sum, one) => sum + one, 0) / all.length;
+  const spread = Math.sqrt(all.reduce((sum, one) => sum + (one - middle) ** 2, 0) / all.length);
+  if (all.length < LOOKED_AT.fewest || spread === 0) return NO_LOOK;
+  const farthest = Math.min(...all);
+  return new Map(paths.map((path) => [path, ((nearest.get(path) ?? middle) - farthest) / spread]));
 }
 
 function inOrder(candidates: readonly Candidate[], score: (one: Candidate) => number): readonly Placed[] {

@@ -62,8 +62,7 @@ export interface Weights {
   /** What words of changes are worth (`add support`), and those that a query opens with: they say what, not where. */
   readonly change: number;
   readonly opening: number;
-  /** The constant of reciprocal ranks, and what the list by vectors weighs at most beside the one by words. */
-  readonly fusion: number;
+  /** What a file is worth more by vectors for each standard deviation that it is nearer, as a power of e; nought is without. */
   readonly dense: number;
   readonly role: Readonly<Record<Role, number>>;
   /** The least that a role is worth which the query mentions. One that it asks for is worth all. */
@@ -91,8 +90,7 @@ export const WEIGHTS: Weights = {
   joined: 0.3,
   change: 0.65,
   opening: 0.5,
-  fusion: 10,
-  dense: 0.3,
+  dense: 0.15,
   role: { source: 1, config: 0.15, example: 0.3, vendored: 0.1, test: 0.1, docs: 0.05 },
   mentioned: 0.3,
   notAsked: 0.7,

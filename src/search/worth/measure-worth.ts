@@ -4,8 +4,8 @@ import type { SearchStore } from "../search-store.ts";
 import type { Told } from "./told-commits.ts";
 import type { VectorWorth } from "./vector-worth.ts";
 
-/** Each is tried on the same questions, the milder first: the other one has to find more. */
-const TRIED = [WEIGHTS.dense, 0.6] as const;
+/** Each is tried on the same questions, the milder first: the other one has to find more, and is none where that does not. */
+const TRIED = [WEIGHTS.dense, 0.3] as const;
 /** Fewer tell nothing. */
 const FEWEST = 25;
 const CANDIDATES = 200;
@@ -45,10 +45,13 @@ export async function measuredWorth(
   return { model, weight, questions, chunks, words: round(mean(marks.words)), vectors: round(vectors) };
 }
 
-/** The one that gains most; 0 where none gains. */
-function weightBy(words: readonly number[], by: ReadonlyMap<number, readonly number[]>): number {
+/** The one that gains most, as long as each gains on the milder one; 0 where the mildest does not. */
+export function weightBy(words: readonly number[], by: ReadonlyMap<number, readonly number[]>): number {
   let best = { weight: 0, mark: mean(words) };
-  for (const [weight, marks] of by) if (mean(marks) > best.mark) best = { weight, mark: mean(marks) };
+  for (const [weight, marks] of by) {
+    if (mean(marks) <= best.mark) break;
+    best = { weight, mark: mean(marks) };
+  }
   return best.weight;
 }
 

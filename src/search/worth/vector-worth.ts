@@ -4,7 +4,7 @@ import { WEIGHTS } from "../rank/weights.ts";
 export interface VectorWorth {
   /** Of the model that was measured. */
   readonly model: string;
-  /** What its list weighs beside the one by words: 0 leaves it out. */
+  /** What they weigh in the order (`dense` of the weights): 0 leaves them out. */
   readonly weight: number;
   readonly questions: number;
   /** How large the index was: of one that is much larger it says little. */

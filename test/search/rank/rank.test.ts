@@ -43,12 +43,13 @@ test("source is before tests and texts, unless they are asked for", () => {
 
 test("vectors move an answer, and one that only they know is in it", () => {
   const candidates = [
-    found("one.ts", { lexical: 5 }),
+    found("one.ts", { lexical: 5, dense: 0.2 }),
     found("two.ts", { lexical: 4.9, dense: 0.9 }),
+    found("far.ts", { lexical: 0.1, dense: 0.1 }),
     found("three.ts", { dense: 0.8 }),
   ];
-  assert.deepEqual(pathsOf(candidates, "x y"), ["two.ts", "one.ts", "three.ts"]);
-  assert.equal(rank(candidates, "x y", 10)[2]?.why, "near in meaning");
+  assert.deepEqual(pathsOf(candidates, "x y"), ["two.ts", "one.ts", "far.ts", "three.ts"]);
+  assert.equal(rank(candidates, "x y", 10)[3]?.why, "near in meaning");
 });
 
 test("parts of one definition are one result, and other files come before a file's further regions", () => {

@@ -5,7 +5,7 @@ import { rank } from "../../../src/search/rank/rank-hits.ts";
 import { WEIGHTS } from "../../../src/search/rank/weights.ts";
 import type { SearchStore } from "../../../src/search/search-store.ts";
 import type { Told } from "../../../src/search/worth/told-commits.ts";
-import { measuredWorth } from "../../../src/search/worth/measure-worth.ts";
+import { measuredWorth, weightBy } from "../../../src/search/worth/measure-worth.ts";
 import { isDue, weightIn } from "../../../src/search/worth/vector-worth.ts";
 import { wordFor } from "../../contract/search-store-words.ts";
 import { scratch } from "../../fixtures/scratch.ts";
@@ -122,5 +122,21 @@ test("what was measured counts for its model, and until the index is of another 
       isDue(worth, MODEL, 125),
     ],
     [true, true, true, false],
+  );
+});
+
+const weightOf = (mild: number, more: number): number =>
+  weightBy(
+    [0.5, 0.5],
+    new Map([
+      [0.15, [mild]],
+      [0.3, [more]],
+    ]),
+  );
+
+test("a weight counts where it gains and each milder one did", () => {
+  assert.deepEqual(
+    [weightOf(0.6, 0.7), weightOf(0.6, 0.55), weightOf(0.4, 0.7), weightOf(0.5, 0.7)],
+    [0.3, 0.15, 0, 0],
   );
 });
