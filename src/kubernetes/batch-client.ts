@@ -29,11 +29,11 @@ function jobCalls(requests: ClusterRequests, namespace: string): Omit<BatchClust
   };
   return {
     tryJob: async (job, signal) => {
-      const { body } = await requests.ask(
-        { method: "POST", path: jobs, query: { dryRun: "All" }, body: job },
+      const { status, body } = await requests.ask(
+        { method: "POST", path: jobs, query: { dryRun: "All" }, body: job, expected: [409] },
         signal,
       );
-      return body as Job;
+      return status === 409 ? undefined : (body as Job);
     },
     createJob: (job, by, signal) => {
       const metadata = { ...job.metadata, annotations: { ...job.metadata?.annotations, [BY]: by } };

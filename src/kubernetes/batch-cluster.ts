@@ -2,8 +2,8 @@ import type { ConfigMap, Job } from "./manifest.ts";
 
 /** What the coordinator of a batch asks of a cluster. Every failure is a `ClusterTrouble`. */
 export interface BatchCluster {
-  /** What the cluster would make of it: nothing is kept. */
-  readonly tryJob: (job: Job, signal: AbortSignal) => Promise<Job>;
+  /** What the cluster would make of it, and keeps nothing of; undefined where one of its name is there. */
+  readonly tryJob: (job: Job, signal: AbortSignal) => Promise<Job | undefined>;
   /** By its name there is one alone, whoever asks first. */
   readonly createJob: (job: Job, by: string, signal: AbortSignal) => Promise<"made" | "there">;
   readonly readJob: (name: string, signal: AbortSignal) => Promise<SeenJob | undefined>;

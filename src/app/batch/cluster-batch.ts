@@ -135,6 +135,8 @@ async function refuseOlder(
 ): Promise<void> {
   const wanted = batchJob(plan);
   const would = await patiently(asking, () => cluster.tryJob(wanted, signal), signal);
+  // Made by another meanwhile: that is told where it is read.
+  if (would === undefined) return;
   const lost = lostFields(wanted.spec, would.spec);
   if (lost.length > 0)
     throw new HarnessError(

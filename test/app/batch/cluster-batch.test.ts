@@ -322,6 +322,28 @@ test("of two who begin the same batch at once one makes it, and the other is ref
   assert.deepEqual([cluster.jobs.size, cluster.ran.length], [1, 4]);
 });
 
+test("one whose batch another makes between its first look and its trial is refused in the same words", async () => {
+  await using place = await scratch();
+  await using cluster = await startFakeCluster((index) => said(ROWS[index]));
+  const looked = Promise.withResolvers<void>();
+  const made = Promise.withResolvers<void>();
+  cluster.faults.hold = ({ nth, when }) => {
+    if (nth !== 2 || when !== "before") return undefined;
+    looked.resolve();
+    return made.promise;
+  };
+  const late = coordinate({ cluster, rows: ROWS, folder: place.at("late") });
+  await looked.promise;
+  const first = coordinate({
+    cluster,
+    rows: ROWS,
+    folder: place.at("first"),
+    onWarn: (text) => void (text.startsWith("made") && made.resolve()),
+  });
+  await assert.rejects(late, /is in the namespace team already/);
+  assert.equal((await first).results.length, 4);
+});
+
 test("a second one with --resume only watches: both tell every row, and each ran once", async () => {
   await using place = await scratch();
   const gate = Promise.withResolvers<void>();
