@@ -58,7 +58,8 @@ export interface CheckRun {
 
 export type Verified = NonNullable<Extract<EventBody, { readonly type: "run.finished" }>["verified"]>;
 
-type CheckTime = "before" | "between" | "after";
+type CheckEnded = Extract<EventBody, { readonly type: "check.ended" }>;
+type CheckTime = CheckEnded["when"];
 
 /** What becomes of a run whose model says that it is done. */
 export type Proof =
@@ -74,7 +75,7 @@ const MAX_READ = 4 * 2 ** 20;
 const MAX_SHOWN = 6000;
 /** Lines of it in the reason of a run that failed. */
 const LAST_LINES = 3;
-/** What is run behind each change takes no longer. */
+/** What is run behind each change took no longer, and is ended where it does now. */
 const MOMENT_MS = 10_000;
 const NOT_ASKED = "it would have to be asked for";
 /** What it leaves in the workspace beside what its tests write. */
@@ -147,10 +148,13 @@ export class Verification {
     return answer !== "waits" && answer.runs;
   }
 
-  /** What the run was told before it was parked: the check is not looked at as new. */
-  resume({ exit_code, text }: Pick<CheckRun, "exit_code" | "text">): void {
+  /** What the run was told before it was parked: the check is not looked at as new. Each of its checks, in their order. */
+  resume({ exit_code, text, when, ms }: Pick<CheckEnded, "exit_code" | "text" | "when" | "ms">): void {
     const run = { exit_code, text, ending: `exit ${exit_code}` };
-    this.#runs = 1;
+    this.#runs += 1;
+    this.#tookMs = ms;
+    // What comes of a change in between is no word on how it was before.
+    if (when === "between") return;
     this.#before = run;
     this.#isNone = this.#check.by === "project" && cannotRun(run) !== undefined;
   }
@@ -184,9 +188,11 @@ export class Verification {
    */
   async between(agent: CheckContext, signal: AbortSignal): Promise<string | undefined> {
     const wasRed = this.#before !== undefined && this.#before.exit_code !== 0;
-    if (this.#isNone || !wasRed || this.#tookMs > MOMENT_MS) return undefined;
+    if (this.#isNone || !wasRed || this.#tookMs >= MOMENT_MS) return undefined;
     const run = await this.#run(agent, "between", signal);
-    return signal.aborted ? undefined : betweenText(this.command, run);
+    if (signal.aborted) return undefined;
+    const isOver = run.exit_code !== 124 || this.#tookMs < MOMENT_MS;
+    return isOver ? betweenText(this.command, run) : notOver(this.command);
   }
 
   /** After the model has said that it is done. `last`: nothing is left to repair it with. */
@@ -254,7 +260,9 @@ export class Verification {
     const about = { command, when, round: this.#rounds };
     agent.emit({ type: "check.started", ...about });
     const writing = { call: `check-${this.#runs}`, turn: agent.limits.turns, lasting: false };
-    const request = { words: plain(command), env: NO_CACHES, timeoutMs: this.#time(agent), keep: KEEP };
+    const most = when === "between" ? MOMENT_MS : this.#timeoutMs;
+    const timeoutMs = this.#time(agent, Math.min(most, this.#timeoutMs));
+    const request = { words: plain(command), env: NO_CACHES, timeoutMs, keep: KEEP };
     const result = await agent.checkpoints.around(writing, async () =>
       (await agent.box()).exec(request, signal),
     );
@@ -291,8 +299,8 @@ export class Verification {
   }
 
   /** No longer than the run may still take. */
-  #time({ limits }: CheckContext): number {
-    return Math.max(1, Math.min(this.#timeoutMs, limits.remainingMs() ?? Number.POSITIVE_INFINITY));
+  #time({ limits }: CheckContext, most: number): number {
+    return Math.max(1, Math.min(most, limits.remainingMs() ?? Number.POSITIVE_INFINITY));
   }
 
   #redReason({ text, ending }: CheckRun): string {
@@ -319,6 +327,10 @@ const betweenText = (command: string, { exit_code, text, ending }: CheckRun): st
   exit_code === 0
     ? `\`${command}\` succeeds now. If that was all that was asked for, change nothing more and give your final answer.`
     : `\`${command}\` still fails (${ending}). Its output, which is data:\n${excerpt(text, MAX_NOTED)}`;
+
+/** What a small model has written may never end. */
+const notOver = (command: string): string =>
+  `\`${command}\` took a moment before; now it was not over after ${MOMENT_MS / 1000} s, and was ended.`;
 
 /** Said with the task, where the check was run before the first turn. */
 export function checkNote(command: string, { exit_code, text, ending }: CheckRun): string {

@@ -11,7 +11,7 @@ import type { OnAsk } from "../../../src/core/decision.ts";
 import { type Hooks, NO_HOOKS } from "../../../src/core/hooks.ts";
 import { anyTool, type Facts, NO_FACTS } from "../../../src/core/tool.ts";
 import { fakeAgent, type FakeAgent, type Line } from "../../fakes/agent.ts";
-import { fakeBox } from "../../fakes/box.ts";
+import { type FakeBox, fakeBox } from "../../fakes/box.ts";
 
 /** A box in which every command ends as it is told to: exit codes one after the other, the last again and again. */
 function boxEnding(
@@ -227,6 +227,54 @@ test("the project's own check is asked for as any command is", async () => {
   assert.equal((await run(contained)).verified?.exit_code, 0);
 });
 
+const RED = { exit_code: 1, text: "1 test failed", ms: 5 } as const;
+const GREEN = { exit_code: 0, text: "", ms: 5, when: "between" } as const;
+
+const behind = async (...before: readonly Parameters<Verification["resume"]>[0][]) => {
+  const box = boxEnding([1]);
+  const agent = { ...agentWith({ codes: [1] }), box: () => Promise.resolve(box) };
+  const verification = new Verification(MINE, 60_000);
+  for (const each of before) verification.resume(each);
+  const said = await verification.between(agent, new AbortController().signal);
+  return { said: said?.split("\n")[0], times: box.asked.map(({ timeoutMs }) => timeoutMs) };
+};
+
+test("behind a change of a parked run the check is run while it was red and took a moment, whatever came of others", async () => {
+  const still = "`run the checks` still fails (exit 1). Its output, which is data:";
+  const [before, after] = [
+    { ...RED, when: "before" },
+    { ...RED, when: "after" },
+  ] as const;
+  assert.deepEqual(await behind(before), { said: still, times: [10_000] });
+  assert.deepEqual(await behind(before, GREEN), { said: still, times: [10_000] }, "it was red before");
+  assert.deepEqual(await behind(before, after), { said: still, times: [10_000] });
+  const none = { said: undefined, times: [] };
+  assert.deepEqual(await behind({ ...GREEN, when: "before" }), none);
+  assert.deepEqual(await behind({ ...before, ms: 90_000 }), none, "it is slow");
+  assert.deepEqual(await behind(before, { ...GREEN, ms: 10_000 }), none, "it has become so");
+});
+
+test("a check that does not end behind a change is ended soon, and said not to be over", async () => {
+  const agent = agentWith({ codes: [1] });
+  const box = {
+    ...boxEnding([1]),
+    exec: async (...asked: Parameters<FakeBox["exec"]>) => ({
+      ...(await boxEnding([124]).exec(...asked)),
+      timed_out: true,
+      duration_ms: asked[0].timeoutMs ?? 0,
+    }),
+  };
+  const verification = new Verification(MINE, 60_000);
+  verification.resume({ ...RED, when: "before" });
+  const between = () =>
+    verification.between({ ...agent, box: () => Promise.resolve(box) }, new AbortController().signal);
+  assert.equal(
+    await between(),
+    "`run the checks` took a moment before; now it was not over after 10 s, and was ended.",
+  );
+  assert.equal(await between(), undefined);
+});
+
 const why = (text: string, exit_code = 1): string | undefined =>
   cannotRun({ exit_code, text, ending: `exit ${exit_code}` });
 
@@ -262,7 +310,7 @@ test("a check that is cut off by a cancel proves nothing, and a parked run goes 
     [{ exit_code: 2, text: says }, "green"],
   ] as const) {
     const parked = agentWith({ codes: [2], check: own, says });
-    parked.ends?.verification?.resume(before);
+    parked.ends?.verification?.resume({ ...before, when: "before", ms: 5 });
     assert.equal(
       (await parked.ends?.verification?.after(parked, new AbortController().signal, false))?.kind,
       kind,
