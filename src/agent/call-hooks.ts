@@ -75,7 +75,7 @@ export async function afterCall(
   if (replaced === undefined && noted === "") return prepared.bounded ? result : bounded(agent, result);
   const { full: _, ...kept } = result;
   const whole = replaced === undefined ? result : kept;
-  return bounded(agent, { ...whole, text: `${replaced ?? result.text}${noted}` });
+  return bounded(agent, { ...whole, hooked: true, text: `${replaced ?? result.text}${noted}` });
 }
 
 function told(args: ToolCall["args"]): string {

@@ -18,7 +18,10 @@ export interface ToolOffer {
 export interface Hold {
   /** Hold this reply, whatever is known of how the model calls tools; left out, what is known decides. */
   readonly now?: boolean;
-  /** Every file of the workspace, while they are few: what a call may name that reads or edits one that is there. */
+  /**
+   * Every file of the workspace, while they are few, or of these the ones that may be the cause where a check fails: what a
+   * call may name that reads or edits one that is there.
+   */
   readonly paths?: readonly string[];
   /**
    * Of these files the model has the whole text before it: to read one shows nothing new, so no such call is offered, and an
