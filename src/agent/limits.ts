@@ -33,6 +33,12 @@ const FLAGS: Readonly<Record<LimitName, string>> = {
   cost: "--max-cost",
   calls: "--max-tool-calls",
 };
+/** What each of them does not use up. */
+const FREE: Readonly<Record<"turn" | "call" | "aside", readonly LimitName[]>> = {
+  turn: ["calls"],
+  call: ["turns"],
+  aside: ["turns", "calls"],
+};
 const NAMES = Object.keys(FLAGS) as readonly LimitName[];
 
 /**
@@ -143,14 +149,13 @@ export class Limits {
   }
 
   /**
-   * The first limit that forbids to begin a turn, or a call. A spent limit of calls still lets the model answer, and of
-   * turns still lets its last calls run.
+   * The first limit that forbids to begin a turn, a call, or a request beside the turns. A spent limit of calls still lets
+   * the model answer, and of turns still lets its last calls run.
    */
-  reached(before: "turn" | "call"): Reached | undefined {
+  reached(before: keyof typeof FREE): Reached | undefined {
     for (const which of NAMES) {
       const limit = this.#limits[which];
-      const free = before === "turn" ? "calls" : "turns";
-      if (limit === undefined || which === free || this.#spentOf(which) < limit) continue;
+      if (limit === undefined || FREE[before].includes(which) || this.#spentOf(which) < limit) continue;
       const more = which === "turns" && this.#isPart ? "" : ` (${FLAGS[which]} gives more)`;
       return { which, text: `The limit of ${amount(which, limit)} is spent${more}.` };
     }

@@ -187,15 +187,16 @@ async function proven(
   return broken === undefined || isProven ? answer : { how: "unverified", reason: broken.reason };
 }
 
-/** The reply to a question of its own. */
+/** The reply to a question of its own; undefined where there is none, or a limit is spent. */
 async function asideText(
   agent: AgentContext,
   messages: readonly Message[],
   signal: AbortSignal,
 ): Promise<string | undefined> {
+  if (agent.limits.reached("aside") !== undefined) return undefined;
   const aside = { messages, maxTokens: SHORT_TEXT, purpose: "expectation" } as const;
   const reply = await askAside(agent, aside, signal);
-  return reply.kind === "failed" ? undefined : reply.message.text;
+  return reply.kind === "failed" || reply.stop === "length" ? undefined : reply.message.text;
 }
 
 /** Tokens: a number or a few lines, and not the rest of a circle. */

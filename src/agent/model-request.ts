@@ -8,6 +8,7 @@ import type {
   ModelRequest,
   ProviderEvent,
   Stop,
+  ToolOffer,
 } from "../core/model-provider.ts";
 import { pause, realClock } from "../models/timeouts.ts";
 import type { AgentContext } from "./agent-context.ts";
@@ -120,7 +121,9 @@ export async function askAside(
     if (event.type !== "finished" && event.type !== "failed") continue;
     spend(agent, request, event.usage);
     const { usage, type: outcome } = event;
-    const told = { purpose, outcome, usage, ms: agent.now() - began, ...first.ms };
+    const isSaid = event.type === "finished" && purpose === "expectation";
+    const said = isSaid ? { text: event.message.text } : {};
+    const told = { purpose, outcome, ...said, usage, ms: agent.now() - began, ...first.ms };
     agent.emit({ type: "model.aside", ...told, prompt: partsOf(agent, request, usage) });
     if (event.type === "failed") return { kind: "failed", failure: event.failure };
     const { message, malformed, stop } = event;
@@ -142,8 +145,12 @@ const requestOf = (agent: AgentContext, format: JsonSchema | undefined): ModelRe
 });
 
 /** What several attempts were counted for together says nothing of one request. */
-const partsOf = ({ size }: AgentContext, { messages }: ModelRequest, usage: Usage): PromptParts =>
-  size.parts(messages, usage.requests === 1 ? usage.prompt_tokens : null);
+const partsOf = ({ size }: AgentContext, request: ModelRequest, usage: Usage): PromptParts =>
+  size.parts(request.messages, usage.requests === 1 ? usage.prompt_tokens : null, toolsOf(request));
+
+/** Undefined where it has all that are offered. */
+const toolsOf = ({ tools }: ModelRequest): readonly ToolOffer[] | undefined =>
+  tools.length === 0 ? [] : undefined;
 
 /** When the first piece of a reply came, after the last time that the model was asked. */
 class FirstPiece {
@@ -170,8 +177,10 @@ class FirstPiece {
 
 function spend(agent: AgentContext, request: ModelRequest, usage: Usage): void {
   agent.spent.add(usage);
-  agent.limits.used(usage, agent.size.tokens(request.messages));
-  if (usage.requests === 1) agent.size.learn(request.messages, usage.prompt_tokens);
+  const { messages } = request;
+  const tools = toolsOf(request);
+  agent.limits.used(usage, agent.size.tokens(messages, tools));
+  if (usage.requests === 1) agent.size.learn(messages, usage.prompt_tokens, tools);
 }
 
 /** Milliseconds before each further attempt: time for a server to be started again. */

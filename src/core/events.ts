@@ -274,6 +274,7 @@ export const eventForm = z.discriminatedUnion("type", [
       .enum(["compaction", "expectation"])
       .describe("`expectation`: what a small model expects a command to print when its task is done."),
     outcome: z.enum(["finished", "failed"]),
+    text: text.exactOptional().describe("What was replied, of an `expectation` that finished."),
     usage: usageForm,
     ms,
     ...REQUEST,

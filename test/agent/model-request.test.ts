@@ -3,6 +3,9 @@ import test from "node:test";
 import { askAside, ask } from "../../src/agent/model-request.ts";
 import type { Usage } from "../../src/core/messages.ts";
 import type { Provider, ProviderEvent } from "../../src/core/model-provider.ts";
+import * as z from "zod";
+import { Limits } from "../../src/agent/limits.ts";
+import { anyTool, NO_FACTS } from "../../src/core/tool.ts";
 import { fakeAgent, type FakeAgent } from "../fakes/agent.ts";
 
 const NEVER = new AbortController().signal;
@@ -112,4 +115,36 @@ test("a request beside the turns is told with what it was for, and how it ended"
     );
     assert.equal(event.usage.prompt_tokens, outcome === "finished" ? 50 : null);
   }
+});
+
+const tool = anyTool({
+  name: "look",
+  description: "d".repeat(4000),
+  input: z.object({}),
+  facts: () => NO_FACTS,
+  beside: false,
+  where: "session",
+  run: () => Promise.resolve({ kind: "ok", text: "" }),
+});
+
+test("a question of its own has no tools: none are counted for it, and its reply is told", async () => {
+  const aside = { messages: [{ role: "user", text: "What comes?" }], maxTokens: 200 } as const;
+  for (const [purpose, text] of [
+    ["expectation", "done"],
+    ["compaction", undefined],
+  ] as const) {
+    const agent = fakeAgent({
+      lines: [],
+      tools: [tool],
+      over: { limits: new Limits({ tokens: 500 }, () => 0) },
+    });
+    await askAside(agent, { ...aside, purpose }, NEVER);
+    const [event] = agent.events;
+    assert.ok(event?.type === "model.aside");
+    assert.deepEqual([event.prompt?.tools, event.prompt?.requests, event.text], [0, 100, text]);
+  }
+  const unsaid = agentOf([[1, finished(counted(null))]]);
+  const limits = new Limits({ tokens: 500 }, () => 0);
+  await askAside({ ...unsaid, tools: [tool], limits }, { ...aside, purpose: "expectation" }, NEVER);
+  assert.equal(limits.reached("turn"), undefined);
 });

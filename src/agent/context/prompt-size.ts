@@ -22,39 +22,43 @@ export class PromptSize {
     this.#estimator = estimator;
   }
 
-  /** Of a request of these messages with the tools that are offered. */
-  readonly tokens = (messages: readonly Message[]): number =>
-    this.#estimator.tokens(this.#model, this.#total(messages)) + PER_MESSAGE * messages.length;
+  /** Of a request of these messages with these tools; left out, with those that are offered. */
+  readonly tokens = (messages: readonly Message[], tools = this.#offers()): number =>
+    this.#estimator.tokens(this.#model, this.#total(messages, tools)) + PER_MESSAGE * messages.length;
 
   /**
    * The tokens of such a request by what they are for: guessed by bytes, and together as many as the server counted, or as
    * our estimate where it counted none.
    */
-  parts(messages: readonly Message[], counted: number | null = null): PromptParts {
-    const bytes = { ...NOTHING, tools: this.#toolBytes() };
+  parts(
+    messages: readonly Message[],
+    counted: number | null = null,
+    tools: readonly ToolOffer[] = this.#offers(),
+  ): PromptParts {
+    const bytes = { ...NOTHING, tools: this.#toolBytes(tools) };
     for (const message of messages) {
       const all = this.#messageBytes(message) + BYTES_PER_MESSAGE;
       const instructions = message.role === "system" ? instructionBytes(message.text) : 0;
       bytes.instructions += instructions;
       bytes[partOf(message)] += all - instructions;
     }
-    return apportioned(bytes, counted ?? this.tokens(messages));
+    return apportioned(bytes, counted ?? this.tokens(messages, tools));
   }
 
   /** What the server counted for a request of these messages; null teaches nothing. */
-  learn(messages: readonly Message[], counted: number | null): void {
+  learn(messages: readonly Message[], counted: number | null, tools = this.#offers()): void {
     if (counted === null) return;
-    this.#estimator.learn(this.#model, this.#total(messages), counted - PER_MESSAGE * messages.length);
+    const text = counted - PER_MESSAGE * messages.length;
+    this.#estimator.learn(this.#model, this.#total(messages, tools), text);
   }
 
-  #total(messages: readonly Message[]): number {
-    let bytes = this.#toolBytes();
+  #total(messages: readonly Message[], tools: readonly ToolOffer[]): number {
+    let bytes = this.#toolBytes(tools);
     for (const message of messages) bytes += this.#messageBytes(message);
     return bytes;
   }
 
-  #toolBytes(): number {
-    const tools = this.#offers();
+  #toolBytes(tools: readonly ToolOffer[]): number {
     return this.#bytesOf(tools, { messages: [], tools });
   }
 

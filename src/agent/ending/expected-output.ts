@@ -33,35 +33,49 @@ const letters = (text: string): string => text.replaceAll(/[^\p{L}\p{N}]/gu, "")
 const withoutFence = (reply: string): string =>
   /^\s*```[^\n]*\n(.*?)\n?```\s*$/s.exec(reply)?.[1] ?? reply.trim().replace(/^`([^`]*)`$/, "$1");
 
+/** Words for silence, which are no output. */
+const NOTHING = /^\W*(?:no output|nothing|none|empty)\b.{0,80}$/i;
+
 /** What replies to the same question agree in. */
 export function agreed(replies: readonly string[]): string | undefined {
   const [first = "", ...others] = replies.map(withoutFence);
   const isOne = others.length > 0 && others.every((other) => letters(other) === letters(first));
-  return isOne && isComparable(first) ? first : undefined;
+  return isOne && isComparable(first) && !NOTHING.test(first) ? first : undefined;
 }
 
 /** More may be printed than was expected. */
 export const isAsExpected = (expected: string, printed: string): boolean =>
   letters(printed).includes(letters(expected));
 
-/** The notes of a result stand in brackets, each on a line. */
+/** What stands in the result of a command beside what it printed. A program prints brackets of its own: a list is no note. */
+const NOTE =
+  /^\[(?:stderr|advice: .*|no connection: .*|and \d+ more hosts were refused|protected, not written: .*|moved out of the workspace, .*|\d+ process(?:es)? that it left running .*|folder and exported variables stay .*|\S+ is not kept for later calls: .*|the timeout was cut to .*|the hook .* replaced the arguments: .*|… .* …)\]$/;
+
 export const printedIn = (result: string): string =>
   result
     .split("\n")
-    .filter((line) => !/^\[.*\]$/.test(line))
+    .filter((line) => !NOTE.test(line))
     .join("\n")
     .trim();
 
 const QUESTION =
   "When the task is done, somebody types this command:\n$ COMMAND\n\nWhat exactly does it print then? Answer with the printed text alone.";
 
+/** Tells these questions apart from every other conversation about the task. */
+export const beginsAside = (request: string): string => `The task: ${request}\n\n`;
+
+/** The same in other words, where there are no files to tell two questions apart: one that is asked twice proves nothing. */
+const AGAIN =
+  "It is done, and on the terminal stands:\n$ COMMAND\n\nWhich lines stand below it? Answer with these lines alone.";
+
 /** Without the files as they were, and with them. */
 function questions(request: string, command: string, files: readonly ShownFile[]): readonly string[] {
-  const asked = QUESTION.replace("COMMAND", () => command);
+  const [asked = "", again = ""] = [QUESTION, AGAIN].map((text) => text.replace("COMMAND", () => command));
+  if (files.length === 0) return [`${beginsAside(request)}${asked}`, `${beginsAside(request)}${again}`];
   const before = files.map(({ path, text }) => `[${path}, before the task]\n${ownText(text)}\n`).join("\n");
   return [
-    `The task: ${request}\n\n${asked}`,
-    `The task: ${request}\n\n${headWithin(before, MOST_FILES)}\n${asked}`,
+    `${beginsAside(request)}${asked}`,
+    `${beginsAside(request)}${headWithin(before, MOST_FILES)}\n${asked}`,
   ];
 }
 

@@ -1,3 +1,4 @@
+import { beginsAside } from "../../agent/ending/expected-output.ts";
 import type { Mode } from "../../core/decision.ts";
 import type { AgentEvent, ResultKind } from "../../core/events.ts";
 import type { Intent } from "../../core/messages.ts";
@@ -58,6 +59,8 @@ export interface RecordedRequest {
   /** Something beside the model's word decided about its end, as nothing does in a chat. */
   readonly earned: boolean;
   readonly replies: readonly RecordedReply[];
+  /** What a small model expected of its command, where it was asked apart. */
+  readonly asides: readonly RecordedAside[];
   readonly calls: readonly RecordedCall[];
   readonly said: readonly SaidThen[];
   /** Null when there is no end: it was killed. */
@@ -72,6 +75,9 @@ interface RecordedReply {
   readonly calls: readonly { readonly tool: string; readonly args: Readonly<Record<string, unknown>> }[];
   readonly failed?: Pick<Of<"model.failed">, "kind" | "reason">;
 }
+
+/** Null where there was no reply, or none was recorded. */
+type RecordedAside = Pick<RecordedReply, "text" | "usage"> | null;
 
 /** In their order. A run that was parked and gone on with is one. */
 export function recordedRequests(events: Iterable<AgentEvent>): readonly RecordedRequest[] {
@@ -96,6 +102,7 @@ type Open<T> = { -readonly [Key in keyof T]: T[Key] };
 class RequestReader {
   readonly #started: Of<"run.started">;
   readonly #replies: (Open<RecordedReply> & { calls: RecordedReply["calls"][number][] })[] = [];
+  readonly #asides: RecordedAside[] = [];
   readonly #calls = new Map<string, Open<RecordedCall>>();
   readonly #agents = new Map<string, string>();
   readonly #told = new Map<string, string>();
@@ -143,6 +150,9 @@ class RequestReader {
         return;
       case "model.finished":
         this.#replies.push({ agent, text: event.text, usage: event.usage, calls: [] });
+        return;
+      case "model.aside":
+        if (event.purpose === "expectation") this.#asides.push(asideOf(event));
         return;
       case "model.failed": {
         const { kind, reason } = event;
@@ -231,6 +241,7 @@ class RequestReader {
       check: this.#check,
       earned: this.#check !== undefined || this.#end?.status !== "done" || answers.length !== 1,
       replies: this.#replies,
+      asides: this.#asides,
       calls: [...this.#calls.values()],
       said: this.#said,
       end: this.#end,
@@ -241,8 +252,11 @@ class RequestReader {
 
 const keyOf = (agent: string | null, call: string): string => JSON.stringify([agent, call]);
 
-/** The replies as a scenario: each conversation finds its own. The window plays no part, so nothing is made shorter. */
-export function scenarioOf({ replies }: RecordedRequest): string {
+/**
+ * The replies as a scenario: each conversation finds its own, and so does what is asked beside it, to which nobody replies
+ * where no reply was recorded. The window plays no part, so nothing is made shorter.
+ */
+export function scenarioOf({ task, replies, asides }: RecordedRequest): string {
   const steps = replies.map(({ agent, text, usage, calls, failed }) => ({
     ...(agent === null ? {} : { to: agent }),
     reply:
@@ -254,11 +268,20 @@ export function scenarioOf({ replies }: RecordedRequest): string {
           ]
         : [{ fail: failureOf(failed.kind), reason: failed.reason }],
   }));
+  const beside = [...asides, null].map((aside) => ({
+    to: beginsAside(task),
+    reply: aside === null ? [UNSAID] : [...inert(aside.text), ...usageOf(aside.usage)],
+  }));
   const capabilities = { context: WIDE, tools: true };
-  return [{ capabilities }, ...steps].map((each) => `${JSON.stringify(each)}\n`).join("");
+  return [{ capabilities }, ...beside, ...steps].map((each) => `${JSON.stringify(each)}\n`).join("");
 }
 
 const WIDE = 100_000_000;
+/** Such a failure is not asked about again. */
+const UNSAID = { fail: "refused", reason: "what it expects was not recorded" };
+
+const asideOf = ({ text, usage }: Of<"model.aside">): RecordedAside =>
+  text === undefined ? null : { text, usage };
 
 /** A scenario puts the number of the request in the place of a mark: there is none in any one part. */
 const inert = (text: string): readonly { readonly text: string }[] =>

@@ -4,11 +4,13 @@ import { ACT_NOW, ACT_SOON, Deeds } from "../../../src/agent/ending/deeds.ts";
 import { EndRules, lackOf } from "../../../src/agent/ending/earned-end.ts";
 import { agreed, isAsExpected, printedIn } from "../../../src/agent/ending/expected-output.ts";
 import type { Verification } from "../../../src/agent/ending/verification.ts";
-import { Limits } from "../../../src/agent/limits.ts";
+import { Limits, type LimitsGiven } from "../../../src/agent/limits.ts";
 import { work } from "../../../src/agent/loop.ts";
 import type { Intent } from "../../../src/core/messages.ts";
 import type { EndedCall } from "../../../src/core/session.ts";
 import { anyTool, NO_FACTS, type ToolResult } from "../../../src/core/tool.ts";
+import { both } from "../../../src/tools/shell/command-words.ts";
+import { adviseOnce, endingOf } from "../../../src/tools/shell/command-ending.ts";
 import * as z from "zod";
 import { fakeAgent, type FakeAgent, type Line } from "../../fakes/agent.ts";
 
@@ -328,10 +330,19 @@ const SAYS: Line = { text: "The greeting is in upper case now." };
 /** Asked twice what the command prints when the task is done. */
 const EXPECTS: readonly Line[] = [{ text: "`fine`" }, { text: "```\nfine\n```" }];
 
-async function tried(lines: readonly Line[], isWeak = true, verification: Verification | null = null) {
+async function tried(
+  lines: readonly Line[],
+  isWeak = true,
+  verification: Verification | null = null,
+  limits: LimitsGiven = { turns: 40 },
+) {
   const ends = new EndRules(verification);
   ends.asked = { request: "make the greeting upper case", isWeak };
-  const agent = fakeAgent({ lines, tools: [edit, bash], over: { ends } });
+  const agent = fakeAgent({
+    lines,
+    tools: [edit, bash],
+    over: { ends, limits: new Limits(limits, () => 0) },
+  });
   agent.intent.begin("change");
   const end = await work(agent, NEVER);
   return { end, asked: agent.asked, told: (at: number) => agent.asked[at]?.messages.at(-1)?.text ?? "" };
@@ -409,7 +420,60 @@ test("replies agree by their letters, capitals and all, and what is long is not 
     assert.equal(agreed(replies), one, JSON.stringify(replies));
   assert.ok(isAsExpected("false", '{"debug": false}'));
   assert.ok(!isAsExpected("HELLO ADA", "HELLO, Ada"));
-  assert.equal(printedIn("a\n[b] c\n[changed: 1 file]\n"), "a\n[b] c");
+  for (const nothing of ["(No output)", "Nothing is printed.", "`None`"])
+    assert.equal(agreed([nothing, nothing]), undefined, nothing);
+});
+
+test("of a result its notes are not printed, and brackets of a program are", () => {
+  const printed = "[1, 2, 3]\n['a']\n[ok]\n[INFO] [b]\n[b] c";
+  const none = { head: new Uint8Array(), tail: new Uint8Array(), lost: 0, total: 0 };
+  const { lines } = endingOf(
+    {
+      exit_code: 0,
+      duration_ms: 5,
+      timed_out: false,
+      killed: false,
+      cause: null,
+      reason: "",
+      peak: { memory_bytes: 1, pids: 1 },
+      stdout: none,
+      stderr: none,
+      leftovers: 1,
+      blocked: [".git/config"],
+      quarantined: [{ from: ".envrc", to: "/x", takeBack: "" }],
+      blocked_connections: Array.from({ length: 7 }, (_, at) => ({
+        host: "",
+        port: 443,
+        method: null,
+        rule: "",
+        reason: `host ${at}`,
+        times: 1,
+      })),
+    },
+    "",
+  );
+  const advice = adviseOnce()(["leftovers"]);
+  assert.equal(lines.length, 9);
+  const notes = ["[HISTFILE is not kept for later calls: set it in the command that needs it]", ...advice];
+  assert.equal(printedIn([both(printed, "more"), ...notes, ...lines].join("\n")), `${printed}\nmore`);
+});
+
+test("questions of a task without files are two, and a reply that was cut is none", async () => {
+  const ends = [EDITS, runs(0), SAYS];
+  const { asked } = await tried([...ends, ...EXPECTS]);
+  const [first, second] = asked.slice(3).map(({ messages }) => messages.at(-1)?.text.replaceAll(/\s+/g, " "));
+  assert.notEqual(first, second);
+  const cut = { text: "FINE", stop: "length" } as const;
+  assert.equal((await tried([...ends, cut, cut])).end.how, "answered");
+});
+
+test("with a limit spent nothing is asked beside the turns, which themselves are no such limit", async () => {
+  const other: readonly Line[] = [{ text: "FINE" }, { text: "FINE" }];
+  const asked = async (limits: LimitsGiven) =>
+    (await tried([EDITS, runs(0), SAYS, ...other], true, null, limits)).asked.length;
+  assert.equal(await asked({ tokens: 330 }), 3);
+  assert.equal(await asked({ tokens: 440 }), 4);
+  assert.equal(await asked({ turns: 3, calls: 2 }), 5);
 });
 
 test("a weak model that answers a round of repair without a call is told so once for each", () => {

@@ -1,6 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { recordedRequests, scenarioOf } from "../../../src/app/run/recorded-conversation.ts";
+import { expectedOf } from "../../../src/agent/ending/expected-output.ts";
+import type { Message } from "../../../src/core/messages.ts";
 import type { AgentEvent, EventBody } from "../../../src/core/events.ts";
 import { scenarioFrom } from "../../../src/models/providers/scenario.ts";
 import { ScriptedWire } from "../../../src/models/providers/scripted-api.ts";
@@ -79,4 +81,36 @@ test("the scenario says word for word what the model said, marks and all, to eac
     [{ path: "x", content: mark }],
   );
   assert.equal(failed(await asked(wire)).failure.kind, "rate_limited");
+});
+
+test("what a small model expected is said again to whoever asks apart, and the turns keep their replies", async () => {
+  const task = "greet loudly";
+  const expected = (over: Partial<Body<"model.aside">>): Told =>
+    like("model.aside", { purpose: "expectation", outcome: "finished", ...over });
+  const events = inRun("s.1", [
+    begun(task),
+    like("model.finished", { text: "first" }),
+    like("model.aside"),
+    expected({ outcome: "failed" }),
+    expected({ text: "HELLO" }),
+    like("model.finished", { text: "second" }),
+  ]);
+  const [request] = recordedRequests(events);
+  assert.ok(request);
+  const wire = new ScriptedWire(scenarioFrom(scenarioOf(request), "s.jsonl"));
+  const turn = async (): Promise<string> =>
+    (await asked(wire, {}, { messages: [{ role: "user", text: `${task}\n\n[harness] more` }] })).text;
+  const apart: string[] = [];
+  const ask = async (messages: readonly Message[]): Promise<string | undefined> => {
+    const answer = await asked(wire, {}, { messages, tools: [] });
+    const text = answer.events.at(-1)?.type === "failed" ? undefined : answer.text;
+    apart.push(text ?? "nothing");
+    return text;
+  };
+  const expects = () => expectedOf(ask, { request: task, files: [] }, "sh a.sh");
+  assert.equal(await turn(), "first");
+  assert.equal(await expects(), undefined);
+  assert.equal(await expects(), undefined);
+  assert.equal(await turn(), "second");
+  assert.deepEqual(apart, ["nothing", "HELLO", "nothing"]);
 });
