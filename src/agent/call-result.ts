@@ -41,7 +41,7 @@ function showNext(
   { result, changes }: { readonly result: ToolResult; readonly changes: boolean },
 ): void {
   const path = pathOf(call);
-  if (call.name === "edit_file" && result.kind === "failed") next.missedEdit();
+  if (call.name === "edit_file" && result.kind === "failed") next.missedEdit(call.args);
   if (changes && path !== undefined) next.wrote(path, call.args);
   else if (changes) next.changed(undefined);
   else if (path !== undefined && isSpentRead(call, result)) next.shown(path, result.text);

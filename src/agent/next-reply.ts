@@ -133,9 +133,14 @@ export class NextReply {
     this.#without = [...new Set([...this.#without, tool])];
   }
 
-  /** An edit failed: a small model makes the same again, word for word. */
-  missedEdit(): void {
+  /**
+   * An edit failed: a small model makes the same again, word for word. Where it was right by what was shown, that is no longer
+   * what the file is: a hook or a check may have written it.
+   */
+  missedEdit({ path, old, new: now }: Readonly<Record<string, unknown>>): void {
     this.#missed = true;
+    if (typeof path !== "string" || typeof old !== "string" || old === now) return;
+    if (isOnce(this.#shown.get(path) ?? "", old)) this.#shown.delete(path);
   }
 
   /** Every file that may be chosen, undefined where that is not known, or no longer; and those whose text stands with the task. */

@@ -180,11 +180,30 @@ test("a small model gets the tools that it uses well, with the arguments that ma
 
 test("behind an edit that was none, a small model's next reply is livelier, once", () => {
   const next = new NextReply();
-  next.missedEdit();
+  next.missedEdit({});
   assert.equal(next.take(TOOLS).temperature, 0.2, "a large one's is not");
   next.simple();
-  next.missedEdit();
+  next.missedEdit({});
   assert.deepEqual([next.take(TOOLS).temperature, next.take(TOOLS).temperature], [0.8, 0.2]);
+});
+
+const shownAfter = (args: object): readonly string[] => {
+  const next = new NextReply();
+  next.simple();
+  next.files(["a"], [{ path: "a", text: "1\tone\n2\ttwo\n3\ttwo\n[all 3 lines]" }]);
+  next.missedEdit({ path: "a", ...args });
+  return Object.keys(next.take(TOOLS).hold.shown ?? {});
+};
+
+test("an edit that fails though it is right by what was shown has the file read anew", () => {
+  assert.deepEqual(shownAfter({ old: "one", new: "1" }), []);
+  for (const own of [
+    { old: "one", new: "one" },
+    { old: "two", new: "2" },
+    { old: "three", new: "3" },
+    { edits: [] },
+  ])
+    assert.deepEqual(shownAfter(own), ["a"], JSON.stringify(own));
 });
 
 test("a call is demanded for one reply, and an act before any call", () => {
