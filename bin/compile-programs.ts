@@ -185,7 +185,7 @@ class Compiler {
       for (const [name, text] of Object.entries(groups)) {
         const at = `${file}: ${where}: options`;
         if (!group.safeParse(name).success) throw mistake(at, `${name} is no group of options`);
-        const stray = text.split(" ").find((word) => !/^--?[^-]/.test(word));
+        const stray = text.split(" ").find((word) => !/^--?(?:[^-]|(?<=--)$)/.test(word));
         if (stray !== undefined) throw mistake(at, `${stray} is no option`);
         all[name] = all[name] === undefined ? text : `${all[name]} ${text}`;
       }

@@ -116,6 +116,25 @@ function runsScript(use: Use): readonly Found[] {
   return [fixedEffect("check", use.folder, use.program), ...scriptHandsOn(use)];
 }
 
+/** `yarn build`, without `run`: its arguments may name code elsewhere. */
+function scriptByName(use: Use): readonly Found[] {
+  const found = runsScript(use);
+  return checks(found) ? found : [...found, ...codeElsewhere(use)];
+}
+
+const checks = (found: readonly Found[]): boolean =>
+  found.some((each) => each.kind === "code" && each.from === "check");
+
+/** A script, and where there is none of that name, any program: `pnpm cat .env`. One that is not known here is the project's. */
+function scriptOrProgram(use: Use): readonly Found[] {
+  const found = scriptByName(use);
+  const [name] = use.operands;
+  if (name === undefined || checks(found)) return found;
+  const program = use.command(use.operands);
+  const isUnknown = program.some((each) => each.kind === "unknown" && each.doubt === "command.unknown");
+  return isUnknown ? found : [...found, ...program];
+}
+
 /** A script, and where there is none of that name, a program of the packages. */
 export function runsProgramOf(programs: readonly string[]): Reader {
   const known = new Set(programs);
@@ -159,6 +178,8 @@ export const NODE_READERS: Readonly<Record<string, Reader>> = {
   "npm pkg set": changesPackage,
   "npm version": changesVersion,
   "project script": runsScript,
+  "script by its name": scriptByName,
+  "script or program": scriptOrProgram,
   npx: runsPackage,
   node: node,
   "script file": (use) => programEffects(use.operands[0], use),

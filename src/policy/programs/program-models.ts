@@ -122,7 +122,8 @@ export class Models {
         { program, name, args: use.operands.slice(1), globals },
         around,
       );
-    if (otherwise === null) return [use.doubt("operand.unknown", name, program)];
+    // Behind two dashes an option is one no more.
+    if (otherwise === null || /^-./.test(name.value)) return [use.doubt("operand.unknown", name, program)];
     return this.use(this.table.model(otherwise), { ...call, args: use.operands, globals }, around);
   }
 

@@ -53,6 +53,8 @@ class ArgumentReader {
     while (this.at < this.args.length) {
       const arg = this.args[this.at++] as Arg;
       if (arg.value === "--" && arg.kind === "literal") {
+        const spec = this.table.named.get("--");
+        if (spec !== undefined) this.give(spec, arg, null);
         this.operands.push(...this.args.slice(this.at));
         break;
       }
