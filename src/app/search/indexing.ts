@@ -6,6 +6,7 @@ import { HarnessError } from "../../core/errors.ts";
 import { stderr } from "../../render/tty/output.ts";
 import { ProgressLine } from "../../render/tty/progress-line.ts";
 import { type EmbedOutcome, vectorShare, type VectorShare } from "../../search/embed-outcome.ts";
+import type { CatalogFacts } from "../../search/embedded/catalog.ts";
 import { claimIndex, findIndex } from "../../search/embedded/catalog-workspace.ts";
 import type { Skip } from "../../search/index-words.ts";
 import type { Progress } from "../../search/index/index-plan.ts";
@@ -13,7 +14,7 @@ import { mending } from "../../search/index/mending.ts";
 import { OpenedIndex } from "../../search/index/open-index.ts";
 import type { Updated } from "../../search/index/update-index.ts";
 import type { Told } from "../../search/worth/told-commits.ts";
-import { isDue, type VectorWorth } from "../../search/worth/vector-worth.ts";
+import { isDue, type VectorWorth, worthIn } from "../../search/worth/vector-worth.ts";
 import type { Host } from "../host.ts";
 import type { Patience } from "./embedder-access.ts";
 import { indexAccess, indexRoot } from "./search-access.ts";
@@ -120,7 +121,8 @@ async function brought(
   try {
     const onProgress = (far: Progress): void => progress.take({ ...far, unit: "files" });
     const updated = await index.update(box, { onProgress }, signal);
-    if (vectors.kind === "none" || !isDue(index.facts.worth, vectors.model.id, updated.chunks))
+    const { worth } = index.facts;
+    if (vectors.kind === "none" || !isDue({ model: vectors.model.id, worth }, updated.chunks))
       return { ...updated, told: [] };
     const { historyIn } = await import("../../search/worth/told-commits.ts");
     const files = new Set(index.catalog.files().keys());
@@ -262,7 +264,7 @@ export interface IndexStatus {
     /** A model that gave no vector in time when the index was made. */
     readonly awaited: string | null;
     /** What vectors brought on the history of the repository; null where that was not measured. */
-    readonly worth: Omit<VectorWorth, "model" | "chunks"> | null;
+    readonly worth: Omit<VectorWorth, "way" | "model" | "chunks"> | null;
   } & Pick<VectorShare, "share" | "next">;
 }
 
@@ -292,7 +294,7 @@ export async function indexStatus(
   if (place === undefined || found === undefined) return { workspace, ...NONE };
   await using index = found;
   index.warnOfHidden();
-  const { whole, updated, model, awaited, worth, store } = index.facts;
+  const { whole, updated, model, awaited, store } = index.facts;
   const { summaryOf } = await import("../../search/index/index-summary.ts");
   const { embedded, chunks } = await index.store.counts(signal);
   const { share, next } = vectorShare(embedded, chunks);
@@ -305,13 +307,14 @@ export async function indexStatus(
     whole,
     fresh: await index.isFresh(signal),
     updated: updated === 0 ? null : new Date(updated).toISOString(),
-    vectors: { model, embedded, awaited, worth: worthOf(model, worth), share, next },
+    vectors: { model, embedded, awaited, worth: worthOf(index.facts), share, next },
   };
 }
 
 /** Of the model that there is now. */
-function worthOf(model: string | null, worth: VectorWorth | null): IndexStatus["vectors"]["worth"] {
-  if (worth === null || worth.model !== model) return null;
+function worthOf(facts: CatalogFacts): IndexStatus["vectors"]["worth"] {
+  const worth = worthIn(facts);
+  if (worth === null) return null;
   const { weight, questions, words, vectors } = worth;
   return { weight, questions, words, vectors };
 }

@@ -13,7 +13,7 @@ import { isAnother, isDamaged, openedStore, storeFolder, vectorsOf } from "./ope
 import type { Updated } from "./update-index.ts";
 
 /** Goes up with whatever makes other pieces, other roles or another choice of files of the same workspace. */
-const VERSION = "3";
+const VERSION = "2";
 
 export interface Updating {
   readonly knownBy?: Stamps;

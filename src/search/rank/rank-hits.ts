@@ -83,8 +83,11 @@ function fromOne(placed: readonly Placed[]): readonly Placed[] {
 
 const BEHIND = 0.5;
 const NO_LOOK: ReadonlyMap<string, number> = new Map();
-/** Files that are looked at, and the fewest of which any can be said to be nearer. */
-const LOOKED_AT = { most: 10, fewest: 3 } as const;
+/**
+ * Files that are looked at, the fewest of which any can be said to be nearer, and the least deviation that tells them apart:
+ * stores are only alike to within a thousandth.
+ */
+const LOOKED_AT = { most: 10, fewest: 3, spread: 0.002 } as const;
 
 /**
  * How much nearer to the question than the farthest of them each of the best files is, in standard deviations. One without
@@ -103,7 +106,7 @@ function secondLook(
   const all = [...nearest.values()];
   const middle = all.reduce((sum, one) => sum + one, 0) / all.length;
   const spread = Math.sqrt(all.reduce((sum, one) => sum + (one - middle) ** 2, 0) / all.length);
-  if (all.length < LOOKED_AT.fewest || spread === 0) return NO_LOOK;
+  if (all.length < LOOKED_AT.fewest || spread < LOOKED_AT.spread) return NO_LOOK;
   const farthest = Math.min(...all);
   return new Map(paths.map((path) => [path, ((nearest.get(path) ?? middle) - farthest) / spread]));
 }

@@ -2,7 +2,7 @@ import { rank } from "../rank/rank-hits.ts";
 import { WEIGHTS } from "../rank/weights.ts";
 import type { SearchStore } from "../search-store.ts";
 import type { Told } from "./told-commits.ts";
-import type { VectorWorth } from "./vector-worth.ts";
+import { type VectorWorth, WAY } from "./vector-worth.ts";
 
 /** Each is tried on the same questions, the milder first: the other one has to find more, and is none where that does not. */
 const TRIED = [WEIGHTS.dense, 0.3] as const;
@@ -42,7 +42,8 @@ export async function measuredWorth(
   const weight = weightBy(marks.words, marks.by);
   const { chunks } = await store.counts(signal);
   const vectors = mean(marks.by.get(weight) ?? marks.words);
-  return { model, weight, questions, chunks, words: round(mean(marks.words)), vectors: round(vectors) };
+  const found = { words: round(mean(marks.words)), vectors: round(vectors) };
+  return { way: WAY, model, weight, questions, chunks, ...found };
 }
 
 /** The one that gains most, as long as each gains on the milder one; 0 where the mildest does not. */

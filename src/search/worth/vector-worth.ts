@@ -1,7 +1,12 @@
 import { WEIGHTS } from "../rank/weights.ts";
 
+/** How vectors count in the order: a weight that was measured for another way says nothing of this one. */
+export const WAY = "second look";
+
 /** What the vectors of an index brought on its own history. */
 export interface VectorWorth {
+  /** In which they were measured; earlier versions had another one, and named none. */
+  readonly way: string;
   /** Of the model that was measured. */
   readonly model: string;
   /** What they weigh in the order (`dense` of the weights): 0 leaves them out. */
@@ -14,15 +19,20 @@ export interface VectorWorth {
   readonly vectors: number;
 }
 
-/** What vectors weigh in an index with these facts. */
-export const weightIn = ({
-  model,
-  worth,
-}: {
+interface Measured {
   readonly model: string | null;
   readonly worth: VectorWorth | null;
-}): number => (worth === null || worth.model !== model ? WEIGHTS.dense : worth.weight);
+}
+
+/** What was measured for these vectors as they count now. */
+export const worthIn = ({ model, worth }: Measured): VectorWorth | null =>
+  worth?.model === model && worth.way === WAY ? worth : null;
+
+/** What vectors weigh in an index with these facts. */
+export const weightIn = (facts: Measured): number => worthIn(facts)?.weight ?? WEIGHTS.dense;
 
 /** A first measure, or one of an index that was much smaller or larger. */
-export const isDue = (worth: VectorWorth | null, model: string, chunks: number): boolean =>
-  worth === null || worth.model !== model || Math.abs(chunks - worth.chunks) * 4 > worth.chunks;
+export function isDue(facts: Measured, chunks: number): boolean {
+  const worth = worthIn(facts);
+  return worth === null || Math.abs(chunks - worth.chunks) * 4 > worth.chunks;
+}

@@ -40,6 +40,12 @@ test("what is the same for all tells nothing, nor what few have, nor a weight of
   );
 });
 
+test("what is nearer by less than stores are alike tells nothing", () => {
+  assert.deepEqual(paths(found((at) => 0.5 + (at % 10) / 10_000)), words);
+  // Means of equal numbers are not always that number.
+  assert.deepEqual(paths(found((at) => (at === 1 ? null : 0.1))), words);
+});
+
 test("what vectors alone have found is behind all that words have, and first where words find nothing", () => {
   const alone = { chunk: chunk("src/alone.ts", "horse"), lexical: null, dense: 1 };
   assert.deepEqual(

@@ -1,12 +1,13 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
+import { NO_FACTS } from "../../../src/search/embedded/catalog.ts";
 import { openEmbeddedStore } from "../../../src/search/embedded/open-embedded.ts";
 import { rank } from "../../../src/search/rank/rank-hits.ts";
 import { WEIGHTS } from "../../../src/search/rank/weights.ts";
 import type { SearchStore } from "../../../src/search/search-store.ts";
 import type { Told } from "../../../src/search/worth/told-commits.ts";
 import { measuredWorth, weightBy } from "../../../src/search/worth/measure-worth.ts";
-import { isDue, weightIn } from "../../../src/search/worth/vector-worth.ts";
+import { isDue, type VectorWorth, WAY, weightIn, worthIn } from "../../../src/search/worth/vector-worth.ts";
 import { wordFor } from "../../contract/search-store-words.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 import { file, NEVER } from "../embedded/words.ts";
@@ -110,19 +111,25 @@ test("too few questions tell nothing, nor does a model that does not answer", as
 });
 
 test("what was measured counts for its model, and until the index is of another size", () => {
-  const worth = { model: MODEL, weight: 0, questions: 60, chunks: 100, words: 0.5, vectors: 0.4 };
-  assert.equal(weightIn({ model: MODEL, worth }), 0);
-  assert.equal(weightIn({ model: "fake/other", worth }), WEIGHTS.dense);
-  assert.equal(weightIn({ model: MODEL, worth: null }), WEIGHTS.dense);
+  const worth = { way: WAY, model: MODEL, weight: 0, questions: 60, chunks: 100, words: 0.5, vectors: 0.4 };
+  const [same, other, none] = [
+    { model: MODEL, worth },
+    { model: "fake/other", worth },
+    { model: MODEL, worth: null },
+  ];
+  assert.deepEqual([same, other, none].map(weightIn), [0, WEIGHTS.dense, WEIGHTS.dense]);
   assert.deepEqual(
-    [
-      isDue(null, MODEL, 100),
-      isDue(worth, "fake/other", 100),
-      isDue(worth, MODEL, 126),
-      isDue(worth, MODEL, 125),
-    ],
+    [isDue(none, 100), isDue(other, 100), isDue(same, 126), isDue(same, 125)],
     [true, true, true, false],
   );
+});
+
+test("a weight that an earlier version measured for another way of counting is none, and is measured again", () => {
+  const earlier = { model: MODEL, weight: 0.6, questions: 60, chunks: 100, words: 0.5, vectors: 0.6 };
+  const facts = { ...NO_FACTS, model: MODEL, worth: earlier as VectorWorth };
+  assert.equal(weightIn(facts), WEIGHTS.dense);
+  assert.equal(worthIn(facts), null);
+  assert.equal(isDue(facts, 100), true);
 });
 
 const weightOf = (mild: number, more: number): number =>
