@@ -87,23 +87,20 @@ interface Around {
   readonly request: LayerRequest;
 }
 
-/** Brings what the step's line finds there; what of it is left to a script. */
+/** Brings what the step's line finds there; what of files is left to a script. */
 async function broughtFor(
   client: RunnerClient,
   { title, files, from }: SystemStep,
   { labels, ...around }: Around & { readonly labels: BoxPlan["labels"] },
 ): Promise<string> {
-  const { engine, stages } = around.request;
+  const { engine, stages, signal } = around.request;
   const image = from === undefined ? undefined : stages[from.stage];
-  const run = (script: string, input: AsyncIterable<Uint8Array>): Promise<void> =>
-    runStep(client, { title, script, input }, around);
-  const scripts = [
-    ...(files === undefined ? [] : [await putFiles(client, files, around)]),
-    ...(from === undefined || image === undefined
-      ? []
-      : [await takePaths(from, { engine, image, labels, run })]),
-  ];
-  return scripts.map((script) => `${script}\n`).join("");
+  const run = (script: string, input?: AsyncIterable<Uint8Array>): Promise<void> =>
+    runStep(client, { title, script, ...(input === undefined ? {} : { input }) }, around);
+  const before = files === undefined ? "" : `${await putFiles(client, files, around)}\n`;
+  if (from !== undefined && image !== undefined)
+    await takePaths(from, { engine, image, labels, run, signal });
+  return before;
 }
 
 async function planned(

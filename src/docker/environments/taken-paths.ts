@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import path from "node:path";
+import { addAbortSignal } from "node:stream";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import { untar } from "../../core/text/untar.ts";
 import { visible } from "../../core/text/visible.ts";
@@ -21,35 +22,51 @@ export interface Taking {
   readonly image: string;
   readonly labels: Readonly<Record<string, string>>;
   /** Runs a line in the container that gets the files. */
-  readonly run: (script: string, input: AsyncIterable<Uint8Array>) => Promise<void>;
+  readonly run: (script: string, input?: AsyncIterable<Uint8Array>) => Promise<void>;
+  readonly signal: AbortSignal;
 }
 
 /** On the disk of the layer, whose /run and /tmp are small. */
 const HELD = "/.harness-taken";
 
-/** Unpacks all of them to a place of their own; the script that puts them where they belong, and leaves nothing there. */
+/** Unpacks all of them to a place of their own, puts them where they belong from there, and leaves nothing there. */
 export async function takePaths(
   { paths, to, mode, owner }: TakenPaths,
-  { engine, image, labels, run }: Taking,
-): Promise<string> {
+  { engine, image, labels, run, signal }: Taking,
+): Promise<void> {
   await using source = await unstartedContainer(engine, { image, labels });
   const placing: string[] = [];
-  const named = await namedBy(source.container, paths);
+  const named = await namedBy(source.container, paths, signal);
   if (named.length > paths.length && !to.endsWith("/"))
     throw failed("several files go into a folder, with a slash behind it");
   for (const [at, wanted] of named.entries()) {
+    signal.throwIfAborted();
     const { name, isFolder, bytes } = await archiveOf(source.container, wanted);
     const held = `${HELD}/${at}`;
     await run(`rm -rf ${held} && mkdir -p ${held} && tar -x -p --numeric-owner -f - -C ${held}`, bytes);
     const there = quoted(`${held}/${name}`);
     placing.push(isFolder ? contentInto(there, quoted(to)) : fileTo(there, to, path.posix.basename(wanted)));
   }
-  return [
+  const lines = [
     ...(owner === undefined ? [] : [`chown -hR ${quoted(owner)} ${HELD}/*`]),
     ...(mode === undefined ? [] : [`find ${HELD} -type f -exec chmod ${mode} {} +`]),
     ...placing,
     `rm -rf ${HELD}`,
-  ].join("\n");
+  ];
+  for (const script of scriptsOf(lines)) await run(script);
+}
+
+/** Characters: a program gets no argument of 128 KiB or more. */
+const MOST_SCRIPT = 40_000;
+
+function scriptsOf(lines: readonly string[]): readonly string[] {
+  const scripts: string[] = [];
+  for (const line of lines) {
+    const last = scripts.at(-1);
+    if (last === undefined || last.length + line.length > MOST_SCRIPT) scripts.push(line);
+    else scripts[scripts.length - 1] = `${last}\n${line}`;
+  }
+  return scripts;
 }
 
 /** What is in a folder, not the folder itself: one that is there keeps its owner and mode. */
@@ -68,30 +85,62 @@ if [ -d ${at} ]; then cp -a ${file} ${quoted(`${to}/${name}`)}; else cp -a ${fil
 const MOST_TAKEN = 500;
 
 /** A pattern may find nothing where something else of the line does: what may be there is named by one. */
-async function namedBy(container: Read, paths: readonly string[]): Promise<readonly string[]> {
-  const named: string[] = [];
-  for (const each of paths) named.push(...(isPattern(each) ? await matching(container, each) : [each]));
+async function namedBy(
+  container: Read,
+  paths: readonly string[],
+  signal: AbortSignal,
+): Promise<readonly string[]> {
+  const patterns = paths.filter(isPattern).map(patternOf);
+  const steps = new Steps();
+  // A folder is read as a whole: once, whatever is looked for there.
+  for (const [folder, there] of Map.groupBy(patterns, (each) => each.folder))
+    await look(container, { folder, patterns: there, steps, signal });
+  const found = new Map(patterns.map((each) => [each.pattern, each.found.toSorted()]));
+  const named = paths.flatMap((each) => found.get(each) ?? [each]);
   if (named.length === 0) throw absent(paths.join(" "));
-  if (named.length > MOST_TAKEN)
-    throw failed(`more than ${MOST_TAKEN} are taken by ${visible(paths.join(" "))}`);
+  if (named.length > MOST_TAKEN) throw tooMany(paths);
   return named;
 }
 
-/** Names that are looked at for one pattern. */
+const tooMany = (patterns: readonly string[]): HarnessError =>
+  failed(`more than ${MOST_TAKEN} are taken by ${visible(patterns.join(" "))}`);
+
+interface Pattern {
+  readonly pattern: string;
+  /** The names before the first that is a pattern. */
+  readonly folder: string;
+  readonly fits: readonly ((name: string, steps: Steps) => boolean)[];
+  readonly found: string[];
+}
+
+function patternOf(pattern: string): Pattern {
+  const names = pattern.split("/").slice(1);
+  const first = names.findIndex(isPattern);
+  const folder = `/${names.slice(0, first).join("/")}`;
+  return { pattern, folder, fits: names.slice(first).map(fitting), found: [] };
+}
+
+interface Look {
+  readonly folder: string;
+  readonly patterns: readonly Pattern[];
+  /** Of all looks for one line. */
+  readonly steps: Steps;
+  readonly signal: AbortSignal;
+}
+
+/** Names that are looked at in one folder. */
 const MOST_NAMES = 500_000;
+/** An image may hold a file without an end, as far as its reader is concerned: one of zeros costs it nothing. */
+const LOOK_MS = 15 * 60_000;
 /** What an engine puts at the top of any container. */
 const ENGINES_OWN = ".dockerenv";
 
 /** As COPY means it: a star stays within one name, and finds those with a dot in front; no link is followed behind it. */
-async function matching(container: Read, pattern: string): Promise<readonly string[]> {
-  const names = pattern.split("/").slice(1);
-  const first = names.findIndex(isPattern);
-  const folder = `/${names.slice(0, first).join("/")}`;
-  const fits = names.slice(first).map(fitting);
-  const steps = new Steps();
-  const found: string[] = [];
-  let looked = 0;
+async function look(container: Read, { folder, patterns, steps, signal }: Look): Promise<void> {
   const { bytes } = await archiveOf(container, folder);
+  const inTime = AbortSignal.timeout(LOOK_MS);
+  addAbortSignal(AbortSignal.any([signal, inTime]), bytes);
+  let looked = 0;
   try {
     for await (const entry of untar(bytes)) {
       if (Buffer.isBuffer(entry)) continue;
@@ -103,18 +152,28 @@ async function matching(container: Read, pattern: string): Promise<readonly stri
         .split("/")
         .filter((name) => name !== "" && name !== ".");
       const below = folder === "/" ? way : way.slice(1);
-      if (below.length !== fits.length || (folder === "/" && below[0] === ENGINES_OWN)) continue;
-      if (!fits.every((fit, at) => fit(below[at] ?? "", steps))) continue;
-      if (below.some((name) => name.includes("\uFFFD")))
-        throw failed(`${visible(pattern)} finds an odd name`);
-      found.push(`${folder === "/" ? "" : folder}/${below.join("/")}`);
+      if (folder !== "/" || below[0] !== ENGINES_OWN) for (const each of patterns) keep(each, below, steps);
     }
   } catch (thrown) {
-    throw thrown instanceof TooManySteps ? failed(`${visible(pattern)}: ${thrown.message}`) : thrown;
+    signal.throwIfAborted();
+    if (thrown instanceof HarnessError) throw thrown;
+    if (thrown instanceof TooManySteps) throw failed(`${namesOf(patterns)}: ${thrown.message}`);
+    if (inTime.aborted) throw failed(`${visible(folder)} was looked through for ${LOOK_MS / 60_000} minutes`);
+    throw engineFailure(`reading ${visible(folder)} of an image`, thrown);
   } finally {
     bytes.destroy();
   }
-  return found.toSorted();
+}
+
+const namesOf = (patterns: readonly Pattern[]): string =>
+  visible(patterns.map(({ pattern }) => pattern).join(" "));
+
+/** Where the pattern finds it. */
+function keep({ pattern, folder, fits, found }: Pattern, below: readonly string[], steps: Steps): void {
+  if (below.length !== fits.length || !fits.every((fit, at) => fit(below[at] ?? "", steps))) return;
+  if (below.some((name) => name.includes("\uFFFD"))) throw failed(`${visible(pattern)} finds an odd name`);
+  if (found.length === MOST_TAKEN) throw tooMany([pattern]);
+  found.push(`${folder === "/" ? "" : folder}/${below.join("/")}`);
 }
 
 function fitting(name: string): (each: string, steps: Steps) => boolean {
