@@ -72,12 +72,14 @@ export const settingFlags = {
   timeout: Flags.string({ description: "time for one command", helpGroup: "BOX", helpValue: "120s" }),
 };
 
-/** Where an index is kept, for the commands that have one. */
+/** Which candidate, for the commands that take a session. */
 export const attemptFlag = Flags.integer({
   description: "of a run with --attempts: this candidate of it, from 1 on",
   helpValue: "N",
   min: 1,
 });
+
+/** Where an index is kept, for the commands that have one. */
 export const storeFlag = Flags.option({ options: STORES, description: "where the index is kept" })();
 
 /** Those that shape a box, for the commands that open one. */

@@ -79,6 +79,9 @@ const SIGNALS: ReadonlyMap<number | undefined, Signal> = new Map([
   [EXIT.terminated, "SIGTERM"],
 ]);
 
+/** A timer that is to take longer takes a millisecond. */
+const LONGEST_MS = 2 ** 31 - 1;
+
 /** Ends a request where it was ended then: the same call after the same time, or the request to the model that had no reply. */
 export class PastInterrupt implements Disposable {
   readonly #stop: Stop | undefined;
@@ -110,7 +113,7 @@ export class PastInterrupt implements Disposable {
       this.#seen += 1;
     }
     if (event.type === "call.decided" && event.call === this.#call && event.runs)
-      this.#timer ??= setTimeout(() => this.#end(), stop.ms);
+      this.#timer ??= setTimeout(() => this.#end(), Math.min(stop.ms, LONGEST_MS));
   }
 
   #end(): void {

@@ -1,6 +1,7 @@
 import type { Finished } from "../../agent/agent-run.ts";
 import type { Config } from "../../config/load-config.ts";
 import type { Settings } from "../../config/settings-schema.ts";
+import { HarnessError } from "../../core/errors.ts";
 import { NO_EXTENSIONS } from "../../core/extensions.ts";
 import type { AgentEvent } from "../../core/events.ts";
 import type { Approver } from "../../core/ports.ts";
@@ -101,15 +102,19 @@ export class ReplayedChat implements AsyncDisposable {
     try {
       return await chatTurn({ ...parts, ...asked, show, signal }, turn.text);
     } catch (thrown) {
+      if (!(thrown instanceof HarnessError) && !signal.aborted) throw thrown;
       this.#parts.failed(thrown);
       return undefined;
     }
   }
 
-  /** What a person took back of the conversation. */
+  /** What a person took back of the conversation, before their first request here too: of what a run had come to. */
   takeBack(to: number): void {
-    if (to === 0) this.#conversation?.forget();
-    else this.#conversation?.takeBack(to);
+    const { session } = this.#parts;
+    if (this.#conversation === undefined)
+      session.append(to === 0 ? { kind: "cleared" } : { kind: "rolled_back", to });
+    else if (to === 0) this.#conversation.forget();
+    else this.#conversation.takeBack(to);
   }
 
   /** Nobody is over what was changed any more; what the conversation knows stays. */
@@ -121,12 +126,16 @@ export class ReplayedChat implements AsyncDisposable {
   async rest(): Promise<void> {
     await this.#box.close();
     await this.#index?.[Symbol.asyncDispose]();
+    this.#index = undefined;
     this.#conversation = undefined;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    await this.#index?.[Symbol.asyncDispose]();
-    await this.#box[Symbol.asyncDispose]();
+    try {
+      await this.#index?.[Symbol.asyncDispose]();
+    } finally {
+      await this.#box[Symbol.asyncDispose]();
+    }
   }
 
   #now(): Settings {
