@@ -4,6 +4,7 @@ import { RUNNER_LABEL } from "../../boxes/box-labels.ts";
 import type { BoxPlan } from "../container-spec.ts";
 import { engineFailure, isMissing } from "../engine-failure.ts";
 import { type Engine, isPodman } from "../engine.ts";
+import { quoted } from "../environments/dockerfile-words.ts";
 import { wantedImage } from "../images/build-image.ts";
 import { topOf, unstartedContainer } from "../unstarted-container.ts";
 
@@ -55,7 +56,8 @@ export class AbsentImage extends HarnessError {
 
   constructor(engine: Engine, image: string) {
     const shown = visible(image);
-    const pull = `${isPodman(engine) ? "podman" : "docker"} pull ${shown}`;
+    // A repository's Dockerfile may have named it, and a person types this.
+    const pull = `${isPodman(engine) ? "podman" : "docker"} pull ${quoted(shown)}`;
     super(EXIT.sandbox, `the image ${shown} is not on this engine`, pull);
     this.image = shown;
   }

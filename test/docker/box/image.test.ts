@@ -79,6 +79,7 @@ test("what is not there is said with what brings it", async () => {
     await refusal(boxImage(ours.engine, ROOT, "own:1")),
     /own:1 is not on this engine \| docker pull own:1/,
   );
+  assert.match(await refusal(boxImage(ours.engine, ROOT, "a;id")), /a;id is not .* \| docker pull 'a;id'$/);
 });
 
 test("an image with volumes or for another machine is refused before anything is made", async () => {
