@@ -125,15 +125,32 @@ function scriptByName(use: Use): readonly Found[] {
 const checks = (found: readonly Found[]): boolean =>
   found.some((each) => each.kind === "code" && each.from === "check");
 
-/** A script, and where there is none of that name, any program: `pnpm cat .env`. One that is not known here is the project's. */
+/** A script, and where there is none of that name, any program: `pnpm cat .env`. */
 function scriptOrProgram(use: Use): readonly Found[] {
   const found = scriptByName(use);
-  const [name] = use.operands;
-  if (name === undefined || checks(found)) return found;
-  const program = use.command(use.operands);
-  const isUnknown = program.some((each) => each.kind === "unknown" && each.doubt === "command.unknown");
-  return isUnknown ? found : [...found, ...program];
+  const runs = use.operands.length > 0 && !checks(found);
+  return runs ? [...found, ...ifKnown(use.command(use.operands))] : found;
 }
+
+/** What is not known here counts as the project's own. */
+const ifKnown = (found: readonly Found[]): readonly Found[] =>
+  found.some((each) => each.kind === "unknown" && each.doubt === "command.unknown") ? [] : found;
+
+/** A program with its arguments, or a line for a shell of its own: `yarn exec 'cat x | sort'`. */
+function anyLine(use: Use): readonly Found[] {
+  const words = use.args[0]?.value === "--" ? use.args.slice(1) : use.args;
+  const [first] = words;
+  const project = fixedEffect("project", use.folder, use.program);
+  if (first === undefined) return [project];
+  const line = /[\s;|&<>$`]/.test(first.value) ? use.shell(first) : use.command(words);
+  return [project, ...ifKnown(line), ...codeElsewhere(use)];
+}
+
+/** `yarn node …` */
+const nodeOfYarn = (use: Use): readonly Found[] => [
+  fixedEffect("project", use.folder, use.program),
+  ...(use.args[0] === undefined ? [] : use.command([word("node", use.args[0]), ...use.args])),
+];
 
 /** A script, and where there is none of that name, a program of the packages. */
 export function runsProgramOf(programs: readonly string[]): Reader {
@@ -180,6 +197,8 @@ export const NODE_READERS: Readonly<Record<string, Reader>> = {
   "project script": runsScript,
   "script by its name": scriptByName,
   "script or program": scriptOrProgram,
+  "any line": anyLine,
+  "yarn node": nodeOfYarn,
   npx: runsPackage,
   node: node,
   "script file": (use) => programEffects(use.operands[0], use),
