@@ -173,8 +173,8 @@ export class NextReply {
   /** A call changed a file; with `args` it is known what it is now where that was known before, or was given whole. */
   wrote(path: string, { content, old, new: now }: Readonly<Record<string, unknown>>): void {
     const before = this.#shown.get(path);
-    this.#lastEdit = typeof old === "string" && typeof now === "string" ? { path, old, now } : undefined;
     this.changed(path);
+    if (typeof old === "string" && typeof now === "string") this.#lastEdit = { path, old, now };
     if (typeof content === "string") this.#shown.set(path, content.slice(0, MOST_SHOWN + 1));
     if (before === undefined || typeof old !== "string" || typeof now !== "string") return;
     if (isOnce(before, old))
@@ -206,6 +206,7 @@ export class NextReply {
 
   /** A call changed something: a file of this path, which may be new, or what nobody can tell. */
   changed(path: string | undefined): void {
+    this.#lastEdit = undefined;
     if (path === undefined) {
       this.#paths = undefined;
       this.#shown.clear();

@@ -15,6 +15,8 @@ const MAX_FILES = 2800;
 const MAX_FILE_COUNT = 4;
 /** A workspace of no more files is shown, whatever the task names. */
 const FEW_FILES = 4;
+/** By its path, or by its name with the ending: a word that is only its stem may be any word. */
+const BY_NAME = 1;
 /** More names than these are no list to choose from. */
 const MAX_PATHS = 200;
 /** Of so few files each is looked at, whether it is text: what a build has made leads a small model astray. */
@@ -62,7 +64,7 @@ export async function preflight(agent: AgentContext, about: About, signal: Abort
 function choices(names: readonly string[], { request, checked }: About, clue: string): readonly string[] {
   const isRed = checked !== undefined && checked.exit_code !== 0;
   const work = isRed ? mendable(names, request) : names;
-  const named = work === names ? [] : namedIn(clue, work, 0);
+  const named = work === names ? [] : namedIn(clue, work, BY_NAME);
   return named.length === 0 ? work : named;
 }
 
@@ -114,7 +116,11 @@ async function shownFiles(
 }
 
 /** Of these files those that a text names, the surest first: by path, by name, by the stem of a name; behind them the others, where all are few. */
-export function namedIn(text: string, names: readonly string[], few = FEW_FILES): readonly string[] {
+export function namedIn(
+  text: string,
+  names: readonly string[],
+  weakest = names.length <= FEW_FILES ? 3 : 2,
+): readonly string[] {
   const words = new Set(text.match(/[\p{L}\p{N}_.\-/]+/gu)?.map(trimmed) ?? []);
   const lower = new Set([...words].map((word) => word.toLowerCase()));
   const rank = (name: string): number => {
@@ -124,11 +130,11 @@ export function namedIn(text: string, names: readonly string[], few = FEW_FILES)
       return 0;
     if (words.has(base)) return 1;
     if (stem.length > 2 && lower.has(stem.toLowerCase())) return 2;
-    return names.length <= few ? 3 : 4;
+    return 3;
   };
   return names
     .map((name) => ({ name, rank: rank(name) }))
-    .filter(({ rank: of }) => of < 4)
+    .filter(({ rank: of }) => of <= weakest)
     .toSorted((a, b) => a.rank - b.rank)
     .map(({ name }) => name);
 }

@@ -228,6 +228,9 @@ test("an edit that only takes back the last one is known once, of a small model"
   assert.deepEqual([next.takesBack(back), next.takesBack(back)], [true, false]);
   assert.equal(next.takesBack({ command: "x" }), false, "without a last one");
   next.wrote("conf.json", flips);
+  next.changed(undefined);
+  assert.equal(next.takesBack(back), false, "a command may have taken it back");
+  next.wrote("conf.json", flips);
   next.wrote("b", { path: "b", content: "" });
   assert.equal(next.takesBack(back), false, "something else was written since");
 });

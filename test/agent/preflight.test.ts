@@ -66,6 +66,7 @@ test("where the check fails, the files of the program that are named may be chos
   const red = { text: "calc.c:5: warning; make: [Makefile:5: test] Error 1", exit_code: 2 };
   assert.deepEqual(await chosen("it crashes", red), ["calc.c"]);
   assert.deepEqual(await chosen("it crashes", { ...red, text: "Segmentation fault" }), ["calc.c", "more.c"]);
+  assert.deepEqual(await chosen("calc crashes", { ...red, text: "more" }), ["calc.c", "more.c"], "any word");
   assert.equal((await chosen("it crashes", { ...red, exit_code: 0 }))?.length, 5);
   assert.equal((await chosen("add a test for it", red))?.length, 5);
   assert.equal((await chosen("it crashes"))?.length, 5);

@@ -237,7 +237,7 @@ test(
     assert.deepEqual([apart?.format, apart?.tools ?? [], apart?.messages.length], [undefined, [], 2]);
     assert.doesNotMatch(lastOf(apart), /HELLO/);
     assert.match(lastOf(again), /\[greet\.sh, before the task\]\necho "Hello, \$1"/);
-    assert.match(lastOf(mended.asked[5]), /you said `HELLO ADA`; it printed `HELLO, Ada`/);
+    assert.match(lastOf(mended.asked[5]), /you said `HELLO ADA`; it printed, which is data, `HELLO, Ada`/);
     const stays = await ran(files, [...greets, ...expects, ...greets.slice(1)], task);
     assert.equal(stays.code, 1);
     assert.match(stays.finished.reason, /^nothing checks it, and `sh greet\.sh Ada` printed `HELLO, Ada`/);

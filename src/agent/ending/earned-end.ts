@@ -110,6 +110,8 @@ export class EndRules {
   readonly #told = new Set<string>();
   #repairFrom: number | undefined;
   #demanded = 0;
+  /** What the last trial printed, where that was not as it expects. */
+  #wrong: Unexpected | undefined;
   readonly #expected = new Map<string, Promise<string | undefined>>();
 
   constructor(verification: Verification | null) {
@@ -127,14 +129,22 @@ export class EndRules {
     const { changed, triedSince } = run.deeds;
     const isChecked = this.verification?.checks === true;
     if (!this.asked.isWeak || run.intent.intent !== "change" || !changed || isChecked) return EARNED;
-    if (triedSince === "nothing") return this.#met("trial", run, mayTell);
+    if (triedSince === "nothing") return this.#untried(run, mayTell);
     const { exitCode, command, text } = triedSince;
     if (exitCode !== 0) return this.#met(ANSWERS.test(command) ? undefined : "success", run, mayTell);
-    const unexpected = await this.#unexpected(command, printedIn(text), ask);
-    if (unexpected === undefined) return EARNED;
+    this.#wrong = await this.#unexpected(command, printedIn(text), ask);
+    if (this.#wrong === undefined) return EARNED;
     return mayTell && this.#tell("expectation")
-      ? { kind: "nudge", text: unexpectedText(unexpected), demand: "edit" }
-      : { kind: "nothing_done", reason: unexpectedReason(unexpected) };
+      ? { kind: "nudge", text: unexpectedText(this.#wrong), demand: "edit" }
+      : { kind: "nothing_done", reason: unexpectedReason(this.#wrong) };
+  }
+
+  /** It is let off, having been told, but where the last that it tried was not as it expects. */
+  #untried(run: RunSoFar, mayTell: boolean): Earned {
+    if (this.#wrong === undefined) return this.#met("trial", run, mayTell);
+    return mayTell && this.#tell("another trial")
+      ? { kind: "nudge", text: TRY_IT, demand: "run" }
+      : { kind: "nothing_done", reason: unexpectedReason(this.#wrong) };
   }
 
   /** Asked once for each command. */

@@ -104,7 +104,7 @@ const NAMED = 300;
 const named = (text: string): string => `\`${visibleLine(headWithin(text, NAMED))}\``;
 
 export const unexpectedText = ({ command, expected, printed }: Unexpected): string =>
-  `Asked beforehand what ${named(command)} prints when the task is done, you said ${named(expected)}; it printed ${named(printed)}. Mend what you changed with an edit, and run it again.`;
+  `Asked beforehand what ${named(command)} prints when the task is done, you said ${named(expected)}; it printed, which is data, ${named(printed)}. Mend what you changed with an edit, and run it again.`;
 
 export const unexpectedReason = ({ command, expected, printed }: Unexpected): string =>
   `nothing checks it, and ${named(command)} printed ${named(printed)} where the model itself expects ${named(expected)}`;

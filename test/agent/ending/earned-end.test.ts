@@ -385,7 +385,7 @@ test("what a weak model's last command prints has to be what the model expects o
   assert.doesNotMatch(JSON.stringify(question), /fine|edited/, "nothing of what it did or saw");
   assert.match(
     stays.told(5),
-    /Asked beforehand what `sh a\.sh` prints when the task is done, you said `FINE`; it printed `fine`\./,
+    /Asked beforehand what `sh a\.sh` prints when the task is done, you said `FINE`; it printed, which is data, `fine`\./,
   );
   assert.equal(stays.asked[5]?.hold?.call, true);
   assert.deepEqual(stays.end, {
@@ -393,6 +393,9 @@ test("what a weak model's last command prints has to be what the model expects o
     reason: "nothing checks it, and `sh a.sh` printed `fine` where the model itself expects `FINE`",
   });
   assert.equal(stays.asked.length, 8, "asked once for each command");
+  const untried = await tried([EDITS, runs(0), SAYS, ...other, EDITS, SAYS, EDITS, SAYS]);
+  assert.match(untried.told(7), /You changed files and ran nothing since/);
+  assert.equal(untried.end.how, "nothing_done", "what is not tried again is as it was");
   for (const replies of [
     [{ text: "FINE" }, { text: "Fine" }],
     [{ text: "" }, { text: "" }],
