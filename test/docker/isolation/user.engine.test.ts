@@ -72,12 +72,16 @@ test(
   },
 );
 
+/** Starts whose look may still find the killed box on its way out, on a busy machine: it is left to the one after it then. */
+const STARTS = 5;
+
 test("after a kill the next start removes the layer, as nothing keeps it", { skip }, async () => {
   await using place = await prepared();
+  const layers = (): Promise<string[]> => readdir(place.at("state/harness/boxes"));
   await asUser(place, `${LINE}; touch begun; sleep 20`, "/begun");
-  assert.equal((await readdir(place.at("state/harness/boxes"))).length, 1);
-  const said = await asUser(place, "true");
-  assert.doesNotMatch(said, /left over/);
-  assert.deepEqual(await readdir(place.at("state/harness/boxes")), []);
+  assert.equal((await layers()).length, 1);
+  for (let starts = 0; starts < STARTS && (starts === 0 || (await layers()).length > 0); starts += 1)
+    assert.doesNotMatch(await asUser(place, "true"), /left over/);
+  assert.deepEqual(await layers(), []);
   assert.deepEqual(await leftOver(place.at("w")), []);
 });
