@@ -4,8 +4,8 @@ import { visibleLine } from "../../core/text/visible.ts";
 import { ownText, type ShownFile } from "../next-reply.ts";
 
 /*
- * What a command prints when a task is done, by the model itself. Shown an output, a small model finds it right whatever it
- * says; asked for it beforehand it often knows better than its own program. So where nothing else proves its work it is
+ * What a command prints when a task is done, by the model itself. Shown an output, a small model mostly finds it right;
+ * asked for it beforehand it often knows better than its own program. So where nothing else proves its work it is
  * asked anew, twice and in two ways, with nothing before it of what it did or saw. Only where both replies are the same is
  * that its word.
  */
