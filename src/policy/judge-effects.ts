@@ -3,7 +3,7 @@ import type { Grant } from "../core/network.ts";
 import type { Doubt, Effect, Place } from "./effects/effect.ts";
 import type { IgnoreRules } from "./paths/ignore-rules.ts";
 import { isInside } from "./paths/normal-path.ts";
-import { isKept, type Op, type PlaceKind, placeOf } from "./paths/path-place.ts";
+import { isKept, type Op, type PlaceKind, placeOfResolved } from "./paths/path-place.ts";
 import { placeOfPattern } from "./paths/pattern-paths.ts";
 import { areGranted, codeObjection, isOwnHost, staysInside } from "./containment.ts";
 import {
@@ -375,7 +375,7 @@ export function placesFor(context: Context): Places {
   return {
     workspace,
     home,
-    granted: hostGrants(granted),
+    granted: granted.length === 0 ? NO_GRANTS : hostGrants(granted),
     denied,
     presets: granted.length === 0 ? NONE : new Set(granted.map(presetIn).filter(isPreset)),
     isProject,
@@ -385,6 +385,7 @@ export function placesFor(context: Context): Places {
 }
 
 const NONE: Places["presets"] = new Set();
+const NO_GRANTS: Places["granted"] = [];
 
 /** `npm`, and the same with its registry said by hand. */
 const presetIn = (text: string): string => text.split("=", 1)[0] ?? "";
@@ -405,7 +406,7 @@ function keepsPath(path: string, mayWrite: boolean, context: Context): boolean {
 }
 
 function factsOf(path: string, op: Op, context: Context): PathFacts {
-  const place = isPattern(path) ? placeOfPattern(path, op, context) : placeOf(path, op, context);
+  const place = isPattern(path) ? placeOfPattern(path, op, context) : placeOfResolved(path, op, context);
   return {
     kind: isPipe(path) ? "sink" : KINDS[place.kind],
     secret: place.secret,

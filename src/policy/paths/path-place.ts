@@ -33,8 +33,11 @@ export interface PlaceOf {
   readonly ignored: boolean;
 }
 
-export function placeOf(path: string, op: Op, around: Surroundings): PlaceOf {
-  const at = resolvePath(around.cwd ?? around.workspace, path);
+export const placeOf = (path: string, op: Op, around: Surroundings): PlaceOf =>
+  placeOfResolved(resolvePath(around.cwd ?? around.workspace, path), op, around);
+
+/** The same for a path that is absolute and resolved. */
+export function placeOfResolved(at: string, op: Op, around: Surroundings): PlaceOf {
   const kind = kindOf(at, around);
   const folded = kind === "null-device" ? "/" : foldPath(at);
   const write = op === "write";
@@ -49,11 +52,10 @@ export function placeOf(path: string, op: Op, around: Surroundings): PlaceOf {
 }
 
 /**
- * Whether a read of the path shows a secret or what is hidden, or, where it may be written too, a write reaches what the
- * host obeys: what both of `placeOf` say, at once.
+ * Whether a read of the resolved path shows a secret or what is hidden, or, where it may be written too, a write reaches
+ * what the host obeys: what both of `placeOfResolved` say, at once.
  */
-export function isKept(path: string, mayWrite: boolean, around: Surroundings): boolean {
-  const at = resolvePath(around.workspace, path);
+export function isKept(at: string, mayWrite: boolean, around: Surroundings): boolean {
   const kind = kindOf(at, around);
   const folded = kind === "null-device" ? "/" : foldPath(at);
   if (secretOf(kind, folded) !== null || isHidden(at, around)) return true;

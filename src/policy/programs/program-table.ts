@@ -5,14 +5,21 @@ import { MODELS, PROGRAMS, RUN_OTHERS, RUN_WHAT_FOLLOWS } from "./programs.gener
 /** All known programs by name. A model is parsed at its first use. */
 export class ProgramTable implements ModelTable {
   private readonly read = new Map<number, Model>();
+  /** By the names that were asked for; a name without a model is looked up each time. */
+  private readonly found = new Map<string, Model>();
 
   get names(): readonly string[] {
     return Object.keys(PROGRAMS);
   }
 
   find(program: string): Model | undefined {
+    const known = this.found.get(program);
+    if (known !== undefined) return known;
     const number = Object.hasOwn(PROGRAMS, program) ? PROGRAMS[program] : undefined;
-    return number === undefined ? undefined : this.model(number);
+    if (number === undefined) return undefined;
+    const model = this.model(number);
+    this.found.set(program, model);
+    return model;
   }
 
   model(number: number): Model {
