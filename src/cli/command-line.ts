@@ -92,11 +92,13 @@ async function commandOf(words: readonly string[]): Promise<HarnessCommand | und
   return undefined;
 }
 
-/** The command that words without one mean: the chat, with these options. */
+/** The command that words without one mean: the chat with these options, of sessions their list. */
 export function routed(words: readonly string[]): readonly string[] {
   const [first] = words;
   if (first === undefined) return ["chat"];
   if (first === "help") return [...words.slice(1), "--help"];
+  if (first === "sessions" && words[1]?.startsWith("-") === true && !HELP.has(words[1]))
+    return [first, "list", ...words.slice(1)];
   if (!first.startsWith("-") || first === "--" || OF_THE_PROGRAM.has(first)) return words;
   return ["chat", ...words];
 }

@@ -79,6 +79,19 @@ export const attemptFlag = Flags.integer({
   min: 1,
 });
 
+/** Another machine's session, for the commands that read one. */
+export const bundleFlag = Flags.string({
+  description: "of the session in this file instead",
+  helpValue: "FILE",
+});
+
+/** There is nothing to choose in a file of one session. */
+export function refuseIdOfBundle(id: string | undefined, words: string): void {
+  if (id === undefined) return;
+  const what = "a bundle holds one session: say no ID with it";
+  throw new HarnessError(EXIT.usage, what, `harness ${words} --bundle FILE`);
+}
+
 /** Where an index is kept, for the commands that have one. */
 export const storeFlag = Flags.option({ options: STORES, description: "where the index is kept" })();
 

@@ -134,12 +134,13 @@ function titleCard({ session, runs }: Report): Html {
 }
 
 function aboutCard(report: Report): Html {
-  const { session, audit } = report;
+  const { session, audit, bundle } = report;
   const facts: readonly (readonly [string, string])[] = [
     ["Session", session.id],
     ["Workspace", session.workspace],
     ["Mode", session.mode],
     ["Model", `${session.model} (${session.provider})`],
+    ...(bundle === undefined ? [] : [["Read from", `${bundle.file}, SHA-256 ${bundle.sha256}`] as const]),
   ];
   const notes = audit?.notes ?? [];
   return markup`<section class="card">
@@ -158,6 +159,7 @@ function aboutCard(report: Report): Html {
       </div>
     </dl>
     ${notes.length === 0 ? undefined : markup`<p class="soft">${notes.join("; ")}</p>`}
+    ${bundle === undefined ? undefined : markup`<p class="soft">Not in that file: ${bundle.not_held.join("; ")}.</p>`}
   </section>`;
 }
 

@@ -19,6 +19,15 @@ export interface Report {
   readonly audit: AuditVerdict | null;
   /** What the session changed, as a unified diff; null when it was not kept. */
   readonly diff: string | null;
+  /** Where it was read that is no session of this machine; left out for one that is. */
+  readonly bundle?: FromBundle;
+}
+
+/** A session as a file, and what a report of it cannot tell. */
+export interface FromBundle {
+  readonly file: string;
+  readonly sha256: string;
+  readonly not_held: readonly string[];
 }
 
 /** One request of the user. */

@@ -22,6 +22,11 @@ const MANIFEST = "manifest.json";
 const SEAL = "manifest.sha256";
 
 export const MAX_BUNDLE_BYTES = 256 * 2 ** 20;
+/** It has a few names and texts; a list of many bundles keeps those of each. */
+const MAX_MANIFEST_BYTES = 2 ** 20;
+
+/** Whether a file that begins so could be one, or was to be. */
+export const beginsAsBundle = (head: Buffer): boolean => nameIn(head) === MANIFEST;
 
 export type Parts = Readonly<Record<PartName, Buffer>>;
 
@@ -133,6 +138,8 @@ export function openBundle(bytes: Buffer, file: string): OpenedBundle {
 }
 
 function manifestIn(told: Buffer, seal: Buffer | undefined, file: string): BundleManifest {
+  if (told.length > MAX_MANIFEST_BYTES)
+    refuse(file, `its ${MANIFEST} is larger than ${MAX_MANIFEST_BYTES / 2 ** 20} MiB`);
   const value = jsonIn(told);
   const said = z.looseObject({ format: z.literal(FORMAT), version: z.number() }).safeParse(value);
   if (said.success && said.data.version !== BUNDLE_VERSION)

@@ -2,67 +2,11 @@ import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import test, { describe } from "node:test";
-import { AuditTrail } from "../../src/sessions/audit-trail.ts";
-import { RunCheckpoints } from "../../src/sessions/checkpoints/recorder.ts";
-import { CheckpointStore } from "../../src/sessions/checkpoints/checkpoint-store.ts";
-import { openStore } from "../../src/sessions/session-store.ts";
-import { ABOUT, message } from "../contract/store-words.ts";
-import { type Ended, runProgram } from "../fixtures/cli.ts";
-import { EVERY_EVENT, stamped } from "../fixtures/events.ts";
 import { FAKE_DIGEST, startFakeOllama } from "../fakes/ollama-server.ts";
-import { scratch, type Scratch } from "../fixtures/scratch.ts";
+import { kept, SECRET } from "../fixtures/kept-session.ts";
 import { ROOT } from "./package.ts";
 
 assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
-
-const SECRET = `sk-ant-api03-${"Ab3".repeat(30)}`;
-
-interface Kept extends AsyncDisposable {
-  readonly place: Scratch;
-  readonly id: string;
-  /** `state` of which machine; neither has an engine. */
-  readonly harness: (words: readonly string[], state?: string, ollama?: string) => Promise<Ended>;
-}
-
-/** A session of every event that changed a file, and said a secret. */
-async function kept(): Promise<Kept> {
-  const place = await scratch({ "work/a.txt": "one\n", "other/x": "" });
-  const [stateDir, workspace] = [place.at("here/harness"), place.at("work")];
-  using store = openStore(stateDir);
-  const session = store.create({ ...ABOUT, workspace });
-  const { id, steps } = session;
-  const settings = {
-    base_url: { value: null, origin: "default" },
-    mode: { value: "workspace-write", origin: "--mode" },
-  };
-  const trail = new AuditTrail(session.audit, { settings, versions: { harness: "9.9.9", policy: "feed" } });
-  session.append(message(`use ${SECRET}`));
-  for (const event of stamped(Object.values(EVERY_EVENT))) {
-    trail.take(event);
-    session.log(event);
-  }
-  const open = (): CheckpointStore => new CheckpointStore({ stateDir, workspace });
-  await using run = new RunCheckpoints({ session: id, steps, open, notice: assert.fail });
-  await run.around({ turn: 1, lasting: false, call: "c1" }, () =>
-    Promise.resolve(writeFileSync(place.at("work/a.txt"), `one\nkey=${SECRET}\n`)),
-  );
-  return {
-    place,
-    id,
-    harness: (words, state = "here", ollama = "127.0.0.1:9") =>
-      runProgram("bin/harness", words, {
-        home: place.path,
-        cwd: state === "here" ? workspace : place.at("other"),
-        env: {
-          XDG_STATE_HOME: place.at(state),
-          XDG_CONFIG_HOME: place.path,
-          DOCKER_HOST: "unix:///nowhere.sock",
-          OLLAMA_HOST: ollama,
-        },
-      }),
-    [Symbol.asyncDispose]: () => place[Symbol.asyncDispose](),
-  };
-}
 
 describe("sessions export --bundle and replay --bundle", { concurrency: 2 }, () => {
   test("what one machine exports is checked and shown on another that has nothing, and nothing is written there", async () => {

@@ -247,6 +247,9 @@ describe("of the commands", () => {
     assert.equal(wantedAt(typedLine("harness sandbox exec -- --"), catalogue).kind, "files");
     assert.equal(wantedAt(typedLine("harness sessions rm a b "), catalogue).kind, "sessions");
     assert.deepEqual(offers("sessions show a "), []);
+    assert.deepEqual(offers("sessions --bu"), offers("sessions list --bu"));
+    for (const command of ["sessions", "sessions list", "sessions show", "report", "diff", "replay"])
+      assert.equal(wantedAt(typedLine(`harness ${command} --bundle `), catalogue).kind, "files", command);
   });
 });
 

@@ -29,7 +29,7 @@ const NOT_HERE: readonly (readonly [line: RegExp, why: string])[] = [
   ],
   [/^notes (?:show|edit|remove) /, "a note of that number"],
   [
-    /^replay --bundle |^policy (?:test|propose)\b|--env |^undo --redo/,
+    /^(?:replay|report|diff|sessions(?: show)?) --bundle |^policy (?:test|propose)\b|--env |^undo --redo/,
     "a file or a state that another line makes",
   ],
 ];

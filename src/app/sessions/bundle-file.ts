@@ -2,27 +2,15 @@ import { open, readFile, rm } from "node:fs/promises";
 import * as z from "zod";
 import type { Settings } from "../../config/settings-schema.ts";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
-import { type AgentEvent, eventForm } from "../../core/events.ts";
 import { maskSecrets } from "../../core/text/secrets.ts";
 import type { Session, SessionStore } from "../../core/session.ts";
 import { inertJson } from "../../core/text/visible.ts";
 import { ollamaAddress } from "../../models/providers/ollama-address.ts";
 import { fullName, ollamaListing } from "../../models/providers/ollama-server.ts";
-import { readRegular, TooLargeError } from "../../platform/safe-files.ts";
-import { reportOf, type Timed } from "../../render/build-report.ts";
 import { cleaned } from "../../render/event-json.ts";
-import type { Report } from "../../render/report-form.ts";
 import { patchOf } from "../../render/tty/file-diffs.ts";
 import { sha256 } from "../../sessions/audit-chain.ts";
-import {
-  type BundleManifest,
-  bundleOf,
-  MAX_BUNDLE_BYTES,
-  momentForm,
-  openBundle,
-  type OpenedBundle,
-  type Parts,
-} from "../../sessions/session-bundle.ts";
+import { bundleOf, type Parts } from "../../sessions/session-bundle.ts";
 import { diffOfSession } from "./checkpoint-access.ts";
 import type { Host } from "../host.ts";
 
@@ -150,82 +138,3 @@ async function writeNew(file: string, bytes: Buffer, id: string): Promise<void> 
     throw new HarnessError(EXIT.usage, what, `harness sessions export ${id} --bundle NEW-FILE.tar`, thrown);
   }
 }
-
-export interface ShownBundle {
-  readonly manifest: BundleManifest;
-  readonly sha256: string;
-  readonly report: Report;
-}
-
-export interface ReadBundle {
-  readonly opened: OpenedBundle;
-  readonly sha256: string;
-}
-
-/** A file that nobody vouches for: it is read as a whole, within bounds, and nothing is written. */
-export async function readBundle(file: string): Promise<ReadBundle> {
-  try {
-    const bytes = await readRegular(file, { links: "follow", max: MAX_BUNDLE_BYTES });
-    return { opened: openBundle(bytes, file), sha256: sha256(bytes) };
-  } catch (thrown) {
-    if (thrown instanceof HarnessError) throw thrown;
-    const why =
-      thrown instanceof TooLargeError
-        ? `it is larger than ${MAX_BUNDLE_BYTES / 2 ** 20} MiB`
-        : `it cannot be read: ${reasonOf(thrown)}`;
-    throw new HarnessError(EXIT.usage, `${file}: ${why}`, "harness sessions export ID --bundle FILE", thrown);
-  }
-}
-
-/** The run as `report` tells it, of a session that is only in the file. */
-export function shownBundle({ opened, sha256 }: ReadBundle, file: string): ShownBundle {
-  const { manifest, parts, audit } = opened;
-  const report = reportOf({
-    session: manifest.session,
-    timeline: timelineIn(parts["events.jsonl"], file),
-    audit: { file: `${file}: audit.jsonl`, ...audit },
-    diff: parts["changes.patch"].toString("utf8"),
-  });
-  return { manifest, sha256, report: cleaned(report, maskSecrets) };
-}
-
-/** What is recorded in it, in order. */
-export const eventsOfBundle = ({ opened }: ReadBundle, file: string): readonly AgentEvent[] =>
-  timelineIn(opened.parts["events.jsonl"], file).map(({ event }) => event);
-
-const timedForm = z.strictObject({ at: momentForm, event: eventForm });
-
-function timelineIn(part: Buffer, file: string): readonly Timed[] {
-  return linesIn(part).map((line, at) => {
-    const { data } = timedForm.safeParse(isDeep(line) ? undefined : valueIn(line));
-    if (data !== undefined) return { at: data.at, event: data.event };
-    throw new HarnessError(
-      EXIT.usage,
-      `${file}: line ${at + 1} of events.jsonl is no event that this version knows`,
-      "harness --version   (open it with the version that wrote it)",
-    );
-  });
-}
-
-const DEEPEST = 1000;
-
-/** What shows an event goes down into it as far as it is nested. */
-function isDeep(line: string): boolean {
-  let depth = 0;
-  let text = false;
-  for (let at = 0; at < line.length; at += 1) {
-    const sign = line[at];
-    if (text && sign === "\\") at += 1;
-    else if (sign === '"') text = !text;
-    else if (!text && (sign === "{" || sign === "[")) depth += 1;
-    else if (!text && (sign === "}" || sign === "]")) depth -= 1;
-    if (depth > DEEPEST) return true;
-  }
-  return false;
-}
-
-const linesIn = (part: Buffer): readonly string[] =>
-  part
-    .toString("utf8")
-    .split("\n")
-    .filter((line) => line !== "");

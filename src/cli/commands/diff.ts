@@ -1,17 +1,17 @@
 import { Args, Flags } from "@oclif/core";
-import { diffStat, fileDiffs } from "../../render/tty/file-diffs.ts";
+import { diffStat, fileDiffs, shownPatch } from "../../render/tty/file-diffs.ts";
 import { stepTable } from "../../render/lists/undo-lines.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
 import { noteTo } from "../../app/stderr-messages.ts";
 import { withSessions, sessionGiven } from "../../app/sessions/session-access.ts";
-import { settingFlags, workspaceOf } from "../settings.ts";
+import { bundleFlag, refuseIdOfBundle, settingFlags, workspaceOf } from "../settings.ts";
 import { diffOfSession } from "../../app/sessions/checkpoint-access.ts";
 import { stdout } from "../../render/tty/output.ts";
 
 export class Diff extends HarnessCommand {
   static override summary = "Show what a session's runs changed in the workspace.";
   static override description =
-    "Without ID the last session of this folder. From before its first change to after its last one, ignored and untracked files too, whatever was changed since; what was undone is left out. Control characters in names and texts are shown, not run. `.git` and `.harness` are never part of it. Of a session in a layer or a copy: what `harness apply` would do, `.git` too.";
+    "Without ID the last session of this folder. From before its first change to after its last one, ignored and untracked files too, whatever was changed since; what was undone is left out. Control characters in names and texts are shown, not run. `.git` and `.harness` are never part of it. Of a session in a layer or a copy: what `harness apply` would do, `.git` too. --bundle prints the patch that a file of `harness sessions export --bundle` holds.";
   static override args = {
     id: Args.string({ description: "a session, as `harness sessions list` shows it", ignoreStdin: true }),
   };
@@ -24,13 +24,20 @@ export class Diff extends HarnessCommand {
       default: 0,
     }),
     steps: Flags.boolean({ description: "the steps instead, for --from and for `undo --to`" }),
+    bundle: { ...bundleFlag, exclusive: ["cwd", "engine", "stat", "from", "steps"] },
     cwd: settingFlags.cwd,
     engine: settingFlags.engine,
   };
-  static override examples = ["harness diff", "harness diff --stat", "harness diff 1ng41 > changes.patch"];
+  static override examples = [
+    "harness diff",
+    "harness diff --stat",
+    "harness diff 1ng41 > changes.patch",
+    "harness diff --bundle session.tar",
+  ];
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Diff);
+    if (flags.bundle !== undefined) return ofBundle(flags.bundle, args.id, flags);
     await withSessions(this.host, async (store) => {
       const session = await sessionGiven(store, args.id, workspaceOf(flags));
       if (flags.steps) {
@@ -54,4 +61,19 @@ export class Diff extends HarnessCommand {
         say(`nothing could be kept from step ${lostFrom} on: what came then is not shown`);
     });
   }
+}
+
+async function ofBundle(
+  file: string,
+  id: string | undefined,
+  { json, quiet }: { readonly json: boolean; readonly quiet: boolean },
+): Promise<void> {
+  refuseIdOfBundle(id, "diff");
+  const { infoOfBundle, patchOfBundle, readBundle } = await import("../../app/sessions/read-bundle.ts");
+  const read = await readBundle(file);
+  const { id: session, workspace } = infoOfBundle(read);
+  const patch = patchOfBundle(read);
+  if (json) answerJson({ session, workspace, bundle: file, patch });
+  else stdout.write(shownPatch(patch, stdout));
+  if (patch === "") noteTo(quiet)(`no change of the session ${session} is kept in ${file}`);
 }

@@ -18,7 +18,7 @@ import { stdout } from "../../render/tty/output.ts";
 import { bundleLines, changedVerdict, replayedEnd, rerunLines } from "../../render/lists/replay-lines.ts";
 import { reportText } from "../../render/lists/report-text.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
-import { attemptFlag, configFor, settingFlags, workspaceOf } from "../settings.ts";
+import { attemptFlag, configFor, refuseIdOfBundle, settingFlags, workspaceOf } from "../settings.ts";
 
 export class Replay extends HarnessCommand {
   static override summary = "Run a session's commands again in a fresh box, and list what differs.";
@@ -77,22 +77,17 @@ export class Replay extends HarnessCommand {
     id: string | undefined,
     flags: ReplayFlags & { readonly conversation: boolean; readonly cwd?: string | undefined },
   ): Promise<void> {
-    if (id !== undefined)
-      throw new HarnessError(
-        EXIT.usage,
-        "a bundle holds one session: say no ID with it",
-        `harness replay --bundle FILE`,
-      );
+    refuseIdOfBundle(id, "replay");
     if (!flags.conversation && flags.isolation !== undefined)
       throw new HarnessError(
         EXIT.usage,
         "--isolation is for what is run, and of a bundle nothing is",
         `harness replay --bundle FILE --conversation --isolation ${flags.isolation}`,
       );
-    const { eventsOfBundle, readBundle, shownBundle } = await import("../../app/sessions/bundle-file.ts");
+    const { eventsOfBundle, readBundle, shownBundle } = await import("../../app/sessions/read-bundle.ts");
     const read = await readBundle(file);
     if (flags.conversation) {
-      const events = eventsOfBundle(read, file);
+      const events = eventsOfBundle(read);
       const folder = await runWorkspace(
         workspaceOf({ cwd: flags.cwd }),
         "harness replay --bundle FILE --conversation --cwd FOLDER",
@@ -101,7 +96,7 @@ export class Replay extends HarnessCommand {
         this.#playAgain(store, { events, folder, ownWord: false }, flags),
       );
     }
-    const { manifest, sha256, report } = shownBundle(read, file);
+    const { manifest, sha256, report } = shownBundle(read);
     if (flags.json) answerJson({ bundle: { sha256, ...manifest }, report });
     else answer(`${bundleLines(manifest, sha256, stdout)}\n${reportText(report, stdout)}`);
     if (report.audit?.ok === false) process.exitCode = EXIT.failed;

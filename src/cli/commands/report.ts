@@ -1,51 +1,75 @@
 import { Args, Flags } from "@oclif/core";
 import { EXIT } from "../../core/errors.ts";
-import type { Session } from "../../core/session.ts";
+import type { AuditVerdict } from "../../core/audit.ts";
+import type { Report as ReportForm } from "../../render/report-form.ts";
 import { REPORT_MARK, reportPage } from "../../render/html-page.ts";
 import { auditVerdict, NOT_PROVEN, reportText } from "../../render/lists/report-text.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
 import { sessionReport, writeReport } from "../../app/sessions/report-file.ts";
 import { sessionGiven, withSessions } from "../../app/sessions/session-access.ts";
-import { settingFlags, workspaceOf } from "../settings.ts";
+import { bundleFlag, refuseIdOfBundle, settingFlags, workspaceOf } from "../settings.ts";
 import { stderr, stdout } from "../../render/tty/output.ts";
 
 export class Report extends HarnessCommand {
   static override summary = "Tell what a session did: asked, decided, run, refused, changed, spent.";
   static override description =
-    "Without ID, the last session of this folder. What is recognisable as a secret is masked. --html writes one file that needs no network and runs no script; a file that is there is only replaced when it is a report, and - is stdout. --verify looks at nothing but the audit: it ends with 1 and names the first line that is not as it was written.";
+    "Without ID, the last session of this folder. What is recognisable as a secret is masked. --html writes one file that needs no network and runs no script; a file that is there is only replaced when it is a report, and - is stdout. --verify looks at nothing but the audit: it ends with 1 and names the first line that is not as it was written. --bundle tells of a session in a file of `harness sessions export --bundle`, anywhere, as far as the file holds it, and says what it does not hold.";
   static override args = {
     id: Args.string({ description: "a session, as `harness sessions list` shows it", ignoreStdin: true }),
   };
   static override flags = {
     html: Flags.string({ description: "write it as a page", helpValue: "FILE" }),
     verify: Flags.boolean({ description: "check the audit's chain", exclusive: ["html"] }),
+    bundle: { ...bundleFlag, exclusive: ["cwd"] },
     cwd: settingFlags.cwd,
   };
   static override examples = [
     "harness report",
     "harness report --html report.html",
     "harness report 1ng41dkw23pc --verify",
+    "harness report --bundle session.tar --html report.html",
     "harness report --json | jq '.runs[].refusals'",
   ];
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Report);
+    if (flags.bundle !== undefined) return this.#ofBundle(flags.bundle, args.id, flags);
     await withSessions(this.host, async (store) => {
       const session = await sessionGiven(store, args.id, workspaceOf(flags));
-      if (flags.verify) return verify(session, flags.json);
-      const report = sessionReport(session);
-      if (flags.html === "-") answer(reportPage(report));
-      else if (flags.html !== undefined) await writeReport(flags.html, reportPage(report), REPORT_MARK);
-      if (flags.json) answerJson(report);
-      else if (flags.html === undefined) answer(reportText(report, stdout));
-      else if (flags.html !== "-" && !flags.quiet) stderr.write(`written: ${flags.html}\n`);
+      if (flags.verify) verified(session.id, session.audit.verify(), flags.json);
+      else await this.#tell(sessionReport(session), flags);
     });
+  }
+
+  async #ofBundle(file: string, id: string | undefined, flags: ReportFlags): Promise<void> {
+    refuseIdOfBundle(id, "report");
+    const { auditOfBundle, infoOfBundle, readBundle, shownBundle } =
+      await import("../../app/sessions/read-bundle.ts");
+    const read = await readBundle(file);
+    if (flags.verify) return verified(infoOfBundle(read).id, auditOfBundle(read), flags.json);
+    const { report } = shownBundle(read);
+    await this.#tell(report, flags);
+    if (report.audit?.ok === false) process.exitCode = EXIT.failed;
+  }
+
+  async #tell(report: ReportForm, { html, json, quiet }: ReportFlags): Promise<void> {
+    if (html === "-") answer(reportPage(report));
+    else if (html !== undefined) await writeReport(html, reportPage(report), REPORT_MARK);
+    if (json) answerJson(report);
+    else if (html === undefined) answer(reportText(report, stdout));
+    else if (html !== "-" && !quiet) stderr.write(`written: ${html}\n`);
   }
 }
 
-function verify(session: Session, json: boolean): void {
-  const verdict = session.audit.verify();
-  if (json) answerJson({ session: session.id, ...verdict, not_proven: NOT_PROVEN });
+interface ReportFlags {
+  readonly html?: string | undefined;
+  readonly verify: boolean;
+  readonly json: boolean;
+  readonly quiet: boolean;
+}
+
+function verified(session: string, verdict: AuditVerdict, json: boolean): void {
+  if (json) answerJson({ session, ...verdict, not_proven: NOT_PROVEN });
   else answer(auditVerdict(verdict, stdout));
   if (!verdict.ok) process.exitCode = EXIT.failed;
 }

@@ -99,7 +99,9 @@ export const argKind = (id: string, name: string): ValueKind =>
 
 /** What fits where the cursor stands. */
 export function wantedAt({ before, current }: TypedLine, catalogue: Catalogue): Wanted {
-  const [first] = before;
+  const [first, second = current] = before;
+  if (first === "sessions" && second.startsWith("-"))
+    return ofCommand("sessions:list", before.slice(1), current, catalogue);
   const chat = first === undefined ? current.startsWith("-") : first.startsWith("-");
   if (chat) return ofCommand("chat", before, current, catalogue);
   const ids = Object.keys(catalogue.commands);

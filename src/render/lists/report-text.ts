@@ -10,6 +10,7 @@ import {
   costWords,
   counted,
   endWords,
+  type FromBundle,
   momentWords,
   networkWords,
   packageWords,
@@ -39,13 +40,24 @@ export function reportText(report: Report, stream: Output): string {
   const { session, runs } = report;
   page.line(styleText("bold", fitted(session.title, page.width), { stream }));
   page.line(
-    page.facts([session.id, visibleLine(session.workspace), `begun ${momentWords(session.started)}`]),
+    page.facts([
+      visibleLine(session.id),
+      visibleLine(session.workspace),
+      `begun ${momentWords(session.started)}`,
+    ]),
   );
   for (const [at, run] of runs.entries()) runText(run, `run ${at + 1} of ${runs.length}`, page);
   if (runs.length === 0) page.line("no run of it was kept");
   page.heading("audit");
   page.line(page.said(auditWords(report)));
+  if (report.bundle !== undefined) bundleText(report.bundle, page);
   return page.text;
+}
+
+function bundleText({ file, sha256, not_held }: FromBundle, page: Page): void {
+  page.heading("bundle");
+  page.wrapped(`read from ${visibleLine(file)}, of SHA-256 ${sha256}`, "");
+  listText("not in it", not_held, page);
 }
 
 function runText(run: RunReport, name: string, page: Page): void {

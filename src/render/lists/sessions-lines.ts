@@ -12,11 +12,19 @@ interface View {
   readonly now: number;
   /** Whether the sessions belong to several workspaces. */
   readonly all: boolean;
+  /** Whether each is of a file. */
+  readonly bundles?: boolean;
+}
+
+interface ListedSession extends SessionInfo {
+  /** The file that it is in, where it is none of this machine. */
+  readonly bundle?: string;
 }
 
 /** One line per session; on a terminal one that fits it, as far as titles and models can be cut. */
-export function sessionTable(sessions: readonly SessionInfo[], view: View, stream: Output): string {
-  const head = ["ID", "AGE", "STATUS", "MESSAGES", "MODEL", ...(view.all ? ["WORKSPACE"] : []), "TITLE"];
+export function sessionTable(sessions: readonly ListedSession[], view: View, stream: Output): string {
+  const place = [...(view.all ? ["WORKSPACE"] : []), ...(view.bundles === true ? ["BUNDLE"] : [])];
+  const head = ["ID", "AGE", "STATUS", "MESSAGES", "MODEL", ...place, "TITLE"];
   const rows = fittedRows([head, ...sessions.map((session) => cells(session, view))], stream);
   const widths = head.map((_, column) => Math.max(...rows.map((row) => columnsOf(row[column] ?? ""))));
   const lines = rows.map((row) =>
@@ -28,13 +36,14 @@ export function sessionTable(sessions: readonly SessionInfo[], view: View, strea
   return lines.map((line, index) => `${index === 0 ? styleText("bold", line, { stream }) : line}\n`).join("");
 }
 
-const cells = (session: SessionInfo, { now, all }: View): readonly string[] => [
-  session.id,
+const cells = (session: ListedSession, { now, all, bundles }: View): readonly string[] => [
+  visibleLine(session.id),
   ageOf(now - session.changed),
   session.status ?? "-",
   String(session.messages),
   visibleLine(session.model),
   ...(all ? [visibleLine(session.workspace)] : []),
+  ...(bundles === true ? [visibleLine(session.bundle ?? "-")] : []),
   cut(visibleLine(session.title), TITLE),
 ];
 
@@ -43,9 +52,11 @@ const TITLE = 60;
 const NARROWED = [
   ["TITLE", 16],
   ["WORKSPACE", 16],
+  ["BUNDLE", 24],
   ["MODEL", 10],
   ["TITLE", 8],
   ["WORKSPACE", 8],
+  ["BUNDLE", 12],
   ["MODEL", 6],
 ] as const;
 
@@ -71,7 +82,7 @@ const columnsOf = (text: string): number => widthOf(cellsOf(text));
 
 /** A session in the order of its records. */
 export function sessionText(
-  info: SessionInfo,
+  info: ListedSession,
   { records, costs }: { readonly records: readonly SessionRecord[]; readonly costs: readonly RunCost[] },
   now: number,
   stream: Output,
@@ -79,8 +90,13 @@ export function sessionText(
   const dim = (text: string): string => styleText("dim", text, { stream });
   const head = [
     styleText("bold", visibleLine(info.title), { stream }),
-    dim(`${info.id}, ${info.status ?? "no turn has ended"}, changed ${ageOf(now - info.changed)} ago`),
-    dim(`${info.mode} in ${visibleLine(info.workspace)}, ${info.provider} ${visibleLine(info.model)}`),
+    dim(
+      `${visibleLine(info.id)}, ${info.status ?? "no turn has ended"}, changed ${ageOf(now - info.changed)} ago`,
+    ),
+    dim(
+      `${info.mode} in ${visibleLine(info.workspace)}, ${visibleLine(info.provider)} ${visibleLine(info.model)}`,
+    ),
+    ...(info.bundle === undefined ? [] : [dim(`read from ${visibleLine(info.bundle)}`)]),
     ...costs
       .filter(({ cost }) => cost !== null)
       .map(({ cost, price }) => dim(`cost ${visibleLine(costWords(cost, price))}`)),
@@ -93,7 +109,8 @@ export function sessionText(
     const text = remark(record);
     return text === undefined ? [] : [`\n${dim(`(${text})`)}`];
   });
-  const next = waits === undefined ? [] : [`\nit waits for a word: harness approve ${info.id}`];
+  const how = info.bundle === undefined ? `harness approve ${info.id}` : "on the machine that it is of";
+  const next = waits === undefined ? [] : [`\nit waits for a word: ${how}`];
   return `${[...head, ...told, ...next].join("\n")}\n`;
 }
 
@@ -131,7 +148,7 @@ function remark(record: Exclude<SessionRecord, { kind: "message" | "parked" }>):
     case "tasks":
       return record.open.length === 0
         ? undefined
-        : `in the background: ${record.open.map(({ id }) => id).join(", ")}`;
+        : `in the background: ${record.open.map(({ id }) => visibleLine(id)).join(", ")}`;
     case "seen":
     case "shell":
       return undefined;

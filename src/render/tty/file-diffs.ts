@@ -11,6 +11,16 @@ export const fileDiffs = (files: readonly FileDiff[], stream: Output): string =>
 export const patchOf = (files: readonly FileDiff[]): string =>
   files.flatMap((file) => linesOf(file).map((line) => `${line}\n`)).join("");
 
+/** A patch that somebody else wrote. */
+export const shownPatch = (patch: string, stream: Output): string =>
+  patch === ""
+    ? ""
+    : visible(patch)
+        .replace(/\n$/, "")
+        .split("\n")
+        .map((line) => coloured(line, stream))
+        .join("");
+
 const linesOf = (file: FileDiff): readonly string[] => [...headOf(file), ...bodyOf(file)];
 
 function headOf(file: FileDiff): readonly string[] {

@@ -1,30 +1,63 @@
 import { Args } from "@oclif/core";
-import { costsIn } from "../../../render/report-form.ts";
+import { EXIT, HarnessError } from "../../../core/errors.ts";
+import type { SessionInfo, SessionRecord } from "../../../core/session.ts";
+import { costsIn, type RunCost } from "../../../render/report-form.ts";
 import { sessionText } from "../../../render/lists/sessions-lines.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { withSessions } from "../../../app/sessions/session-access.ts";
+import { bundleFlag, refuseIdOfBundle } from "../../settings.ts";
 import { stdout } from "../../../render/tty/output.ts";
 
 export class SessionsShow extends HarnessCommand {
   static override summary = "Show a session: what it was about, and what was said.";
   static override description =
-    "An id may be shortened to any beginning that fits one session. Long results of tools are cut; export has all of them. With --json, one object with all its records.";
+    "An id may be shortened to any beginning that fits one session. Long results of tools are cut; export has all of them. With --json, one object with all its records. --bundle shows the session in a file of `harness sessions export --bundle`.";
   static override args = {
     id: Args.string({
       description: "a session, as `harness sessions list` shows it",
-      required: true,
       ignoreStdin: true,
     }),
   };
-  static override examples = ["harness sessions show 1ng41dkw23pc", "harness sessions show 1ng41 --json"];
+  static override flags = { bundle: bundleFlag };
+  static override examples = [
+    "harness sessions show 1ng41dkw23pc",
+    "harness sessions show 1ng41 --json",
+    "harness sessions show --bundle session.tar",
+  ];
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(SessionsShow);
-    const { info, records, costs } = await withSessions(this.host, (store) => {
-      const session = store.open(args.id);
-      return { info: session.info(), records: session.records(), costs: costsIn(session.events()) };
-    });
+    const { info, records, costs } = await (flags.bundle === undefined
+      ? this.#kept(args.id)
+      : ofBundle(flags.bundle, args.id));
     if (flags.json) answerJson({ ...info, costs, records });
     else answer(sessionText(info, { records, costs }, Date.now(), stdout));
   }
+
+  #kept(id: string | undefined): Promise<ShownSession> {
+    if (id === undefined)
+      throw new HarnessError(EXIT.usage, "say which session", "harness sessions list, or --bundle FILE");
+    return withSessions(this.host, (store) => {
+      const session = store.open(id);
+      return { info: session.info(), records: session.records(), costs: costsIn(session.events()) };
+    });
+  }
+}
+
+interface ShownSession {
+  readonly info: SessionInfo & { readonly bundle?: string };
+  readonly records: readonly SessionRecord[];
+  readonly costs: readonly RunCost[];
+}
+
+async function ofBundle(file: string, id: string | undefined): Promise<ShownSession> {
+  refuseIdOfBundle(id, "sessions show");
+  const { eventsOfBundle, infoOfBundle, readBundle, recordsOfBundle } =
+    await import("../../../app/sessions/read-bundle.ts");
+  const read = await readBundle(file);
+  return {
+    info: { ...infoOfBundle(read), bundle: file },
+    records: recordsOfBundle(read),
+    costs: costsIn(eventsOfBundle(read)),
+  };
 }

@@ -1,0 +1,142 @@
+import type { Dirent } from "node:fs";
+import { opendir, stat } from "node:fs/promises";
+import path from "node:path";
+import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import type { SessionInfo } from "../../core/session.ts";
+import { readRegularHead } from "../../platform/safe-files.ts";
+import { beginsAsBundle } from "../../sessions/session-bundle.ts";
+import { infoOfBundle, readBundle, type ReadBundle, recordsOfBundle } from "./read-bundle.ts";
+
+interface BundledSession extends SessionInfo {
+  /** The file that it is in. */
+  readonly bundle: string;
+}
+
+export interface BundleFilter {
+  readonly limit: number;
+  /** Looked for in titles and messages. */
+  readonly query?: string | undefined;
+}
+
+export interface BundleList {
+  /** Last changed first. */
+  readonly sessions: readonly BundledSession[];
+  /** What is to be said of files that could not be read, or not be trusted: each names its file. */
+  readonly faults: readonly string[];
+}
+
+/** Deep enough for the volume of a batch: its hash, the folder of its results, the files. */
+const DEEPEST = 3;
+/** Of a folder and those in it, so that it ends in any tree. */
+const MOST_ENTRIES = 100_000;
+const MOST_FAULTS = 1000;
+const HEAD_BYTES = 512;
+
+/** The sessions of a file, or of all files in a folder, one file in memory at a time. Nothing is written. */
+export async function bundledSessions(
+  place: string,
+  { query = "", limit }: BundleFilter,
+): Promise<BundleList> {
+  const isFolder = await stat(place).then(
+    (stats) => stats.isDirectory(),
+    () => false,
+  );
+  const files: AsyncIterable<Candidate> | Iterable<Candidate> = isFolder ? filesIn(place) : [{ file: place }];
+  const found: { sessions: BundledSession[]; faults: string[] } = { sessions: [], faults: [] };
+  let seen = 0;
+  for await (const { file, fault } of files) {
+    seen += 1;
+    const told: Looked = fault === undefined ? await look(file, { query, alone: !isFolder }) : { fault };
+    if (told.fault !== undefined) found.faults.push(told.fault);
+    if (found.faults.length === MOST_FAULTS) {
+      found.faults.push(`${place}: the files behind ${file} were not looked at`);
+      break;
+    }
+    if (told.session !== undefined)
+      found.sessions = [...found.sessions, told.session].toSorted(newestFirst).slice(0, limit);
+  }
+  if (seen > 0) return found;
+  throw new HarnessError(
+    EXIT.usage,
+    `there is no bundle of a session in ${place}`,
+    "harness sessions export ID --bundle FILE",
+  );
+}
+
+interface Looked {
+  readonly session?: BundledSession;
+  readonly fault?: string;
+}
+
+/** One that is named by itself has its own exit code; of many it hides no other. */
+async function look(
+  file: string,
+  { query, alone }: { readonly query: string; readonly alone: boolean },
+): Promise<Looked> {
+  try {
+    const read = await readBundle(file, alone ? "follow" : "refuse");
+    const { broken } = read.opened.audit;
+    const fault =
+      broken === null ? {} : { fault: `${file}: its audit is broken at line ${broken.line}: ${broken.why}` };
+    return says(read, query.toLowerCase())
+      ? { ...fault, session: { ...infoOfBundle(read), bundle: file } }
+      : fault;
+  } catch (thrown) {
+    if (alone || !(thrown instanceof HarnessError)) throw thrown;
+    return { fault: thrown.message };
+  }
+}
+
+const newestFirst = (a: BundledSession, b: BundledSession): number =>
+  b.changed - a.changed || (a.id < b.id ? 1 : -1);
+
+const says = (read: ReadBundle, query: string): boolean =>
+  infoOfBundle(read).title.toLowerCase().includes(query) ||
+  recordsOfBundle(read).some(
+    (record) => record.kind === "message" && record.message.text.toLowerCase().includes(query),
+  );
+
+interface Candidate {
+  readonly file: string;
+  readonly fault?: string;
+}
+
+/** What may be one, whichever it turns out to be. Links are not followed: the folder may be anybody's. */
+async function* filesIn(place: string): AsyncGenerator<Candidate> {
+  const folders = [{ folder: place, depth: 0 }];
+  let entries = 0;
+  for (let next = folders.pop(); next !== undefined; next = folders.pop()) {
+    const { folder, depth } = next;
+    const names: Dirent[] = [];
+    try {
+      for await (const entry of await opendir(folder)) {
+        if ((entries += 1) > MOST_ENTRIES) break;
+        names.push(entry);
+      }
+    } catch (thrown) {
+      yield { file: folder, fault: `${folder} cannot be listed: ${reasonOf(thrown)}` };
+    }
+    for (const entry of names.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
+      const file = path.join(folder, entry.name);
+      if (entry.isDirectory() && depth < DEEPEST) folders.push({ folder: file, depth: depth + 1 });
+      else if (entry.isFile() && (await mayBeOne(file))) yield { file };
+    }
+    if (entries > MOST_ENTRIES) {
+      yield {
+        file: place,
+        fault: `${place}: more than ${MOST_ENTRIES} files; not all were looked at`,
+      };
+      return;
+    }
+  }
+}
+
+/** One that is being written has such an end for that time. */
+const ASIDE = /\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
+
+async function mayBeOne(file: string): Promise<boolean> {
+  if (ASIDE.test(file)) return false;
+  if (file.endsWith(".tar")) return true;
+  const head = await readRegularHead(file, { links: "refuse", max: HEAD_BYTES }).catch(() => undefined);
+  return head !== undefined && beginsAsBundle(head);
+}
