@@ -13,7 +13,8 @@ export interface ToolCall {
 }
 
 export type Message =
-  | { readonly role: "system"; readonly text: string }
+  /** `standing`: so many characters of it are the same in every session; what a provider adds goes behind them. */
+  | { readonly role: "system"; readonly text: string; readonly standing?: number }
   | { readonly role: "user"; readonly text: string }
   | {
       readonly role: "assistant";

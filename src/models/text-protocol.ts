@@ -31,9 +31,11 @@ function withTools({ messages, tools }: ModelRequest): readonly Message[] {
   if (tools.length === 0) return messages;
   const [first, ...others] = messages;
   const text = describe(tools);
-  return first?.role === "system"
-    ? [{ role: "system", text: `${first.text}\n\n${text}` }, ...others]
-    : [{ role: "system", text }, ...messages];
+  if (first?.role !== "system") return [{ role: "system", text }, ...messages];
+  // In front of what differs from session to session: what a server has read of them it need not read again.
+  const { standing = first.text.length } = first;
+  const parts = [first.text.slice(0, standing), text, first.text.slice(standing).trimStart()];
+  return [{ role: "system", text: parts.filter((part) => part !== "").join("\n\n") }, ...others];
 }
 
 function describe(tools: readonly ToolOffer[]): string {

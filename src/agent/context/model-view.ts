@@ -1,5 +1,6 @@
 import type { Message, ToolCall } from "../../core/messages.ts";
 import type { Compaction } from "../../core/session.ts";
+import { standingPart } from "./system-prompt.ts";
 import { excerpt } from "./untrusted-text.ts";
 
 /** Characters of a request of the user that are shown once its message no longer is. */
@@ -16,7 +17,9 @@ export function viewOf(
   compaction: Compaction | undefined,
 ): readonly Message[] {
   const shown = shownBehind(messages, compaction);
-  return pinned === undefined ? shown : [{ role: "system", text: pinned }, ...shown];
+  if (pinned === undefined) return shown;
+  const standing = standingPart(pinned);
+  return [{ role: "system", text: pinned, ...(standing === undefined ? {} : { standing }) }, ...shown];
 }
 
 function shownBehind(messages: readonly Message[], compaction: Compaction | undefined): Message[] {

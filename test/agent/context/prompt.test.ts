@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { MODES } from "../../../src/core/decision.ts";
 import { INSTRUCTIONS, renderInstructions } from "../../../src/agent/context/instruction-files.ts";
-import { systemPrompt } from "../../../src/agent/context/system-prompt.ts";
+import { standingPart, systemPrompt } from "../../../src/agent/context/system-prompt.ts";
 import { fc } from "../../fixtures/property.ts";
 
 const facts = { workspace: "/code/app", mode: "workspace-write", domains: [], instructions: "" } as const;
@@ -15,6 +15,17 @@ test("the prompt is small in every mode, and the same for the same facts", () =>
     assert.match(text, new RegExp(`Workspace: "/code/app"\nMode: ${mode}:`));
     assert.equal(text, systemPrompt({ ...facts, mode }));
   }
+});
+
+test("what differs from session to session stands behind what does not", () => {
+  const here = systemPrompt(facts);
+  const there = systemPrompt({ ...facts, workspace: "/other", mode: "read-only", instructions: "Be kind." });
+  const standing = standingPart(here) ?? 0;
+  assert.equal(standingPart(there), standing);
+  assert.equal(there.slice(0, standing), here.slice(0, standing));
+  assert.match(here.slice(standing), /^\n\nHere\nWorkspace: /);
+  assert.ok(standing > 1200, String(standing));
+  assert.equal(standingPart("a prompt of one's own"), undefined);
 });
 
 test("the prompt says what network there is", () => {
