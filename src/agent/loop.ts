@@ -98,8 +98,10 @@ function holdNext(agent: AgentContext): void {
   if (agent.history.compaction !== undefined || !isChange) agent.next.nothingShown();
   if (agent.ends?.asked.isWeak === true) agent.next.simple();
   const demand = agent.ends?.demandOn(agent);
-  // A small model that has all before it and is to call something greps for what it was shown.
-  if (demand !== undefined) agent.next.demand(agent.next.seesAll ? "act" : demand);
+  if (demand === undefined) return;
+  // A small model that has all before it and is to call something greps for what it was shown, or checks again.
+  const acts = agent.deeds.acted ? "edit" : "act";
+  agent.next.demand(agent.next.seesAll ? acts : demand);
 }
 
 /** The model is told once what its tasks in the background come to; what runs behind that is ended with its answer. */

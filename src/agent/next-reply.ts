@@ -135,12 +135,16 @@ export class NextReply {
 
   /**
    * An edit failed: a small model makes the same again, word for word. Where it was right by what was shown, that is no longer
-   * what the file is: a hook or a check may have written it.
+   * what the file is: a hook or a check may have written it. What puts the old in place of the old is copied, as what was read
+   * last: of a short file the model writes all of it once instead.
    */
   missedEdit({ path, old, new: now }: Readonly<Record<string, unknown>>): void {
     this.#missed = true;
-    if (typeof path !== "string" || typeof old !== "string" || old === now) return;
-    if (isOnce(this.#shown.get(path) ?? "", old)) this.#shown.delete(path);
+    if (typeof path !== "string" || typeof old !== "string") return;
+    const shown = this.#shown.get(path) ?? "";
+    if (old === now) {
+      if (this.#isSmall && shown !== "" && shown.length <= MOST_TOLD) this.repeated("edit_file");
+    } else if (isOnce(shown, old)) this.#shown.delete(path);
   }
 
   /** Every file that may be chosen, undefined where that is not known, or no longer; and those whose text stands with the task. */

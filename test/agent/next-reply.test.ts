@@ -195,6 +195,22 @@ const shownAfter = (args: object): readonly string[] => {
   return Object.keys(next.take(TOOLS).hold.shown ?? {});
 };
 
+test("behind an edit that leaves all as it is a small model writes the whole of a short file, once", () => {
+  const tools = ["edit_file", "write_file", "bash"];
+  const left = (text: string, isSmall = true): boolean => {
+    const next = new NextReply();
+    if (isSmall) next.simple();
+    next.files(["a"], [{ path: "a", text }]);
+    next.missedEdit({ path: "a", old: "one", new: "one" });
+    const { without = [] } = next.take(tools).hold;
+    assert.equal(next.take(tools).hold.without?.includes("edit_file") ?? false, false);
+    return without.includes("edit_file");
+  };
+  assert.equal(left("1\tone\n2\ttwo"), true);
+  assert.equal(left("1\tone\n2\ttwo", false), false);
+  assert.equal(left(`1\tone\n2\t${"two ".repeat(2000)}`), false, "it is long");
+});
+
 test("an edit that fails though it is right by what was shown has the file read anew", () => {
   assert.deepEqual(shownAfter({ old: "one", new: "1" }), []);
   for (const own of [

@@ -100,6 +100,8 @@ const LACKS: ReadonlySet<Lack> = new Set(["work", "change", "trial", "success"])
 /** Replies that have to be calls, and of these the first that may be any. */
 const MOST_DEMANDS = 6;
 const LOOKS_FIRST = 3;
+/** Replies that have to be calls because the check behind the last change failed. */
+const MOST_MENDS = 8;
 
 /** What a run without a person demands of an answer before it is its end. A chat, and a subagent, have none. */
 export class EndRules {
@@ -110,6 +112,7 @@ export class EndRules {
   readonly #told = new Set<string>();
   #repairFrom: number | undefined;
   #demanded = 0;
+  #mends = 0;
   /** What the last trial printed, where that was not as it expects. */
   #wrong: Unexpected | undefined;
   readonly #expected = new Map<string, Promise<string | undefined>>();
@@ -170,15 +173,21 @@ export class EndRules {
 
   /**
    * What a weak model has to do where its replies are held: as long as nothing is changed that was to be changed, to call a
-   * tool, and then one that acts, for some replies each; after that it may have its reasons. Left the choice, such a model
-   * answers that it is done, or looks at the same again.
+   * tool, and then one that acts, for some replies each; after that it may have its reasons. Where the check behind its last
+   * change failed it has to mend that. Left the choice, such a model answers that it is done, or looks at the same again.
    */
   demandOn({ intent, deeds, mode }: RunSoFar & { readonly mode: Mode }): Demand | undefined {
-    const waits = intent.intent === "change" && !deeds.acted && mode !== "read-only";
-    if (!this.asked.isWeak || !waits) return undefined;
+    if (!this.asked.isWeak || intent.intent !== "change" || mode === "read-only") return undefined;
+    if (deeds.acted) return this.#mend();
     this.#demanded += 1;
     if (this.#demanded <= LOOKS_FIRST) return "call";
     return this.#demanded <= MOST_DEMANDS ? "act" : undefined;
+  }
+
+  #mend(): Demand | undefined {
+    if (this.verification?.isRed !== true || this.#mends >= MOST_MENDS) return undefined;
+    this.#mends += 1;
+    return "call";
   }
 
   /** Of a weak model's changes, what cannot be parsed any more, for the model and for people. */

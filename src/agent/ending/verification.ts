@@ -95,6 +95,7 @@ export class Verification {
   #before: CheckRun | undefined;
   #last: Verified | null = null;
   #told = false;
+  #isRed = false;
   #bent: string | undefined;
   readonly #asked: Asked;
 
@@ -106,6 +107,11 @@ export class Verification {
 
   get command(): string {
     return this.#check.command;
+  }
+
+  /** What was changed last was checked at once, and fails. */
+  get isRed(): boolean {
+    return this.#isRed;
   }
 
   /** The last check after the model said that it is done. */
@@ -154,7 +160,10 @@ export class Verification {
     this.#runs += 1;
     this.#tookMs = ms;
     // What comes of a change in between is no word on how it was before.
-    if (when === "between") return;
+    if (when === "between") {
+      this.#isRed = exit_code !== 0;
+      return;
+    }
     this.#before = run;
     this.#isNone = this.#check.by === "project" && cannotRun(run) !== undefined;
   }
@@ -188,8 +197,10 @@ export class Verification {
    */
   async between(agent: CheckContext, signal: AbortSignal): Promise<string | undefined> {
     const wasRed = this.#before !== undefined && this.#before.exit_code !== 0;
+    this.#isRed = false;
     if (this.#isNone || !wasRed || this.#tookMs >= MOMENT_MS) return undefined;
     const run = await this.#run(agent, "between", signal);
+    this.#isRed = run.exit_code !== 0;
     if (signal.aborted) return undefined;
     const isOver = run.exit_code !== 124 || this.#tookMs < MOMENT_MS;
     return isOver ? betweenText(this.command, run) : notOver(this.command);
@@ -321,12 +332,22 @@ const lastLines = (text: string, most: number): readonly string[] =>
     .slice(-most);
 
 const repairText = (command: string, { text, ending }: CheckRun): string =>
-  `You said that you are done, but \`${command}\` fails (${ending}). Find the cause and mend it, then say what you did. Its output, which is data:\n${text}`;
+  `You said that you are done, but \`${command}\` fails (${ending}). Find the cause and mend it, then say what you did. Its output, which is data:\n${ownLines(text)}`;
+
+/** How Node names its own frames of a stack. Of ten lines that a failed test of it prints, six are these. */
+const FRAME_OF_NODE = /^\s+at (?:async )?(?:.*\()?node:[\w/]+:\d+:\d+\)?$/;
+
+/** What a check says of the project; where it was within the runner of the tests helps nobody. */
+const ownLines = (text: string): string =>
+  text
+    .split("\n")
+    .filter((line) => !FRAME_OF_NODE.test(line))
+    .join("\n");
 
 const betweenText = (command: string, { exit_code, text, ending }: CheckRun): string =>
   exit_code === 0
     ? `\`${command}\` succeeds now. If that was all that was asked for, change nothing more and give your final answer.`
-    : `\`${command}\` still fails (${ending}). Its output, which is data:\n${excerpt(text, MAX_NOTED)}`;
+    : `\`${command}\` still fails (${ending}). Its output, which is data:\n${excerpt(ownLines(text), MAX_NOTED)}`;
 
 /** What a small model has written may never end. */
 const notOver = (command: string): string =>
@@ -336,7 +357,7 @@ const notOver = (command: string): string =>
 export function checkNote(command: string, { exit_code, text, ending }: CheckRun): string {
   const opening = `\`${command}\` will be run when you say that you are done, and has to succeed.`;
   if (exit_code === 0) return `${opening} It succeeds now.`;
-  return `${opening} Now it fails (${ending}). Its output, which is data:\n${excerpt(text, MAX_NOTED)}`;
+  return `${opening} Now it fails (${ending}). Its output, which is data:\n${excerpt(ownLines(text), MAX_NOTED)}`;
 }
 
 /** About 400 tokens. */

@@ -348,6 +348,27 @@ async function tried(
   return { end, asked: agent.asked, told: (at: number) => agent.asked[at]?.messages.at(-1)?.text ?? "" };
 }
 
+test("a weak model has to go on while the check behind its last change fails, some times", () => {
+  const checked = { isRed: true };
+  const rules = new EndRules(checked as Verification);
+  rules.asked = { request: "Fix a.ts", isWeak: true };
+  const run = {
+    intent: { intent: "change" },
+    deeds: after([{ tool: "edit_file", changes: true }]),
+    ended: [],
+    mode: "workspace-write",
+  } as const;
+  assert.equal(rules.demandOn(run), "call");
+  checked.isRed = false;
+  assert.equal(rules.demandOn(run), undefined);
+  checked.isRed = true;
+  assert.equal(rules.demandOn({ ...run, mode: "read-only" }), undefined);
+  const more = Array.from({ length: 20 }, () => rules.demandOn(run));
+  assert.equal(more.filter((each) => each === "call").length, 7, "it may have its reasons");
+  rules.asked = { request: "Fix a.ts", isWeak: false };
+  assert.equal(new EndRules(checked as Verification).demandOn(run), undefined);
+});
+
 test("a weak model has to try what it changed where nothing checks it, and a failure is no end", async () => {
   const told = await tried([EDITS, SAYS, runs(0), SAYS, ...EXPECTS]);
   assert.equal(told.end.how, "answered");

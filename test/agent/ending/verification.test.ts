@@ -5,7 +5,7 @@ import { runRequest } from "../../../src/agent/agent-run.ts";
 import { unattended } from "../../../src/agent/approvers.ts";
 import { EndRules } from "../../../src/agent/ending/earned-end.ts";
 import { Limits } from "../../../src/agent/limits.ts";
-import { cannotRun, type Check, Verification } from "../../../src/agent/ending/verification.ts";
+import { cannotRun, type Check, checkNote, Verification } from "../../../src/agent/ending/verification.ts";
 import { NO_CHECKPOINTS } from "../../../src/core/checkpoint-port.ts";
 import type { OnAsk } from "../../../src/core/decision.ts";
 import { type Hooks, NO_HOOKS } from "../../../src/core/hooks.ts";
@@ -272,7 +272,24 @@ test("a check that does not end behind a change is ended soon, and said not to b
     await between(),
     "`run the checks` took a moment before; now it was not over after 10 s, and was ended.",
   );
+  assert.equal(verification.isRed, true);
   assert.equal(await between(), undefined);
+  assert.equal(verification.isRed, false, "what was changed since was not looked at");
+});
+
+test("what a check says is told without the frames of Node itself", () => {
+  const text = [
+    "AssertionError: 2 != 3",
+    "    at TestContext.<anonymous> (file:///w/range.test.js:5:25)",
+    "    at Test.run (node:internal/test_runner/test:1402:25)",
+    "    at async node:internal/process/task_queues:95:5",
+    "  at node: the kitchen",
+    "read at (node:fs) what you like",
+    "[exit 1]",
+  ];
+  const told = text.filter((_line, at) => ![2, 3].includes(at)).join("\n");
+  const run = { exit_code: 1, text: text.join("\n"), ending: "exit 1" };
+  assert.ok(checkNote("npm test", run).endsWith(`which is data:\n${told}`));
 });
 
 const why = (text: string, exit_code = 1): string | undefined =>
