@@ -178,14 +178,17 @@ export class EndRules {
    */
   demandOn({ intent, deeds, mode }: RunSoFar & { readonly mode: Mode }): Demand | undefined {
     if (!this.asked.isWeak || intent.intent !== "change" || mode === "read-only") return undefined;
-    if (deeds.acted) return this.#mend();
+    if (deeds.acted) return this.#mend(deeds);
     this.#demanded += 1;
     if (this.#demanded <= LOOKS_FIRST) return "call";
     return this.#demanded <= MOST_DEMANDS ? "act" : undefined;
   }
 
-  #mend(): Demand | undefined {
-    if (this.verification?.isRed !== true || this.#mends >= MOST_MENDS) return undefined;
+  #mend({ triedSince }: Deeds): Demand | undefined {
+    const check = this.verification;
+    const sawRed =
+      triedSince !== "nothing" && triedSince.command === check?.command && triedSince.exitCode !== 0;
+    if ((check?.isRed !== true && !sawRed) || this.#mends >= MOST_MENDS) return undefined;
     this.#mends += 1;
     return "call";
   }

@@ -109,7 +109,7 @@ export class Verification {
     return this.#check.command;
   }
 
-  /** What was changed last was checked at once, and fails. */
+  /** It was run since the last change, and fails. */
   get isRed(): boolean {
     return this.#isRed;
   }
@@ -159,11 +159,9 @@ export class Verification {
     const run = { exit_code, text, ending: `exit ${exit_code}` };
     this.#runs += 1;
     this.#tookMs = ms;
+    this.#isRed = when !== "before" && exit_code !== 0;
     // What comes of a change in between is no word on how it was before.
-    if (when === "between") {
-      this.#isRed = exit_code !== 0;
-      return;
-    }
+    if (when === "between") return;
     this.#before = run;
     this.#isNone = this.#check.by === "project" && cannotRun(run) !== undefined;
   }
@@ -200,7 +198,6 @@ export class Verification {
     this.#isRed = false;
     if (this.#isNone || !wasRed || this.#tookMs >= MOMENT_MS) return undefined;
     const run = await this.#run(agent, "between", signal);
-    this.#isRed = run.exit_code !== 0;
     if (signal.aborted) return undefined;
     const isOver = run.exit_code !== 124 || this.#tookMs < MOMENT_MS;
     return isOver ? betweenText(this.command, run) : notOver(this.command);
@@ -282,6 +279,7 @@ export class Verification {
     const text = visible(agent.clean([said, ...lines].filter((part) => part !== "").join("\n")));
     const { exit_code, timed_out, duration_ms: ms } = result;
     this.#tookMs = ms;
+    this.#isRed = when !== "before" && exit_code !== 0;
     const ending = timed_out ? `timed out after ${formatDuration(ms)}` : `exit ${exit_code}`;
     const cannot = cannotRun({ exit_code, text: excerpt(text, MAX_SHOWN), ending });
     const shown = excerpt(

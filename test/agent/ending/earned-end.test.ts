@@ -349,7 +349,7 @@ async function tried(
 }
 
 test("a weak model has to go on while the check behind its last change fails, some times", () => {
-  const checked = { isRed: true };
+  const checked = { isRed: true, command: "make test" };
   const rules = new EndRules(checked as Verification);
   rules.asked = { request: "Fix a.ts", isWeak: true };
   const run = {
@@ -361,10 +361,20 @@ test("a weak model has to go on while the check behind its last change fails, so
   assert.equal(rules.demandOn(run), "call");
   checked.isRed = false;
   assert.equal(rules.demandOn(run), undefined);
+  const tried = (target: string, exitCode: number) => ({
+    ...run,
+    deeds: after(
+      [{ tool: "edit_file", changes: true }],
+      [{ tool: "bash", target, kind: "failed" }, exitCode],
+    ),
+  });
+  assert.equal(rules.demandOn(tried("make test", 0)), undefined);
+  assert.equal(rules.demandOn(tried("make", 2)), undefined);
+  assert.equal(rules.demandOn(tried("make test", 2)), "call", "it ran the check itself");
   checked.isRed = true;
   assert.equal(rules.demandOn({ ...run, mode: "read-only" }), undefined);
   const more = Array.from({ length: 20 }, () => rules.demandOn(run));
-  assert.equal(more.filter((each) => each === "call").length, 7, "it may have its reasons");
+  assert.equal(more.filter((each) => each === "call").length, 6, "it may have its reasons");
   rules.asked = { request: "Fix a.ts", isWeak: false };
   assert.equal(new EndRules(checked as Verification).demandOn(run), undefined);
 });
