@@ -108,6 +108,8 @@ export class NextReply {
   #isSmall = false;
   #lastEdit: Edit | undefined;
   #missed = false;
+  /** What the next reply writes, where it writes a file. */
+  #writes: string | undefined;
 
   constructor(temperature: number | null = null) {
     this.#usual = temperature ?? TOOL_TEMPERATURE;
@@ -143,7 +145,9 @@ export class NextReply {
     if (typeof path !== "string" || typeof old !== "string") return;
     const shown = this.#shown.get(path) ?? "";
     if (old === now) {
-      if (this.#isSmall && shown !== "" && shown.length <= MOST_TOLD) this.repeated("edit_file");
+      if (!this.#isSmall || shown === "" || shown.length > MOST_TOLD) return;
+      this.repeated("edit_file");
+      this.#writes = path;
     } else if (isOnce(shown, old)) this.#shown.delete(path);
   }
 
@@ -239,13 +243,16 @@ export class NextReply {
     const now = this.#hold;
     const isStuck = this.#without.length > 0 || (this.#isSmall && this.#missed);
     const temperature = isStuck ? Math.max(this.#usual, LIVELY) : this.#usual;
+    const writes = this.#writes;
     this.#missed = false;
+    this.#writes = undefined;
     this.#without = [];
     this.#hold = false;
     this.#demand = undefined;
     const hold = {
       ...(now ? { now } : {}),
       ...(demand === undefined ? {} : { call: true as const }),
+      ...(writes === undefined ? {} : { writes }),
       ...(this.#paths === undefined ? {} : { paths: [...this.#paths] }),
       ...(this.#isSmall ? { shown: this.#editable(), arguments: SIMPLE } : {}),
       ...(without.length === 0 ? {} : { without }),

@@ -30,6 +30,8 @@ export interface Hold {
   readonly shown?: Readonly<Record<string, readonly string[]>>;
   /** Of these tools these arguments alone, and all of them: a small model fills in whatever there is. */
   readonly arguments?: Readonly<Record<string, readonly string[]>>;
+  /** What a call that writes a file has to name. */
+  readonly writes?: string;
   /** It has to be a call: an answer is not among the choices. */
   readonly call?: true;
   /** Tools that this reply may not call: what was repeated. They stay in the prefix of the request. */

@@ -12,6 +12,7 @@ const MOST_CHOICE_BYTES = 16 * 1024;
 /** Whose path names a file that is there; what is shown already needs no reading, and is edited by its lines. */
 const READS = "read_file";
 const EDITS = "edit_file";
+const WRITES = "write_file";
 
 /** What a reply has to fit; the request beside it is the same as without. */
 export function heldSchema({ tools, hold = {} }: Pick<ModelRequest, "tools" | "hold">): JsonSchema {
@@ -24,12 +25,17 @@ export function heldSchema({ tools, hold = {} }: Pick<ModelRequest, "tools" | "h
 }
 
 /** With the paths and the lines among which it may choose. */
-function callSchemas(name: string, args: Schema, { paths = [], shown = {} }: Hold): readonly JsonSchema[] {
+function callSchemas(
+  name: string,
+  args: Schema,
+  { paths = [], shown = {}, writes }: Hold,
+): readonly JsonSchema[] {
   const properties = args["properties"];
-  const isOfFile = (name === READS || name === EDITS) && isRecord(properties) && "path" in properties;
-  if (!isOfFile || !isChoice(paths)) return [callOf(name, args)];
-  const unshown = paths.filter((path) => shown[path] === undefined);
+  if (!isRecord(properties) || !("path" in properties)) return [callOf(name, args)];
   const held = (over: Schema): Schema => ({ ...args, properties: { ...properties, ...over } });
+  if (name === WRITES && writes !== undefined) return [callOf(name, held({ path: oneOf([writes]) }))];
+  if ((name !== READS && name !== EDITS) || !isChoice(paths)) return [callOf(name, args)];
+  const unshown = paths.filter((path) => shown[path] === undefined);
   const rest = (of: readonly string[]): readonly JsonSchema[] =>
     of.length === 0 ? [] : [callOf(name, held({ path: oneOf(of) }))];
   if (name === READS) return rest(unshown);

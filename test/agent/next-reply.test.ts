@@ -202,7 +202,9 @@ test("behind an edit that leaves all as it is a small model writes the whole of 
     if (isSmall) next.simple();
     next.files(["a"], [{ path: "a", text }]);
     next.missedEdit({ path: "a", old: "one", new: "one" });
-    const { without = [] } = next.take(tools).hold;
+    const { without = [], writes } = next.take(tools).hold;
+    assert.equal(writes, without.includes("edit_file") ? "a" : undefined);
+    assert.equal(next.take(tools).hold.writes, undefined);
     assert.equal(next.take(tools).hold.without?.includes("edit_file") ?? false, false);
     return without.includes("edit_file");
   };

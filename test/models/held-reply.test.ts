@@ -38,6 +38,15 @@ const callOf = (name: string, args: object): object => ({
   additionalProperties: false,
 });
 
+test("a file that has to be written is the only one that a call writes", () => {
+  const write = offer("write_file", { type: "object", properties: { path: TEXT, content: TEXT } });
+  const held = (hold: Hold): string => JSON.stringify(heldSchema({ tools: [write], hold }));
+  const path = '"path":{"type":"string","enum":["a.c"]}';
+  assert.ok(held({ writes: "a.c" }).includes(path));
+  assert.ok(held({ writes: "a.c", paths: ["b.c", "a.c"] }).includes(path));
+  assert.ok(!held({ paths: ["a.c"] }).includes(path), "it may be a new one");
+});
+
 test("the schema is a choice of the offered tools and an answer, without the words for people", () => {
   assert.deepEqual(heldSchema({ tools: [EDIT, MAP] }), {
     anyOf: [
