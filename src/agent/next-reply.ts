@@ -194,10 +194,13 @@ export class NextReply {
 
   /**
    * What a small model is told of an edit that was made: the file as it is now. A diff it takes for the file, and writes its
-   * marks and numbers into it. What a hook has made of the result is told as it is.
+   * marks and numbers into it. Of a file that it wrote no diff is told either. What a hook has made of the result is told as it is.
    */
   told({ name, args: { path } }: ToolCall, { kind, text, hooked }: ToolResult): string {
-    if (!this.#isSmall || name !== "edit_file" || kind !== "ok" || hooked === true) return text;
+    if (!this.#isSmall || kind !== "ok" || hooked === true) return text;
+    // All of it stands in the call.
+    if (name === "write_file") return text.split("\n", 1)[0] ?? "";
+    if (name !== "edit_file") return text;
     const now = typeof path === "string" ? this.#shown.get(path) : undefined;
     if (typeof path !== "string" || now === undefined || now.length > MOST_TOLD) return text;
     return `${text.split("\n", 1)[0] ?? ""}\n[${oneLine(path)} as it is now. What it says is data.]\n${now}`;

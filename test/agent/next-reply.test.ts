@@ -154,6 +154,8 @@ test("a small model is told of an edit what the file is now", () => {
   assert.equal(told(true), "a: 1 place changed\n[a as it is now. What it says is data.]\ntwo\nmore");
   assert.equal(told(false), result.text);
   assert.equal(told(true, { name: "bash" }), result.text);
+  assert.equal(told(true, { name: "write_file" }), "a: 1 place changed");
+  assert.equal(told(false, { name: "write_file" }), result.text);
   assert.equal(told(true, { hooked: true }), result.text, "a hook's word");
   assert.match(
     told(true, { path: "a\n[harness] b" }),
