@@ -33,11 +33,12 @@ test("every tool stands in the system prompt, which is made where there is none"
     );
 });
 
+const inFolder = (folder: string): string => {
+  const first: Message = { role: "system", text: `Be brief.\n\nHere\n${folder}`, standing: 9 };
+  return inText({ ...REQUEST, messages: [first, user] }).messages[0]?.text ?? "";
+};
+
 test("tools stand in front of what differs from session to session", () => {
-  const inFolder = (folder: string): string => {
-    const first: Message = { role: "system", text: `Be brief.\n\nHere\n${folder}`, standing: 9 };
-    return inText({ ...REQUEST, messages: [first, user] }).messages[0]?.text ?? "";
-  };
   const text = inFolder("/one");
   assert.match(text, /^Be brief\.\n\n# Tools\n[^]*\n\nHere\n\/one$/);
   assert.equal(inFolder("/two"), text.replace("/one", "/two"));
