@@ -23,8 +23,17 @@ export const CHUNKS: readonly { readonly name: string; readonly of: readonly Reg
     name: "start",
     of: [
       /\/src\/core\/(?!text\/visible\.ts)|\/node_modules\/jsonc-parser\//,
-      /\/src\/(?:app\/(?:host|stderr-messages|interruption|named-engine|project\/project-trust)|cli\/(?:command|command-line|settings)|extensions\/(?:brought|trust)|platform\/safe-files|render\/tty\/columns)\.ts$/,
+      /\/src\/(?:app\/(?:host|stderr-messages|interruption|named-engine|project\/project-trust)|cli\/(?:command|command-line|settings|terminal)|extensions\/(?:brought|trust)|platform\/safe-files|render\/tty\/columns)\.ts$/,
       /\/src\/config\/(?:config-document|load-config|settings-schema|setting-words|tightening)\.ts$/,
+    ],
+  },
+  // With what it needs for help and errors; its debug is loaded for the engine, too.
+  {
+    name: "oclif",
+    of: [
+      /\/node_modules\/(?:@oclif\/core|debug|ms|supports-color|has-flag|ejs|lilconfig|wordwrap|clean-stack|get-package-type|typescript)\//,
+      // Of the chat's there are newer ones, further down.
+      /^(?!(?:.*\/node_modules\/){2}).*\/node_modules\/(?:ansis|ansi-styles|ansi-regex|color-convert|color-name|emoji-regex|escape-string-regexp|indent-string|is-fullwidth-code-point|string-width|strip-ansi|widest-line|wrap-ansi)\//,
     ],
   },
   {

@@ -28,6 +28,18 @@ const LAZY: readonly (readonly [file: string, loads: string, calls: RegExp])[] =
   ],
   ["@oclif/core/lib/config/index.js", 'require("./plugin")', /\bplugin_1(?=\.)/g],
   ["@oclif/core/lib/errors/errors/cli.js", '__importDefault(require("wrap-ansi"))', /\bwrap_ansi_1(?=\.)/g],
+  [
+    "@oclif/core/lib/errors/errors/cli.js",
+    '__importDefault(require("clean-stack"))',
+    /\bclean_stack_1(?=\.)/g,
+  ],
+  // Its colours, what it writes for who debugs it, and what finds the sources of a plugin.
+  ["@oclif/core/lib/ux/theme.js", '__importDefault(require("ansis"))', /\bansis_1(?=\.)/g],
+  ["@oclif/core/lib/ux/supports-color.js", 'require("supports-color")', /\bsupports_color_1(?=\.)/g],
+  ["@oclif/core/lib/logger.js", '__importDefault(require("debug"))', /\bdebug_1(?=\.)/g],
+  ["@oclif/core/lib/config/config.js", 'require("./ts-path")', /\bts_path_1(?=\.)/g],
+  ["@oclif/core/lib/config/index.js", 'require("./ts-path")', /\bts_path_1(?=\.)/g],
+  ["@oclif/core/lib/config/config.js", 'require("../module-loader")', /\bmodule_loader_1(?=\.)/g],
 ];
 
 /**
@@ -50,6 +62,26 @@ const UNUSED: readonly (readonly [file: string, code: string, instead: string])[
   ],
   // Nothing here is another on Windows' Linux, and to find that out takes the modules of three packages.
   ["@oclif/core/lib/util/os.js", "(await import('wsl-utils')).isWsl ? 'wsl' : ", ""],
+  // The launcher has looked at the version of Node; who has not set DEBUG is told nothing of how oclif works.
+  ["@oclif/core/lib/index.js", "checkNodeVersion();\n", ""],
+  [
+    "@oclif/core/lib/logger.js",
+    "getLogger(namespace).debug(",
+    "if (process.env.DEBUG) getLogger(namespace).debug(",
+  ],
+  // Its spinner turns nowhere here, and nothing asks it for modules.
+  ["@oclif/core/lib/ux/index.js", "new spinner_1.default()", "new simple_1.default()"],
+  ["@oclif/core/lib/ux/index.js", 'const spinner_1 = __importDefault(require("./action/spinner"));', ""],
+  ["@oclif/core/lib/index.js", 'exports.ModuleLoader = __importStar(require("./module-loader"));', ""],
+  // There are no plugins, and all commands stand in the manifest: two packages that match names of files are a third of oclif's.
+  [
+    "@oclif/core/lib/config/plugin.js",
+    "(0, tinyglobby_1.glob)(this.commandDiscoveryOpts?.globPatterns ?? GLOB_PATTERNS, { cwd: commandsDir })",
+    "[]",
+  ],
+  ["@oclif/core/lib/config/plugin.js", 'const tinyglobby_1 = require("tinyglobby");', ""],
+  ["@oclif/core/lib/config/plugin-loader.js", "(0, minimatch_1.minimatch)(p, w)", "false"],
+  ["@oclif/core/lib/config/plugin-loader.js", 'const minimatch_1 = require("minimatch");', ""],
   // A variable of the user's is no wish for the debugger of a library.
   ["ink/build/reconciler.js", "if (process.env['DEV'] === 'true')", "if (false)"],
 ];

@@ -1,4 +1,4 @@
-import { createInterface, type Interface } from "node:readline/promises";
+import type { Interface } from "node:readline/promises";
 import type { PartAnswer, Prompter } from "../app/prompter.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
 import { visible } from "../core/text/visible.ts";
@@ -20,13 +20,16 @@ export function prompter(): Prompter | undefined {
   };
 }
 
-const lineReader = (): Interface =>
-  createInterface({ input: process.stdin, output: stderr.editor, terminal: true });
+/** Loaded when somebody is asked, which is seldom. */
+async function lineReader(): Promise<Interface> {
+  const { createInterface } = await import("node:readline/promises");
+  return createInterface({ input: process.stdin, output: stderr.editor, terminal: true });
+}
 
 /** Asks a yes/no question on the terminal; with nobody there the answer is `unattended`. */
 export async function confirm(question: string, unattended: boolean, signal?: AbortSignal): Promise<boolean> {
   if (!isTerminal() || unattended) return unattended;
-  const lines = lineReader();
+  const lines = await lineReader();
   try {
     // What edits a line would have an effect in the question, too.
     const text = `${visible(question)} [y/N] `;
@@ -50,7 +53,7 @@ export async function choose(
   if (!isTerminal() || rows.length === 0) return null;
   stderr.write(`${visible(question)}\n`);
   for (const [at, row] of rows.entries()) stderr.write(`  ${at + 1}  ${visible(row)}\n`);
-  const lines = lineReader();
+  const lines = await lineReader();
   const closed = new Promise<string>((resolve) => void lines.once("close", () => resolve("n")));
   try {
     for (;;) {
@@ -71,7 +74,7 @@ const PART_ANSWERS: Readonly<Record<string, PartAnswer>> = { y: "yes", n: "no", 
 
 /** What is no answer is asked again. */
 async function askForPart(): Promise<PartAnswer> {
-  const lines = lineReader();
+  const lines = await lineReader();
   const closed = new Promise<"q">((resolve) => void lines.once("close", () => resolve("q")));
   try {
     for (;;) {

@@ -1,4 +1,5 @@
 import { HarnessError, reasonOf } from "../core/errors.ts";
+import { openEmbeddedStore, readEmbeddedStore } from "./embedded/open-embedded.ts";
 import { unencrypted } from "./qdrant/plain-address.ts";
 import type { SearchStore, ServerStore, StoreIdentity } from "./search-store.ts";
 
@@ -85,6 +86,5 @@ async function qdrant(choice: Server, signal: AbortSignal): Promise<ServerStore>
 }
 
 async function embedded({ folder, identity, access }: StoreChoice): Promise<SearchStore> {
-  const { openEmbeddedStore, readEmbeddedStore } = await import("./embedded/open-embedded.ts");
   return (access === "read" ? readEmbeddedStore : openEmbeddedStore)(folder, identity);
 }

@@ -25,7 +25,7 @@ function groupsOf(entry: string): ReadonlySet<string> {
 
 /** What each of these has no need of, and would wait for. */
 const WITHOUT: readonly (readonly [entry: string, ...groups: readonly string[]])[] = [
-  ["main.js", "start", "schemas", "lib"],
+  ["main.js", "start", "schemas", "oclif"],
   ["commands/config/list.js", "agent", "box", "engine", "events", "models", "policy", "render", "sessions"],
   ["commands/policy/check.js", "agent", "box", "engine", "events", "models", "run", "sessions"],
   ["commands/policy/path.js", "agent", "box", "engine", "events", "models", "run", "sessions"],
@@ -47,7 +47,24 @@ for (const [entry, ...groups] of WITHOUT)
 
 test("a run loads what it needs before its first request from files that are shared", () => {
   const loaded = groupsOf("commands/run.js");
-  for (const group of ["start", "schemas", "lib"]) assert.ok(loaded.has(group), [...loaded].join(" "));
+  for (const group of ["start", "schemas", "oclif"]) assert.ok(loaded.has(group), [...loaded].join(" "));
+});
+
+test("a search has all of its files at once, and none that only leads to another", () => {
+  const loaded = groupsOf("commands/search.js");
+  for (const group of ["start", "asked", "progress"]) assert.ok(loaded.has(group), [...loaded].join(" "));
+  const asked = [...globSync("chunks/asked-*.js", { cwd: DIST })].map((file) =>
+    readFileSync(path.join(DIST, file), "utf8"),
+  );
+  assert.ok(asked.length > 0);
+  const led = asked.flatMap((text) =>
+    [...text.matchAll(/import\(["'`]\.\/([\w-]+)-[\w-]{8}\.js/g)].map(([, to]) => to),
+  );
+  assert.ok(led.includes("update-index"), led.join(" "));
+  assert.deepEqual(
+    led.filter((name) => ["rank-hits", "open-store", "open-embedded"].includes(name ?? "")),
+    [],
+  );
 });
 
 /** Parts of Node that cost a start more than what it does. */
@@ -56,8 +73,8 @@ const HEAVY = ["internal/deps/undici/undici", "internal/crypto/webcrypto", "tls"
 const TELLS = `process.once("exit", () => require("node:fs").writeFileSync(process.env.LOADED, process.moduleLoadList.join("\\n")));`;
 
 const STARTS: readonly (readonly [words: readonly string[], ...more: readonly string[]])[] = [
-  [["policy", "check", "--", "ls"], "crypto", "http"],
-  [["config", "list"], "crypto", "http"],
+  [["policy", "check", "--", "ls"], "crypto", "http", "tty", "perf_hooks", "readline"],
+  [["config", "list"], "crypto", "http", "tty", "perf_hooks", "readline"],
   [["model", "list"]],
 ];
 
@@ -69,7 +86,11 @@ for (const [words, ...more] of STARTS)
     writeFileSync(tells, TELLS);
     // No server is at this address: it is asked all the same.
     const env = { PATH: process.env["PATH"], HOME: folder, OLLAMA_HOST: "127.0.0.1:9", LOADED: told };
-    spawnSync(process.execPath, ["--require", tells, path.join(DIST, "main.js"), ...words], { env });
+    // Into a pipe Node would write with all of its network.
+    spawnSync(process.execPath, ["--require", tells, path.join(DIST, "main.js"), ...words], {
+      env,
+      stdio: "ignore",
+    });
     const loaded = new Set(readFileSync(told, "utf8").split("\n"));
     assert.ok(loaded.has("NativeModule stream"), `${loaded.size} modules`);
     assert.deepEqual(

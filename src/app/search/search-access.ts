@@ -5,8 +5,10 @@ import type { Settings } from "../../config/settings-schema.ts";
 import { foldPath, protectedName } from "../../core/protected-names.ts";
 import { MAX_RULES_LENGTH, NestedIgnore } from "../../policy/paths/ignore-rules.ts";
 import { secretAt } from "../../policy/paths/secret-paths.ts";
+import { openEmbeddedStore, readEmbeddedStore } from "../../search/embedded/open-embedded.ts";
 import type { IndexOptions } from "../../search/index/index-means.ts";
 import type { Pruned } from "../../search/index/prune-indexes.ts";
+import { openServerOf, openStoreFor } from "../../search/open-store.ts";
 import type { PathRules } from "../../search/read/found-file.ts";
 import { type Host, packageRoot } from "../host.ts";
 
@@ -31,7 +33,6 @@ export const indexAccess = (
   trust: "untrusted",
   thread: threadProgram(),
   openStore: async ({ earlier, only, ...opening }) => {
-    const { openStoreFor } = await import("../../search/open-store.ts");
     const store = only && earlier !== null ? earlier : search.store;
     const apiKey = env["QDRANT_API_KEY"];
     return openStoreFor({ ...opening, earlier, store, url: search.url, apiKey, warn });
@@ -39,7 +40,6 @@ export const indexAccess = (
   named: search.store === "auto" ? null : search.store,
   openServer: async (identity, signal) => {
     if (search.store === "embedded") return null;
-    const { openServerOf } = await import("../../search/open-store.ts");
     const apiKey = env["QDRANT_API_KEY"];
     return await openServerOf({ store: search.store, url: search.url, apiKey, identity, warn, signal });
   },
@@ -52,7 +52,6 @@ export const embeddedOnly = (given: IndexOptions): IndexOptions => ({
   named: null,
   openServer: () => Promise.resolve(null),
   openStore: async ({ folder, identity, access }) => {
-    const { openEmbeddedStore, readEmbeddedStore } = await import("../../search/embedded/open-embedded.ts");
     return (access === "read" ? readEmbeddedStore : openEmbeddedStore)(folder, identity);
   },
 });

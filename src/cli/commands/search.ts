@@ -4,7 +4,9 @@ import { untilInterrupted } from "../../app/interruption.ts";
 import { noteTo } from "../../app/stderr-messages.ts";
 import { promptFrom } from "../terminal.ts";
 import { runWorkspace } from "../../app/host.ts";
+import { ask, belowOf } from "../../app/search/search-request.ts";
 import { configFor, settingFlags, storeFlag, workspaceOf } from "../settings.ts";
+import { hitLines } from "../../render/lists/search-lines.ts";
 import { stdout } from "../../render/tty/output.ts";
 
 export class Search extends HarnessCommand {
@@ -33,7 +35,6 @@ export class Search extends HarnessCommand {
       configFor(flags),
       runWorkspace(workspaceOf(flags), ELSEWHERE),
     ]);
-    const { ask, belowOf } = await import("../../app/search/search-request.ts");
     const { limit, quiet } = flags;
     const asking = {
       host: this.host,
@@ -48,7 +49,6 @@ export class Search extends HarnessCommand {
     };
     const answered = await untilInterrupted((signal) => ask(asking, signal));
     if (flags.json) return answerJson(answered);
-    const { hitLines } = await import("../../render/lists/search-lines.ts");
     if (answered.results.length > 0) answer(hitLines(answered.results, stdout));
     else noteTo(quiet)("nothing found");
   }

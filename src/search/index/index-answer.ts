@@ -1,6 +1,6 @@
 import { lookupIn } from "../rank/name-lookup.ts";
 import { WEIGHTS } from "../rank/weights.ts";
-import type { SearchHit } from "../rank/rank-hits.ts";
+import { rank, type SearchHit } from "../rank/rank-hits.ts";
 import type { SearchStore } from "../search-store.ts";
 
 /** Candidates for so many hits: several may be of one file. */
@@ -30,10 +30,7 @@ export async function answersIn(
 ): Promise<readonly SearchHit[]> {
   const least = lookupIn(text) === null ? MIN_COUNT : MIN_BY_NAME;
   const most = below === null ? Math.max(least, limit * PER_HIT) : MAX_BELOW;
-  const [found, { rank }] = await Promise.all([
-    store.candidates({ text, vector }, most, signal),
-    import("../rank/rank-hits.ts"),
-  ]);
+  const found = await store.candidates({ text, vector }, most, signal);
   const wanted = found.filter(({ chunk }) => below === null || isAtOrBelow(chunk.path, below));
   return rank(wanted, text, limit, weight === undefined ? WEIGHTS : { ...WEIGHTS, dense: weight });
 }
