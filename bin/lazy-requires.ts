@@ -1,13 +1,10 @@
 import type { Plugin } from "rolldown";
 
 /**
- * What dockerode loads at once and needs for one way of working only (engines over ssh, builds with BuildKit), and
- * oclif for the shells of Windows, for a flag that is read from stdin and for measuring itself.
+ * What dockerode loads at once and needs for one way of working only, and oclif for the shells of Windows, for a flag
+ * that is read from stdin and for measuring itself.
  */
 const LAZY: readonly (readonly [file: string, loads: string, calls: RegExp])[] = [
-  ["docker-modem/lib/ssh.js", "require('ssh2').Client", /\bClient(?=\()/g],
-  ["dockerode/lib/session.js", 'require("@grpc/grpc-js")', /\bgrpc(?=\.)/g],
-  ["dockerode/lib/session.js", 'require("@grpc/proto-loader")', /\bprotoLoader(?=\.)/g],
   ["@oclif/core/lib/util/os.js", 'require("node:child_process")', /\bnode_child_process_1(?=\.)/g],
   ["@oclif/core/lib/parser/parse.js", 'require("node:readline")', /\bnode_readline_1(?=\.)/g],
   ["dockerode/lib/util.js", "require('zlib')", /\bzlib(?=\.)/g],
@@ -53,6 +50,11 @@ const UNUSED: readonly (readonly [file: string, code: string, instead: string])[
     "if (headers instanceof Headers)",
     "if (headers !== undefined && headers instanceof Headers)",
   ],
+  // Engines behind ssh are reached by the system's own, and nothing is built with BuildKit: 0.8 MB that each run would read.
+  ["docker-modem/lib/modem.js", "ssh = require('./ssh'),", "ssh = undefined,"],
+  ["dockerode/lib/docker.js", "withSession = require('./session'),", "withSession = undefined,"],
+  ["dockerode/lib/docker.js", "var buildkit = require('./buildkit');", ""],
+  ["dockerode/lib/docker.js", "return buildkit.followProgress(", "return this.modem.followProgress("],
   // An engine is seldom spoken to over TLS, which takes longer to load than HTTP.
   ["docker-modem/lib/http.js", "nativeHttps = require('https'),", ""],
   [

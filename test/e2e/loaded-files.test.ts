@@ -99,6 +99,15 @@ for (const [words, ...more] of STARTS)
     );
   });
 
+test("the bundle speaks HTTP to engines, and has neither an ssh nor a gRPC of its own", () => {
+  const texts = globSync("**/*.js", { cwd: DIST }).map((file) => readFileSync(path.join(DIST, file), "utf8"));
+  const holding = (mark: string): number => texts.filter((text) => text.includes(mark)).length;
+  assert.deepEqual(
+    ["/containers/create", "ssh-connection", "grpc-status"].map(holding).map(Math.sign),
+    [1, 0, 0],
+  );
+});
+
 test("no file of the bundle has Node make an import of a built-in module", () => {
   const files = globSync("**/*.js", { cwd: DIST });
   assert.ok(files.length > 50, `${files.length} files`);
