@@ -27,25 +27,44 @@ const SENTENCE_END = /[.!?](?=\s)|\n/;
 const NONE: ReadonlySet<string> = new Set();
 const RUN = /[\p{L}\p{N}_$]+/gu;
 
-/** Roles that a query names: as what it looks for, or among other words. */
-const ASKS: readonly (readonly [Role, asked: RegExp, mentioned: RegExp])[] = [
+/**
+ * Roles that a query names: as what it looks for, or among other words. Without one of the first texts in it neither
+ * pattern fits, and to make them ready takes longer than all else that is done with a query.
+ */
+const ASKS: readonly (readonly [Role, says: readonly string[], asked: RegExp, mentioned: RegExp])[] = [
   [
     "test",
+    ["test", "spec", "fixture", "mock"],
     /\b(?:tests?|specs?|test cases?|fixtures?|mocks?) (?:for|of|that|which|covering|around|about)\b|\b(?:where|how|what|which)\b.*\b(?:tested|tests?|specs?)\b|^(?:unit |integration )?tests?\b/i,
     /\b(?:tests?|specs?|fixtures?|mocks?)\b/i,
   ],
   [
     "docs",
+    ["doc", "guide", "tutorial", "changelog", "readme"],
     /\b(?:docs?|documentation|guide|tutorial|changelog|readme) (?:for|of|on|about|that)\b|\b(?:where|what|which)\b.*\b(?:documented|docs?|documentation)\b|^(?:docs?|documentation|readme|changelog)\b/i,
     /\b(?:docs?|documentation|readme|changelog|guide|tutorial)\b/i,
   ],
   [
     "example",
+    ["example", "sample", "demo"],
     /\b(?:examples?|samples?|demos?) (?:for|of|that|which|using)\b/i,
     /\b(?:examples?|samples?|demos?)\b/i,
   ],
   [
     "config",
+    [
+      "json",
+      "yaml",
+      "toml",
+      "tsconfig",
+      "file",
+      "pyproject",
+      "go.mod",
+      "workflow",
+      "ci ",
+      "locale",
+      "translation",
+    ],
     /\b(?:package\.json|tsconfig|dockerfile|makefile|cargo\.toml|pyproject|go\.mod|workflow file|ci (?:job|workflow|pipeline))\b/i,
     /\b(?:workflows?|yaml|json|toml|dockerfile|makefile|locale|translations?)\b/i,
   ],
@@ -75,11 +94,14 @@ function priorOf(
   // An unknown extension may as well be a member name.
   const named = /[./]/.test(path) ? roleOf(path) : "config";
   if (named !== "config") prior[named] = 1;
-  for (const [name, asked, mentions] of ASKS)
+  const lower = text.toLowerCase();
+  for (const [name, says, asked, mentions] of ASKS) {
+    if (!says.some((word) => lower.includes(word))) continue;
     if (asked.test(asking)) {
       prior[name] = 1;
       prior.source = notAsked;
     } else if (mentions.test(text)) prior[name] = Math.max(prior[name], mentioned);
+  }
   return prior;
 }
 
