@@ -9,7 +9,14 @@ import { formatDuration } from "../core/text/bounds.ts";
 import type { ListedBox, OwnedBox } from "../core/ports.ts";
 import { clusterHealth } from "../kubernetes/cluster-health.ts";
 import { type Cluster, clusterOf } from "../kubernetes/cluster.ts";
-import { listPods, loopPod, type PodLeftover, reapPods, removeBoxPod } from "../kubernetes/own-pods.ts";
+import {
+  listPods,
+  loopPod,
+  type PodLeftover,
+  podNamed,
+  reapPods,
+  removeBoxPod,
+} from "../kubernetes/own-pods.ts";
 import { startPodBox } from "../kubernetes/start-pod-box.ts";
 import type { BoxOpening } from "./box-access.ts";
 import type { Host } from "./host.ts";
@@ -154,7 +161,7 @@ export const ownPods = async (host: Host, address: ClusterName): Promise<readonl
   listPods(await clusterNamed(host, address), { uid: host.uid, stateDir: host.places.state });
 
 export const removePod = async (host: Host, address: ClusterName, id: string): Promise<boolean> =>
-  removeBoxPod(await clusterNamed(host, address), id);
+  removeBoxPod(await clusterNamed(host, address), podNamed(id));
 
 /** Removes what runs that are gone have left there. */
 export const sweepPods = async (host: Host, address: ClusterName): Promise<readonly PodLeftover[]> =>

@@ -8,6 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { KubeConfig } from "@kubernetes/client-node";
 import * as z from "zod";
 import { EXIT, errorCode, HarnessError, reasonOf } from "../core/errors.ts";
+import { formatDuration } from "../core/text/bounds.ts";
 import {
   askedToWait,
   delayAfter,
@@ -130,26 +131,29 @@ export interface ClusterTime {
   readonly now: () => number;
   readonly wait: (ms: number, signal: AbortSignal | undefined) => Promise<void>;
   readonly random: () => number;
+  /** A server that takes a question and gives no answer for so long is one that is away. */
+  readonly answerMs: number;
 }
 
 const REAL_TIME: ClusterTime = {
   now: () => performance.now(),
   wait: (ms, signal) => sleep(ms, undefined, { signal }),
   random: Math.random,
+  answerMs: 30_000,
 };
 
 /** One namespace of a cluster. What comes is given as it came: nothing of an object is left out for not being known. */
 export class Cluster {
   readonly config: KubeConfig;
   readonly namespace: string;
-  /** For how long an API server that does not answer is waited for, and a policy that does not hold yet. */
+  /** For how long an API server that never answered is waited for, and a policy that does not hold yet. */
   readonly patienceMs: number;
-
-  readonly #time: ClusterTime;
+  readonly time: ClusterTime;
+  #answered = false;
 
   constructor(config: KubeConfig, namespace: string, patienceMs = PATIENCE_MS, time = REAL_TIME) {
     this.config = config;
-    this.#time = time;
+    this.time = time;
     this.namespace = namespace;
     this.patienceMs = patienceMs;
   }
@@ -168,7 +172,7 @@ export class Cluster {
    * answer or says that it is busy; of all other calls nobody can tell whether they were heard.
    */
   async call(where: string, { method = "GET", body, signal }: ApiCall = {}): Promise<unknown> {
-    return this.#patiently(signal, async () => {
+    return this.patiently(signal, async () => {
       const response = await this.#send(where, { method, body, signal });
       const answer = jsonOf(await whole(response));
       const { statusCode = 0 } = response;
@@ -179,9 +183,10 @@ export class Cluster {
 
   /** The events of a watch, until the server ends it. */
   async *watch(where: string, signal: AbortSignal): AsyncGenerator<unknown, void> {
-    const response = await this.#patiently(signal, async () => {
+    const response = await this.patiently(signal, async () => {
       const begun = await this.#send(where, { method: "GET", body: undefined, signal });
       if (begun.statusCode !== 200) throw apiFailure(begun, jsonOf(await whole(begun)));
+      begun.socket.setTimeout(0);
       return begun;
     });
     let rest = "";
@@ -194,19 +199,24 @@ export class Cluster {
     }
   }
 
-  /** Of its own accord for `patienceMs`; where the server names the time that it needs (Retry-After), for six times that. */
-  async #patiently<T>(signal: AbortSignal | undefined, ask: () => Promise<T>): Promise<T> {
-    const { now, wait, random } = this.#time;
+  /**
+   * Of its own accord for `patienceMs`; where the server names the time that it needs (Retry-After), for six times that. One
+   * that has answered before is known to be there, and outlasts a restart: for twelve times that.
+   */
+  async patiently<T>(signal: AbortSignal | undefined, ask: () => Promise<T>): Promise<T> {
+    const { now, wait, random } = this.time;
     const begun = now();
     for (let failures = 1; ; failures += 1) {
       try {
-        return await ask();
+        const answer = await ask();
+        this.#answered = true;
+        return answer;
       } catch (thrown) {
         signal?.throwIfAborted();
         if (!isPassing(thrown)) throw this.#unanswered(thrown);
         const pause = delayAfter(failures, passingOf(thrown), PAUSES, random) ?? Number.POSITIVE_INFINITY;
         const asked = thrown instanceof ApiFailure && (thrown.retryAfterMs ?? 0) > 0;
-        const patience = asked ? this.patienceMs * 6 : this.patienceMs;
+        const patience = this.patienceMs * (this.#answered ? 12 : asked ? 6 : 1);
         if (now() - begun + pause > patience) throw this.#unanswered(thrown);
         await wait(pause, signal);
       }
@@ -233,6 +243,7 @@ export class Cluster {
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
     const request = (url.protocol === "http:" ? http : https).request(url, options, resolve);
     request.on("error", reject);
+    request.setTimeout(this.time.answerMs, () => request.destroy(noAnswer(this.time)));
     request.end(sent);
     return promise;
   }
@@ -274,6 +285,14 @@ const passingOf = (thrown: unknown): PassingFailure => ({
   busy: true,
   retryAfterMs: thrown instanceof ApiFailure ? thrown.retryAfterMs : null,
 });
+
+/** As the system says it of a connection that is never made. */
+export const noAnswer = ({ answerMs }: ClusterTime): Error =>
+  Object.assign(new Error(`no answer in ${formatDuration(answerMs)}`), { code: "ETIMEDOUT" });
+
+/** What was to be made under this name is there already. */
+export const isThere = (thrown: unknown): boolean =>
+  thrown instanceof ApiFailure && thrown.status === 409 && thrown.reason === "AlreadyExists";
 
 /** The connection went, or nobody is there. */
 export const isLost = (thrown: unknown): boolean => LOST.has(errorCode(thrown) ?? "");

@@ -1,10 +1,10 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import * as z from "zod";
 import { startCommand } from "../boxes/box-command.ts";
 import type { RunnerClient } from "../boxes/runner/runner-client.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
-import { ApiFailure, type Cluster } from "./cluster.ts";
+import { ApiFailure, type Cluster, isThere } from "./cluster.ts";
 import { refusalOf } from "./pod-failure.ts";
+import { mayBeGiven } from "./pod-readback.ts";
 import { API_VARIABLE, NAME_LABEL, type PodPlan, policyOf } from "./pod-spec.ts";
 
 /** Below the namespace, and before a name. */
@@ -31,9 +31,10 @@ async function refuseOthers(cluster: Cluster, plan: PodPlan): Promise<void> {
   const first = items.find(({ metadata: { name }, spec }) => {
     if (name === plan.name || name === openName(plan)) return false;
     const { matchLabels = {}, ...others } = spec.podSelector;
-    // An expression that is not read here may match.
+    // An expression that is not read here may match, and so may a label that the cluster gives the pod by itself.
     const may =
-      Object.keys(others).length > 0 || Object.entries(matchLabels).every(([key, is]) => labels[key] === is);
+      Object.keys(others).length > 0 ||
+      Object.entries(matchLabels).every(([key, is]) => labels[key] === is || mayBeGiven(key));
     return may && ((spec.egress ?? []).length > 0 || (spec.ingress ?? []).length > 0);
   });
   if (first !== undefined)
@@ -54,7 +55,10 @@ const none = (why: string, next: string): HarnessError =>
 export const shut = async (cluster: Cluster, plan: PodPlan): Promise<void> => {
   for (const open of [false, true]) {
     const body = policyOf(plan, open);
-    await cluster.call(POLICIES(cluster), { method: "POST", body }).catch(refuse);
+    // One that is there was made for a server that was gone before it said so: the name is ours alone.
+    await cluster
+      .call(POLICIES(cluster), { method: "POST", body })
+      .catch((thrown: unknown) => isThere(thrown) || refuse(thrown));
   }
 };
 
@@ -69,15 +73,13 @@ async function removePolicy(cluster: Cluster, name: string): Promise<void> {
   }
 }
 
-export const removePolicies = async (cluster: Cluster, plan: Pick<PodPlan, "name">): Promise<void> => {
-  await Promise.allSettled([plan.name, openName(plan)].map((name) => removePolicy(cluster, name)));
-};
-
 const PAUSE_MS = 200;
 
+type Seen = "open" | "shut";
+
 interface Probe {
-  readonly client: RunnerClient;
-  readonly targets: readonly string[];
+  /** What the box sees of its network now. */
+  readonly look: () => Promise<Seen>;
   /** By another container of the pod, whose network is the same. */
   readonly seenOpen: boolean;
 }
@@ -108,17 +110,16 @@ export const removeOpening = async (cluster: Cluster, plan: PodPlan): Promise<vo
 
 /** Whether it was seen so; to be shut, by two looks that overlap: one packet that is lost shuts nothing. */
 async function becomes(
-  { patienceMs }: Cluster,
-  { client, targets }: Probe,
-  wanted: "open" | "shut",
+  { patienceMs, time: { now, wait } }: Cluster,
+  { look }: Probe,
+  wanted: Seen,
 ): Promise<boolean> {
-  const deadline = performance.now() + patienceMs;
-  const look = (): Promise<"open" | "shut"> => probe(client, targets);
+  const deadline = now() + patienceMs;
   for (;;) {
-    const seen = wanted === "open" ? [look()] : [look(), sleep(PAUSE_MS).then(look)];
+    const seen = wanted === "open" ? [look()] : [look(), wait(PAUSE_MS, undefined).then(look)];
     if ((await Promise.all(seen)).every((one) => one === wanted)) return true;
-    if (performance.now() > deadline) return false;
-    await sleep(PAUSE_MS);
+    if (now() > deadline) return false;
+    await wait(PAUSE_MS, undefined);
   }
 }
 
@@ -131,13 +132,13 @@ export const targetsOn = (node: string): readonly string[] => [`$${API_VARIABLE}
 const KUBELET = 10_250;
 
 /** Refused by whoever is there counts as open: something answered. Open is one that is reached, shut are all that are not. */
-async function probe(client: RunnerClient, targets: readonly string[]): Promise<"open" | "shut"> {
+export async function probe(client: RunnerClient, targets: readonly string[]): Promise<Seen> {
   const asked = await Promise.all(targets.map((target) => probeOne(client, target)));
   return asked.includes("open") ? "open" : "shut";
 }
 
 /** `target`: host and port, as a text of the shell's. */
-async function probeOne(client: RunnerClient, target: string): Promise<"open" | "shut"> {
+async function probeOne(client: RunnerClient, target: string): Promise<Seen> {
   const script = `read -r host port <<< "${target}"
 [ -n "$port" ] || exit 20
 said=$(LC_ALL=C timeout ${PROBE_S} bash -c 'exec 3<>"/dev/tcp/$0/$1"' "$host" "$port" 2>&1); code=$?

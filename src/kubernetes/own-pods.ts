@@ -120,9 +120,11 @@ export async function listPods(cluster: Cluster, mine: Mine): Promise<readonly L
   return (await Promise.all(pods)).toSorted((a, b) => a.created.localeCompare(b.created));
 }
 
+/** The name of the pod that `listPods` gives by this id. */
+export const podNamed = (id: string): string => `${PREFIX}${id}`;
+
 /** The pod, and its policies behind it: while it stands they have to. False when it was gone already. */
-export async function removeBoxPod(cluster: Cluster, id: string): Promise<boolean> {
-  const name = `${PREFIX}${id}`;
+export async function removeBoxPod(cluster: Cluster, name: string): Promise<boolean> {
   const was = await removed(cluster, `${cluster.at("pods")}/${name}`);
   for (const policy of [name, `${name}-open`]) await removed(cluster, `${POLICIES(cluster)}/${policy}`);
   return was;

@@ -7,6 +7,7 @@ type Word =
   | "quota"
   | "webhook refusal"
   | "image cannot be pulled"
+  | "no seccomp profile"
   | "unschedulable"
   | "evicted"
   | "out of memory"
@@ -27,6 +28,8 @@ const NEXT: Readonly<Record<Word, string>> = {
   "webhook refusal": "ask who runs the cluster what it admits; docs/scale.md tells what a box is",
   "image cannot be pulled":
     "name one that the nodes can pull: harness config set kubernetes '{\"image\": …}'",
+  "no seccomp profile":
+    'put it on every node (docs/scale.md tells how), or: harness config set kubernetes \'{"seccomp": "RuntimeDefault", …}\'',
   unschedulable:
     "kubectl get nodes   (or ask for less: --memory, --cpus; kubernetes.node_selector; or wait longer: kubernetes.schedule_timeout)",
   evicted: "the node was short of something: try again, or ask for less",
@@ -115,7 +118,7 @@ function waitingFailure(states: readonly Seen[]): Failure | undefined {
     const { reason = "", message = "" } = waiting ?? {};
     const why = message === "" ? reason : message;
     if (IMAGE.test(reason)) return { word: "image cannot be pulled", why };
-    if (STUCK.test(reason)) return { word: "refused", why };
+    if (STUCK.test(reason)) return { word: /seccomp/i.test(why) ? "no seccomp profile" : "refused", why };
   }
   return undefined;
 }

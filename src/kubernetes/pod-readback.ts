@@ -1,6 +1,29 @@
 import { isDeepStrictEqual } from "node:util";
 import type { JsonObject } from "./pod-spec.ts";
 
+const isText = (value: unknown): boolean => typeof value === "string";
+
+/** Labels and annotations by which a mesh is told to leave a pod alone. */
+const OPT_OUTS: Readonly<Record<string, string>> = {
+  "sidecar.istio.io/inject": "false",
+  "istio.io/dataplane-mode": "none",
+  "linkerd.io/inject": "disabled",
+  "kuma.io/sidecar-injection": "disabled",
+  "consul.hashicorp.com/connect-inject": "false",
+};
+
+/** Of labels: where the pod runs, which a cluster of 1.35 copies from its node, and opt-outs. */
+const GIVEN: Readonly<Record<string, (value: unknown) => boolean>> = {
+  "topology.kubernetes.io/zone": isText,
+  "topology.kubernetes.io/region": isText,
+  ...Object.fromEntries(
+    Object.entries(OPT_OUTS).map(([name, out]) => [name, (value: unknown) => value === out]),
+  ),
+};
+
+/** Whether a pod may have this label without anybody's having planned it. */
+export const mayBeGiven = (label: string): boolean => Object.hasOwn(GIVEN, label);
+
 /**
  * What a cluster may make of a pod beside what was said: defaults that change nothing, where it runs and how it is
  * scheduled. A field that is not here and was not planned is refused by its name, whatever a later version calls it.
@@ -25,6 +48,7 @@ const ADDED: Readonly<Record<string, (value: unknown) => boolean>> = {
   "spec.*.terminationMessagePath": (value) => value === "/dev/termination-log",
   "spec.*.terminationMessagePolicy": (value) => value === "File",
   "spec.*.resources.limits.*": () => false,
+  ...Object.fromEntries(Object.entries(GIVEN).map(([name, may]) => [`metadata.labels.${name}`, may])),
 };
 
 /** These the API drops where they say what is so anyway. */
@@ -47,18 +71,28 @@ export function readbackDifferences(planned: JsonObject, seen: unknown): readonl
   compare("metadata.labels", meant["labels"], metadata["labels"], lines);
   const notes = isObject(metadata["annotations"]) ? metadata["annotations"] : {};
   for (const [name, value] of Object.entries(notes))
-    if (OBEYED.test(name) && !(SECCOMP.test(name) && value === "runtime/default"))
+    if (OBEYED.test(name) && OPT_OUTS[name] !== value && !TOLD.test(name) && !isProfile(planned, name, value))
       lines.push(`metadata.annotations.${name}: was added`);
   compare("spec", planned["spec"], seen["spec"], lines);
   return lines;
 }
 
-/** Versions before 1.25 say once more in a note which profile the specification names. */
 const SECCOMP = /^(?:container\.)?seccomp\.security\.alpha\.kubernetes\.io\//;
 
-/** By which profiles are loosened, devices given or sidecars asked for. */
+/** Versions before 1.25 say once more in a note which profile the specification names. */
+function isProfile(planned: JsonObject, name: string, value: unknown): boolean {
+  const { securityContext } = planned["spec"] as { readonly securityContext: Fields };
+  const { localhostProfile } = securityContext["seccompProfile"] as Fields;
+  const own = typeof localhostProfile === "string" ? `localhost/${localhostProfile}` : "runtime/default";
+  return SECCOMP.test(name) && value === own;
+}
+
+/** By which profiles are loosened, devices and networks given, sidecars and the nets of a mesh asked for. */
 const OBEYED =
-  /apparmor\.security|seccomp\.security|io\.kubernetes\.cri|io\.katacontainers|dev\.gvisor|sidecar|k8s\.v1\.cni|cni\.cncf/;
+  /apparmor\.security|seccomp\.security|io\.kubernetes\.cri|io\.katacontainers|dev\.gvisor|sidecar|dataplane-mode|ambient\.istio|multus-cni|k8s\.v1\.cni|cni\.cncf/;
+
+/** What networks were given is told behind it, and obeyed by nobody. */
+const TOLD = /^k8s\.v1\.cni\.cncf\.io\/networks?-status$/;
 
 type Fields = Readonly<Record<string, unknown>>;
 const isObject = (value: unknown): value is Fields =>

@@ -2,7 +2,8 @@ import { Duplex, PassThrough } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { WebSocketHandler } from "@kubernetes/client-node/dist/web-socket-handler.js";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
-import type { Cluster } from "./cluster.ts";
+import { unlessAborted } from "../platform/cancelled.ts";
+import { ApiFailure, type Cluster, type ClusterTime, isLost, noAnswer } from "./cluster.ts";
 import { podFailure } from "./pod-failure.ts";
 import { podOf } from "./pod-watch.ts";
 
@@ -23,25 +24,36 @@ const PIECE = 64 * 1024;
 /** Balancers between here and the node let go of what is silent for a minute. */
 const PING_MS = 20_000;
 
+interface Attached {
+  readonly pod: string;
+  readonly container: string;
+  /** Of whoever waits for it. */
+  readonly signal: AbortSignal;
+}
+
 /**
  * The standard streams of a container over one WebSocket (v5, else v4), as an engine gives them: what comes is framed by
  * u8 source, three zeros, u32 length. Ending it ends the container's input: half of the connection where the protocol can
- * say so, and all of it else.
+ * say so, and all of it else. An API server that is away is waited for until it is attached; what is lost then is lost, as the
+ * container's input ends with it.
  */
-export async function attachTo(cluster: Cluster, pod: string, container: string): Promise<Duplex> {
+export async function attachTo(cluster: Cluster, { pod, container, signal }: Attached): Promise<Duplex> {
   const query = new URLSearchParams({ container, stdin: "true", stdout: "true", stderr: "true" });
   const where = cluster.at(`pods/${encodeURIComponent(pod)}/attach?${query.toString()}`);
   const streams = { stdin: new PassThrough(), stdout: new PassThrough(), stderr: new PassThrough() };
   const handler = new WebSocketHandler(cluster.config, undefined, streams);
-  const stream = new PodStream(() => whyEnded(cluster, pod));
+  const stream = new PodStream((trouble) => whyEnded(cluster, pod, trouble));
   const take = (channel: number, bytes: Buffer): boolean => {
     stream.receive(channel, bytes);
     return true;
   };
+  const connect = (): Promise<Socket> => handler.connect(where, null, take) as Promise<Socket>;
   try {
-    stream.open((await handler.connect(where, null, take)) as Socket);
+    stream.open(await cluster.patiently(signal, () => opened(connect(), cluster.time, signal)));
     return stream;
   } catch (thrown) {
+    signal.throwIfAborted();
+    if (thrown instanceof HarnessError) throw thrown;
     const message = `the pod ${pod} cannot be attached to: ${reasonOf(thrown)}`;
     throw new HarnessError(
       EXIT.sandbox,
@@ -52,17 +64,45 @@ export async function attachTo(cluster: Cluster, pod: string, container: string)
   }
 }
 
+/** The socket once it is open, in its time; its failures are as those of a question. */
+async function opened(connecting: Promise<Socket>, time: ClusterTime, signal: AbortSignal): Promise<Socket> {
+  const late = AbortSignal.timeout(time.answerMs);
+  try {
+    return await unlessAborted(connecting, AbortSignal.any([signal, late]));
+  } catch (thrown) {
+    void connecting.then(
+      (socket) => socket.terminate(),
+      () => undefined,
+    );
+    signal.throwIfAborted();
+    if (late.aborted) throw noAnswer(time);
+    // The package gives an event in its place.
+    const cause = (thrown as { readonly error?: unknown }).error ?? thrown;
+    const [, status] = /^Unexpected server response: (\d{3})$/.exec(reasonOf(cause)) ?? [];
+    throw status === undefined ? cause : new ApiFailure(Number(status), "", `HTTP ${status}`);
+  }
+}
+
 /** What the cluster says of a pod whose streams ended; it may know it a moment later. */
-async function whyEnded(cluster: Cluster, name: string): Promise<string> {
-  const patience = AbortSignal.timeout(WHY_MS);
+async function whyEnded(cluster: Cluster, name: string, trouble: string): Promise<string> {
+  const patience = AbortSignal.timeout(Math.min(WHY_MS, cluster.time.answerMs));
+  let there = false;
   try {
     for (;;) {
-      const failure = podFailure(await podOf(cluster, { name }, patience));
+      const pod = await podOf(cluster, { name }, patience);
+      there = true;
+      const failure = podFailure(pod);
       if (failure !== undefined) return `${failure.word}: ${failure.why}`;
       await sleep(WHY_PAUSE_MS, undefined, { signal: patience });
     }
   } catch (thrown) {
-    return patience.aborted ? "" : reasonOf(thrown).replace(/^no pod as a box: /, "");
+    const isAway = patience.aborted || (thrown instanceof HarnessError && isLost(thrown.cause));
+    if (!isAway) return reasonOf(thrown).replace(/^no pod as a box: /, "");
+    const how = there
+      ? "while the pod was running"
+      : `and the API server at ${cluster.server} does not answer`;
+    const said = trouble === "" ? "" : ` (${trouble})`;
+    return `connection lost: the connection to the pod ended${said} ${how}; its box ends with it`;
   }
 }
 
@@ -70,12 +110,13 @@ const WHY_MS = 5000;
 const WHY_PAUSE_MS = 250;
 
 class PodStream extends Duplex {
-  readonly #why: () => Promise<string>;
+  readonly #why: (trouble: string) => Promise<string>;
   #socket: Socket | undefined;
   #pings: NodeJS.Timeout | undefined;
+  #trouble: string | undefined;
 
   /** `why` tells of the end that nobody here wanted. */
-  constructor(why: () => Promise<string>) {
+  constructor(why: (trouble: string) => Promise<string>) {
     super();
     this.#why = why;
   }
@@ -86,12 +127,13 @@ class PodStream extends Duplex {
       clearInterval(this.#pings);
       void this.#over();
     });
-    socket.addEventListener("error", ({ message }) => this.destroy(new Error(message)));
+    // It is closed behind that, and why is asked then.
+    socket.addEventListener("error", ({ message }) => void (this.#trouble ??= message));
     this.#pings = setInterval(() => socket.ping(), PING_MS).unref();
   }
 
   async #over(): Promise<void> {
-    const why = this.destroyed || this.writableEnded ? "" : await this.#why();
+    const why = this.destroyed || this.writableEnded ? "" : await this.#why(this.#trouble ?? "");
     if (this.destroyed) return;
     if (why !== "") this.#give(STDERR ?? 2, Buffer.from(why));
     this.push(null);
@@ -121,12 +163,13 @@ class PodStream extends Duplex {
   }
 
   override _write(chunk: Buffer, _: BufferEncoding, done: (error?: Error | null) => void): void {
-    // Sockets tell that all is well by null as well as by nothing.
-    const send = (at: number, error?: Error | null): void => {
-      if (error instanceof Error || at >= chunk.length) return done(error ?? null);
+    const send = (at: number, failed?: Error | null): void => {
+      // One that takes no more is closed at once, and that says why.
+      if (failed instanceof Error) this.#trouble ??= failed.message;
+      if (failed instanceof Error || at >= chunk.length) return done();
       const piece = chunk.subarray(at, at + PIECE);
       const data = Buffer.concat([Buffer.from([STDIN ?? 0]), piece]);
-      this.#socket?.send(data, (failed) => send(at + piece.length, failed));
+      this.#socket?.send(data, (error) => send(at + piece.length, error));
     };
     send(0);
   }

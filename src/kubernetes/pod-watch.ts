@@ -1,7 +1,6 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { HarnessError } from "../core/errors.ts";
 import { formatDuration } from "../core/text/bounds.ts";
-import { ApiFailure, type Cluster, isLost } from "./cluster.ts";
+import { ApiFailure, type Cluster, isLost, isThere } from "./cluster.ts";
 import { failureError, isRunning, podFailure, type PodState, refusalOf } from "./pod-failure.ts";
 import { amountOf } from "./pod-readback.ts";
 import type { JsonObject, PodPlan } from "./pod-spec.ts";
@@ -23,23 +22,29 @@ export async function podOf(cluster: Cluster, { name }: Named, signal?: AbortSig
 
 const QUOTA_LOOK_MS = 2000;
 
-/** As the cluster made it. A quota that has no room is waited for as a node is: others end. */
+/**
+ * As the cluster made it. A quota that has no room is waited for as a node is: others end. Its name is ours alone: where it is there
+ * already, the server had made it and was gone before it could say so.
+ */
 export async function madePod(
   cluster: Cluster,
+  plan: Named,
   body: JsonObject,
   { signal, scheduleMs, onWarning }: Starting,
 ): Promise<unknown> {
-  const deadline = performance.now() + scheduleMs;
+  const { now, wait } = cluster.time;
+  const deadline = now() + scheduleMs;
   for (let told = false; ; told = true) {
     try {
       return await cluster.call(cluster.at("pods"), { method: "POST", body, signal });
     } catch (thrown) {
-      if (!mayFit(thrown) || performance.now() > deadline) throw refusalOf(thrown);
+      if (isThere(thrown)) return await podOf(cluster, plan, signal);
+      if (!mayFit(thrown) || now() > deadline) throw refusalOf(thrown);
       if (!told)
         onWarning(
           `no quota of the namespace has room for the box yet: ${thrown.message}; waiting up to ${formatDuration(scheduleMs)}`,
         );
-      await sleep(QUOTA_LOOK_MS, undefined, { signal });
+      await wait(QUOTA_LOOK_MS, signal);
     }
   }
 }

@@ -25,22 +25,14 @@ import { LogKeeper } from "../core/box-log.ts";
 import type { Mode } from "../core/decision.ts";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import type { OwnedBox } from "../core/ports.ts";
-import { ApiFailure, type Cluster } from "./cluster.ts";
-import { proveShut, removeOpening, removePolicies, shut, targetsOn } from "./network-proof.ts";
+import type { Cluster } from "./cluster.ts";
+import { probe, proveShut, removeOpening, shut, targetsOn } from "./network-proof.ts";
 import { failureError, podFailure } from "./pod-failure.ts";
 import { madePod, podOf, running } from "./pod-watch.ts";
 import { readbackDifferences } from "./pod-readback.ts";
-import { HOME_LABEL, homeOf, reapPods } from "./own-pods.ts";
+import { HOME_LABEL, homeOf, reapPods, removeBoxPod } from "./own-pods.ts";
 import { isAlone, podReportDifferences } from "./pod-report.ts";
-import {
-  BOX,
-  FILLER,
-  isMountable,
-  type JsonObject,
-  type PodOwner,
-  type PodPlan,
-  podSpec,
-} from "./pod-spec.ts";
+import { BOX, FILLER, isMountable, NAME_LABEL, type PodOwner, type PodPlan, podSpec } from "./pod-spec.ts";
 import { attachTo } from "./pod-stream.ts";
 
 export interface PodMaker {
@@ -204,13 +196,12 @@ async function opened(making: Making, { locks, things }: Ends, signal: AbortSign
   const { maker, request, workspace, layer, plan } = making;
   const { cluster } = maker;
   const tracked = request.watchChanges ? await trackedIn(workspace.path) : NOTHING_TRACKED;
-  things.defer(() => removePolicies(cluster, plan));
+  things.defer(() => removePod(maker, plan));
   await shut(cluster, plan);
   const spec = podSpec(plan);
-  things.defer(() => removePod(maker, plan));
   const { scheduleMs } = request.wants;
   const starting = { signal, scheduleMs, onWarning: maker.onWarning };
-  refuseUnlessPlanned("the cluster", readbackDifferences(spec, await madePod(cluster, spec, starting)));
+  refuseUnlessPlanned("the cluster", readbackDifferences(spec, await madePod(cluster, plan, spec, starting)));
   const over = AbortSignal.any([signal, AbortSignal.timeout(request.wants.startMs)]);
   if (plan.mode === "read-only") {
     const filler = await connected(making, FILLER, { ...plan, mode: "workspace-write" }, over);
@@ -263,17 +254,20 @@ async function connected(
   {
     maker: { cluster, onWarning },
     request: {
-      wants: { probe, scheduleMs },
+      wants: { probe: named, scheduleMs },
     },
   }: Making,
   container: string,
   plan: PodPlan,
   signal: AbortSignal,
 ): Promise<RunnerClient> {
-  const own = probe === null ? [] : [probe.replace(/:(?=\d+$)/, " ")];
+  const own = named === null ? [] : [named.replace(/:(?=\d+$)/, " ")];
   const node =
     (await running(cluster, plan, container, { signal, scheduleMs, onWarning })).status?.hostIP ?? "";
-  const client = new RunnerClient(await attachTo(cluster, plan.name, container), randomBytes(KEY_BYTES));
+  const client = new RunnerClient(
+    await attachTo(cluster, { pod: plan.name, container, signal }),
+    randomBytes(KEY_BYTES),
+  );
   try {
     const report = await askReport(client, []);
     refuseUnlessPlanned("the box itself", podReportDifferences(plan, report));
@@ -281,7 +275,7 @@ async function connected(
     const seenOpen = container === BOX && plan.mode === "read-only";
     const targets = [...targetsOn(node), ...own];
     if (isAlone(report)) await removeOpening(cluster, plan);
-    else await proveShut(cluster, plan, { client, targets, seenOpen });
+    else await proveShut(cluster, plan, { look: () => probe(client, targets), seenOpen });
     return client;
   } catch (thrown) {
     const lost = client.lost;
@@ -303,13 +297,11 @@ function refuseUnlessPlanned(who: string, lines: readonly string[]): void {
 }
 
 async function removePod({ cluster, onWarning }: PodMaker, { name }: PodPlan): Promise<void> {
-  const body: JsonObject = { apiVersion: "v1", kind: "DeleteOptions", gracePeriodSeconds: 0 };
-  await cluster.call(`${cluster.at("pods")}/${name}`, { method: "DELETE", body }).catch((thrown: unknown) => {
-    if (thrown instanceof ApiFailure && thrown.status === 404) return;
+  await removeBoxPod(cluster, name).catch((thrown: unknown) =>
     onWarning(
-      `the pod ${name} could not be removed (${reasonOf(thrown)}): its deadline ends it, or kubectl delete pod ${name}`,
-    );
-  });
+      `the pod ${name}, or a policy of it, could not be removed (${reasonOf(thrown)}): the next box from here takes it away, or kubectl delete pod,networkpolicy -l ${NAME_LABEL}=${name}`,
+    ),
+  );
 }
 
 const HOUR_MS = 3_600_000;

@@ -68,6 +68,7 @@ export async function startKubernetesApi(network: PodNetwork, scratch: string): 
   const { port } = server.address() as AddressInfo;
   const keeper = await PodKeeper.open(network, scratch);
   const state = { away: false, sent: Infinity };
+  const attached = new Set<Duplex>();
   const heard: string[] = [];
   const api: FakeApi = {
     kubeconfig: kubeconfigOf(port),
@@ -76,7 +77,9 @@ export async function startKubernetesApi(network: PodNetwork, scratch: string): 
     named: (resource) => keeper.all(resource).map(({ metadata }) => metadata.name),
     away: (is) => {
       state.away = is;
-      if (is) server.closeAllConnections();
+      if (!is) return;
+      server.closeAllConnections();
+      for (const socket of attached) socket.destroy();
     },
     mutate: undefined,
     cutAttachAfter: Infinity,
@@ -102,6 +105,8 @@ export async function startKubernetesApi(network: PodNetwork, scratch: string): 
   });
   server.on("upgrade", (request: IncomingMessage, socket: Duplex) => {
     heard.push(`${request.method} ${request.url}`);
+    attached.add(socket);
+    socket.on("close", () => attached.delete(socket));
     void attach(api, keeper, { request, socket, state }).catch(() => socket.destroy());
   });
   return api;

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
 import test from "node:test";
 import * as client from "@kubernetes/client-node";
 import { readRows } from "../../src/app/batch/batch-rows.ts";
@@ -226,3 +227,22 @@ const clusterPlanOf = (settings: typeof SETTINGS) =>
     retries: 0,
     tag: "",
   });
+
+test("what is printed names the seccomp profile that boxes are to have", async () => {
+  const settings = { ...SETTINGS, kubernetes: { ...KUBERNETES, seccomp: "Localhost/harness.json" } };
+  const yaml = manifestYaml(manifestsOf(await planFor(rowsFor(1), { settings })));
+  assert.match(yaml, /HARNESS_KUBERNETES[^]*"seccomp": ?"Localhost\/harness\.json"/);
+  assert.doesNotMatch(manifestYaml(manifestsOf(await planFor(rowsFor(1)))), /harness\.json/);
+});
+
+test("our profile for nodes says nothing that a runtime without an engine's conditions would read otherwise", async () => {
+  const profile = JSON.parse(
+    await readFile(new URL("../../sandbox/seccomp.json", import.meta.url), "utf8"),
+  ) as { readonly defaultAction: string; readonly syscalls: readonly object[] };
+  assert.equal(profile.defaultAction, "SCMP_ACT_ERRNO");
+  const known = new Set(["names", "args", "action", "comment", "errnoRet"]);
+  assert.deepEqual(
+    profile.syscalls.flatMap((rule) => Object.keys(rule)).filter((key) => !known.has(key)),
+    [],
+  );
+});

@@ -242,6 +242,25 @@ test("a box that is lost says by which word of the cluster's", { skip }, async (
   await assert.rejects(running, /the box was lost: .*evicted: The node was low on resource/s);
 });
 
+test(
+  "an API server that goes while a command runs ends it in words, and what is left goes when it is back",
+  { skip },
+  async () => {
+    await using place = await stubPlace("none");
+    const box = await place.open({ keep: "session1" });
+    const running = exec(box, "echo two >> a.txt; sleep 60");
+    place.api.away(true);
+    await assert.rejects(
+      running,
+      /the box was lost: .*connection lost: .* API server at \S+ does not answer/s,
+    );
+    place.api.away(false);
+    await box[Symbol.asyncDispose]();
+    assert.match(place.said.join("\n"), /is lost with its pod: the box was lost: .*connection lost/s);
+    nothingLeft(place);
+  },
+);
+
 const FULL = "0/3 nodes are available: 3 Insufficient memory.";
 
 test("what the scheduler says is told at once, and a box begins when there is room", { skip }, async () => {

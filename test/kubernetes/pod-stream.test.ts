@@ -5,6 +5,7 @@ import test from "node:test";
 import { KubeConfig } from "@kubernetes/client-node";
 import { Cluster } from "../../src/kubernetes/cluster.ts";
 import { attachTo } from "../../src/kubernetes/pod-stream.ts";
+import { NEVER } from "../contract/box-words.ts";
 import { type ServedSocket, serveSocket } from "../fakes/web-socket.ts";
 
 /** An attached container that says what it was given, and what the test has it say. */
@@ -25,7 +26,11 @@ async function attached(protocol: string) {
     { name: "c", server: `http://127.0.0.1:${port}`, skipTLSVerify: true },
     { name: "u" },
   );
-  const stream = await attachTo(new Cluster(config, "team", 0), "pod", "box");
+  const stream = await attachTo(new Cluster(config, "team", 0), {
+    pod: "pod",
+    container: "box",
+    signal: NEVER,
+  });
   const close = async (): Promise<void> => {
     stream.destroy();
     server.closeAllConnections();

@@ -4,26 +4,7 @@ import { ApiFailure } from "../../src/kubernetes/cluster.ts";
 import { podFailure, refusalOf } from "../../src/kubernetes/pod-failure.ts";
 import { readbackDifferences } from "../../src/kubernetes/pod-readback.ts";
 import { isMountable, type PodPlan, podSpec, policyOf } from "../../src/kubernetes/pod-spec.ts";
-
-const PLAN: PodPlan = {
-  name: "harness-1",
-  namespace: "team",
-  image: "registry.example/box:1",
-  pullPolicy: "IfNotPresent",
-  pullSecret: "pull",
-  user: { uid: 1000, gid: 1000 },
-  mode: "workspace-write",
-  workspace: "/code/project",
-  limits: { memory: 2 ** 30, cpus: 1.5, pids: 512 },
-  disk: 2 ** 30,
-  runtimeClass: "gvisor",
-  seccomp: "Localhost/harness.json",
-  nodeSelector: { "kubernetes.io/arch": "amd64" },
-  deadlineMs: 90_000,
-  owner: null,
-  labels: { "dev.harness.box": "1" },
-  annotations: { "dev.harness.workspace": "/code/project" },
-};
+import { PLAN } from "../fixtures/pod-plan.ts";
 
 type Field = Record<string, unknown>;
 
@@ -108,6 +89,74 @@ test("what every cluster adds is no difference", () => {
   assert.deepEqual(readbackDifferences(podSpec(PLAN), pod), []);
 });
 
+/** A value under a name that has dots. */
+function withMeta(kind: "labels" | "annotations", name: string, value: string): unknown {
+  const pod = structuredClone(podSpec(PLAN)) as { metadata: Record<typeof kind, Record<string, string>> };
+  pod.metadata[kind][name] = value;
+  return pod;
+}
+
+const NOTES: readonly (readonly ["labels" | "annotations", string, string])[] = [
+  ["labels", "topology.kubernetes.io/zone", "eu-1a"],
+  ["labels", "topology.kubernetes.io/region", "eu-1"],
+  ["labels", "sidecar.istio.io/inject", "false"],
+  ["labels", "istio.io/dataplane-mode", "none"],
+  ["labels", "kuma.io/sidecar-injection", "disabled"],
+  ["annotations", "cni.projectcalico.org/podIP", "10.0.0.1/32"],
+  ["annotations", "k8s.v1.cni.cncf.io/network-status", "[]"],
+  ["annotations", "k8s.ovn.org/pod-networks", "{}"],
+  ["annotations", "cluster-autoscaler.kubernetes.io/safe-to-evict", "false"],
+  ["annotations", "kubernetes.io/limit-ranger", "LimitRanger plugin set: nothing"],
+  ["annotations", "sidecar.istio.io/inject", "false"],
+  ["annotations", "linkerd.io/inject", "disabled"],
+  ["annotations", "seccomp.security.alpha.kubernetes.io/pod", "localhost/harness.json"],
+];
+
+for (const [kind, name, value] of NOTES)
+  test(`${kind} ${name}=${value} of the cluster's changes no wall`, () => {
+    assert.deepEqual(readbackDifferences(podSpec(PLAN), withMeta(kind, name, value)), []);
+  });
+
+const REFUSED_NOTES: readonly (readonly ["labels" | "annotations", string, string])[] = [
+  ["labels", "sidecar.istio.io/inject", "true"],
+  ["labels", "istio.io/dataplane-mode", "ambient"],
+  ["labels", "topology.kubernetes.io/rack", "r1"],
+  ["annotations", "sidecar.istio.io/inject", "true"],
+  ["annotations", "ambient.istio.io/redirection", "enabled"],
+  ["annotations", "k8s.v1.cni.cncf.io/networks", "second"],
+  ["annotations", "v1.multus-cni.io/default-network", "other"],
+  ["annotations", "container.apparmor.security.beta.kubernetes.io/box", "unconfined"],
+  ["annotations", "seccomp.security.alpha.kubernetes.io/pod", "unconfined"],
+  ["annotations", "seccomp.security.alpha.kubernetes.io/pod", "runtime/default"],
+];
+
+for (const [kind, name, value] of REFUSED_NOTES)
+  test(`${kind} ${name}=${value} that a cluster adds is refused by its name`, () => {
+    const lines = readbackDifferences(podSpec(PLAN), withMeta(kind, name, value));
+    assert.equal(lines.length, 1, lines.join("; "));
+    assert.ok(lines[0]?.startsWith(`metadata.${kind}.${name}: was added`), lines[0]);
+  });
+
+const profile = (plan: PodPlan): unknown =>
+  (podSpec(plan)["spec"] as { securityContext: Field }).securityContext["seccompProfile"];
+
+test("the seccomp profile is the planned one, of the pod and of each container", () => {
+  const own = { type: "Localhost", localhostProfile: "harness.json" };
+  assert.deepEqual(profile(PLAN), own);
+  const usual = { ...PLAN, seccomp: "RuntimeDefault" };
+  assert.deepEqual(profile(usual), { type: "RuntimeDefault" });
+  for (const [at, value] of [
+    ["spec.securityContext.seccompProfile", { type: "RuntimeDefault" }],
+    ["spec.securityContext.seccompProfile", { type: "Unconfined" }],
+    ["spec.securityContext.seccompProfile", { ...own, localhostProfile: "other.json" }],
+    ["spec.securityContext.seccompProfile", undefined],
+    ["spec.containers.0.securityContext.seccompProfile", { type: "Unconfined" }],
+  ] as const)
+    assert.match(readbackDifferences(podSpec(PLAN), withField(at, value)).join(), /seccompProfile/, at);
+  const other = structuredClone(podSpec(PLAN));
+  assert.match(readbackDifferences(podSpec(usual), other).join(), /seccompProfile/);
+});
+
 const ADDITIONS: readonly (readonly [string, unknown])[] = [
   ["spec.hostNetwork", true],
   ["spec.hostUsers", true],
@@ -117,6 +166,12 @@ const ADDITIONS: readonly (readonly [string, unknown])[] = [
   ["spec.containers.0.env", [{ name: "TOKEN", value: "x" }]],
   ["spec.containers.0.envFrom", [{ secretRef: { name: "s" } }]],
   ["spec.containers.0.volumeMounts.4", { name: "token", mountPath: "/var/run/secrets" }],
+  ["spec.volumes.4", { name: "kube-api-access", projected: { sources: [{ serviceAccountToken: {} }] } }],
+  ["spec.containers.0.securityContext.privileged", true],
+  ["spec.containers.0.securityContext.allowPrivilegeEscalation", true],
+  ["spec.containers.0.securityContext.readOnlyRootFilesystem", false],
+  ["spec.containers.0.securityContext.runAsUser", 0],
+  ["spec.containers.0.securityContext.procMount", "Unmasked"],
   ["spec.containers.0.lifecycle", { postStart: {} }],
   ["spec.containers.0.livenessProbe", { exec: {} }],
   ["spec.containers.0.image", "other"],
@@ -143,8 +198,8 @@ for (const [path, value] of ADDITIONS)
 
 const word = (status: number, message: string): string =>
   refusalOf(new ApiFailure(status, "", message)).message.split(": ")[1] ?? "";
-const waiting = (reason: string) => ({
-  status: { containerStatuses: [{ state: { waiting: { reason } } }] },
+const waiting = (reason: string, message = "") => ({
+  status: { containerStatuses: [{ state: { waiting: { reason, message } } }] },
 });
 const ended = (reason: string) => ({
   status: { phase: "Failed", containerStatuses: [{ state: { terminated: { reason, exitCode: 137 } } }] },
@@ -159,6 +214,7 @@ test("each cause has its own word", () => {
   const words = [
     waiting("ImagePullBackOff"),
     waiting("CreateContainerError"),
+    waiting("CreateContainerError", 'cannot load seccomp profile "/var/lib/kubelet/seccomp/x.json"'),
     ended("OOMKilled"),
     ended("Error"),
     { status: { phase: "Failed", reason: "Evicted" } },
@@ -170,6 +226,7 @@ test("each cause has its own word", () => {
   assert.deepEqual(words, [
     "image cannot be pulled",
     "refused",
+    "no seccomp profile",
     "out of memory",
     "ended",
     "evicted",

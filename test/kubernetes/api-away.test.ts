@@ -1,0 +1,185 @@
+import assert from "node:assert/strict";
+import type { Duplex } from "node:stream";
+import test, { describe } from "node:test";
+import { startCommand } from "../../src/boxes/box-command.ts";
+import { RunnerClient } from "../../src/boxes/runner/runner-client.ts";
+import { KEY_BYTES } from "../../src/boxes/runner/runner-frames.ts";
+import { EXIT, HarnessError } from "../../src/core/errors.ts";
+import { shut } from "../../src/kubernetes/network-proof.ts";
+import { removeBoxPod } from "../../src/kubernetes/own-pods.ts";
+import { podSpec } from "../../src/kubernetes/pod-spec.ts";
+import { attachTo } from "../../src/kubernetes/pod-stream.ts";
+import { madePod, running } from "../../src/kubernetes/pod-watch.ts";
+import { NEVER } from "../contract/box-words.ts";
+import { type ObjectsApi, objectsApi } from "../fakes/kubernetes-objects.ts";
+import { PLAN } from "../fixtures/pod-plan.ts";
+
+const MINUTE = 60_000;
+const POD = "/api/v1/namespaces/team/pods/harness-1";
+const POLICY = "/apis/networking.k8s.io/v1/namespaces/team/networkpolicies/harness-1";
+const RUNNING = {
+  status: { phase: "Running", containerStatuses: [{ name: "box", state: { running: {} } }] },
+};
+
+const starting = { signal: NEVER, scheduleMs: 1000, onWarning: assert.fail };
+const made = (api: ObjectsApi): Promise<unknown> => madePod(api.cluster, PLAN, podSpec(PLAN), starting);
+const attached = (api: ObjectsApi, signal = NEVER): Promise<Duplex> =>
+  attachTo(api.cluster, { pod: PLAN.name, container: "box", signal });
+
+/** One that has answered, and holds a pod with its policies. */
+async function answered(times: Parameters<typeof objectsApi>[0] = {}): Promise<ObjectsApi> {
+  const api = await objectsApi(times);
+  for (const at of [POD, POLICY, `${POLICY}-open`]) api.objects.set(at, RUNNING);
+  await api.cluster.call(POD);
+  api.heard.length = 0;
+  return api;
+}
+
+const unanswered = (thrown: unknown): true => {
+  assert.ok(thrown instanceof HarnessError);
+  assert.equal(thrown.exit, EXIT.sandbox);
+  assert.match(thrown.message, /^no cluster answers at http:\/\/127\.0\.0\.1:\d+: /);
+  assert.match(thrown.remedy, /kubectl cluster-info/);
+  return true;
+};
+
+type Step = (api: ObjectsApi) => Promise<unknown>;
+const STEPS: Readonly<Record<string, Step>> = {
+  "making the policies": (api) => shut(api.cluster, { ...PLAN, name: "other" }),
+  "making the pod": (api) => {
+    api.objects.delete(POD);
+    return made(api);
+  },
+  "waiting until it runs": (api) => running(api.cluster, PLAN, "box", starting),
+  "attaching to it": async (api) => (await attached(api)).destroy(),
+  "removing it": (api) => removeBoxPod(api.cluster, PLAN.name),
+};
+
+describe("an API server that has answered and is gone", () => {
+  for (const [what, step] of Object.entries(STEPS)) {
+    test(`for a minute is waited for: ${what}`, async () => {
+      await using api = await answered();
+      api.away(MINUTE);
+      await step(api);
+      assert.ok(api.waited() >= MINUTE && api.waited() < 2 * MINUTE, String(api.waited()));
+    });
+
+    test(`for good ends it in its own words after two minutes: ${what}`, async () => {
+      await using api = await answered();
+      api.away(Infinity);
+      await assert.rejects(step(api), unanswered);
+      assert.ok(api.waited() > MINUTE && api.waited() <= 2 * MINUTE, String(api.waited()));
+    });
+  }
+
+  test("is waited for ten seconds where it never answered", async () => {
+    await using api = await objectsApi();
+    api.away(Infinity);
+    await assert.rejects(made(api), unanswered);
+    assert.ok(api.waited() > 5000 && api.waited() <= 10_000, String(api.waited()));
+  });
+
+  test("after it made what it was asked for, and before it said so, is not asked to make it twice", async () => {
+    await using api = await objectsApi();
+    api.lost.push(/^POST .*\/pods$/, /^POST .*policies$/, /^POST .*policies$/);
+    await shut(api.cluster, PLAN);
+    const pod = (await made(api)) as { readonly metadata: { readonly name: string } };
+    assert.equal(pod.metadata.name, PLAN.name);
+    assert.deepEqual(api.lost, []);
+    assert.deepEqual([...api.objects.keys()].toSorted(), [POD, POLICY, `${POLICY}-open`].toSorted());
+  });
+
+  test("and says another no than that it is there is not taken for one that made it", async () => {
+    await using api = await objectsApi();
+    api.refuses = { fits: /^POST/, status: 409, reason: "Conflict" };
+    await assert.rejects(made(api), { exit: EXIT.sandbox, message: /no pod as a box: refused: .*Conflict/ });
+    await assert.rejects(shut(api.cluster, PLAN), /no pod as a box: refused: .*Conflict/);
+  });
+});
+
+describe("an API server that takes a question and says nothing", () => {
+  for (const what of ["making the pod", "attaching to it", "removing it"])
+    test(`is one that is away: ${what}`, async () => {
+      await using api = await answered({ answerMs: 15, patienceMs: 100 });
+      api.silent = /./;
+      await assert.rejects(STEPS[what]?.(api) ?? assert.fail(), unanswered);
+      assert.ok(api.heard.length > 1, "it was asked again");
+    });
+
+  test("holds nobody who leaves", async () => {
+    await using api = await answered();
+    api.silent = /^UPGRADE/;
+    const leaving = new AbortController();
+    const waiting = attached(api, leaving.signal);
+    while (api.heard.length === 0) await new Promise(setImmediate);
+    leaving.abort(new Error("left"));
+    await assert.rejects(waiting, /left/);
+  });
+});
+
+test("a right that is missing for the attachment is told as such, and not waited for", async () => {
+  await using api = await answered();
+  api.refuses = { fits: /^$/, status: 403, reason: "Forbidden" };
+  await assert.rejects(attached(api), (thrown: unknown) => {
+    assert.ok(thrown instanceof HarnessError);
+    assert.match(thrown.message, /^the pod harness-1 cannot be attached to: HTTP 403/);
+    assert.match(thrown.remedy, /auth can-i create pods\/attach/);
+    return true;
+  });
+  assert.equal(api.waited(), 0);
+});
+
+const EVICTED = { status: { phase: "Failed", reason: "Evicted", message: "the node was low on memory" } };
+
+describe("a command in a box whose connection is cut ends, and says", () => {
+  for (const [what, ms, pod, words] of [
+    [
+      "that nobody answers",
+      Infinity,
+      RUNNING,
+      /connection lost: .* and the API server at http:\S+ does not answer/,
+    ],
+    ["that the pod was running", 0, RUNNING, /connection lost: .* while the pod was running; its box ends/],
+    ["what the cluster says of the pod once it is back", 1, EVICTED, /evicted: the node was low on memory/],
+  ] as const)
+    test(what, async () => {
+      await using api = await answered({ answerMs: 200 });
+      const client = new RunnerClient(await attached(api), Buffer.alloc(KEY_BYTES));
+      const request = { words: ["sleep", "60"], timeoutMs: 0, keep: { head: 1, tail: 0 } };
+      const { ended } = startCommand(client, request, { workspace: "/" });
+      api.objects.set(POD, pod);
+      api.away(ms);
+      const thrown: unknown = await ended.then(
+        () => assert.fail("it ended well"),
+        (each: unknown) => each,
+      );
+      assert.ok(thrown instanceof HarnessError);
+      assert.equal(thrown.exit, EXIT.sandbox);
+      assert.match(thrown.message, /^the box was lost: /);
+      assert.match(thrown.message, words);
+    });
+});
+
+const policies = (api: ObjectsApi): readonly string[] =>
+  api.heard.filter((each) => /^DELETE .*networkpolicies/.test(each));
+
+describe("what is left of a box", () => {
+  test("keeps its policies for as long as its pod could not be removed", async () => {
+    await using api = await answered();
+    api.refuses = { fits: /^DELETE .*\/pods\//, status: 403, reason: "Forbidden" };
+    await assert.rejects(removeBoxPod(api.cluster, PLAN.name), /not authorised/);
+    assert.deepEqual(policies(api), []);
+    api.refuses = undefined;
+    assert.equal(await removeBoxPod(api.cluster, PLAN.name), true);
+    assert.deepEqual([...api.objects.keys()], []);
+    assert.equal(await removeBoxPod(api.cluster, PLAN.name), false, "nothing is left to remove");
+  });
+
+  test("is gone when the answer to its removal was lost", async () => {
+    await using api = await answered();
+    api.lost.push(/^DELETE .*\/pods\//);
+    assert.equal(await removeBoxPod(api.cluster, PLAN.name), false);
+    assert.deepEqual([...api.objects.keys()], []);
+    assert.equal(policies(api).length, 2);
+  });
+});
