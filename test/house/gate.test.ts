@@ -64,6 +64,7 @@ async function testless(start: string): Promise<Scratch> {
     "house/changed.ts",
     "house/tally.ts",
     "house/lanes.ts",
+    "house/untracked-promises.ts",
   ].map((name) => `test/${name}`)) {
     await place.write(file, "");
     await cp(path.join(repository, file), place.at(file));

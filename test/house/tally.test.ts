@@ -47,3 +47,23 @@ for (const [what, text] of [
       /\n✖ .*one\.test\.mjs\n {2}ended after 0\.05 minutes: .*\n\n\d tests, 1 failed, 0 skipped\nred\n$/,
     );
   });
+
+for (const [what, text] of [
+  [
+    "a promise is rejected that nobody waits for",
+    'test("one", () => void Promise.reject(new Error("broken")));',
+  ],
+  [
+    "a timer throws that was set after a wait",
+    `import { readFile } from "node:fs/promises";
+    test("one", async () => {
+      await readFile(process.argv[1]);
+      await new Promise((done) => setTimeout(() => { setTimeout(done, 100); throw new Error("broken"); }));
+    });`,
+  ],
+] as const)
+  test(`a file is red when ${what}`, async () => {
+    const said = await told(text, NEVER);
+    assert.match(said, /one\.test\.mjs[^]*\n✖ [^]*, [1-9]\d* failed, 0 skipped\nred\n$/);
+    assert.match(said, /Error: broken\n/);
+  });

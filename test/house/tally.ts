@@ -6,6 +6,7 @@ import { spec, type TestEvent } from "node:test/reporters";
 /** Runs test files and counts: no test run, a failure, and a skip without a reason are red. */
 
 const ROOT = path.join(import.meta.dirname, "../..");
+const UNTRACKED = import.meta.resolve("./untracked-promises.ts");
 
 export class Tally {
   ran = 0;
@@ -118,7 +119,7 @@ export async function runFile(
   const events: AsyncIterable<TestEvent> = run({
     files: [file],
     env: { ...process.env, ...env },
-    execArgv: [...flags],
+    execArgv: ["--import", UNTRACKED, ...flags],
     signal: over,
   });
   for await (const event of events) {
