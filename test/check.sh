@@ -14,8 +14,11 @@ counted() { # name, number of files
 }
 
 [ ! -f bin/programs.ts ] || node bin/programs.ts
-tsc
-counted tsc "$(tsc --listFilesOnly | grep -vc /node_modules/)"
+files=$(tsc --listFiles) || {
+  printf '%s\n' "$files" | grep -v '^/[^:]*$' >&2
+  exit 1
+}
+counted tsc "$(printf '%s\n' "$files" | grep '^/' | grep -vc /node_modules/)"
 
 oxlint
 counted oxlint "$(oxlint --debug=files | grep -c '\.[jt]s$')"

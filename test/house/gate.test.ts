@@ -7,7 +7,7 @@ import { emptyHouse, repository, run } from "./plant.ts";
 
 /** What each tool prints in a tree of one file; a test replaces one of them. */
 const TOOLS: Readonly<Record<string, string>> = {
-  tsc: 'if [ "${1:-}" = --listFilesOnly ]; then echo /x/src/a.ts; fi',
+  tsc: "echo /x/src/a.ts; echo /x/node_modules/b/b.d.ts",
   oxlint: 'if [ "${1:-}" = --debug=files ]; then echo src/a.ts; fi',
   oxfmt: "echo 'Finished in 1ms on 1 files using 2 threads.'",
   knip: ":",
@@ -44,6 +44,14 @@ for (const tool of Object.keys(TOOLS))
     const { code, stdout, stderr } = await run("sh", ["test/check.sh"], place.path);
     assert.deepEqual([code !== 0, (stdout + stderr).includes("a.ts:1:1: wrong")], [true, true]);
   });
+
+test("what tsc read is not shown with what it found", async () => {
+  await using place = await gateWith({
+    tsc: "echo 'src/a.ts(1,1): error TS1: wrong'; echo /x/src/a.ts; exit 2",
+  });
+  const { code, stdout, stderr } = await run("sh", ["test/check.sh"], place.path);
+  assert.deepEqual([code, stdout, stderr], [1, "", "src/a.ts(1,1): error TS1: wrong\n"]);
+});
 
 test("the gate is red in a tree without files, with the real tools", async () => {
   await using place = await emptyHouse();
