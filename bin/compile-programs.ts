@@ -39,11 +39,15 @@ export function programFiles(): ReadonlyMap<string, string> {
   return new Map(files.map((file) => [file, readFileSync(path.join(PROGRAM_FOLDER, file), "utf8")]));
 }
 
+type Families = ReadonlyMap<string, Family>;
+
+/** What stands in these files, by their names. */
+export const readFamilies = (files = programFiles()): Families =>
+  new Map([...files].map(([file, text]) => [file, readFamily(text, file)]));
+
 /** All files to one table. */
-export function compilePrograms(files = programFiles()): CompiledPrograms {
-  const families = [...files].map(([file, text]) => [file, readFamily(text, file)] as const);
-  return new Compiler(new Map(families)).compile();
-}
+export const compilePrograms = (families = readFamilies()): CompiledPrograms =>
+  new Compiler(families).compile();
 
 /** What holds for all models of a tree. */
 interface Inherited {
@@ -55,12 +59,12 @@ interface Inherited {
 }
 
 class Compiler {
-  private readonly families: ReadonlyMap<string, Family>;
+  private readonly families: Families;
   private readonly rows = new Map<string, { readonly row: Row; readonly file: string }>();
   private readonly numbers = new Map<string, number>();
   private readonly examples: Example[] = [];
 
-  constructor(families: ReadonlyMap<string, Family>) {
+  constructor(families: Families) {
     this.families = families;
   }
 

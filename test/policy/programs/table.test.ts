@@ -1,13 +1,14 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { type CompiledPrograms, compilePrograms, programFiles } from "../../../bin/compile-programs.ts";
+import { type CompiledPrograms, compilePrograms, readFamilies } from "../../../bin/compile-programs.ts";
 import { wrongExamples } from "../../../bin/program-examples.ts";
 import type { Model } from "../../../src/policy/programs/program-model.ts";
 import { Models } from "../../../src/policy/programs/program-models.ts";
 import { ProgramTable } from "../../../src/policy/programs/program-table.ts";
 import { MODELS } from "../../../src/policy/programs/programs.generated.ts";
 
-const compiled = compilePrograms();
+const families = readFamilies();
+const compiled = compilePrograms(families);
 
 test("what is loaded was made of the rows as they are", () => {
   assert.deepEqual(MODELS, compiled.models);
@@ -31,7 +32,7 @@ test("an example that is judged otherwise names its row", () => {
 
 /** The rows of a file of its own beside all others. */
 const rows = (text: string): CompiledPrograms =>
-  compilePrograms(new Map([...programFiles(), ["zz-mine.yaml", text]]));
+  compilePrograms(new Map([...families, ...readFamilies(new Map([["zz-mine.yaml", text]]))]));
 
 const MISTAKES: Readonly<Record<string, readonly [row: string, said: RegExp]>> = {
   "a key that there is not": ["zz: {optoins: {plain: -a}}", /zz-mine\.yaml: programs: zz.*optoins/],
