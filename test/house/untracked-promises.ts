@@ -1,6 +1,6 @@
 /**
  * Loaded before a test file: Node's runner notes for each promise which test made it, to name the test of an error that
- * nobody caught; that is a tenth of what unit tests compute. Here such an error makes the file red, and says where it
+ * nobody caught; that is a twelfth of what unit tests compute. Here such an error makes the file red, and says where it
  * was thrown.
  */
 import hooks from "node:async_hooks";
