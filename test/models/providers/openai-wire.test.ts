@@ -210,7 +210,7 @@ test("the key is sent as a bearer, and none where there is none", async () => {
 test("one connection serves request after request", async () => {
   await using server = await startLoopback([GOOD]);
   const wire = new OpenAiWire({ baseUrl: `${server.url}/v1` });
-  const ports = (): readonly number[] => server.heard.map(({ port }) => port);
+  const ports = (): readonly unknown[] => server.heard.map(({ port }) => port);
   // It is free a moment after its answer was read.
   while (ports().length < 40 && new Set(ports()).size === ports().length) {
     await eventsOf(wire);
