@@ -9,6 +9,7 @@ import {
   undoNote,
   withoutMode,
 } from "../../src/app/run/mode-note.ts";
+import { networkOf, systemPrompt } from "../../src/agent/context/system-prompt.ts";
 import type { Message } from "../../src/core/messages.ts";
 
 const user = (text: string): Message => ({ role: "user", text });
@@ -35,6 +36,10 @@ test("the note is no part of what a person has typed", () => {
 test("a network is told when it is another one than the system prompt or an earlier note says", () => {
   const [none, npm] = ["none. Downloads fail.", "only the registries of npm, to read."];
   const pinned = `You are harness.\nNetwork: ${none}\n\nHow to work`;
+  const facts = { workspace: "/w", mode: "workspace-write", domains: [], instructions: "" } as const;
+  const now = networkOf("workspace-write", [], []);
+  for (const instructions of ["", "Be kind."])
+    assert.equal(networkNote([], systemPrompt({ ...facts, instructions }), now), "", instructions);
   assert.equal(networkNote([user("hello")], pinned, none), "");
   const note = networkNote([user("hello")], pinned, npm);
   assert.equal(note, `\n\n[harness] The network from now on: ${npm}`);

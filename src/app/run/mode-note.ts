@@ -27,7 +27,7 @@ export function networkNote(seen: readonly Message[], pinned: string, network: s
   const told = seen.findLast(({ role, text }) => role === "user" && NETWORK_NOTE.test(text));
   const known =
     told === undefined
-      ? pinned.includes(`\nNetwork: ${network}\n`)
+      ? `${pinned}\n`.includes(`\nNetwork: ${network}\n`)
       : NETWORK_NOTE.exec(told.text)?.[1] === network;
   return known ? "" : `\n\n[harness] The network from now on: ${network}`;
 }
