@@ -77,6 +77,8 @@ async function turn(agent: AgentContext, signal: AbortSignal): Promise<LoopEnd |
   const fitted = await compactor.fit(either);
   if (either.aborted) return { how: "cancelled" };
   if (fitted.kind === "too_long") return { how: "too_long", reason: tooLong(fitted) };
+  const circled = agent.ends?.circled(agent.deeds, agent.next.view);
+  if (circled !== undefined) return { how: "unverified", reason: circled };
   const format = agent.answer.format();
   holdNext(agent);
   const reply = await ask(agent, { building: building + compactor.askedMs, format }, either);

@@ -173,6 +173,12 @@ export class NextReply {
     this.#shown.clear();
   }
 
+  /** The files that stand before the model, in one text; undefined where there are none. */
+  get view(): string | undefined {
+    const byPath = [...this.#shown].toSorted(([one], [other]) => (one < other ? -1 : 1));
+    return byPath.length === 0 ? undefined : JSON.stringify(byPath);
+  }
+
   /** Nothing is left to look for: every file that may be chosen stands before the model. */
   get seesAll(): boolean {
     return this.#paths !== undefined && [...this.#paths].every((path) => this.#shown.has(path));

@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
 import test from "node:test";
+import { shortHash } from "../../src/docker/images/image-inputs.ts";
 import { type Ended, runProgram } from "../fixtures/cli.ts";
 import { engine } from "../fixtures/engine-api.ts";
 import { image, skip } from "../fixtures/engine.ts";
@@ -31,8 +33,12 @@ const inBox = async (place: Scratch, line: string): Promise<string> => {
   return ended.stdout.toString();
 };
 
-const stageImages = async (): Promise<readonly string[]> =>
+/** Of builds with this home. */
+const stageImages = async (place: Scratch): Promise<readonly string[]> =>
   (await engine.api.listImages())
+    .filter(
+      ({ Labels }) => Labels?.["dev.harness.stage_state"] === shortHash(place.at(".local/state/harness")),
+    )
     .flatMap(({ RepoTags }) => RepoTags ?? [])
     .filter((tag) => /^harness-env:.*-stage$/.test(tag));
 
@@ -104,7 +110,7 @@ test(
       const failed = await harness(place, "env", "build");
       assert.equal(failed.code, 1, failed.stderr);
       assert.match(failed.stderr, /set-up failed: exit 7/);
-      assert.equal((await stageImages()).length, 1, "it is kept for the build that goes on");
+      assert.equal((await stageImages(place)).length, 1, "it is kept for the build that goes on");
 
       await place.write("work/.devcontainer/Dockerfile", dockerfile(kit.name, "true"));
       await trustAll(place);
@@ -112,7 +118,7 @@ test(
       assert.equal(built.code, 0, built.stderr);
       assert.doesNotMatch(built.stderr, /^\d+\/\d+ .*echo stray/m, "the stage is not made again");
       assert.equal(await inBox(place, LOOK), SAID);
-      assert.deepEqual(await stageImages(), []);
+      assert.deepEqual(await stageImages(place), []);
 
       await place.write("work/.devcontainer/own.txt", "other\n");
       const changed = await harness(place, "env", "show");
@@ -264,6 +270,49 @@ RUN ls -A /opt /opt/up > /said; cat /opt/name >> /said; true
     assert.ok(!(await inBox(place, "cat /said")).includes(host), "a link leads nowhere but into the image");
   } finally {
     await harness(place, "env", "rm", "--all");
-    assert.deepEqual(await stageImages(), []);
+    assert.deepEqual(await stageImages(place), []);
   }
 });
+
+test("a stage stays for the build that takes of it, and for nobody longer", { skip }, async () => {
+  await using place = await household({
+    ".devcontainer/devcontainer.json": JSON.stringify({ build: { dockerfile: "Dockerfile" } }),
+    ".devcontainer/Dockerfile": `FROM ${image} AS odd
+RUN mkdir /odd && echo ${randomUUID()} > /odd/file
+FROM ${image}
+RUN sleep 3
+COPY --from=odd /odd/file /opt/file
+RUN exit 7
+`,
+  });
+  await using other = await household({});
+  try {
+    await trustAll(place);
+    let removing: Promise<unknown> | undefined;
+    const failed = await runProgram("bin/harness", ["env", "build"], {
+      home: place.path,
+      cwd: place.at("work"),
+      onStderr: (told) => {
+        if (told.includes("sleep 3")) removing ??= removed(place);
+      },
+    });
+    assert.match(String(await removing), /HTTP code 409/, "the engine lets nobody remove it");
+    assert.match(failed.stderr, /set-up failed: exit 7/);
+    const left = await stageImages(place);
+    assert.equal(left.length, 1);
+    await harness(other, "env", "rm", "--all");
+    assert.deepEqual(await stageImages(place), left, "it is not the other's");
+  } finally {
+    await harness(place, "env", "rm", "--all");
+  }
+  assert.deepEqual(await stageImages(place), []);
+});
+
+/** What the engine says when the stages of this home are removed. */
+async function removed(place: Scratch): Promise<unknown> {
+  const [stage = "none"] = await stageImages(place);
+  return engine.api
+    .getImage(stage)
+    .remove()
+    .catch((thrown: unknown) => thrown);
+}

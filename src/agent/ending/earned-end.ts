@@ -103,9 +103,14 @@ const LOOKS_FIRST = 3;
 /** Replies that have to be calls because the check behind the last change failed. */
 const MOST_MENDS = 8;
 
+/** Replies in a row that left the files as the check had failed on before. */
+const MOST_FRUITLESS = 3;
+
 /** What a run without a person demands of an answer before it is its end. A chat, and a subagent, have none. */
 export class EndRules {
   asked: Omit<Asked, "intent"> = { request: "", isWeak: false };
+  /** One of several candidates: where it goes round in circles another is of more use than its next reply. */
+  isCandidate = false;
   /** As they were before the task, where they were shown with it. */
   filesBefore: readonly ShownFile[] = [];
   readonly verification: Verification | null;
@@ -113,6 +118,9 @@ export class EndRules {
   #repairFrom: number | undefined;
   #demanded = 0;
   #mends = 0;
+  /** The files as far as they stand before the model, each time that the check failed on them. */
+  readonly #failedOn = new Set<string>();
+  #fruitless = 0;
   /** What the last trial printed, where that was not as it expects. */
   #wrong: Unexpected | undefined;
   readonly #expected = new Map<string, Promise<string | undefined>>();
@@ -184,13 +192,29 @@ export class EndRules {
     return this.#demanded <= MOST_DEMANDS ? "act" : undefined;
   }
 
-  #mend({ triedSince }: Deeds): Demand | undefined {
+  #mend(deeds: Deeds): Demand | undefined {
+    if (!this.#fails(deeds) || this.#mends >= MOST_MENDS) return undefined;
+    this.#mends += 1;
+    return "call";
+  }
+
+  /** The check was run since the last change, by us or by the model, and failed. */
+  #fails({ triedSince }: Deeds): boolean {
     const check = this.verification;
     const sawRed =
       triedSince !== "nothing" && triedSince.command === check?.command && triedSince.exitCode !== 0;
-    if ((check?.isRed !== true && !sawRed) || this.#mends >= MOST_MENDS) return undefined;
-    this.#mends += 1;
-    return "call";
+    return check?.isRed === true || sawRed;
+  }
+
+  /** Before each reply of a candidate: why it is given up. `files`: as they stand before the model, where that is known. */
+  circled(deeds: Deeds, files: string | undefined): string | undefined {
+    const { verification, asked, isCandidate } = this;
+    if (!isCandidate || !asked.isWeak || files === undefined || !this.#fails(deeds)) return undefined;
+    this.#fruitless = this.#failedOn.has(files) ? this.#fruitless + 1 : 0;
+    this.#failedOn.add(files);
+    return this.#fruitless < MOST_FRUITLESS
+      ? undefined
+      : `\`${visibleLine(headWithin(verification?.command ?? "", NAMED))}\` still fails, and ${MOST_FRUITLESS} replies in a row left the files as it had failed on before.`;
   }
 
   /** Of a weak model's changes, what cannot be parsed any more, for the model and for people. */

@@ -15,12 +15,12 @@ import {
   isLayerUsed,
   removeSystemImage,
   removeVolume,
+  stagesOfState,
   systemImages,
   volumeSizes,
   volumesOf,
   volumesOfState,
 } from "../../docker/environments/environment-store.ts";
-import { isStage } from "../../docker/environments/system-layer.ts";
 import type { Settings } from "../../config/settings-schema.ts";
 import { isEngine } from "../../docker/engine.ts";
 import { wantedImage } from "../../docker/images/build-image.ts";
@@ -92,7 +92,7 @@ export async function removeEnvironments(
   if (which === "all") {
     for (const files of await environmentFolders(host.places.state)) await forgetEnvironment(files);
     for (const name of await volumesOfState(engine, host.places.state)) await removeVolume(engine, name);
-    for (const { tag } of await systemImages(engine)) if (isStage(tag)) await removeSystemImage(engine, tag);
+    for (const tag of await stagesOfState(engine, host.places.state)) await removeSystemImage(engine, tag);
   }
   await removeUnused(engine, new Set(chosen.map(({ half }) => half.image)));
   return chosen.map(({ files }) => files.id);

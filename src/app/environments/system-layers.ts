@@ -1,5 +1,8 @@
 import type { Settings } from "../../config/settings-schema.ts";
+import { ownerLabels } from "../../boxes/box-labels.ts";
+import { thisProcess } from "../../boxes/life/owner.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import { isMissing } from "../../docker/engine-failure.ts";
 import type { Engine } from "../../docker/engine.ts";
 import { pinnedBytes } from "../../docker/environments/context-files.ts";
 import { imageIsThere, removeSystemImage } from "../../docker/environments/environment-store.ts";
@@ -8,6 +11,7 @@ import { makeSystemLayer, SILENT_MS, stageTag, systemTag } from "../../docker/en
 import { type SystemStep, systemRegistries, systemSteps } from "../../docker/environments/system-steps.ts";
 import { goProxyOf, networkOf } from "./environment-network.ts";
 import type { ChosenRecipe } from "./environment-recipe.ts";
+import { unstartedContainer } from "../../docker/unstarted-container.ts";
 import { type Host, packageRoot } from "../host.ts";
 
 /**
@@ -52,15 +56,41 @@ export async function systemLayer(wanted: LayersWanted): Promise<string | null> 
     const missing = await missingOf(wanted, stages);
     onPlan([...missing, own].reduce((sum, { steps }) => sum + steps.length + 1, 0));
     const images: string[] = [];
+    await using held = new AsyncDisposableStack();
     for (const [at, stage] of stages.entries()) {
-      if (missing.has(stage)) await make(wanted, stage, images);
-      images.push(stage.steps.length === 0 ? (bases.stages[at] ?? "") : await idOf(engine, stage));
+      const isMade = stage.steps.length === 0;
+      if (!isMade && missing.has(stage)) await make(wanted, stage, images);
+      images.push(isMade ? (bases.stages[at] ?? "") : await heldStage(wanted, stage, images, held));
     }
     await make(wanted, own, images);
-    // Another build may be at work with one: that one removes it.
+    await held.disposeAsync();
+    // Another build may hold one: that one removes it.
     for (const { tag, steps } of stages) if (steps.length > 0) await removeSystemImage(engine, tag);
   }
   return idOf(engine, own);
+}
+
+const HOLD_TRIES = 3;
+
+/** Its id. A container of it keeps it, whatever others remove meanwhile; one that went before that is made again. */
+async function heldStage(
+  wanted: LayersWanted,
+  stage: Layer,
+  stages: readonly string[],
+  held: AsyncDisposableStack,
+): Promise<string> {
+  const { engine, host } = wanted;
+  const labels = ownerLabels(host.uid, await thisProcess());
+  for (let tries = 1; ; tries += 1) {
+    try {
+      const image = await idOf(engine, stage);
+      held.use(await unstartedContainer(engine, { image, labels }));
+      return image;
+    } catch (thrown) {
+      if (!isMissing(thrown) || tries === HOLD_TRIES) throw thrown;
+    }
+    await make(wanted, stage, stages);
+  }
 }
 
 const idOf = async ({ api }: Engine, { tag }: Layer): Promise<string> =>

@@ -111,7 +111,10 @@ async function runSteps(given: RunInput, progress: RunProgress): Promise<Finishe
   };
   const { agent, isSmall, isWeak } = await contextFor(given, parts, said);
   progress.agent = agent;
-  if (ends !== null) ends.asked = { request: given.prompt, isWeak };
+  if (ends !== null) {
+    ends.asked = { request: given.prompt, isWeak };
+    ends.isCandidate = flags.candidate !== undefined;
+  }
   const taken = given.resumed ? undoNote(agent.history.messages, await takenBack(given.host, session)) : "";
   const request = {
     prompt: given.prompt,

@@ -72,7 +72,9 @@ export async function runSteps(
     }
     const left = running.until - performance.now();
     if (left <= 0) {
-      notRun.push(`${next.command}: there was no time left for it: --max-time`);
+      notRun.push(
+        `${next.command}: there was no time left for it${again === undefined ? ": --max-time" : ""}`,
+      );
       continue;
     }
     const over = ran.length + notRun.length;

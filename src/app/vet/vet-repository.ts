@@ -129,11 +129,11 @@ export async function tryTree(
   };
   const judged = first.ran.flatMap(({ behaved }) => judgeActs(behaved, around));
   const past = await runPastCanaries(running, first, signal);
-  const behind = past.flatMap(({ behaved }) => judgeActs(behaved, around));
-  const again = await runAgain(running, { first, number: first.ran.length + past.length, clock }, signal);
+  const behind = past.ran.flatMap(({ behaved }) => judgeActs(behaved, around));
+  const again = await runAgain(running, { first, number: first.ran.length + past.ran.length, clock }, signal);
   const more = again.ran.flatMap(({ behaved }) => judgeActs(behaved, around));
   const known = [...judged, ...newIn(judged, behind)];
-  const steps = [...first.ran, ...past, ...again.ran];
+  const steps = [...first.ran, ...past.ran, ...again.ran];
   const none =
     plan.length === 0
       ? ["no command of an ecosystem that is known was found; yours: harness vet REPO -- CMD"]
@@ -142,7 +142,11 @@ export async function tryTree(
     looked,
     judged: [...known, ...differing(known, more)],
     steps,
-    unseen: [...none, ...first.notRun, ...new Set(steps.flatMap(({ step }) => step.observed.unseen))],
+    unseen: [
+      ...none,
+      ...[first, past, again].flatMap(({ notRun }) => notRun),
+      ...new Set(steps.flatMap(({ step }) => step.observed.unseen)),
+    ],
     commit,
   };
 }

@@ -1,9 +1,10 @@
 import { Readable } from "node:stream";
 import { isMissing } from "../engine-failure.ts";
 import type { Engine } from "../engine.ts";
+import { shortHash } from "../images/image-inputs.ts";
 import { isImageThere } from "../images/image-progress.ts";
 import { topOf, unstartedContainer } from "../unstarted-container.ts";
-import { ENVIRONMENT_LABEL, ENVIRONMENT_REPOSITORY } from "./system-layer.ts";
+import { ENVIRONMENT_LABEL, ENVIRONMENT_REPOSITORY, isStage, STAGE_LABEL } from "./system-layer.ts";
 
 /** What the engine keeps of environments: volumes by the environment's id, system layers by their key. */
 
@@ -110,6 +111,13 @@ export async function systemImages({ api }: Engine): Promise<readonly SystemImag
       .filter((tag) => tag.startsWith(`${ENVIRONMENT_REPOSITORY}:`))
       .map((tag) => ({ id: Id, tag, bytes: Size })),
   );
+}
+
+/** The images of stages that builds of this state folder left. */
+export async function stagesOfState({ api }: Engine, stateDir: string): Promise<readonly string[]> {
+  const label = [`${STAGE_LABEL}=${shortHash(stateDir)}`];
+  const left = await api.listImages({ filters: { label } });
+  return left.flatMap(({ RepoTags }) => RepoTags ?? []).filter(isStage);
 }
 
 /** Of this state folder, whatever is noted of them there. */

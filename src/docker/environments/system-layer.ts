@@ -7,6 +7,7 @@ import { startCommand } from "../../boxes/box-command.ts";
 import type { RunnerClient } from "../../boxes/runner/runner-client.ts";
 import { statIn, writeFileIn } from "../../boxes/runner/runner-files.ts";
 import { boxImage, RUNNER } from "../box/box-image.ts";
+import { shortHash } from "../images/image-inputs.ts";
 import { verifiedContainer } from "../box/container.ts";
 import { folderForMounts } from "../box/account.ts";
 import { boxLabels } from "../../boxes/box-labels.ts";
@@ -55,6 +56,8 @@ export const systemTag = (key: string): string => `${ENVIRONMENT_REPOSITORY}:${k
 export const stageTag = (key: string): string => `${ENVIRONMENT_REPOSITORY}:${key}-stage`;
 /** Where a build was ended and never taken up again it is left: nothing but a build needs it. */
 export const isStage = (tag: string): boolean => tag.endsWith("-stage");
+/** On the image of a stage: the state folder whose build made it, and whose user may throw it away. */
+export const STAGE_LABEL = "dev.harness.stage_state";
 
 /**
  * Makes the image of a system layer: root, but without a workspace and with the few capabilities that packages want, and
@@ -317,7 +320,7 @@ const BLANK = [
   "isolation",
 ];
 
-async function commit({ engine, tag: name, key }: LayerRequest, id: string): Promise<void> {
+async function commit({ engine, tag: name, key, stateDir }: LayerRequest, id: string): Promise<void> {
   const [repo, tag] = name.split(":");
   try {
     await engine.api.getContainer(id).commit({
@@ -326,6 +329,7 @@ async function commit({ engine, tag: name, key }: LayerRequest, id: string): Pro
       changes: [
         ...BLANK.map((name) => `LABEL dev.harness.${name}=`),
         `LABEL ${ENVIRONMENT_LABEL}=${key}`,
+        ...(isStage(name) ? [`LABEL ${STAGE_LABEL}=${shortHash(stateDir)}`] : []),
         "ENTRYPOINT []",
         'CMD ["sh"]',
       ],

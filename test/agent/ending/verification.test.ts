@@ -9,7 +9,7 @@ import { cannotRun, type Check, checkNote, Verification } from "../../../src/age
 import { NO_CHECKPOINTS } from "../../../src/core/checkpoint-port.ts";
 import type { OnAsk } from "../../../src/core/decision.ts";
 import { type Hooks, NO_HOOKS } from "../../../src/core/hooks.ts";
-import { anyTool, type Facts, NO_FACTS } from "../../../src/core/tool.ts";
+import { anyTool, type Facts, NO_FACTS, type ToolResult } from "../../../src/core/tool.ts";
 import { fakeAgent, type FakeAgent, type Line } from "../../fakes/agent.ts";
 import { type FakeBox, fakeBox } from "../../fakes/box.ts";
 
@@ -436,4 +436,46 @@ test("a check that was bent is told so once, and then it has failed; beside othe
   );
   const asked = await bending({ what: { "test_f.py": LESS }, request: "remove test_b from test_f.py" });
   assert.deepEqual([asked.exit_code, asked.verified?.exit_code], [0, 0]);
+});
+
+const edit = anyTool({
+  name: "edit_file",
+  description: "",
+  input: z.object({ path: z.string(), old: z.string(), new: z.string() }),
+  facts: ({ path }) => ({ ...NO_FACTS, writes: [path] }),
+  beside: false,
+  where: "box",
+  run: ({ path }): Promise<ToolResult> => Promise.resolve({ kind: "ok", text: "edited", path }),
+});
+const puts = (old: string, now: string): Line => ({ calls: [["edit_file", { path: "a", old, new: now }]] });
+
+const endOf = async (lines: readonly Line[], { isCandidate = true, isWeak = true } = {}) => {
+  const ends = new EndRules(new Verification(MINE, 1000));
+  ends.asked = { request: "mend it", isWeak };
+  ends.isCandidate = isCandidate;
+  const agent = fakeAgent({
+    lines,
+    tools: [edit],
+    box: boxEnding([1]),
+    over: { ends, limits: new Limits({ turns: 9 }, () => 0) },
+  });
+  agent.next.files(["a"], [{ path: "a", text: "1\tone\n[1 line]" }]);
+  const { reason } = await run(agent);
+  return { asked: agent.asked.length, reason };
+};
+
+test("a candidate is given up where three replies in a row leave the files as its check failed on before; another run goes on", async () => {
+  const circle = [puts("one", "two"), puts("two", "three"), puts("three", "one")];
+  const given = await endOf([...circle, ...circle, ...circle]);
+  assert.equal(given.asked, 6);
+  assert.equal(
+    given.reason,
+    "`run the checks` still fails, and 3 replies in a row left the files as it had failed on before.",
+  );
+  const words = Array.from({ length: 9 }, () => SAYS);
+  assert.equal((await endOf([puts("one", "two"), ...words])).asked, 4);
+  const news = Array.from({ length: 8 }, (_, at) => puts(at === 0 ? "one" : `${at}`, `${at + 1}`));
+  assert.equal((await endOf([...news, SAYS])).asked, 9, "what is new each time is no circle");
+  for (const over of [{ isCandidate: false }, { isWeak: false }])
+    assert.doesNotMatch((await endOf([...circle, ...circle, ...circle], over)).reason, /replies in a row/);
 });

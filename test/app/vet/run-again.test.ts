@@ -1,0 +1,32 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { runAgain } from "../../../src/app/vet/run-again.ts";
+import type { Running, RunStep } from "../../../src/app/vet/run-steps.ts";
+
+/** A box that none of this reaches. */
+const running = {} as Running;
+
+const step = (command: string, duration_ms: number, what = "test", touched: string | null = null): RunStep =>
+  ({ step: { what, duration_ms, observed: { touched } }, planned: { command } }) as unknown as RunStep;
+
+test("what took too long to be run a second time is named; a command that was given, or ended at a canary, is none of these", async () => {
+  const ran = [
+    step("npm install", 15_000),
+    step("make", 90_000, "build"),
+    step("./mine", 60_000, "given"),
+    step("./thief", 60_000, "test", "/home/box/.ssh/id_rsa"),
+  ];
+  const first = { ran, notRun: [] };
+  const again = await runAgain(
+    running,
+    { first, number: 4, clock: Promise.resolve(true) },
+    new AbortController().signal,
+  );
+  assert.deepEqual(again, {
+    ran: [],
+    notRun: [
+      "npm install was not run a second time, as in CI and at another date: it took 15.0 s",
+      "make was not run a second time, as in CI and at another date: it took 1 min 30 s",
+    ],
+  });
+});
