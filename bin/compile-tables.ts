@@ -286,6 +286,7 @@ const REACHING = table(
   "src/policy/reaching.yaml",
   z.strictObject({
     "words of hosts": words,
+    "words of clients": words,
     "words of processes": words,
     "words that delete": words,
     hosts: words,
@@ -300,12 +301,14 @@ const REACHING = table(
     exports: {
       REACHING: [
         `{
-  readonly hostWords: readonly string[]; readonly processWords: readonly string[]; readonly deleteWords: readonly string[];
+  readonly hostWords: readonly string[]; readonly clientWords: readonly string[]; readonly processWords: readonly string[];
+  readonly deleteWords: readonly string[];
   readonly hosts: readonly string[]; readonly engines: readonly string[]; readonly openers: readonly string[];
   readonly fetching: readonly { readonly programs: readonly string[]; readonly words: readonly string[] }[]; readonly kept: string;
 }`,
         {
           hostWords: form["words of hosts"],
+          clientWords: form["words of clients"],
           processWords: form["words of processes"],
           deleteWords: form["words that delete"],
           hosts: form.hosts,

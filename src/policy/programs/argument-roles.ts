@@ -233,10 +233,34 @@ export const writesGiven = (use: Use): readonly Found[] =>
     ? [{ kind: "write", path: use.folder }]
     : use.operands.map((arg): Found => ({ kind: "write", path: use.place(arg), span: arg.span }));
 
+/** Options, whatever the program, whose value is where a build puts its result. */
+const RESULT =
+  /^(?:-o|-B|-{1,2}(?:out|out-?(?:[fF]ile|[dD]ir)|output|output-(?:dir|file|path)|target-dir|dist-dir|scratch-path|\w+_out))$/;
+
+const nameOf = ({ value }: Arg): string => value.split("=", 1)[0] as string;
+
+/** What options of these names, by themselves or with `=`, are given. */
+const resultsOf = ({ args }: Use, names: RegExp): readonly Arg[] =>
+  args.flatMap((arg, at) => {
+    const { value } = arg;
+    const before = args[at - 1]?.value ?? "";
+    if (!value.startsWith("-")) return names.test(before) ? [arg] : [];
+    return value.includes("=") && names.test(nameOf(arg))
+      ? [part(arg, value.slice(value.indexOf("=") + 1))]
+      : [];
+  });
+
+/** Where options of these names put a result. */
+export const writesTo = (use: Use, names: RegExp = RESULT): readonly Found[] =>
+  resultsOf(use, names).map((file) => ({ kind: "write", path: use.place(file), span: file.span }));
+
 /** Arguments with a path outside of the folder may name code there. */
-export const codeElsewhere = (use: Use): readonly Found[] =>
-  use.args.flatMap((arg) => {
+export const codeElsewhere = (use: Use): readonly Found[] => {
+  const results = new Set(resultsOf(use, RESULT).map(({ span }) => span));
+  return use.args.flatMap((arg) => {
+    if (results.has(arg.span)) return [];
     const path = arg.value.slice(arg.value.indexOf("=") + 1);
     if (!path.startsWith("/") && !path.includes("..")) return [];
     return [{ kind: "code", from: "project", path: use.place({ ...arg, value: path }), span: arg.span }];
   });
+};

@@ -1,5 +1,5 @@
 import { PROGRAM_WORDS } from "../program-words.generated.ts";
-import { fixedEffect, handsOn, roleEffects, writesGiven } from "./argument-roles.ts";
+import { fixedEffect, handsOn, roleEffects, writesGiven, writesTo } from "./argument-roles.ts";
 import type { Arg, Found, Reader, Use } from "./program-model.ts";
 import { programEffects } from "./python-programs.ts";
 
@@ -94,8 +94,14 @@ function maven(use: Use): readonly Found[] {
     else if (arg.kind !== "literal" || !(MAVEN_FLAGS.has(arg.value) || isMavenProperty(arg.value)))
       found.push(use.doubt("option.unknown", arg));
   }
+  for (const { span, value } of goals)
+    if (PUBLISHES.test(value)) found.push({ kind: "network", hosts: [], span });
   return [...found, fixedEffect(areTests(goals, /^test$/) ? "check" : "project", folder, program)];
 }
+
+/** Goals of maven that send what was built to a server. */
+const PUBLISHES =
+  /^(?:site-)?deploy$|^(?:release|jreleaser|nexus-staging):|:(?:deploy|publish|release)(?:-\w+)?$/;
 
 const areTests = (targets: readonly Arg[], shape: RegExp): boolean =>
   targets.length > 0 && targets.every(({ kind, value }) => kind === "literal" && shape.test(value));
@@ -158,7 +164,9 @@ export const BUILD_READERS: Readonly<Record<string, Reader>> = {
   cmake: (use) => {
     const [first] = use.args;
     const project = fixedEffect("project", use.folder, use.program);
-    return first?.value === "-E" ? [project, use.doubt("language.unknown", first)] : [project];
+    return first?.value === "-E"
+      ? [project, use.doubt("language.unknown", first)]
+      : [project, ...writesTo(use), ...writesTo(use, /^--(?:install-)?prefix$/)];
   },
   mvn: maven,
   java: (use) => {

@@ -1,4 +1,4 @@
-import { roleEffects } from "./argument-roles.ts";
+import { given, networkTo, part, roleEffects, valuesOf } from "./argument-roles.ts";
 import type { Arg, Found, Use, Reader } from "./program-model.ts";
 import { escapes } from "./wrapper-programs.ts";
 
@@ -158,8 +158,37 @@ const fromInput = ({ input }: Use): Found => ({
 
 /** A template that is filled with environment variables. */
 const printsEnvironment = (): readonly Found[] => [{ kind: "read", path: "/proc/self/environ" }];
+const HOST_OF_CONNECTION = /(?:^|\s)host(?:addr)?\s*=\s*'?([^\s',]+)'?(?=\s|$)/;
+/** They name another server, or a file that does. */
+const LEADS_AWAY = /\b(?:host(?:addr)?|service(?:file)?)\s*=/;
+const HOSTS_OF_CONNECTION = /\bhost(?:addr)?\s*=/g;
+const OWN_SERVER = ["localhost"];
+
+/** The server that an address or a connection string names; an empty list where the text leaves it open. */
+function servers(told: Arg): readonly Found[] {
+  const { value } = told;
+  if (told.kind !== "literal") return [{ kind: "network", hosts: [], span: told.span }];
+  const [address = "", query = ""] = value.split("?", 2);
+  if (address.includes("://") || /^[\w.-]+@/.test(address))
+    return [LEADS_AWAY.test(query) ? networkTo(part(told, "")) : networkTo(part(told, address))];
+  const host = HOST_OF_CONNECTION.exec(value)?.[1];
+  if (host !== undefined && value.match(HOSTS_OF_CONNECTION)?.length === 1)
+    return [networkTo(part(told, host))];
+  return LEADS_AWAY.test(value) ? [networkTo(part(told, ""))] : [];
+}
+
+/** Which host a client of databases asks: one of its options, an address, or without any its own machine. */
+function databaseServer(use: Use): readonly Found[] {
+  if (given(use, "--login-path", "--defaults-file", "--defaults-extra-file"))
+    return [{ kind: "network", hosts: [] }];
+  const named = given(use, "-h", "--host") || (use.program.includes("cli") && given(use, "-u"));
+  const told = [...use.operands, ...valuesOf(use, "-d", "--dbname", "--uri")].flatMap(servers);
+  return named || told.length > 0 ? told : [{ kind: "network", hosts: OWN_SERVER }];
+}
+
 /** The readers of this file, by the names that rows use. */
 export const DATA_READERS: Readonly<Record<string, Reader>> = {
+  "database server": databaseServer,
   dc: dcEffects,
   envsubst: printsEnvironment,
   m4: (use) => (use.operands.length === 0 ? [fromInput(use)] : []),

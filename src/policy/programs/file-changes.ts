@@ -126,6 +126,10 @@ function installs(use: Use): readonly Found[] {
 function changed(use: Use): readonly Found[] {
   const [file] = use.operands;
   const doubts = use.operands.slice(2).map((arg) => use.doubt("operand.unknown", arg));
+  if (given(use, "--dry-run"))
+    return file === undefined
+      ? doubts
+      : [...doubts, { kind: "read", path: use.place(file), span: file.span }];
   if (file !== undefined) return [...doubts, { kind: "write", path: use.place(file), span: file.span }];
   return given(use, "-o", "--output") ? doubts : [...doubts, { kind: "write", path: use.folder }];
 }

@@ -4,10 +4,27 @@ import type { Arg, Found, Use, Reader } from "./program-model.ts";
 /** Options with which patches are only displayed. */
 const LOOKS = new Set(["--stat", "--numstat", "--summary", "--check"]);
 
-const applied = ({ program, options }: Use): readonly Found[] =>
-  options.some(({ name }) => LOOKS.has(name)) && !options.some(({ name }) => name === "--apply")
-    ? []
-    : [{ kind: "repository", change: "local", what: program }];
+/** Options with which patches change the index, or write objects. */
+const INDEXES = new Set([
+  "--index",
+  "--cached",
+  "-N",
+  "--intent-to-add",
+  "-3",
+  "--3way",
+  "--build-fake-ancestor",
+]);
+
+/** Without an option for the index only files of the working tree change; git refuses paths outside and in `.git`. */
+function applied({ program, options, folder }: Use): readonly Found[] {
+  const has = (names: ReadonlySet<string>): boolean => options.some(({ name }) => names.has(name));
+  if (has(LOOKS) && !options.some(({ name }) => name === "--apply")) return [];
+  return [
+    has(INDEXES) || options.some(({ name }) => name === "--unsafe-paths")
+      ? { kind: "repository", change: "local", what: program }
+      : { kind: "write", path: folder },
+  ];
+}
 
 const pruned = ({ program, options }: Use): readonly Found[] =>
   options.some(({ name }) => name === "-n" || name === "--dry-run")

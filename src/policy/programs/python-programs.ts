@@ -90,7 +90,7 @@ const ENTRIES: readonly (readonly [module: string, entry: string])[] = [
   ["unittest", "python -m unittest"],
   ["json.tool", "python -m json.tool"],
   ["venv", "python -m venv"],
-  ["virtualenv", "python -m venv"],
+  ["virtualenv", "python -m virtualenv"],
   ["ensurepip", "python -m ensurepip"],
   ["http.server", "python -m http.server"],
   ["py_compile", "python -m py_compile"],

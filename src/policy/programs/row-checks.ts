@@ -8,6 +8,7 @@ import {
   part,
   valuesOf,
   writesGiven,
+  writesTo,
 } from "./argument-roles.ts";
 import { runsProgramOf } from "./node-programs.ts";
 import { EFFECT_WORDS, type EffectWord } from "./option-groups.ts";
@@ -58,6 +59,17 @@ export const WIDE_EFFECTS = {
   "network by address": networkByAddress,
   /** Runs commands in a way that is not followed. */
   "runs anything": (use) => [escapes(use)],
+  "writes to -d": (use) => writesTo(use, /^-d$/),
+  /** What is named by an address or a registry, not by a path, is fetched. */
+  "network for addresses": ({ args }) =>
+    args
+      .filter(({ value }) => /^(?:[a-z][a-z0-9+.-]*:\/\/|npm:|jsr:)/i.test(value))
+      .map(({ span }) => ({ kind: "network", hosts: [], span })),
+  /** `go run module@version` fetches what it runs; behind a package of the folder stand that program's arguments. */
+  "network for versions": ({ args }) => {
+    const named = args.find(({ value }) => /^\.{1,2}(?:\/|$)|\.go$|@/.test(value));
+    return named?.value.includes("@") === true ? [{ kind: "network", hosts: [], span: named.span }] : [];
+  },
   ...PACKAGE_EFFECTS,
 } as const satisfies Readonly<Record<string, Reader>>;
 
@@ -84,6 +96,7 @@ export const ROW_CHECKS = {
   "runs only": runsOnly,
   "script, or one of": (given) => runsProgramOf(wordsOf(given)),
   "tests when every target is like": testsWhen,
+  "network when a target is like": reachesWhen,
   "program in": (given) => runner(wordsOf(given)),
   "statements in": (given) => statements(...wordsOf(given)),
 } as const satisfies Readonly<Record<string, (given: CheckParameter) => Reader>>;
@@ -161,6 +174,7 @@ function everyUse(given: CheckParameter): Reader {
   return (use) => [
     ...words.flatMap((each) => effectsOf(each, use)),
     ...(words.includes("runs the project") ? codeElsewhere(use) : []),
+    ...(words.includes("runs the project") || words.includes("asks") ? writesTo(use) : []),
   ];
 }
 
@@ -203,4 +217,13 @@ function testsWhen(given: CheckParameter): Reader {
       operands.length > 0 && operands.every(({ kind, value }) => kind === "literal" && shape.test(value));
     return [fixedEffect(areTests ? "check" : "project", folder, program)];
   };
+}
+
+/** Targets that send what was built to a registry or a server. */
+function reachesWhen(given: CheckParameter): Reader {
+  const shape = new RegExp(textOf(given));
+  return ({ operands }) =>
+    operands
+      .filter(({ value }) => shape.test(value))
+      .map(({ span }) => ({ kind: "network", hosts: [], span }));
 }

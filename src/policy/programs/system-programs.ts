@@ -48,7 +48,7 @@ function ipEffects(use: Use): readonly Found[] {
   const vague = [object, verb].find((arg) => arg !== undefined && arg.kind !== "literal");
   if (vague !== undefined) return [use.doubt("word.dynamic", vague)];
   const shows = IP_OBJECT.test(object.value) && (verb === undefined || IP_VERB.test(verb.value));
-  return [shows ? { kind: "network", hosts: [] } : { kind: "system", what: use.program }];
+  return [shows ? { kind: "network", hosts: [], inside: true } : { kind: "system", what: use.program }];
 }
 
 const INTERFACE = /^-a$|^\w+$/;

@@ -39,7 +39,7 @@ tells({
   "git merge a": "ask; repository local; code settings",
   "git bisect run git status": "ask; code settings; repository local",
   "git gc": "ask; code settings; repository local",
-  "git apply a.patch": "ask; read a.patch; code settings; repository local",
+  "git apply a.patch": "ask; read a.patch; code settings; write .",
   "git init ../a": "ask; write /home/dev/a; repository local; code settings",
   "git difftool -x id": "ask; read /etc/passwd; code project; code settings",
   "git lfs ls-files": "allow; code settings",

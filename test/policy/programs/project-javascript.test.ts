@@ -101,7 +101,7 @@ describe("bun and deno", () => {
     "deno fmt --check src": "allow; read src; code check",
     "deno fmt src": "ask; read src; code check; write src",
     "deno fmt": "ask; code check; write .",
-    "deno run -A x.ts": "ask; code project; network",
+    "deno run -A x.ts": "ask; code project",
     "deno lint --fix src": "ask; read src; code check; write src",
     "bun ../x.ts": "ask; code project",
   });
@@ -132,6 +132,6 @@ describe("node", () => {
     node: "ask; code input",
     "node < x.js": "ask; read x.js; code input",
     "tsx x.ts": "ask; code project",
-    "nodemon x.js": "ask; command.unfollowed nodemon; code project; network",
+    "nodemon x.js": "ask; command.unfollowed nodemon; code project",
   });
 });

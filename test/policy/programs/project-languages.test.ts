@@ -7,7 +7,7 @@ describe("Java, .NET, Swift and Dart", () => {
     "mvn -q -o test": "allow; code check",
     "mvn test -Dexec.executable=sh": "ask; option.unknown -Dexec.executable=sh; code check",
     "mvn -f /tmp/evil/pom.xml test": "ask; option.unknown -f; code project",
-    "mvn deploy": "ask; code project",
+    "mvn deploy": "ask; network; code project",
     "gradle test --tests UserTest": "allow; code check",
     "gradle :api:test": "allow; code check",
     "gradle build": "ask; code project",

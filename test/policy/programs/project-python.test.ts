@@ -13,7 +13,7 @@ describe("python", () => {
     "python3 -m pip install x": "ask; code settings; install",
     "python -m json.tool a.json": "allow; code settings; read a.json",
     "python -m json.tool a.json b.json": "ask; code settings; read a.json; write b.json",
-    "python -m venv .venv": "ask; code settings; install",
+    "python -m venv .venv": "ask; code settings; write .venv",
     "python -m http.server": "ask; code settings; network",
     "python -m evil": "ask; code project; operand.unknown evil",
     "python -Im pytest": "allow; code settings; code check",
