@@ -35,7 +35,7 @@ const ANSWERS: Readonly<Record<string, (given: string, row: string) => boolean>>
   },
   LOCAL_TOOLS: (line) => {
     const [name, ...args] = argsOf(line);
-    return isLocalTool(name?.value ?? "", args, { folder: workspace, workspace });
+    return isLocalTool(name?.value ?? "", args, { folder: workspace, workspace, home: "/home" });
   },
   numbers: (line) => printsNumber(line.split(" ")),
   names: (line) => {

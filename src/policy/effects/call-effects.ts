@@ -13,7 +13,7 @@ import type { Called, Walk } from "./walk.ts";
 import type { Effect, Place } from "./effect.ts";
 import { isTame } from "./environment.ts";
 import { placeOf } from "./path-effect-place.ts";
-import { moved, type Scope, withoutVariables } from "./scope.ts";
+import { moved, type Scope, withoutVariables, withVariable } from "./scope.ts";
 import { isLocalTool, settles } from "./local-tools.ts";
 
 interface CallAt {
@@ -91,7 +91,7 @@ function perFolder(model: Model, words: Words, at: CallAt): void {
         seen.add(key);
       }
       const settled =
-        each.kind === "unknown" && isSettled(each, words, { folder, workspace: walk.world.workspace });
+        each.kind === "unknown" && isSettled(each, words, { folder, ...placesOf(walk) });
       walk.add(settled ? { ...each, inside: true } : each, value, at.span);
     }
   }
@@ -101,11 +101,16 @@ function perFolder(model: Model, words: Words, at: CallAt): void {
 const isSettled = (
   found: Extract<Found, { readonly kind: "unknown" }>,
   words: Words,
-  at: { readonly folder: Place; readonly workspace: string },
+  at: Parameters<typeof settles>[3],
 ): boolean => found.inside !== true && settles(programOf(words[0].value)[0], words.slice(1), found, at);
 
 const isLocal = (program: string, [, ...args]: Words, { walk, scope }: CallAt): boolean =>
-  scope.folders.every((folder) => isLocalTool(program, args, { folder, workspace: walk.world.workspace }));
+  scope.folders.every((folder) => isLocalTool(program, args, { folder, ...placesOf(walk) }));
+
+const placesOf = ({ world: { workspace, home } }: Walk): Omit<Parameters<typeof settles>[3], "folder"> => ({
+  workspace,
+  home,
+});
 
 /** What a program's model may ask of the walk. Of a class, since one is made for each command. */
 class CallSurroundings implements Surroundings {
@@ -173,10 +178,30 @@ function collected({ walk, span }: CallAt, work: () => unknown): readonly Effect
 }
 
 const FORGETS = new Set(
-  "export declare typeset readonly local read readarray mapfile unset getopts printf let eval source . set shopt".split(
-    " ",
-  ),
+  "read readarray mapfile unset getopts printf let eval source . set shopt".split(" "),
 );
+
+const DECLARES: ReadonlySet<string> = new Set(["export", "readonly", "declare", "typeset", "local"]);
+/** Attributes that change no value. */
+const PLAIN_ATTRIBUTES = /^-[gxr]+$/;
+const DECLARED = /^([A-Za-z_]\w*)(?:=([^]*))?$/;
+
+/** `export A=x` leaves what `A=x` leaves, where each word says plainly which variable it sets. */
+function declared([program, ...args]: Words, scope: Scope): Scope {
+  let after = scope;
+  for (const arg of args) {
+    if (arg.kind === "literal" && PLAIN_ATTRIBUTES.test(arg.value)) continue;
+    const [, name, value] = DECLARED.exec(arg.value) ?? [];
+    if (name === undefined || value?.startsWith("(") === true) return withoutVariables(scope);
+    if (value !== undefined) after = withVariable(after, name, plainValue({ ...arg, value }));
+    else if (program.value !== "export" && program.value !== "readonly") after = withVariable(after, name, null);
+  }
+  return after;
+}
+
+/** Unquoted, a tilde in it is a home folder. */
+const plainValue = (arg: Arg): Arg | null =>
+  arg.kind !== "literal" || arg.value.includes("~") ? null : arg;
 
 const BEFORE: ReadonlySet<string> = new Set(["builtin", "command"]);
 
@@ -188,6 +213,7 @@ function after(program: string, words: Words, scope: Scope): Scope {
       scope.folders.map((folder) => target(words, folder)),
     );
   if (program === "popd") return moved(scope, [null]);
+  if (DECLARES.has(program)) return declared(words, scope);
   return FORGETS.has(program) ? withoutVariables(scope) : scope;
 }
 

@@ -1,6 +1,7 @@
 import type { Arg } from "../programs/program-model.ts";
 import { awkDeeds } from "../programs/awk-program.ts";
 import { isInside, resolvePath } from "../paths/normal-path.ts";
+import { isKept } from "../paths/path-place.ts";
 import { isSystem, isTemp } from "../paths/system-paths.ts";
 import type { EffectKind, Place } from "./effect.ts";
 import { LOCAL_TOOLS } from "./local-tools.generated.ts";
@@ -15,6 +16,7 @@ const TOLD = new RegExp(`^(?:${LOCAL_TOOLS.told})$`);
 interface At {
   readonly folder: Place;
   readonly workspace: string;
+  readonly home: string;
 }
 
 /** A program without a followed model works only on the project with these words. */
@@ -41,20 +43,20 @@ function runsProject(args: readonly Arg[]): boolean {
 const INLINE = new RegExp(LOCAL_TOOLS.inline);
 const ADDRESS = /:\/\/|@\S+:|^@|[\\`$;|&]/;
 
-/** The word, read as a path or a list of paths, stays in the workspace, the temporary files and the system. */
-function leadsNear({ value }: Arg, { folder, workspace }: At): boolean {
+/** The word, read as a path or a list of paths, stays in the workspace, the temporary files and the system, and names nothing kept. */
+function leadsNear({ value }: Arg, at: At): boolean {
   if (ADDRESS.test(value)) return false;
   return value
     .replace(/^-{1,2}[\w-]*[=:]?(?=[/~.])/, "")
     .split(/[:=,]/)
-    .every((part) => isNear(part, folder, workspace));
+    .every((part) => isNear(part, at));
 }
 
-function isNear(path: string, folder: Place, workspace: string): boolean {
-  if (!/^[/~]|(?:^|\/)\.\.(?:\/|$)/.test(path)) return folder !== null && isBoxed(folder, workspace);
+function isNear(path: string, { folder, workspace, home }: At): boolean {
   if (path.startsWith("~") || (folder === null && !path.startsWith("/"))) return false;
   const at = resolvePath(folder ?? "/", path);
-  return isBoxed(at, workspace) || isSystem(at) || at === "/dev/null";
+  if (isSystem(at) || at === "/dev/null") return true;
+  return isBoxed(at, workspace) && !isKept(at, true, { workspace, home });
 }
 
 /** The path is in the workspace or among the temporary files. */

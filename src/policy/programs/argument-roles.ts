@@ -235,7 +235,7 @@ export const writesGiven = (use: Use): readonly Found[] =>
 
 /** Options, whatever the program, whose value is where a build puts its result. */
 const RESULT =
-  /^(?:-o|-B|-{1,2}(?:out|out-?(?:[fF]ile|[dD]ir)|output|output-(?:dir|file|path)|target-dir|dist-dir|scratch-path|\w+_out))$/;
+  /^(?:-o|-B|-{1,2}(?:out|out-?(?:[fF]ile|[dD]ir)|output|output-(?:dir|file|path)|target-dir|dist-dir|pack-destination|scratch-path|\w+_out))$/;
 
 const nameOf = ({ value }: Arg): string => value.split("=", 1)[0] as string;
 

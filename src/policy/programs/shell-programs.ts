@@ -64,6 +64,16 @@ function perl(use: Use): readonly Found[] {
   return [...texts.map(({ value }) => inlineEffects(value ?? whole(use))), ...files];
 }
 
+/** With `-i` what the program prints takes the place of the files. */
+function ruby(use: Use): readonly Found[] {
+  const files = use.options.some(({ name }) => name === "-e") ? use.operands : use.operands.slice(1);
+  const inPlace = use.options.some(({ name }) => name === "-i");
+  return [
+    ...runner(["-e"])(use),
+    ...(inPlace ? files : []).map((arg): Found => ({ kind: "write", path: use.place(arg), span: arg.span })),
+  ];
+}
+
 /** Settings that are only quantities. */
 const HOW_MUCH =
   /^(?:memory_limit|max_execution_time|display_errors|error_reporting|zend\.assertions|assert\.exception|xdebug\.mode|date\.timezone)=[\w.-]*$/;
@@ -101,6 +111,7 @@ export const SHELL_READERS: Readonly<Record<string, Reader>> = {
   "another shell": (use) => [...run(use), ...(has(use, "-c") ? [escapes(use)] : [])],
   "program from a file or stdin": runner([]),
   perl: perl,
+  ruby: ruby,
   php: php,
   less: plus,
   man: page,
