@@ -90,8 +90,7 @@ function perFolder(model: Model, words: Words, at: CallAt): void {
         if (seen.has(key)) continue;
         seen.add(key);
       }
-      const settled =
-        each.kind === "unknown" && isSettled(each, words, { folder, ...placesOf(walk) });
+      const settled = each.kind === "unknown" && isSettled(each, words, { folder, ...placesOf(walk) });
       walk.add(settled ? { ...each, inside: true } : each, value, at.span);
     }
   }
@@ -177,9 +176,7 @@ function collected({ walk, span }: CallAt, work: () => unknown): readonly Effect
   return walk.effects.splice(before);
 }
 
-const FORGETS = new Set(
-  "read readarray mapfile unset getopts printf let eval source . set shopt".split(" "),
-);
+const FORGETS = new Set("read readarray mapfile unset getopts printf let eval source . set shopt".split(" "));
 
 const DECLARES: ReadonlySet<string> = new Set(["export", "readonly", "declare", "typeset", "local"]);
 /** Attributes that change no value. */
@@ -194,14 +191,14 @@ function declared([program, ...args]: Words, scope: Scope): Scope {
     const [, name, value] = DECLARED.exec(arg.value) ?? [];
     if (name === undefined || value?.startsWith("(") === true) return withoutVariables(scope);
     if (value !== undefined) after = withVariable(after, name, plainValue({ ...arg, value }));
-    else if (program.value !== "export" && program.value !== "readonly") after = withVariable(after, name, null);
+    else if (program.value !== "export" && program.value !== "readonly")
+      after = withVariable(after, name, null);
   }
   return after;
 }
 
 /** Unquoted, a tilde in it is a home folder. */
-const plainValue = (arg: Arg): Arg | null =>
-  arg.kind !== "literal" || arg.value.includes("~") ? null : arg;
+const plainValue = (arg: Arg): Arg | null => (arg.kind !== "literal" || arg.value.includes("~") ? null : arg);
 
 const BEFORE: ReadonlySet<string> = new Set(["builtin", "command"]);
 

@@ -1,3 +1,4 @@
+import { roleEffects } from "./argument-roles.ts";
 import type { Arg, Found, Use, Reader } from "./program-model.ts";
 import { fileEffects, inlineEffects, inputEffects, isStdin, isSwitch, onlyBash } from "./shell-builtins.ts";
 import { escapes } from "./wrapper-programs.ts";
@@ -64,8 +65,18 @@ function perl(use: Use): readonly Found[] {
   return [...texts.map(({ value }) => inlineEffects(value ?? whole(use))), ...files];
 }
 
+/** `ruby -c` runs nothing of the file; `perl -c` does. */
+const onlyParses = ({ options, operands }: Use): boolean =>
+  operands.length > 0 &&
+  options.some(({ name }) => name === "-c") &&
+  !options.some(({ name }) => name === "-e" || name === "-i");
+
+const parsed = (file: Arg, use: Use): readonly Found[] =>
+  roleEffects("check", file, use, { forced: false, recursive: false });
+
 /** With `-i` what the program prints takes the place of the files. */
 function ruby(use: Use): readonly Found[] {
+  if (onlyParses(use)) return use.operands.flatMap((file) => parsed(file, use));
   const files = use.options.some(({ name }) => name === "-e") ? use.operands : use.operands.slice(1);
   const inPlace = use.options.some(({ name }) => name === "-i");
   return [
@@ -78,7 +89,7 @@ function ruby(use: Use): readonly Found[] {
 const HOW_MUCH =
   /^(?:memory_limit|max_execution_time|display_errors|error_reporting|zend\.assertions|assert\.exception|xdebug\.mode|date\.timezone)=[\w.-]*$/;
 
-/** With `-S` it is a server in the box, with `-l` it reads a file: neither reads stdin. */
+/** With `-S` it is a server in the box and reads no program from stdin; with `-l` it runs nothing of its files. */
 function php(use: Use): readonly Found[] {
   const settings = use.options.flatMap(({ name, value }) => {
     if (name !== "-d" || value === null) return [];
@@ -91,8 +102,10 @@ function php(use: Use): readonly Found[] {
     name === "-S" && value !== null ? [{ kind: "network", hosts: [], inside: true, span: value.span }] : [],
   );
   const checks = use.options.some(({ name }) => name === "-l");
+  if (checks && use.operands.length > 0)
+    return [...settings, ...use.operands.flatMap((file) => parsed(file, use))];
   const code: readonly Found[] = [{ kind: "code", from: "project", path: use.folder }];
-  const listens = checks || served.length > 0;
+  const listens = served.length > 0;
   const ran = listens && use.input !== "network" ? code : runner(["-r", "-B", "-R", "-E"])(use);
   return [...settings, ...served, ...ran];
 }

@@ -150,7 +150,7 @@ export const SYSTEM_READERS: Readonly<Record<string, Reader>> = {
   stty: changesTerminal,
   kill: (use) => ended(use, /^(?:%\S*|[2-9]|[1-9]\d+)$/),
   killall: (use) => ended(use, PROGRAM),
-  fuser: (use) => ended(use, /^\d+(?:\/tcp|\/udp)?$/),
+  fuser: (use) => ended(use, /^\d+(?:\/(?:tcp|udp))?$|^-[kinsv]+$|^(?:tcp|udp)$/),
   systemctl: unitEffects,
   crontab: ({ options }) => [
     { kind: options.some(({ name }) => name === "-l") ? "read" : "write", path: "/var/spool/cron/crontabs" },

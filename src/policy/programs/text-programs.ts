@@ -1,3 +1,6 @@
+import { foldPath } from "../../core/protected-names.ts";
+import type { Place } from "../effects/effect.ts";
+import { secretAt } from "../paths/secret-paths.ts";
 import type { Arg, Found, Use, Reader } from "./program-model.ts";
 
 const FILE = new Set("-a -b -c -d -e -f -g -h -k -p -r -s -u -w -x -G -L -N -O -S".split(" "));
@@ -50,8 +53,14 @@ const CONNECTIVES = new Set(["!", "(", ")", "-a", "-o"]);
 function seen(use: Use, arg: Arg): readonly Found[] {
   const { kind, value, span } = arg;
   if (kind === "literal" && (CONNECTIVES.has(value) || FILE.has(value) || TEXT.has(value))) return [];
-  return [{ kind: "read", path: use.place(arg), span }];
+  return [{ kind: "read", path: folderOf(use.place(arg), use.folder), span }];
 }
+
+/** Of a file below the current folder that may hold a secret it tells no more than the list of its folder does. */
+const folderOf = (path: Place, folder: Place): Place =>
+  path !== null && folder !== null && path.startsWith(`${folder}/`) && secretAt(foldPath(path)) !== null
+    ? path.slice(0, path.lastIndexOf("/"))
+    : path;
 
 /** A position where a word can only be an operand, whatever its value. */
 function isShielded(words: readonly Arg[], at: number): boolean {

@@ -181,9 +181,12 @@ const variablesIn = (text: string): readonly string[] =>
 
 const PLAIN_OPERATORS = new Set(["Default", "Remove", "Replace", "CaseModification"]);
 
+/** An arithmetic without a name in it, which could be a variable with a subscript. */
+const FIGURES = /^\$\(\([\d\s+\-*/%()<>&|^~!?:]*\)\)$/;
+
 /** A variable's value may be run, or a variable may change. */
 function evaluates(part: WordPart): boolean {
-  if (part.type === "ArithmeticExpansion") return /[A-Za-z_$`]/.test(part.text);
+  if (part.type === "ArithmeticExpansion") return !FIGURES.test(part.text);
   if (part.type !== "ParameterExpansion") return false;
   const { prefix, index, operation } = part;
   if (prefix === "!" || index !== undefined) return true;
