@@ -196,7 +196,7 @@ const CASES: Readonly<Record<string, readonly [rule: Written, rows: readonly Row
       ["cat list | xargs rm", "ask"],
       ["xargs frob < list", "ask"],
       ["find ~ -name '*.tmp' -exec frob {} +", "ask"],
-      ["find /usr -exec rm {} +", "ask"],
+      ["find /usr -name '*.x' -exec rm {} +", "ask"],
       ["find src -exec rm {} +", "allow"],
     ],
   ],

@@ -198,7 +198,10 @@ function declared([program, ...args]: Words, scope: Scope): Scope {
 }
 
 /** Unquoted, a tilde in it is a home folder. */
-const plainValue = (arg: Arg): Arg | null => (arg.kind !== "literal" || arg.value.includes("~") ? null : arg);
+function plainValue(arg: Arg): Arg | null {
+  if (arg.feed === "network") return { ...arg, kind: "dynamic", value: UNKNOWN };
+  return arg.kind !== "literal" || arg.value.includes("~") ? null : arg;
+}
 
 const BEFORE: ReadonlySet<string> = new Set(["builtin", "command"]);
 

@@ -1,4 +1,4 @@
-import type { Arg, Found, Use } from "../programs/program-model.ts";
+import { type Arg, type Found, UNKNOWN, type Use } from "../programs/program-model.ts";
 import type {
   Assignment,
   Compound,
@@ -242,6 +242,13 @@ interface At {
   readonly input: Use["input"];
 }
 
+/** One of its words is a variable that holds what came from the network. */
+const carriesNetwork = (part: Node, { variables }: Scope): boolean =>
+  part.kind === "simple" &&
+  part.words.some(({ pieces }) =>
+    pieces.some((piece) => piece.kind === "variable" && variables.get(piece.name)?.feed === "network"),
+  );
+
 /** Each part runs in a subshell, fed by the part before it. */
 function pipelineEffects({ parts }: Pipeline, { walk, scope, input }: At): void {
   const { assumptions } = walk.world;
@@ -251,7 +258,8 @@ function pipelineEffects({ parts }: Pipeline, { walk, scope, input }: At): void 
     const next = parts[index + 1];
     const passes = assumptions !== null && next !== undefined && (isXargs(next) || isFilter(next));
     const names = passes ? assumptions.namesFrom(part, fed, (words) => walk.args(words, scope)) : null;
-    fed = source === "network" || fed === "network" ? "network" : (names ?? echoed(part) ?? "unknown");
+    const fetched = source === "network" || fed === "network" || carriesNetwork(part, scope);
+    fed = fetched ? "network" : (names ?? echoed(part) ?? "unknown");
   }
   walk.assumable ||= parts.some(isXargs);
 }
@@ -273,6 +281,8 @@ function assign(assignment: Assignment, scope: Scope, walk: Walk): Scope {
   if (!isPrivate(name) && !isInert(name, known))
     walk.doubt(variableDoubt(name), name, span, name !== "IFS" && isTame(name, known, around(scope, walk)));
   const lasts = value?.kind === "literal" || (value?.kind === "glob" && walk.world.assumptions !== null);
+  if (value?.feed === "network")
+    return withVariable(scope, name, { ...value, kind: "dynamic", value: UNKNOWN });
   return withVariable(scope, name, append || !lasts ? null : value);
 }
 

@@ -74,6 +74,8 @@ function readPart(piece: Piece, resolver: Resolver): Part {
       return variable(piece.name, piece.quoted, resolver);
     case "script": {
       const feed = resolver.script(piece.body);
+      if (piece.via !== "<(" && isPwd(piece.body) && !resolver.scope.functions.has("pwd"))
+        return variable("PWD", piece.quoted, resolver);
       // `<( )` gives the program a pipe whose content is unknown.
       return piece.via === "<("
         ? { kind: "literal", value: "/dev/fd/63", splits: false, feed }
@@ -92,6 +94,20 @@ function readPart(piece: Piece, resolver: Resolver): Part {
   }
 }
 
+/** `$(pwd)` is what `$PWD` is. */
+function isPwd(body: Node): boolean {
+  const [only, ...more] = body.kind === "list" ? body.items.map(({ node }) => node) : [body];
+  if (only?.kind !== "simple" || more.length > 0) return false;
+  const { words, redirects, assignments } = only;
+  const [name] = words;
+  return (
+    redirects.length + assignments.length === 0 &&
+    words.length === 1 &&
+    name !== undefined &&
+    literalOf(name)?.value === "pwd"
+  );
+}
+
 function variable(name: string, quoted: boolean, resolver: Resolver): Part {
   const known = resolver.scope.variables.get(name) ?? standing(name, resolver);
   if (known === undefined) {
@@ -100,6 +116,8 @@ function variable(name: string, quoted: boolean, resolver: Resolver): Part {
   }
   const { kind, value, feed } = known;
   // Names that match a pattern may contain blanks, and an empty value is no word.
+  // What came from the network is known by that alone.
+  if (value === UNKNOWN) return { ...nothingKnown(quoted), ...(feed === undefined ? {} : { feed }) };
   const loose = !quoted && (kind === "glob" || value === "" || SPLITS.test(value));
   const part: Part = { kind: loose ? "dynamic" : kind, value, splits: loose };
   return { ...part, ...(feed === undefined ? {} : { feed }), ...(loose && value === "" ? { loose } : {}) };

@@ -1,4 +1,5 @@
 import { fixedEffect, given } from "./argument-roles.ts";
+import type { Place } from "../effects/effect.ts";
 import type { Arg, Found, Reader, Use } from "./program-model.ts";
 
 const MODE_LETTERS = "rwxXstugoa";
@@ -90,13 +91,17 @@ function copies(use: Use): readonly Found[] {
 const copied = (use: Use): readonly Found[] => [...reads(use, into(use)), ...written(use)];
 
 /** A moved file is deleted at its old path and readable at its new one. */
+/** Who moves the folder that the command or its user is in moves all there is. */
+const holdsUs = (path: Place, { folder, home }: Use): boolean =>
+  path !== null && [folder, home].some((inner) => inner !== null && `${inner}/`.startsWith(`${path}/`));
+
 function moves(use: Use): readonly Found[] {
   const forced = given(use, "-f", "--force");
   const all = into(use);
   const left = all.sources.map((source): Found => ({
     kind: "delete",
     path: use.place(source),
-    recursive: false,
+    recursive: holdsUs(use.place(source), use),
     forced,
     span: source.span,
   }));

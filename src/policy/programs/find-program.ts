@@ -175,12 +175,23 @@ class FindReader {
         this.starts.flatMap((start) => this.below(start)),
         this.use,
       );
-      return [...doubts, ...this.use.command(filled(words, MARK, finds))];
+      return [...doubts, ...this.widened(this.use.command(filled(words, MARK, finds)), finds)];
     }
     const [start, ...others] = this.starts;
     const folder = start === undefined || others.length > 0 ? null : this.use.place(start);
     const here: Arg = { kind: "literal", value: ".", span: this.use.span };
     return this.use.command(filled(words, MARK, this.below(here)), { folder });
+  }
+
+  /** What is deleted of all that is found, is deleted at every depth. */
+  private widened(found: readonly Found[], finds: readonly Arg[]): readonly Found[] {
+    if (this.narrowing.left !== null) return found;
+    const all = new Set(finds.map((find) => this.use.place(find)));
+    return found.map((each) =>
+      each.kind === "delete" && each.path !== null && all.has(each.path)
+        ? { ...each, recursive: true }
+        : each,
+    );
   }
 
   /** Stands for the paths found below a start. */
