@@ -131,7 +131,10 @@ exec 9<&-
 
 [ $# -eq 0 ] || pass="$pass --brief"
 # Commands that ask no model; everything else may, so the model is offered first.
-case ${1-} in demo | doctor | config | sandbox | policy | help | --*) pass="$pass --no-sidecars --no-model" ;; esac
+case ${1-} in
+apply | completion | config | demo | diff | doctor | env | help | mcp | notes | policy | replay | report | sandbox | \
+  sessions | skills | trust | undo | vet | --*) pass="$pass --no-sidecars --no-model" ;;
+esac
 # shellcheck disable=SC2086 # flags without spaces
 bin/harness setup $pass || exit $?
 [ $# -gt 0 ] || exit 0

@@ -15,6 +15,13 @@ export function settingPath(dotted: string): SettingKey | "search.store" | "sear
   if (real === "search.store" || real === "search.url") return real;
   const key = SETTING_KEYS.find((known) => known === real);
   if (key !== undefined) return key;
+  const [head = ""] = real.split(".");
+  if (head !== "search" && SETTING_KEYS.some((known) => known === head))
+    throw new HarnessError(
+      EXIT.usage,
+      `${dotted}: ${head} is one setting, and set as a whole`,
+      `harness config get ${head}   (then: harness config set ${head} JSON)`,
+    );
   throw new HarnessError(EXIT.usage, `${dotted}: unknown key; ${hintFor(real)}`, "harness config list");
 }
 

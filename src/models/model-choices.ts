@@ -50,9 +50,9 @@ export interface ModelMachine {
 const READ_PER_CORE = 26;
 const WRITTEN_PER_CORE = 7.5;
 /** The prompt and the tools of a first request. */
-const FIRST_TOKENS = 1400;
+const FIRST_TOKENS = 1550;
 /** Longer than this nobody waits for a first word. */
-const LONGEST_FIRST_SECONDS = 120;
+export const LONGEST_FIRST_SECONDS = 125;
 
 /** An estimate for a processor alone. */
 export const secondsToFirstWord = ({ active }: ModelChoice, { cores }: ModelMachine): number =>

@@ -285,3 +285,12 @@ test("what is no server of MCP is not written", async () => {
   assert.deepEqual([exit, await place.read(FILE)], [2, '{"pids": 64}']);
   assert.match(message, /either a command, or the url/);
 });
+
+for (const [key, whole] of [
+  ["kubernetes.deadline", "kubernetes"],
+  ["web.fetch", "web"],
+] as const)
+  test(`${key} is told to be a part of what is set as a whole`, async () => {
+    const refusal = await refusalOf(() => settingPath(key));
+    assert.deepEqual(refusal, [2, `${key}: ${whole} is one setting, and set as a whole`]);
+  });

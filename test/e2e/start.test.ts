@@ -5,6 +5,7 @@ import path from "node:path";
 import test from "node:test";
 import { promisify } from "node:util";
 import { scratch, type Scratch } from "../fixtures/scratch.ts";
+import { commandClasses } from "../fixtures/command-classes.ts";
 import { type Ended, launch, ROOT } from "./package.ts";
 
 /** A checkout that is installed and built, with a Node and a harness that say what they are asked. */
@@ -115,5 +116,22 @@ test("without npm what to type is said in the words of the system", async () => 
     const { code, stderr } = await start(place, [], { PATH: place.at("fake") });
     assert.equal(code, 1, stderr);
     assert.match(stderr, said);
+  }
+});
+
+/** What may ask a model, or makes vectors by one; a further command belongs here or into the list of start.sh. */
+const ASKS = "acp approve batch chat eval index init model resume run search setup teardown".split(" ");
+
+test("in front of what asks no model none is offered, and no sidecar is started", async () => {
+  await using place = await checkout();
+  await place.write("bin/harness", '#!/bin/sh\necho "$*"\n', 0o755);
+  const words = new Set([...(await commandClasses()).keys()].map((id) => id.split(":")[0] ?? ""));
+  for (const word of words) {
+    const [setup = ""] = (await start(place, [word])).stdout.split("\n");
+    assert.equal(
+      setup,
+      ASKS.includes(word) ? "setup --brief" : "setup --brief --no-sidecars --no-model",
+      word,
+    );
   }
 });

@@ -216,6 +216,16 @@ test("what an unknown command advises works", async () => {
   }
 });
 
+test("flags that exclude each other are told apart in a usage line, and none of them is empty", async () => {
+  await using place = await scratch();
+  for (const command of ["approve", "replay", "diff"]) {
+    const { stdout } = await harness(place, [command, "--help"]);
+    const [, usage = ""] = /^USAGE\n([^]*?)\n\n/m.exec(stdout) ?? [];
+    assert.match(usage.replaceAll(/\s+/g, " "), new RegExp(`harness ${command} .*\\|`), command);
+    assert.doesNotMatch(usage, /\|\s*[|\]]/, command);
+  }
+});
+
 test("what a broken config file advises is not the command that has just failed", async () => {
   await using place = await scratch({ [USER]: "{" });
   const { stderr } = await harness(place, ["config", "list"]);

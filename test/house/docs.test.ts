@@ -5,7 +5,8 @@ import test from "node:test";
 import { type Command, Parser } from "@oclif/core";
 import { parse } from "yaml";
 import { routed } from "../../src/cli/command-line.ts";
-import { SETTING_KEYS } from "../../src/config/settings-schema.ts";
+import { readLayer } from "../../src/config/config-layers.ts";
+import { DEFAULTS, SETTING_KEYS } from "../../src/config/settings-schema.ts";
 import { commandClasses } from "../fixtures/command-classes.ts";
 import { anchorsOf, linksOf, pages, shownOn, type Shown, textOf } from "./docs-lines.ts";
 import { repository } from "./plant.ts";
@@ -161,4 +162,30 @@ test("each page of docs stands once in their index, which the README names", () 
   const there = globSync("docs/*.md", { cwd: repository }).map((page) => path.basename(page));
   assert.deepEqual(listed.toSorted(), there.filter((page) => page !== "README.md").toSorted());
   assert.ok(linksOf(textOf("README.md")).includes("docs/README.md"));
+});
+
+/** Numbers, lists and objects as JSON, all else as it stands. */
+function valueOf(written: string): unknown {
+  try {
+    return JSON.parse(written);
+  } catch {
+    return written;
+  }
+}
+
+/** Rows of the page of settings: what each is from the start, read as a file's value is. */
+const shownDefaults = (text: string): Readonly<Record<string, unknown>> =>
+  Object.fromEntries(
+    [...text.matchAll(/^\| `(\w+)` +\|.*\| (?:`([^`]+)`|–) +\|$/gm)].map(([, key = "", written]) => [
+      key,
+      written === undefined ? null : valueOf(written),
+    ]),
+  );
+
+test("docs/settings.md has each setting, with what it is from the start", () => {
+  const [before = "", behind = ""] = textOf("docs/settings.md").split("## Boxes in a cluster\n");
+  const [shown, inCluster] = [shownDefaults(before), shownDefaults(behind)];
+  const read = readLayer({ ...shown, kubernetes: inCluster }, (keys) => keys.join("."));
+  assert.deepEqual(read, DEFAULTS);
+  assert.deepEqual(Object.keys(inCluster).toSorted(), Object.keys(DEFAULTS.kubernetes).toSorted());
 });

@@ -14,6 +14,8 @@ export class Approve extends HarnessCommand {
   static override summary = "Answer the question that a parked run waits with, and let it go on.";
   static override description =
     "Without a flag the question is shown, and you answer it on the terminal. The run goes on in its own box, which was frozen, or where that is gone in a new one over the same workspace, from the call that waited to its end, with run's output and exit codes; it may park again. The answer counts for that very question: where the workspace or your rules have changed what it would mean, it is asked anew.";
+  static override usage =
+    "approve ID [--once | --session | --always | --edit COMMAND | --deny [--because WORDS]] [--allow-domain NAME...] [FLAGS]";
   static override args = {
     id: Args.string({ description: "the session, or how its id begins", required: true, ignoreStdin: true }),
   };

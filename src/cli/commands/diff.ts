@@ -12,6 +12,7 @@ export class Diff extends HarnessCommand {
   static override summary = "Show what a session's runs changed in the workspace.";
   static override description =
     "Without ID the last session of this folder. From before its first change to after its last one, ignored and untracked files too, whatever was changed since; what was undone is left out. Control characters in names and texts are shown, not run. `.git` and `.harness` are never part of it. Of a session in a layer or a copy: what `harness apply` would do, `.git` too. --bundle prints the patch that a file of `harness sessions export --bundle` holds.";
+  static override usage = "diff [ID] [--stat | --steps] [--from STEP] [--cwd DIR] [FLAGS] | --bundle FILE";
   static override args = {
     id: Args.string({ description: "a session, as `harness sessions list` shows it", ignoreStdin: true }),
   };

@@ -65,7 +65,7 @@ export class LineTransport implements Transport {
   readonly end = (): { readonly reason: string; readonly isPlace: boolean } => {
     const end = this.#end;
     if (end === undefined || end.by === "us") return { reason: "", isPlace: false };
-    const last = end.by === "program" ? (this.errors.trim().split("\n").at(-1) ?? "") : "";
+    const last = end.by === "program" ? lastWord(this.errors) : "";
     return {
       reason: last === "" ? end.reason : `${end.reason}; its last word: ${last.slice(0, 200)}`,
       isPlace: end.by === "place",
@@ -163,6 +163,14 @@ export class LineTransport implements Transport {
   }
 }
 
+const TELLS = /error|exception|cannot|not found|no such|denied|fail/i;
+
+/** The last line that names a cause, as some runtimes print more below it; else the last one. */
+function lastWord(errors: string): string {
+  const lines = errors.trim().split("\n");
+  return (lines.findLast((line) => TELLS.test(line)) ?? lines.at(-1) ?? "").trim();
+}
+
 /** Also what was made to break a parser is no message. */
 function readMessage(line: string): JSONRPCMessage | undefined {
   try {
@@ -211,7 +219,7 @@ export const programInBox =
   };
 
 const endOf = ({ exit_code, reason }: ExecResult): string =>
-  reason === ""
+  reason === "" || reason === `exit code ${exit_code}`
     ? `it ended by itself (exit code ${exit_code})`
     : `it ended: ${reason} (exit code ${exit_code})`;
 

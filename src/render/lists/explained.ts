@@ -47,10 +47,18 @@ export function explanation(explained: Explained, stream: Output): string {
     ...effectLines(effects),
     "",
     `contained   ${hanging(decision.contained ? CONTAINED : NOT_CONTAINED, 12, stream)}`,
-    `unattended  ${explained.unattended ? "it runs" : "it is refused"}`,
+    `unattended  ${unattendedWords(explained)}`,
     ...(remedy === undefined ? [] : [`to allow    ${remedy}`]),
   ].join("\n");
 }
+
+/** What is contained and asks runs with nobody there, but in one mode. */
+const unattendedWords = ({ decision: { decision, contained }, unattended }: Explained): string =>
+  unattended
+    ? "it runs"
+    : decision === "ask" && contained
+      ? "it is refused: the mode is read-only, where nothing that asks runs"
+      : "it is refused";
 
 function effectLines(effects: readonly string[]): readonly string[] {
   const told = effects.length === 0 ? ["none"] : effects.slice(0, MAX_EFFECTS).map(visibleLine);

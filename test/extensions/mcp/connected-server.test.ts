@@ -76,6 +76,7 @@ test("many pages are one list", async () => {
 for (const [scenario, why] of [
   ["hangs-at-start", /not ready within/],
   ["dies-at-start", /exit code 3\); its last word: no licence␛\[31m found/],
+  ["dies-with-a-trace", /exit code 1\); its last word: Error: Cannot find module 'clock'/],
   ["floods", /nobody asked for/],
   ["floods-answers", /no MCP/],
   ["endless-line", /a line of more than 8\.0 MiB/],

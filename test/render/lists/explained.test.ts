@@ -12,13 +12,14 @@ const told = (
   text: string,
   rules: readonly (readonly [Verdict, MatchedRule])[],
   effects: readonly string[] = [],
+  contained = false,
 ): readonly string[] =>
   explanation(
     {
       text,
       decision: {
         decision: rules[0]?.[0] ?? "allow",
-        contained: false,
+        contained,
         rules: rules.map(([, rule]) => rule),
       },
       verdicts: rules.map(([verdict]) => verdict),
@@ -78,4 +79,13 @@ test("of very many effects the last are counted", () => {
     "    … and 3 more: --json has all",
     "",
   ]);
+});
+
+test("what is contained and is refused all the same is refused for the mode, and that is said", () => {
+  const rules = [["ask", { id: "one", reason: "it writes", span: [0, 1] }]] as const;
+  assert.equal(told("a", rules, [], false).at(-1), "unattended  it is refused");
+  assert.equal(
+    told("a", rules, [], true).at(-1),
+    "unattended  it is refused: the mode is read-only, where nothing that asks runs",
+  );
 });

@@ -41,12 +41,15 @@ export class McpTest extends HarnessCommand {
 
 function shown({ name, up, why, tools, left, notices }: Tried): string {
   const head = up ? `${name} is there, with ${tools.length} tools` : `${name} is not there: ${why}`;
+  const next = !up && why.includes("its last word") ? [`next: harness mcp logs ${name}`] : [];
   const rows = tools.map((tool) => {
     const verdict = `${tool.decision}${tool.contained ? ", contained" : ""}${tool.held ? ", left out until accepted" : ""}`;
     return `  ${tool.name}  ${verdict}  ${visibleLine(tool.description)}`;
   });
   const others = left.map(({ tool, why: reason }) => `  left out: ${tool}: ${reason}`);
   return visible(
-    [head, ...rows, ...others, ...notices.filter((text) => !text.includes(why) || why === "")].join("\n"),
+    [head, ...next, ...rows, ...others, ...notices.filter((text) => !text.includes(why) || why === "")].join(
+      "\n",
+    ),
   );
 }
