@@ -12,34 +12,42 @@ import { readRegular, TooLargeError } from "../../platform/safe-files.ts";
 const MAX_PROMPT_BYTES = 2 ** 20;
 const MAX_FILE_BYTES = 64 * 2 ** 20;
 
-const duration = z.string().refine((text) => parseDuration(text) !== undefined, `expected ${DURATION_FORM}`);
-const whole = z.int().positive();
+const DURATION = `expected ${DURATION_FORM}, as a text`;
+const duration = z.string(DURATION).refine((text) => parseDuration(text) !== undefined, DURATION);
+const WHOLE = "expected a whole number from 1 on";
+const whole = z.int(WHOLE).positive(WHOLE);
+const COST = "expected a cost of more than 0";
+const WORD = "expected a text that is not empty";
 /** A word for `harness run`: no byte that no argument can hold. */
-const word = z.string().regex(/^[^\0]+$/, "expected a text that is not empty");
+const word = z.string(WORD).regex(/^[^\0]+$/, WORD);
 
-const limitsForm = z.strictObject({
+const limitsShape = {
   max_turns: whole.optional(),
   max_time: duration.optional(),
   max_tokens: whole.optional(),
-  max_cost: z.number().positive().max(1e12).optional(),
+  max_cost: z.number(COST).positive(COST).max(1e12, COST).optional(),
   max_tool_calls: whole.optional(),
-});
+};
+const limitsForm = z.strictObject(
+  limitsShape,
+  `expected an object of ${Object.keys(limitsShape).join(", ")}`,
+);
 
 const FIELDS = {
   dir: word.optional(),
   repo: word.optional(),
   prompt: z
-    .string()
+    .string("expected a task, as a text")
     .refine((text) => text.trim() !== "", "expected a task, found nothing")
     .refine((text) => Buffer.byteLength(text) <= MAX_PROMPT_BYTES, "it is longer than 1 MiB"),
   check: word.optional(),
   limits: limitsForm.optional(),
-  mode: z.enum(MODES).optional(),
+  mode: z.enum(MODES, `expected one of ${MODES.join(", ")}`).optional(),
   env: word.optional(),
 };
 
 const rowForm = z
-  .strictObject(FIELDS)
+  .strictObject(FIELDS, "expected an object")
   .refine(
     ({ dir, repo }) => (dir === undefined) !== (repo === undefined),
     'expected one of "dir" and "repo"',
@@ -129,7 +137,7 @@ function rowOf(text: string): ReadRow | string {
 function wordsOf(issue: z.core.$ZodIssue): readonly string[] {
   const at = issue.path.join(".");
   if (issue.code !== "unrecognized_keys") return [`${at === "" ? "" : `${at}: `}${issue.message}`];
-  const known = Object.keys(at === "limits" ? limitsForm.shape : FIELDS);
+  const known = Object.keys(at === "limits" ? limitsShape : FIELDS);
   return issue.keys.map((key) => {
     const meant = nearest(key, known);
     const named = visibleLine(JSON.stringify(at === "" ? key : `${at}.${key}`));

@@ -92,6 +92,8 @@ export async function runSteps(
     ran.push(one);
     if (one.step.exit_code !== 0 && again === undefined) waiting.unshift(...(next.orElse ?? []));
   }
+  const all = ran.length + notRun.length;
+  if (all > 0) running.onProgress({ done: all, total: all, unit: "commands", steady: false });
   return { ran, notRun };
 }
 

@@ -54,18 +54,28 @@ test("rows are read with all that a row may say, whatever ends the lines and how
 });
 
 for (const [line, told] of [
-  ['{"dir":"a","promt":"x"}', /line 2: .*unknown key "promt"; did you mean prompt\?/s],
+  [
+    '{"dir":"a","promt":"x"}',
+    /line 2: prompt: expected a task, as a text; unknown key "promt"; did you mean prompt\?$/,
+  ],
+  [
+    '{"dir":"a","prompt":"x","limits":{"max_turns":"3"}}',
+    /limits\.max_turns: expected a whole number from 1 on$/,
+  ],
+  ['{"dir":"a","prompt":"x","limits":{"max_cost":"3"}}', /limits\.max_cost: expected a cost of more than 0$/],
+  ['{"dir":"a","prompt":"x","limits":3}', /limits: expected an object of max_turns, /],
+  ['{"dir":3,"prompt":"x"}', /dir: expected a text that is not empty$/],
   [
     '{"dir":"a","prompt":"x","limits":{"max_turn":3}}',
     /unknown key "limits\.max_turn"; did you mean max_turns/,
   ],
   ['{"dir":"a","prompt":"x","limits":{"max_time":"soon"}}', /limits\.max_time: expected a duration/],
-  ['{"dir":"a","prompt":"x","mode":"all"}', /mode: /],
+  ['{"dir":"a","prompt":"x","mode":"all"}', /mode: expected one of read-only, /],
   ['{"dir":"a","prompt":"  "}', /prompt: expected a task/],
   ['{"prompt":"x"}', /expected one of "dir" and "repo"/],
   ['{"dir":"a","repo":"b","prompt":"x"}', /expected one of "dir" and "repo"/],
   ['{"dir":"a\\u0000b","prompt":"x"}', /dir: expected a text/],
-  ['["a"]', /line 2: /],
+  ['["a"]', /line 2: expected an object$/],
   ['{"dir":', /line 2: it is no JSON/],
 ] as const)
   test(`${line} is no row, and what is wrong with it is said`, () => {

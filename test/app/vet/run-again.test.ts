@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { runAgain } from "../../../src/app/vet/run-again.ts";
-import type { Running, RunStep } from "../../../src/app/vet/run-steps.ts";
+import { type Running, runSteps, type RunStep } from "../../../src/app/vet/run-steps.ts";
+import type { PlannedStep } from "../../../src/vet/step-plan.ts";
 
 /** A box that none of this reaches. */
 const running = {} as Running;
@@ -29,4 +30,19 @@ test("what took too long to be run a second time is named; a command that was gi
       "make was not run a second time, as in CI and at another date: it took 1 min 30 s",
     ],
   });
+});
+
+test("all commands count as done when none is left, those too that could not be run", async () => {
+  const told: unknown[] = [];
+  const box = {
+    exec: () => Promise.resolve({ stdout: { head: new Uint8Array() } }),
+    changes: () => Promise.resolve({ all: [] }),
+  };
+  const bare = { box, until: Infinity, onProgress: (far: unknown) => told.push(far) } as unknown as Running;
+  const plan = ["cargo build", "cargo test"].map(
+    (command) => ({ command, needs: ["cargo"] }) as unknown as PlannedStep,
+  );
+  const { notRun } = await runSteps(bare, plan, new AbortController().signal);
+  assert.equal(notRun.length, 2);
+  assert.deepEqual(told.at(-1), { done: 2, total: 2, unit: "commands", steady: false });
 });
