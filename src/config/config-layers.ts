@@ -23,6 +23,9 @@ function withoutAliases(value: unknown, at: (keys: readonly PropertyKey[]) => st
   return plain;
 }
 
+/** A flag or a variable, which is the name that was typed. */
+const SAYS_ITS_NAME = /^(?:--|HARNESS_)/;
+
 function firstIssue(error: ZodError, value: unknown, at: (keys: readonly PropertyKey[]) => string): Error {
   const [issue] = error.issues;
   if (issue === undefined) return configError(at([]), "is not valid");
@@ -33,7 +36,9 @@ function firstIssue(error: ZodError, value: unknown, at: (keys: readonly Propert
     return configError(at([...path, key]), `${dotted}: unknown key; ${hintFor(key, path[0])}`);
   }
   const found = show(valueAt(value, path));
-  return configError(at(path), `${path.map(String).join(".")}: ${issue.message}, found ${found}`);
+  const where = at(path);
+  const name = SAYS_ITS_NAME.test(where) ? "" : `${path.map(String).join(".")}: `;
+  return configError(where, `${name}${issue.message}, found ${found}`);
 }
 
 /** The path with the name that this source uses for its first key. */

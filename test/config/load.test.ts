@@ -208,24 +208,24 @@ const SIZE = "expected a size such as 256m or 2g, from 64m to 4194304m";
 const REFUSED: Readonly<Record<string, readonly [Given, message: string]>> = {
   "a variable that is no size": [
     { env: { HARNESS_MEMORY: "lots" } },
-    `HARNESS_MEMORY: memory: ${SIZE}, found "lots"`,
+    `HARNESS_MEMORY: ${SIZE}, found "lots"`,
   ],
   "a variable that is no number": [
     { env: { HARNESS_PIDS: "many" } },
-    'HARNESS_PIDS: pids: expected a whole number from 16 to 4000000, found "many"',
+    'HARNESS_PIDS: expected a whole number from 16 to 4000000, found "many"',
   ],
   "a variable for one half of search": [
     { env: { HARNESS_SEARCH_STORE: "mine" } },
-    'HARNESS_SEARCH_STORE: search.store: expected one of auto, qdrant, embedded, found "mine"',
+    'HARNESS_SEARCH_STORE: expected one of auto, qdrant, embedded, found "mine"',
   ],
   "a flag out of range": [
     { flags: { "--pids": ["pids", "3"] } },
-    "--pids: pids: expected a whole number from 16 to 4000000, found 3",
+    "--pids: expected a whole number from 16 to 4000000, found 3",
   ],
-  "a flag that is empty": [{ flags: { "--memory": ["memory", ""] } }, `--memory: memory: ${SIZE}, found ""`],
+  "a flag that is empty": [{ flags: { "--memory": ["memory", ""] } }, `--memory: ${SIZE}, found ""`],
   "a flag given several times, once wrong": [
     { flags: { "--allow-domain": ["allow_domains", ["a.org", "b c"]] } },
-    '--allow-domain: allow_domains.1: expected a host name such as example.org or *.example.org: " " cannot stand in a grant, at character 2, found "b c"',
+    '--allow-domain: expected a host name such as example.org or *.example.org: " " cannot stand in a grant, at character 2, found "b c"',
   ],
 };
 

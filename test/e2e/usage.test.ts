@@ -105,7 +105,7 @@ const MISTAKES: Readonly<Record<string, Mistake>> = {
   },
   "a setting of a flag that it cannot be": {
     args: ["run", "x", "--max-turns", "0"],
-    message: "--max-turns: max_turns: expected a whole number from 1 to 10000, found 0",
+    message: "--max-turns: expected a whole number from 1 to 10000, found 0",
     remedy: "give it another value, or leave it out",
   },
   "an unknown command": { args: ["bogus"], message: "command bogus not found" },
@@ -182,7 +182,7 @@ const MISTAKES: Readonly<Record<string, Mistake>> = {
   "a variable that is no size": {
     args: ["config", "get", "mode"],
     env: { HARNESS_MEMORY: "lots" },
-    message: `HARNESS_MEMORY: memory: ${SIZE}, found "lots"`,
+    message: `HARNESS_MEMORY: ${SIZE}, found "lots"`,
   },
 };
 
