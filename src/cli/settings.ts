@@ -204,7 +204,7 @@ export const runFlags = {
   "on-ask": Flags.option({
     options: ON_ASK,
     description:
-      "what becomes of an ask: refused, run if it is contained, or that and else the run waits for you",
+      "what becomes of an ask: refused, run if it is contained (usual), or that and else the run waits for you",
     helpGroup: "TASK",
   })(),
   "park-timeout": Flags.string({
@@ -218,7 +218,7 @@ export const runFlags = {
   }),
   strict: Flags.boolean({
     description:
-      "end with 4 after any refusal, with 1 after an answer about the repository without a look, a change that is claimed and not there, or a check that was bent",
+      "end with 4 after any refusal, with 1 after an answer about the repository without a look, a change that is claimed and not there, tests that pass by its words alone, or a check that was bent",
     helpGroup: "TASK",
   }),
   check: Flags.string({
@@ -250,7 +250,8 @@ export const runFlags = {
     helpGroup: "TASK",
   }),
   preflight: Flags.boolean({
-    description: "begin with the names of the files, those that the task names, and what the check says",
+    description:
+      "begin with the names of the files, those that the task names, and what the check says; by itself for small models",
     helpGroup: "TASK",
   }),
 };
