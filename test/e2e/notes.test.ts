@@ -85,7 +85,11 @@ describe("notes", { concurrency: 2 }, () => {
     assert.deepEqual([removed.code, removed.stdout], [0, "1\n2\n"]);
     const none = await harness(["list"]);
     assert.deepEqual([none.code, none.stdout], [0, ""]);
-    assert.match(none.stderr, /no such note/);
+    assert.match(none.stderr, /there is no note here; next: harness notes add/);
+    assert.match(
+      (await harness(["list", "--query", "nowhere"])).stderr,
+      /no note here says that; next: harness notes list/,
+    );
   });
 
   test("what names no note of this folder is an error that says so, and nothing is done", async () => {

@@ -47,6 +47,8 @@ export function trustText(
   return [...lines, ...items.map((item) => itemText(item, stream))].join("") + hint;
 }
 
+const TIGHTENS = "only tightens, and counts";
+
 const STATES = {
   trusted: "trusted",
   new: "not trusted",
@@ -57,7 +59,12 @@ const STATES = {
 /** A mark is before what counts only once it is trusted. */
 export function itemText(item: ShownItem, stream: Output): string {
   const { what, files, standing, declined, does, problem, waits, diff } = item;
-  const state = problem !== null && standing !== "trusted" ? "does not count" : STATES[standing];
+  const state =
+    problem !== null && standing !== "trusted"
+      ? "does not count"
+      : standing === "new" && !waits
+        ? TIGHTENS
+        : STATES[standing];
   const said = declined ? ", declined" : "";
   const name = visibleWhole(files.join(" and "));
   const head = `${styleText("bold", name, { stream })}  ${what}: ${state}${said}`;
