@@ -2,7 +2,7 @@ import { type Decision, type MatchedRule, type ProgramPlace, strictest } from ".
 import type { Facts } from "../core/tool.ts";
 import { type CommandContext, CommandPolicy, type Judgement } from "../policy/decide.ts";
 import { effectText } from "../policy/effects/described-effects.ts";
-import type { Effect } from "../policy/effects/effect.ts";
+import { changesSomething, type Effect } from "../policy/effects/effect.ts";
 import { decideTool } from "../policy/decide-tool.ts";
 import { decideToolPath } from "../policy/paths/decide-path.ts";
 import type { Op } from "../policy/paths/path-place.ts";
@@ -149,14 +149,3 @@ const mayWrite = ({ decision: { effects }, flawed }: Judgement): boolean =>
 
 const isWrite = (effect: Effect): effect is Extract<Effect, { readonly kind: "write" }> =>
   effect.kind === "write";
-
-const CHANGING: ReadonlySet<Effect["kind"]> = new Set([
-  "write",
-  "delete",
-  "permissions",
-  "repository",
-  "install",
-]);
-
-const changesSomething = (effect: Effect): boolean =>
-  CHANGING.has(effect.kind) && !("path" in effect && effect.path === "/dev/null");

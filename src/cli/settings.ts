@@ -7,7 +7,7 @@ import { type Config, loadConfig } from "../config/load-config.ts";
 import { type SettingKey } from "../config/settings-schema.ts";
 import { ISOLATIONS, ON_ASK, PROVIDERS, STORES } from "../config/setting-words.ts";
 import { DURATION_FORM, parseDuration } from "../core/text/bounds.ts";
-import { MODES } from "../core/decision.ts";
+import { MODES, type OnAsk } from "../core/decision.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
 import { INTENTS } from "../core/messages.ts";
 import type { CommandContext } from "../policy/decide.ts";
@@ -306,8 +306,13 @@ const wrong = (flag: string, given: string, expected: string, example: string): 
 export async function judgingFor(
   host: Host,
   flags: Readonly<Record<string, unknown>>,
-): Promise<CommandContext & { readonly rules: NonNullable<CommandContext["rules"]> }> {
-  const { mode, allow_domains: granted, deny_domains: denied } = (await configFor(flags)).settings;
+): Promise<CommandContext & { readonly rules: NonNullable<CommandContext["rules"]>; readonly onAsk: OnAsk }> {
+  const {
+    mode,
+    on_ask: onAsk,
+    allow_domains: granted,
+    deny_domains: denied,
+  } = (await configFor(flags)).settings;
   const { userPolicy } = await import("../app/project/policy-context.ts");
-  return { ...(await userPolicy(host, workspaceOf(flags))), mode, granted, denied };
+  return { ...(await userPolicy(host, workspaceOf(flags))), mode, onAsk, granted, denied };
 }

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { hostFrom } from "../../src/app/host.ts";
 import { refuseUnlessAllowed } from "../../src/app/project/policy-commands.ts";
-import type { Mode } from "../../src/core/decision.ts";
+import type { Mode, OnAsk } from "../../src/core/decision.ts";
 import { EXIT, HarnessError } from "../../src/core/errors.ts";
 import { scratch } from "../fixtures/scratch.ts";
 
@@ -12,11 +12,12 @@ async function refusal(
   words: readonly string[],
   mode: Mode = "workspace-write",
   allow_domains: string[] = [],
+  on_ask: OnAsk = "contained",
 ): Promise<string> {
   await using place = await scratch({ ".harnessignore": "hidden/\n", "node_modules/.bin/tsc": "" });
   try {
     const folder = { workspace: place.path, cwd: place.path };
-    await refuseUnlessAllowed(hostFrom(process.env), words, { mode, allow_domains }, folder);
+    await refuseUnlessAllowed(hostFrom(process.env), words, { mode, allow_domains, on_ask }, folder);
     return RUNS;
   } catch (thrown) {
     assert.ok(thrown instanceof HarnessError && thrown.exit === EXIT.refused);
@@ -59,4 +60,13 @@ test("in read-only mode what asks is refused, contained or not", async () => {
 
 test("npx of what is not installed stays an installation", async () => {
   assert.match(await refusal(["npx", "cowsay"]), /^nobody is there to be asked: npx installs packages/);
+});
+
+test("where on_ask refuses, what asks is refused, contained or not", async () => {
+  assert.equal(await refusal(["ls"], "workspace-write", [], "refuse"), RUNS);
+  assert.match(
+    await refusal(["mkdir", "x"], "workspace-write", [], "refuse"),
+    /^nobody is there to be asked: mkdir writes x /,
+  );
+  assert.equal(await refusal(["mkdir", "x"], "workspace-write", [], "park"), RUNS);
 });

@@ -1,12 +1,13 @@
 import { open } from "node:fs/promises";
 import { z } from "zod";
 
-import { type Mode, MODES, runsUnattended, type Verdict, VERDICTS } from "../../core/decision.ts";
+import { type Mode, MODES, type OnAsk, runsUnattended, type Verdict, VERDICTS } from "../../core/decision.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { linesIn } from "../../core/text/line-diff.ts";
 import { visible, visibleLine } from "../../core/text/visible.ts";
 import { type CommandContext, type CommandDecision, CommandPolicy } from "../../policy/decide.ts";
 import { effectText } from "../../policy/effects/described-effects.ts";
+import { changesSomething } from "../../policy/effects/effect.ts";
 import type { RuleForm, UserRule, UserRules } from "../../policy/rule.ts";
 import { hintFor, stepFor } from "../../policy/ruling.ts";
 import { networkStep } from "../../policy/wanted-grants.ts";
@@ -267,17 +268,24 @@ const misread = (reason: string): CommandDecision => ({
 export async function refuseUnlessAllowed(
   host: Host,
   words: readonly string[],
-  { mode, allow_domains: granted, deny_domains: denied = [] }: Reach,
+  {
+    mode,
+    on_ask: onAsk,
+    allow_domains: granted,
+    deny_domains: denied = [],
+  }: Reach & { readonly on_ask?: OnAsk },
   { workspace, cwd }: { readonly workspace: string; readonly cwd: string | undefined },
 ): Promise<void> {
   const context = { ...(await workspacePolicy(host, workspace)), mode, granted, denied };
   const text = shellText(words);
   const { decision, standings } = new CommandPolicy().explain(text, context);
-  if (runsUnattended(decision, mode)) return;
+  if (runsUnattended(decision, mode, onAsk)) return;
   // What runs unattended is not why it is refused, though its rule may stand first.
   const rule = decision.rules.find((_, at) => {
     const standing = standings[at];
-    return standing === undefined || !runsUnattended({ ...standing, decision: standing.verdict }, mode);
+    return (
+      standing === undefined || !runsUnattended({ ...standing, decision: standing.verdict }, mode, onAsk)
+    );
   });
   const verdict = decision.decision === "deny" ? "denied" : "nobody is there to be asked";
   throw new HarnessError(
@@ -297,7 +305,9 @@ export interface Explained {
   readonly decision: CommandDecision;
   readonly verdicts: readonly Verdict[];
   readonly effects: readonly string[];
-  readonly unattended: boolean;
+  readonly mode: Mode;
+  readonly onAsk: OnAsk;
+  readonly writes: boolean;
   /** A rule could allow exactly this. */
   readonly allowable: boolean;
   /** What would pass instead, by a rule's id. */
@@ -308,7 +318,7 @@ export interface Explained {
 export async function explain(
   text: string,
   policy: CommandPolicy,
-  context: CommandContext,
+  context: CommandContext & { readonly onAsk: OnAsk },
 ): Promise<Explained> {
   const { decision, standings } = policy.explain(text, context);
   const { ruleFor } = await import("../../policy/remember-rule.ts");
@@ -318,7 +328,9 @@ export async function explain(
     decision,
     verdicts: standings.map(({ verdict }) => verdict),
     effects: decision.effects.map(effectText),
-    unattended: runsUnattended(decision, context.mode),
+    mode: context.mode,
+    onAsk: context.onAsk,
+    writes: decision.effects.some(changesSomething),
     hintFor: (rule) => hintFor(rule, decision.contained, network),
     allowable: asks && ruleFor(text, context, policy).kind === "rules",
   };

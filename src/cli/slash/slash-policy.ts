@@ -11,8 +11,8 @@ const MAX_RULES = 20;
 
 /** What decides here; with a command, how it would be judged and why. */
 export async function policy({ chat, argument, output }: SlashCall): Promise<string> {
-  const { mode, allow_domains: granted, deny_domains: denied } = chat.settings;
-  const context = { ...(await workspacePolicy(chat.host, chat.workspace)), mode, granted, denied };
+  const { mode, on_ask: onAsk, allow_domains: granted, deny_domains: denied } = chat.settings;
+  const context = { ...(await workspacePolicy(chat.host, chat.workspace)), mode, onAsk, granted, denied };
   if (argument !== "") {
     const { allowable, ...told } = await explain(argument, commandPolicy(), context);
     const remedy = allowable ? { remedy: nextCommand("allow", argument, {}) } : {};

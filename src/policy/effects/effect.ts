@@ -94,3 +94,15 @@ export type Effect = EffectKind & {
   /** Index into `Walk.calls` of the command that has the effect; -1 for none. */
   readonly call: number;
 };
+
+const CHANGING: ReadonlySet<Effect["kind"]> = new Set([
+  "write",
+  "delete",
+  "permissions",
+  "repository",
+  "install",
+]);
+
+/** Files, rights, the repository or what is installed are others afterwards. */
+export const changesSomething = (effect: Effect): boolean =>
+  CHANGING.has(effect.kind) && !("path" in effect && effect.path === "/dev/null");

@@ -1,4 +1,11 @@
-import type { Decision, MatchedRule, Verdict } from "../../core/decision.ts";
+import {
+  type Decision,
+  type MatchedRule,
+  type Mode,
+  type OnAsk,
+  runsUnattended,
+  type Verdict,
+} from "../../core/decision.ts";
 import { visibleLine } from "../../core/text/visible.ts";
 import { type Cell, cellsOf, fitted, hanging, widthOf } from "../tty/columns.ts";
 import { type Output, styleText } from "../tty/output.ts";
@@ -19,8 +26,11 @@ interface Explained {
   /** One line each, in words. */
   readonly effects: readonly string[];
   readonly hintFor: (rule: string) => string | undefined;
-  /** Whether it runs when nobody can be asked. */
-  readonly unattended: boolean;
+  readonly mode: Mode;
+  /** What becomes of an ask where nobody is there. */
+  readonly onAsk: OnAsk;
+  /** It changes files, or their rights. */
+  readonly writes: boolean;
   /** The command that allows it from now on, if there is one. */
   readonly remedy?: string;
 }
@@ -52,13 +62,16 @@ export function explanation(explained: Explained, stream: Output): string {
   ].join("\n");
 }
 
-/** What is contained and asks runs with nobody there, but in one mode. */
-const unattendedWords = ({ decision: { decision, contained }, unattended }: Explained): string =>
-  unattended
-    ? "it runs"
-    : decision === "ask" && contained
-      ? "it is refused: the mode is read-only, where nothing that asks runs"
-      : "it is refused";
+/** As a run settles it with nobody there. */
+function unattendedWords({ decision, mode, onAsk, writes }: Explained): string {
+  if (runsUnattended(decision, mode, onAsk)) return "it runs";
+  if (decision.decision === "deny") return "it is refused";
+  const readOnly = mode === "read-only";
+  if (onAsk === "park" && !decision.contained && !(readOnly && writes))
+    return "it waits for you: on_ask is park";
+  if (readOnly) return "it is refused: the mode is read-only, where nothing that asks runs";
+  return onAsk === "refuse" ? "it is refused: on_ask is refuse" : "it is refused";
+}
 
 function effectLines(effects: readonly string[]): readonly string[] {
   const told = effects.length === 0 ? ["none"] : effects.slice(0, MAX_EFFECTS).map(visibleLine);

@@ -8,11 +8,15 @@ import { explanation } from "../../../src/render/lists/explained.ts";
 const screen = (columns: number): Output =>
   new Output(Object.assign(new PassThrough(), { columns }) as unknown as NodeJS.WriteStream);
 
+type Nobody = Partial<Pick<Parameters<typeof explanation>[0], "mode" | "onAsk" | "writes">> & {
+  readonly contained?: boolean;
+};
+
 const told = (
   text: string,
   rules: readonly (readonly [Verdict, MatchedRule])[],
   effects: readonly string[] = [],
-  contained = false,
+  { contained = false, ...nobody }: Nobody = {},
 ): readonly string[] =>
   explanation(
     {
@@ -25,7 +29,10 @@ const told = (
       verdicts: rules.map(([verdict]) => verdict),
       effects,
       hintFor: () => "another way",
-      unattended: false,
+      mode: "workspace-write",
+      onAsk: "contained",
+      writes: true,
+      ...nobody,
     },
     screen(44),
   ).split("\n");
@@ -81,11 +88,24 @@ test("of very many effects the last are counted", () => {
   ]);
 });
 
-test("what is contained and is refused all the same is refused for the mode, and that is said", () => {
-  const rules = [["ask", { id: "one", reason: "it writes", span: [0, 1] }]] as const;
-  assert.equal(told("a", rules, [], false).at(-1), "unattended  it is refused");
-  assert.equal(
-    told("a", rules, [], true).at(-1),
-    "unattended  it is refused: the mode is read-only, where nothing that asks runs",
-  );
-});
+for (const [nobody, said] of [
+  [{ contained: true }, "it runs"],
+  [{}, "it is refused"],
+  [{ mode: "danger-full-access" }, "it runs"],
+  [
+    { contained: true, mode: "read-only" },
+    "it is refused: the mode is read-only, where nothing that asks runs",
+  ],
+  [{ contained: true, onAsk: "refuse" }, "it is refused: on_ask is refuse"],
+  [{ contained: true, onAsk: "park" }, "it runs"],
+  [{ onAsk: "park" }, "it waits for you: on_ask is park"],
+  [{ onAsk: "park", mode: "read-only", writes: false }, "it waits for you: on_ask is park"],
+  [
+    { onAsk: "park", mode: "read-only" },
+    "it is refused: the mode is read-only, where nothing that asks runs",
+  ],
+] as const satisfies readonly (readonly [Nobody, string])[])
+  test(`what asks, with ${JSON.stringify(nobody)} and nobody there: ${said}`, () => {
+    const lines = told("a", [["ask", { id: "one", reason: "it may", span: [0, 1] }]], [], nobody);
+    assert.equal(lines.at(-1), `unattended  ${said}`);
+  });
