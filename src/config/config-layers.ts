@@ -38,8 +38,12 @@ function firstIssue(error: ZodError, value: unknown, at: (keys: readonly Propert
   const found = show(valueAt(value, path));
   const where = at(path);
   const name = SAYS_ITS_NAME.test(where) ? "" : `${path.map(String).join(".")}: `;
-  return configError(where, `${name}${issue.message}, found ${found}`);
+  const expected = issue.message.startsWith(ZOD_OBJECT) ? "expected an object" : issue.message;
+  return configError(where, `${name}${expected}, found ${found}`);
 }
+
+/** Its own words go on with what was found, which we say as it was written. */
+const ZOD_OBJECT = "Invalid input: expected object";
 
 /** The path with the name that this source uses for its first key. */
 function asWritten(path: readonly PropertyKey[], value: unknown): readonly PropertyKey[] {

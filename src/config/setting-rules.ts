@@ -51,7 +51,7 @@ const processors = z
   .max(1024, "expected a number of processors from 0.1 to 1024");
 const name = z
   .string("expected text")
-  .min(1, "expected text that is not empty")
+  .refine((text) => text.trim() !== "", "expected text that is not empty")
   .max(500, "expected at most 500 characters");
 /** As engines read it: [host[:port]/]name[:tag][@digest]. It becomes part of a request's path. */
 const imageName = name.regex(
@@ -206,7 +206,7 @@ const RULES = {
   memory: size(64 * MiB, 4 * TiB),
   cpus: processors.nullable(),
   pids: whole(16, 4_000_000),
-  timeout: duration(1000, 60 * MINUTE),
+  timeout: duration(1000, 24 * 60 * MINUTE),
   connect_timeout: duration(1000, 10 * MINUTE),
   first_token_timeout: duration(1000, 120 * MINUTE),
   idle_timeout: duration(1000, 120 * MINUTE),

@@ -74,7 +74,7 @@ export function bashTool(context: ToolContext): AnyTool {
     instead: INSTEAD,
     description:
       "Run a bash command. The working directory and exported variables persist; restart: true forgets them. timeout: seconds " +
-      `(default ${context.timeoutMs / 1000}, max ${MAX_S_LENGTH}). background: true for servers: gives a job (j1, j2…). ` +
+      `(default ${context.timeoutMs / 1000}, max ${longest(context)}). background: true for servers: gives a job (j1, j2…). ` +
       "With job instead of command: its new output; kill: true ends it.",
     input,
     where: "stated",
@@ -125,6 +125,9 @@ function lostFolder({ context: { workspace, shell }, folder, env }: Shell & Stat
   return { kind: "failed", cause: "program", text: `${why} Nothing was run: send it again.` };
 }
 
+/** Seconds that the model may ask for: no fewer than a command has by itself. */
+const longest = ({ timeoutMs }: ToolContext): number => Math.max(MAX_S_LENGTH, timeoutMs / 1000);
+
 /** One request to the box: the shell's state comes with its end, and a missing folder is noticed at its start. */
 async function foreground(
   shell: Shell & State,
@@ -134,8 +137,9 @@ async function foreground(
 ): Promise<ToolResult> {
   const { context, advise, keeper, folder, env } = shell;
   const call = keeper(box);
+  const most = longest(context);
   const timeoutMs =
-    timeout === undefined || timeout === 0 ? context.timeoutMs : Math.min(timeout, MAX_S_LENGTH) * 1000;
+    timeout === undefined || timeout === 0 ? context.timeoutMs : Math.min(timeout, most) * 1000;
   const elsewhere = folder === context.workspace ? {} : ({ exactFolder: true } as const);
   const request = { words: wrapped(command), folder, env, timeoutMs, keep: KEEP, ...elsewhere };
   const result = await box.exec({ ...request, ...call.request }, signal);
@@ -145,7 +149,7 @@ async function foreground(
   const ending = endingOf(result, said);
   const notes = [
     ...notKept,
-    ...((timeout ?? 0) > MAX_S_LENGTH ? [`[the timeout was cut to ${MAX_S_LENGTH} s]`] : []),
+    ...((timeout ?? 0) > most ? [`[the timeout was cut to ${most} s]`] : []),
     ...advise(ending.advice),
   ];
   return asResult(ending, [said === "" ? "(no output)" : said, ...notes, ...ending.lines].join("\n"));

@@ -19,6 +19,7 @@ const ACCEPTED: Readonly<Record<string, readonly [text: string, layer: object]>>
     '// mine\n{\n  /* why */ "pids": 64, // because\n  "allow_domains": ["example.org",],\n}\n',
     { pids: 64, allow_domains: ["example.org"] },
   ],
+  "each form of a duration that is named where one is wrong": ['{"timeout": "2h"}', { timeout: 7_200_000 }],
   "Windows line ends": ['{\r\n"pids": 64\r\n}\r\n', { pids: 64 }],
   "sizes and durations as numbers and as text": [
     '{"memory": "256m", "timeout": 90}',
@@ -51,7 +52,7 @@ for (const [name, [text, layer]] of Object.entries(ACCEPTED))
 
 const KNOWN = `known keys: ${SETTING_KEYS.join(", ")}`;
 const SIZE = "expected a size such as 256m or 2g, from 64m to 4194304m";
-const DURATION = "expected a duration such as 90, 90s, 30m or 2h, from 1 s to 3600 s";
+const DURATION = "expected a duration such as 90, 90s, 30m or 2h, from 1 s to 86400 s";
 
 /** The message of each refusal, without the file that it starts with. */
 const REFUSED: Readonly<Record<string, readonly [text: string, message: string]>> = {
@@ -115,10 +116,20 @@ const REFUSED: Readonly<Record<string, readonly [text: string, message: string]>
     ':1:12: memory: expected a size such as 256m or 2g, found ["1g"]',
   ],
   "a duration too short": ['{"timeout": "1ms"}', `:1:13: timeout: ${DURATION}, found "1ms"`],
-  "a duration too long": ['{"timeout": "61m"}', `:1:13: timeout: ${DURATION}, found "61m"`],
+  "a duration too long": ['{"timeout": "25h"}', `:1:13: timeout: ${DURATION}, found "25h"`],
   "yes for true": ['{"stream": "yes"}', ':1:12: stream: expected true or false, found "yes"'],
   "null for a text": ['{"chat_model": null}', ":1:16: chat_model: expected text, found null"],
   "an empty text": ['{"chat_model": ""}', ':1:16: chat_model: expected text that is not empty, found ""'],
+  "a text of blanks": [
+    '{"chat_model": " "}',
+    ':1:16: chat_model: expected text that is not empty, found " "',
+  ],
+  "a model of blanks in a price": [
+    '{"prices": [{"model": "\\t", "input": 1, "output": 1}]}',
+    String.raw`:1:23: prices.0.model: expected text that is not empty, found "\t"`,
+  ],
+  "a text for an object": ['{"search": "qdrant"}', ':1:12: search: expected an object, found "qdrant"'],
+  "null in a list of objects": ['{"prices": [null]}', ":1:13: prices.0: expected an object, found null"],
   "an address of a file": [
     '{"base_url": "file:///etc/passwd"}',
     ':1:14: base_url: expected an http:// or https:// address, found "file:///etc/passwd"',

@@ -74,6 +74,19 @@ test("a time limit is in seconds, and at most 600", async () => {
   assert.match(text, /\[the timeout was cut to 600 s\]/);
 });
 
+test("where a command has longer by itself, a call may ask for as much", async () => {
+  const box = boxWith(() => 0);
+  const tool = bashTool(fakeDesk({ timeoutMs: 7_200_000 }));
+  assert.match(tool.description, /default 7200, max 7200/);
+  await called(tool, { command: "x", timeout: 5000 }, box);
+  const { text } = await called(tool, { command: "x", timeout: 9000 }, box);
+  assert.deepEqual(
+    box.asked.map(({ timeoutMs }) => timeoutMs),
+    [5_000_000, 7_200_000],
+  );
+  assert.match(text, /\[the timeout was cut to 7200 s\]/);
+});
+
 test("it is judged with the variables of earlier calls, where the shell is", () => {
   const desk = fakeDesk();
   desk.shell.move("/repo/a", { A: "1" });
