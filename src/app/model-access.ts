@@ -64,6 +64,10 @@ interface ModelListing {
   readonly kinds?: ReadonlyMap<string, ModelKind>;
 }
 
+/** Refuses settings that no request can be made with, such as an API without its key, before anything is begun. */
+export const checkModelSettings = (host: Host, settings: Settings): void =>
+  void modelClient(host, settings).provider();
+
 export function modelClient(host: Host, settings: Settings): ModelClient {
   const { provider } = settings;
   switch (provider) {
@@ -178,7 +182,7 @@ function scriptedClient(settings: Settings): ModelClient {
   return {
     server: "a scenario file",
     list: () => Promise.resolve({ models: [settings.chat_model], reason: "" }),
-    capabilities: (model) => Promise.resolve(scriptedCapabilities(readScenario(model))),
+    capabilities: (model) => Promise.resolve(capabilitiesIn(model)),
     subject: (model) => Promise.resolve({ model, server: "scripted", version: "" }),
     holds: false,
     provider: (calls) => {
@@ -195,13 +199,22 @@ function scriptedClient(settings: Settings): ModelClient {
           limits: limitsOf(settings),
           prices: settings.prices,
           capabilities: (model) => {
-            const assumed = scriptedCapabilities(readScenario(model));
-            return Promise.resolve(inForm(assumed, calls));
+            return Promise.resolve(inForm(capabilitiesIn(model), calls));
           },
         },
       );
     },
   };
+}
+
+/** Of a scenario that cannot be read what is assumed of any: the request then says why. */
+function capabilitiesIn(file: string): Capabilities {
+  try {
+    return scriptedCapabilities(readScenario(file));
+  } catch (thrown) {
+    if (!(thrown instanceof HarnessError)) throw thrown;
+    return scriptedCapabilities({ file, steps: [], capabilities: {} });
+  }
 }
 
 /** A scenario that is missing or broken is a model that is not there. */

@@ -54,7 +54,9 @@ export abstract class HarnessCommand extends Command {
     argv?: string[],
   ): Promise<Interfaces.ParserOutput<F, B, A>> {
     const parsed = await super.parse(options, argv);
-    const { engine } = parsed.flags as { readonly engine?: unknown };
+    const { engine, html, json } = parsed.flags as Readonly<Record<"engine" | "html" | "json", unknown>>;
+    if (html === "-" && json === true)
+      throw new HarnessError(EXIT.usage, "--html - and --json both want stdout", "--html FILE --json");
     if (typeof engine === "string") this.#host = hostFrom(process.env, engine);
     return parsed;
   }

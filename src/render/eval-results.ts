@@ -66,3 +66,14 @@ export function grouped(
   const groups = Map.groupBy(results, of);
   return new Map([...groups].toSorted(([one], [other]) => (one < other ? -1 : 1)));
 }
+
+/** Two sets of results, task by task. */
+export function comparedTasks(one: readonly EvalResult[], other: readonly EvalResult[]) {
+  const [before, after] = [grouped(one, ({ task }) => task), grouped(other, ({ task }) => task)];
+  const names = [...new Set([...before.keys(), ...after.keys()])].toSorted();
+  return names.map((task) => ({
+    task,
+    a: totalsOf(before.get(task) ?? []),
+    b: totalsOf(after.get(task) ?? []),
+  }));
+}

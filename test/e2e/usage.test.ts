@@ -1,9 +1,11 @@
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
-import { mkdir, readdir } from "node:fs/promises";
+import { mkdir, readdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import test, { after, describe } from "node:test";
+import { hostFrom } from "../../src/app/host.ts";
 import { SETTING_KEYS } from "../../src/config/settings-schema.ts";
+import { filesOf } from "../../src/docker/environments/environment-record.ts";
 import { type Ended, runProgram } from "../fixtures/cli.ts";
 import { scratch, type Scratch } from "../fixtures/scratch.ts";
 import { ROOT } from "./package.ts";
@@ -108,6 +110,11 @@ const MISTAKES: Readonly<Record<string, Mistake>> = {
     message: "--max-turns: expected a whole number from 1 to 10000, found 0",
     remedy: "give it another value, or leave it out",
   },
+  "an API without its key": {
+    args: ["run", "--provider", "anthropic", "hello"],
+    message: "ANTHROPIC_API_KEY is not set; https://api.anthropic.com needs it",
+    remedy: "export ANTHROPIC_API_KEY=KEY",
+  },
   "an unknown command": { args: ["bogus"], message: "command bogus not found" },
   "a command that is spelt wrongly, with its words": {
     args: ["rnu", "hello"],
@@ -204,6 +211,72 @@ describe("a mistake", { concurrency: 3 }, () => {
     test(`${name} ends with 2, said on stderr`, given(false));
     test(`${name} with --json is one object on stdout`, given(true));
   }
+});
+
+test("a page and JSON are not written to stdout both", async () => {
+  await using place = await scratch();
+  for (const words of [["report"], ["vet", "."]]) {
+    const { code, stdout } = await harness(place, [...words, "--html", "-", "--json"]);
+    const { error } = JSON.parse(stdout) as { error: Readonly<Record<string, unknown>> };
+    assert.deepEqual([code, error["message"]], [2, "--html - and --json both want stdout"]);
+  }
+});
+
+test("results of an eval are compared as JSON, too", async () => {
+  const row = {
+    task: "one",
+    language: "sh",
+    nth: 1,
+    exit_code: 0,
+    status: "done",
+    reason: "",
+    check_exit_code: 0,
+    check_output: "",
+    solved: true,
+    false_done: false,
+    refusals: 0,
+    turns: 2,
+    tool_calls: 1,
+    prompt_tokens: null,
+    completion_tokens: null,
+    duration_ms: 1,
+  };
+  await using place = await scratch({
+    "a/results.jsonl": `${JSON.stringify(row)}\n`,
+    "b/results.jsonl": `${JSON.stringify({ ...row, solved: false, false_done: true })}\n`,
+  });
+  const words = ["eval", "suite", "--out", place.at("b"), "--compare", place.at("a"), "--json"];
+  const { code, stdout } = await harness(place, words);
+  const [task, last] = stdout
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line) as Readonly<Record<string, unknown>>);
+  const { a, b, task: name } = task as Record<"a" | "b", Record<string, number>> & { task: string };
+  assert.deepEqual([code, name, a["solved"], b["solved"], b["false_done"]], [0, "one", 1, 0, 1]);
+  assert.deepEqual(last, { summary: { a, b } });
+});
+
+test("what the last build of an environment printed is an object with --json", async () => {
+  await using place = await scratch({ "repo/a": "" });
+  const { log, folder } = filesOf(hostFrom({ HOME: place.path }).places.state, place.at("repo"), "");
+  await mkdir(folder, { recursive: true });
+  await writeFile(log, "fetched\nbuilt\n");
+  const { code, stdout } = await harness(place, [
+    "env",
+    "show",
+    "--log",
+    "--json",
+    "--cwd",
+    place.at("repo"),
+  ]);
+  assert.deepEqual([code, JSON.parse(stdout)], [0, { workspace: place.at("repo"), log: "fetched\nbuilt\n" }]);
+});
+
+test("a run that cannot be begun leaves no session that a later command would take for the last one", async () => {
+  await using place = await scratch();
+  await harness(place, ["run", "--provider", "anthropic", "hello"]);
+  const { code, stdout } = await harness(place, ["sessions", "list", "--all", "--json"]);
+  assert.deepEqual([code, stdout], [0, ""]);
 });
 
 test("what an unknown command advises works", async () => {

@@ -26,6 +26,7 @@ import {
 import type { Finished } from "../../agent/agent-run.ts";
 import { checkNetwork } from "../granted-network.ts";
 import { type Host, runWorkspace } from "../host.ts";
+import { checkModelSettings } from "../model-access.ts";
 import type { Prompter } from "../prompter.ts";
 import { openSessions } from "../sessions/session-access.ts";
 import { noteTo } from "../stderr-messages.ts";
@@ -79,6 +80,7 @@ async function answered(request: ApproveRequest): Promise<Answered> {
   // Its box waits on the engine that it was made on.
   const host = { ...request.host, engine: request.host.engine ?? settings.engine };
   checkNetwork(host, settings);
+  checkModelSettings(host, settings);
   const workspace = await runWorkspace(session.info().workspace);
   using interrupted = interruption();
   const { signal } = interrupted;

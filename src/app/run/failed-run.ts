@@ -45,6 +45,8 @@ export function failedRun(
     changes: null,
     handoff: [],
     session: session.id,
+    verified: null,
+    grounded: null,
     answer: null,
   };
   sink.emit(failed);

@@ -16,8 +16,7 @@ export async function readOutputSchema(
     throw unusable(file, `cannot be read: ${reasonOf(thrown)}`);
   });
   const schema = schemaIn(file, bytes.toString("utf8"));
-  const ajv = new Ajv2020({ allErrors: true, strict: false, validateFormats: false });
-  const validate = compiled(file, () => ajv.compile(schema));
+  const validate = await compiled(file, schema);
   return { schema, check: (answer) => checked(answer, validate) };
 }
 
@@ -31,16 +30,40 @@ function schemaIn(file: string, text: string): JsonSchema {
   throw unusable(file, "holds no JSON object");
 }
 
-function compiled(file: string, compile: () => ValidateFunction): ValidateFunction {
+type Draft = new (options: object) => Pick<Ajv2020, "compile">;
+
+const draft7 = async (): Promise<Draft> => (await import("ajv")).Ajv;
+
+/** By what `$schema` says, without `http(s)` and its `#`. Draft 6 has no keyword that means another thing in draft 7. */
+const DRAFTS: Readonly<Record<string, () => Promise<Draft>>> = {
+  "json-schema.org/draft-06/schema": draft7,
+  "json-schema.org/draft-07/schema": draft7,
+  "json-schema.org/draft/2019-09/schema": async () => (await import("ajv/dist/2019.js")).Ajv2019,
+  "json-schema.org/draft/2020-12/schema": () => Promise.resolve(Ajv2020),
+};
+
+async function compiled(file: string, { $schema = DRAFT, ...schema }: JsonSchema): Promise<ValidateFunction> {
+  const draft = typeof $schema === "string" ? DRAFTS[$schema.replaceAll(/^https?:\/\/|#$/g, "")] : undefined;
+  if (draft === undefined)
+    throw unusable(file, `is of a draft that is not known here: ${JSON.stringify($schema)}`);
+  // Its check would be a promise, and any answer fit.
+  if (schema["$async"] === true) throw unusable(file, "says $async, which is no JSON Schema");
+  const Checks = await draft();
   try {
-    return compile();
+    return new Checks({ allErrors: true, strict: false, validateFormats: false }).compile(schema);
   } catch (thrown) {
     throw unusable(file, `is no JSON Schema: ${reasonOf(thrown)}`);
   }
 }
 
+const DRAFT = "https://json-schema.org/draft/2020-12/schema";
+
 const unusable = (file: string, why: string): HarnessError =>
-  new HarnessError(EXIT.usage, `--output-schema: ${file} ${why}`, "give a file with a JSON Schema (2020-12)");
+  new HarnessError(
+    EXIT.usage,
+    `--output-schema: ${file} ${why}`,
+    "give a file with a JSON Schema (2020-12, 2019-09, draft 7 or 6)",
+  );
 
 /** Models like fences around their JSON; what is inside counts, and is what goes out. */
 function checked(answer: string, validate: ValidateFunction): ReturnType<CheckAnswer> {

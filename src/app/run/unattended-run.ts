@@ -4,6 +4,7 @@ import type { Config } from "../../config/load-config.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import { checkNetwork } from "../granted-network.ts";
 import { type Host, runWorkspace } from "../host.ts";
+import { checkModelSettings } from "../model-access.ts";
 import { refuseUnpriced } from "../model-terms.ts";
 import {
   clearLeft,
@@ -53,6 +54,7 @@ export async function runUnattended({
 }: UnattendedRun): Promise<Finished> {
   checkNetwork(host, settings);
   refuseUnpriced(budget.cost, settings);
+  checkModelSettings(host, settings);
   const limits = new Limits(budget, () => performance.now());
   const goesOn = flags.continue || flags.resume !== undefined;
   if (flags.fork === true && !goesOn) throw nothingToFork();

@@ -40,4 +40,4 @@ async function isFree(file: string, mark: string): Promise<boolean> {
 }
 
 const refusal = (file: string, why: string): HarnessError =>
-  new HarnessError(EXIT.usage, `${file}: ${why}`, "harness report --html another-name.html");
+  new HarnessError(EXIT.usage, `${file}: ${why}`, "the same with another name: --html another-name.html");

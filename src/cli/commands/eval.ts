@@ -70,7 +70,10 @@ export class Eval extends HarnessCommand {
           `no results in ${one?.length === 0 ? flags.compare : out}`,
           `harness eval ${args.suite} --out ${flags.compare} -- --model …`,
         );
-      return answer(`A: ${flags.compare}\nB: ${out}\n${comparedTable(one, other)}`);
+      if (!flags.json) return answer(`A: ${flags.compare}\nB: ${out}\n${comparedTable(one, other)}`);
+      const { comparedTasks, totalsOf } = await import("../../render/eval-results.ts");
+      for (const each of comparedTasks(one, other)) answerJson(each);
+      return answerJson({ summary: { a: totalsOf(one), b: totalsOf(other) } });
     }
     const tasks = await readSuite(args.suite, flags.only ?? []);
     using progress = new ProgressLine(stderr, { what: "eval", quiet: flags.quiet });

@@ -1,6 +1,6 @@
 import { formatDuration } from "../../core/text/bounds.ts";
 import { visibleLine } from "../../core/text/visible.ts";
-import { type EvalResult, type EvalTotals, grouped, totalsOf } from "../eval-results.ts";
+import { comparedTasks, type EvalResult, type EvalTotals, grouped, totalsOf } from "../eval-results.ts";
 import { type Output, styleText } from "../tty/output.ts";
 
 /** One result, as soon as it is known. */
@@ -59,10 +59,7 @@ const share = ({ solved, runs }: EvalTotals): string =>
 
 /** Two sets of results side by side; tasks that differ first. */
 export function comparedTable(one: readonly EvalResult[], other: readonly EvalResult[]): string {
-  const [before, after] = [grouped(one, ({ task }) => task), grouped(other, ({ task }) => task)];
-  const names = [...new Set([...before.keys(), ...after.keys()])].toSorted();
-  const rows = names.map((name) => {
-    const [was, is] = [totalsOf(before.get(name) ?? []), totalsOf(after.get(name) ?? [])];
+  const rows = comparedTasks(one, other).map(({ task: name, a: was, b: is }) => {
     const differs = was.solved * is.runs !== is.solved * was.runs;
     return {
       differs,

@@ -1,8 +1,13 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import test from "node:test";
+import { hostFrom } from "../../../src/app/host.ts";
+import { modelClient } from "../../../src/app/model-access.ts";
 import { readOutputSchema } from "../../../src/app/run/output-schema.ts";
+import { DEFAULTS } from "../../../src/config/settings-schema.ts";
+import type { ProviderEvent } from "../../../src/core/model-provider.ts";
 import { readScenario } from "../../../src/models/providers/scenario.ts";
+import { refusalOf } from "../../fixtures/refusal.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 
 const IS_FILE = /: it is not a file/;
@@ -20,4 +25,64 @@ test("a schema or a scenario that is a pipe or a device is refused at once, a li
   }
   assert.deepEqual((await readOutputSchema(place.at("linked.json"))).schema, { type: "object" });
   assert.equal(readScenario(place.at("model.jsonl")).steps.length, 1);
+});
+
+/** A pair of a number and anything else, as each draft says it: what is meant otherwise in another one. */
+const PAIRS: Readonly<Record<string, object>> = {
+  "http://json-schema.org/draft-06/schema#": { items: [{ type: "number" }], additionalItems: false },
+  "http://json-schema.org/draft-07/schema#": { items: [{ type: "number" }], additionalItems: false },
+  "https://json-schema.org/draft/2019-09/schema": { items: [{ type: "number" }], additionalItems: false },
+  "https://json-schema.org/draft/2020-12/schema": { prefixItems: [{ type: "number" }], items: false },
+};
+
+for (const [$schema, pair] of Object.entries(PAIRS))
+  test(`a schema is read by the draft that it names, ${$schema}`, async () => {
+    await using place = await scratch({
+      "schema.json": JSON.stringify({ $schema, type: "array", ...pair }),
+    });
+    const { schema, check } = await readOutputSchema(place.at("schema.json"));
+    assert.equal(schema["$schema"], $schema, "the model is told all of it");
+    assert.deepEqual(check("[1]"), { json: "[1]" });
+    for (const wrong of ["[1, 2]", '["1"]', "{}"]) assert.ok("issues" in check(wrong), wrong);
+  });
+
+test("a schema that is none, or would let any answer pass, is refused with what is wrong", async () => {
+  const broken: Readonly<Record<string, readonly [text: string, why: RegExp]>> = {
+    "asynchronous.json": ['{"$async": true, "type": "object"}', /says \$async/],
+    "older.json": [
+      '{"$schema": "http://json-schema.org/draft-04/schema#"}',
+      /of a draft that is not known here: "http:\/\/json-schema\.org\/draft-04/,
+    ],
+    "number.json": ['{"$schema": 7}', /of a draft that is not known here: 7/],
+    "type.json": ['{"type": "objekt"}', /is no JSON Schema: /],
+  };
+  await using place = await scratch(
+    Object.fromEntries(Object.entries(broken).map(([n, [text]]) => [n, text])),
+  );
+  for (const [file, [, why]] of Object.entries(broken)) {
+    const [exit, message] = await refusalOf(() => readOutputSchema(place.at(file)));
+    assert.equal(exit, 2);
+    assert.match(message, why);
+  }
+});
+
+test("a scenario that cannot be read is a model that is missing", async () => {
+  await using place = await scratch({ "broken.jsonl": "{" });
+  const host = hostFrom({ HOME: place.path });
+  for (const [name, why] of [
+    ["none.jsonl", /cannot read the scenario/],
+    ["broken.jsonl", /broken\.jsonl:1: /],
+  ] as const) {
+    const model = place.at(name);
+    const client = modelClient(host, { ...DEFAULTS, provider: "scripted", chat_model: model });
+    const { signal } = new AbortController();
+    assert.equal((await client.capabilities(model, signal)).origin.context, "table");
+    const request = { model, messages: [{ role: "user", text: "hi" }], tools: [] } as const;
+    const events: ProviderEvent[] = [];
+    for await (const event of client.provider().stream(request, signal)) events.push(event);
+    const last = events.at(-1);
+    assert.ok(last?.type === "failed", JSON.stringify(last));
+    assert.equal(last.failure.kind, "no_model");
+    assert.match(last.failure.reason, why);
+  }
 });

@@ -166,6 +166,7 @@ test("a failure in a run that has begun is its end, with its exit code and what 
     told.sink.begin([STARTED]);
     const finished = failedRun(thrown, given, { sink: told.sink });
     assert.deepEqual([finished.exit_code, finished.status, finished.changes], [code, status, null]);
+    assert.deepEqual([finished.verified, finished.grounded], [null, null], "said of every end");
     assert.match(finished.reason, reason);
     endsOnce(told, ["run.started"]);
   }
