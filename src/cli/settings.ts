@@ -160,8 +160,13 @@ async function configWith(
   return config;
 }
 
-export const workspaceOf = (flags: Readonly<Record<string, unknown>>): string =>
-  typeof flags["cwd"] === "string" ? flags["cwd"] : currentFolder();
+export function workspaceOf(flags: Readonly<Record<string, unknown>>): string {
+  const named = flags["cwd"];
+  // An empty path would be the current folder, which whoever has an empty variable did not mean.
+  if (named === "")
+    throw new HarnessError(EXIT.usage, "--cwd names no folder", "--cwd FOLDER, or leave it out");
+  return typeof named === "string" ? named : currentFolder();
+}
 
 function currentFolder(): string {
   try {

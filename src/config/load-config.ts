@@ -5,7 +5,14 @@ import { nested, parseConfigDocument, valueFromText } from "./config-document.ts
 import { type Env, placesFrom } from "./places.ts";
 import type { Layer } from "./setting-rules.ts";
 import { type Change, changeOf } from "./tightening.ts";
-import { DEFAULTS, SETTING_KEYS, type SettingKey, type Settings, USERS_OWN } from "./settings-schema.ts";
+import {
+  ALIASES,
+  DEFAULTS,
+  SETTING_KEYS,
+  type SettingKey,
+  type Settings,
+  USERS_OWN,
+} from "./settings-schema.ts";
 
 /** What a project brings of one kind, as `harness trust` answers it. */
 export interface ProjectText {
@@ -147,13 +154,16 @@ async function fileSource(file: string): Promise<Source[]> {
 export const envNameOf = (dotted: string): string => `HARNESS_${dotted.toUpperCase().replaceAll(".", "_")}`;
 
 async function envSources(env: Env): Promise<Source[]> {
-  const keys = [...SETTING_KEYS.filter((key) => key !== "search"), "search.store", "search.url"] as const;
+  const plain = SETTING_KEYS.filter((key) => key !== "search");
+  // Before the names that they stand for, which count where both are set.
+  const keys = [...Object.keys(ALIASES), ...plain, "search.store", "search.url"] as (typeof plain)[number][];
   const sources: Source[] = [];
   for (const key of keys) {
     const origin = envNameOf(key);
     const text = env[origin];
     if (text === undefined || text === "") continue;
-    sources.push({ origin, layer: await ruled(nested(key, valueFromText(key, text)), () => origin) });
+    const value = valueFromText(ALIASES[key] ?? key, text);
+    sources.push({ origin, layer: await ruled(nested(key, value), () => origin) });
   }
   return sources;
 }

@@ -203,6 +203,17 @@ for (const [variable, [key, text, value]] of Object.entries(VARIABLES))
     });
   });
 
+test("a variable of the other name of a setting sets it, where that of its own name does not", async () => {
+  await using place = await scratch();
+  for (const [own, turns, by] of [
+    [{}, 7, "HARNESS_MAX_STEPS"],
+    [{ HARNESS_MAX_TURNS: "8" }, 8, "HARNESS_MAX_TURNS"],
+  ] as const) {
+    const { settings, origins } = await load(place, { env: { HARNESS_MAX_STEPS: "7", ...own } });
+    assert.deepEqual([settings.max_turns, origins["max_turns"]], [turns, by]);
+  }
+});
+
 const SIZE = "expected a size such as 256m or 2g, from 64m to 4194304m";
 
 const REFUSED: Readonly<Record<string, readonly [Given, message: string]>> = {

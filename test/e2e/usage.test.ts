@@ -115,6 +115,29 @@ const MISTAKES: Readonly<Record<string, Mistake>> = {
     message: "ANTHROPIC_API_KEY is not set; https://api.anthropic.com needs it",
     remedy: "export ANTHROPIC_API_KEY=KEY",
   },
+  "a folder without a name, where the current one is not meant": {
+    args: ["undo", "--cwd", ""],
+    message: "--cwd names no folder",
+    remedy: "--cwd FOLDER, or leave it out",
+  },
+  "the same for what need not be there": {
+    args: ["policy", "path", "a", "--op", "write", "--cwd", ""],
+    message: "--cwd names no folder",
+  },
+  "a page without a name": {
+    args: ["report", "--html", ""],
+    message: "--html names no file",
+    remedy: "--html FILE",
+  },
+  "an undo to a step that is an undo taken back": {
+    args: ["undo", "--redo", "--to", "3"],
+    message: "--redo and --to do not go together",
+    remedy: "harness undo --help",
+  },
+  "a folder in the folder that is named": {
+    args: ["index", "sub", "--cwd", "/nowhere"],
+    message: "there is no folder /nowhere/sub: ENOENT: no such file or directory, realpath '/nowhere/sub'",
+  },
   "an unknown command": { args: ["bogus"], message: "command bogus not found" },
   "a command that is spelt wrongly, with its words": {
     args: ["rnu", "hello"],

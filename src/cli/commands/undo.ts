@@ -21,7 +21,11 @@ export class Undo extends HarnessCommand {
       min: 0,
       default: 0,
     }),
-    redo: Flags.boolean({ description: "take back the last undo instead", default: false }),
+    redo: Flags.boolean({
+      description: "take back the last undo instead",
+      default: false,
+      exclusive: ["to"],
+    }),
     skip: Flags.boolean({ description: "leave what cannot be undone, do the rest", default: false }),
     "dry-run": Flags.boolean({ description: "only say what would be done", default: false }),
     cwd: settingFlags.cwd,

@@ -1,3 +1,4 @@
+import path from "node:path";
 import { Args, Flags } from "@oclif/core";
 import type { Settings } from "../../../config/settings-schema.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
@@ -35,7 +36,9 @@ export class Index extends HarnessCommand {
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Index);
-    const folder = args.dir ?? workspaceOf(flags);
+    const from = workspaceOf(flags);
+    const folder =
+      args.dir === undefined || flags.cwd === undefined ? (args.dir ?? from) : path.resolve(from, args.dir);
     const { settings, origins } = await configFor({ ...flags, cwd: folder });
     const { quiet, embed: embeds } = flags;
     const note = noteTo(quiet);
