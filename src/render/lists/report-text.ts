@@ -216,7 +216,7 @@ const COLOURS = { good: "green", bad: "red", held: "yellow", plain: "dim" } as c
   unknown
 >;
 
-/** Collects lines. Text added through `wrapped` or `said` cannot act on a terminal. */
+/** Collects lines. Text added through `wrapped`, `dim` or `said` cannot act on a terminal. */
 class Page {
   readonly #stream: Output;
   readonly width: number;
@@ -241,7 +241,7 @@ class Page {
   }
 
   dim(text: string): string {
-    return styleText("dim", text, { stream: this.#stream });
+    return styleText("dim", visibleLine(text), { stream: this.#stream });
   }
 
   mark(name: Parameters<typeof mark>[0]): string {
