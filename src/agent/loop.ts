@@ -43,7 +43,8 @@ interface Step {
 
 function newTurn(agent: AgentContext, signal: AbortSignal): Step {
   const spent = agent.limits.reached("turn");
-  const end = spent === undefined ? taskWaits(agent) : ({ how: "limit", ...spent } as const);
+  const end =
+    spent === undefined ? (taskWaits(agent) ?? circled(agent)) : ({ how: "limit", ...spent } as const);
   return {
     mark: agent.history.count,
     run: () => (end === undefined ? turn(agent, signal) : Promise.resolve(end)),
@@ -54,6 +55,12 @@ function newTurn(agent: AgentContext, signal: AbortSignal): Step {
 function taskWaits({ tasks }: AgentContext): LoopEnd | undefined {
   const stopped = tasks?.waiting;
   return stopped && parkedAt(stopped, [], []);
+}
+
+/** A candidate that goes round in circles is given up, and asked nothing more. */
+function circled({ ends, deeds, next }: AgentContext): LoopEnd | undefined {
+  const reason = ends?.circled(deeds, next.view);
+  return reason === undefined ? undefined : { how: "unverified", reason };
 }
 
 /** The parked turn; undefined, so that a new one begins, where all its calls have results. */
@@ -77,8 +84,6 @@ async function turn(agent: AgentContext, signal: AbortSignal): Promise<LoopEnd |
   const fitted = await compactor.fit(either);
   if (either.aborted) return { how: "cancelled" };
   if (fitted.kind === "too_long") return { how: "too_long", reason: tooLong(fitted) };
-  const circled = agent.ends?.circled(agent.deeds, agent.next.view);
-  if (circled !== undefined) return { how: "unverified", reason: circled };
   const format = agent.answer.format();
   holdNext(agent);
   const reply = await ask(agent, { building: building + compactor.askedMs, format }, either);

@@ -201,7 +201,7 @@ export class Cluster {
 
   /**
    * Of its own accord for `patienceMs`; where the server names the time that it needs (Retry-After), for six times that. One
-   * that has answered before is known to be there, and outlasts a restart: for twelve times that.
+   * that has answered before is known to be there: that it is away is waited for twelve times that, which outlasts a restart.
    */
   async patiently<T>(signal: AbortSignal | undefined, ask: () => Promise<T>): Promise<T> {
     const { now, wait, random } = this.time;
@@ -216,7 +216,7 @@ export class Cluster {
         if (!isPassing(thrown)) throw this.#unanswered(thrown);
         const pause = delayAfter(failures, passingOf(thrown), PAUSES, random) ?? Number.POSITIVE_INFINITY;
         const asked = thrown instanceof ApiFailure && (thrown.retryAfterMs ?? 0) > 0;
-        const patience = this.patienceMs * (this.#answered ? 12 : asked ? 6 : 1);
+        const patience = this.patienceMs * (this.#answered && isAway(thrown) ? 12 : asked ? 6 : 1);
         if (now() - begun + pause > patience) throw this.#unanswered(thrown);
         await wait(pause, signal);
       }
@@ -228,6 +228,8 @@ export class Cluster {
     const sent = body === undefined ? undefined : Buffer.from(JSON.stringify(body));
     const options: RequestOptions = {
       method,
+      // From the beginning of its connection: where packets are lost, the system tries for longer.
+      timeout: this.time.answerMs,
       headers: {
         accept: "application/json",
         ...(sent === undefined
@@ -243,7 +245,7 @@ export class Cluster {
     const { promise, resolve, reject } = Promise.withResolvers<IncomingMessage>();
     const request = (url.protocol === "http:" ? http : https).request(url, options, resolve);
     request.on("error", reject);
-    request.setTimeout(this.time.answerMs, () => request.destroy(noAnswer(this.time)));
+    request.on("timeout", () => request.destroy(noAnswer(this.time)));
     request.end(sent);
     return promise;
   }
@@ -273,11 +275,17 @@ const PAUSES: RetryRules = {
 const MOST_LINE = 16 * 2 ** 20;
 
 const BUSY = new Set([429, 500, 502, 503, 504]);
+/** Said in front of a server that is not there, or by one that begins. */
+const AWAY = new Set([502, 503, 504]);
 const LOST = new Set(["ECONNREFUSED", "ECONNRESET", "EPIPE", "ETIMEDOUT", "EHOSTUNREACH", "ENETUNREACH"]);
 
 /** Every object has a name of ours, so that a second making of it is a conflict and no second object. */
 const isPassing = (thrown: unknown): boolean =>
   thrown instanceof ApiFailure ? BUSY.has(thrown.status) : isLost(thrown);
+
+/** What it says of itself, as that a webhook failed, is an answer, and gets no better by waiting long. */
+const isAway = (thrown: unknown): boolean =>
+  thrown instanceof ApiFailure ? AWAY.has(thrown.status) : isLost(thrown);
 
 /** Half of each pause is certain, whatever failed: a server that is away is not asked in a loop. */
 const passingOf = (thrown: unknown): PassingFailure => ({

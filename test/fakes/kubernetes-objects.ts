@@ -69,13 +69,8 @@ export async function objectsApi({
   });
   await once(server.listen(0, "127.0.0.1"), "listening");
   const { port } = server.address() as AddressInfo;
-  const config = new KubeConfig();
-  config.loadFromClusterAndUser(
-    { name: "c", server: `http://127.0.0.1:${port}`, skipTLSVerify: true },
-    { name: "u" },
-  );
   const api: ObjectsApi = {
-    cluster: new Cluster(config, "team", patienceMs, time),
+    cluster: clusterAt(port, patienceMs, time),
     objects: new Map(),
     heard: [],
     away: (ms) => {
@@ -93,6 +88,13 @@ export async function objectsApi({
     },
   };
   return api;
+}
+
+export function clusterAt(port: number, patienceMs: number, time: ClusterTime): Cluster {
+  const config = new KubeConfig();
+  const server = { name: "c", server: `http://127.0.0.1:${port}`, skipTLSVerify: true };
+  config.loadFromClusterAndUser(server, { name: "u" });
+  return new Cluster(config, "team", patienceMs, time);
 }
 
 async function answer(api: ObjectsApi, request: IncomingMessage, response: ServerResponse): Promise<void> {

@@ -1,17 +1,21 @@
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { connect } from "node:net";
 import type { Duplex } from "node:stream";
 import test, { describe } from "node:test";
 import { startCommand } from "../../src/boxes/box-command.ts";
 import { RunnerClient } from "../../src/boxes/runner/runner-client.ts";
 import { KEY_BYTES } from "../../src/boxes/runner/runner-frames.ts";
 import { EXIT, HarnessError } from "../../src/core/errors.ts";
+import type { Cluster } from "../../src/kubernetes/cluster.ts";
 import { shut } from "../../src/kubernetes/network-proof.ts";
 import { removeBoxPod } from "../../src/kubernetes/own-pods.ts";
 import { podSpec } from "../../src/kubernetes/pod-spec.ts";
 import { attachTo } from "../../src/kubernetes/pod-stream.ts";
 import { madePod, running } from "../../src/kubernetes/pod-watch.ts";
 import { NEVER } from "../contract/box-words.ts";
-import { type ObjectsApi, objectsApi } from "../fakes/kubernetes-objects.ts";
+import { clusterAt, type ObjectsApi, objectsApi } from "../fakes/kubernetes-objects.ts";
 import { PLAN } from "../fixtures/pod-plan.ts";
 
 const MINUTE = 60_000;
@@ -42,6 +46,31 @@ const unanswered = (thrown: unknown): true => {
   assert.match(thrown.remedy, /kubectl cluster-info/);
   return true;
 };
+
+/** Takes no connection any more: what is sent to make one is lost. */
+async function deafServer(): Promise<AsyncDisposable & { readonly cluster: Cluster }> {
+  const says = `const server = require("node:net").createServer().listen({ port: 0, host: "127.0.0.1", backlog: 1 }, () =>
+    process.stdout.write(server.address().port + "\\n", () => Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)));`;
+  const child = spawn(process.execPath, ["-e", says], { stdio: ["ignore", "pipe", "inherit"] });
+  const [said] = (await once(child.stdout, "data")) as [Buffer];
+  const port = Number(said.toString());
+  // So many it takes without its program.
+  const taken = Array.from({ length: 2 }, () => connect(port, "127.0.0.1"));
+  await Promise.all(taken.map((socket) => once(socket, "connect")));
+  return {
+    cluster: clusterAt(port, 20, {
+      now: () => performance.now(),
+      wait: () => new Promise(setImmediate),
+      random: () => 0.5,
+      answerMs: 15,
+    }),
+    [Symbol.asyncDispose]: async () => {
+      for (const socket of taken) socket.destroy();
+      child.kill("SIGKILL");
+      await once(child, "exit");
+    },
+  };
+}
 
 type Step = (api: ObjectsApi) => Promise<unknown>;
 const STEPS: Readonly<Record<string, Step>> = {
@@ -106,6 +135,11 @@ describe("an API server that takes a question and says nothing", () => {
       assert.ok(api.heard.length > 1, "it was asked again");
     });
 
+  test("of a connection that is never made, too", async () => {
+    await using deaf = await deafServer();
+    await assert.rejects(deaf.cluster.call(POD), /: no answer in 15 ms$/);
+  });
+
   test("holds nobody who leaves", async () => {
     await using api = await answered();
     api.silent = /^UPGRADE/;
@@ -116,6 +150,19 @@ describe("an API server that takes a question and says nothing", () => {
     await assert.rejects(waiting, /left/);
   });
 });
+
+for (const [status, reason, most] of [
+  [500, "InternalError", 10_000],
+  [429, "TooManyRequests", 10_000],
+  [503, "ServiceUnavailable", 2 * MINUTE],
+] as const)
+  test(`one that answers ${status} again and again is waited for ${most / 1000} seconds`, async () => {
+    await using api = await answered();
+    api.objects.delete(POD);
+    api.refuses = { fits: /^POST/, status, reason };
+    await assert.rejects(made(api), { exit: EXIT.sandbox, message: new RegExp(reason) });
+    assert.ok(api.waited() > most / 2 && api.waited() <= most, String(api.waited()));
+  });
 
 test("a right that is missing for the attachment is told as such, and not waited for", async () => {
   await using api = await answered();

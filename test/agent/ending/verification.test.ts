@@ -460,7 +460,8 @@ const endOf = async (lines: readonly Line[], { isCandidate = true, isWeak = true
     over: { ends, limits: new Limits({ turns: 9 }, () => 0) },
   });
   agent.next.files(["a"], [{ path: "a", text: "1\tone\n[1 line]" }]);
-  const { reason } = await run(agent);
+  const { reason, turns } = await run(agent);
+  assert.equal(turns, agent.asked.length, "a turn is a request");
   return { asked: agent.asked.length, reason };
 };
 
