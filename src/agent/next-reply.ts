@@ -1,5 +1,6 @@
 import type { ToolCall } from "../core/messages.ts";
 import type { Hold } from "../core/model-provider.ts";
+import { holdsMask } from "../core/text/secrets.ts";
 import type { ToolResult } from "../core/tool.ts";
 import { oneLine } from "./context/untrusted-text.ts";
 
@@ -145,7 +146,7 @@ export class NextReply {
     if (typeof path !== "string" || typeof old !== "string") return;
     const shown = this.#shown.get(path) ?? "";
     if (old === now) {
-      if (!this.#isSmall || shown === "" || shown.length > MOST_TOLD) return;
+      if (!this.#isSmall || shown === "" || shown.length > MOST_TOLD || holdsMask(shown)) return;
       this.repeated("edit_file");
       this.#writes = path;
     } else if (isOnce(shown, old)) this.#shown.delete(path);

@@ -213,6 +213,7 @@ test("behind an edit that leaves all as it is a small model writes the whole of 
   assert.equal(left("1\tone\n2\ttwo"), true);
   assert.equal(left("1\tone\n2\ttwo", false), false);
   assert.equal(left(`1\tone\n2\t${"two ".repeat(2000)}`), false, "it is long");
+  assert.equal(left("1\tone\n2\tkey=[secret: aws key]"), false, "it would lose what the model was not shown");
 });
 
 test("an edit that fails though it is right by what was shown has the file read anew", () => {

@@ -15,6 +15,9 @@ export function maskSecrets(text: string): string {
 
 const mask = (kind: string): string => `[secret: ${kind}]`;
 
+/** Whether a text may be one whose secrets were masked: written back it would lose them. */
+export const holdsMask = (text: string): boolean => text.includes("[secret: ");
+
 /** The body may follow line numbers, be quoted or be one line; it ends at the first character that no key contains. */
 const PRIVATE_KEY =
   /-----BEGIN (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----(?:[\w+/=\s:,.|\\→]|-(?!-))*(?:-----END (?:[A-Z0-9]{1,12} ){0,3}PRIVATE KEY(?: BLOCK)?-----)?/g;

@@ -1,5 +1,5 @@
 import type { Mode, Verdict } from "../../core/decision.ts";
-import { maskSecrets } from "../../core/text/secrets.ts";
+import { holdsMask, maskSecrets } from "../../core/text/secrets.ts";
 import { type CommandContext, CommandPolicy } from "../decide.ts";
 import { programOf } from "../effects/call-effects.ts";
 import { below, isInside } from "../paths/normal-path.ts";
@@ -206,7 +206,7 @@ class Maker {
   /** Rules that allow the command; none where it needs none; or why there are none. */
   #rulesFor(command: RecordedCommand): readonly RuleForm[] | string {
     const { text, mode } = command;
-    if (maskSecrets(text) !== text || text.includes("[secret: ")) return "it holds what looks like a secret";
+    if (maskSecrets(text) !== text || holdsMask(text)) return "it holds what looks like a secret";
     const place = this.#placed(command);
     const judged = this.#policy.decide(text, { ...place, mode });
     if (judged.decision === "allow") return [];
