@@ -3,7 +3,6 @@ import { readFile } from "node:fs/promises";
 import http, { type IncomingMessage, type RequestOptions } from "node:http";
 import https from "node:https";
 import path from "node:path";
-import { text as whole } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
 import { KubeConfig } from "@kubernetes/client-node";
 import * as z from "zod";
@@ -273,6 +272,20 @@ const PAUSES: RetryRules = {
   spread: SPREAD,
 };
 const MOST_LINE = 16 * 2 ** 20;
+/** A list of thousands of pods takes some of it. */
+const MOST_BODY = 128 * 2 ** 20;
+
+async function whole(response: IncomingMessage): Promise<string> {
+  const pieces: string[] = [];
+  let length = 0;
+  response.setEncoding("utf8");
+  for await (const piece of response as AsyncIterable<string>) {
+    length += piece.length;
+    if (length > MOST_BODY) throw new Error("the API server's answer has no end");
+    pieces.push(piece);
+  }
+  return pieces.join("");
+}
 
 const BUSY = new Set([429, 500, 502, 503, 504]);
 /** Said in front of a server that is not there, or by one that begins. */

@@ -1,19 +1,20 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { connect } from "node:net";
+import { createServer } from "node:http";
+import { type AddressInfo, connect } from "node:net";
 import type { Duplex } from "node:stream";
 import test, { describe } from "node:test";
 import { startCommand } from "../../src/boxes/box-command.ts";
 import { RunnerClient } from "../../src/boxes/runner/runner-client.ts";
 import { KEY_BYTES } from "../../src/boxes/runner/runner-frames.ts";
 import { EXIT, HarnessError } from "../../src/core/errors.ts";
-import type { Cluster } from "../../src/kubernetes/cluster.ts";
+import type { Cluster, ClusterTime } from "../../src/kubernetes/cluster.ts";
 import { shut } from "../../src/kubernetes/network-proof.ts";
 import { removeBoxPod } from "../../src/kubernetes/own-pods.ts";
 import { podSpec } from "../../src/kubernetes/pod-spec.ts";
 import { attachTo } from "../../src/kubernetes/pod-stream.ts";
-import { madePod, running } from "../../src/kubernetes/pod-watch.ts";
+import { madePod, podOf, running } from "../../src/kubernetes/pod-watch.ts";
 import { NEVER } from "../contract/box-words.ts";
 import { clusterAt, type ObjectsApi, objectsApi } from "../fakes/kubernetes-objects.ts";
 import { PLAN } from "../fixtures/pod-plan.ts";
@@ -47,6 +48,13 @@ const unanswered = (thrown: unknown): true => {
   return true;
 };
 
+const REAL: ClusterTime = {
+  now: () => performance.now(),
+  wait: () => new Promise(setImmediate),
+  random: () => 0.5,
+  answerMs: 30_000,
+};
+
 /** Takes no connection any more: what is sent to make one is lost. */
 async function deafServer(): Promise<AsyncDisposable & { readonly cluster: Cluster }> {
   const says = `const server = require("node:net").createServer().listen({ port: 0, host: "127.0.0.1", backlog: 1 }, () =>
@@ -58,12 +66,7 @@ async function deafServer(): Promise<AsyncDisposable & { readonly cluster: Clust
   const taken = Array.from({ length: 2 }, () => connect(port, "127.0.0.1"));
   await Promise.all(taken.map((socket) => once(socket, "connect")));
   return {
-    cluster: clusterAt(port, 20, {
-      now: () => performance.now(),
-      wait: () => new Promise(setImmediate),
-      random: () => 0.5,
-      answerMs: 15,
-    }),
+    cluster: clusterAt(port, 20, { ...REAL, answerMs: 15 }),
     [Symbol.asyncDispose]: async () => {
       for (const socket of taken) socket.destroy();
       child.kill("SIGKILL");
@@ -163,6 +166,25 @@ for (const [status, reason, most] of [
     await assert.rejects(made(api), { exit: EXIT.sandbox, message: new RegExp(reason) });
     assert.ok(api.waited() > most / 2 && api.waited() <= most, String(api.waited()));
   });
+
+test("an answer without end is none", async () => {
+  const part = Buffer.alloc(2 ** 20, "x");
+  const server = createServer((_, response) => {
+    void Array.from({ length: 130 }, () => response.write(part));
+    response.end();
+  });
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  try {
+    const { port } = server.address() as AddressInfo;
+    await assert.rejects(podOf(clusterAt(port, 20, REAL), PLAN), {
+      name: "HarnessError",
+      message: /refused: the API server's answer has no end/,
+    });
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+});
 
 test("a right that is missing for the attachment is told as such, and not waited for", async () => {
   await using api = await answered();
