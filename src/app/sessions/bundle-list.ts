@@ -1,8 +1,8 @@
-import type { Dirent } from "node:fs";
 import { opendir, stat } from "node:fs/promises";
 import path from "node:path";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { SessionInfo } from "../../core/session.ts";
+import { bytesOfName, textOfName } from "../../platform/folder-tree.ts";
 import { readRegularHead } from "../../platform/safe-files.ts";
 import { beginsAsBundle } from "../../sessions/session-bundle.ts";
 import { infoOfBundle, readBundle, type ReadBundle, recordsOfBundle } from "./read-bundle.ts";
@@ -101,25 +101,29 @@ interface Candidate {
   readonly fault?: string;
 }
 
+/** A name may be no UTF-8. */
+const BY_BYTES = { encoding: "buffer" as BufferEncoding };
+
 /** What may be one, whichever it turns out to be. Links are not followed: the folder may be anybody's. */
 async function* filesIn(place: string): AsyncGenerator<Candidate> {
   const folders = [{ folder: place, depth: 0 }];
   let entries = 0;
   for (let next = folders.pop(); next !== undefined; next = folders.pop()) {
     const { folder, depth } = next;
-    const names: Dirent[] = [];
+    const found: { readonly name: string; readonly kind: "folder" | "file" }[] = [];
     try {
-      for await (const entry of await opendir(folder)) {
+      for await (const entry of await opendir(bytesOfName(folder), BY_BYTES)) {
         if ((entries += 1) > MOST_ENTRIES) break;
-        names.push(entry);
+        const kind = entry.isDirectory() ? "folder" : entry.isFile() ? "file" : undefined;
+        if (kind !== undefined) found.push({ name: textOfName(entry.name as unknown as Buffer), kind });
       }
     } catch (thrown) {
       yield { file: folder, fault: `${folder} cannot be listed: ${reasonOf(thrown)}` };
     }
-    for (const entry of names.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
-      const file = path.join(folder, entry.name);
-      if (entry.isDirectory() && depth < DEEPEST) folders.push({ folder: file, depth: depth + 1 });
-      else if (entry.isFile() && (await mayBeOne(file))) yield { file };
+    for (const { name, kind } of found.toSorted((a, b) => (a.name < b.name ? -1 : 1))) {
+      const file = path.join(folder, name);
+      if (kind === "folder" && depth < DEEPEST) folders.push({ folder: file, depth: depth + 1 });
+      else if (kind === "file" && (await mayBeOne(file))) yield { file };
     }
     if (entries > MOST_ENTRIES) {
       yield {
@@ -137,6 +141,8 @@ const ASIDE = /\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 async function mayBeOne(file: string): Promise<boolean> {
   if (ASIDE.test(file)) return false;
   if (file.endsWith(".tar")) return true;
-  const head = await readRegularHead(file, { links: "refuse", max: HEAD_BYTES }).catch(() => undefined);
+  const head = await readRegularHead(bytesOfName(file), { links: "refuse", max: HEAD_BYTES }).catch(
+    () => undefined,
+  );
   return head !== undefined && beginsAsBundle(head);
 }

@@ -5,6 +5,7 @@ import { MODES, VERDICTS } from "../../core/decision.ts";
 import { type SessionInfo, type SessionRecord, WORDS } from "../../core/session.ts";
 import { maskSecrets } from "../../core/text/secrets.ts";
 import { planStepForm } from "../../core/work-plan.ts";
+import { bytesOfName } from "../../platform/folder-tree.ts";
 import { type Links, readRegular, TooLargeError } from "../../platform/safe-files.ts";
 import { reportOf, type Timed } from "../../render/build-report.ts";
 import { cleaned } from "../../render/event-json.ts";
@@ -30,7 +31,7 @@ export interface ReadBundle {
 /** A file that nobody vouches for: it is read as a whole, within bounds, and nothing is written. */
 export async function readBundle(file: string, links: Links = "follow"): Promise<ReadBundle> {
   try {
-    const bytes = await readRegular(file, { links, max: MAX_BUNDLE_BYTES });
+    const bytes = await readRegular(bytesOfName(file), { links, max: MAX_BUNDLE_BYTES });
     return { file, opened: openBundle(bytes, file), sha256: sha256(bytes) };
   } catch (thrown) {
     if (thrown instanceof HarnessError) throw thrown;

@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
+import { mkdir, writeFile } from "node:fs/promises";
 import test from "node:test";
+import { bundledSessions } from "../../../src/app/sessions/bundle-list.ts";
 import { recordsOfBundle, type ReadBundle, shownBundle } from "../../../src/app/sessions/read-bundle.ts";
 import { bundleOf, openBundle } from "../../../src/sessions/session-bundle.ts";
 import { RECORDS } from "../../contract/store-words.ts";
+import { scratch } from "../../fixtures/scratch.ts";
 
 const SESSION = {
   id: "s",
@@ -26,22 +29,27 @@ interface Holds {
 }
 
 /** A file of a stranger's, whose hashes are right. */
-function read({ events = [], records = [], ...of }: Holds): ReadBundle {
+function bytesOf({ events = [], records = [], ...of }: Holds): Buffer {
   const about = {
     harness: null,
     policy: null,
     model: { provider: "ollama", name: "m", digest: null },
     session: { ...SESSION, ...of },
   };
-  const bytes = bundleOf(about, {
+  return bundleOf(about, {
     "events.jsonl": Buffer.from(events.join("\n")),
     "records.jsonl": Buffer.from(records.join("\n")),
     "changes.patch": NONE,
     "audit.jsonl": NONE,
     "settings.json": NONE,
   });
-  return { file: "x.tar", opened: openBundle(bytes, "x.tar"), sha256: "5" };
 }
+
+const read = (of: Holds): ReadBundle => ({
+  file: "x.tar",
+  opened: openBundle(bytesOf(of), "x.tar"),
+  sha256: "5",
+});
 
 const shown = (events: readonly string[], of: Holds = {}): unknown => shownBundle(read({ ...of, events }));
 
@@ -88,6 +96,21 @@ test("every record of ours is read, and one that would break what shows it is re
       exit: 2,
       message: /x\.tar: line 2 of records\.jsonl is no record/,
     });
+});
+
+test("a folder and a file whose names are no UTF-8 hide no session", async () => {
+  await using place = await scratch({});
+  const odd = Buffer.from("/\xff", "latin1");
+  const folder = Buffer.concat([Buffer.from(place.path), odd]);
+  await mkdir(folder);
+  await writeFile(Buffer.concat([folder, odd]), bytesOf({ title: "in it" }));
+  await writeFile(Buffer.concat([Buffer.from(place.path), odd, Buffer.from(".tar")]), "none");
+  const { sessions, faults } = await bundledSessions(place.path, { limit: 9 });
+  assert.deepEqual(
+    sessions.map(({ title, bundle }) => [title, bundle]),
+    [["in it", `${place.path}/\udcff/\udcff`]],
+  );
+  assert.match(faults.join(), /^[^,]*\.tar is no bundle of a session[^,]*$/);
 });
 
 test("what a bundle does not hold is told with it", () => {
