@@ -1,6 +1,7 @@
 import path from "node:path";
 import type { Container, MountSettings } from "dockerode";
 import { type Engine, isPodman } from "./engine.ts";
+import { isBeingRemoved, isMissing } from "./engine-failure.ts";
 
 interface Wanted {
   /** Any that is there; nothing of it is run. */
@@ -37,7 +38,12 @@ export async function unstartedContainer(
     NetworkDisabled: true,
     HostConfig: { NetworkMode: "none", Mounts: volume === undefined ? [] : [mountOf(volume)] },
   });
-  return { container, [Symbol.asyncDispose]: () => container.remove({ force: true }) };
+  // Somebody else may have cleared it away: it is told by its labels as any box is.
+  const remove = (): Promise<void> =>
+    container.remove({ force: true }).catch((thrown: unknown) => {
+      if (!isMissing(thrown) && !isBeingRemoved(thrown)) throw thrown;
+    });
+  return { container, [Symbol.asyncDispose]: remove };
 }
 
 /**
