@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { createServer } from "node:http";
+import { createServer, type RequestListener } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import type { Duplex } from "node:stream";
 import test, { describe } from "node:test";
@@ -167,23 +167,40 @@ for (const [status, reason, most] of [
     assert.ok(api.waited() > most / 2 && api.waited() <= most, String(api.waited()));
   });
 
+/** A server that answers every question so. */
+async function serving(answers: RequestListener): Promise<AsyncDisposable & { readonly port: number }> {
+  const server = createServer(answers);
+  await once(server.listen(0, "127.0.0.1"), "listening");
+  return {
+    port: (server.address() as AddressInfo).port,
+    [Symbol.asyncDispose]: async () => {
+      server.closeAllConnections();
+      await once(server.close(), "close");
+    },
+  };
+}
+
 test("an answer without end is none", async () => {
   const part = Buffer.alloc(2 ** 20, "x");
-  const server = createServer((_, response) => {
+  await using server = await serving((_, response) => {
     void Array.from({ length: 130 }, () => response.write(part));
     response.end();
   });
-  await once(server.listen(0, "127.0.0.1"), "listening");
-  try {
-    const { port } = server.address() as AddressInfo;
-    await assert.rejects(podOf(clusterAt(port, 20, REAL), PLAN), {
-      name: "HarnessError",
-      message: /refused: the API server's answer has no end/,
-    });
-  } finally {
-    server.closeAllConnections();
-    server.close();
-  }
+  await assert.rejects(podOf(clusterAt(server.port, 20, REAL), PLAN), {
+    name: "HarnessError",
+    message: /refused: the API server's answer has no end/,
+  });
+});
+
+test("a watch may be silent for longer than an answer", async () => {
+  await using server = await serving((_, response) => {
+    response.write('{"first":1}\n');
+    setTimeout(() => response.end('{"second":2}\n'), 200);
+  });
+  const events: unknown[] = [];
+  const cluster = clusterAt(server.port, 20, { ...REAL, answerMs: 30 });
+  for await (const event of cluster.watch(POD, NEVER)) events.push(event);
+  assert.deepEqual(events, [{ first: 1 }, { second: 2 }]);
 });
 
 test("a right that is missing for the attachment is told as such, and not waited for", async () => {
