@@ -1,5 +1,6 @@
 import { Duplex, PassThrough } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
+import type { KubeConfig } from "@kubernetes/client-node";
 import { WebSocketHandler } from "@kubernetes/client-node/dist/web-socket-handler.js";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { unlessAborted } from "../platform/cancelled.ts";
@@ -41,15 +42,17 @@ export async function attachTo(cluster: Cluster, { pod, container, signal }: Att
   const query = new URLSearchParams({ container, stdin: "true", stdout: "true", stderr: "true" });
   const where = cluster.at(`pods/${encodeURIComponent(pod)}/attach?${query.toString()}`);
   const streams = { stdin: new PassThrough(), stdout: new PassThrough(), stderr: new PassThrough() };
-  const handler = new WebSocketHandler(cluster.config, undefined, streams);
   const stream = new PodStream((trouble) => whyEnded(cluster, pod, trouble));
   const take = (channel: number, bytes: Buffer): boolean => {
     stream.receive(channel, bytes);
     return true;
   };
-  const connect = (): Promise<Socket> => handler.connect(where, null, take) as Promise<Socket>;
+  const connect: Connect = (given) => {
+    const handler = new WebSocketHandler(within(given, cluster.config), undefined, streams);
+    return handler.connect(where, null, take) as Promise<Socket>;
+  };
   try {
-    stream.open(await cluster.patiently(signal, () => opened(connect(), cluster.time, signal)));
+    stream.open(await cluster.patiently(signal, () => opened(connect, cluster.time, signal)));
     return stream;
   } catch (thrown) {
     signal.throwIfAborted();
@@ -64,12 +67,25 @@ export async function attachTo(cluster: Cluster, { pod, container, signal }: Att
   }
 }
 
-/** The socket once it is open, in its time; its failures are as those of a question. */
-async function opened(connecting: Promise<Socket>, time: ClusterTime, signal: AbortSignal): Promise<Socket> {
+type Connect = (given: AbortSignal) => Promise<Socket>;
+
+/** The package ends no connection that it has begun to make: the request that begins it ends with this signal. */
+const within = (signal: AbortSignal, config: KubeConfig): KubeConfig =>
+  ({
+    getCurrentCluster: () => config.getCurrentCluster(),
+    applyToHTTPSOptions: (options: Parameters<KubeConfig["applyToHTTPSOptions"]>[0]) =>
+      config.applyToHTTPSOptions(Object.assign(options, { signal })),
+  }) as unknown as KubeConfig;
+
+/** The socket once it is open, in its time; its failures are as those of a question. One that is given up is closed. */
+async function opened(connect: Connect, time: ClusterTime, signal: AbortSignal): Promise<Socket> {
   const late = AbortSignal.timeout(time.answerMs);
+  const left = new AbortController();
+  const connecting = connect(left.signal);
   try {
     return await unlessAborted(connecting, AbortSignal.any([signal, late]));
   } catch (thrown) {
+    left.abort();
     void connecting.then(
       (socket) => socket.terminate(),
       () => undefined,

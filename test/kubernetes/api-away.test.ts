@@ -168,8 +168,12 @@ for (const [status, reason, most] of [
   });
 
 /** A server that answers every question so. */
-async function serving(answers: RequestListener): Promise<AsyncDisposable & { readonly port: number }> {
+async function serving(
+  answers: RequestListener,
+  onUpgrade?: (socket: Duplex) => void,
+): Promise<AsyncDisposable & { readonly port: number }> {
   const server = createServer(answers);
+  if (onUpgrade !== undefined) server.on("upgrade", (_, socket: Duplex) => onUpgrade(socket));
   await once(server.listen(0, "127.0.0.1"), "listening");
   return {
     port: (server.address() as AddressInfo).port,
@@ -201,6 +205,18 @@ test("a watch may be silent for longer than an answer", async () => {
   const cluster = clusterAt(server.port, 20, { ...REAL, answerMs: 30 });
   for await (const event of cluster.watch(POD, NEVER)) events.push(event);
   assert.deepEqual(events, [{ first: 1 }, { second: 2 }]);
+});
+
+test("an attachment that is given up leaves no connection", { timeout: 20_000 }, async () => {
+  const sockets: Promise<unknown>[] = [];
+  await using server = await serving(
+    () => undefined,
+    (socket) => sockets.push(once(socket.resume(), "end").finally(() => socket.destroy())),
+  );
+  const cluster = clusterAt(server.port, 1500, { ...REAL, answerMs: 200 });
+  await assert.rejects(attachTo(cluster, { pod: PLAN.name, container: "box", signal: NEVER }), unanswered);
+  assert.ok(sockets.length > 0);
+  await Promise.all(sockets);
 });
 
 test("a right that is missing for the attachment is told as such, and not waited for", async () => {
