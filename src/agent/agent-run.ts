@@ -19,7 +19,7 @@ import {
 import { NOTHING_SEEN, preflight } from "./preflight.ts";
 import { repetitionAtEnd } from "./repetition-guard.ts";
 import { saysChanged, saysTestsPass } from "./ending/claims.ts";
-import { checkNote } from "./ending/verification.ts";
+import { checkNote } from "./ending/check-words.ts";
 import { NOTICE } from "./context/history.ts";
 import { seenWith, type ToldHandoff } from "./ending/run-changes.ts";
 

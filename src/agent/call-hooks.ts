@@ -67,15 +67,17 @@ export async function afterCall(
   result: ToolResult,
   signal: AbortSignal,
 ): Promise<ToolResult> {
-  const replaced =
+  const said =
     result.kind === "cancelled"
       ? undefined
       : await agent.hooks.after(call, result, { emit: agent.emit, signal });
   const noted = by === undefined ? "" : `\n[${by} replaced the arguments: ${told(call.args)}]`;
-  if (replaced === undefined && noted === "") return prepared.bounded ? result : bounded(agent, result);
+  const hooked = said === undefined && noted === "" ? {} : { hooked: true as const };
+  const isKept = said === undefined || said === result.text;
+  if (isKept && noted === "") return { ...(prepared.bounded ? result : bounded(agent, result)), ...hooked };
   const { full: _, ...kept } = result;
-  const whole = replaced === undefined ? result : kept;
-  return bounded(agent, { ...whole, hooked: true, text: `${replaced ?? result.text}${noted}` });
+  const whole = isKept ? result : kept;
+  return bounded(agent, { ...whole, ...hooked, text: `${said ?? result.text}${noted}` });
 }
 
 function told(args: ToolCall["args"]): string {

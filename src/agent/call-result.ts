@@ -42,8 +42,8 @@ function showNext(
 ): void {
   const path = pathOf(call);
   if (call.name === "edit_file" && result.kind === "failed") next.missedEdit(call.args);
-  if (changes && path !== undefined) next.wrote(path, call.args);
-  else if (changes) next.changed(undefined);
+  if (changes && path !== undefined && result.hooked !== true) next.wrote(path, call.args);
+  else if (changes) next.changed(path);
   else if (path !== undefined && isSpentRead(call, result)) next.shown(path, result.text);
 }
 

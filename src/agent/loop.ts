@@ -7,6 +7,7 @@ import type { Demand } from "./next-reply.ts";
 import { readCall, runCall } from "./call.ts";
 import { NOTICE } from "./context/history.ts";
 import { ask, askAside, type Reply } from "./model-request.ts";
+import { askApart } from "./rewriting.ts";
 import { type LoopEnd, standingRefusal, Stopped, waitsFor } from "./ending/outcome.ts";
 
 /** What is left of a reply when its run is resumed; its calls without a result are in the history. */
@@ -59,8 +60,10 @@ function taskWaits({ tasks }: AgentContext): LoopEnd | undefined {
 
 /** A candidate that goes round in circles is given up, and asked nothing more. */
 function circled({ ends, deeds, next }: AgentContext): LoopEnd | undefined {
-  const reason = ends?.circled(deeds, next.view);
-  return reason === undefined ? undefined : { how: "unverified", reason };
+  const reason = ends?.circled(deeds, next.standing);
+  if (reason === undefined) return undefined;
+  ends?.verification?.givenUp();
+  return { how: "unverified", reason };
 }
 
 /** The parked turn; undefined, so that a new one begins, where all its calls have results. */
@@ -85,8 +88,11 @@ async function turn(agent: AgentContext, signal: AbortSignal): Promise<LoopEnd |
   if (either.aborted) return { how: "cancelled" };
   if (fitted.kind === "too_long") return { how: "too_long", reason: tooLong(fitted) };
   const format = agent.answer.format();
-  holdNext(agent);
-  const reply = await ask(agent, { building: building + compactor.askedMs, format }, either);
+  const asked = { building: building + compactor.askedMs, format };
+  const apart = await askApart(agent, asked, either);
+  if (apart === "nothing") return undefined;
+  if (apart === undefined) holdNext(agent);
+  const reply = apart ?? (await ask(agent, asked, either));
   if (reply.kind === "failed") return failed(agent, reply, signal);
   const { message, malformed, stop } = reply;
   history.add(message);

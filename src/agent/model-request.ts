@@ -25,15 +25,18 @@ export type Reply =
 /** One request of the main loop: what the model sees now, told as it streams. A server that breaks off is asked again. */
 export async function ask(
   agent: AgentContext,
-  { building, format }: { readonly building: number; readonly format: JsonSchema | undefined },
+  { building, format, instead }: AskedFor,
   signal: AbortSignal,
 ): Promise<Reply> {
   const names = agent.tools.map(({ name }) => name);
-  const request = { ...requestOf(agent, format), ...agent.next.take(names) };
+  const request =
+    instead === undefined
+      ? { ...requestOf(agent, format), ...agent.next.take(names) }
+      : { ...requestOf(agent, undefined), ...instead.request, tools: [] };
   const build_ms = Math.max(0, agent.now() - building);
   const patience = new Patience(agent.limits.turns > 1);
   for (let attempt = 2; ; attempt += 1) {
-    const { reply, shown } = await attempted(agent, { request, build_ms }, signal);
+    const { reply, shown } = await attempted(agent, { request, build_ms, instead }, signal);
     if (reply.kind === "replied" || reply.failure.kind === "cancelled") return reply;
     const ms = patience.after(reply.failure, shown);
     if (ms === undefined) {
@@ -45,15 +48,34 @@ export async function ask(
   }
 }
 
+/** What is asked in place of the conversation. What the next reply was to be held to is not asked for. */
+export interface Instead {
+  readonly request: Pick<ModelRequest, "messages" | "maxTokens" | "temperature">;
+  /** The reply as it counts. */
+  readonly read: (message: AssistantMessage, stop: Stop) => AssistantMessage;
+}
+
+interface AskedFor {
+  readonly building: number;
+  readonly format: JsonSchema | undefined;
+  readonly instead?: Instead;
+}
+
 interface Attempted {
   readonly reply: Reply;
   /** Whether something of a reply was told that is none. */
   readonly shown: boolean;
 }
 
+interface AttemptedFor {
+  readonly instead: Instead | undefined;
+  readonly request: ModelRequest;
+  readonly build_ms: number;
+}
+
 async function attempted(
   agent: AgentContext,
-  { request, build_ms }: { readonly request: ModelRequest; readonly build_ms: number },
+  { request, build_ms, instead }: AttemptedFor,
   signal: AbortSignal,
 ): Promise<Attempted> {
   const began = agent.now();
@@ -77,13 +99,15 @@ async function attempted(
         spend(agent, request, event.usage);
         return { reply: { kind: "failed", failure: event.failure }, shown };
       case "finished": {
-        const { message, malformed, stop, usage, notes } = event;
+        const { stop, usage, notes } = event;
+        const message = instead?.read(event.message, stop) ?? event.message;
+        const malformed = instead === undefined ? event.malformed : [];
         spend(agent, request, usage);
         for (const text of notes) agent.emit({ type: "notice", text });
         const calls = message.calls.length + malformed.length;
         const told = { calls, usage, ms: agent.now() - began, build_ms, ...first.ms };
         const prompt = partsOf(agent, request, usage);
-        agent.emit({ type: "model.finished", text: message.text, ...told, prompt });
+        agent.emit({ type: "model.finished", text: event.message.text, ...told, prompt });
         for (const { id, name, missed, nearest = [] } of malformed)
           if (missed !== undefined)
             agent.emit({ type: "call.missed", call: id, tool: name, kind: missed, nearest });

@@ -33,7 +33,7 @@ export type AtStop =
  */
 export interface Hooks {
   readonly before: (call: ToolCall, asker: HookAsker) => Promise<BeforeCall>;
-  /** What the model is told of a result; undefined where nothing is changed. */
+  /** What the model is told of a result; undefined where no hook was asked, which may have changed files as well. */
   readonly after: (call: ToolCall, result: ToolResult, asker: HookAsker) => Promise<string | undefined>;
   /** Asked so often that it goes on, it no longer is: a request has an end. */
   readonly stop: (answer: string, asker: HookAsker) => Promise<AtStop>;

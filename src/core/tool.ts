@@ -18,7 +18,7 @@ interface Ended {
   readonly reason?: string;
   /** It wrote what was there already: nothing is changed by it. */
   readonly unchanged?: true;
-  /** What it says is what a hook has made of it. */
+  /** A hook was asked behind it: it may have put what this says in other words, and have written the file once more. */
   readonly hooked?: true;
   /** It was of a file that the model had not read: the text holds that file, and it counts as read. */
   readonly missed?: "unread";

@@ -87,7 +87,9 @@ class Chain {
     const { kind, exitCode } = result;
     const cause = "cause" in result ? result.cause : null;
     const state = { text: result.text };
-    await this.#rounds(this.#of("PostToolUse", call.name), asker.signal, async (hook) => {
+    const hooks = this.#of("PostToolUse", call.name);
+    if (hooks.length === 0) return undefined;
+    await this.#rounds(hooks, asker.signal, async (hook) => {
       const told = { kind, cause, exit_code: exitCode ?? null, text: state.text };
       const about = { call: call.id, tool: call.name, args: call.args, result: told };
       const said = await this.#ask(hook, about, asker);
@@ -96,7 +98,7 @@ class Chain {
       state.text = text;
       return said.kind === "broken" ? "ends" : "changed";
     });
-    return state.text === result.text ? undefined : state.text;
+    return state.text;
   }
 
   async stop(answer: string, asker: HookAsker): Promise<AtStop> {

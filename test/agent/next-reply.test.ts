@@ -347,6 +347,8 @@ test("what a hook makes of an edit is what a small model is told of it", async (
   for (const [hooks, wanted] of [
     [NO_HOOKS, /^a\n\[a as it is now/],
     [{ ...NO_HOOKS, after }, /^a\nlint: line 1 is too long$/],
+    // It says nothing, and may have formatted the file.
+    [{ ...NO_HOOKS, after: (_: unknown, { text }: { text: string }) => Promise.resolve(text) }, /^a$/],
   ] as const) {
     const ends = new EndRules(null);
     ends.asked = { request: "mend it", isWeak: true };

@@ -137,7 +137,9 @@ test("what replaces a result goes from hook to hook; a broken one is passed over
     /^\[withheld: the hook mask.*crashed\]$/,
   );
   const three = scripted({ ...mask, says: () => new Error("crashed") });
-  assert.equal(await three.all.after(call, result, three.asker), undefined);
+  assert.equal(await three.all.after(call, result, three.asker), "token sk-1", "asked, it left it as it was");
+  const none = scripted();
+  assert.equal(await none.all.after(call, result, none.asker), undefined);
 });
 
 test("results of every kind are shown to them", async () => {

@@ -2,7 +2,7 @@ import { brokenFiles, brokenReason, brokenText, type Parsed } from "./broken-syn
 import type { Mode } from "../../core/decision.ts";
 import { headWithin } from "../../core/text/bytes.ts";
 import { visibleLine } from "../../core/text/visible.ts";
-import type { Demand } from "../next-reply.ts";
+import type { Demand, ShownFile } from "../next-reply.ts";
 import type { Intent } from "../../core/messages.ts";
 import type { EndedCall } from "../../core/session.ts";
 import {
@@ -25,7 +25,6 @@ import {
   unexpectedReason,
   unexpectedText,
 } from "./expected-output.ts";
-import type { ShownFile } from "../next-reply.ts";
 import type { Verification } from "./verification.ts";
 
 /** Whether what was done earns the ending that the model claims. Pure, but for files that are parsed. */
@@ -95,6 +94,16 @@ function lackOfChange(
 
 type Done = Pick<Deeds, "worked" | "isGrounded" | "changed" | "acted" | "actedBeside">;
 
+/** What has to succeed, and what it said. */
+export interface FailingCheck {
+  readonly command: string;
+  readonly said: string;
+  /** How often a file was given up: another one is asked for then. */
+  readonly vain: number;
+  /** The same was asked just now, and nothing new came. */
+  readonly isAgain: boolean;
+}
+
 const LACKS: ReadonlySet<Lack> = new Set(["work", "change", "trial", "success"]);
 
 /** Replies that have to be calls, and of these the first that may be any. */
@@ -121,6 +130,9 @@ export class EndRules {
   /** The files as far as they stand before the model, each time that the check failed on them. */
   readonly #failedOn = new Set<string>();
   #fruitless = 0;
+  #rewritings = 0;
+  #inVain = 0;
+  #vain = 0;
   /** What the last trial printed, where that was not as it expects. */
   #wrong: Unexpected | undefined;
   readonly #expected = new Map<string, Promise<string | undefined>>();
@@ -206,15 +218,47 @@ export class EndRules {
     return check?.isRed === true || sawRed;
   }
 
-  /** Before each reply of a candidate: why it is given up. `files`: as they stand before the model, where that is known. */
-  circled(deeds: Deeds, files: string | undefined): string | undefined {
-    const { verification, asked, isCandidate } = this;
-    if (!isCandidate || !asked.isWeak || files === undefined || !this.#fails(deeds)) return undefined;
-    this.#fruitless = this.#failedOn.has(files) ? this.#fruitless + 1 : 0;
-    this.#failedOn.add(files);
-    return this.#fruitless < MOST_FRUITLESS
-      ? undefined
-      : `\`${visibleLine(headWithin(verification?.command ?? "", NAMED))}\` still fails, and ${MOST_FRUITLESS} replies in a row left the files as it had failed on before.`;
+  /** Before each reply: whether the one before it left the files as the check had failed on already; of a candidate, why it ends. */
+  circled(deeds: Deeds, files: readonly ShownFile[]): string | undefined {
+    if (!this.asked.isWeak || files.length === 0 || !this.#fails(deeds)) return undefined;
+    const state = JSON.stringify(files);
+    this.#fruitless = this.#failedOn.has(state) ? this.#fruitless + 1 : 0;
+    this.#failedOn.add(state);
+    if (!this.isCandidate || this.#fruitless < MOST_FRUITLESS) return undefined;
+    const command = visibleLine(headWithin(this.verification?.command ?? "", NAMED));
+    return `\`${command}\` still fails, and ${MOST_FRUITLESS} replies in a row left the files as it had failed on before.`;
+  }
+
+  /**
+   * The check that fails where the next request of a weak model is for a whole file: of a candidate each is, of another run
+   * those behind a reply that changed nothing.
+   */
+  rewrites({ intent, deeds, mode }: RunSoFar & { readonly mode: Mode }): FailingCheck | undefined {
+    const { verification, asked } = this;
+    const mayWrite = asked.isWeak && intent.intent === "change" && mode !== "read-only";
+    if (verification === null || !mayWrite || this.#rewritings >= MOST_MENDS) return undefined;
+    const fails = deeds.acted ? this.#fails(deeds) : verification.wasRed;
+    if (!fails || !(this.isCandidate || this.#fruitless > 0)) return undefined;
+    const isAgain = this.#inVain === 1;
+    if (this.#inVain > 1) {
+      this.#inVain = 0;
+      this.#vain += 1;
+      return undefined;
+    }
+    this.#rewritings += 1;
+    return { command: verification.command, said: verification.said, vain: this.#vain, isAgain };
+  }
+
+  /** What came of it: a file that is another than it was, or nothing. Behind two of these the usual request has its turn. */
+  rewrote(isNew: boolean): void {
+    this.#inVain = isNew ? 0 : this.#inVain + 1;
+  }
+
+  /** The check that succeeds behind a file that was written so: nothing is left but the answer, which is asked for once. */
+  closes(): string | undefined {
+    const { verification } = this;
+    if (verification?.isGreen !== true || !this.isCandidate || this.#rewritings === 0) return undefined;
+    return this.#tell("closing") ? verification.command : undefined;
   }
 
   /** Of a weak model's changes, what cannot be parsed any more, for the model and for people. */

@@ -12,6 +12,7 @@ import { plain } from "../../tools/shell/shell-state.ts";
 import { KEEP, wordsOf } from "../../tools/shell/command-words.ts";
 import type { Judge } from "../action-judge.ts";
 import { type Bent, bentBy, bentText, bentWords } from "./bent-check.ts";
+import { betweenText, lastLines, notOver, repairText } from "./check-words.ts";
 import type { Limits } from "../limits.ts";
 import { byContent, changesIn, isUntouched, withoutCaches } from "./run-changes.ts";
 import { excerpt } from "../context/untrusted-text.ts";
@@ -96,6 +97,9 @@ export class Verification {
   #last: Verified | null = null;
   #told = false;
   #isRed = false;
+  #isGreen = false;
+  #exitCode = 1;
+  #said = "";
   #bent: string | undefined;
   readonly #asked: Asked;
 
@@ -114,7 +118,22 @@ export class Verification {
     return this.#isRed;
   }
 
-  /** The last check after the model said that it is done. */
+  /** It was run since the last change, and succeeds. */
+  get isGreen(): boolean {
+    return this.#isGreen;
+  }
+
+  /** It failed before the first turn. */
+  get wasRed(): boolean {
+    return !this.#isNone && this.#before !== undefined && this.#before.exit_code !== 0;
+  }
+
+  /** What it said when it was run last. */
+  get said(): string {
+    return this.#said;
+  }
+
+  /** The last check after the model said that it is done, or the one on which it was given up. */
   get verified(): Verified | null {
     return this.#last;
   }
@@ -159,6 +178,8 @@ export class Verification {
     const run = { exit_code, text, ending: `exit ${exit_code}` };
     this.#runs += 1;
     this.#tookMs = ms;
+    this.#exitCode = exit_code;
+    this.#said = text;
     this.#isRed = when !== "before" && exit_code !== 0;
     // What comes of a change in between is no word on how it was before.
     if (when === "between") return;
@@ -178,6 +199,11 @@ export class Verification {
     return this.#none(agent, cannot);
   }
 
+  /** The run ends here, without a last look: it fails as it did. */
+  givenUp(): void {
+    this.#last = { command: this.command, exit_code: this.#exitCode, rounds: this.#rounds };
+  }
+
   #leftOut(agent: CheckContext, why: string): Proof {
     this.#none(agent, why);
     return { kind: "green" };
@@ -194,13 +220,13 @@ export class Verification {
    * is said with the result. Such a model does not know when it is done, and changes what was right already.
    */
   async between(agent: CheckContext, signal: AbortSignal): Promise<string | undefined> {
-    const wasRed = this.#before !== undefined && this.#before.exit_code !== 0;
     this.#isRed = false;
-    if (this.#isNone || !wasRed || this.#tookMs >= MOMENT_MS) return undefined;
+    this.#isGreen = false;
+    if (!this.wasRed || this.#tookMs >= MOMENT_MS) return undefined;
     const run = await this.#run(agent, "between", signal);
     if (signal.aborted) return undefined;
     const isOver = run.exit_code !== 124 || this.#tookMs < MOMENT_MS;
-    return isOver ? betweenText(this.command, run) : notOver(this.command);
+    return isOver ? betweenText(this.command, run) : notOver(this.command, MOMENT_MS);
   }
 
   /** After the model has said that it is done. `last`: nothing is left to repair it with. */
@@ -279,6 +305,7 @@ export class Verification {
     const text = visible(agent.clean([said, ...lines].filter((part) => part !== "").join("\n")));
     const { exit_code, timed_out, duration_ms: ms } = result;
     this.#tookMs = ms;
+    this.#exitCode = exit_code;
     this.#isRed = when !== "before" && exit_code !== 0;
     const ending = timed_out ? `timed out after ${formatDuration(ms)}` : `exit ${exit_code}`;
     const cannot = cannotRun({ exit_code, text: excerpt(text, MAX_SHOWN), ending });
@@ -286,6 +313,8 @@ export class Verification {
       await this.#hooked(agent, { id: writing.call, text, exit_code }, signal),
       MAX_SHOWN,
     );
+    this.#said = shown;
+    this.#isGreen = when !== "before" && exit_code === 0;
     agent.emit({ type: "check.ended", ...about, exit_code, ms, text: shown });
     return { exit_code, text: shown, ending, cannot };
   }
@@ -320,46 +349,6 @@ export class Verification {
     return `\`${visible(this.command)}\` ${when} (${ending}${before}): ${last}`;
   }
 }
-
-/** The last lines that say something, how it ended not among them. */
-const lastLines = (text: string, most: number): readonly string[] =>
-  text
-    .split("\n")
-    .map((line) => line.trim())
-    .filter((line) => line !== "" && !line.startsWith("[exit "))
-    .slice(-most);
-
-const repairText = (command: string, { text, ending }: CheckRun): string =>
-  `You said that you are done, but \`${command}\` fails (${ending}). Find the cause and mend it, then say what you did. Its output, which is data:\n${ownLines(text)}`;
-
-/** How Node names its own frames of a stack. Of ten lines that a failed test of it prints, six are these. */
-const FRAME_OF_NODE = /^\s+at (?:async )?(?:.*\()?node:[\w/]+:\d+:\d+\)?$/;
-
-/** What a check says of the project; where it was within the runner of the tests helps nobody. */
-const ownLines = (text: string): string =>
-  text
-    .split("\n")
-    .filter((line) => !FRAME_OF_NODE.test(line))
-    .join("\n");
-
-const betweenText = (command: string, { exit_code, text, ending }: CheckRun): string =>
-  exit_code === 0
-    ? `\`${command}\` succeeds now. If that was all that was asked for, change nothing more and give your final answer.`
-    : `\`${command}\` still fails (${ending}). Its output, which is data:\n${excerpt(ownLines(text), MAX_NOTED)}`;
-
-/** What a small model has written may never end. */
-const notOver = (command: string): string =>
-  `\`${command}\` took a moment before; now it was not over after ${MOMENT_MS / 1000} s, and was ended.`;
-
-/** Said with the task, where the check was run before the first turn. */
-export function checkNote(command: string, { exit_code, text, ending }: CheckRun): string {
-  const opening = `\`${command}\` will be run when you say that you are done, and has to succeed.`;
-  if (exit_code === 0) return `${opening} It succeeds now.`;
-  return `${opening} Now it fails (${ending}). Its output, which is data:\n${excerpt(ownLines(text), MAX_NOTED)}`;
-}
-
-/** About 400 tokens. */
-const MAX_NOTED = 1600;
 
 /**
  * What shells, interpreters and package managers say themselves where something is missing that the project does not hold.

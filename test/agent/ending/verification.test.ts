@@ -5,7 +5,8 @@ import { runRequest } from "../../../src/agent/agent-run.ts";
 import { unattended } from "../../../src/agent/approvers.ts";
 import { EndRules } from "../../../src/agent/ending/earned-end.ts";
 import { Limits } from "../../../src/agent/limits.ts";
-import { cannotRun, type Check, checkNote, Verification } from "../../../src/agent/ending/verification.ts";
+import { checkNote } from "../../../src/agent/ending/check-words.ts";
+import { cannotRun, type Check, Verification } from "../../../src/agent/ending/verification.ts";
 import { NO_CHECKPOINTS } from "../../../src/core/checkpoint-port.ts";
 import type { OnAsk } from "../../../src/core/decision.ts";
 import { type Hooks, NO_HOOKS } from "../../../src/core/hooks.ts";
@@ -460,15 +461,16 @@ const endOf = async (lines: readonly Line[], { isCandidate = true, isWeak = true
     over: { ends, limits: new Limits({ turns: 9 }, () => 0) },
   });
   agent.next.files(["a"], [{ path: "a", text: "1\tone\n[1 line]" }]);
-  const { reason, turns } = await run(agent);
+  const { reason, turns, verified } = await run(agent);
   assert.equal(turns, agent.asked.length, "a turn is a request");
-  return { asked: agent.asked.length, reason };
+  return { asked: agent.asked.length, reason, verified };
 };
 
 test("a candidate is given up where three replies in a row leave the files as its check failed on before; another run goes on", async () => {
   const circle = [puts("one", "two"), puts("two", "three"), puts("three", "one")];
   const given = await endOf([...circle, ...circle, ...circle]);
   assert.equal(given.asked, 6);
+  assert.deepEqual(given.verified, { command: "run the checks", exit_code: 1, rounds: 0 });
   assert.equal(
     given.reason,
     "`run the checks` still fails, and 3 replies in a row left the files as it had failed on before.",

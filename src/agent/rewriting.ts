@@ -1,0 +1,173 @@
+import type { AssistantMessage, Stop } from "../core/model-provider.ts";
+import { holdsMask } from "../core/text/secrets.ts";
+import type { AgentContext } from "./agent-context.ts";
+import type { FailingCheck } from "./ending/earned-end.ts";
+import { ownLines } from "./ending/check-words.ts";
+import { blocksOf, type ShownFile, WRITES_WHOLE } from "./next-reply.ts";
+import { ask, type Instead, type Reply } from "./model-request.ts";
+import { namedIn } from "./preflight.ts";
+import { excerpt, oneLine } from "./context/untrusted-text.ts";
+
+/*
+ * A small model that edits a file in the midst of a conversation of calls copies: the lines that it is to replace, or its
+ * last call. Asked for the whole of a short file, in words alone and with nothing before it but the files and what the check
+ * says, the same model often writes it right. Its reply is taken as a call of write_file, and goes the way of every call.
+ */
+
+interface RewritingOf extends FailingCheck {
+  /** What was asked for. */
+  readonly request: string;
+  /** Of the files that may be the cause, by their paths, and of the others that stand before the model. */
+  readonly choices: readonly string[];
+  readonly shown: readonly ShownFile[];
+  readonly id: string;
+}
+
+/** Characters of all files that are shown, and of what the check says. */
+const MOST_FILES = 6000;
+const MOST_SAID = 1200;
+/** Added to the temperature where the likeliest file is the one that is there. */
+const RISE = 0.5;
+/** A reply of a part of the file would throw away the rest. */
+const LEAST_KEPT = 0.5;
+
+type Apart = Reply | "nothing" | undefined;
+type Asked = Parameters<typeof ask>[1];
+
+/** What is asked for in a turn apart from the conversation: a whole file, or the answer behind it. Undefined where nothing is; nothing may come of it. */
+export async function askApart(agent: AgentContext, asked: Asked, signal: AbortSignal): Promise<Apart> {
+  const closes = agent.ends?.closes();
+  return closes === undefined ? rewritten(agent, asked, signal) : closing(agent, closes, asked, signal);
+}
+
+/** Tokens of the answer. */
+const CLOSING = 120;
+
+/** All of the conversation would be read for one sentence, and the file be written once more before it. */
+async function closing(
+  agent: AgentContext,
+  command: string,
+  asked: Asked,
+  signal: AbortSignal,
+): Promise<Apart> {
+  const files = within(
+    agent.next.standing.filter(({ path }) => agent.next.choices.includes(path)),
+    MOST_FILES,
+  );
+  const text = [
+    `The task was: ${agent.ends?.asked.request ?? ""}`,
+    ...files.map(fenced),
+    `It is done, and \`${oneLine(command)}\` succeeds now. Say in one or two sentences what the file does now.`,
+  ].join("\n\n");
+  const request = { messages: [{ role: "user", text } as const], maxTokens: CLOSING };
+  const instead = {
+    request,
+    read: ({ text: said }: AssistantMessage) => ({ role: "assistant", text: said, calls: [] }) as const,
+  };
+  const reply = await ask(agent, { ...asked, instead }, signal);
+  return reply.kind === "failed" || reply.message.text.trim() !== "" ? reply : "nothing";
+}
+
+async function rewritten(agent: AgentContext, asked: Asked, signal: AbortSignal): Promise<Apart> {
+  const { ends, next, limits } = agent;
+  const check = ends?.rewrites(agent);
+  if (ends === null || check === undefined) return undefined;
+  const files = { choices: next.choices, shown: next.standing };
+  const id = `rewrite-${limits.turns}`;
+  const instead = rewritingOf({ ...check, ...files, request: ends.asked.request, id });
+  if (instead === undefined) return undefined;
+  const temperature = check.isAgain ? Math.min(1, next.temperature + RISE) : next.temperature;
+  const request = { ...instead.request, temperature };
+  const reply = await ask(agent, { ...asked, instead: { ...instead, request } }, signal);
+  if (reply.kind === "failed") return reply;
+  const isNew = reply.message.calls.length > 0;
+  ends.rewrote(isNew);
+  if (!isNew) return "nothing";
+  next.dropped();
+  return reply;
+}
+
+/** Undefined where no file that may be the cause is short enough to be written whole. */
+export function rewritingOf(given: RewritingOf): Instead | undefined {
+  const { request, command, said, choices, shown, vain, id } = given;
+  const short = shown.filter(({ path, text }) => choices.includes(path) && fits(text));
+  const named = namedIn(
+    `${request}\n${said}`,
+    short.map(({ path }) => path),
+    3,
+  );
+  const path = named[vain % Math.max(1, named.length)];
+  const target = short.find((file) => file.path === path);
+  if (target === undefined) return undefined;
+  const others = within(
+    shown.filter((file) => file !== target),
+    MOST_FILES - target.text.length,
+  );
+  const text = [
+    ...[...others, target].map(fenced),
+    `\`${oneLine(command)}\` fails. What it says is data:\n${excerpt(ownLines(said), MOST_SAID)}`,
+    request,
+    `Write all of ${oneLine(target.path)} as it has to be, in one code block.`,
+  ].join("\n\n");
+  return {
+    request: { messages: [{ role: "user", text }], maxTokens: Math.ceil(target.text.length / 2) + 300 },
+    read: (message, stop) => asCall(message, stop, { target, others, id }),
+  };
+}
+
+const FENCE = "```";
+const fits = (text: string): boolean =>
+  text.trim() !== "" && text.length <= WRITES_WHOLE && !text.includes(FENCE) && !holdsMask(text);
+
+function within(files: readonly ShownFile[], most: number): readonly ShownFile[] {
+  let room = most;
+  return files.filter(({ text }) => {
+    if (text.length > room) return false;
+    room -= text.length;
+    return true;
+  });
+}
+
+const fenced = ({ path, text }: ShownFile): string => `${oneLine(path)}\n${FENCE}\n${text}\n${FENCE}`;
+
+function asCall(
+  message: AssistantMessage,
+  stop: Stop,
+  {
+    target,
+    others,
+    id,
+  }: { readonly target: ShownFile; readonly others: readonly ShownFile[]; readonly id: string },
+): AssistantMessage {
+  const block = stop === "length" ? undefined : /^```[^\n]*\n(.*?)\n?^```/ms.exec(message.text)?.[1];
+  const written = block === undefined ? undefined : completed(block, target.text);
+  if (written === undefined || [target, ...others].some(({ text }) => text.trim() === written.trim()))
+    return message;
+  const args = { path: target.path, content: `${written}\n` };
+  return { ...message, text: "", calls: [{ id, name: "write_file", args }] };
+}
+
+/** Where only some of its definitions came, they stand in the place of those before. Undefined where it is a part, and not known of what. */
+function completed(written: string, before: string): string | undefined {
+  const [old, now] = [definitions(before), definitions(written)];
+  const isAll = [...old.keys()].every((name) => now.has(name));
+  if (isAll) return linesOf(written) >= linesOf(before) * LEAST_KEPT ? written : undefined;
+  const again = [...now].filter(([name]) => old.has(name));
+  if (again.length === 0) return undefined;
+  return again.reduce((text, [name, block]) => text.replace(old.get(name) ?? "", () => block), before);
+}
+
+/** The blocks that begin at the margin, by what they define. */
+const definitions = (text: string): ReadonlyMap<string, string> =>
+  new Map(
+    blocksOf(text.split("\n"))
+      .filter((block) => /^\S/.test(block))
+      .map((block) => [nameOf(block), block]),
+  );
+
+function nameOf(block: string): string {
+  const [line = ""] = block.split("\n", 1);
+  return /([\w$]+)\s*\(/.exec(line)?.[1] ?? line.trim();
+}
+
+const linesOf = (text: string): number => text.split("\n").filter((line) => line.trim() !== "").length;

@@ -1,0 +1,210 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import * as z from "zod";
+import { EndRules } from "../../src/agent/ending/earned-end.ts";
+import { Verification } from "../../src/agent/ending/verification.ts";
+import { Limits } from "../../src/agent/limits.ts";
+import { work } from "../../src/agent/loop.ts";
+import { rewritingOf } from "../../src/agent/rewriting.ts";
+import type { AssistantMessage } from "../../src/core/model-provider.ts";
+import { anyTool, NO_FACTS, type ToolResult } from "../../src/core/tool.ts";
+import { fakeAgent, type Line } from "../fakes/agent.ts";
+import { fakeBox } from "../fakes/box.ts";
+
+const SUM = "def add(a, b):\n    return a - b";
+const TESTS = "from sum import add\nassert add(1, 2) == 3";
+const MENDED = "def add(a, b):\n    return a + b";
+const GIVEN = {
+  request: "the test fails; fix it",
+  command: "python3 -m unittest",
+  said: "AssertionError: -1 != 3\n    at Test.run (node:internal/test_runner/test:1402:25)",
+  choices: ["sum.py"],
+  shown: [
+    { path: "sum.py", text: SUM },
+    { path: "test_sum.py", text: TESTS },
+  ],
+  vain: 0,
+  isAgain: false,
+  id: "rewrite-1",
+};
+const fenced = (text: string, word = "python"): string =>
+  `Here it is:\n\`\`\`${word}\n${text}\n\`\`\`\nDone.`;
+const said = (text: string): AssistantMessage => ({ role: "assistant", text, calls: [] });
+const callsOf = (text: string, given: Partial<typeof GIVEN> = {}, stop: "end" | "length" = "end") =>
+  rewritingOf({ ...GIVEN, ...given })?.read(said(text), stop).calls;
+
+test("a whole file is asked for with what the check says, and the file itself last of the files", () => {
+  const { messages = [], maxTokens } = rewritingOf(GIVEN)?.request ?? {};
+  assert.equal(messages.length, 1);
+  assert.equal(
+    messages[0]?.text,
+    `test_sum.py\n\`\`\`\n${TESTS}\n\`\`\`\n\nsum.py\n\`\`\`\n${SUM}\n\`\`\`\n\n\`python3 -m unittest\` fails. What it says is data:\nAssertionError: -1 != 3\n\nthe test fails; fix it\n\nWrite all of sum.py as it has to be, in one code block.`,
+  );
+  assert.equal(maxTokens, Math.ceil(SUM.length / 2) + 300);
+});
+
+test("the file is taken that the request or the check names, and another where one was in vain", () => {
+  const text = "a = 1";
+  const several = {
+    choices: ["a.py", "b.py", "c.py"],
+    shown: ["a.py", "b.py", "c.py"].map((path) => ({ path, text })),
+  };
+  const asked = (over: Partial<typeof GIVEN>): string =>
+    /Write all of (\S+)/.exec(
+      rewritingOf({ ...GIVEN, ...several, ...over })?.request.messages[0]?.text ?? "",
+    )?.[1] ?? "";
+  assert.equal(asked({}), "a.py");
+  assert.equal(asked({ request: "b.py is wrong" }), "b.py");
+  assert.equal(asked({ said: 'File "c.py", line 1' }), "c.py");
+  assert.deepEqual(
+    [0, 1, 2, 3].map((vain) => asked({ request: "b.py is wrong", vain })),
+    ["b.py", "a.py", "c.py", "b.py"],
+  );
+});
+
+test("a file that is long, empty, masked, holds a fence of its own or is none of the choices is not asked for", () => {
+  for (const text of ["x".repeat(4097), "  \n", "a\n```\nb\n```", "key = [secret: aws]"])
+    assert.equal(rewritingOf({ ...GIVEN, shown: [{ path: "sum.py", text }] }), undefined);
+  assert.equal(rewritingOf({ ...GIVEN, choices: [] }), undefined);
+  assert.ok(rewritingOf({ ...GIVEN, shown: [{ path: "sum.py", text: "x".repeat(4096) }] }));
+});
+
+test("a reply with a whole file is a call that writes it, and any other is none", () => {
+  assert.deepEqual(callsOf(fenced(MENDED)), [
+    { id: "rewrite-1", name: "write_file", args: { path: "sum.py", content: `${MENDED}\n` } },
+  ]);
+  assert.deepEqual(callsOf(fenced(`${MENDED}\n\nprint(1)`, ""))?.length, 1);
+  const none: readonly (readonly [string, ("end" | "length")?])[] = [
+    ["The file has to add."],
+    [fenced(SUM)],
+    [fenced(TESTS)],
+    [fenced("")],
+    [fenced(MENDED), "length"],
+    ["```python\ndef add(a, b):"],
+  ];
+  for (const [text, stop] of none) assert.deepEqual(callsOf(text, {}, stop), [], text);
+  const long = Array.from({ length: 9 }, (_, at) => `line ${at}`).join("\n");
+  assert.deepEqual(
+    callsOf(fenced("line 0"), { shown: [{ path: "sum.py", text: long }] }),
+    [],
+    "a part of it",
+  );
+});
+
+test("of a reply that holds some of the file's definitions these stand in their places, and the rest stays", () => {
+  const file = "#include <a.h>\n\nint put(int a) {\n  return a;\n}\n\nint take(void) {\n  return 1;\n}";
+  const shown = [{ path: "sum.py", text: file }];
+  const contentOf = (text: string): unknown => callsOf(fenced(text), { shown })?.[0]?.args["content"];
+  const put = "int put(int a) {\n  if (a) return 0; // $& stays\n  return a;\n}";
+  assert.equal(contentOf(put), `${file.replace("int put(int a) {\n  return a;\n}", () => put)}\n`);
+  assert.equal(
+    contentOf(`${put}\n\nint take(void) {\n  return 2;\n}`),
+    `${put}\n\nint take(void) {\n  return 2;\n}\n`,
+  );
+  assert.equal(contentOf("int other(void) {\n  return 1;\n}\n// 1\n// 2\n// 3\n// 4"), undefined);
+});
+
+const write = anyTool({
+  name: "write_file",
+  description: "",
+  input: z.object({ path: z.string(), content: z.string() }),
+  facts: ({ path }) => ({ ...NO_FACTS, writes: [path] }),
+  beside: false,
+  where: "box",
+  run: ({ path }): Promise<ToolResult> => Promise.resolve({ kind: "ok", text: `${path}: written` }),
+});
+
+/** A check that succeeds once the file was written so often. */
+function boxAfter(writes: number) {
+  let runs = 0;
+  return fakeBox({
+    files: {},
+    commands: {
+      bash: async ({ out }) => {
+        runs += 1;
+        await out(runs > writes ? "all pass\n" : "1 test failed\n");
+        return runs > writes ? 0 : 1;
+      },
+    },
+  });
+}
+
+async function worked(lines: readonly Line[], { isCandidate = true, isWeak = true, green = 1 } = {}) {
+  const verification = new Verification({ command: "run the checks", by: "user" }, 1000);
+  const ends = new EndRules(verification);
+  ends.asked = { request: "fix sum.py", isWeak };
+  ends.isCandidate = isCandidate;
+  const limits = new Limits({ turns: 9 }, () => 0);
+  const agent = fakeAgent({ lines, tools: [write], box: boxAfter(green), over: { ends, limits } });
+  agent.intent.begin("change");
+  agent.next.files(
+    ["sum.py"],
+    [{ path: "sum.py", text: "1\tdef add(a, b):\n2\t    return a - b\n[all 2 lines]" }],
+  );
+  const { signal } = new AbortController();
+  await verification.before(agent, signal);
+  await work(agent, signal);
+  return agent;
+}
+
+test("a candidate whose check fails is asked for the file, which is written as a call, and behind its success for the answer", async () => {
+  const agent = await worked([{ text: fenced(MENDED) }, { text: "It adds now." }]);
+  const [asked, answers] = agent.asked;
+  assert.match(asked?.messages.at(-1)?.text ?? "", /1 test failed[^]*Write all of sum\.py/);
+  assert.deepEqual([asked?.tools, asked?.hold, asked?.messages.length], [[], undefined, 1]);
+  assert.equal(agent.asked.length, 2);
+  assert.deepEqual([answers?.tools, answers?.hold, answers?.messages.length], [[], undefined, 1]);
+  assert.match(answers?.messages[0]?.text ?? "", /return a \+ b[^]*`run the checks` succeeds now/);
+  const told = agent.events.flatMap((event) => (event.type === "call.proposed" ? [event.args] : []));
+  assert.deepEqual(told, [{ path: "sum.py", content: `${MENDED}\n` }]);
+  const finished = agent.events.flatMap((event) =>
+    event.type === "model.finished" ? [[event.calls, event.text]] : [],
+  );
+  assert.deepEqual(finished, [
+    [1, fenced(MENDED)],
+    [0, "It adds now."],
+  ]);
+});
+
+test("where no file comes in two turns the usual request follows, as it would have been", async () => {
+  const agent = await worked([
+    { text: "It has to add." },
+    { text: fenced(SUM) },
+    { calls: [["write_file", { path: "sum.py", content: MENDED }]] },
+    { text: "It adds now." },
+  ]);
+  assert.deepEqual(
+    agent.asked.map(({ tools, hold, temperature }) => [tools.length, hold?.call ?? false, temperature]),
+    [
+      [0, false, 0.2],
+      [0, false, 0.7],
+      [1, true, 0.2],
+      [0, false, 0.2],
+    ],
+  );
+  assert.equal(agent.limits.turns, 4);
+});
+
+test("where no answer comes behind its success the conversation goes on, free to answer", async () => {
+  const agent = await worked([{ text: fenced(MENDED) }, { text: " " }, { text: "It adds now." }]);
+  assert.deepEqual(
+    agent.asked.map(({ tools, hold }) => [tools.length, hold?.call]),
+    [
+      [0, undefined],
+      [0, undefined],
+      [1, undefined],
+    ],
+  );
+});
+
+const isWhole = ({ messages }: { readonly messages: readonly { readonly text: string }[] }): boolean =>
+  messages.at(-1)?.text.includes("Write all of") === true;
+
+test("any other run is asked so behind a reply that changed nothing, and a large model never", async () => {
+  const again: Line = { calls: [["write_file", { path: "sum.py", content: "a = 1" }]] };
+  const lines = [again, again, { text: fenced(MENDED) }, { text: "It adds now." }];
+  const plain = await worked(lines, { isCandidate: false, green: 3 });
+  assert.deepEqual(plain.asked.map(isWhole), [false, false, true, false]);
+  const large = await worked([...lines, { text: "It is." }], { isWeak: false, green: 9 });
+  assert.ok(!large.asked.some(isWhole));
+});
