@@ -36,7 +36,8 @@ type Asked = Parameters<typeof ask>[1];
 
 /** What is asked for in a turn apart from the conversation: a whole file, or the answer behind it. Undefined where nothing is; nothing may come of it. */
 export async function askApart(agent: AgentContext, asked: Asked, signal: AbortSignal): Promise<Apart> {
-  const closes = agent.ends?.closes();
+  // An answer that has a form is asked for in it.
+  const closes = asked.format === undefined ? agent.ends?.closes() : undefined;
   return closes === undefined ? rewritten(agent, asked, signal) : closing(agent, closes, asked, signal);
 }
 

@@ -49,12 +49,13 @@ const processors = z
   .number("expected a number of processors from 0.1 to 1024")
   .min(0.1, "expected a number of processors from 0.1 to 1024")
   .max(1024, "expected a number of processors from 0.1 to 1024");
-const name = z
+const anyText = z
   .string("expected text")
-  .refine((text) => text.trim() !== "", "expected text that is not empty")
+  .min(1, "expected text that is not empty")
   .max(500, "expected at most 500 characters");
+const name = anyText.refine((given) => given.trim() !== "", "expected text that is not empty");
 /** As engines read it: [host[:port]/]name[:tag][@digest]. It becomes part of a request's path. */
-const imageName = name.regex(
+const imageName = anyText.regex(
   /^(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::\d+)?\/)?[a-z0-9]+(?:[._-]+[a-z0-9]+)*(?:\/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)*(?::\w[\w.-]{0,127})?(?:@[a-z0-9]+:[0-9a-f]{32,128})?$/,
   "expected an image's name such as debian:bookworm or registry.example:5000/team/box",
 );

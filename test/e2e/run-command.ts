@@ -90,7 +90,7 @@ export interface AskedChat {
   readonly messages: readonly AskedMessage[];
   readonly tools?: readonly { readonly function: { readonly name: string } }[];
   readonly format?: unknown;
-  readonly options?: { readonly num_predict?: number };
+  readonly options?: { readonly num_predict?: number; readonly temperature?: number };
 }
 
 /** A reply: what is said, and what is called. */

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { noOverlay } from "../docker/isolation/open-box.ts";
 import { skip } from "../fixtures/engine.ts";
 import { household } from "./box-command.ts";
 import { type AskedChat, finishedOf, harness, type Said, startModel } from "./run-command.ts";
@@ -241,5 +242,59 @@ test(
     const stays = await ran(files, [...greets, ...expects, ...greets.slice(1)], task);
     assert.equal(stays.code, 1);
     assert.match(stays.finished.reason, /^nothing checks it, and `sh greet\.sh Ada` printed `HELLO, Ada`/);
+  },
+);
+
+test(
+  "a candidate writes a short file as a whole, asked for apart, and is replayed so",
+  { skip: noOverlay },
+  async () => {
+    await using place = await household(SUM);
+    const whole = (text: string): Said => ({ text: `Here it is:\n\`\`\`python\n${text}\n\`\`\`\n` });
+    await using model = await startModel([
+      whole("def add(a, b):\n    return a * b"),
+      { text: "I would have to add." },
+      whole("def add(a, b):\n    return a + b"),
+      { text: "It adds now." },
+    ]);
+    assert.equal((await harness(place, ["config", "set", "capabilities", HELD])).code, 0);
+    const run = await harness(place, [
+      "run",
+      "--json",
+      "--attempts",
+      "2",
+      ...model.smallFlags,
+      "the test fails; fix it",
+    ]);
+    const { exit_code, reason, turns, verified, changes, answer: said } = finishedOf(run);
+    assert.deepEqual(
+      [exit_code, turns, verified?.exit_code, changes?.modified, said],
+      [0, 4, 0, ["sum.py"], "It adds now."],
+      reason,
+    );
+    const asked = model.asked();
+    assert.deepEqual(
+      asked.map(({ format, tools = [], messages, options }) => [
+        format,
+        tools,
+        messages.length,
+        options?.temperature,
+      ]),
+      [0.2, 0.2, 0.7, 0.2].map((temperature) => [undefined, [], 1, temperature]),
+    );
+    assert.match(lastOf(asked[0]), /AssertionError: -1 != 3[^]*Write all of sum\.py as it has to be/);
+    assert.match(lastOf(asked[1]), /return a \* b[^]*AssertionError: 2 != 3/);
+    assert.match(lastOf(asked[3]), /return a \+ b[^]*succeeds now/);
+    await place.write("work/sum.py", SUM["sum.py"]);
+    const again = await harness(place, ["replay", "--conversation", "--json", "--attempt", "1"]);
+    const lines = again.stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line) as { readonly summary?: unknown });
+    assert.deepEqual(
+      [again.code, lines.at(-1)?.summary],
+      [0, { same: 2, differs: 0, "not run": 0 }],
+      again.stdout + again.stderr,
+    );
   },
 );
