@@ -139,7 +139,7 @@ function refuse(session: Session): never {
 const noLayer = ({ id }: Session): HarnessError =>
   new HarnessError(
     EXIT.usage,
-    `nothing of the session ${id} waits to be applied: it changed nothing, or what it changed is in the folder already`,
+    `nothing of the session ${id} waits to be applied: it changed nothing, or its changes are already there`,
     `harness diff ${id}`,
   );
 
