@@ -245,12 +245,13 @@ test(
   },
 );
 
+const whole = (text: string): Said => ({ text: `Here it is:\n\`\`\`python\n${text}\n\`\`\`\n` });
+
 test(
   "a candidate writes a short file as a whole, asked for apart, and is replayed so",
   { skip: noOverlay },
   async () => {
     await using place = await household(SUM);
-    const whole = (text: string): Said => ({ text: `Here it is:\n\`\`\`python\n${text}\n\`\`\`\n` });
     await using model = await startModel([
       whole("def add(a, b):\n    return a * b"),
       { text: "I would have to add." },
