@@ -362,5 +362,7 @@ test("what a hook makes of an edit is what a small model is told of it", async (
     await work(agent, new AbortController().signal);
     const result = agent.history.messages.find(({ role }) => role === "tool");
     assert.match(result?.text ?? "", wanted);
+    const shown = Object.keys(agent.asked[1]?.hold?.shown ?? {});
+    assert.deepEqual(shown, hooks === NO_HOOKS ? ["a"] : [], "what it may edit by its lines");
   }
 });

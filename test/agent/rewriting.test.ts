@@ -129,7 +129,17 @@ function boxAfter(writes: number) {
   });
 }
 
-async function worked(lines: readonly Line[], { isCandidate = true, isWeak = true, green = 1 } = {}) {
+interface Worked {
+  readonly isCandidate?: boolean;
+  readonly isWeak?: boolean;
+  readonly green?: number;
+  readonly repeated?: string;
+}
+
+async function worked(
+  lines: readonly Line[],
+  { isCandidate = true, isWeak = true, green = 1, repeated }: Worked = {},
+) {
   const verification = new Verification({ command: "run the checks", by: "user" }, 1000);
   const ends = new EndRules(verification);
   ends.asked = { request: "fix sum.py", isWeak };
@@ -141,6 +151,7 @@ async function worked(lines: readonly Line[], { isCandidate = true, isWeak = tru
     ["sum.py"],
     [{ path: "sum.py", text: "1\tdef add(a, b):\n2\t    return a - b\n[all 2 lines]" }],
   );
+  if (repeated !== undefined) agent.next.repeated(repeated);
   const { signal } = new AbortController();
   await verification.before(agent, signal);
   await work(agent, signal);
@@ -186,13 +197,14 @@ test("where no file comes in two turns the usual request follows, as it would ha
 });
 
 test("where no answer comes behind its success the conversation goes on, free to answer", async () => {
-  const agent = await worked([{ text: fenced(MENDED) }, { text: " " }, { text: "It adds now." }]);
+  const lines = [{ text: fenced(MENDED) }, { text: " " }, { text: "It adds now." }];
+  const agent = await worked(lines, { repeated: "write_file" });
   assert.deepEqual(
-    agent.asked.map(({ tools, hold }) => [tools.length, hold?.call]),
+    agent.asked.map(({ tools, hold }) => [tools.length, hold?.call, hold?.without]),
     [
-      [0, undefined],
-      [0, undefined],
-      [1, undefined],
+      [0, undefined, undefined],
+      [0, undefined, undefined],
+      [1, undefined, undefined],
     ],
   );
 });
@@ -207,4 +219,19 @@ test("any other run is asked so behind a reply that changed nothing, and a large
   assert.deepEqual(plain.asked.map(isWhole), [false, false, true, false]);
   const large = await worked([...lines, { text: "It is." }], { isWeak: false, green: 9 });
   assert.ok(!large.asked.some(isWhole));
+});
+
+test("where two replies and the usual one were in vain, another file is asked for", () => {
+  const verification = { command: "make", said: "", wasRed: true, isRed: false } as Verification;
+  const ends = new EndRules(verification);
+  ends.asked = { request: "fix it", isWeak: true };
+  ends.isCandidate = true;
+  const agent = fakeAgent({ lines: [], tools: [] });
+  agent.intent.begin("change");
+  const asked = Array.from({ length: 5 }, () => {
+    const check = ends.rewrites(agent);
+    if (check !== undefined) ends.rewrote(false);
+    return check && [check.vain, check.isAgain];
+  });
+  assert.deepEqual(asked, [[0, false], [0, true], undefined, [1, false], [1, true]]);
 });
