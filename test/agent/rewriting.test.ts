@@ -134,11 +134,13 @@ interface Worked {
   readonly isWeak?: boolean;
   readonly green?: number;
   readonly repeated?: string;
+  /** The answer has to fit a schema. */
+  readonly isFormed?: boolean;
 }
 
 async function worked(
   lines: readonly Line[],
-  { isCandidate = true, isWeak = true, green = 1, repeated }: Worked = {},
+  { isCandidate = true, isWeak = true, green = 1, repeated, isFormed = false }: Worked = {},
 ) {
   const verification = new Verification({ command: "run the checks", by: "user" }, 1000);
   const ends = new EndRules(verification);
@@ -151,6 +153,7 @@ async function worked(
     ["sum.py"],
     [{ path: "sum.py", text: "1\tdef add(a, b):\n2\t    return a - b\n[all 2 lines]" }],
   );
+  if (isFormed) Object.assign(agent.answer, { format: () => ({ type: "object" }) });
   if (repeated !== undefined) agent.next.repeated(repeated);
   const { signal } = new AbortController();
   await verification.before(agent, signal);
@@ -211,6 +214,17 @@ test("where no answer comes behind its success the conversation goes on, free to
 
 const isWhole = ({ messages }: { readonly messages: readonly { readonly text: string }[] }): boolean =>
   messages.at(-1)?.text.includes("Write all of") === true;
+
+test("an answer that has to fit a schema is asked for in the conversation, with it", async () => {
+  const agent = await worked([{ text: fenced(MENDED) }, { text: "It adds now." }], { isFormed: true });
+  assert.deepEqual(
+    agent.asked.map(({ tools, format }) => [tools.length, format]),
+    [
+      [0, undefined],
+      [1, { type: "object" }],
+    ],
+  );
+});
 
 test("any other run is asked so behind a reply that changed nothing, and a large model never", async () => {
   const again: Line = { calls: [["write_file", { path: "sum.py", content: "a = 1" }]] };
