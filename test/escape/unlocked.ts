@@ -7,11 +7,14 @@ import { ULIMITS } from "../fixtures/escape-plain.ts";
 
 type HostConfig = NonNullable<ContainerCreateOptions["HostConfig"]>;
 
-/** What one command says in a container without our locks, and with what else the case takes away from it. */
-export async function unlocked(command: string, more: HostConfig = {}): Promise<string> {
+/**
+ * What one command says in a container without our locks, and with what else the case takes away from it. It is
+ * killed after `seconds`, which has to be well over what all of it takes on a machine with other work.
+ */
+export async function unlocked(command: string, more: HostConfig = {}, seconds = 20): Promise<string> {
   const container = await engine.api.createContainer({
     Image: image,
-    Cmd: ["timeout", "-s", "KILL", "20", "bash", "-c", command],
+    Cmd: ["timeout", "-s", "KILL", String(seconds), "bash", "-c", command],
     HostConfig: {
       NetworkMode: "none",
       Memory: 2 ** 28,

@@ -75,7 +75,8 @@ test("without the walls each attack goes through, so that a refusal says somethi
     `${place.at("engine.sock")}:/var/run/docker.sock`,
     "/dev/null:/dev/mem",
   ];
-  const attacked = (): Promise<string> => unlocked(each(place.at("attacks/*")), { ...LOOSE, Binds: binds });
+  const attacked = (): Promise<string> =>
+    unlocked(each(place.at("attacks/*")), { ...LOOSE, Binds: binds }, 180);
   let said = await attacked();
   // What waits a moment for a connection waits in vain where everybody computes.
   for (let tries = 1; tries < 3 && ground.visits() === 0; tries += 1) said = await attacked();
