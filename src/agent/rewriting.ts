@@ -26,8 +26,7 @@ interface RewritingOf extends FailingCheck {
 /** Characters of all files that are shown, and of what the check says. */
 const MOST_FILES = 6000;
 const MOST_SAID = 1200;
-/** Added to the temperature where the likeliest file is the one that is there. */
-const RISE = 0.5;
+const HOTTEST = 1;
 /** A reply of a part of the file would throw away the rest. */
 const LEAST_KEPT = 0.5;
 
@@ -77,7 +76,7 @@ async function rewritten(agent: AgentContext, asked: Asked, signal: AbortSignal)
   const id = `rewrite-${limits.turns}`;
   const instead = rewritingOf({ ...check, ...files, request: ends.asked.request, id });
   if (instead === undefined) return undefined;
-  const temperature = check.isAgain ? Math.min(1, next.temperature + RISE) : next.temperature;
+  const temperature = Math.max(next.temperature, Math.min(HOTTEST, next.temperature + check.rise));
   const request = { ...instead.request, temperature };
   const reply = await ask(agent, { ...asked, instead: { ...instead, request } }, signal);
   if (reply.kind === "failed") return reply;
@@ -90,8 +89,11 @@ async function rewritten(agent: AgentContext, asked: Asked, signal: AbortSignal)
 
 /** Undefined where no file that may be the cause is short enough to be written whole. */
 export function rewritingOf(given: RewritingOf): Instead | undefined {
-  const { request, command, said, choices, shown, vain, id } = given;
-  const short = shown.filter(({ path, text }) => choices.includes(path) && fits(text));
+  const { request, command, said, choices, shown, vain, anew = [], id } = given;
+  const short = shown.flatMap((file) => {
+    const from = anew.find(({ path }) => path === file.path) ?? file;
+    return choices.includes(file.path) && fits(from.text) ? [from] : [];
+  });
   const named = namedIn(
     `${request}\n${said}`,
     short.map(({ path }) => path),
@@ -101,14 +103,14 @@ export function rewritingOf(given: RewritingOf): Instead | undefined {
   const target = short.find((file) => file.path === path);
   if (target === undefined) return undefined;
   const others = within(
-    shown.filter((file) => file !== target),
+    shown.filter((file) => file.path !== target.path),
     MOST_FILES - target.text.length,
   );
   const text = [
     ...[...others, target].map(fenced),
     `\`${oneLine(command)}\` fails. What it says is data:\n${excerpt(ownLines(said), MOST_SAID)}`,
     request,
-    `Write all of ${oneLine(target.path)} as it has to be, in one code block.`,
+    `Write all of ${oneLine(target.path)} as it has to be, in one code block and nothing else.`,
   ].join("\n\n");
   return {
     request: { messages: [{ role: "user", text }], maxTokens: Math.ceil(target.text.length / 2) + 300 },

@@ -24,7 +24,7 @@ const GIVEN = {
     { path: "test_sum.py", text: TESTS },
   ],
   vain: 0,
-  isAgain: false,
+  rise: 0,
   id: "rewrite-1",
 };
 const fenced = (text: string, word = "python"): string =>
@@ -38,7 +38,7 @@ test("a whole file is asked for with what the check says, and the file itself la
   assert.equal(messages.length, 1);
   assert.equal(
     messages[0]?.text,
-    `test_sum.py\n\`\`\`\n${TESTS}\n\`\`\`\n\nsum.py\n\`\`\`\n${SUM}\n\`\`\`\n\n\`python3 -m unittest\` fails. What it says is data:\nAssertionError: -1 != 3\n\nthe test fails; fix it\n\nWrite all of sum.py as it has to be, in one code block.`,
+    `test_sum.py\n\`\`\`\n${TESTS}\n\`\`\`\n\nsum.py\n\`\`\`\n${SUM}\n\`\`\`\n\n\`python3 -m unittest\` fails. What it says is data:\nAssertionError: -1 != 3\n\nthe test fails; fix it\n\nWrite all of sum.py as it has to be, in one code block and nothing else.`,
   );
   assert.equal(maxTokens, Math.ceil(SUM.length / 2) + 300);
 });
@@ -180,23 +180,37 @@ test("a candidate whose check fails is asked for the file, which is written as a
   ]);
 });
 
-test("where no file comes in two turns the usual request follows, as it would have been", async () => {
-  const agent = await worked([
-    { text: "It has to add." },
-    { text: fenced(SUM) },
-    { calls: [["write_file", { path: "sum.py", content: MENDED }]] },
-    { text: "It adds now." },
+test("where no file comes in two turns a candidate begins anew, and any other run is asked as usual", async () => {
+  const again: Line = { calls: [["write_file", { path: "sum.py", content: "a = 1" }]] };
+  const vain = [{ text: "It has to add." }, { text: fenced(SUM) }];
+  const askedOf = ({ asked }: Awaited<ReturnType<typeof worked>>) =>
+    asked.map(({ tools, hold, temperature }) => [tools.length, hold?.call ?? false, temperature]);
+  const candidate = await worked([...vain, { text: fenced(MENDED) }, { text: "It adds now." }]);
+  assert.deepEqual(askedOf(candidate), [
+    [0, false, 0.2],
+    [0, false, 0.7],
+    [0, false, 0.5],
+    [0, false, 0.2],
   ]);
-  assert.deepEqual(
-    agent.asked.map(({ tools, hold, temperature }) => [tools.length, hold?.call ?? false, temperature]),
-    [
-      [0, false, 0.2],
-      [0, false, 0.7],
-      [1, true, 0.2],
-      [0, false, 0.2],
-    ],
-  );
-  assert.equal(agent.limits.turns, 4);
+  assert.equal(candidate.limits.turns, 4);
+  const mended: Line = { calls: [["write_file", { path: "sum.py", content: MENDED }]] };
+  const lines = [
+    again,
+    again,
+    { text: "It has to add." },
+    { text: "It has to." },
+    mended,
+    { text: "It adds." },
+  ];
+  const other = await worked(lines, { isCandidate: false, green: 3 });
+  assert.deepEqual(askedOf(other), [
+    [1, true, 0.2],
+    [1, true, 0.2],
+    [0, false, 0.2],
+    [0, false, 0.7],
+    [1, true, 0.2],
+    [1, false, 0.2],
+  ]);
 });
 
 test("where no answer comes behind its success the conversation goes on, free to answer", async () => {
@@ -235,17 +249,93 @@ test("any other run is asked so behind a reply that changed nothing, and a large
   assert.ok(!large.asked.some(isWhole));
 });
 
-test("where two replies and the usual one were in vain, another file is asked for", () => {
-  const verification = { command: "make", said: "", wasRed: true, isRed: false } as Verification;
-  const ends = new EndRules(verification);
+const failing = (isRed = false): Verification =>
+  ({
+    command: "make",
+    said: "it fails now",
+    saidBefore: "it failed",
+    wasRed: true,
+    isRed,
+  }) as Verification;
+
+/** What is asked for in a row, where each reply brings something new or not. */
+function rewritings(brings: readonly boolean[]) {
+  const ends = new EndRules(failing());
+  ends.asked = { request: "fix it", isWeak: true };
+  ends.isCandidate = true;
+  ends.filesBefore = [{ path: "a.c", text: "1\tint a;\n[all 1 lines]" }];
+  const agent = fakeAgent({ lines: [], tools: [] });
+  agent.intent.begin("change");
+  return brings.map((isNew) => {
+    const check = ends.rewrites(agent);
+    if (check !== undefined) ends.rewrote(isNew);
+    return check && [check.vain, Math.round(check.rise * 10) / 10, check.said, check.anew?.[0]?.text];
+  });
+}
+
+test("a candidate begins anew behind three files, or behind two replies in vain with another file, and more freely", () => {
+  const [now, before] = ["it fails now", "it failed"];
+  assert.deepEqual(rewritings([true, true, true, true, true, true, true, true, true]), [
+    [0, 0, now, undefined],
+    [0, 0, now, undefined],
+    [0, 0, now, undefined],
+    [0, 0.3, before, "int a;"],
+    [0, 0.3, now, undefined],
+    [0, 0.3, now, undefined],
+    [0, 0.6, before, "int a;"],
+    [0, 0.6, now, undefined],
+    undefined,
+  ]);
+  assert.deepEqual(rewritings([false, false, false, false, true, true]), [
+    [0, 0, now, undefined],
+    [0, 0.5, now, undefined],
+    [1, 0.3, before, "int a;"],
+    [1, 0.8, before, "int a;"],
+    [2, 0.6, before, "int a;"],
+    [2, 0.6, now, undefined],
+  ]);
+});
+
+test("in any other run the usual request has its turn behind two replies in vain, and another file comes then", () => {
+  const ends = new EndRules(failing(true));
+  ends.asked = { request: "fix it", isWeak: true };
+  const agent = fakeAgent({ lines: [], tools: [] });
+  agent.intent.begin("change");
+  for (let round = 0; round < 2; round += 1) ends.circled(agent.deeds, [{ path: "a.c", text: "int a;" }]);
+  const asked = Array.from({ length: 5 }, () => {
+    const check = ends.rewrites(agent);
+    if (check !== undefined) ends.rewrote(false);
+    return check && [check.vain, check.rise, check.anew];
+  });
+  assert.deepEqual(asked, [
+    [0, 0, undefined],
+    [0, 0.5, undefined],
+    undefined,
+    [1, 0, undefined],
+    [1, 0.5, undefined],
+  ]);
+});
+
+test("what is begun anew is the file as it was, with what the check said then", () => {
+  const anew = [{ path: "sum.py", text: MENDED }];
+  const { messages = [] } = rewritingOf({ ...GIVEN, anew })?.request ?? {};
+  assert.match(messages[0]?.text ?? "", /return a \+ b/);
+  assert.doesNotMatch(messages[0]?.text ?? "", /return a - b/);
+});
+
+test("a candidate is given up behind eight whole files", () => {
+  const ends = new EndRules(failing(true));
   ends.asked = { request: "fix it", isWeak: true };
   ends.isCandidate = true;
   const agent = fakeAgent({ lines: [], tools: [] });
   agent.intent.begin("change");
-  const asked = Array.from({ length: 5 }, () => {
-    const check = ends.rewrites(agent);
-    if (check !== undefined) ends.rewrote(false);
-    return check && [check.vain, check.isAgain];
+  const ended = Array.from({ length: 9 }, (_, nth) => {
+    const why = ends.circled(agent.deeds, [{ path: "a.c", text: `int a${nth};` }]);
+    if (ends.rewrites(agent) !== undefined) ends.rewrote(true);
+    return why;
   });
-  assert.deepEqual(asked, [[0, false], [0, true], undefined, [1, false], [1, true]]);
+  assert.deepEqual(ended, [
+    ...Array.from({ length: 8 }, () => undefined),
+    "`make` still fails behind 8 whole files.",
+  ]);
 });

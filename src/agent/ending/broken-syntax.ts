@@ -7,6 +7,7 @@ import { byContent, isCache } from "./run-changes.ts";
 /*
  * Whether what a run wrote still is what its name says: JSON that is read, a program that parses. Small models write line
  * numbers, prose and half a file into code, and call it done. Nothing of the files is run: they are parsed, in the box.
+ * Perl alone runs a part of a program to parse the rest of it.
  */
 
 /** A file that cannot be parsed, and could be before or is new. */
@@ -36,9 +37,23 @@ catch (first) {
   catch { console.error(first.message); process.exitCode = 1; }
 }`;
 
+const TYPESCRIPT = `const text = require("node:fs").readFileSync(0, "utf8");
+try { require("node:module").stripTypeScriptTypes(text, { mode: "transform" }); }
+catch (error) {
+  if (error.code === "ERR_INVALID_TYPESCRIPT_SYNTAX") { console.error(error.message); process.exitCode = 1; }
+}`;
+
+const TOML = `import sys, tomllib
+try: tomllib.loads(sys.stdin.buffer.read().decode())
+except tomllib.TOMLDecodeError as e: sys.exit(str(e))`;
+
 interface Parser {
   /** Reads the text from its input; left out for JSON, which is read here. */
   readonly words?: readonly string[];
+  /** With which it ends where it cannot be parsed. */
+  readonly exits?: readonly number[];
+  /** What it says then; where it says something else, a module is missing. */
+  readonly says?: RegExp;
   /** Nobody knows what a new file needs to be parsed. */
   readonly knownAlone: boolean;
   /** A dialect of the same name that it does not know. */
@@ -56,6 +71,21 @@ const compiled = (language: string): Parser => ({
   knownAlone: false,
 });
 
+const TYPED: Parser = {
+  words: ["node", "--no-warnings", "-e", TYPESCRIPT],
+  knownAlone: true,
+  // Decorators are of two dialects, and Qt's translations have the name of these.
+  not: /^\s*(?:@\w|<)/m,
+};
+const PERL: Parser = {
+  words: ["perl", "-c"],
+  knownAlone: true,
+  exits: [255],
+  // Prolog has the name of it.
+  not: /:-/,
+  says: /\bsyntax error\b|^Missing right curly|^Unmatched right|^Can't find string terminator/m,
+};
+
 const PARSERS: Readonly<Record<string, Parser>> = {
   ".json": { knownAlone: true },
   ".py": { words: ["python3", "-I", "-c", PYTHON], knownAlone: true },
@@ -65,6 +95,13 @@ const PARSERS: Readonly<Record<string, Parser>> = {
   ".sh": SHELL,
   ".bash": SHELL,
   ".c": compiled("c"),
+  ...Object.fromEntries([".cc", ".cpp", ".cxx"].map((extension) => [extension, compiled("c++")])),
+  ...Object.fromEntries([".ts", ".mts", ".cts"].map((extension) => [extension, TYPED])),
+  ...Object.fromEntries([".pl", ".pm", ".t"].map((extension) => [extension, PERL])),
+  ".toml": { words: ["python3", "-I", "-c", TOML], knownAlone: true },
+  ".go": { words: ["gofmt", "-e"], knownAlone: true },
+  ".rb": { words: ["ruby", "-c"], knownAlone: true },
+  ".php": { words: ["php", "-l"], knownAlone: true, exits: [255], says: /Parse error/ },
 };
 
 /** Files that are broken on purpose. */
@@ -119,15 +156,16 @@ async function brokenNow(
 
 async function parseError(
   box: Box,
-  { words }: Parser,
+  { words, exits = [1, 2], says }: Parser,
   { path, text }: { readonly path: string; readonly text: string },
   signal: AbortSignal,
 ): Promise<string | undefined> {
   if (words === undefined) return jsonError(text);
   const request = { words: [...words, ...besideOf(path, words)], timeoutMs: TIME_MS, keep: KEEP };
-  const { exit_code, stderr } = await box.exec({ ...request, input: once(bytesOfText(text)) }, signal);
-  if (exit_code !== 1 && exit_code !== 2) return undefined;
-  return inShort(textOfBytes(stderr.head)) || "it does not parse";
+  const ended = await box.exec({ ...request, input: once(bytesOfText(text)) }, signal);
+  if (!exits.includes(ended.exit_code)) return undefined;
+  const said = textOfBytes(ended.stderr.head) || textOfBytes(ended.stdout.head);
+  return says?.test(said) === false ? undefined : inShort(said) || "it does not parse";
 }
 
 /** A compiler looks for what stands beside the file. */

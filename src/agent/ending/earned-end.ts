@@ -2,7 +2,7 @@ import { brokenFiles, brokenReason, brokenText, type Parsed } from "./broken-syn
 import type { Mode } from "../../core/decision.ts";
 import { headWithin } from "../../core/text/bytes.ts";
 import { visibleLine } from "../../core/text/visible.ts";
-import type { Demand, ShownFile } from "../next-reply.ts";
+import { type Demand, ownText, type ShownFile } from "../next-reply.ts";
 import type { Intent } from "../../core/messages.ts";
 import type { EndedCall } from "../../core/session.ts";
 import {
@@ -100,8 +100,10 @@ export interface FailingCheck {
   readonly said: string;
   /** How often a file was given up: another one is asked for then. */
   readonly vain: number;
-  /** The same was asked just now, and nothing new came. */
-  readonly isAgain: boolean;
+  /** What the same request is asked at above the usual temperature, where it brought nothing new or is begun anew. */
+  readonly rise: number;
+  /** The files as they were before the task, where it is begun anew from these. */
+  readonly anew?: readonly ShownFile[] | undefined;
 }
 
 const LACKS: ReadonlySet<Lack> = new Set(["work", "change", "trial", "success"]);
@@ -114,6 +116,15 @@ const MOST_MENDS = 8;
 
 /** Replies in a row that left the files as the check had failed on before. */
 const MOST_FRUITLESS = 3;
+
+/**
+ * Whole files of a candidate from the same beginning: a small model rather writes another file right than that it finds what
+ * is wrong in its own. What is begun anew is asked for more freely each time.
+ */
+const MOST_OF_A_START = 3;
+/** Added to the temperature where the likeliest file is the one that is there, and with each new beginning. */
+const RISE_AGAIN = 0.5;
+const RISE_ANEW = 0.3;
 
 /** What a run without a person demands of an answer before it is its end. A chat, and a subagent, have none. */
 export class EndRules {
@@ -133,6 +144,9 @@ export class EndRules {
   #rewritings = 0;
   #inVain = 0;
   #vain = 0;
+  #starts = 0;
+  #ofStart = 0;
+  #isAnew = false;
   /** What the last trial printed, where that was not as it expects. */
   #wrong: Unexpected | undefined;
   readonly #expected = new Map<string, Promise<string | undefined>>();
@@ -224,9 +238,13 @@ export class EndRules {
     const state = JSON.stringify(files);
     this.#fruitless = this.#failedOn.has(state) ? this.#fruitless + 1 : 0;
     this.#failedOn.add(state);
-    if (!this.isCandidate || this.#fruitless < MOST_FRUITLESS) return undefined;
+    if (!this.isCandidate) return undefined;
     const command = visibleLine(headWithin(this.verification?.command ?? "", NAMED));
-    return `\`${command}\` still fails, and ${MOST_FRUITLESS} replies in a row left the files as it had failed on before.`;
+    if (this.#fruitless >= MOST_FRUITLESS)
+      return `\`${command}\` still fails, and ${MOST_FRUITLESS} replies in a row left the files as it had failed on before.`;
+    return this.#rewritings < MOST_MENDS
+      ? undefined
+      : `\`${command}\` still fails behind ${MOST_MENDS} whole files.`;
   }
 
   /**
@@ -237,21 +255,40 @@ export class EndRules {
     const { verification, asked } = this;
     const mayWrite = asked.isWeak && intent.intent === "change" && mode !== "read-only";
     if (verification === null || !mayWrite || this.#rewritings >= MOST_MENDS) return undefined;
-    const fails = deeds.acted ? this.#fails(deeds) : verification.wasRed;
-    if (!fails || !(this.isCandidate || this.#fruitless > 0)) return undefined;
-    const isAgain = this.#inVain === 1;
-    if (this.#inVain > 1) {
-      this.#inVain = 0;
-      this.#vain += 1;
-      return undefined;
-    }
-    this.#rewritings += 1;
-    return { command: verification.command, said: verification.said, vain: this.#vain, isAgain };
+    const isDue = this.isCandidate || this.#fruitless > 0;
+    if (!isDue || !(deeds.acted ? this.#fails(deeds) : verification.wasRed)) return undefined;
+    return this.#another(verification);
   }
 
-  /** What came of it: a file that is another than it was, or nothing. Behind two of these the usual request has its turn. */
+  #another(verification: Verification): FailingCheck | undefined {
+    const isVain = this.#inVain > 1;
+    const rise = this.#inVain === 1 ? RISE_AGAIN : 0;
+    if (isVain) {
+      this.#inVain = 0;
+      this.#vain += 1;
+      if (!this.isCandidate) return undefined;
+    }
+    if (this.isCandidate && (isVain || this.#ofStart >= MOST_OF_A_START)) {
+      this.#starts += 1;
+      this.#ofStart = 0;
+      this.#isAnew = true;
+    }
+    this.#ofStart += 1;
+    this.#rewritings += 1;
+    return this.#failing(verification, rise + this.#starts * RISE_ANEW);
+  }
+
+  #failing({ command, said, saidBefore }: Verification, rise: number): FailingCheck {
+    const about = { command, vain: this.#vain, rise };
+    if (!this.#isAnew) return { ...about, said };
+    const anew = this.filesBefore.map(({ path, text }) => ({ path, text: ownText(text) }));
+    return { ...about, said: saidBefore, anew };
+  }
+
+  /** What came of it: a file that is another than it was, or nothing. Behind two of these a candidate begins anew, and of another run the usual request has its turn. */
   rewrote(isNew: boolean): void {
     this.#inVain = isNew ? 0 : this.#inVain + 1;
+    if (isNew) this.#isAnew = false;
   }
 
   /** The check that succeeds behind a file that was written so: nothing is left but the answer, which is asked for once. */

@@ -133,6 +133,11 @@ export class Verification {
     return this.#said;
   }
 
+  /** What it said before the first turn. */
+  get saidBefore(): string {
+    return this.#before?.text ?? "";
+  }
+
   /** The last check after the model said that it is done, or the one on which it was given up. */
   get verified(): Verified | null {
     return this.#last;

@@ -14,7 +14,7 @@ export async function projectCheck(workspace: string): Promise<string | undefine
   return checkFor({ names, read: (name) => plainHead(path.join(workspace, name)) });
 }
 
-const TEST_FOLDERS = ["test", "tests"];
+const TEST_FOLDERS = ["test", "tests", "t"];
 
 async function namesIn(workspace: string, folder: string): Promise<readonly string[]> {
   const at = path.join(workspace, folder);
@@ -34,6 +34,10 @@ interface Known {
   readonly command: (text: string, names: ReadonlySet<string>) => string | undefined;
 }
 
+/** Built beside the workspace, which keeps what was built from one check to the next. */
+const CTEST =
+  "cmake -S . -B /tmp/check >/dev/null && cmake --build /tmp/check && ctest --test-dir /tmp/check --output-on-failure";
+
 /** The first that has a command counts. */
 const KNOWN: readonly Known[] = [
   { file: "package.json", command: npmTest },
@@ -41,11 +45,36 @@ const KNOWN: readonly Known[] = [
   { file: "go.mod", command: () => "go test ./..." },
   { file: "pom.xml", command: () => "mvn -o -q test" },
   { file: "gradlew", command: () => "./gradlew --offline test" },
+  ...["build.gradle", "build.gradle.kts"].map((file): Known => ({
+    file,
+    command: () => "gradle --offline test",
+  })),
+  { file: "mix.exs", command: () => "mix test" },
+  { file: "Package.swift", command: () => "swift test" },
+  { file: "dune-project", command: () => "dune test" },
+  {
+    file: ".rspec",
+    command: (_text, names) => (names.has("Gemfile") ? "bundle exec rspec" : "rspec"),
+  },
+  {
+    file: "composer.json",
+    command: (text) => (scriptNamed(text, "test") === undefined ? undefined : "composer test"),
+  },
+  ...["phpunit.xml", "phpunit.xml.dist"].map((file): Known => ({
+    file,
+    command: () => "vendor/bin/phpunit",
+  })),
   ...["pytest.ini", "conftest.py"].map((file): Known => ({ file, command: () => PYTEST })),
   { file: "pyproject.toml", command: (text) => (/^\[tool\.pytest\b/m.test(text) ? PYTEST : undefined) },
   { file: "setup.cfg", command: (text) => (/^\[tool:pytest\]/m.test(text) ? PYTEST : undefined) },
   { file: "tox.ini", command: (text) => (/^\[pytest\]/m.test(text) ? PYTEST : undefined) },
   ...["Makefile", "makefile", "GNUmakefile"].map((file): Known => ({ file, command: makeTest })),
+  ...["justfile", "Justfile"].map((file): Known => ({ file, command: justTest })),
+  {
+    file: "CMakeLists.txt",
+    command: (text) =>
+      /^[ \t]*(?:enable_testing|include)[ \t]*\((?:[ \t]*CTest[ \t]*)?\)/im.test(text) ? CTEST : undefined,
+  },
 ];
 
 /** Nothing but its tests is written: no caches. */
@@ -57,7 +86,7 @@ export async function checkFor(top: ProjectTop): Promise<string | undefined> {
     const found = command(await top.read(file), top.names);
     if (found !== undefined) return found;
   }
-  return (await pythonTests(top)) ?? nodeTests(top.names);
+  return (await pythonTests(top)) ?? nodeTests(top.names) ?? perlTests(top.names) ?? (await shellTests(top));
 }
 
 /** npm's own placeholder is no test. */
@@ -74,6 +103,10 @@ function scriptNamed(text: string, name: string): string | undefined {
   } catch {
     return undefined;
   }
+}
+
+function justTest(text: string): string | undefined {
+  return /^@?test(?=[ :])[^:\n]{0,200}:(?!=)/m.test(text) ? "just test" : undefined;
 }
 
 function makeTest(text: string): string | undefined {
@@ -101,7 +134,32 @@ async function pythonTests({ names, read }: ProjectTop): Promise<string | undefi
 const MAX_READ = 5;
 
 const nodeTests = (names: ReadonlySet<string>): string | undefined =>
-  [...names].some((name) => /\.test\.[cm]?js$/.test(name)) ? "node --test" : undefined;
+  [...names].some((name) => /\.test\.[cm]?[jt]s$/.test(name)) ? "node --test" : undefined;
+
+/** In the folder `t` as distributions have them, or at the top. */
+function perlTests(names: ReadonlySet<string>): string | undefined {
+  const tests = [...names].filter((name) => /^(?:t\/)?[\w.-]+\.t$/.test(name));
+  if (tests.length === 0) return undefined;
+  return tests.some((name) => name.startsWith("t/")) ? "prove -l t" : "prove *.t";
+}
+
+const SHELL_TESTS = ["test.sh", "tests.sh", "run-tests.sh", "run_tests.sh", "runtests.sh", "run.sh"];
+
+/** A script that is called as a test is, or such a `run.sh` in a folder of tests; and bats, which has a language of its own. */
+async function shellTests({ names, read }: ProjectTop): Promise<string | undefined> {
+  const folder = TEST_FOLDERS.find((each) => [...names].some((name) => isBats(name, each)));
+  if (folder !== undefined) return `bats ${folder}`;
+  const script = [
+    ...SHELL_TESTS.filter((name) => name !== "run.sh"),
+    ...TEST_FOLDERS.flatMap((each) => SHELL_TESTS.map((name) => `${each}/${name}`)),
+  ].find((name) => names.has(name));
+  if (script === undefined) return undefined;
+  const shell = /^#!.*\b(\w*sh)\b/.exec(await read(script))?.[1] ?? "sh";
+  return shell === "sh" || shell === "bash" ? `${shell} ${script}` : undefined;
+}
+
+const isBats = (name: string, folder: string): boolean =>
+  name.startsWith(`${folder}/`) && name.endsWith(".bats");
 
 const MAX_BYTES = 256 * 1024;
 

@@ -9,6 +9,8 @@ const of = (files: Readonly<Record<string, string>>): Promise<string | undefined
 
 const SCRIPT = JSON.stringify({ scripts: { test: "node --test" } });
 const PLACEHOLDER = JSON.stringify({ scripts: { test: 'echo "Error: no test specified" && exit 1' } });
+const CTEST =
+  "cmake -S . -B /tmp/check >/dev/null && cmake --build /tmp/check && ctest --test-dir /tmp/check --output-on-failure";
 const PYTEST = "python3 -m pytest -q -p no:cacheprovider";
 
 test("the command of a project's own tests, by what stands at its top", async () => {
@@ -40,6 +42,28 @@ test("the command of a project's own tests, by what stands at its top", async ()
     [{ "test_a.py": "def test_a(): pass\n" }, PYTEST],
     [{ "test_a.py": "assert True\nif __name__ == '__main__':\n  run()\n" }, "python3 test_a.py"],
     [{ "a;b_test.py": "" }, undefined],
+    [{ "sum.test.ts": "" }, "node --test"],
+    [{ "build.gradle.kts": "" }, "gradle --offline test"],
+    [{ "mix.exs": "" }, "mix test"],
+    [{ "Package.swift": "" }, "swift test"],
+    [{ "dune-project": "" }, "dune test"],
+    [{ ".rspec": "", Gemfile: "" }, "bundle exec rspec"],
+    [{ ".rspec": "" }, "rspec"],
+    [{ "composer.json": SCRIPT }, "composer test"],
+    [{ "composer.json": "{}", "phpunit.xml.dist": "" }, "vendor/bin/phpunit"],
+    [{ justfile: "build:\n  a\ntest *args: build\n  b\n" }, "just test"],
+    [{ justfile: "test := 'a'\ntests:\n  b\n" }, undefined],
+    [{ "CMakeLists.txt": "project(a)\n  enable_testing()\n" }, CTEST],
+    [{ "CMakeLists.txt": "include(CTest)\n" }, CTEST],
+    [{ "CMakeLists.txt": "include(a)\n# enable_testing()\n" }, undefined],
+    [{ "t/a.t": "", "lib/A.pm": "" }, "prove -l t"],
+    [{ "test.t": "", "A.pm": "" }, "prove *.t"],
+    [{ "a b.t": "" }, undefined],
+    [{ "test.sh": "#!/bin/sh\n" }, "sh test.sh"],
+    [{ "tests/run.sh": "#!/usr/bin/env bash\n" }, "bash tests/run.sh"],
+    [{ "test.sh": "#!/usr/bin/fish\n" }, undefined],
+    [{ "run.sh": "#!/bin/sh\n", "my-test.sh": "" }, undefined],
+    [{ "test/a.bats": "", "test/run.sh": "" }, "bats test"],
   ];
   for (const [files, command] of table) assert.equal(await of(files), command, JSON.stringify(files));
 });
