@@ -196,7 +196,8 @@ async function proven(
     ends.repairs(agent.ended.length);
     return told(agent, proof.text);
   }
-  if (proof?.kind === "red") return { how: "unverified", reason: proof.reason };
+  const isUnknown = proof?.kind === "unknown" && ends.asked.isWeak;
+  if (proof?.kind === "red" || isUnknown) return { how: "unverified", reason: proof.reason };
   // A check that succeeds knows better.
   const isProven = (ends.verification?.verified ?? null) !== null;
   return broken === undefined || isProven ? answer : { how: "unverified", reason: broken.reason };

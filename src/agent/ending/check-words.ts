@@ -39,6 +39,10 @@ export const betweenText = (command: string, { exit_code, text, ending }: Said):
 export const notOver = (command: string, ms: number): string =>
   `\`${command}\` took a moment before; now it was not over after ${ms / 1000} s, and was ended.`;
 
+/** It had no end before the task either. */
+export const stillNotOver = (command: string, ms: number): string =>
+  `\`${command}\` is not over after ${ms / 1000} s, as it was not before, and was ended.`;
+
 /** Said with the task, where the check was run before the first turn. */
 export function checkNote(command: string, { exit_code, text, ending }: Said): string {
   const opening = `\`${command}\` will be run when you say that you are done, and has to succeed.`;

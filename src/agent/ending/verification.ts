@@ -12,7 +12,7 @@ import { plain } from "../../tools/shell/shell-state.ts";
 import { KEEP, wordsOf } from "../../tools/shell/command-words.ts";
 import type { Judge } from "../action-judge.ts";
 import { type Bent, bentBy, bentText, bentWords } from "./bent-check.ts";
-import { betweenText, lastLines, notOver, repairText } from "./check-words.ts";
+import { betweenText, lastLines, notOver, repairText, stillNotOver } from "./check-words.ts";
 import type { Limits } from "../limits.ts";
 import { byContent, changesIn, isUntouched, withoutCaches } from "./run-changes.ts";
 import { excerpt } from "../context/untrusted-text.ts";
@@ -53,6 +53,8 @@ export interface CheckRun {
   readonly text: string;
   /** How it ended, in a few words. */
   readonly ending: string;
+  /** It was ended, as it took too long. */
+  readonly isCut: boolean;
   /** Why it cannot be run here, where nobody but the project named it: by its own words, whatever a hook made of them. */
   readonly cannot?: string | undefined;
 }
@@ -67,7 +69,9 @@ export type Proof =
   | { readonly kind: "green" }
   /** For the model: what is still wrong. */
   | { readonly kind: "repair"; readonly text: string }
-  | { readonly kind: "red"; readonly reason: string };
+  | { readonly kind: "red"; readonly reason: string }
+  /** It is no more over than it was before the first turn: long, or without an end. */
+  | { readonly kind: "unknown"; readonly reason: string };
 
 const MAX_REPAIRS = 2;
 /** Bytes of a file of tests that are compared. */
@@ -78,13 +82,18 @@ const MAX_SHOWN = 6000;
 const LAST_LINES = 3;
 /** What is run behind each change took no longer, and is ended where it does now. */
 const MOMENT_MS = 10_000;
+/** Of the time that a run has, a project's own check takes no more before the first turn: it may have no end. */
+const SHARE_BEFORE = 1 / 4;
+/** Changes behind which such a check is looked at for a moment. */
+const MOST_UNENDED = 3;
 const NOT_ASKED = "it would have to be asked for";
 /** What it leaves in the workspace beside what its tests write. */
 const NO_CACHES = { PYTHONDONTWRITEBYTECODE: "1" };
 
 /**
  * Runs the check in the box of a run: once before its first turn, and whenever its model says that it is done. What it
- * writes is taken back by undo as a call's is. A check that the project names and that cannot run here is none.
+ * writes is taken back by undo as a call's is. A check that the project names and that cannot run here is none; what has no
+ * end before the first turn may be what is to be mended, and is none where it has no end behind it either.
  */
 export class Verification {
   readonly #check: Check;
@@ -94,6 +103,8 @@ export class Verification {
   #tookMs = 0;
   #isNone = false;
   #before: CheckRun | undefined;
+  /** Of a check that the project names, how often it was not over since it was not before the first turn either. */
+  #unended: number | undefined;
   #last: Verified | null = null;
   #told = false;
   #isRed = false;
@@ -180,7 +191,7 @@ export class Verification {
 
   /** What the run was told before it was parked: the check is not looked at as new. Each of its checks, in their order. */
   resume({ exit_code, text, when, ms }: Pick<CheckEnded, "exit_code" | "text" | "when" | "ms">): void {
-    const run = { exit_code, text, ending: `exit ${exit_code}` };
+    const run = { exit_code, text, ending: `exit ${exit_code}`, isCut: exit_code === 124 };
     this.#runs += 1;
     this.#tookMs = ms;
     this.#exitCode = exit_code;
@@ -189,24 +200,33 @@ export class Verification {
     // What comes of a change in between is no word on how it was before.
     if (when === "between") return;
     this.#before = run;
-    this.#isNone = this.#check.by === "project" && cannotRun(run) !== undefined;
+    const isProjects = this.#check.by === "project";
+    this.#isNone = isProjects && cannotRun(run) !== undefined;
+    if (when === "before" && isProjects && run.isCut) this.#unended = 0;
   }
 
   /** Before the first turn. Undefined where the project's own check cannot be run, so that nothing can be proved by it. */
   async before(agent: CheckContext, signal: AbortSignal): Promise<CheckRun | undefined> {
     if (!(await this.#mayRun(agent, signal))) return this.#none(agent, NOT_ASKED);
     const run = await this.#run(agent, "before", signal);
-    const cannot = this.#check.by === "project" ? run.cannot : undefined;
-    if (cannot === undefined) {
-      this.#before = run;
-      return run;
-    }
-    return this.#none(agent, cannot);
+    const isProjects = this.#check.by === "project";
+    if (isProjects && run.cannot !== undefined) return this.#none(agent, run.cannot);
+    if (isProjects && run.isCut) this.#unended = 0;
+    this.#before = run;
+    return run;
   }
 
   /** The run ends here, without a last look: it fails as it did. */
   givenUp(): void {
     this.#last = { command: this.command, exit_code: this.#exitCode, rounds: this.#rounds };
+  }
+
+  #unknown(agent: CheckContext, { ending }: CheckRun): Proof {
+    this.#none(agent, ending);
+    return {
+      kind: "unknown",
+      reason: `\`${visible(this.command)}\` is not over (${ending}), so that nothing shows that it is done.`,
+    };
   }
 
   #leftOut(agent: CheckContext, why: string): Proof {
@@ -227,11 +247,16 @@ export class Verification {
   async between(agent: CheckContext, signal: AbortSignal): Promise<string | undefined> {
     this.#isRed = false;
     this.#isGreen = false;
-    if (!this.wasRed || this.#tookMs >= MOMENT_MS) return undefined;
+    const isLong = this.#unended === undefined ? this.#tookMs >= MOMENT_MS : this.#unended >= MOST_UNENDED;
+    if (!this.wasRed || isLong) return undefined;
     const run = await this.#run(agent, "between", signal);
     if (signal.aborted) return undefined;
-    const isOver = run.exit_code !== 124 || this.#tookMs < MOMENT_MS;
-    return isOver ? betweenText(this.command, run) : notOver(this.command, MOMENT_MS);
+    const isOver = !run.isCut;
+    if (isOver) this.#unended = undefined;
+    if (this.#unended === undefined)
+      return isOver ? betweenText(this.command, run) : notOver(this.command, MOMENT_MS);
+    this.#unended += 1;
+    return stillNotOver(this.command, MOMENT_MS);
   }
 
   /** After the model has said that it is done. `last`: nothing is left to repair it with. */
@@ -245,6 +270,9 @@ export class Verification {
     if (cannot !== undefined) return this.#leftOut(agent, cannot);
     const { exit_code } = run;
     if (signal.aborted) return { kind: "green" };
+    const mayHaveNoEnd = this.#unended !== undefined || (isFirst && this.#check.by === "project");
+    if (run.isCut && mayHaveNoEnd) return this.#unknown(agent, run);
+    this.#unended = undefined;
     this.#last = { command: this.command, exit_code, rounds: this.#rounds };
     this.#bent = undefined;
     if (exit_code === 0) return this.#believed(agent, signal, last);
@@ -299,8 +327,7 @@ export class Verification {
     const about = { command, when, round: this.#rounds };
     agent.emit({ type: "check.started", ...about });
     const writing = { call: `check-${this.#runs}`, turn: agent.limits.turns, lasting: false };
-    const most = when === "between" ? MOMENT_MS : this.#timeoutMs;
-    const timeoutMs = this.#time(agent, Math.min(most, this.#timeoutMs));
+    const timeoutMs = this.#time(agent, when);
     const request = { words: plain(command), env: NO_CACHES, timeoutMs, keep: KEEP };
     const result = await agent.checkpoints.around(writing, async () =>
       (await agent.box()).exec(request, signal),
@@ -321,7 +348,7 @@ export class Verification {
     this.#said = shown;
     this.#isGreen = when !== "before" && exit_code === 0;
     agent.emit({ type: "check.ended", ...about, exit_code, ms, text: shown });
-    return { exit_code, text: shown, ending, cannot };
+    return { exit_code, text: shown, ending, isCut: timed_out, cannot };
   }
 
   /** The hooks behind a call see it as the command that it is: whatever they take out is told to nobody. */
@@ -342,8 +369,11 @@ export class Verification {
   }
 
   /** No longer than the run may still take. */
-  #time({ limits }: CheckContext, most: number): number {
-    return Math.max(1, Math.min(most, limits.remainingMs() ?? Number.POSITIVE_INFINITY));
+  #time({ limits }: CheckContext, when: CheckTime): number {
+    const left = limits.remainingMs() ?? Number.POSITIVE_INFINITY;
+    const share = when === "before" && this.#check.by === "project" ? SHARE_BEFORE : 1;
+    const most = when === "between" ? MOMENT_MS : this.#timeoutMs;
+    return Math.max(1, Math.floor(Math.min(most, this.#timeoutMs, left * share)));
   }
 
   #redReason({ text, ending }: CheckRun): string {
@@ -371,9 +401,8 @@ const MISSING: readonly RegExp[] = [
 ];
 
 /** Why a check that nobody named cannot be run here; undefined where it ran. */
-export function cannotRun({ exit_code, text, ending }: CheckRun): string | undefined {
+export function cannotRun({ exit_code, text, ending }: Omit<CheckRun, "isCut">): string | undefined {
   if (exit_code === 0) return undefined;
-  if (exit_code === 124) return ending;
   for (const form of MISSING) {
     const found = form.exec(text);
     if (found !== null) return `${found[1] ?? "something"} is not there`;

@@ -315,6 +315,89 @@ test("a run that goes on without a look before its first turn leaves out what ca
   assert.equal(await proofAfter(MINE, { codes: [127] }), "repair");
 });
 
+const OWN: Check = { command: "make test", by: "project" };
+
+/** Where a command ends with 124 it was ended, at the end of its time. */
+function boxCutting(codes: readonly number[]): FakeBox {
+  const box = boxEnding(codes);
+  const exec: FakeBox["exec"] = async (request, signal) => {
+    const ended = await box.exec(request, signal);
+    const isCut = ended.exit_code === 124;
+    return isCut ? { ...ended, timed_out: true, duration_ms: request.timeoutMs ?? 0 } : ended;
+  };
+  return { ...box, exec };
+}
+
+/** A run of a check that had no end before the first turn. */
+async function unended(codes: readonly number[], isWeak: boolean, check = OWN) {
+  const box = boxCutting(codes);
+  const agent = {
+    ...agentWith({ codes, check, lines: [ACTS, SAYS, ACTS, SAYS, ACTS, SAYS] }),
+    box: () => Promise.resolve(box),
+  };
+  assert.ok(agent.ends);
+  agent.ends.asked = { request: "mend it", isWeak };
+  const { exit_code, reason, verified } = await run(agent);
+  const notices = agent.events.flatMap((event) => (event.type === "notice" ? [event.text] : []));
+  return { exit_code, reason, exit: verified?.exit_code ?? null, checks: checks(agent), notices };
+}
+
+test("a project's check that has no end may be what is to be mended: it counts where it ends afterwards", async () => {
+  const mended = await unended([124, 0], false);
+  assert.deepEqual([mended.exit_code, mended.exit], [0, 0]);
+  assert.match(mended.reason, /verified by `make test`/);
+  const wrong = await unended([124, 1, 0], false);
+  assert.deepEqual(
+    [wrong.exit_code, wrong.checks],
+    [
+      0,
+      [
+        ["before", 0, 124],
+        ["after", 0, 1],
+        ["after", 1, 0],
+      ],
+    ],
+  );
+});
+
+test("where it has no end afterwards either it is none, and no proof of what a small model says", async () => {
+  const large = await unended([124], false);
+  assert.deepEqual([large.exit_code, large.exit], [0, null]);
+  assert.deepEqual(
+    large.notices.filter((text) => text.startsWith("No check")),
+    ["No check: `make test` is not run in the box (timed out after 1.0 s). --check CMD names another."],
+  );
+  const small = await unended([124], true);
+  assert.deepEqual([small.exit_code, small.exit], [1, null]);
+  assert.match(
+    small.reason,
+    /`make test` is not over \(timed out after 1.0 s\), so that nothing shows that it is done/,
+  );
+  const users = await unended([124], false, MINE);
+  assert.equal(users.exit_code, 1, "the user's own has to succeed");
+});
+
+test("a check without an end takes a quarter of the run before it, and then a moment behind three changes", async () => {
+  const box = boxCutting([124]);
+  const limits = new Limits({ turns: 9, ms: 100_000 }, () => 0);
+  const agent = { ...agentWith({ codes: [124] }), box: () => Promise.resolve(box), limits };
+  const verification = new Verification(OWN, 60_000);
+  const { signal } = new AbortController();
+  await verification.before(agent, signal);
+  const said: (string | undefined)[] = [];
+  for (let change = 0; change < 4; change += 1) said.push(await verification.between(agent, signal));
+  const still = "`make test` is not over after 10 s, as it was not before, and was ended.";
+  assert.deepEqual(said, [still, still, still, undefined]);
+  assert.deepEqual(
+    box.asked.map(({ timeoutMs }) => timeoutMs),
+    [25_000, 10_000, 10_000, 10_000],
+  );
+  assert.equal(verification.isRed, false);
+  const users = new Verification(MINE, 60_000);
+  await users.before(agent, signal);
+  assert.equal(box.asked.at(-1)?.timeoutMs, 60_000);
+});
+
 test("a check that is cut off by a cancel proves nothing, and a parked run goes on from what it was told", async () => {
   const agent = agentWith({ codes: [1] });
   const verification = agent.ends?.verification;
@@ -361,7 +444,7 @@ test("words of programs that lack what they need", () => {
   ])
     assert.equal(why(text), undefined, text);
   assert.equal(why("", 127), "exit 127");
-  assert.equal(why("timed out", 124), "exit 124");
+  assert.equal(why("timed out", 124), undefined, "it may be what is to be mended");
   assert.equal(why("jest: not found", 0), undefined);
 });
 
@@ -478,7 +561,7 @@ test("a candidate is given up where three replies in a row leave the files as it
   const words = Array.from({ length: 9 }, () => SAYS);
   assert.equal((await endOf([puts("one", "two"), ...words])).asked, 4);
   const news = Array.from({ length: 8 }, (_, at) => puts(at === 0 ? "one" : `${at}`, `${at + 1}`));
-  assert.equal((await endOf([...news, SAYS])).asked, 9, "what is new each time is no circle");
+  assert.match((await endOf([...news, SAYS])).reason, /behind 8 whole files/, "what is new is no circle");
   for (const over of [{ isCandidate: false }, { isWeak: false }])
     assert.doesNotMatch((await endOf([...circle, ...circle, ...circle], over)).reason, /replies in a row/);
 });
