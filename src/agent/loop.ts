@@ -7,6 +7,7 @@ import type { Demand } from "./next-reply.ts";
 import { readCall, runCall } from "./call.ts";
 import { NOTICE } from "./context/history.ts";
 import { ask, askAside, type Reply } from "./model-request.ts";
+import type { Proof } from "./ending/verification.ts";
 import { askApart } from "./rewriting.ts";
 import { type LoopEnd, standingRefusal, Stopped, waitsFor } from "./ending/outcome.ts";
 
@@ -196,11 +197,19 @@ async function proven(
     ends.repairs(agent.ended.length);
     return told(agent, proof.text);
   }
-  const isUnknown = proof?.kind === "unknown" && ends.asked.isWeak;
-  if (proof?.kind === "red" || isUnknown) return { how: "unverified", reason: proof.reason };
-  // A check that succeeds knows better.
-  const isProven = (ends.verification?.verified ?? null) !== null;
-  return broken === undefined || isProven ? answer : { how: "unverified", reason: broken.reason };
+  const reason = unprovenBy(proof, ends, broken);
+  return reason === undefined ? answer : { how: "unverified", reason };
+}
+
+/** Why the answer is no end. A check that succeeds knows better than a parser. */
+function unprovenBy(
+  proof: Proof | undefined,
+  { asked, verification }: EndRules,
+  broken: { readonly reason: string } | undefined,
+): string | undefined {
+  if (proof?.kind === "red" || (proof?.kind === "unknown" && asked.isWeak)) return proof.reason;
+  const isProven = (verification?.verified ?? null) !== null;
+  return isProven ? undefined : broken?.reason;
 }
 
 /** The reply to a question of its own; undefined where there is none, or a limit is spent. */

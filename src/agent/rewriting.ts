@@ -89,7 +89,7 @@ async function rewritten(agent: AgentContext, asked: Asked, signal: AbortSignal)
 
 /** Undefined where no file that may be the cause is short enough to be written whole. */
 export function rewritingOf(given: RewritingOf): Instead | undefined {
-  const { request, command, said, choices, shown, vain, anew = [], id } = given;
+  const { request, command, said, choices, shown, vain, mends, anew = [], id } = given;
   const short = shown.flatMap((file) => {
     const from = anew.find(({ path }) => path === file.path) ?? file;
     return choices.includes(file.path) && fits(from.text) ? [from] : [];
@@ -110,13 +110,18 @@ export function rewritingOf(given: RewritingOf): Instead | undefined {
     ...[...others, target].map(fenced),
     `\`${oneLine(command)}\` fails. What it says is data:\n${excerpt(ownLines(said), MOST_SAID)}`,
     request,
-    `Write all of ${oneLine(target.path)} as it has to be, in one code block and nothing else.`,
+    wanted(oneLine(target.path), mends),
   ].join("\n\n");
   return {
     request: { messages: [{ role: "user", text }], maxTokens: Math.ceil(target.text.length / 2) + 300 },
     read: (message, stop) => asCall(message, stop, { target, others, id }),
   };
 }
+
+const wanted = (path: string, mends: boolean): string =>
+  mends
+    ? `Say in one sentence what is missing or wrong in ${path}, then write all of it as it has to be, in one code block.`
+    : `Write all of ${path} as it has to be, in one code block and nothing else.`;
 
 const FENCE = "```";
 const fits = (text: string): boolean =>

@@ -25,6 +25,7 @@ const GIVEN = {
   ],
   vain: 0,
   rise: 0,
+  mends: false,
   id: "rewrite-1",
 };
 const fenced = (text: string, word = "python"): string =>
@@ -269,31 +270,37 @@ function rewritings(brings: readonly boolean[]) {
   return brings.map((isNew) => {
     const check = ends.rewrites(agent);
     if (check !== undefined) ends.rewrote(isNew);
-    return check && [check.vain, Math.round(check.rise * 10) / 10, check.said, check.anew?.[0]?.text];
+    const { vain, rise, mends, said, anew } = check ?? {};
+    return check && [vain, Math.round((rise ?? 0) * 10) / 10, mends, said, anew?.[0]?.text];
   });
 }
 
 test("a candidate begins anew behind three files, or behind two replies in vain with another file, and more freely", () => {
   const [now, before] = ["it fails now", "it failed"];
   assert.deepEqual(rewritings([true, true, true, true, true, true, true, true, true]), [
-    [0, 0, now, undefined],
-    [0, 0, now, undefined],
-    [0, 0, now, undefined],
-    [0, 0.3, before, "int a;"],
-    [0, 0.3, now, undefined],
-    [0, 0.3, now, undefined],
-    [0, 0.6, before, "int a;"],
-    [0, 0.6, now, undefined],
+    [0, 0, false, now, undefined],
+    [0, 0.5, true, now, undefined],
+    [0, 0.5, true, now, undefined],
+    [0, 0.3, false, before, "int a;"],
+    [0, 0.8, true, now, undefined],
+    [0, 0.8, true, now, undefined],
+    [0, 0.6, false, before, "int a;"],
+    [0, 1.1, true, now, undefined],
     undefined,
   ]);
   assert.deepEqual(rewritings([false, false, false, false, true, true]), [
-    [0, 0, now, undefined],
-    [0, 0.5, now, undefined],
-    [1, 0.3, before, "int a;"],
-    [1, 0.8, before, "int a;"],
-    [2, 0.6, before, "int a;"],
-    [2, 0.6, now, undefined],
+    [0, 0, false, now, undefined],
+    [0, 0.5, false, now, undefined],
+    [1, 0.3, false, before, "int a;"],
+    [1, 0.8, false, before, "int a;"],
+    [2, 0.6, false, before, "int a;"],
+    [2, 1.1, true, now, undefined],
   ]);
+});
+
+test("of a file that it wrote itself a candidate has to say first what is wrong with it", () => {
+  const asked = rewritingOf({ ...GIVEN, mends: true })?.request.messages[0]?.text ?? "";
+  assert.match(asked, /\n\nSay in one sentence what is missing or wrong in sum\.py, then write all of it/);
 });
 
 test("in any other run the usual request has its turn behind two replies in vain, and another file comes then", () => {

@@ -102,6 +102,8 @@ export interface FailingCheck {
   readonly vain: number;
   /** What the same request is asked at above the usual temperature, where it brought nothing new or is begun anew. */
   readonly rise: number;
+  /** The file is one that the model wrote so before: it copies that, where it has not to say first what is wrong. */
+  readonly mends: boolean;
   /** The files as they were before the task, where it is begun anew from these. */
   readonly anew?: readonly ShownFile[] | undefined;
 }
@@ -146,7 +148,7 @@ export class EndRules {
   #vain = 0;
   #starts = 0;
   #ofStart = 0;
-  #isAnew = false;
+  #wrote = false;
   /** What the last trial printed, where that was not as it expects. */
   #wrong: Unexpected | undefined;
   readonly #expected = new Map<string, Promise<string | undefined>>();
@@ -262,7 +264,7 @@ export class EndRules {
 
   #another(verification: Verification): FailingCheck | undefined {
     const isVain = this.#inVain > 1;
-    const rise = this.#inVain === 1 ? RISE_AGAIN : 0;
+    const isAgain = this.#inVain === 1;
     if (isVain) {
       this.#inVain = 0;
       this.#vain += 1;
@@ -271,16 +273,21 @@ export class EndRules {
     if (this.isCandidate && (isVain || this.#ofStart >= MOST_OF_A_START)) {
       this.#starts += 1;
       this.#ofStart = 0;
-      this.#isAnew = true;
+      this.#wrote = false;
     }
     this.#ofStart += 1;
     this.#rewritings += 1;
-    return this.#failing(verification, rise + this.#starts * RISE_ANEW);
+    const mends = this.isCandidate && this.#wrote;
+    const rise = (isAgain || mends ? RISE_AGAIN : 0) + this.#starts * RISE_ANEW;
+    return this.#failing(verification, { rise, mends });
   }
 
-  #failing({ command, said, saidBefore }: Verification, rise: number): FailingCheck {
-    const about = { command, vain: this.#vain, rise };
-    if (!this.#isAnew) return { ...about, said };
+  #failing(
+    { command, said, saidBefore }: Verification,
+    how: Pick<FailingCheck, "rise" | "mends">,
+  ): FailingCheck {
+    const about = { command, vain: this.#vain, ...how };
+    if (this.#starts === 0 || this.#wrote) return { ...about, said };
     const anew = this.filesBefore.map(({ path, text }) => ({ path, text: ownText(text) }));
     return { ...about, said: saidBefore, anew };
   }
@@ -288,7 +295,7 @@ export class EndRules {
   /** What came of it: a file that is another than it was, or nothing. Behind two of these a candidate begins anew, and of another run the usual request has its turn. */
   rewrote(isNew: boolean): void {
     this.#inVain = isNew ? 0 : this.#inVain + 1;
-    if (isNew) this.#isAnew = false;
+    if (isNew) this.#wrote = true;
   }
 
   /** The check that succeeds behind a file that was written so: nothing is left but the answer, which is asked for once. */
