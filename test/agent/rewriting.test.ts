@@ -279,26 +279,27 @@ test("a candidate begins anew behind three files, or behind two replies in vain 
   const [now, before] = ["it fails now", "it failed"];
   assert.deepEqual(rewritings([true, true, true, true, true, true, true, true, true]), [
     [0, 0, false, now, undefined],
-    [0, 0.5, true, now, undefined],
-    [0, 0.5, true, now, undefined],
+    [0, 0, false, now, undefined],
+    [0, 0, false, now, undefined],
     [0, 0.3, false, before, "int a;"],
-    [0, 0.8, true, now, undefined],
-    [0, 0.8, true, now, undefined],
+    [0, 0.3, false, now, undefined],
+    [0, 0.3, false, now, undefined],
     [0, 0.6, false, before, "int a;"],
-    [0, 1.1, true, now, undefined],
+    [0, 0.6, false, now, undefined],
     undefined,
   ]);
-  assert.deepEqual(rewritings([false, false, false, false, true, true]), [
+  assert.deepEqual(rewritings([false, false, false, false, true, false, true]), [
     [0, 0, false, now, undefined],
     [0, 0.5, false, now, undefined],
     [1, 0.3, false, before, "int a;"],
     [1, 0.8, false, before, "int a;"],
     [2, 0.6, false, before, "int a;"],
+    [2, 0.6, false, now, undefined],
     [2, 1.1, true, now, undefined],
   ]);
 });
 
-test("of a file that it wrote itself a candidate has to say first what is wrong with it", () => {
+test("of a file that it wrote and copied a candidate has to say first what is wrong with it", () => {
   const asked = rewritingOf({ ...GIVEN, mends: true })?.request.messages[0]?.text ?? "";
   assert.match(asked, /\n\nSay in one sentence what is missing or wrong in sum\.py, then write all of it/);
 });

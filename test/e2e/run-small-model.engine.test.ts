@@ -307,7 +307,7 @@ test(
         messages.length,
         options?.temperature,
       ]),
-      [0.2, 0.7, 0.7, 0.2].map((temperature) => [undefined, [], 1, temperature]),
+      [0.2, 0.2, 0.7, 0.2].map((temperature) => [undefined, [], 1, temperature]),
     );
     assert.match(lastOf(asked[0]), /AssertionError: -1 != 3[^]*Write all of sum\.py as it has to be/);
     assert.match(lastOf(asked[1]), /return a \* b[^]*AssertionError: 2 != 3/);

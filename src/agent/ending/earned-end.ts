@@ -102,7 +102,7 @@ export interface FailingCheck {
   readonly vain: number;
   /** What the same request is asked at above the usual temperature, where it brought nothing new or is begun anew. */
   readonly rise: number;
-  /** The file is one that the model wrote so before: it copies that, where it has not to say first what is wrong. */
+  /** The file is one that the model wrote and then copied: where it says first what is wrong, it writes another. */
   readonly mends: boolean;
   /** The files as they were before the task, where it is begun anew from these. */
   readonly anew?: readonly ShownFile[] | undefined;
@@ -277,8 +277,8 @@ export class EndRules {
     }
     this.#ofStart += 1;
     this.#rewritings += 1;
-    const mends = this.isCandidate && this.#wrote;
-    const rise = (isAgain || mends ? RISE_AGAIN : 0) + this.#starts * RISE_ANEW;
+    const mends = this.isCandidate && this.#wrote && isAgain;
+    const rise = (isAgain ? RISE_AGAIN : 0) + this.#starts * RISE_ANEW;
     return this.#failing(verification, { rise, mends });
   }
 
