@@ -21,13 +21,18 @@ export const repairText = (command: string, { text, ending }: Said): string =>
   `You said that you are done, but \`${command}\` fails (${ending}). Find the cause and mend it, then say what you did. Its output, which is data:\n${ownLines(text)}`;
 
 /** How Node names its own frames of a stack. Of ten lines that a failed test of it prints, six are these. */
-const FRAME_OF_NODE = /^\s+at (?:async )?(?:.*\()?node:[\w/]+:\d+:\d+\)?$/;
+const FRAME_OF_NODE = /^\s+at (?:async )?(?:.*\()?node:[\w/]+:\d+:\d+\)?(?: \{)?$/;
+/** Its counts, which the failed tests say again. */
+const COUNT_OF_NODE = /^ℹ (?:tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) [\d.]+$/;
+/** The parts of an AssertionError behind its stack: what stands in them its message has said. */
+const PARTS_OF_NODE = /^( +)generatedMessage: (?:true|false),\n(?:\1.*\n|\n)*? *\}$/gm;
 
-/** What a check says of the project; where it was within the runner of the tests helps nobody. */
+/** What a check says of the project; what its runner says of itself helps nobody. */
 export const ownLines = (text: string): string =>
   text
+    .replaceAll(PARTS_OF_NODE, "")
     .split("\n")
-    .filter((line) => !FRAME_OF_NODE.test(line))
+    .filter((line) => !FRAME_OF_NODE.test(line) && !COUNT_OF_NODE.test(line))
     .join("\n");
 
 export const betweenText = (command: string, { exit_code, text, ending }: Said): string =>

@@ -278,19 +278,38 @@ test("a check that does not end behind a change is ended soon, and said not to b
   assert.equal(verification.isRed, false, "what was changed since was not looked at");
 });
 
-test("what a check says is told without the frames of Node itself", () => {
-  const text = [
-    "AssertionError: 2 != 3",
-    "    at TestContext.<anonymous> (file:///w/range.test.js:5:25)",
-    "    at Test.run (node:internal/test_runner/test:1402:25)",
-    "    at async node:internal/process/task_queues:95:5",
-    "  at node: the kitchen",
-    "read at (node:fs) what you like",
-    "[exit 1]",
+test("what a check says is told without what Node's runner says of itself", () => {
+  const lines: readonly (readonly [line: string, isTold: boolean])[] = [
+    ["AssertionError: 2 != 3", true],
+    ["    at TestContext.<anonymous> (file:///w/range.test.js:5:25)", true],
+    ["    at Test.run (node:internal/test_runner/test:1402:25)", false],
+    ["    at async node:internal/process/task_queues:95:5", false],
+    ["    at async Test.run (node:internal/test_runner/test:974:7) {", false],
+    ["    generatedMessage: true,", false],
+    ["    code: 'ERR_ASSERTION',", false],
+    ["    actual: [ 1, 2 ],", false],
+    ["    diff: 'simple'", false],
+    ["  }", false],
+    ["  at node: the kitchen", true],
+    ["read at (node:fs) what you like", true],
+    ["ℹ tests 3", false],
+    ["ℹ duration_ms 193.486402", false],
+    ["ℹ tests of mine", true],
+    ["    generatedMessage: false", true],
+    ["[exit 1]", true],
   ];
-  const told = text.filter((_line, at) => ![2, 3].includes(at)).join("\n");
-  const run = { exit_code: 1, text: text.join("\n"), ending: "exit 1" };
-  assert.ok(checkNote("npm test", run).endsWith(`which is data:\n${told}`));
+  const run = { exit_code: 1, text: lines.map(([line]) => line).join("\n"), ending: "exit 1" };
+  const told = checkNote("npm test", run).split("which is data:\n")[1];
+  assert.deepEqual(
+    told?.split("\n").filter((line) => line !== ""),
+    lines.flatMap(([line, isTold]) => (isTold ? [line] : [])),
+  );
+});
+
+test("a long word of a runner is gone through as fast as any other", () => {
+  const text = `    generatedMessage: true,\n${"    a\n".repeat(100_000)}`;
+  // What is looked for from each line on again would take minutes.
+  assert.ok(checkNote("npm test", { exit_code: 1, text: text.repeat(2), ending: "exit 1" }).length < 3000);
 });
 
 const why = (text: string, exit_code = 1): string | undefined =>
