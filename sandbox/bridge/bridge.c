@@ -26,6 +26,8 @@
 #define SMALL_PIECE 16384
 /* How long a tunnel waits for a place in the proxy's queue, and how often it looks. */
 #define DIAL_MS 10000
+/* And for a socket that is not there: that of a relay is made anew (../relay). */
+#define ABSENT_MS 500
 #define AGAIN_MS 20
 
 struct end {
@@ -169,7 +171,11 @@ static void dial(struct tunnel *t, int64_t now) {
     t->dial_until = 0;
     dialling--;
     settle(t);
-  } else if ((errno != EAGAIN && errno != EINTR) || now >= t->dial_until) refuse(t);
+    return;
+  }
+  int absent = errno == ENOENT || errno == ECONNREFUSED;
+  int64_t until = absent ? t->dial_until - DIAL_MS + ABSENT_MS : t->dial_until;
+  if ((!absent && errno != EAGAIN && errno != EINTR) || now >= until) refuse(t);
 }
 
 static void dial_all(int64_t now) {

@@ -58,6 +58,7 @@ void begin_command(struct call *c, const struct frame *f) {
   keep_start(&c->keep_err, head, tail);
   usage_now(&c->before);
   c->tty = (flags & EXEC_TTY) != 0;
+  c->own = (flags & EXEC_OWN) != 0;
   if (ms > 0) c->deadline = now_ms() + (int64_t)ms;
   char **env = environment(given, given_count);
   struct command command = {words, env, folder == NULL ? "/" : folder, c->tty, (flags & EXEC_EXACT) != 0, c->observer != NULL};

@@ -25,7 +25,7 @@ struct call {
   int64_t started, deadline, polite_until, due, kill_since;
   struct keep keep_out, keep_err;
   struct buffer input;
-  int input_ends, tty;
+  int input_ends, tty, own;
   /* Read when the command has come to its end, and told with it; NULL for none. */
   char *kept;
   uint64_t kept_most;

@@ -57,15 +57,16 @@ void shut(int *fd) {
   *fd = -1;
 }
 
-static int running(void) {
+static int running(int own) {
   int count = 0;
-  for (int i = 0; i < MAX_CALLS; i++) count += calls[i].supervisor > 0;
+  for (int i = 0; i < MAX_CALLS; i++) count += calls[i].supervisor > 0 && calls[i].own == own;
   return count;
 }
 
 void note_usage(struct call *c, uint64_t memory, uint64_t pids) {
-  /* The bridge is no process of a call. */
-  if (pids > 0 && network_pid() > 0) pids--;
+  /* The bridge is no process of a call, nor is a program of the harness's own, with its supervisor. */
+  uint64_t beside = (network_pid() > 0) + 2 * (uint64_t)running(1);
+  pids -= pids < beside ? pids : beside;
   if (memory > c->peak_memory) c->peak_memory = memory;
   if (pids > c->peak_pids) c->peak_pids = pids;
 }
@@ -146,7 +147,7 @@ int calls_watch(struct pollfd *fds, int *due) {
     if (c->err >= 0 && !(full && c->keep_err.total < c->keep_err.head)) watch(&next, c->err, POLLIN);
     if (c->status >= 0) watch(&next, c->status, POLLIN);
     next += observer_watch(c->observer, next);
-    int64_t times[5] = {c->ended ? -1 : c->deadline, c->polite_until, c->due, c->stage == COMMAND ? sampled + SAMPLE_MS : -1, observer_due(c->observer)};
+    int64_t times[5] = {c->ended ? -1 : c->deadline, c->polite_until, c->due, c->stage == COMMAND && !c->own ? sampled + SAMPLE_MS : -1, observer_due(c->observer)};
     for (int t = 0; t < 5; t++)
       if (times[t] >= 0 && (soonest < 0 || times[t] < soonest)) soonest = times[t];
   }
@@ -166,7 +167,7 @@ static void sample(int64_t now) {
 
 void calls_step(void) {
   int64_t now = now_ms();
-  if (running() > 0) sample(now);
+  if (running(0) > 0) sample(now);
   for (int i = 0; i < MAX_CALLS; i++) {
     struct call *c = &calls[i];
     if (c->stage == FREE) continue;
@@ -179,7 +180,7 @@ void calls_step(void) {
     if (c->out >= 0) read_stream(c, &c->out, &c->keep_out, REP_OUT);
     if (c->err >= 0) read_stream(c, &c->err, &c->keep_err, REP_ERR);
     if (observer_step(c->observer)) begin_killing(c, now);
-    step_command(c, now, running() == 1);
+    step_command(c, now, !c->own && running(0) == 1);
   }
 }
 

@@ -70,5 +70,6 @@ enum reply {
 #define EXEC_STDIN 1u /* stdin stays open for STDIN frames; else it is empty */
 #define EXEC_TTY 2u   /* stdin, stdout and stderr are a terminal made in the box */
 #define EXEC_EXACT 4u /* started in the folder only where its path leads there without a link */
+#define EXEC_OWN 8u   /* the harness's own, beside commands: it counts as none of them, and a stroke against one ends it, too */
 
 #endif

@@ -4,6 +4,7 @@ import type { Connection, Grant } from "../core/network.ts";
 import type { PresetGrants } from "../docker/egress/registries.ts";
 import type { NetworkRequest } from "../docker/network/box-network.ts";
 import type { Host } from "./host.ts";
+import { namedCluster } from "./named-engine.ts";
 import { repositoryAround } from "./project/repository-around.ts";
 import { secretBindings } from "./secret-bindings.ts";
 
@@ -102,8 +103,9 @@ async function askedOf(
   const { env, uid, places } = host;
   const { askRegistries } = await import("../docker/egress/registries.ts");
   const top = presets.includes("git") ? (await repositoryAround({ places }, workspace))?.top : undefined;
-  // A tool that this machine has not, the box may have: it tells what it is set to from the start.
+  // A tool that this machine has not, the box may have: it tells what it is set to from the start, on an engine of containers.
   const askBox = async (argv: readonly [string, ...string[]]): Promise<string | null> => {
+    if ((await namedCluster(host)) !== undefined) return null;
     const { askerOf } = await import("./environments/environment-network.ts");
     return (await askerOf(host, settings.image, signal))(argv);
   };

@@ -1,12 +1,23 @@
+import { randomBytes } from "node:crypto";
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
+import { thisProcess } from "../boxes/life/owner.ts";
+import { maskedBox } from "../boxes/masked-box.ts";
 import type { Settings } from "../config/settings-schema.ts";
 import { engineText } from "../core/engine-address.ts";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { broken, type Health, healthy } from "../core/health.ts";
 import { formatDuration } from "../core/text/bounds.ts";
 import type { ListedBox, OwnedBox } from "../core/ports.ts";
+import { folderForMounts } from "../docker/box/account.ts";
+import {
+  type BoxNetwork,
+  farNetworkFolder,
+  type NetworkRequest,
+  openNetwork,
+  reapFarNetworks,
+} from "../docker/network/box-network.ts";
 import { clusterHealth } from "../kubernetes/cluster-health.ts";
 import { type Cluster, clusterOf } from "../kubernetes/cluster.ts";
 import {
@@ -19,6 +30,7 @@ import {
 } from "../kubernetes/own-pods.ts";
 import { startPodBox } from "../kubernetes/start-pod-box.ts";
 import type { BoxOpening } from "./box-access.ts";
+import { networkFor } from "./granted-network.ts";
 import type { Host } from "./host.ts";
 import type { ClusterName } from "./named-engine.ts";
 /** Opens boxes as pods of a cluster. Loaded only where a cluster is named: the client of its API is large. */
@@ -34,6 +46,7 @@ export async function openPodFor(
 ): Promise<OwnedBox> {
   const { host, settings, workspace, watchChanges, keep, warn } = opening;
   refuseUnable(opening, address);
+  const wanted = await networkFor(opening, signal);
   const cluster = await clusterNamed(host, address);
   const { mode, memory, cpus, pids, kubernetes } = settings;
   const { home, state } = host.places;
@@ -52,8 +65,21 @@ export async function openPodFor(
     scheduleMs: pod === null ? kubernetes.schedule_timeout : scattered(kubernetes.schedule_timeout),
     probe: kubernetes.probe,
   };
-  const request = { workspace, mode, limits: { memory, cpus, pids }, watchChanges, keep, wants };
-  return startPodBox(maker, request, signal);
+  const network = wanted === undefined ? {} : { network: () => openedNear(wanted, maker) };
+  const request = { workspace, mode, limits: { memory, cpus, pids }, watchChanges, keep, wants, ...network };
+  return maskedBox(await startPodBox(maker, request, signal), wanted?.secrets ?? []);
+}
+
+/** The proxy of a pod's network, in a folder of this machine that no box mounts. */
+async function openedNear(
+  wanted: NetworkRequest,
+  { uid, stateDir }: { readonly uid: number; readonly stateDir: string },
+): Promise<BoxNetwork> {
+  const mounts = await folderForMounts(uid, stateDir);
+  await reapFarNetworks(mounts);
+  const folder = farNetworkFolder(mounts, randomBytes(8).toString("hex"));
+  const { opened } = await openNetwork(wanted, { folder, owner: await thisProcess() });
+  return opened;
 }
 
 /** Loops that hold the room which the boxes of all of them wait for give up one after the other: the next has it. */
@@ -71,7 +97,7 @@ function imageOf({ image, kubernetes }: Settings): string {
 
 /** What is asked for and cannot be had there is said before anything is made. */
 function refuseUnable({ settings, runtime }: BoxOpening, address: ClusterName): void {
-  const { allow_domains, secrets, isolation, env } = settings;
+  const { isolation, env } = settings;
   const refused = (what: string, next: string): never => {
     throw new HarnessError(EXIT.usage, `${what}: ${engineText(address)}`, next);
   };
@@ -79,11 +105,6 @@ function refuseUnable({ settings, runtime }: BoxOpening, address: ClusterName): 
     refused(
       "a cluster sees no file of this machine, and this wants a box over the folder itself",
       "use an engine of this machine for it: --engine unix:///var/run/docker.sock",
-    );
-  if (allow_domains.length > 0 || Object.keys(secrets).length > 0)
-    refused(
-      "boxes in a cluster reach nothing: no network and no secret can be granted there yet",
-      "leave --allow-domain and --secret out, or use an engine of containers",
     );
   if (env !== null && env !== "none")
     refused(

@@ -2,6 +2,7 @@ import { ULIMITS } from "../boxes/runner/runner-report.ts";
 import type { ContainerCreateOptions } from "dockerode";
 import type { Mode } from "../core/decision.ts";
 import { BOX_LABEL, LEASED } from "../boxes/box-labels.ts";
+import { NETWORK_FOLDER } from "../boxes/network-relay.ts";
 
 /** What varies between containers; everything else is fixed in this file. */
 export interface BoxPlan {
@@ -60,9 +61,6 @@ export const commandOf = ({ argv, lease, network }: BoxPlan): string[] => [
   ...(lease === true ? ["lease"] : []),
   ...(network === undefined ? [] : ["network"]),
 ];
-
-/** Where a box has the proxy's folder; sandbox/bridge names the socket in it. */
-export const NETWORK_FOLDER = "/run/harness";
 
 type HostConfig = NonNullable<ContainerCreateOptions["HostConfig"]> & { CgroupnsMode?: string };
 

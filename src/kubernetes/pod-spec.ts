@@ -19,6 +19,8 @@ export interface PodPlan {
   readonly user: { readonly uid: number; readonly gid: number };
   readonly mode: Exclude<Mode, "danger-full-access">;
   readonly workspace: string;
+  /** Whether something may be granted to it: then its runner has the port that leads there. */
+  readonly network: boolean;
   readonly limits: { readonly memory: number; readonly cpus: number; readonly pids: number };
   /** Bytes that the copy of the workspace may take on its node. */
   readonly disk: number;
@@ -64,7 +66,7 @@ const limited: readonly string[] = Object.entries(ULIMITS).map(
 /** The API server's address stands there for the proof that it cannot be reached. */
 export const API_VARIABLE = "HARNESS_API";
 
-const commandOf = (): readonly string[] => [
+const commandOf = (network: boolean): readonly string[] => [
   "/usr/bin/env",
   "-i",
   ...ENVIRONMENT,
@@ -72,6 +74,7 @@ const commandOf = (): readonly string[] => [
   "/usr/bin/prlimit",
   ...limited,
   RUNNER,
+  ...(network ? ["network"] : []),
 ];
 
 /** A pure function from the plan to the pod: Pod Security "restricted", no token, no shared namespace, read-only root. */
@@ -135,7 +138,7 @@ function containerOf(plan: PodPlan, name: string): JsonObject {
     name,
     image: plan.image,
     imagePullPolicy: plan.pullPolicy,
-    command: commandOf(),
+    command: commandOf(plan.network && name === BOX),
     workingDir: "/",
     stdin: true,
     // With the connection goes its input, and with its input the runner.

@@ -13,6 +13,7 @@ import { archiveOf, refuseTooLarge } from "../boxes/layers/workspace-archive.ts"
 import { thisProcess } from "../boxes/life/owner.ts";
 import { removeTree } from "../boxes/life/workspace-folders.ts";
 import { lockWorkspace } from "../boxes/life/workspace-lock.ts";
+import { type NearNetwork, relayNetwork, type RelayedNetwork } from "../boxes/network-relay.ts";
 import { protectOutside } from "../boxes/protect/protect-outside.ts";
 import { commitIdentity } from "../boxes/protect/repository.ts";
 import { NOTHING } from "../boxes/protect/scan.ts";
@@ -52,6 +53,8 @@ export interface PodRequest {
   readonly watchChanges: boolean;
   /** The session whose changes outlive the box; null: they do not. */
   readonly keep: string | null;
+  /** Opens what was granted, or will be, on this side. */
+  readonly network?: () => Promise<NearNetwork & { readonly remove: () => Promise<void> }>;
   /** Of the cluster: what the settings say of it. */
   readonly wants: Pick<
     PodPlan,
@@ -153,7 +156,7 @@ const SOMEBODY = 1000;
 
 async function planOf(
   { cluster, uid, stateDir, pod }: PodMaker,
-  { mode, limits, wants, keep }: PodRequest & { readonly mode: PodPlan["mode"] },
+  { mode, limits, wants, keep, network }: PodRequest & { readonly mode: PodPlan["mode"] },
   workspace: Workspace,
 ): Promise<PodPlan> {
   const name = `harness-${randomBytes(8).toString("hex")}`;
@@ -186,6 +189,7 @@ async function planOf(
     mode,
     user,
     workspace: workspace.path,
+    network: network !== undefined,
     limits: { ...limits, cpus: limits.cpus ?? 1 },
     labels: { ...labels, [HOME_LABEL]: await homeOf(stateDir) },
     annotations,
@@ -213,6 +217,7 @@ async function opened(making: Making, { locks, things }: Ends, signal: AbortSign
   refuseUnlessPlanned("the cluster", readbackDifferences(spec, await podOf(cluster, plan)));
   if (plan.mode !== "read-only") await fill(making, client);
   await tellGit(maker, client);
+  const network = await networkIn(making, client, things);
   if (request.watchChanges) await snapshotIn(client, workspace.path, []);
   const keepsChanges = layer !== null && plan.mode !== "read-only";
   return openBox({
@@ -222,6 +227,7 @@ async function opened(making: Making, { locks, things }: Ends, signal: AbortSign
     exposed: false,
     log: new LogKeeper(),
     env: {},
+    ...(network === undefined ? {} : { network }),
     searched: () => Promise.resolve(),
     settle: () => Promise.resolve(),
     remove: async () => {
@@ -244,6 +250,24 @@ async function opened(making: Making, { locks, things }: Ends, signal: AbortSign
     },
     tracked,
   });
+}
+
+/** Nothing of it is opened before the box is proven to be shut. */
+async function networkIn(
+  { maker: { onWarning }, request }: Making,
+  client: RunnerClient,
+  things: AsyncDisposableStack,
+): Promise<RelayedNetwork | undefined> {
+  const network = await request.network?.();
+  if (network === undefined) return undefined;
+  things.defer(async () => {
+    await network.remove().catch((thrown: unknown) => {
+      onWarning(`left over from this run, for the next one to remove: ${reasonOf(thrown)}`);
+    });
+  });
+  const relayed = await relayNetwork({ client, network, onWarning });
+  things.defer(() => Promise.resolve(relayed.leave()));
+  return relayed;
 }
 
 const lostChanges = (thrown: unknown): string =>

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { chmod, mkdir } from "node:fs/promises";
 import path from "node:path";
 import type { Duplex } from "node:stream";
-import type { Container, ContainerCreateOptions } from "dockerode";
+import type { Container, ContainerCreateOptions, MountSettings } from "dockerode";
 import { engine } from "../fixtures/engine-api.ts";
 
 interface Metadata {
@@ -100,6 +100,21 @@ const CONTAINER_DEFAULTS = {
 };
 const LABEL = "dev.harness.test";
 
+/** As a kubelet makes it: open to whoever the pod is, while a tmpfs of the engine's is as the image's folder below it. */
+const inMemory = (target: string, size: string): MountSettings => ({
+  Type: "volume",
+  Target: target,
+  Source: "",
+  VolumeOptions: {
+    NoCopy: true,
+    Labels: { [LABEL]: "1" },
+    DriverConfig: {
+      Name: "local",
+      Options: { type: "tmpfs", device: "tmpfs", o: `mode=1777,size=${size}` },
+    },
+  },
+});
+
 /** What says nothing does not come back. */
 function dropNothings(fields: Record<string, unknown>): void {
   for (const name of ["hostNetwork", "hostPID", "hostIPC", "tty"])
@@ -186,7 +201,8 @@ export class PodKeeper implements AsyncDisposable {
     if (resource === "networkpolicies") await this.#enforce();
     else if (pod !== undefined) {
       for (const [key, container] of this.#containers)
-        if (key.startsWith(`${name}/`)) await container.remove({ force: true }).catch(() => undefined);
+        if (key.startsWith(`${name}/`))
+          await container.remove({ force: true, v: true }).catch(() => undefined);
       this.#tell("DELETED", pod);
     }
     return found;
@@ -251,7 +267,7 @@ export class PodKeeper implements AsyncDisposable {
           this.#optionsOf(item, wanted, await this.#volumes(item)),
         );
         this.#containers.set(`${name}/${wanted.name}`, made);
-        if (this.#objects.pods.get(name) !== item) return void (await made.remove({ force: true }));
+        if (this.#objects.pods.get(name) !== item) return void (await made.remove({ force: true, v: true }));
         await made.start();
         const state = { running: { startedAt: new Date().toISOString() } };
         item.status[statuses] = [{ name: wanted.name, state, ready: kind === "containers" }];
@@ -286,12 +302,12 @@ export class PodKeeper implements AsyncDisposable {
     const service = { KUBERNETES_SERVICE_HOST: this.#bridge?.gateway ?? "", KUBERNETES_SERVICE_PORT: "443" };
     const expanded = (word: string): string =>
       word.replace(/\$\((\w+)\)/g, (all, name: keyof typeof service) => service[name] ?? all);
-    const tmpfs: Record<string, string> = {};
+    const memory: MountSettings[] = [];
     const binds: string[] = [];
     for (const { name, mountPath, readOnly } of wanted.volumeMounts) {
       const folder = folders.get(name);
       const size = volumes.find((one) => one.name === name)?.emptyDir.sizeLimit;
-      if (folder === undefined) tmpfs[mountPath] = `rw,exec,mode=1777,size=${size}`;
+      if (folder === undefined) memory.push(inMemory(mountPath, size ?? "0"));
       else binds.push(`${folder}:${mountPath}${readOnly === true ? ":ro" : ""}`);
     }
     return {
@@ -312,7 +328,7 @@ export class PodKeeper implements AsyncDisposable {
         SecurityOpt: ["no-new-privileges"],
         Memory: Number(wanted.resources.limits.memory),
         MemorySwap: Number(wanted.resources.limits.memory),
-        Tmpfs: tmpfs,
+        Mounts: memory,
         Binds: binds,
       },
     };
@@ -347,7 +363,7 @@ export class PodKeeper implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     for (const name of this.#objects.pods.keys()) await this.remove("pods", name);
     for (const container of this.#containers.values())
-      await container.remove({ force: true }).catch(() => undefined);
+      await container.remove({ force: true, v: true }).catch(() => undefined);
     if (this.#bridge !== undefined)
       await engine.api
         .getNetwork(this.#bridge.name)

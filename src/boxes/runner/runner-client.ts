@@ -11,6 +11,7 @@ import {
   decodeFields,
   encodeFields,
   EXEC_EXACT,
+  EXEC_OWN,
   EXEC_STDIN,
   EXEC_TTY,
   type FieldValue,
@@ -60,6 +61,8 @@ export class RunnerClient {
   readonly #calls: OpenCalls;
   readonly #asks: Asks;
   readonly #pulse: Pulse;
+  /** Of the harness's own: what they wait for is not looked after. */
+  readonly #own = new Set<number>();
   #given: HarnessError | undefined;
   /** The runner was told to hold: any frame but one that resumes it would end it, and the box with it. */
   #silent = false;
@@ -74,7 +77,7 @@ export class RunnerClient {
     this.#asks = new Asks(onAsk, (call, answer) => this.#send(REQUEST.answer, call, answer));
     this.#calls = new OpenCalls(held?.next ?? 1);
     this.#pulse = new Pulse({
-      isOpen: () => this.#calls.numbers.size > 0,
+      isOpen: () => [...this.#calls.numbers].some((call) => !this.#own.has(call)),
       isDeaf: () => this.#wire.isPaused(),
       ping: () => this.#send(REQUEST.ping, 0, EMPTY),
       give: (up) => this.#giveUp(up),
@@ -162,6 +165,7 @@ export class RunnerClient {
     const impossible = unsendable(command, payload);
     if (impossible !== undefined) return this.#unstarted(impossible);
     const call = this.#calls.number();
+    if (command.own === true) this.#own.add(call);
     const credit = creditWindow(INPUT_WINDOW);
     const running = this.#follow(call, onOutput, credit);
     this.#send(REQUEST.exec, call, payload);
@@ -230,7 +234,10 @@ export class RunnerClient {
   #open<T>(call: number, onFrame: Parameters<typeof OpenCalls.prototype.open<T>>[1]): Promise<T> {
     const answer = this.#calls.open<T>(call, onFrame);
     this.#pulse.begin();
-    const ended = (): void => this.#pulse.ended(call);
+    const ended = (): void => {
+      this.#own.delete(call);
+      this.#pulse.ended(call);
+    };
     answer.then(ended, ended);
     return answer;
   }
@@ -298,6 +305,8 @@ export interface Command {
   readonly terminal: boolean;
   /** Only in this folder itself, and not where a link leads from there. */
   readonly exact?: boolean;
+  /** A program of the harness's own beside commands: none of them counts it (sandbox/runner/protocol.h). */
+  readonly own?: boolean;
   /** Read at its end. */
   readonly keepFile?: { readonly path: string; readonly limit: number } | undefined;
   readonly observe?: Observing | undefined;
@@ -307,8 +316,12 @@ export interface Command {
 
 /** The payload of the request that starts it. */
 function execPayload(command: Command): Buffer {
-  const { input, terminal, exact = false, keepFile, observe } = command;
-  const flags = (input === undefined ? 0 : EXEC_STDIN) + (terminal ? EXEC_TTY : 0) + (exact ? EXEC_EXACT : 0);
+  const { input, terminal, exact = false, own = false, keepFile, observe } = command;
+  const flags =
+    (input === undefined ? 0 : EXEC_STDIN) +
+    (terminal ? EXEC_TTY : 0) +
+    (exact ? EXEC_EXACT : 0) +
+    (own ? EXEC_OWN : 0);
   const kept =
     keepFile === undefined
       ? []

@@ -49,6 +49,7 @@ export const REPLY = {
 export const EXEC_STDIN = 1;
 export const EXEC_TTY = 2;
 export const EXEC_EXACT = 4;
+export const EXEC_OWN = 8;
 
 export interface Frame {
   readonly type: number;

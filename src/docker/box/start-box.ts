@@ -7,7 +7,7 @@ import { deadRecords, recordProtected } from "../life/protected-record.ts";
 import { reap, type Reaped } from "../life/reap.ts";
 import { lockWorkspace } from "../../boxes/life/workspace-lock.ts";
 import { refuseTaken, type Standing, standingsOf } from "../isolation/parked-files.ts";
-import { CARGO_FILE } from "../egress/registry-mirrors.ts";
+import { CARGO_FILE, tellCargo } from "../../boxes/network-relay.ts";
 import { commitIdentity } from "../../boxes/protect/repository.ts";
 import { NOTHING_TRACKED, trackedIn } from "../../boxes/protect/tracked.ts";
 import { writeFileIn } from "../../boxes/runner/runner-files.ts";
@@ -150,10 +150,7 @@ async function identityIn(
   return env;
 }
 
-/**
- * The box's way out, with which cargo's own folder gets the sources that the user replaces: cargo looks nowhere else for
- * them that is the same in every image. In an environment they stay with what was fetched from there.
- */
+/** The box's way out, with which cargo is told; in an environment its sources stay with what was fetched from there. */
 async function cargoTold(
   { maker, request }: NewBoxOptions,
   { container, network, jobs }: Made,
@@ -161,11 +158,7 @@ async function cargoTold(
   if (network === undefined) return undefined;
   const home = request.environment?.env["CARGO_HOME"] ?? "/home/box/.cargo";
   const tell = async ({ [CARGO_FILE]: text }: Readonly<Record<string, string>> = {}): Promise<void> => {
-    if (text === undefined) return;
-    // A cache that cannot be written to keeps nothing else from working.
-    await writeFileIn(container.client, `${home}/config.toml`, Buffer.from(text)).catch((thrown: unknown) =>
-      maker.onWarning(`cargo in the box asks none of your own sources: ${reasonOf(thrown)}`),
-    );
+    if (text !== undefined) await tellCargo(container.client, home, Buffer.from(text), maker.onWarning);
   };
   // A resumed box has its home already.
   if (jobs === undefined) await tell(request.network?.files);

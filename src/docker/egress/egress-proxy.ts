@@ -3,6 +3,7 @@ import { chmod, rm } from "node:fs/promises";
 import { createServer, type Server } from "node:http";
 import type { Socket } from "node:net";
 import path from "node:path";
+import { EGRESS_SOCKET } from "../../boxes/network-relay.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { Connection, Grant, SecretBinding } from "../../core/network.ts";
 import { judgeHello, SecondHello } from "./client-hello.ts";
@@ -54,7 +55,7 @@ export interface EgressProxy extends AsyncDisposable {
 const LONGEST_PATH = 107;
 
 export async function openEgress(options: EgressOptions): Promise<EgressProxy> {
-  const socket = path.join(options.folder, "egress.sock");
+  const socket = path.join(options.folder, EGRESS_SOCKET);
   if (Buffer.byteLength(socket) > LONGEST_PATH)
     throw new HarnessError(
       EXIT.sandbox,

@@ -1,4 +1,5 @@
 import { parse as parseToml } from "smol-toml";
+import { CARGO_FILE } from "../../boxes/network-relay.ts";
 
 /*
  * What stands in the user's settings of cargo and maven about where packages come from, for a box: these two take no mirror
@@ -14,8 +15,6 @@ export interface BoxSettings {
 
 export const NO_SETTINGS: BoxSettings = { files: {}, variables: {} };
 
-/** Copied to where the box's cargo looks. */
-export const CARGO_FILE = "cargo.toml";
 /** What Maven takes for its own `conf` where Java is told so; it loads its log's settings from there, too. */
 export const MAVEN_CONF = "maven";
 

@@ -1,13 +1,16 @@
 import { chmod, lstat, mkdir, rename, writeFile } from "node:fs/promises";
+import { connect } from "node:net";
 import path from "node:path";
+import type { Duplex } from "node:stream";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { Connection } from "../../core/network.ts";
 import type { GrantedNetwork } from "../../core/ports.ts";
 import type { Owner } from "../../boxes/box-labels.ts";
 import type { EgressOptions } from "../egress/egress-proxy.ts";
 import type { Engine } from "../engine.ts";
-import { makeBoxFolder, removeBoxFolder } from "../../boxes/life/workspace-folders.ts";
-import { NETWORK_FOLDER } from "../container-spec.ts";
+import { liveness } from "../../boxes/life/owner.ts";
+import { boxFolders, makeBoxFolder, removeBoxFolder } from "../../boxes/life/workspace-folders.ts";
+import { EGRESS_SOCKET, NETWORK_FOLDER } from "../../boxes/network-relay.ts";
 import { javaTrustStore } from "./java-trust-store.ts";
 import { aptSettings, NETWORK_FILES, networkVariables } from "./network-variables.ts";
 import { makeFolder } from "../../platform/folders.ts";
@@ -30,6 +33,8 @@ export interface BoxNetwork {
   readonly env: () => Readonly<Record<string, string>>;
   readonly connections: () => readonly Connection[];
   readonly grant: GrantedNetwork["grant"];
+  /** For a box into which the folder cannot be mounted: a connection to the proxy, of which either half may end first. */
+  readonly connect: () => Duplex;
   /** Closes the proxy; whoever goes on with the box opens another one in the same folder. */
   readonly leave: () => Promise<void>;
   /** Closes it and removes the folder. */
@@ -41,6 +46,20 @@ export const networksIn = (mounts: string): string => path.join(mounts, "net");
 
 export const networkFolder = (mounts: string, session: string): string =>
   path.join(networksIn(mounts), "boxes", session, "box");
+
+/** The same for a box that no engine here has: nothing is frozen over it, so it goes with whoever made it. */
+export const farNetworkFolder = (mounts: string, name: string): string =>
+  path.join(farNetworksIn(mounts), "boxes", name, "box");
+
+const farNetworksIn = (mounts: string): string => path.join(mounts, "far");
+
+/** Of those, what runs that are gone have left. */
+export async function reapFarNetworks(mounts: string): Promise<void> {
+  const alive = liveness();
+  for (const folder of await boxFolders(farNetworksIn(mounts)))
+    if (folder.owner !== undefined && !(await alive(folder.owner)))
+      await removeBoxFolder(folder).catch(() => undefined);
+}
 
 /** The proxy's socket is a file of this machine: an engine elsewhere cannot mount it. */
 export const isOfThisMachine = ({ endpoint }: Engine): boolean => endpoint.host.startsWith("unix:");
@@ -128,6 +147,7 @@ async function openIn(folder: string, request: NetworkRequest): Promise<BoxNetwo
         withdraw();
       };
     },
+    connect: () => connect({ path: path.join(folder, EGRESS_SOCKET), allowHalfOpen: true }),
     leave,
     remove: async () => {
       await leave();

@@ -1,5 +1,5 @@
 import type { Grant } from "../../core/network.ts";
-import { NETWORK_FOLDER } from "../container-spec.ts";
+import { NETWORK_FOLDER } from "../../boxes/network-relay.ts";
 import { MAVEN_CONF } from "../egress/registry-mirrors.ts";
 
 /** The bridge in the box: sandbox/runner/network.c opens it. */

@@ -1,0 +1,263 @@
+import { readdir, readFile, stat } from "node:fs/promises";
+import path from "node:path";
+import type { Duplex } from "node:stream";
+import { setTimeout as sleep } from "node:timers/promises";
+import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import type { Connection } from "../core/network.ts";
+import type { GrantedNetwork } from "../core/ports.ts";
+import { RelayStreams } from "./relay-streams.ts";
+import { KILL, type RunnerClient } from "./runner/runner-client.ts";
+import { nameOfErrno, type RunnerExit } from "./runner/runner-exit.ts";
+import { writeFileIn } from "./runner/runner-files.ts";
+
+/** Where a box has the socket of its proxy, its certificates and the settings of its tools. */
+export const NETWORK_FOLDER = "/run/harness";
+
+/** In that folder: the proxy's. */
+export const EGRESS_SOCKET = "egress.sock";
+
+/** And, of the user's cargo, what is copied to where the box's cargo looks. */
+export const CARGO_FILE = "cargo.toml";
+
+/** A network's way out on this machine, for a box into which its folder cannot be mounted. */
+export interface NearNetwork extends GrantedNetwork {
+  /** What the box is to have of it. */
+  readonly folder: string;
+  readonly env: () => Readonly<Record<string, string>>;
+  /** A connection to its proxy, of which either half may end first. */
+  readonly connect: () => Duplex;
+}
+
+interface Relaying {
+  readonly client: RunnerClient;
+  readonly network: NearNetwork;
+  readonly onWarning: (text: string) => void;
+}
+
+export interface RelayedNetwork extends Omit<NearNetwork, "folder" | "connect"> {
+  /** Nothing goes through any more, and nothing is said of that. */
+  readonly leave: () => void;
+}
+
+/**
+ * The network in the box. It is the box's own process that is spoken to: whatever it says, it gains what any command has
+ * that connects to the proxy's socket. Before something is granted nothing of it is in the box.
+ */
+export async function relayNetwork(relaying: Relaying): Promise<RelayedNetwork> {
+  const { network } = relaying;
+  const relay = new Relay(relaying);
+  if (Object.keys(network.env()).length > 0) await relay.bring();
+  return {
+    env: network.env,
+    connections: () => [...network.connections(), ...relay.trouble()],
+    grant: async (grants, variables, files) => {
+      const withdraw = await network.grant(grants, variables, files);
+      try {
+        await relay.bring();
+        return withdraw;
+      } catch (thrown) {
+        withdraw();
+        throw thrown;
+      }
+    },
+    leave: () => relay.leave(),
+  };
+}
+
+const RELAY = "/usr/local/lib/harness/relay";
+/** From one start to the next, where it does not live. A command may end it, as it may end anything in its box. */
+const [LEAST_MS, MOST_MS, LIVED_MS] = [20, 2000, 10_000];
+/** It is begun again as fast as it goes; who is without it for longer is told. */
+const AWAY_MS = 1000;
+const READY_MS = 15_000;
+const MOST_TRIES = 3;
+
+/** How one life of its program ended. */
+interface End {
+  readonly why: string;
+  /** It is not begun again. */
+  readonly isLast: boolean;
+}
+
+const SILENT: End = { why: "its program said nothing in its time", isLast: true };
+
+class Relay {
+  readonly #parts: Relaying;
+  /** What the box has, as of when. */
+  readonly #written = new Map<string, string>();
+  #beginning: Promise<void> | undefined;
+  #streams: RelayStreams | undefined;
+  #away: number | undefined;
+  #lost: string | undefined;
+  #left = false;
+
+  constructor(parts: Relaying) {
+    this.#parts = parts;
+  }
+
+  /** The box has the files as they are now, and its way out. */
+  async bring(): Promise<void> {
+    if (this.#lost !== undefined) throw lostError(this.#lost);
+    await this.#write();
+    this.#beginning ??= this.#begin();
+    await this.#beginning;
+  }
+
+  /** While there is no way out that there should be: what a command that failed is told. */
+  trouble(): readonly Connection[] {
+    const isAway = this.#away !== undefined && performance.now() - this.#away > AWAY_MS;
+    const why = this.#lost ?? (isAway ? "its program in the box was ended, and is begun again" : undefined);
+    if (why === undefined) return [];
+    const nothing = { host: "", port: 0, method: null, up: 0, down: 0 };
+    return [{ ...nothing, at: Date.now(), verdict: "denied", rule: "relay", reason: lostWords(why) }];
+  }
+
+  leave(): void {
+    this.#left = true;
+    this.#streams?.close();
+  }
+
+  async #write(): Promise<void> {
+    const { client, network } = this.#parts;
+    try {
+      for (const name of await filesBelow(network.folder)) await this.#put(name);
+    } catch (thrown) {
+      throw client.lost ?? lostError(`what it needs cannot be written there: ${reasonOf(thrown)}`, thrown);
+    }
+  }
+
+  async #put(name: string): Promise<void> {
+    const { client, network, onWarning } = this.#parts;
+    const file = path.join(network.folder, name);
+    const { size, mtimeMs, ino } = await stat(file);
+    const version = `${ino}:${size}:${mtimeMs}`;
+    if (this.#written.get(name) === version) return;
+    const content = await readFile(file);
+    await writeFileIn(client, path.posix.join(NETWORK_FOLDER, name), content);
+    if (name === CARGO_FILE) await tellCargo(client, "/home/box/.cargo", content, onWarning);
+    this.#written.set(name, version);
+  }
+
+  async #begin(): Promise<void> {
+    for (let tries = 0; ; tries += 1) {
+      const { streams, ended } = this.#run();
+      const ready = streams.ready.then(
+        () => undefined,
+        () => ended,
+      );
+      const end = await Promise.race([ready, sleep(READY_MS, SILENT, { ref: false })]);
+      if (end === undefined) return void this.#keep(ended);
+      streams.close();
+      if (!end.isLast && tries < MOST_TRIES) continue;
+      this.#lose(end.why);
+      throw lostError(end.why);
+    }
+  }
+
+  /** Begins it anew whenever it ends, until it cannot be believed. */
+  async #keep(running: Promise<End>): Promise<void> {
+    let ended = running;
+    for (let pause = 0; ;) {
+      const began = performance.now();
+      const { why, isLast } = await ended;
+      if (this.#left || this.#parts.client.lost !== undefined) return;
+      if (isLast) return this.#lose(why);
+      this.#away ??= performance.now();
+      await sleep(pause, undefined, { ref: false });
+      if (this.#left) return;
+      pause = performance.now() - began > LIVED_MS ? 0 : Math.min(Math.max(pause * 2, LEAST_MS), MOST_MS);
+      const next = this.#run();
+      next.streams.ready.then(
+        () => (this.#away = undefined),
+        () => undefined,
+      );
+      ended = next.ended;
+    }
+  }
+
+  #lose(why: string): void {
+    if (this.#left || this.#parts.client.lost !== undefined) return;
+    this.#lost = why;
+    this.#parts.onWarning(lostWords(why));
+  }
+
+  /** One life of its program. */
+  #run(): { readonly streams: RelayStreams; readonly ended: Promise<End> } {
+    const { client, network } = this.#parts;
+    const streams = new RelayStreams(network.connect);
+    this.#streams = streams;
+    const said: { rubbish?: true } = {};
+    const command = {
+      words: [RELAY],
+      folder: "/",
+      env: {},
+      timeoutMs: 0,
+      head: Number.MAX_SAFE_INTEGER,
+      tail: 0,
+      terminal: false,
+      own: true,
+      input: streams.frames(),
+    };
+    const running = client.run(command, {
+      onOutput: (stream, _, bytes) => {
+        if (stream !== "stdout" || said.rubbish === true) return;
+        try {
+          streams.take(bytes);
+        } catch {
+          said.rubbish = true;
+          running.signal(KILL);
+        }
+      },
+    });
+    const over = (end: End): End => {
+      streams.close();
+      return said.rubbish === true ? { why: RUBBISH, isLast: true } : end;
+    };
+    const ended = running.ended.then(
+      (exit) => over(endOf(exit)),
+      (thrown: unknown) => over({ why: reasonOf(thrown), isLast: true }),
+    );
+    return { streams, ended };
+  }
+}
+
+const RUBBISH = "the box said there what no program of ours says";
+
+function endOf({ errno, code, signal }: RunnerExit): End {
+  if (errno !== null)
+    return {
+      why: `${RELAY} cannot be started there (${nameOfErrno(errno)}): the image may be an older one`,
+      isLast: true,
+    };
+  const how = code === null ? `was ended by signal ${signal ?? 0}` : `ended with ${code}`;
+  return { why: `its program ${how}`, isLast: false };
+}
+
+const lostWords = (why: string): string => `the box has no way to what is granted: ${why}`;
+
+const lostError = (why: string, cause?: unknown): HarnessError =>
+  new HarnessError(EXIT.sandbox, lostWords(why), "start again: another box has its own way", cause);
+
+/** Plain files alone, by their paths in the folder: neither the socket nor what is being written. */
+async function filesBelow(folder: string): Promise<readonly string[]> {
+  const entries = await readdir(folder, { recursive: true, withFileTypes: true });
+  return entries
+    .filter((entry) => entry.isFile() && !entry.name.endsWith(".new"))
+    .map((entry) => path.relative(folder, path.join(entry.parentPath, entry.name)));
+}
+
+/**
+ * Cargo's own folder gets the sources that the user replaces: cargo looks nowhere else for them that is the same in every
+ * image.
+ */
+export async function tellCargo(
+  client: RunnerClient,
+  home: string,
+  settings: Buffer,
+  onWarning: (text: string) => void,
+): Promise<void> {
+  // A cache that cannot be written to keeps nothing else from working.
+  await writeFileIn(client, `${home}/config.toml`, settings).catch((thrown: unknown) =>
+    onWarning(`cargo in the box asks none of your own sources: ${reasonOf(thrown)}`),
+  );
+}

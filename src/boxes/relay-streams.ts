@@ -1,0 +1,230 @@
+import type { Duplex } from "node:stream";
+import { ByteQueue } from "./runner/runner-frames.ts";
+
+/**
+ * The connections of a box that come over one stream (sandbox/relay/relay.c, where the frames are described), each tied
+ * to one of its proxy's. What comes is the box's: it may be anything, and everything that is kept for it is bounded.
+ */
+
+export const FRAME = { ready: 0, open: 1, data: 2, end: 3, close: 4, more: 5 } as const;
+const HEAD = 9;
+/** The most that one frame carries. */
+export const PIECE = 32 * 1024;
+/** What may be on its way of one stream, either way. */
+export const WINDOW = 256 * 1024;
+export const MOST_STREAMS = 256;
+/** What was read away is told in such steps. */
+const STEP = WINDOW / 4;
+
+/** What came cannot be what the relay says: nothing of it is believed any more. */
+export class RelayRubbish extends Error {
+  override readonly name = "RelayRubbish";
+}
+
+interface Stream {
+  readonly id: number;
+  readonly socket: Duplex;
+  /** As much may still be sent to the box, and may still come from it. */
+  toBox: number;
+  fromBox: number;
+  /** Passed on, and not told yet. */
+  taken: number;
+  boxEnded: boolean;
+  ended: "no" | "to be said" | "said";
+  closed: boolean;
+}
+
+const frame = (type: number, id: number, payload: Buffer = Buffer.alloc(0)): Buffer => {
+  const head = Buffer.allocUnsafe(HEAD);
+  head.writeUInt8(type, 0);
+  head.writeUInt32LE(id, 1);
+  head.writeUInt32LE(payload.length, 5);
+  return Buffer.concat([head, payload]);
+};
+
+export class RelayStreams {
+  readonly #connect: () => Duplex;
+  readonly #bytes = new ByteQueue();
+  readonly #streams = new Map<number, Stream>();
+  /** Those with something to say, in turn. */
+  readonly #due = new Set<Stream>();
+  readonly #ready = Promise.withResolvers<void>();
+  #wake: () => void = () => undefined;
+  #last = 0;
+  #begun = false;
+  #over = false;
+
+  /** `connect` gives a connection to the box's proxy, of which either half may end first. */
+  constructor(connect: () => Duplex) {
+    this.#connect = connect;
+    this.#ready.promise.catch(() => undefined);
+  }
+
+  /** Once the relay has its socket; it rejects when it is over before. */
+  get ready(): Promise<void> {
+    return this.#ready.promise;
+  }
+
+  get open(): number {
+    return this.#streams.size;
+  }
+
+  /** Bytes of the box. Throws `RelayRubbish`, and then all is over. */
+  take(bytes: Buffer): void {
+    if (this.#over) return;
+    try {
+      this.#bytes.push(bytes);
+      for (;;) {
+        const head = this.#bytes.peek(HEAD);
+        if (head === undefined) return;
+        const [type, id, length] = [head.readUInt8(0), head.readUInt32LE(1), head.readUInt32LE(5)];
+        if (length > PIECE) throw new RelayRubbish(`a frame of ${length} bytes`);
+        const whole = this.#bytes.take(HEAD + length);
+        if (whole === undefined) return;
+        this.#receive(type, id, whole.subarray(HEAD));
+      }
+    } catch (thrown) {
+      this.close();
+      throw thrown;
+    }
+  }
+
+  /** What the box is to be told, in turn of its streams, until all is over. Nothing is read from a proxy before it can be sent. */
+  async *frames(): AsyncGenerator<Buffer> {
+    while (!this.#over) {
+      const next = this.#next();
+      if (next !== undefined) yield next;
+      else await new Promise<void>((resolve) => (this.#wake = resolve));
+    }
+  }
+
+  /** Ends all connections. */
+  close(): void {
+    this.#over = true;
+    this.#ready.reject(new RelayRubbish("it ended before it had begun"));
+    for (const { socket } of this.#streams.values()) socket.destroy();
+    this.#streams.clear();
+    this.#due.clear();
+    this.#wake();
+  }
+
+  #receive(type: number, id: number, payload: Buffer): void {
+    if (type === FRAME.ready && !this.#begun && id === 0 && payload.length === 0) {
+      this.#begun = true;
+      return this.#ready.resolve();
+    }
+    if (!this.#begun) throw new RelayRubbish("a frame before the first one");
+    if (type === FRAME.open) return this.#opened(id, payload);
+    if (id === 0 || id > this.#last)
+      throw new RelayRubbish(`a frame of the stream ${id}, which there is not`);
+    const stream = this.#streams.get(id);
+    // It was closed from this side, and the box did not know of it yet.
+    if (stream !== undefined) this.#hear(stream, type, payload);
+  }
+
+  #hear(stream: Stream, type: number, payload: Buffer): void {
+    if (type === FRAME.data) this.#data(stream, payload);
+    else if (type === FRAME.more && payload.length === 4) this.#more(stream, payload.readUInt32LE(0));
+    else if (type === FRAME.end && payload.length === 0 && !stream.boxEnded) {
+      stream.boxEnded = true;
+      stream.socket.end();
+    } else if (type === FRAME.close && payload.length === 0) {
+      this.#forget(stream);
+      stream.socket.destroy();
+    } else throw new RelayRubbish(`a frame of the type ${type} with ${payload.length} bytes`);
+  }
+
+  #opened(id: number, payload: Buffer): void {
+    if (id <= this.#last || payload.length > 0) throw new RelayRubbish(`the stream ${id} opened again`);
+    if (this.#streams.size >= MOST_STREAMS) throw new RelayRubbish(`more than ${MOST_STREAMS} streams`);
+    this.#last = id;
+    const stream: Stream = {
+      id,
+      socket: this.#connect(),
+      toBox: WINDOW,
+      fromBox: WINDOW,
+      taken: 0,
+      boxEnded: false,
+      ended: "no",
+      closed: false,
+    };
+    this.#streams.set(id, stream);
+    const say = (): void => this.#say(stream);
+    stream.socket
+      .on("readable", say)
+      .on("error", () => undefined)
+      .once("end", () => {
+        stream.ended = "to be said";
+        say();
+      })
+      .once("close", () => {
+        stream.closed = true;
+        say();
+      });
+  }
+
+  #data(stream: Stream, payload: Buffer): void {
+    const { length } = payload;
+    if (length === 0 || length > stream.fromBox || stream.boxEnded)
+      throw new RelayRubbish(`${length} bytes more of the stream ${stream.id} than it may send`);
+    stream.fromBox -= length;
+    stream.socket.write(payload, () => {
+      stream.fromBox += length;
+      stream.taken += length;
+      if (stream.taken >= STEP) this.#say(stream);
+    });
+  }
+
+  #more(stream: Stream, bytes: number): void {
+    if (bytes > WINDOW - stream.toBox) throw new RelayRubbish(`a window of more than ${WINDOW} bytes`);
+    stream.toBox += bytes;
+    this.#say(stream);
+  }
+
+  #forget(stream: Stream): void {
+    this.#streams.delete(stream.id);
+    this.#due.delete(stream);
+  }
+
+  #say(stream: Stream): void {
+    if (this.#over || this.#streams.get(stream.id) !== stream) return;
+    this.#due.add(stream);
+    this.#wake();
+  }
+
+  /** One frame of the stream whose turn it is; it is behind all others then. */
+  #next(): Buffer | undefined {
+    for (const stream of this.#due) {
+      this.#due.delete(stream);
+      const said = this.#word(stream);
+      if (said === undefined) continue;
+      if (this.#streams.has(stream.id)) this.#due.add(stream);
+      return said;
+    }
+    return undefined;
+  }
+
+  #word(stream: Stream): Buffer | undefined {
+    const { id, socket } = stream;
+    if (stream.taken >= STEP && !stream.boxEnded && !stream.closed) {
+      const payload = Buffer.alloc(4);
+      payload.writeUInt32LE(stream.taken);
+      stream.taken = 0;
+      return frame(FRAME.more, id, payload);
+    }
+    const size = Math.min(PIECE, stream.toBox, socket.readableLength);
+    // A read of nothing has the end told, where that is all that is left; of what cannot be sent it would be told for ever.
+    const piece = size > 0 || socket.readableLength === 0 ? (socket.read(size) as Buffer | null) : null;
+    if (piece !== null) {
+      stream.toBox -= piece.length;
+      return frame(FRAME.data, id, piece);
+    }
+    if (stream.ended === "to be said") {
+      stream.ended = "said";
+      return frame(FRAME.end, id);
+    }
+    if (!stream.closed) return undefined;
+    this.#forget(stream);
+    return frame(FRAME.close, id);
+  }
+}
