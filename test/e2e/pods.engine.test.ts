@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import path from "node:path";
 import test from "node:test";
 import { COMPILED, type Ended, runProgram } from "../fixtures/cli.ts";
@@ -88,8 +91,34 @@ test("what is piped in and what comes out are the command's; its code is the end
   assert.deepEqual([ended.code, ended.stdout.trim()], [7, "3000000"], ended.stderr);
 });
 
+test("a granted host is reached from a pod, and what else was asked for is said", { skip }, async () => {
+  const server = createServer((_, response) => void response.end("HOST\n")).listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  try {
+    await using stub = await stubPlace("enforced");
+    const { type } = await typing(stub);
+    const line = `curl -sS --noproxy '' http://127.0.0.1:${port}/; curl -sS http://elsewhere.test/ >/dev/null`;
+    const words = ["--json", "--allow-domain", `127.0.0.1:${port}`, "--", "sh", "-c", line];
+    const ended = await type("sandbox", "exec", "--engine", "kubernetes:", ...words);
+    const answer = JSON.parse(ended.stdout) as {
+      readonly stdout: string;
+      readonly blocked_connections: readonly { readonly host: string; readonly rule: string }[];
+    };
+    assert.equal(answer.stdout, "HOST\n", ended.stderr);
+    assert.deepEqual(
+      answer.blocked_connections.map(({ host, rule }) => [host, rule]),
+      [["elsewhere.test", "not-granted"]],
+    );
+    assert.deepEqual([stub.api.named("pods"), stub.api.named("networkpolicies")], [[], []]);
+  } finally {
+    server.closeAllConnections();
+    server.close();
+  }
+});
+
 const REFUSED: readonly (readonly [readonly string[], number, RegExp])[] = [
-  [["--allow-domain", "example.com"], 2, /no network and no secret can be granted there yet/],
+  [["--secret", "TOKEN"], 2, /TOKEN/],
   [["--isolation", "bind"], 2, /sees no file of this machine/],
   [["--env", "backend"], 2, /no pod has them/],
   [["--runtime", "runsc"], 2, /runtime_class/],

@@ -55,8 +55,8 @@ const CARRIED: readonly SettingKey[] = [
 const NOT_THERE: Readonly<Record<string, string>> = {
   "base-url": "HARNESS_BASE_URL (or OLLAMA_HOST) in the Secret that kubernetes.model_secret names",
   env: "an image of yours as kubernetes.image: environments are not built there yet",
-  "allow-domain": "a batch without --on: boxes there have no network yet",
-  secret: "a batch without --on: boxes there have no network yet",
+  "allow-domain": "a batch without --on: rows of a Job are granted no network yet",
+  secret: "a batch without --on: rows of a Job are granted no network yet",
   runtime: "kubernetes.runtime_class in your settings",
   image: "kubernetes.image in your settings: one that the cluster can pull",
 };

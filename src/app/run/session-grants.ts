@@ -54,5 +54,5 @@ export class SessionGrants {
   };
 }
 
-const NO_WAY = "a box that runs on another machine, or with full access, takes no grants";
+const NO_WAY = "a box on an engine of another machine, or with full access, takes no grants";
 const NEXT = "run it again with --allow-domain";
