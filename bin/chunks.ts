@@ -59,7 +59,7 @@ export const CHUNKS: readonly { readonly name: string; readonly of: readonly Reg
       /\/src\/(?:docker\/(?:box|isolation|podman|network)|boxes\/(?:protect|life|layers|runner))\//,
       /\/src\/docker\/(?:life\/(?:container-processes|protected-record|reap)|unstarted-container|engine-remedy|dial|engine|engine-endpoint|engine-failure|container-spec|egress\/registry-mirrors)\.ts$/,
       /\/src\/docker\/(?:images\/(?:apt-packages|image-progress|base-image|build-image|image-inputs)|environments\/(?:environment-record|system-layer|environment-store|version-files|ecosystems|detect-recipe|project-files|recipe|dockerfile|dockerfile-words|dockerfile-copies|devcontainer|context-files|environment-mounts|system-steps|taken-paths|tool-variables))\.ts$/,
-      /\/src\/(?:boxes\/(?:box-command|disk-watch|jobs|box|box-labels)|app\/(?:box-services|box-access|secret-bindings|granted-network|project\/container-context|environments\/(?:environment-recipe|workspace-environment)|sessions\/checkpoint-access)|platform\/host-programs|sessions\/checkpoints\/store-place)\.ts$/,
+      /\/src\/(?:boxes\/(?:box-command|disk-watch|jobs|box|box-labels|network-relay|relay-streams)|app\/(?:box-services|box-access|secret-bindings|granted-network|project\/container-context|environments\/(?:environment-recipe|workspace-environment)|sessions\/checkpoint-access)|platform\/host-programs|sessions\/checkpoints\/store-place)\.ts$/,
     ],
   },
   {
