@@ -14,7 +14,7 @@ import { readSystem } from "../platform/host-programs.ts";
 import { layersIn } from "../boxes/layers/layer-record.ts";
 import { discardParked, holds, standingsOf } from "../docker/isolation/parked-files.ts";
 import { checkpointStores } from "./sessions/checkpoint-access.ts";
-import { startServices } from "./box-services.ts";
+import { withServices } from "./box-services.ts";
 import { environmentFor } from "./environments/workspace-environment.ts";
 import { isOfThisMachine, type NetworkRequest } from "../docker/network/box-network.ts";
 import { namedCluster, namedEngine } from "./named-engine.ts";
@@ -30,8 +30,12 @@ export const lookForEngine = async (
 ): Promise<Engine | NoEngine> => findEngine(host.env, host.uid, signal, await named);
 
 /** The engine, or exit 6 with what brings one here. */
-export async function requireEngine(host: Host, signal?: AbortSignal): Promise<Engine> {
-  const found = await lookForEngine(host, signal);
+export async function requireEngine(
+  host: Host,
+  signal?: AbortSignal,
+  named = namedEngine(host),
+): Promise<Engine> {
+  const found = await lookForEngine(host, signal, named);
   if (isEngine(found)) return found;
   throw noEngine(found, engineRemedy(await readSystem(host.env), found));
 }
@@ -135,22 +139,6 @@ async function hiding(box: OwnedBox, secrets: readonly SecretBinding[]): Promise
   if (secrets.length === 0) return box;
   const { maskedBox } = await import("../boxes/masked-box.ts");
   return maskedBox(box, secrets);
-}
-
-async function withServices(
-  starting: Promise<OwnedBox>,
-  services: Parameters<typeof startServices>[1],
-  signal: AbortSignal,
-): Promise<OwnedBox> {
-  const box = await starting;
-  if (services.length === 0) return box;
-  try {
-    await startServices(box, services, signal);
-    return box;
-  } catch (thrown) {
-    await box[Symbol.asyncDispose]();
-    throw thrown;
-  }
 }
 
 export function noEngine(failure: NoEngine, remedy: string): HarnessError {

@@ -27,6 +27,23 @@ export async function startServices(
   );
 }
 
+/** The box once they can be used; none where one of them cannot. */
+export async function withServices(
+  starting: Promise<OwnedBox>,
+  services: readonly Service[],
+  signal: AbortSignal,
+): Promise<OwnedBox> {
+  const box = await starting;
+  if (services.length === 0) return box;
+  try {
+    await startServices(box, services, signal);
+    return box;
+  } catch (thrown) {
+    await box[Symbol.asyncDispose]();
+    throw thrown;
+  }
+}
+
 const jobName = (name: string): string => `service-${name}`;
 
 async function startOne(box: OwnedBox, service: Service, signal: AbortSignal): Promise<void> {

@@ -22,6 +22,12 @@ export async function namedCluster(host: Host): Promise<ClusterName | undefined>
   return named?.address.kind === "kubernetes" ? named.address : undefined;
 }
 
+/** The engine that environments are made on: where boxes are pods, the one that this machine has anyway. */
+export async function engineOfEnvironments(host: Host): Promise<NamedEngine | undefined> {
+  const named = await namedEngine(host);
+  return named?.address.kind === "kubernetes" ? undefined : named;
+}
+
 export type ClusterName = Extract<EngineAddress, { readonly kind: "kubernetes" }>;
 
 function readNamed(text: string, origin: string): NamedEngine {

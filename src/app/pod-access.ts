@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, realpath, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { thisProcess } from "../boxes/life/owner.ts";
@@ -7,7 +7,7 @@ import { maskedBox } from "../boxes/masked-box.ts";
 import type { Settings } from "../config/settings-schema.ts";
 import { engineText } from "../core/engine-address.ts";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
-import { broken, type Health, healthy } from "../core/health.ts";
+import { ailing, broken, type Health, healthy } from "../core/health.ts";
 import { formatDuration } from "../core/text/bounds.ts";
 import type { ListedBox, OwnedBox } from "../core/ports.ts";
 import { folderForMounts } from "../docker/box/account.ts";
@@ -30,6 +30,10 @@ import {
 } from "../kubernetes/own-pods.ts";
 import { startPodBox } from "../kubernetes/start-pod-box.ts";
 import type { BoxOpening } from "./box-access.ts";
+import { withServices } from "./box-services.ts";
+import { environmentOf } from "./environments/own-environments.ts";
+import { podEnvironmentFor, podNoteOn, pushedImage } from "./environments/pod-environment.ts";
+import { NO_ENVIRONMENT } from "./environments/workspace-environment.ts";
 import { networkFor } from "./granted-network.ts";
 import type { Host } from "./host.ts";
 import type { ClusterName } from "./named-engine.ts";
@@ -48,17 +52,20 @@ export async function openPodFor(
   refuseUnable(opening, address);
   const wanted = await networkFor(opening, signal);
   const cluster = await clusterNamed(host, address);
+  const environment =
+    opening.ownOnly === true ? undefined : await podEnvironmentFor({ host, settings, workspace, warn });
   const { mode, memory, cpus, pids, kubernetes } = settings;
   const { home, state } = host.places;
   const pod = loopPod(host.env, cluster.namespace);
   const maker = { cluster, uid: host.uid, home, stateDir: state, pod, onWarning: warn };
   const wants = {
-    image: imageOf(settings),
+    image: environment?.image ?? imageOf(settings),
     pullPolicy: kubernetes.pull_policy,
     pullSecret: kubernetes.pull_secret,
     runtimeClass: kubernetes.runtime_class,
     seccomp: kubernetes.seccomp,
     nodeSelector: kubernetes.node_selector,
+    brought: environment?.brought ?? [],
     disk: kubernetes.disk,
     deadlineMs: kubernetes.deadline,
     startMs: kubernetes.start_timeout,
@@ -66,8 +73,11 @@ export async function openPodFor(
     probe: kubernetes.probe,
   };
   const network = wanted === undefined ? {} : { network: () => openedNear(wanted, maker) };
-  const request = { workspace, mode, limits: { memory, cpus, pids }, watchChanges, keep, wants, ...network };
-  return maskedBox(await startPodBox(maker, request, signal), wanted?.secrets ?? []);
+  const env = environment?.env ?? {};
+  const common = { workspace, mode, limits: { memory, cpus, pids }, watchChanges, keep, env, wants };
+  const starting = startPodBox(maker, { ...common, ...network }, signal);
+  const box = await withServices(starting, environment?.services ?? [], signal);
+  return maskedBox(box, wanted?.secrets ?? []);
 }
 
 /** The proxy of a pod's network, in a folder of this machine that no box mounts. */
@@ -97,7 +107,7 @@ function imageOf({ image, kubernetes }: Settings): string {
 
 /** What is asked for and cannot be had there is said before anything is made. */
 function refuseUnable({ settings, runtime }: BoxOpening, address: ClusterName): void {
-  const { isolation, env } = settings;
+  const { isolation } = settings;
   const refused = (what: string, next: string): never => {
     throw new HarnessError(EXIT.usage, `${what}: ${engineText(address)}`, next);
   };
@@ -105,11 +115,6 @@ function refuseUnable({ settings, runtime }: BoxOpening, address: ClusterName): 
     refused(
       "a cluster sees no file of this machine, and this wants a box over the folder itself",
       "use an engine of this machine for it: --engine unix:///var/run/docker.sock",
-    );
-  if (env !== null && env !== "none")
-    refused(
-      "environments are volumes of an engine of containers, and no pod has them",
-      "leave --env out (--env none where a setting says it), and name an image that has what is wanted: --image",
     );
   if (runtime !== null)
     refused(
@@ -119,13 +124,15 @@ function refuseUnable({ settings, runtime }: BoxOpening, address: ClusterName): 
 }
 
 /**
- * The cluster as `doctor` tells it: its API, rights, the class of runtimes; then a box over an empty folder, which shows
+ * The cluster as `doctor` tells it: its API, rights, the class of runtimes, what the folder's environment is worth there; then a
+ * box over an empty folder, which shows
  * that the nodes have the image, that a pod is made as it was asked for, and that its network is shut.
  */
 export async function podHealth(
   host: Host,
   settings: Settings,
   address: ClusterName,
+  workspace?: string,
 ): Promise<readonly Health[]> {
   const cluster = await clusterNamed(host, address);
   const found = await clusterHealth(cluster, { runtimeClass: settings.kubernetes.runtime_class });
@@ -138,10 +145,26 @@ export async function podHealth(
           'harness config set kubernetes \'{"image": "REGISTRY/harness-sandbox:TAG"}\'',
         )
       : healthy("image", image);
-  const checks = [...found, named];
+  const environment = workspace === undefined ? [] : await environmentHealth(host, settings, workspace);
+  const checks = [...found, named, ...environment];
   return checks.some(({ state }) => state === "fail")
     ? checks
     : [...checks, await triedBox(host, settings, address)];
+}
+
+/** Nothing where none was built. */
+async function environmentHealth(
+  host: Host,
+  settings: Settings,
+  workspace: string,
+): Promise<readonly Health[]> {
+  if (settings.image !== null || settings.env === NO_ENVIRONMENT) return [];
+  const folder = await realpath(workspace).catch(() => workspace);
+  const record = await environmentOf(host, folder, settings.env);
+  if (record === undefined) return [];
+  const note = await podNoteOn({ host, settings, workspace: folder }, record);
+  const image = pushedImage(record) ?? "";
+  return [note === undefined ? healthy("environment", image) : ailing("environment", note.told)];
 }
 
 const TRUE = { words: ["true"], timeoutMs: 10_000, keep: { head: 1024, tail: 0 } };

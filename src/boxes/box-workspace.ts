@@ -61,6 +61,19 @@ const ELSEWHERE = "name the folder of one project: --cwd DIR";
 /** The warning for a workspace that belongs to root. */
 export const ROOT_OWNED = "commands run as uid 0 without capabilities";
 
+/** Pods run as nobody's root: a workspace that is root's is this user's in them. */
+const SOMEBODY = 1000;
+
+interface Ownership {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+export const podUserOf = ({ uid, gid }: Ownership): Ownership => ({
+  uid: uid === 0 ? SOMEBODY : uid,
+  gid: gid === 0 ? SOMEBODY : gid,
+});
+
 function unusable(name: string, thrown: unknown): never {
   const code = errorCode(thrown);
   const what =

@@ -30,6 +30,15 @@ const seccomp = z
 const PROBE = "expected an address of the cluster, as 10.0.0.1:443";
 const probe = z.string(PROBE).regex(/^[0-9a-zA-Z][0-9a-zA-Z.-]{0,252}:\d{1,5}$/, PROBE);
 
+const REGISTRY = "expected a repository of a registry, such as registry.example/team/harness-env";
+const registry = z
+  .string(REGISTRY)
+  .max(255, REGISTRY)
+  .regex(
+    /^(?:localhost|[a-z0-9-]+(?:\.[a-z0-9-]+)+|[a-z0-9-]+(?=:))(?::\d{1,5})?(?:\/[a-z0-9]+(?:(?:[._]|__|-+)[a-z0-9]+)*)+$/,
+    REGISTRY,
+  );
+
 const PULL_POLICIES = ["IfNotPresent", "Always", "Never"] as const;
 
 interface Words {
@@ -46,6 +55,8 @@ export const kubernetesRule = ({ image, duration, size }: Words) =>
   z.strictObject({
     /** With the runner of the same version, from a registry that the nodes reach. */
     image: image.nullable().default(null),
+    /** Where `env build` pushes environments to, and pods have them from. */
+    registry: registry.nullable().default(null),
     pull_policy: z.enum(PULL_POLICIES, `expected one of ${PULL_POLICIES.join(", ")}`).default("IfNotPresent"),
     pull_secret: objectName.nullable().default(null),
     runtime_class: objectName.nullable().default(null),

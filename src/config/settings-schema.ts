@@ -57,6 +57,7 @@ export const DEFAULTS: Settings = {
   web: { fetch: false, search: null },
   kubernetes: {
     image: null,
+    registry: null,
     pull_policy: "IfNotPresent",
     pull_secret: null,
     runtime_class: null,

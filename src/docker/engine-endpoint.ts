@@ -110,7 +110,7 @@ function fromDockerHost(host: string, env: Env): Endpoint {
   };
 }
 
-const dockerHome = (env: Env): string =>
+export const dockerHome = (env: Env): string =>
   valueOf(env, "DOCKER_CONFIG") ?? path.join(valueOf(env, "HOME") ?? "/", ".docker");
 
 function checkedHost(host: string, origin: string): string {

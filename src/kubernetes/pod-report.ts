@@ -1,7 +1,7 @@
 import { within } from "../boxes/protect/protected-mounts.ts";
 import { type MountPoint, readMountinfo } from "../boxes/runner/mountinfo.ts";
 import { type BoxReport, hostLines, limitLines, processLines } from "../boxes/runner/runner-report.ts";
-import { type PodPlan, scratchOf } from "./pod-spec.ts";
+import { placesBeside, type PodPlan, scratchOf } from "./pod-spec.ts";
 
 /** What the box says of itself against the plan, one line for each deviation. The network is proven elsewhere. */
 export const podReportDifferences = (plan: PodPlan, report: BoxReport): readonly string[] => [
@@ -15,14 +15,18 @@ function mountLines(plan: PodPlan, text: string): readonly string[] {
   const { points, strange } = readMountinfo(text);
   const at = (path: string): MountPoint | undefined => points.findLast((point) => point.path === path);
   const scratch = scratchOf(plan).map(({ path }) => path);
+  const beside = placesBeside(plan);
   const readOnly = plan.mode === "read-only";
   return [
     ...strange.map((line) => `a mount that cannot be read: ${line}`),
     ...must(at("/"), "/", { options: ["ro"] }),
     ...scratch.flatMap((path) => must(at(path), path, { type: "tmpfs", options: ["rw"] })),
+    ...beside.flatMap((path) => must(at(path), path, { options: ["rw"] })),
     ...must(at(plan.workspace), plan.workspace, { options: [readOnly ? "ro" : "rw"] }),
     ...points
-      .filter(({ path }) => path !== "/" && path !== plan.workspace && !scratch.includes(path))
+      .filter(
+        ({ path }) => path !== "/" && path !== plan.workspace && ![...scratch, ...beside].includes(path),
+      )
       .flatMap((point) => strangerLines(point)),
   ];
 }

@@ -28,11 +28,18 @@ export interface PodPlan {
   /** RuntimeDefault, or Localhost/ and a path below the kubelet's folder. */
   readonly seccomp: string;
   readonly nodeSelector: Readonly<Record<string, string>>;
+  readonly brought: readonly BroughtFolder[];
   readonly deadlineMs: number;
   /** The pod that asks for it, with which it goes; null: nobody's in the cluster. */
   readonly owner: PodOwner | null;
   readonly labels: Readonly<Record<string, string>>;
   readonly annotations: Readonly<Record<string, string>>;
+}
+
+/** What the image brings of a project and the box is to have at another place, where it may write it. */
+export interface BroughtFolder {
+  readonly from: string;
+  readonly to: string;
 }
 
 type Json = string | number | boolean | null | readonly Json[] | { readonly [key: string]: Json };
@@ -173,6 +180,13 @@ export const scratchOf = ({ limits: { memory } }: Pick<PodPlan, "limits">): read
 
 const WORKSPACE = "workspace";
 
+/** Places beside the workspace are volumes of their own: nothing else of a pod can be written. */
+export const placesBeside = ({
+  brought,
+  workspace,
+}: Pick<PodPlan, "brought" | "workspace">): readonly string[] =>
+  brought.map(({ to }) => to).filter((to) => !within(workspace, to));
+
 function mountsOf(plan: PodPlan, container: string): Json {
   const scratch = scratchOf(plan).map(({ volume, path }) => ({ name: volume, mountPath: path }));
   const workspace = {
@@ -180,13 +194,20 @@ function mountsOf(plan: PodPlan, container: string): Json {
     mountPath: plan.workspace,
     ...(plan.mode === "read-only" && container === BOX ? { readOnly: true } : {}),
   };
-  return [...scratch, workspace];
+  const beside = placesBeside(plan).map((mountPath, at) => ({ name: besideName(at), mountPath }));
+  return [...scratch, ...beside, workspace];
 }
+
+const besideName = (at: number): string => `brought-${at}`;
 
 const volumesOf = (plan: PodPlan): Json => [
   ...scratchOf(plan).map(({ volume, bytes }) => ({
     name: volume,
     emptyDir: { medium: "Memory", sizeLimit: String(bytes) },
+  })),
+  ...placesBeside(plan).map((_, at) => ({
+    name: besideName(at),
+    emptyDir: { sizeLimit: String(plan.disk) },
   })),
   { name: WORKSPACE, emptyDir: { sizeLimit: String(plan.disk) } },
 ];

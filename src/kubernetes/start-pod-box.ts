@@ -1,17 +1,12 @@
 import { randomBytes } from "node:crypto";
-import { mkdir } from "node:fs/promises";
 import path from "node:path";
-import { PassThrough } from "node:stream";
-import { startCommand } from "../boxes/box-command.ts";
 import { type BoxIdentity, boxLabels } from "../boxes/box-labels.ts";
 import { openBox } from "../boxes/box.ts";
-import { checkWorkspace, ROOT_OWNED, type Workspace } from "../boxes/box-workspace.ts";
-import { returnedTree, returnTree, unpack } from "../boxes/layers/copy-changes.ts";
+import { checkWorkspace, podUserOf, ROOT_OWNED, type Workspace } from "../boxes/box-workspace.ts";
 import { holdLayer } from "../boxes/layers/hold-layer.ts";
 import type { Layer } from "../boxes/layers/layer-record.ts";
-import { archiveOf, refuseTooLarge } from "../boxes/layers/workspace-archive.ts";
+import { refuseTooLarge } from "../boxes/layers/workspace-archive.ts";
 import { thisProcess } from "../boxes/life/owner.ts";
-import { removeTree } from "../boxes/life/workspace-folders.ts";
 import { lockWorkspace } from "../boxes/life/workspace-lock.ts";
 import { type NearNetwork, relayNetwork, type RelayedNetwork } from "../boxes/network-relay.ts";
 import { protectOutside } from "../boxes/protect/protect-outside.ts";
@@ -35,6 +30,7 @@ import { HOME_LABEL, homeOf, reapPods, removeBoxPod } from "./own-pods.ts";
 import { isAlone, podReportDifferences } from "./pod-report.ts";
 import { BOX, FILLER, isMountable, NAME_LABEL, type PodOwner, type PodPlan, podSpec } from "./pod-spec.ts";
 import { attachTo } from "./pod-stream.ts";
+import { apartIn, bringBack, fill } from "./pod-tree.ts";
 
 export interface PodMaker {
   readonly cluster: Cluster;
@@ -55,6 +51,8 @@ export interface PodRequest {
   readonly keep: string | null;
   /** Opens what was granted, or will be, on this side. */
   readonly network?: () => Promise<NearNetwork & { readonly remove: () => Promise<void> }>;
+  /** For the commands of the box. */
+  readonly env?: Readonly<Record<string, string>>;
   /** Of the cluster: what the settings say of it. */
   readonly wants: Pick<
     PodPlan,
@@ -64,6 +62,7 @@ export interface PodRequest {
     | "runtimeClass"
     | "seccomp"
     | "nodeSelector"
+    | "brought"
     | "disk"
     | "deadlineMs"
   > & {
@@ -122,7 +121,7 @@ export async function startPodBox(
               { warn: maker.onWarning },
             ),
           ).layer;
-    await refuseTooLarge(folder);
+    await refuseTooLarge(folder, undefined, apartIn(request.wants.brought, folder));
     // What stays is ended by its deadline, and told of by `sandbox rm --dead`.
     const reaped = reapPods(maker.cluster, maker).catch(() => []);
     things.defer(async () => void (await reaped));
@@ -151,9 +150,6 @@ interface Ends {
   readonly things: AsyncDisposableStack;
 }
 
-/** Where the workspace is root's: pods run as somebody else. */
-const SOMEBODY = 1000;
-
 async function planOf(
   { cluster, uid, stateDir, pod }: PodMaker,
   { mode, limits, wants, keep, network }: PodRequest & { readonly mode: PodPlan["mode"] },
@@ -177,17 +173,13 @@ async function planOf(
       /^[A-Za-z0-9](?:[\w.-]{0,61}[A-Za-z0-9])?$/.test(value),
     ),
   );
-  const user = {
-    uid: workspace.uid === 0 ? SOMEBODY : workspace.uid,
-    gid: workspace.gid === 0 ? SOMEBODY : workspace.gid,
-  };
   return {
     ...wants,
     name,
     namespace: cluster.namespace,
     owner: pod,
     mode,
-    user,
+    user: podUserOf(workspace),
     workspace: workspace.path,
     network: network !== undefined,
     limits: { ...limits, cpus: limits.cpus ?? 1 },
@@ -209,16 +201,17 @@ async function opened(making: Making, { locks, things }: Ends, signal: AbortSign
   const over = AbortSignal.any([signal, AbortSignal.timeout(request.wants.startMs)]);
   if (plan.mode === "read-only") {
     const filler = await connected(making, FILLER, { ...plan, mode: "workspace-write" }, over);
-    await fill(making, filler);
+    await filled(making, filler);
     filler.close();
   }
   const client = await connected(making, BOX, plan, over);
   things.defer(() => client.close());
   refuseUnlessPlanned("the cluster", readbackDifferences(spec, await podOf(cluster, plan)));
-  if (plan.mode !== "read-only") await fill(making, client);
+  if (plan.mode !== "read-only") await filled(making, client);
   await tellGit(maker, client);
   const network = await networkIn(making, client, things);
-  if (request.watchChanges) await snapshotIn(client, workspace.path, []);
+  const apart = apartIn(plan.brought, workspace.path).map((name) => path.join(workspace.path, name));
+  if (request.watchChanges) await snapshotIn(client, workspace.path, apart);
   const keepsChanges = layer !== null && plan.mode !== "read-only";
   return openBox({
     workspace: workspace.path,
@@ -226,15 +219,13 @@ async function opened(making: Making, { locks, things }: Ends, signal: AbortSign
     files: [],
     exposed: false,
     log: new LogKeeper(),
-    env: {},
+    env: request.env ?? {},
     ...(network === undefined ? {} : { network }),
     searched: () => Promise.resolve(),
     settle: () => Promise.resolve(),
     remove: async () => {
       if (keepsChanges)
-        await bringBack(making, layer, client).catch((thrown: unknown) =>
-          maker.onWarning(lostChanges(thrown)),
-        );
+        await bringBack(plan, layer, client).catch((thrown: unknown) => maker.onWarning(lostChanges(thrown)));
       await things.disposeAsync();
     },
     release: () => locks.disposeAsync(),
@@ -269,6 +260,9 @@ async function networkIn(
   things.defer(() => Promise.resolve(relayed.leave()));
   return relayed;
 }
+
+const filled = ({ maker, workspace, layer, plan }: Making, client: RunnerClient): Promise<void> =>
+  fill(client, { plan, workspace: workspace.path, layer, warn: maker.onWarning });
 
 const lostChanges = (thrown: unknown): string =>
   `what the box changed since it began is lost with its pod: ${reasonOf(thrown)}`;
@@ -328,36 +322,6 @@ async function removePod({ cluster, onWarning }: PodMaker, { name }: PodPlan): P
   );
 }
 
-const HOUR_MS = 3_600_000;
-
-/** What the session changed before, or the workspace as it is. */
-async function fill({ maker, workspace, layer, plan }: Making, client: RunnerClient): Promise<void> {
-  const kept = layer === null ? undefined : await returnedTree(layer.folder);
-  const from = kept ?? workspace.path;
-  const input = archiveOf(from, "tree", ({ path: file, why }) =>
-    maker.onWarning(`not in the copy: ${file}: ${why}`),
-  );
-  const words = [
-    "tar",
-    "--extract",
-    "--no-same-owner",
-    "--preserve-permissions",
-    "--no-overwrite-dir",
-    "--strip-components=1",
-    "--file=-",
-  ];
-  const command = { words, folder: plan.workspace, timeoutMs: HOUR_MS, keep: { head: 2000, tail: 0 }, input };
-  const { exit_code, stderr, reason } = await startCommand(client, command, { workspace: plan.workspace })
-    .ended;
-  if (exit_code === 0) return;
-  const said = Buffer.from(stderr.head).toString("utf8").trim();
-  throw new HarnessError(
-    EXIT.sandbox,
-    `the workspace could not be copied into the pod: ${said === "" ? reason : said}`,
-    "kubernetes.disk says what it may take; --memory is for files in /tmp",
-  );
-}
-
 const text = (value: string): string => JSON.stringify(value).replaceAll(/\\u[0-9a-f]{4}/g, "?");
 
 /** The mount's top belongs to root there, which git would take for somebody else's folder. */
@@ -368,29 +332,4 @@ async function tellGit({ home }: PodMaker, client: RunnerClient): Promise<void> 
     "/home/box/.gitconfig",
     Buffer.from(`[user]\n\tname = ${text(name)}\n\temail = ${text(email)}\n[safe]\n\tdirectory = *\n`),
   );
-}
-
-/** The pod's tree as the layer's, whole or not at all. */
-async function bringBack({ plan }: Making, { folder }: Layer, client: RunnerClient): Promise<void> {
-  const aside = path.join(folder, "tree.new");
-  await removeTree(aside);
-  await mkdir(aside, { mode: 0o700 });
-  const archive = new PassThrough();
-  const command = {
-    words: ["tar", "--create", "--format=gnu", "--file=-", "--transform=s,^\\./,tree/,S", "."],
-    folder: plan.workspace,
-    timeoutMs: HOUR_MS,
-    keep: { head: Number.MAX_SAFE_INTEGER, tail: 0 },
-    onOutput: (stream: "stdout" | "stderr", bytes: Uint8Array): Promise<void> | void => {
-      if (stream === "stdout" && !archive.write(bytes))
-        return new Promise((resolve) => archive.once("drain", resolve));
-    },
-  };
-  const unpacked = unpack(archive as AsyncIterable<Buffer>, aside);
-  unpacked.catch(() => archive.resume());
-  const { exit_code } = await startCommand(client, command, { workspace: plan.workspace }).ended;
-  archive.end();
-  await unpacked;
-  if (exit_code !== 0) throw new HarnessError(EXIT.sandbox, `tar in the box ended with ${exit_code}`, "");
-  await returnTree(folder, aside);
 }

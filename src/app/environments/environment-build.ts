@@ -3,6 +3,7 @@ import { lstat } from "node:fs/promises";
 import { once } from "node:events";
 import { makeFolder } from "../../platform/folders.ts";
 import type { Settings } from "../../config/settings-schema.ts";
+import { engineText } from "../../core/engine-address.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { OwnedBox } from "../../core/ports.ts";
 import { AbsentImage } from "../../docker/box/box-image.ts";
@@ -35,6 +36,9 @@ import { requireEngine } from "../box-access.ts";
 import { askerIn, networkOf, tellAgeless } from "./environment-network.ts";
 import { type ChosenRecipe, chooseRecipe } from "./environment-recipe.ts";
 import { type Host, packageRoot } from "../host.ts";
+import { engineOfEnvironments, namedCluster } from "../named-engine.ts";
+import { type PushedEnvironment, pushEnvironment } from "./environment-push.ts";
+import { NAME_REGISTRY } from "./pod-environment.ts";
 import { systemLayer } from "./system-layers.ts";
 import { buildCommand, keyOf, lackOf } from "./workspace-environment.ts";
 
@@ -57,6 +61,8 @@ export interface BuiltEnvironment {
   readonly record: EnvironmentRecord;
   readonly how: "kept" | "built";
   readonly chosen: ChosenRecipe;
+  /** What became of it in the registry of pods; null where none is named. */
+  readonly pushed: PushedEnvironment | null;
   /** What set-up wrote in the workspace outside of the environment's folders; nothing of it is kept. */
   readonly lost: readonly string[];
 }
@@ -79,8 +85,9 @@ export async function buildEnvironment(
   signal: AbortSignal,
 ): Promise<BuiltEnvironment> {
   const { host, settings, workspace, rebuild } = wanted;
+  await refuseUnpushed(host, settings);
   const [engine, chosen] = await Promise.all([
-    requireEngine(host, signal),
+    requireEngine(host, signal, engineOfEnvironments(host)),
     chooseRecipe(host, workspace, settings.env),
   ]);
   const files = filesOf(host.places.state, workspace, settings.env ?? "");
@@ -88,19 +95,25 @@ export async function buildEnvironment(
     throw thrown instanceof AbsentImage ? absentFor(thrown, settings.env) : thrown;
   });
   const there = await readRecord(files);
-  if (!rebuild && there?.key === key && (await lackOf(engine, there)) === undefined)
-    return { record: there, how: "kept", chosen, lost: [] };
+  const kept =
+    !rebuild && there?.key === key && (await lackOf(engine, there)) === undefined ? there : undefined;
+  const { registry } = settings.kubernetes;
+  if (kept !== undefined && registry === null)
+    return { record: kept, how: "kept", chosen, pushed: null, lost: [] };
   makeFolder(files.folder);
   using _ = locked(files, settings.env);
   const log = createWriteStream(files.log, { mode: 0o600 });
   // What cannot be kept of the log is no reason to stop.
   log.on("error", () => undefined);
   try {
-    const built = await build(
-      { ...wanted, engine, chosen, files, key, bases, log, signal, layerSteps: 0 },
-      there,
-    );
-    return { ...built, how: "built", chosen };
+    const making = { ...wanted, engine, chosen, files, key, bases, log, signal, layerSteps: 0 };
+    const built = kept === undefined ? await build(making, there) : { record: kept, lost: [] };
+    const how = kept === undefined ? "built" : "kept";
+    if (registry === null) return { ...built, how, chosen, pushed: null };
+    tell(making, { at: 1, of: 1, title: `pushing to ${registry}` });
+    const onLine = (text: string): void => written(making, Buffer.from(`${text}\n`));
+    const sent = await pushEnvironment({ ...making, registry, record: built.record, onLine });
+    return { ...built, record: sent.record, how, chosen, pushed: sent };
   } catch (thrown) {
     signal.throwIfAborted();
     throw thrown;
@@ -108,6 +121,17 @@ export async function buildEnvironment(
     log.end();
     await once(log, "close").catch(() => undefined);
   }
+}
+
+/** Where boxes are pods, one that stays on this machine is of no use. */
+async function refuseUnpushed(host: Host, { kubernetes }: Settings): Promise<void> {
+  const cluster = kubernetes.registry === null ? await namedCluster(host) : undefined;
+  if (cluster === undefined) return;
+  throw new HarnessError(
+    EXIT.usage,
+    `boxes are pods of ${engineText(cluster)}, which have environments from a registry, and none is named`,
+    `${NAME_REGISTRY}; or for boxes of an engine of containers: harness env build --engine unix:///var/run/docker.sock`,
+  );
 }
 
 const absentFor = ({ image, exit, remedy }: AbsentImage, name: string | null): HarnessError =>
@@ -153,6 +177,7 @@ async function build(
     installed: installed === undefined ? null : sinceRecord(before, installed),
     made: new Date().toISOString(),
     seconds: Math.round((Date.now() - began) / 1000),
+    pushed: null,
   };
   await finishRecord(files, record);
   const kept = new Set(record.volumes.map(({ volume }) => volume));

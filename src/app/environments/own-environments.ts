@@ -11,6 +11,7 @@ import {
   readRecord,
 } from "../../docker/environments/environment-record.ts";
 import { forgetMountPoints } from "../../docker/environments/environment-mounts.ts";
+import { removePodImages } from "../../docker/environments/pod-image.ts";
 import {
   isLayerUsed,
   removeSystemImage,
@@ -26,6 +27,8 @@ import { isEngine } from "../../docker/engine.ts";
 import { wantedImage } from "../../docker/images/build-image.ts";
 import { lookForEngine, requireEngine } from "../box-access.ts";
 import { type Host, packageRoot } from "../host.ts";
+import { engineOfEnvironments, namedCluster } from "../named-engine.ts";
+import { podNoteOn, pushedImage } from "./pod-environment.ts";
 import { noteOn } from "./workspace-environment.ts";
 
 /** Environments as a user sees and removes them. */
@@ -38,12 +41,14 @@ export interface ListedEnvironment {
   /** Of its volumes, and of its system layer, which others may share; null where the engine does not tell. */
   readonly bytes: number | null;
   readonly system_bytes: number | null;
+  /** As pods start from it: REGISTRY@sha256:…; null where it is in no registry. */
+  readonly pushed: string | null;
 }
 
 export async function ownEnvironments(host: Host): Promise<readonly ListedEnvironment[]> {
   const all = await known(host);
   if (all.length === 0) return [];
-  const engine = await requireEngine(host);
+  const engine = await requireEngine(host, undefined, engineOfEnvironments(host));
   const [sizes, images] = await Promise.all([volumeSizes(engine), systemImages(engine)]);
   return all.map(({ files, record, half }) => {
     const { workspace, name, volumes, image } = record ?? half;
@@ -56,6 +61,7 @@ export async function ownEnvironments(host: Host): Promise<readonly ListedEnviro
       made: record?.made ?? null,
       bytes: known.includes(undefined) ? null : known.reduce<number>((sum, each) => sum + (each ?? 0), 0),
       system_bytes: images.find(({ id }) => id === image)?.bytes ?? null,
+      pushed: pushedImage(record) ?? null,
     };
   });
 }
@@ -87,7 +93,7 @@ export async function removeEnvironments(
 ): Promise<readonly string[]> {
   const all = await known(host);
   const chosen = which === "all" ? all : which.map((word) => oneOf(all, word));
-  const engine = await requireEngine(host);
+  const engine = await requireEngine(host, undefined, engineOfEnvironments(host));
   for (const each of chosen) await removeOne(engine, each);
   if (which === "all") {
     for (const files of await environmentFolders(host.places.state)) await forgetEnvironment(files);
@@ -118,6 +124,7 @@ async function removeOne(engine: Engine, { files, half }: Known): Promise<void> 
         thrown,
       );
     });
+  await removePodImages(engine, files.id);
   await forgetMountPoints(files.points, half.workspace);
   await forgetEnvironment(files);
 }
@@ -149,6 +156,8 @@ export async function noteFor(
   { workspace, settings }: { readonly workspace: string; readonly settings: Settings },
   record: EnvironmentRecord,
 ): Promise<string | undefined> {
+  if ((await namedCluster(host)) !== undefined)
+    return (await podNoteOn({ host, workspace, settings }, record))?.told;
   const engine = await lookForEngine(host);
   if (!isEngine(engine) || !(await wantedImage(engine, packageRoot)).present) return undefined;
   return (await noteOn(engine, { host, workspace, settings }, record))?.told;

@@ -12,7 +12,7 @@ import { type ChosenRecipe, chooseRecipe } from "./environment-recipe.ts";
 import { type Host, packageRoot } from "../host.ts";
 
 /** By this name boxes start from the plain image. */
-const NO_ENVIRONMENT = "none";
+export const NO_ENVIRONMENT = "none";
 
 interface Wanted {
   readonly host: Host;
@@ -53,10 +53,10 @@ export async function environmentFor(engine: Engine, wanted: Wanted): Promise<Bo
 export const buildCommand = (name: string | null): string =>
   name === null ? "harness env build" : `harness env build --env ${name}`;
 
-const notBuilt = (name: string): HarnessError =>
+export const notBuilt = (name: string): HarnessError =>
   new HarnessError(EXIT.usage, `the environment ${name} is not built for this workspace`, buildCommand(name));
 
-interface Note {
+export interface EnvironmentNote {
   readonly usable: boolean;
   /** With what is to be typed. */
   readonly told: string;
@@ -69,7 +69,7 @@ export async function noteOn(
   engine: Engine,
   wanted: OfWorkspace,
   record: EnvironmentRecord,
-): Promise<Note | undefined> {
+): Promise<EnvironmentNote | undefined> {
   const [lacks, now] = await Promise.all([lackOf(engine, record), standing(engine, wanted, record)]);
   const build = buildCommand(wanted.settings.env);
   const absent = now instanceof AbsentImage ? now : undefined;

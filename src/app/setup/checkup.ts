@@ -28,7 +28,7 @@ export async function checkUp(
       ? broken("config", config.message, config.remedy)
       : healthy("config", describeOrigins(config));
   const groups = await Promise.all([
-    engineChecks(host, settings, config instanceof HarnessError),
+    engineChecks(host, settings, { unread: config instanceof HarnessError, workspace }),
     diskHealth("disk", host.places.state),
     modelChecks(host, settings),
     storeHealth({ ...settings.search, apiKey: host.env["QDRANT_API_KEY"] }),
@@ -78,13 +78,17 @@ export function exitFor(checks: readonly Health[]): ExitCode {
 }
 
 /** `unread`: the settings cannot be read, which is told beside; what they say of an engine is not known then. */
-async function engineChecks(host: Host, settings: Settings, unread = false): Promise<readonly Health[]> {
+async function engineChecks(
+  host: Host,
+  settings: Settings,
+  { unread = false, workspace }: { readonly unread?: boolean; readonly workspace?: string } = {},
+): Promise<readonly Health[]> {
   const { image } = settings;
   const named = unread && host.engine === null ? Promise.resolve(undefined) : namedEngine(host);
   const cluster = await named.catch(() => undefined);
   if (cluster?.address.kind === "kubernetes") {
     const { podHealth } = await import("../pod-access.ts");
-    return podHealth(host, settings, cluster.address).catch((thrown: unknown) => [lost(thrown)]);
+    return podHealth(host, settings, cluster.address, workspace).catch((thrown: unknown) => [lost(thrown)]);
   }
   const found = await lookForEngine(host, undefined, named).catch(asFailure);
   if (found instanceof HarnessError) return [broken("engine", found.message, found.remedy)];

@@ -21,11 +21,14 @@ import { type TarEntry, untar } from "../../core/text/untar.ts";
 import type { Layer } from "./layer-record.ts";
 import { removeTree } from "../life/workspace-folders.ts";
 import { hold } from "./open-folders.ts";
-import { kindOf, sameContent, treeOf } from "./upper-changes.ts";
+import { kindOf, sameContent, treeWithout } from "./upper-changes.ts";
 
 /** What a copy whose tree is in `content` has other than the workspace has now. */
-export async function changesOfCopy({ workspace, made }: Layer, content: string): Promise<LayerChanges> {
-  const [below, above] = [statsIn(workspace), statsIn(content)];
+export async function changesOfCopy(
+  { workspace, made, apart = [] }: Layer,
+  content: string,
+): Promise<LayerChanges> {
+  const [below, above] = [statsIn(workspace, apart), statsIn(content, apart)];
   const changes: LayerChange[] = [];
   for (const name of [...new Set([...below.keys(), ...above.keys()])].toSorted()) {
     const pair = { name, workspace, content, made, was: below.get(name), is: above.get(name) };
@@ -102,9 +105,11 @@ const COARSE_MS = 1000;
 const inGit = (name: string): boolean => name.split("/").includes(".git");
 
 /** By their bytes, which are kept as a text of single bytes. */
-function statsIn(root: string): ReadonlyMap<string, Stats> {
+function statsIn(root: string, apart: readonly string[]): ReadonlyMap<string, Stats> {
   using folder = hold(root);
-  return new Map([...treeOf(folder)].map(({ path: name, stats }) => [name.toString("latin1"), stats]));
+  return new Map(
+    [...treeWithout(folder, apart)].map(({ path: name, stats }) => [name.toString("latin1"), stats]),
+  );
 }
 
 async function same({ workspace, content, name }: Pair, stats: Stats): Promise<boolean> {

@@ -21,6 +21,8 @@ export interface LayerRecord {
   readonly volume: string | null;
   /** Its boxes are pods: the copy's tree comes back into the folder as a whole. Left out: they are an engine's. */
   readonly engine?: "kubernetes" | undefined;
+  /** Paths below the workspace that are no part of the copy: its boxes have something else there. */
+  readonly apart?: readonly string[] | undefined;
   /** When it was begun: milliseconds since 1970. */
   readonly made: number;
 }
@@ -35,6 +37,7 @@ const form: z.ZodType<LayerRecord> = z.object({
   isolation: z.enum(["overlay", "copy"]),
   volume: z.string().nullable(),
   engine: z.literal("kubernetes").optional(),
+  apart: z.array(z.string()).optional(),
   made: z.number(),
 });
 
@@ -77,10 +80,19 @@ export async function makeLayer(stateDir: string, record: LayerRecord): Promise<
   }
 }
 
-export async function noteVolume(layer: Layer, volume: string): Promise<void> {
-  const { folder, ...record } = layer;
+export const noteVolume = (layer: Layer, volume: string): Promise<void> =>
+  rewrite({ ...layer, volume }, "never");
+
+/** What was apart once stays so: nothing of it was ever in the copy. */
+export async function noteApart(layer: Layer, paths: readonly string[]): Promise<void> {
+  const before = layer.apart ?? [];
+  const apart = [...new Set([...before, ...paths])];
+  if (apart.length > before.length) await rewrite({ ...layer, apart }, "content");
+}
+
+async function rewrite({ folder, ...record }: Layer, lasts: "never" | "content"): Promise<void> {
   const file = path.join(folder, "layer");
-  await replaceFile(file, JSON.stringify({ ...record, volume }), { aside: `${file}.new`, lasts: "never" });
+  await replaceFile(file, JSON.stringify(record), { aside: `${file}.new`, lasts });
 }
 
 /** It is no layer any more from then on; what it holds goes when `removeGivenUp` comes by. */

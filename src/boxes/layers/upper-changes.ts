@@ -197,6 +197,15 @@ export function* treeOf(root: Held, path: Buffer = Buffer.alloc(0), depth = 0): 
   }
 }
 
+/** Without what lies at these paths, or below them. */
+export function* treeWithout(root: Held, apart: readonly string[]): Generator<Seen, void> {
+  const places = apart.map((place) => Buffer.from(place).toString("latin1"));
+  for (const seen of treeOf(root)) {
+    const name = seen.path.toString("latin1");
+    if (!places.some((place) => name === place || name.startsWith(`${place}/`))) yield seen;
+  }
+}
+
 function* folderIn(parent: Held, seen: Seen, depth: number): Generator<Seen, void> {
   const folder = opened(parent, seen, depth);
   if (typeof folder === "string") {

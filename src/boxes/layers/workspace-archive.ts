@@ -5,7 +5,7 @@ import { textOfBytes } from "../../core/text/bytes.ts";
 import { errorCode, EXIT, HarnessError } from "../../core/errors.ts";
 import { NotRegularError, openRegularSync } from "../../platform/safe-files.ts";
 import { hold } from "./open-folders.ts";
-import { type Seen, treeOf } from "./upper-changes.ts";
+import { type Seen, treeWithout } from "./upper-changes.ts";
 
 interface Limits {
   readonly bytes: number;
@@ -15,10 +15,14 @@ interface Limits {
 const COPY_LIMITS: Limits = { bytes: 2 * 2 ** 30, entries: 500_000 };
 
 /** Counted before the first byte is sent. */
-export async function refuseTooLarge(root: string, most: Limits = COPY_LIMITS): Promise<void> {
+export async function refuseTooLarge(
+  root: string,
+  most: Limits = COPY_LIMITS,
+  apart: readonly string[] = [],
+): Promise<void> {
   let [entries, bytes] = [0, 0];
   using folder = hold(root);
-  for (const { stats } of treeOf(folder)) {
+  for (const { stats } of treeWithout(folder, apart)) {
     entries += 1;
     if (stats.isFile()) bytes += stats.size;
     if (entries > most.entries) throw tooLarge(root, `more than ${most.entries} files`);
@@ -43,18 +47,19 @@ const PIECE = 1 << 18;
 
 /**
  * The tree as a tar stream below one name: owners, modes and times kept, links as links. What is neither file,
- * folder nor link, and what cannot be read, is left out and told of.
+ * folder nor link, and what cannot be read, is left out and told of; what is `apart` is left out.
  */
 export async function* archiveOf(
   root: string,
   under: string,
   skip: (skipped: Skipped) => void,
+  apart: readonly string[] = [],
 ): AsyncGenerator<Buffer, void> {
   const name = Buffer.from(under);
   using folder = hold(root);
   const waiting: Buffer[] = [headerOf(folder, name)];
   let size = 0;
-  for (const seen of treeOf(folder)) {
+  for (const seen of treeWithout(folder, apart)) {
     const path = Buffer.concat([name, Buffer.from("/"), seen.path]);
     const tell = (why: string): void => skip({ path: textOfBytes(seen.path), why });
     if (seen.closed !== undefined) tell(`what is in it is left out: it ${seen.closed}`);

@@ -14,7 +14,7 @@ export interface BoxImage {
   readonly volumes: BoxPlan["volumes"];
 }
 
-const RUNNER_FOLDER = "/usr/local/lib/harness";
+export const RUNNER_FOLDER = "/usr/local/lib/harness";
 export const RUNNER = `${RUNNER_FOLDER}/runner`;
 
 /** Our own image, or the user's with our runner mounted into it. Nothing of either image is run to find out. */

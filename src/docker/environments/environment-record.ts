@@ -43,6 +43,21 @@ const recordForm = z.strictObject({
     .default(null),
   made: z.string(),
   seconds: z.number(),
+  /** Where boxes that are pods have it from; null: it was not pushed since it was made. */
+  pushed: z
+    .strictObject({
+      /** A repository of a registry, without a tag. */
+      registry: z.string(),
+      tag: z.string(),
+      digest: z.string().regex(/^sha256:[0-9a-f]{64}$/),
+      at: z.string(),
+      /** What its key is made of, and the sandbox image then: where there are pods nobody asks an engine for it. */
+      bases: z.strictObject({ base: z.string(), stages: z.array(z.string()) }),
+      sandbox: z.string(),
+      arch: z.string(),
+    })
+    .nullable()
+    .default(null),
 });
 const buildingForm = z.strictObject({ ...common, steps: z.number().int() });
 

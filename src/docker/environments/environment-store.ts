@@ -55,7 +55,7 @@ export async function makeVolume(
 const octal = (value: number, length: number): string => `${value.toString(8).padStart(length - 1, "0")}\0`;
 
 /** A tar archive of one folder, of mode 0755. */
-function folderArchive(name: string, { uid, gid }: NewVolume["owner"]): Buffer {
+export function folderArchive(name: string, { uid, gid }: NewVolume["owner"]): Buffer {
   const header = Buffer.alloc(512);
   header.write(`${name}/`, 0);
   header.write(octal(0o755, 8), 100);

@@ -307,7 +307,7 @@ export function stepFailed(title: string, said: string, reason: string): Harness
 }
 
 /** Blank, so that nothing takes what is made of the image for the box that made it. */
-const BLANK = [
+export const BLANK_LABELS: readonly string[] = [
   "box",
   "uid",
   "session",
@@ -318,7 +318,7 @@ const BLANK = [
   "created",
   "mode",
   "isolation",
-];
+].map((name) => `LABEL dev.harness.${name}=`);
 
 async function commit({ engine, tag: name, key, stateDir }: LayerRequest, id: string): Promise<void> {
   const [repo, tag] = name.split(":");
@@ -327,7 +327,7 @@ async function commit({ engine, tag: name, key, stateDir }: LayerRequest, id: st
       repo,
       tag,
       changes: [
-        ...BLANK.map((name) => `LABEL dev.harness.${name}=`),
+        ...BLANK_LABELS,
         `LABEL ${ENVIRONMENT_LABEL}=${key}`,
         ...(isStage(name) ? [`LABEL ${STAGE_LABEL}=${shortHash(stateDir)}`] : []),
         "ENTRYPOINT []",

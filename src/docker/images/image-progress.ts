@@ -68,7 +68,7 @@ export async function followStream(stream: Readable, options: Bounded): Promise<
 }
 
 /** What the engine tells, until its stream ends; an error in it, or the signal, is thrown. */
-async function* progressOf(
+export async function* progressOf(
   stream: Readable,
   signal: AbortSignal,
   onAny: () => void = () => undefined,

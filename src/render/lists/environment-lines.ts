@@ -71,12 +71,28 @@ interface Built {
 
 const NAMED = 5;
 
-export function builtLines(record: Built, how: "kept" | "built", lost: readonly string[]): string {
+interface Pushed {
+  readonly how: "kept" | "pushed";
+  readonly image: string;
+  readonly moved: number;
+}
+
+function pushedLine({ how, image, moved }: Pushed): string {
+  const layers = moved === 1 ? "1 layer was sent" : `${moved} layers were sent`;
+  return how === "kept" ? `  in the registry: ${image}` : `  pushed: ${image} (${layers})`;
+}
+
+export function builtLines(
+  record: Built,
+  how: "kept" | "built",
+  { lost, pushed }: { readonly lost: readonly string[]; readonly pushed: Pushed | null },
+): string {
   const more = lost.length > NAMED ? ` and ${lost.length - NAMED} more` : "";
   return [
     how === "kept" ? `${record.id}  all of it is in place` : `${record.id}  built in ${record.seconds} s`,
     ...record.versions.map((line) => `  ${visibleLine(line)}`),
     ...countLines(record),
+    ...(pushed === null ? [] : [visibleLine(pushedLine(pushed))]),
     ...(lost.length === 0
       ? []
       : [
@@ -101,13 +117,14 @@ const LISTED = 100;
 /** When it was built, what is to be said of it now, and what is in it. */
 export function standingLines(
   record: { readonly made: string; readonly installed: Installed | null } | undefined,
-  note?: string,
+  { note, pushed }: { readonly note?: string | undefined; readonly pushed?: string | undefined } = {},
 ): string {
   if (record === undefined) return "not built yet: harness env build\n";
   const { made, installed } = record;
   const packages = installed?.packages ?? [];
   return [
     `built ${made}`,
+    ...(pushed === undefined ? [] : [`in the registry: ${visibleLine(pushed)}`]),
     ...(note === undefined ? [] : [visibleLine(note)]),
     ...(installed === null ? [] : [installedWords(installed)]),
     ...packages
@@ -126,22 +143,27 @@ interface Listed {
   readonly made: string | null;
   readonly bytes: number | null;
   readonly system_bytes: number | null;
+  readonly pushed: string | null;
 }
 
-const HEAD = ["ID", "STATE", "AGE", "SIZE", "SYSTEM", "NAME", "WORKSPACE"];
+const HEAD = ["ID", "STATE", "AGE", "SIZE", "SYSTEM", "NAME", "REGISTRY", "WORKSPACE"];
 
 const size = (bytes: number | null): string => (bytes === null ? "-" : formatSize(bytes));
+
+/** The whole of it is in --json, and in `env show`. */
+const shortDigest = (image: string): string => image.replace(/(@sha256:[0-9a-f]{12})[0-9a-f]+$/, "$1");
 
 export function environmentTable(all: readonly Listed[], stream: Output, now = Date.now()): string {
   const rows = [
     HEAD,
-    ...all.map(({ id, state, made, bytes, system_bytes, name, workspace }) => [
+    ...all.map(({ id, state, made, bytes, system_bytes, name, pushed, workspace }) => [
       id,
       state,
       made === null ? "-" : ageOf(now - Date.parse(made)),
       size(bytes),
       size(system_bytes),
       visibleLine(name === "" ? "-" : name),
+      visibleLine(pushed === null ? "-" : shortDigest(pushed)),
       visibleLine(workspace),
     ]),
   ];

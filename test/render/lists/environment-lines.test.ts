@@ -1,6 +1,12 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { keptEnvironments, recipeLines } from "../../../src/render/lists/environment-lines.ts";
+import {
+  builtLines,
+  environmentTable,
+  keptEnvironments,
+  recipeLines,
+  standingLines,
+} from "../../../src/render/lists/environment-lines.ts";
 import { fakeTerminal } from "../../fakes/terminal.ts";
 
 const listed = (id: string) => ({
@@ -11,6 +17,7 @@ const listed = (id: string) => ({
   made: null,
   bytes: 3 * 2 ** 20,
   system_bytes: null,
+  pushed: null,
 });
 
 test("an ending names the environments that stay, and what removes them", () => {
@@ -40,4 +47,21 @@ test("no line of a recipe breaks in a terminal: a file finds its place beside wh
     "",
   ]);
   assert.match(recipeLines(shown, fakeTerminal().stream), /x{54} {2}requirements/, "the twin: no terminal");
+});
+
+const PUSHED = `registry.example/team/env@sha256:${"ab".repeat(32)}`;
+
+test("what is in a registry is told where it was built, shown and listed", () => {
+  const made = "2026-01-01T00:00:00Z";
+  const record = { id: "e1", made, versions: [], seconds: 2, volumes: [], installed: null };
+  const built = (how: "kept" | "pushed", moved: number): string =>
+    builtLines(record, "built", { lost: [], pushed: { how, image: PUSHED, moved } });
+  assert.equal(built("pushed", 1), `e1  built in 2 s\n  pushed: ${PUSHED} (1 layer was sent)\n`);
+  assert.equal(built("pushed", 0), `e1  built in 2 s\n  pushed: ${PUSHED} (0 layers were sent)\n`);
+  assert.equal(built("kept", 0), `e1  built in 2 s\n  in the registry: ${PUSHED}\n`);
+  assert.equal(builtLines(record, "kept", { lost: [], pushed: null }), "e1  all of it is in place\n");
+  assert.match(standingLines(record, { pushed: PUSHED }), new RegExp(`^in the registry: ${PUSHED}$`, "m"));
+  const rows = environmentTable([listed("one"), { ...listed("two"), pushed: PUSHED }], fakeTerminal().stream);
+  assert.match(rows, / - {2,}\/w\/one/);
+  assert.match(rows, / registry\.example\/team\/env@sha256:abababababab {2,}\/w\/two/);
 });

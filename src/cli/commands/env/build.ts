@@ -12,7 +12,7 @@ import { configFor, settingFlags, workspaceOf } from "../../settings.ts";
 export class EnvBuild extends HarnessCommand {
   static override summary = "Make the environment of the current folder, unless all of it is in place.";
   static override description =
-    "Toolchains and dependencies are installed once, in a box that reaches the registries of the recipe and nothing else; every box of this workspace starts from them, without a network. A build that was ended goes on where it was. With --json, one object.";
+    "Toolchains and dependencies are installed once, in a box that reaches the registries of the recipe and nothing else; every box of this workspace starts from them, without a network. A build that was ended goes on where it was. Where the setting kubernetes.registry names a repository, the environment is pushed there, too, by its content's key, and boxes that are pods start from it; built before, it is only pushed. With --json, one object.";
   static override flags = {
     cwd: settingFlags.cwd,
     engine: settingFlags.engine,
@@ -62,7 +62,7 @@ export class EnvBuild extends HarnessCommand {
       "harness env build goes on where this one stopped",
     );
     progress.end();
-    const { record, how, chosen, lost } = built;
+    const { record, how, chosen, lost, pushed } = built;
     if (flags.json) {
       const { id, key, versions, installed, seconds, volumes } = record;
       answerJson({
@@ -74,11 +74,12 @@ export class EnvBuild extends HarnessCommand {
         versions,
         installed,
         folders: volumes.map(({ target }) => target),
+        pushed: pushed === null ? null : { image: pushed.image, how: pushed.how, layers: pushed.moved },
         lost: lost.length,
       });
       return;
     }
     if (tells && how === "built") stderr.write(recipeLines(chosen, stderr));
-    answer(builtLines(record, how, lost));
+    answer(builtLines(record, how, { lost, pushed }));
   }
 }

@@ -1,5 +1,6 @@
 import { Flags } from "@oclif/core";
 import { chooseRecipe } from "../../../app/environments/environment-recipe.ts";
+import { pushedImage } from "../../../app/environments/pod-environment.ts";
 import { runWorkspace } from "../../../app/host.ts";
 import { environmentLog, environmentOf, noteFor } from "../../../app/environments/own-environments.ts";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
@@ -49,10 +50,12 @@ export class EnvShow extends HarnessCommand {
         ...told,
         files: files.map(({ path, hash }) => ({ path, hash })),
         built: record?.made ?? null,
+        pushed: pushedImage(record) ?? null,
         note: note ?? null,
         installed: record?.installed ?? null,
       });
-    else answer(`${recipeLines(chosen, stdout)}${standingLines(record, note)}`);
+    else
+      answer(`${recipeLines(chosen, stdout)}${standingLines(record, { note, pushed: pushedImage(record) })}`);
     return undefined;
   }
 }

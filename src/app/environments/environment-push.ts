@@ -1,0 +1,92 @@
+import { lstat } from "node:fs/promises";
+import { ownerLabels } from "../../boxes/box-labels.ts";
+import { podUserOf } from "../../boxes/box-workspace.ts";
+import { thisProcess } from "../../boxes/life/owner.ts";
+import { boxImage } from "../../docker/box/box-image.ts";
+import type { Engine } from "../../docker/engine.ts";
+import {
+  type EnvironmentFiles,
+  type EnvironmentRecord,
+  finishRecord,
+} from "../../docker/environments/environment-record.ts";
+import { podImage, removePodImages } from "../../docker/environments/pod-image.ts";
+import type { Bases } from "../../docker/environments/recipe.ts";
+import { wantedImage } from "../../docker/images/build-image.ts";
+import { isInRegistry, pushImage } from "../../docker/images/push-image.ts";
+import { registryLogin } from "../../docker/images/registry-login.ts";
+import { type Host, packageRoot } from "../host.ts";
+import { pushedImage } from "./pod-environment.ts";
+
+/** Environments in a registry, from where pods have them. */
+interface Pushing {
+  readonly host: Host;
+  /** A real path. */
+  readonly workspace: string;
+  readonly engine: Engine;
+  readonly files: EnvironmentFiles;
+  readonly record: EnvironmentRecord;
+  readonly bases: Bases;
+  /** A repository, without a tag. */
+  readonly registry: string;
+  readonly onLine: (text: string) => void;
+  readonly signal: AbortSignal;
+}
+
+export interface PushedEnvironment {
+  readonly record: EnvironmentRecord;
+  /** As pods start from it. */
+  readonly image: string;
+  /** `kept`: the registry has it as it was pushed before. */
+  readonly how: "kept" | "pushed";
+  /** How many layers were sent. */
+  readonly moved: number;
+}
+
+/** Puts one that is built into the registry, unless it is there; the record says so from then on. */
+export async function pushEnvironment(pushing: Pushing): Promise<PushedEnvironment> {
+  const { host, workspace, engine, files, record, bases, registry, onLine, signal } = pushing;
+  const login = await registryLogin(host.env, registry);
+  const before = record.pushed?.registry === registry ? pushedImage(record) : undefined;
+  if (before !== undefined && (await isInRegistry(engine, { image: before, repository: registry, login })))
+    return { record, image: before, how: "kept", moved: 0 };
+  const [{ id: sandbox }, { tag: sandboxTag }, owner, stats] = await Promise.all([
+    boxImage(engine, packageRoot, null),
+    wantedImage(engine, packageRoot),
+    thisProcess(),
+    lstat(workspace),
+  ]);
+  const image = await podImage({
+    engine,
+    record,
+    sandbox,
+    lacksRunner: record.recipe.image !== null,
+    owner: podUserOf(stats),
+    labels: ownerLabels(host.uid, owner),
+    signal,
+  });
+  const tag = `${record.key}-${record.id}`;
+  const { digest, moved } = await pushImage(engine, {
+    image,
+    repository: registry,
+    tag,
+    login,
+    onLine,
+    signal,
+  });
+  const at = new Date().toISOString();
+  const { arch } = engine.version;
+  const { base, stages } = bases;
+  const pushed = {
+    registry,
+    tag,
+    digest,
+    at,
+    bases: { base, stages: [...stages] },
+    sandbox: sandboxTag,
+    arch,
+  };
+  const now = { ...record, pushed };
+  await finishRecord(files, now);
+  await removePodImages(engine, record.id);
+  return { record: now, image: pushedImage(now) ?? "", how: "pushed", moved };
+}

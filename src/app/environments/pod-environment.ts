@@ -1,0 +1,103 @@
+import { realpath } from "node:fs/promises";
+import type { Settings } from "../../config/settings-schema.ts";
+import { reasonOf } from "../../core/errors.ts";
+import { type EnvironmentRecord, filesOf, readRecord } from "../../docker/environments/environment-record.ts";
+import { broughtFrom } from "../../docker/environments/pod-image.ts";
+import { environmentKey, type Recipe } from "../../docker/environments/recipe.ts";
+import { toolVariables } from "../../docker/environments/tool-variables.ts";
+import { imageTag, readImageInputs } from "../../docker/images/image-inputs.ts";
+import { type Host, packageRoot } from "../host.ts";
+import { chooseRecipe } from "./environment-recipe.ts";
+import { buildCommand, type EnvironmentNote, NO_ENVIRONMENT, notBuilt } from "./workspace-environment.ts";
+
+/** What a pod has of the environment that was built for its folder. No engine is asked. */
+export interface PodEnvironment {
+  /** By its digest. */
+  readonly image: string;
+  readonly brought: readonly { readonly from: string; readonly to: string }[];
+  readonly env: Readonly<Record<string, string>>;
+  readonly services: Recipe["services"];
+}
+
+interface Wanted {
+  readonly host: Host;
+  readonly settings: Pick<Settings, "env" | "image" | "min_release_age" | "kubernetes">;
+  readonly workspace: string;
+  readonly warn: (text: string) => void;
+}
+
+export const NAME_REGISTRY =
+  'harness config set kubernetes \'{"registry": "REGISTRY/harness-env", …}\', then: harness env build';
+
+/** As pods start from it; undefined where it is in no registry. */
+export const pushedImage = (record: Pick<EnvironmentRecord, "pushed"> | undefined): string | undefined =>
+  record?.pushed ? `${record.pushed.registry}@${record.pushed.digest}` : undefined;
+
+/** Undefined: the image of the settings alone. */
+export async function podEnvironmentFor(wanted: Wanted): Promise<PodEnvironment | undefined> {
+  const { host, settings, warn } = wanted;
+  const { env: name, image: own, min_release_age: minAge } = settings;
+  if (name === NO_ENVIRONMENT || own !== null) return undefined;
+  const workspace = await realpath(wanted.workspace).catch(() => wanted.workspace);
+  const record = await readRecord(filesOf(host.places.state, workspace, name ?? ""));
+  if (record === undefined) {
+    if (name !== null) throw notBuilt(name);
+    return undefined;
+  }
+  const note = await podNoteOn({ ...wanted, workspace }, record);
+  if (note !== undefined) warn(note.told);
+  const image = pushedImage(record);
+  if (note?.usable === false || image === undefined) return undefined;
+  return {
+    image,
+    brought: record.volumes.map(({ target }, at) => ({ from: broughtFrom(at), to: target })),
+    env: toolVariables(record.recipe, { workspace, granted: false, minAge }),
+    services: record.recipe.services,
+  };
+}
+
+/** What is to be said of one that was built, where boxes are pods; undefined where pods have it as the project says now. */
+export async function podNoteOn(
+  wanted: Omit<Wanted, "warn">,
+  record: EnvironmentRecord,
+): Promise<EnvironmentNote | undefined> {
+  const { registry } = wanted.settings.kubernetes;
+  const { pushed } = record;
+  const build = buildCommand(wanted.settings.env);
+  const unusable = (why: string, next: string): EnvironmentNote => ({
+    usable: false,
+    told: `the environment of this workspace is not used: ${why}. ${next}`,
+  });
+  if (registry === null)
+    return unusable(
+      "pods have environments from a registry, and none is named",
+      `Name one: ${NAME_REGISTRY}`,
+    );
+  if (pushed === null) return unusable(`it was not pushed to ${registry}`, `Push it: ${build}`);
+  if (pushed.registry !== registry)
+    return unusable(
+      `it was pushed to ${pushed.registry}, and pods have it from ${registry}`,
+      `Push it: ${build}`,
+    );
+  const now = await changedSince(wanted, record, pushed);
+  if (now === undefined) return undefined;
+  return { usable: true, told: `${now}, so the environment is an older one. Renew it: ${build}` };
+}
+
+/** Of the images that it was made of only the sandbox image can be told to be another one. */
+async function changedSince(
+  { host, workspace, settings }: Omit<Wanted, "warn">,
+  record: EnvironmentRecord,
+  { bases, sandbox, arch }: NonNullable<EnvironmentRecord["pushed"]>,
+): Promise<string | undefined> {
+  try {
+    const { recipe, files } = await chooseRecipe(host, workspace, settings.env);
+    if (JSON.stringify(recipe) !== JSON.stringify(record.recipe))
+      return "what the project needs has changed since";
+    const key = environmentKey({ ...bases, recipe, files });
+    const isSame = key === record.key && sandbox === imageTag(await readImageInputs(packageRoot, arch));
+    return isSame ? undefined : "lock files or an image that it is made of have changed since";
+  } catch (thrown) {
+    return `its recipe cannot be read (${reasonOf(thrown)})`;
+  }
+}

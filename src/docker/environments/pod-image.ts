@@ -1,0 +1,157 @@
+import { Readable } from "node:stream";
+import { RUNNER_FOLDER } from "../box/box-image.ts";
+import { engineFailure } from "../engine-failure.ts";
+import type { Engine } from "../engine.ts";
+import { unstartedContainer } from "../unstarted-container.ts";
+import type { EnvironmentRecord } from "./environment-record.ts";
+import { folderArchive, imageIsThere, removeSystemImage, systemImages } from "./environment-store.ts";
+import { BLANK_LABELS, ENVIRONMENT_LABEL, ENVIRONMENT_REPOSITORY } from "./system-layer.ts";
+
+/**
+ * An environment as one image, for boxes that have no volume of this engine: what is in its volumes lies in folders of the
+ * image, from where a box copies it to its place. No program runs while it is made.
+ */
+
+const FOLDER_NAME = "environment";
+
+/** Where the content of the volume of this number lies in the image. */
+export const broughtFrom = (volume: number): string => `${RUNNER_FOLDER}/${FOLDER_NAME}/${volume}`;
+
+type Built = Pick<EnvironmentRecord, "id" | "key" | "made" | "image" | "volumes">;
+
+interface Wanted {
+  readonly engine: Engine;
+  readonly record: Built;
+  /** The sandbox image: its runner is in it, and what the environment is made of where it has no image of its own. */
+  readonly sandbox: string;
+  /** Its own image is somebody's, and has no runner. */
+  readonly lacksRunner: boolean;
+  /** Whose files they are in the image: the box's user. */
+  readonly owner: Owner;
+  readonly labels: Readonly<Record<string, string>>;
+  readonly signal: AbortSignal;
+}
+
+interface Owner {
+  readonly uid: number;
+  readonly gid: number;
+}
+
+/** Of one build: another one of the same key has other files. */
+const tagOf = ({ id, made }: Built): string => `${tagBegin(id)}${Date.parse(made).toString(36)}-pod`;
+const tagBegin = (id: string): string => `${ENVIRONMENT_REPOSITORY}:${id}-`;
+
+/** Its tag. One that is there is taken: a push that failed left it. */
+export async function podImage(wanted: Wanted): Promise<string> {
+  const { engine, record } = wanted;
+  const tag = tagOf(record);
+  if (await imageIsThere(engine, tag)) return tag;
+  try {
+    await make(wanted, tag);
+    return tag;
+  } catch (thrown) {
+    wanted.signal.throwIfAborted();
+    throw engineFailure("making an image of the environment", thrown);
+  }
+}
+
+/** Pushed, or of a build before, they are of no more use here. */
+export async function removePodImages(engine: Engine, id: string): Promise<void> {
+  for (const { tag } of await systemImages(engine))
+    if (tag.startsWith(tagBegin(id))) await removeSystemImage(engine, tag);
+}
+
+async function make(wanted: Wanted, tag: string): Promise<void> {
+  const { engine, record, sandbox, lacksRunner, owner, labels, signal } = wanted;
+  await using whole = await unstartedContainer(engine, { image: record.image ?? sandbox, labels });
+  if (lacksRunner) {
+    await using ours = await unstartedContainer(engine, { image: sandbox, labels });
+    const runner = await ours.container.getArchive({ path: RUNNER_FOLDER });
+    await whole.container.putArchive(runner, { path: RUNNER_FOLDER.replace(/\/[^/]+$/, "") });
+  }
+  await whole.container.putArchive(streamOf([folderArchive(FOLDER_NAME, { uid: 0, gid: 0 })]), {
+    path: RUNNER_FOLDER,
+  });
+  for (const [at, { volume: name }] of record.volumes.entries()) {
+    signal.throwIfAborted();
+    const target = `/harness-environment/${at}`;
+    await using from = await unstartedContainer(engine, { image: sandbox, labels, volume: { name, target } });
+    const files = await from.container.getArchive({ path: target });
+    await whole.container.putArchive(streamOf(belongingTo(owner, files as AsyncIterable<Buffer>)), {
+      path: `${RUNNER_FOLDER}/${FOLDER_NAME}`,
+    });
+  }
+  signal.throwIfAborted();
+  const [repo, name] = tag.split(":");
+  const changes = [
+    ...BLANK_LABELS,
+    `LABEL ${ENVIRONMENT_LABEL}=${record.key}`,
+    "ENTRYPOINT []",
+    'CMD ["sh"]',
+  ];
+  await whole.container.commit({ repo, tag: name, changes });
+}
+
+const streamOf = (parts: Iterable<Buffer> | AsyncIterable<Buffer>): Readable =>
+  Readable.from(parts, { objectMode: false });
+
+const BLOCK = 512;
+
+/** A tar stream whose every entry is this user's; all else of it stays. */
+export async function* belongingTo(
+  { uid, gid }: Owner,
+  tar: AsyncIterable<Buffer>,
+): AsyncGenerator<Buffer, void> {
+  let rest = Buffer.alloc(0);
+  let content = 0;
+  for await (const chunk of tar) {
+    const data = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
+    let at = 0;
+    while (at < data.length) {
+      if (content > 0) {
+        const piece = data.subarray(at, at + content);
+        content -= piece.length;
+        at += piece.length;
+        yield piece;
+        continue;
+      }
+      if (data.length - at < BLOCK) break;
+      const header = Buffer.from(data.subarray(at, at + BLOCK));
+      at += BLOCK;
+      content = contentOf(header);
+      yield header.every((byte) => byte === 0) ? header : withOwner(header, uid, gid);
+    }
+    rest = Buffer.from(data.subarray(at));
+  }
+  if (rest.length > 0) yield rest;
+}
+
+/** In whole blocks. Large numbers are big-endian behind a set first bit. */
+function contentOf(header: Buffer): number {
+  const field = header.subarray(124, 136);
+  const size =
+    ((field[0] ?? 0) & 0x80) === 0
+      ? Number.parseInt(field.toString("latin1").replace(/\0.*$/s, "").trim() || "0", 8)
+      : Number(field.readBigUInt64BE(4));
+  return Math.ceil(size / BLOCK) * BLOCK;
+}
+
+function withOwner(header: Buffer, uid: number, gid: number): Buffer {
+  for (const [value, at] of [
+    [uid, 108],
+    [gid, 116],
+  ] as const) {
+    const digits = value.toString(8);
+    if (digits.length < 8) header.write(`${digits.padStart(7, "0")}\0`, at, "latin1");
+    else {
+      header.writeBigUInt64BE(BigInt(value), at);
+      header[at] = 0x80;
+    }
+  }
+  // Names of owners would count before their numbers.
+  header.fill(0, 265, 329);
+  header.write("        ", 148, "latin1");
+  const sum = header.reduce((total, byte) => total + byte, 0);
+  header.write(`${sum.toString(8).padStart(6, "0")}\0 `, 148, "latin1");
+  return header;
+}

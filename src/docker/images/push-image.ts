@@ -1,0 +1,166 @@
+import type { Readable } from "node:stream";
+import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import { visible } from "../../core/text/visible.ts";
+import { isMissing } from "../engine-failure.ts";
+import { type Engine, isPodman } from "../engine.ts";
+import { progressOf } from "./image-progress.ts";
+import { type RegistryLogin, registryOf } from "./registry-login.ts";
+
+interface Push {
+  /** The image, by its id or tag. */
+  readonly image: string;
+  /** Without a tag: registry.example/team/box. */
+  readonly repository: string;
+  readonly tag: string;
+  readonly login: RegistryLogin;
+  /** Without a step forward for so long it is given up; left out: SILENT_PUSH_MS. */
+  readonly silenceMs?: number;
+  readonly onLine: (text: string) => void;
+  readonly signal: AbortSignal;
+}
+
+export interface PushedImage {
+  /** What the registry answered: sha256:… */
+  readonly digest: string;
+  /** Those that were sent: the registry had the others. */
+  readonly moved: number;
+}
+
+const SILENT_PUSH_MS = 5 * 60_000;
+
+/** Sends an image of the engine's to a registry. The name that it has for that is taken away again. */
+export async function pushImage(engine: Engine, push: Push): Promise<PushedImage> {
+  const { image, repository, tag } = push;
+  const name = `${repository}:${tag}`;
+  await engine.api.getImage(image).tag({ repo: repository, tag });
+  try {
+    return await pushed(engine, push);
+  } finally {
+    await engine.api
+      .getImage(name)
+      .remove({ noprune: true })
+      .catch((thrown: unknown) => {
+        if (!isMissing(thrown)) push.onLine(`${name} stays on the engine: ${reasonOf(thrown)}`);
+      });
+  }
+}
+
+/** The name of a layer's progress is its id's beginning. */
+const MOVED = /^([0-9a-f]{12,64}) Pushed$/;
+const DIGEST = /\bdigest: (sha256:[0-9a-f]{64})\b/;
+/** An engine may try again for ever: that is no step forward. */
+const WAITS = /^(?:\w+ )?(?:Retrying|Waiting)\b/;
+
+async function pushed(engine: Engine, push: Push): Promise<PushedImage> {
+  const { repository, tag, login, silenceMs = SILENT_PUSH_MS } = push;
+  const silence = new AbortController();
+  const timer = setTimeout(() => silence.abort(), silenceMs);
+  const abortSignal = AbortSignal.any([push.signal, silence.signal]);
+  const moved = new Set<string>();
+  let digest: string | undefined;
+  try {
+    const options = { tag, authconfig: authOf(login, repository), abortSignal };
+    const answer = (await engine.api.getImage(repository).push(options)) as Readable;
+    for await (const { text } of progressOf(answer, abortSignal)) {
+      if (!WAITS.test(text)) timer.refresh();
+      const layer = MOVED.exec(text)?.[1];
+      if (layer !== undefined) moved.add(layer);
+      digest = DIGEST.exec(text)?.[1] ?? digest;
+      push.onLine(text);
+    }
+  } catch (thrown) {
+    push.signal.throwIfAborted();
+    const why = silence.signal.aborted
+      ? `the push made no progress for ${silenceMs / 1000} s`
+      : reasonOf(thrown);
+    throw pushFailure(engine, { why, repository, login });
+  } finally {
+    clearTimeout(timer);
+  }
+  if (digest === undefined)
+    throw pushFailure(engine, { why: "the engine told no digest of what it pushed", repository, login });
+  return { digest, moved: moved.size };
+}
+
+interface EngineLogin {
+  readonly username: string;
+  readonly password: string;
+  readonly serveraddress: string;
+}
+
+/** An engine wants to be told, even that there is nobody. */
+const authOf = (login: RegistryLogin, repository: string): EngineLogin =>
+  login.kind === "login"
+    ? { username: login.username, password: login.password, serveraddress: registryOf(repository) }
+    : { username: "", password: "", serveraddress: registryOf(repository) };
+
+type Word = "not authorised" | "refused" | "no answer" | "plain http" | "failed";
+
+/** What engines say of a registry's no, the first that fits. */
+const SIGNS: readonly (readonly [RegExp, Word])[] = [
+  [/server gave HTTP response to HTTPS client/i, "plain http"],
+  [/unauthori[sz]ed|authentication required|no basic auth|incorrect username|\b401\b/i, "not authorised"],
+  [/denied|forbidden|insufficient.scope|not allowed|\b403\b/i, "refused"],
+  [
+    /connection re(?:fused|set)|no such host|\bEOF\b|broken pipe|timeout|deadline exceeded|no progress|no route|unreachable|\b50[234]\b/i,
+    "no answer",
+  ],
+];
+
+export const pushWord = (why: string): Word => SIGNS.find(([sign]) => sign.test(why))?.[1] ?? "failed";
+
+interface Failed {
+  readonly why: string;
+  readonly repository: string;
+  readonly login: RegistryLogin;
+}
+
+/** The words of the registry, without the password if it repeats it. */
+export function pushFailure(
+  engine: Parameters<typeof isPodman>[0],
+  { why, repository, login }: Failed,
+): HarnessError {
+  const word = pushWord(why);
+  const registry = registryOf(repository);
+  const instead = login.kind === "none" && login.instead !== undefined ? ` (${login.instead})` : "";
+  const docker = isPodman(engine) ? "podman" : "docker";
+  const next: Readonly<Record<Word, string>> = {
+    "not authorised": `${docker} login ${registry}${instead}, then: ${AGAIN}`,
+    refused: `ask who runs the registry for the right to push to ${repository}, then: ${AGAIN}`,
+    "no answer": `see that ${registry} answers, then: ${AGAIN}`,
+    "plain http": `list ${registry} under insecure-registries of the engine, or give it TLS, then: ${AGAIN}`,
+    failed: AGAIN,
+  };
+  const said = login.kind === "login" ? withoutLogin(why, login) : why;
+  const message = `the environment is built, and could not be pushed to ${repository}: ${word}: ${visible(said.slice(0, 500))}`;
+  return new HarnessError(EXIT.failed, message, next[word]);
+}
+
+const AGAIN = "harness env build, which pushes what is built";
+
+function withoutLogin(
+  text: string,
+  { username, password }: RegistryLogin & { readonly kind: "login" },
+): string {
+  const base64 = Buffer.from(`${username}:${password}`).toString("base64");
+  return [base64, password, encodeURIComponent(password)]
+    .filter((secret) => secret !== "")
+    .reduce((said, secret) => said.replaceAll(secret, "…"), text);
+}
+
+interface Asked {
+  /** By its digest. */
+  readonly image: string;
+  readonly repository: string;
+  readonly login: RegistryLogin;
+}
+
+/** Whether the registry has it, as far as the engine can tell: it is pushed again where it cannot. */
+export const isInRegistry = ({ api }: Engine, { image, repository, login }: Asked): Promise<boolean> =>
+  api
+    .getImage(image)
+    .distribution({ authconfig: authOf(login, repository) })
+    .then(
+      () => true,
+      () => false,
+    );

@@ -1,0 +1,132 @@
+import { existsSync } from "node:fs";
+import { mkdir, rmdir } from "node:fs/promises";
+import path from "node:path";
+import { PassThrough } from "node:stream";
+import { startCommand } from "../boxes/box-command.ts";
+import { returnedTree, returnTree, unpack } from "../boxes/layers/copy-changes.ts";
+import { type Layer, noteApart } from "../boxes/layers/layer-record.ts";
+import { archiveOf } from "../boxes/layers/workspace-archive.ts";
+import { removeTree } from "../boxes/life/workspace-folders.ts";
+import { within } from "../boxes/protect/protected-mounts.ts";
+import type { RunnerClient } from "../boxes/runner/runner-client.ts";
+import { EXIT, HarnessError } from "../core/errors.ts";
+import type { PodPlan } from "./pod-spec.ts";
+
+/** The tree that a pod works on: how it comes there, and how what became of it comes back. */
+
+type TreePlan = Pick<PodPlan, "workspace" | "brought">;
+
+interface Filling {
+  readonly plan: TreePlan;
+  /** A real path. */
+  readonly workspace: string;
+  readonly layer: Layer | null;
+  readonly warn: (text: string) => void;
+}
+
+const HOUR_MS = 3_600_000;
+
+/** What of the workspace is the image's own in the box, as paths below it: the host's is neither sent nor changed. */
+export const apartIn = (brought: PodPlan["brought"], workspace: string): readonly string[] =>
+  brought.filter(({ to }) => within(workspace, to)).map(({ to }) => path.relative(workspace, to));
+
+/** What the session changed before, or the workspace as it is; then what the image brings. */
+export async function fill(client: RunnerClient, filling: Filling): Promise<void> {
+  await sendTree(filling, client);
+  for (const folder of filling.plan.brought) await bring(folder, client);
+}
+
+const BRING = `mkdir -p -- "$1" && exec find "$0" -mindepth 1 -maxdepth 1 -exec cp -a --no-preserve=ownership -t "$1" -- {} +`;
+
+/** A copy: what a box writes there goes with it. */
+async function bring({ from, to }: PodPlan["brought"][number], client: RunnerClient): Promise<void> {
+  const words = ["sh", "-c", BRING, from, to];
+  const command = { words, folder: "/", timeoutMs: HOUR_MS, keep: { head: 0, tail: 2000 } };
+  const { exit_code, stderr, reason } = await startCommand(client, command, { workspace: "/" }).ended;
+  if (exit_code === 0) return;
+  const said = Buffer.from(stderr.tail).toString("utf8").trim();
+  throw new HarnessError(
+    EXIT.sandbox,
+    `${to} could not be had of the image: ${said === "" ? reason : said}`,
+    "kubernetes.disk says what it may take; harness env build --rebuild makes it anew; --env none leaves it out",
+  );
+}
+
+async function sendTree({ plan, workspace, layer, warn }: Filling, client: RunnerClient): Promise<void> {
+  const kept = layer === null ? undefined : await returnedTree(layer.folder);
+  const from = kept ?? workspace;
+  const input = archiveOf(
+    from,
+    "tree",
+    ({ path: file, why }) => warn(`not in the copy: ${file}: ${why}`),
+    apartIn(plan.brought, workspace),
+  );
+  const words = [
+    "tar",
+    "--extract",
+    "--no-same-owner",
+    "--preserve-permissions",
+    "--no-overwrite-dir",
+    "--strip-components=1",
+    "--file=-",
+  ];
+  const command = { words, folder: plan.workspace, timeoutMs: HOUR_MS, keep: { head: 2000, tail: 0 }, input };
+  const { exit_code, stderr, reason } = await startCommand(client, command, { workspace: plan.workspace })
+    .ended;
+  if (exit_code === 0) return;
+  const said = Buffer.from(stderr.head).toString("utf8").trim();
+  throw new HarnessError(
+    EXIT.sandbox,
+    `the workspace could not be copied into the pod: ${said === "" ? reason : said}`,
+    "kubernetes.disk says what it may take; --memory is for files in /tmp",
+  );
+}
+
+/** The pod's tree as the layer's, whole or not at all. */
+export async function bringBack(plan: TreePlan, layer: Layer, client: RunnerClient): Promise<void> {
+  const { folder } = layer;
+  const apart = apartIn(plan.brought, plan.workspace);
+  const aside = path.join(folder, "tree.new");
+  await removeTree(aside);
+  await mkdir(aside, { mode: 0o700 });
+  const archive = new PassThrough();
+  const command = {
+    words: [
+      ...["tar", "--create", "--format=gnu", "--file=-", "--transform=s,^\\./,tree/,S"],
+      ...["--anchored", "--no-wildcards", ...apart.map((name) => `--exclude=./${name}`)],
+      ".",
+    ],
+    folder: plan.workspace,
+    timeoutMs: HOUR_MS,
+    keep: { head: Number.MAX_SAFE_INTEGER, tail: 0 },
+    onOutput: (stream: "stdout" | "stderr", bytes: Uint8Array): Promise<void> | void => {
+      if (stream === "stdout" && !archive.write(bytes))
+        return new Promise((resolve) => archive.once("drain", resolve));
+    },
+  };
+  const unpacked = unpack(archive as AsyncIterable<Buffer>, aside);
+  unpacked.catch(() => archive.resume());
+  const { exit_code } = await startCommand(client, command, { workspace: plan.workspace }).ended;
+  archive.end();
+  await unpacked;
+  if (exit_code !== 0) throw new HarnessError(EXIT.sandbox, `tar in the box ended with ${exit_code}`, "");
+  await dropEmptyParents(apart, { aside, workspace: plan.workspace });
+  await noteApart(layer, apart);
+  await returnTree(folder, aside);
+}
+
+/** Folders that were made only to hold what the image brings. */
+async function dropEmptyParents(
+  apart: readonly string[],
+  { aside, workspace }: { readonly aside: string; readonly workspace: string },
+): Promise<void> {
+  for (const name of apart)
+    for (let at = path.dirname(name); at !== "."; at = path.dirname(at)) {
+      if (existsSync(path.join(workspace, at))) break;
+      const isGone = await rmdir(path.join(aside, at)).then(
+        () => true,
+        () => false,
+      );
+      if (!isGone) break;
+    }
+}
