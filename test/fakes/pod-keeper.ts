@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { chmod, mkdir } from "node:fs/promises";
 import path from "node:path";
-import type { Duplex } from "node:stream";
+import type { Duplex, Readable } from "node:stream";
 import type { Container, ContainerCreateOptions, MountSettings } from "dockerode";
 import { engine } from "../fixtures/engine-api.ts";
 
@@ -127,6 +127,7 @@ export class PodKeeper implements AsyncDisposable {
   readonly #objects = { pods: new Map<string, Pod>(), networkpolicies: new Map<string, Policy>() };
   readonly #containers = new Map<string, Container>();
   readonly #events: { readonly version: number; readonly event: PodEvent }[] = [];
+  readonly #pulled = new Set<string>();
   readonly #listeners = new Set<(event: PodEvent) => void>();
   readonly #network: PodNetwork;
   readonly #scratch: string;
@@ -263,6 +264,7 @@ export class PodKeeper implements AsyncDisposable {
     for (const kind of ["initContainers", "containers"] as const) {
       const statuses = kind === "containers" ? "containerStatuses" : "initContainerStatuses";
       for (const wanted of item.spec[kind] ?? []) {
+        if (wanted.image.includes("@")) await this.#pull(wanted.image);
         const made = await engine.api.createContainer(
           this.#optionsOf(item, wanted, await this.#volumes(item)),
         );
@@ -282,6 +284,14 @@ export class PodKeeper implements AsyncDisposable {
         this.#tell("MODIFIED", item);
       }
     }
+  }
+
+  /** As a node does that is told a digest. */
+  async #pull(image: string): Promise<void> {
+    if (this.#pulled.has(image)) return;
+    const told = (await engine.api.pull(image)) as Readable;
+    for await (const _ of told);
+    this.#pulled.add(image);
   }
 
   /** Folders of the node, as a kubelet makes them: whoever the pod is may write there. */
@@ -364,6 +374,11 @@ export class PodKeeper implements AsyncDisposable {
     for (const name of this.#objects.pods.keys()) await this.remove("pods", name);
     for (const container of this.#containers.values())
       await container.remove({ force: true, v: true }).catch(() => undefined);
+    for (const image of this.#pulled)
+      await engine.api
+        .getImage(image)
+        .remove({ force: true })
+        .catch(() => undefined);
     if (this.#bridge !== undefined)
       await engine.api
         .getNetwork(this.#bridge.name)

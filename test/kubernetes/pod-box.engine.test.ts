@@ -55,6 +55,55 @@ test(
   },
 );
 
+test(
+  "what the image brings is at its place and writable, and nothing of it or of the host's there comes back",
+  { skip },
+  async () => {
+    await using place = await stubPlace("none", { "a.txt": "one\n", "deps/mine.txt": "the host's" });
+    const from = "/usr/local/lib/harness/bin";
+    const project = place.place.at("project");
+    const brought = ["deps", "made/here"].map((name) => ({ from, to: `${project}/${name}` }));
+    const wants = { ...podWants(image), brought: [...brought, { from, to: "/var/cache/harness" }] };
+    const keep = "session1";
+    const change = async (line: string): Promise<string> => {
+      await using box = await place.open({ keep, wants, env: { FLAVOUR: "x" } });
+      const { exit_code, stdout } = await exec(box, line);
+      assert.equal(exit_code, 0);
+      return Buffer.from(stdout.head).toString();
+    };
+    const all = `for at in deps made/here /var/cache/harness; do diff -r ${from} $at && touch $at/new; done`;
+    assert.equal(await change(`set -e; ${all}; echo two >> a.txt; echo "$FLAVOUR"`), "x\n");
+    const again = await change("ls deps/new /var/cache/harness/new made/here/new 2>&1; cat a.txt");
+    assert.equal(again.match(/No such file/g)?.length, 3);
+    assert.match(again, /one\ntwo\n$/);
+    const layer = await layerOf(place.place.at("state"), keep);
+    assert.ok(layer !== undefined);
+    const { changes } = await changesOfReturned(layer);
+    assert.deepEqual(
+      changes.map(({ path, what }) => `${what} ${path}`),
+      ["modified a.txt"],
+    );
+  },
+);
+
+test("what the image brings is there in a box that may only read, too", { skip }, async () => {
+  await using place = await stubPlace("none");
+  const from = "/usr/local/lib/harness/bin";
+  const to = place.place.at("project/deps");
+  const wants = { ...podWants(image), brought: [{ from, to }] };
+  await using box = await place.open({ mode: "read-only", wants });
+  const { exit_code } = await exec(box, `diff -r ${from} deps && ! touch deps/new`);
+  assert.equal(exit_code, 0);
+});
+
+test("what an image does not bring is no box, and is named", { skip }, async () => {
+  await using place = await stubPlace("none");
+  const to = place.place.at("project/deps");
+  const wants = { ...podWants(image), brought: [{ from: "/no/such/folder", to }] };
+  await assert.rejects(place.open({ wants }), /deps could not be had of the image: find: .*no\/such\/folder/);
+  nothingLeft(place);
+});
+
 test("a network is shown to be open, then shut, before anything is in the box", { skip }, async () => {
   await using place = await stubPlace("enforced");
   await using box = await place.open();

@@ -1,0 +1,170 @@
+import assert from "node:assert/strict";
+import { mkdir } from "node:fs/promises";
+import test from "node:test";
+import { hostFrom } from "../../../src/app/host.ts";
+import { podEnvironmentFor } from "../../../src/app/environments/pod-environment.ts";
+import { DEFAULTS } from "../../../src/config/settings-schema.ts";
+import {
+  type EnvironmentRecord,
+  filesOf,
+  finishRecord,
+} from "../../../src/docker/environments/environment-record.ts";
+import { EMPTY_RECIPE, environmentKey } from "../../../src/docker/environments/recipe.ts";
+import { imageTag, readImageInputs } from "../../../src/docker/images/image-inputs.ts";
+import { ROOT } from "../../fixtures/engine.ts";
+import { type Scratch, scratch } from "../../fixtures/scratch.ts";
+
+const REGISTRY = "registry.example/team/env";
+const DIGEST = `sha256:${"ab".repeat(32)}`;
+const BASES = { base: "sha256:1", stages: [] };
+const RECIPE = {
+  ...EMPTY_RECIPE,
+  folders: ["deps"],
+  setup: [{ run: "make deps", folder: "." }],
+  env: { A: "b" },
+};
+
+type Pushed = NonNullable<EnvironmentRecord["pushed"]>;
+
+/** A folder whose environment, the user's `own`, was built and pushed. */
+async function builtPlace(more: Partial<Pushed> | null = {}) {
+  const place = await scratch();
+  const workspace = place.at("work");
+  await mkdir(workspace);
+  await place.write(".config/harness/environments/own.json", JSON.stringify(RECIPE));
+  const host = hostFrom({ HOME: place.path });
+  const files = filesOf(host.places.state, workspace, "own");
+  await mkdir(files.folder, { recursive: true });
+  const pushed: Pushed | null = more && {
+    registry: REGISTRY,
+    tag: "k",
+    digest: DIGEST,
+    at: "2026-01-01T00:00:00Z",
+    bases: BASES,
+    sandbox: imageTag(await readImageInputs(ROOT, "amd64")),
+    arch: "amd64",
+    ...more,
+  };
+  await finishRecord(files, {
+    form: 1,
+    id: files.id,
+    workspace,
+    name: "own",
+    key: environmentKey({ ...BASES, recipe: RECIPE, files: [] }),
+    image: "sha256:2",
+    volumes: [
+      { volume: "v0", target: "/var/cache/harness" },
+      { volume: "v1", target: `${workspace}/deps` },
+    ],
+    recipe: RECIPE,
+    file: "",
+    versions: [],
+    installed: null,
+    made: "2026-01-01T00:00:00Z",
+    seconds: 1,
+    pushed,
+  });
+  return { place, host, workspace };
+}
+
+interface Asked {
+  readonly env?: string | null;
+  readonly image?: string;
+  readonly registry?: string | null;
+}
+
+async function asked(built: Awaited<ReturnType<typeof builtPlace>>, wants: Asked = {}) {
+  const { env = "own", image = null, registry = REGISTRY } = wants;
+  const kubernetes = { ...DEFAULTS.kubernetes, registry };
+  const said: string[] = [];
+  const warn = (text: string): void => void said.push(text);
+  const settings = { ...DEFAULTS, env, image, kubernetes };
+  const found = await podEnvironmentFor({ host: built.host, settings, workspace: built.workspace, warn });
+  return { found, said };
+}
+
+async function on<T>(
+  more: Partial<Pushed> | null,
+  work: (built: Awaited<ReturnType<typeof builtPlace>>) => Promise<T>,
+) {
+  const built = await builtPlace(more);
+  await using _: Scratch = built.place;
+  return work(built);
+}
+
+test("one that was pushed is started from by its digest, with what its volumes had", () =>
+  on({}, async (built) => {
+    const { found, said } = await asked(built);
+    assert.deepEqual(said, []);
+    assert.equal(found?.image, `${REGISTRY}@${DIGEST}`);
+    assert.deepEqual(found.brought, [
+      { from: "/usr/local/lib/harness/environment/0", to: "/var/cache/harness" },
+      { from: "/usr/local/lib/harness/environment/1", to: `${built.workspace}/deps` },
+    ]);
+    assert.equal(found.env["A"], "b");
+  }));
+
+const BUILD = "harness env build --env own";
+const UNUSED: readonly (readonly [string, Partial<Pushed> | null, Asked, RegExp])[] = [
+  ["not pushed", null, {}, new RegExp(`not used: it was not pushed to ${REGISTRY}\\. Push it: ${BUILD}$`)],
+  [
+    "pushed elsewhere",
+    { registry: "r.example/x" },
+    {},
+    new RegExp(`pushed to r\\.example/x, and pods have it from ${REGISTRY}\\. Push it: ${BUILD}$`),
+  ],
+  [
+    "no registry named",
+    {},
+    { registry: null },
+    /not used: pods have .*none is named\. Name one: harness config set kubernetes /,
+  ],
+];
+
+for (const [what, pushed, wants, words] of UNUSED)
+  test(`${what}: it is not used, and said with what to type`, () =>
+    on(pushed, async (built) => {
+      const { found, said } = await asked(built, wants);
+      assert.equal(found, undefined);
+      assert.equal(said.length, 1);
+      assert.match(said[0] ?? "", words);
+    }));
+
+const OLDER: readonly (readonly [string, Partial<Pushed>])[] = [
+  ["lock files", { bases: { base: "sha256:another", stages: [] } }],
+  ["the sandbox image", { sandbox: "harness-sandbox:another" }],
+];
+
+for (const [what, pushed] of OLDER)
+  test(`${what} being others since, the older one is used and said, as in boxes of an engine`, () =>
+    on(pushed, async (built) => {
+      const { found, said } = await asked(built);
+      assert.equal(found?.image, `${REGISTRY}@${DIGEST}`);
+      assert.deepEqual(said, [
+        `lock files or an image that it is made of have changed since, so the environment is an older one. Renew it: ${BUILD}`,
+      ]);
+    }));
+
+test("so it is where the recipe is another one", () =>
+  on({}, async (built) => {
+    await built.place.write(
+      ".config/harness/environments/own.json",
+      JSON.stringify({ ...RECIPE, env: { A: "c" } }),
+    );
+    const { found, said } = await asked(built);
+    assert.notEqual(found, undefined);
+    assert.match(
+      said.join("\n"),
+      /^what the project needs has changed since, .* Renew it: harness env build --env own$/,
+    );
+  }));
+
+test("an image of one's own, no environment, and a folder without one say nothing", () =>
+  on({}, async (built) => {
+    for (const wants of [{ image: "own:1" }, { env: "none" }, { env: null }])
+      assert.deepEqual(await asked(built, wants), { found: undefined, said: [] });
+    await assert.rejects(asked(built, { env: "other" }), {
+      message: "the environment other is not built for this workspace",
+      remedy: "harness env build --env other",
+    });
+  }));
