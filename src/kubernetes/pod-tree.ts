@@ -92,8 +92,14 @@ export async function bringBack(plan: TreePlan, layer: Layer, client: RunnerClie
   const archive = new PassThrough();
   const command = {
     words: [
-      ...["tar", "--create", "--format=gnu", "--file=-", "--transform=s,^\\./,tree/,S"],
-      ...["--anchored", "--no-wildcards", ...apart.map((name) => `--exclude=./${name}`)],
+      "tar",
+      "--create",
+      "--format=gnu",
+      "--file=-",
+      "--transform=s,^\\./,tree/,S",
+      "--anchored",
+      "--no-wildcards",
+      ...apart.map((name) => `--exclude=./${name}`),
       ".",
     ],
     folder: plan.workspace,

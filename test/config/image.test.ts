@@ -50,3 +50,28 @@ for (const image of OTHERS)
     assert.equal(exit, 2);
     assert.match(message, /^here: image: expected an image's name such as debian:bookworm/);
   });
+
+const readRegistry = (registry: string): unknown =>
+  readLayer({ kubernetes: { registry } }, () => "here").kubernetes?.registry;
+
+for (const registry of ["registry.example/team/env", "127.0.0.1:5000/x", "localhost/x", "box:5000/a/b-c_d"])
+  test(`${registry} is a repository of a registry`, () => {
+    assert.equal(readRegistry(registry), registry);
+  });
+
+const NO_REPOSITORIES = [
+  "registry.example",
+  "team/env",
+  "registry.example/team/env:1",
+  `registry.example/env@sha256:${"a".repeat(64)}`,
+  "https://registry.example/env",
+  "me:word@registry.example/env",
+  "registry.example/../env",
+  "registry.example/Env",
+];
+
+for (const registry of NO_REPOSITORIES)
+  test(`${registry} is none`, async () => {
+    const [, message] = await refusalOf(() => Promise.resolve(readRegistry(registry)));
+    assert.match(message, /kubernetes\.registry.*expected a repository of a registry/);
+  });

@@ -120,7 +120,7 @@ test("a granted host is reached from a pod, and what else was asked for is said"
 const REFUSED: readonly (readonly [readonly string[], number, RegExp])[] = [
   [["--secret", "TOKEN"], 2, /TOKEN/],
   [["--isolation", "bind"], 2, /sees no file of this machine/],
-  [["--env", "backend"], 2, /no pod has them/],
+  [["--env", "backend"], 2, /no environment backend|backend is not built for this workspace/],
   [["--runtime", "runsc"], 2, /runtime_class/],
   [["--mode", "danger-full-access"], 125, /no pod has full access/],
   [["--image", "harness-test-no-such:1"], 125, /image cannot be pulled/],

@@ -56,6 +56,11 @@ export async function podEnvironmentFor(wanted: Wanted): Promise<PodEnvironment 
   };
 }
 
+const unusable = (why: string, next: string): EnvironmentNote => ({
+  usable: false,
+  told: `the environment of this workspace is not used: ${why}. ${next}`,
+});
+
 /** What is to be said of one that was built, where boxes are pods; undefined where pods have it as the project says now. */
 export async function podNoteOn(
   wanted: Omit<Wanted, "warn">,
@@ -64,10 +69,6 @@ export async function podNoteOn(
   const { registry } = wanted.settings.kubernetes;
   const { pushed } = record;
   const build = buildCommand(wanted.settings.env);
-  const unusable = (why: string, next: string): EnvironmentNote => ({
-    usable: false,
-    told: `the environment of this workspace is not used: ${why}. ${next}`,
-  });
   if (registry === null)
     return unusable(
       "pods have environments from a registry, and none is named",
