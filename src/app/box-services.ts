@@ -15,7 +15,7 @@ const KEEP = { head: 0, tail: 16 * 1024 };
  * Starts what the project's tests need beside every command of a box, and waits until all of it can be used. It runs in
  * the box, as its user, on the box's own loopback, and ends with the box: nobody else sees it.
  */
-export async function startServices(
+async function startServices(
   box: OwnedBox,
   services: readonly Service[],
   signal: AbortSignal,

@@ -37,7 +37,7 @@ export interface PodPlan {
 }
 
 /** What the image brings of a project and the box is to have at another place, where it may write it. */
-export interface BroughtFolder {
+interface BroughtFolder {
   readonly from: string;
   readonly to: string;
 }

@@ -186,7 +186,7 @@ export interface Seen {
 const MAX_DEPTH = 512;
 
 /** Everything below a folder. No link is followed, and nothing of another file system is entered. */
-export function* treeOf(root: Held, path: Buffer = Buffer.alloc(0), depth = 0): Generator<Seen, void> {
+function* treeOf(root: Held, path: Buffer = Buffer.alloc(0), depth = 0): Generator<Seen, void> {
   for (const name of namesIn(root, Number.POSITIVE_INFINITY)) {
     const stats = lookIn(root, name);
     if (stats === undefined) continue;
