@@ -51,7 +51,7 @@ export async function podEnvironmentFor(wanted: Wanted): Promise<PodEnvironment 
   return {
     image,
     brought: record.volumes.map(({ target }, at) => ({ from: broughtFrom(at), to: target })),
-    env: toolVariables(record.recipe, { workspace, granted: false, minAge }),
+    env: toolVariables(record.recipe, { workspace, granted: settings.allow_domains.length > 0, minAge }),
     services: record.recipe.services,
   };
 }
