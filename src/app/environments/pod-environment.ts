@@ -21,7 +21,7 @@ export interface PodEnvironment {
 
 interface Wanted {
   readonly host: Host;
-  readonly settings: Pick<Settings, "env" | "image" | "min_release_age" | "kubernetes">;
+  readonly settings: Pick<Settings, "env" | "image" | "allow_domains" | "min_release_age" | "kubernetes">;
   readonly workspace: string;
   readonly warn: (text: string) => void;
 }
