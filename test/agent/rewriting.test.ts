@@ -331,7 +331,7 @@ test("what is begun anew is the file as it was, with what the check said then", 
   assert.doesNotMatch(messages[0]?.text ?? "", /return a - b/);
 });
 
-test("a candidate is given up behind eight whole files", () => {
+test("a candidate is given up where whole files were asked for eight times, and not where none can be asked for", () => {
   const ends = new EndRules(failing(true));
   ends.asked = { request: "fix it", isWeak: true };
   ends.isCandidate = true;
@@ -344,6 +344,13 @@ test("a candidate is given up behind eight whole files", () => {
   });
   assert.deepEqual(ended, [
     ...Array.from({ length: 8 }, () => undefined),
-    "`make` still fails behind 8 whole files.",
+    "`make` still fails, and whole files were asked for 8 times.",
   ]);
+  const usual = new EndRules(failing(true));
+  usual.asked = { request: "fix it", isWeak: true };
+  usual.isCandidate = true;
+  for (let nth = 0; nth < 20; nth += 1) {
+    assert.equal(usual.circled(agent.deeds, [{ path: "a.c", text: `int a${nth};` }]), undefined);
+    assert.ok(usual.rewrites(agent), "asked as usual, for its files are too long");
+  }
 });

@@ -43,7 +43,10 @@ catch (error) {
   if (error.code === "ERR_INVALID_TYPESCRIPT_SYNTAX") { console.error(error.message); process.exitCode = 1; }
 }`;
 
-const TOML = `import sys, tomllib
+/** Python has it since 3.11. */
+const TOML = `import sys
+try: import tomllib
+except ImportError: sys.exit(0)
 try: tomllib.loads(sys.stdin.buffer.read().decode())
 except tomllib.TOMLDecodeError as e: sys.exit(str(e))`;
 

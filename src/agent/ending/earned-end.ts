@@ -246,7 +246,7 @@ export class EndRules {
       return `\`${command}\` still fails, and ${MOST_FRUITLESS} replies in a row left the files as it had failed on before.`;
     return this.#rewritings < MOST_MENDS
       ? undefined
-      : `\`${command}\` still fails behind ${MOST_MENDS} whole files.`;
+      : `\`${command}\` still fails, and whole files were asked for ${MOST_MENDS} times.`;
   }
 
   /**
@@ -275,8 +275,6 @@ export class EndRules {
       this.#ofStart = 0;
       this.#wrote = false;
     }
-    this.#ofStart += 1;
-    this.#rewritings += 1;
     const mends = this.isCandidate && this.#wrote && isAgain;
     const rise = (isAgain ? RISE_AGAIN : 0) + this.#starts * RISE_ANEW;
     return this.#failing(verification, { rise, mends });
@@ -294,6 +292,8 @@ export class EndRules {
 
   /** What came of it: a file that is another than it was, or nothing. Behind two of these a candidate begins anew, and of another run the usual request has its turn. */
   rewrote(isNew: boolean): void {
+    this.#ofStart += 1;
+    this.#rewritings += 1;
     this.#inVain = isNew ? 0 : this.#inVain + 1;
     if (isNew) this.#wrote = true;
   }
