@@ -130,10 +130,10 @@ test(
     assert.equal(ran.code, 5, ran.stderr);
     assert.match(ran.stderr, /c-hex could not be run/);
     assert.equal(await readFile(place.at("out/results.jsonl"), "utf8"), "");
-    await place.write("suite/cheat/task.json", '{"prompt":"p","check":"sh expect.sh","language":"shell"}');
-    await place.write("suite/cheat/repo/expect.sh", "exit 1\n");
-    await place.write("suite/cheat/check/expect.sh", "exit 1\n");
-    const write = { call: "bash", args: { command: "echo exit 0 > expect.sh" } };
+    await place.write("suite/cheat/task.json", '{"prompt":"p","check":"sh test.sh","language":"shell"}');
+    await place.write("suite/cheat/repo/test.sh", "exit 1\n");
+    await place.write("suite/cheat/check/test.sh", "exit 1\n");
+    const write = { call: "bash", args: { command: "echo exit 0 > test.sh" } };
     await writeFile(
       place.at("suite/cheat/solution.jsonl"),
       `${JSON.stringify({ reply: [write] })}\n{"reply":["Done."]}\n`,

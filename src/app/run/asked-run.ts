@@ -1,6 +1,7 @@
 import { isIdle } from "../../agent/ending/deeds.ts";
 import { guessIntent } from "../../agent/ending/intent.ts";
 import { type Check, Verification } from "../../agent/ending/verification.ts";
+import { hasFewParameters } from "../../agent/preflight.ts";
 import type { Settings } from "../../config/settings-schema.ts";
 import { lastStep } from "../../core/checkpoint-port.ts";
 import type { AgentEvent } from "../../core/events.ts";
@@ -10,7 +11,7 @@ import type { Parked, Session, SessionRecord } from "../../core/session.ts";
 /** What a run is asked for, what was done before it, and what its end has to be worth. */
 
 interface AskedRun {
-  readonly settings: Pick<Settings, "check" | "mode" | "timeout">;
+  readonly settings: Pick<Settings, "check" | "mode" | "timeout" | "provider" | "chat_model">;
   readonly flags: {
     readonly intent?: Intent | undefined;
     readonly "no-verify"?: boolean | undefined;
@@ -22,7 +23,23 @@ interface AskedRun {
   readonly session: Session;
   readonly resumed: boolean;
   readonly parkedRun?: { readonly parked: Parked };
-  readonly replayed?: object | undefined;
+  readonly replayed?: { readonly model?: ModelAsked | undefined } | undefined;
+}
+
+interface ModelAsked {
+  readonly provider: string;
+  readonly name: string;
+}
+
+/** A small one has sizes that are known, while one that is scripted, or of a service, has none. */
+export function modelAsked({ settings, replayed }: Pick<AskedRun, "settings" | "replayed">): {
+  readonly name: string;
+  readonly isServed: boolean;
+  readonly isWeak: boolean;
+} {
+  const { provider, name } = replayed?.model ?? { provider: settings.provider, name: settings.chat_model };
+  const isServed = provider !== "anthropic" && provider !== "scripted";
+  return { name, isServed, isWeak: isServed && hasFewParameters(name) };
 }
 
 /** Of a run that was parked: as it noted it then. */
@@ -59,21 +76,16 @@ export const goesOnOnly = ({ resumed, prompt, flags }: AskedRun): boolean =>
   (GOES_ON.test(prompt) || guessIntent(prompt, "read-only") !== "change");
 
 /** The check that was named, else the project's own tests, where a change is asked for and may be made. */
-export async function verificationFor({
-  settings: { check, mode, timeout },
-  flags,
-  prompt,
-  workspace,
-  session,
-  parkedRun,
-  replayed,
-}: AskedRun): Promise<Verification | null> {
+export async function verificationFor(given: AskedRun): Promise<Verification | null> {
+  const { settings, flags, prompt, workspace, session, parkedRun, replayed } = given;
+  const { check, mode, timeout } = settings;
   if (flags["no-verify"] === true) return null;
   const { intent, request } = {
     intent: parkedRun?.parked.intent ?? flags.intent ?? guessIntent(prompt, mode),
     request: parkedRun?.parked.given.task ?? prompt,
   };
-  const own = async () => (intent === "change" && mode !== "read-only" ? ownCheck(workspace) : undefined);
+  const own = async () =>
+    intent === "change" && mode !== "read-only" ? ownCheck(workspace, modelAsked(given).isWeak) : undefined;
   const found =
     check === null
       ? await own()
@@ -87,8 +99,9 @@ export async function verificationFor({
   return verification;
 }
 
-async function ownCheck(workspace: string): Promise<Check | undefined> {
+/** A script that only its name calls a test may be anything: it is run where a model's word is worth little. */
+async function ownCheck(workspace: string, isWeak: boolean): Promise<Check | undefined> {
   const { projectCheck } = await import("./project-check.ts");
-  const command = await projectCheck(workspace);
+  const command = await projectCheck(workspace, { scripts: isWeak });
   return command === undefined ? undefined : { command, by: "project" };
 }

@@ -6,12 +6,20 @@ import { readRegularHead } from "../../platform/safe-files.ts";
  * The command that runs a project's own tests, by what stands at the top of its folder. Only names and the heads of plain
  * files are read; what they say is run in the box alone, judged as any command is.
  */
-export async function projectCheck(workspace: string): Promise<string | undefined> {
+export async function projectCheck(
+  workspace: string,
+  { scripts = false }: Taken = {},
+): Promise<string | undefined> {
   const top = await readdir(workspace).catch((): readonly string[] => []);
   const folders = TEST_FOLDERS.filter((folder) => top.includes(folder));
   const below = await Promise.all(folders.map((folder) => namesIn(workspace, folder)));
   const names = new Set([...top, ...below.flat()]);
-  return checkFor({ names, read: (name) => plainHead(path.join(workspace, name)) });
+  return checkFor({ names, read: (name) => plainHead(path.join(workspace, name)) }, { scripts });
+}
+
+interface Taken {
+  /** What nothing but its name calls a test: `test.sh`. */
+  readonly scripts?: boolean;
 }
 
 const TEST_FOLDERS = ["test", "tests", "t"];
@@ -80,13 +88,18 @@ const KNOWN: readonly Known[] = [
 /** Nothing but its tests is written: no caches. */
 const PYTEST = "python3 -m pytest -q -p no:cacheprovider";
 
-export async function checkFor(top: ProjectTop): Promise<string | undefined> {
+export async function checkFor(
+  top: ProjectTop,
+  { scripts = false }: Taken = {},
+): Promise<string | undefined> {
   for (const { file, command } of KNOWN) {
     if (!top.names.has(file)) continue;
     const found = command(await top.read(file), top.names);
     if (found !== undefined) return found;
   }
-  return (await pythonTests(top)) ?? nodeTests(top.names) ?? perlTests(top.names) ?? (await shellTests(top));
+  const { names } = top;
+  const found = (await pythonTests(top)) ?? nodeTests(names) ?? perlTests(names) ?? batsTests(names);
+  return found ?? (scripts ? testScript(top) : undefined);
 }
 
 /** npm's own placeholder is no test. */
@@ -143,23 +156,23 @@ function perlTests(names: ReadonlySet<string>): string | undefined {
   return tests.some((name) => name.startsWith("t/")) ? "prove -l t" : "prove *.t";
 }
 
-const SHELL_TESTS = ["test.sh", "tests.sh", "run-tests.sh", "run_tests.sh", "runtests.sh", "run.sh"];
+function batsTests(names: ReadonlySet<string>): string | undefined {
+  const isOf = (folder: string): boolean =>
+    [...names].some((name) => name.startsWith(`${folder}/`) && name.endsWith(".bats"));
+  const folder = TEST_FOLDERS.find(isOf);
+  return folder === undefined ? undefined : `bats ${folder}`;
+}
 
-/** A script that is called as a test is, or such a `run.sh` in a folder of tests; and bats, which has a language of its own. */
-async function shellTests({ names, read }: ProjectTop): Promise<string | undefined> {
-  const folder = TEST_FOLDERS.find((each) => [...names].some((name) => isBats(name, each)));
-  if (folder !== undefined) return `bats ${folder}`;
-  const script = [
-    ...SHELL_TESTS.filter((name) => name !== "run.sh"),
-    ...TEST_FOLDERS.flatMap((each) => SHELL_TESTS.map((name) => `${each}/${name}`)),
-  ].find((name) => names.has(name));
+const SCRIPTS = ["test.sh", "tests.sh", "run-tests.sh", "run_tests.sh", "runtests.sh"];
+
+/** A script that is called as a test is, at the top or in a folder of tests, where `run.sh` is one, too. */
+async function testScript({ names, read }: ProjectTop): Promise<string | undefined> {
+  const below = TEST_FOLDERS.flatMap((folder) => [...SCRIPTS, "run.sh"].map((name) => `${folder}/${name}`));
+  const script = [...SCRIPTS, ...below].find((name) => names.has(name));
   if (script === undefined) return undefined;
   const shell = /^#!.*\b(\w*sh)\b/.exec(await read(script))?.[1] ?? "sh";
   return shell === "sh" || shell === "bash" ? `${shell} ${script}` : undefined;
 }
-
-const isBats = (name: string, folder: string): boolean =>
-  name.startsWith(`${folder}/`) && name.endsWith(".bats");
 
 const MAX_BYTES = 256 * 1024;
 

@@ -4,7 +4,7 @@ import type { AgentContext } from "../../agent/agent-context.ts";
 import { type Finished, goOn, runRequest } from "../../agent/agent-run.ts";
 import { remembering, unattended } from "../../agent/approvers.ts";
 import { EndRules } from "../../agent/ending/earned-end.ts";
-import { hasFewParameters, isSmallModel } from "../../agent/preflight.ts";
+import { isSmallModel } from "../../agent/preflight.ts";
 import { PromptSize } from "../../agent/context/prompt-size.ts";
 import { type AnswerGate, FittedAnswer, PlainAnswer } from "../../agent/ending/final-answer.ts";
 import { guessIntent } from "../../agent/ending/intent.ts";
@@ -39,7 +39,7 @@ import { type RunIndex, runIndex } from "../search/run-index.ts";
 import type { Renderer } from "../../render/renderers.ts";
 import { noteTo } from "../stderr-messages.ts";
 import { agentContext, type AgentParts } from "./agent-assembly.ts";
-import { goesOnOnly, hasWorked, stepsBefore, verificationFor } from "./asked-run.ts";
+import { goesOnOnly, hasWorked, modelAsked, stepsBefore, verificationFor } from "./asked-run.ts";
 import { aboutRun, runRenderer, runSink, startedEvent, type WaitingSink, waitingSink } from "./event-sink.ts";
 import { failedRun, type RunProgress } from "./failed-run.ts";
 import { withCanaries } from "./canary-watch.ts";
@@ -252,13 +252,9 @@ async function contextFor(
     signal,
   });
   const { context: tokens, origin } = await capabilities;
-  const asked = replayed?.model ?? { provider: settings.provider, name: settings.chat_model };
-  const isServed = asked.provider !== "anthropic" && asked.provider !== "scripted";
-  return {
-    agent,
-    isSmall: isServed && isSmallModel(asked.name, { tokens, known: origin.context !== "guess" }),
-    isWeak: isServed && hasFewParameters(asked.name),
-  };
+  const { name, isServed, isWeak } = modelAsked({ settings, replayed });
+  const isSmall = isServed && isSmallModel(name, { tokens, known: origin.context !== "guess" });
+  return { agent, isSmall, isWeak };
 }
 
 const noRecord = (): Promise<void> => Promise.resolve();

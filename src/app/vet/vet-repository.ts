@@ -175,7 +175,7 @@ async function plannedIn(tree: string, { settings }: VetOptions): Promise<readon
   const [{ files }, top, test] = await Promise.all([
     projectFiles(tree),
     readdir(tree, { withFileTypes: true }),
-    projectCheck(tree),
+    projectCheck(tree, { scripts: true }),
   ]);
   const texts = new Map<string, Map<string, string>>([["", new Map()]]);
   for (const { name } of top.filter((entry) => entry.isFile())) texts.get("")?.set(name, "");

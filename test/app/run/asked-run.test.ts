@@ -5,6 +5,7 @@ import { verificationFor } from "../../../src/app/run/asked-run.ts";
 import { fakeAgent } from "../../fakes/agent.ts";
 import { fakeBox } from "../../fakes/box.ts";
 import { memoryStore } from "../../fakes/store.ts";
+import { scratch } from "../../fixtures/scratch.ts";
 
 test("the check that a record names is judged as any command, as the words of a bundle are anybody's", async () => {
   using store = memoryStore();
@@ -17,7 +18,7 @@ test("the check that a record names is judged as any command, as the words of a 
   });
   const ran = async (check: string, replayed?: object): Promise<boolean> => {
     const verification = await verificationFor({
-      settings: { check, mode: "workspace-write", timeout: 1000 },
+      settings: { check, mode: "workspace-write", timeout: 1000, provider: "scripted", chat_model: "m" },
       flags: { intent: "change", strict: false },
       prompt: "mend it",
       workspace: "/repo",
@@ -32,4 +33,24 @@ test("the check that a record names is judged as any command, as the words of a 
   assert.equal(await ran("rm -rf /"), true, "a user's own word");
   assert.equal(await ran("rm -rf /", {}), false);
   assert.equal(await ran("make verify", {}), true);
+});
+
+test("a script that only its name calls a test checks the work of a small model alone", async () => {
+  await using place = await scratch({ "work/test.sh": "exit 1\n" });
+  using store = memoryStore();
+  const commandFor = async (provider: "ollama" | "scripted", chat_model: string) => {
+    const about = { mode: "workspace-write", provider, model: chat_model, title: "t" } as const;
+    const verification = await verificationFor({
+      settings: { check: null, mode: "workspace-write", timeout: 1000, provider, chat_model },
+      flags: { intent: "change", strict: false },
+      prompt: "mend it",
+      workspace: place.at("work"),
+      session: store.create({ workspace: place.at("work"), ...about }),
+      resumed: false,
+    });
+    return verification?.command;
+  };
+  assert.equal(await commandFor("ollama", "qwen2.5-coder:1.5b"), "sh test.sh");
+  assert.equal(await commandFor("ollama", "qwen2.5-coder:32b"), undefined);
+  assert.equal(await commandFor("scripted", "qwen2.5-coder:1.5b"), undefined);
 });

@@ -4,8 +4,11 @@ import test from "node:test";
 import { checkFor, projectCheck } from "../../../src/app/run/project-check.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 
-const of = (files: Readonly<Record<string, string>>): Promise<string | undefined> =>
-  checkFor({ names: new Set(Object.keys(files)), read: (name) => Promise.resolve(files[name] ?? "") });
+const of = (files: Readonly<Record<string, string>>, scripts = true): Promise<string | undefined> =>
+  checkFor(
+    { names: new Set(Object.keys(files)), read: (name) => Promise.resolve(files[name] ?? "") },
+    { scripts },
+  );
 
 const SCRIPT = JSON.stringify({ scripts: { test: "node --test" } });
 const PLACEHOLDER = JSON.stringify({ scripts: { test: 'echo "Error: no test specified" && exit 1' } });
@@ -66,6 +69,12 @@ test("the command of a project's own tests, by what stands at its top", async ()
     [{ "test/a.bats": "", "test/run.sh": "" }, "bats test"],
   ];
   for (const [files, command] of table) assert.equal(await of(files), command, JSON.stringify(files));
+});
+
+test("what only its name calls a test is none where such scripts are not asked for", async () => {
+  assert.equal(await of({ "test.sh": "", "tests/run.sh": "" }, false), undefined);
+  assert.equal(await of({ "test/a.bats": "", "test.sh": "" }, false), "bats test");
+  assert.equal(await of({ "test.sh": "", "a.t": "" }, false), "prove *.t");
 });
 
 test("a file of newlines is read as fast as any other", async () => {
