@@ -214,6 +214,18 @@ test("where no file comes in two turns a candidate begins anew, and any other ru
   ]);
 });
 
+test("however often it begins anew it is asked no more freely than any server takes", async () => {
+  const files = Array.from({ length: 8 }, (_, nth) => ({ text: fenced(`${SUM} + ${nth + 1}`) }));
+  const { asked } = await worked(files, { green: 99 });
+  const hottestOf = (all: typeof asked): number =>
+    Math.max(...all.map(({ temperature }) => temperature ?? 0));
+  assert.equal(hottestOf(asked), 0.8);
+  const vain = Array.from({ length: 8 }, (_, nth) => ({
+    text: nth % 2 === 0 ? fenced(`${SUM} + ${nth}`) : "It has to add.",
+  }));
+  assert.equal(hottestOf((await worked(vain, { green: 99 })).asked), 1);
+});
+
 test("where no answer comes behind its success the conversation goes on, free to answer", async () => {
   const lines = [{ text: fenced(MENDED) }, { text: " " }, { text: "It adds now." }];
   const agent = await worked(lines, { repeated: "write_file" });

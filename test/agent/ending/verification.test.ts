@@ -417,6 +417,19 @@ test("a check without an end takes a quarter of the run before it, and then a mo
   assert.equal(box.asked.at(-1)?.timeoutMs, 60_000);
 });
 
+test("a run that was parked knows that its check had no end before", async () => {
+  const box = boxCutting([124]);
+  const agent = { ...agentWith({ codes: [124], check: OWN }), box: () => Promise.resolve(box) };
+  const verification = new Verification(OWN, 60_000);
+  verification.resume({ exit_code: 124, text: "", when: "before", ms: 60_000 });
+  const { signal } = new AbortController();
+  assert.match(
+    (await verification.between(agent, signal)) ?? "",
+    /not over after 10 s, as it was not before/,
+  );
+  assert.equal((await verification.after(agent, signal, false)).kind, "unknown");
+});
+
 test("a check that is cut off by a cancel proves nothing, and a parked run goes on from what it was told", async () => {
   const agent = agentWith({ codes: [1] });
   const verification = agent.ends?.verification;
