@@ -30,7 +30,7 @@ export function checkNetwork(host: Host, settings: Pick<Settings, "allow_domains
   secretBindings(host, settings, namedIn(settings.allow_domains));
 }
 
-const namedIn = (allowed: readonly string[]): readonly Grant[] =>
+export const namedIn = (allowed: readonly string[]): readonly Grant[] =>
   allowed.filter((text) => !isPreset(text)).map((text) => parseGrant(text));
 
 /** What boxes of these settings may reach; undefined where that is nothing, and will be. */

@@ -10,20 +10,32 @@ import type { Host } from "./host.ts";
  * The secrets that a box's requests carry, each for hosts that the user granted by name: where a preset leads is for its
  * registry to say. Whatever is missing ends it before anything runs.
  */
-export function secretBindings(
+export const secretBindings = (
   { env }: Pick<Host, "env">,
   { secrets }: Pick<Settings, "secrets">,
   grants: readonly Grant[],
-): readonly SecretBinding[] {
+): readonly SecretBinding[] =>
+  Object.entries(secretHosts({ secrets }, grants)).map(([name, hosts]) => ({
+    name,
+    hosts,
+    value: valueOf(name, env),
+    placeholder: placeholderOf(name),
+  }));
+
+/** Whom each is for, as it was granted; values are not looked at. */
+export function secretHosts(
+  { secrets }: Pick<Settings, "secrets">,
+  grants: readonly Grant[],
+): Settings["secrets"] {
   const named = grants.filter(({ origin }) => !isPreset(origin));
-  return Object.entries(secrets).map(([name, hosts]) => {
+  for (const [name, hosts] of Object.entries(secrets)) {
     if (hosts.length === 0)
       throw refused(`${name} is for no host`, `say whom it is for: --secret ${name}@api.example.org`);
     const open = hosts.find((host) => !named.some((grant) => grant.host === host || coversHost(grant, host)));
     if (open !== undefined)
       throw refused(`${name} is for ${open}, which is not granted by name`, `--allow-domain ${open}`);
-    return { name, hosts, value: valueOf(name, env[name]), placeholder: placeholderOf(name) };
-  });
+  }
+  return secrets;
 }
 
 /** Those of the settings that are set, wherever they may go: what holds one of them is masked. */
@@ -36,15 +48,19 @@ export const knownSecrets = (
     return value.length < MIN_SECRET_LENGTH ? [] : [{ name, hosts, value, placeholder: placeholderOf(name) }];
   });
 
-function valueOf(name: string, value: string | undefined): string {
+function valueOf(name: string, env: Host["env"]): string {
+  const value = env[name];
+  // The loop of a row in a cluster has no other environment than its Secret.
+  const inLoop = env["HARNESS_POD_NAME"] !== undefined;
+  const set = inLoop ? `put ${name} into the Secret that kubernetes.model_secret names` : `export ${name}=…`;
   if (value === undefined || value === "")
-    throw refused(`${name} is not set in your environment`, `export ${name}=…`);
+    throw refused(`${name} is not set in ${inLoop ? "the loop's" : "your"} environment`, set);
   if (!/^[\u0020-\u007e]+$/.test(value) || value.trim() !== value)
-    throw refused(`${name} holds signs that no request can carry`, `set it again: export ${name}=…`);
+    throw refused(`${name} holds signs that no request can carry`, `set it again: ${set}`);
   if (value.length < MIN_SECRET_LENGTH)
     throw refused(
       `${name} has fewer than ${MIN_SECRET_LENGTH} characters: it could not be told from other text to be masked`,
-      `leave it out, or set a longer one: export ${name}=…`,
+      `leave it out, or set a longer one: ${set}`,
     );
   return value;
 }

@@ -205,6 +205,21 @@ const cloneContainer = ({ image }: BatchPlan): Container => ({
   ],
 });
 
+const LOOP_FOLDERS = {
+  HOME: `${STATE_AT}/home`,
+  XDG_STATE_HOME: `${STATE_AT}/state`,
+  XDG_CACHE_HOME: `${STATE_AT}/cache`,
+  XDG_CONFIG_HOME: `${STATE_AT}/config`,
+  TMPDIR: "/tmp",
+};
+const LOOP_POD = {
+  HARNESS_POD_NAME: "metadata.name",
+  HARNESS_POD_NAMESPACE: "metadata.namespace",
+  HARNESS_POD_UID: "metadata.uid",
+};
+/** Variables that every loop has of its Job, beside its settings: before those of its Secret. */
+export const LOOP_VARIABLES: readonly string[] = [...Object.keys(LOOP_FOLDERS), ...Object.keys(LOOP_POD)];
+
 const loopContainer = (plan: BatchPlan): Container => ({
   name: "loop",
   image: plan.image,
@@ -218,14 +233,11 @@ const loopContainer = (plan: BatchPlan): Container => ({
     ...plan.words,
   ],
   env: [
-    { name: "HOME", value: `${STATE_AT}/home` },
-    { name: "XDG_STATE_HOME", value: `${STATE_AT}/state` },
-    { name: "XDG_CACHE_HOME", value: `${STATE_AT}/cache` },
-    { name: "XDG_CONFIG_HOME", value: `${STATE_AT}/config` },
-    { name: "TMPDIR", value: "/tmp" },
-    { name: "HARNESS_POD_NAME", valueFrom: { fieldRef: { fieldPath: "metadata.name" } } },
-    { name: "HARNESS_POD_NAMESPACE", valueFrom: { fieldRef: { fieldPath: "metadata.namespace" } } },
-    { name: "HARNESS_POD_UID", valueFrom: { fieldRef: { fieldPath: "metadata.uid" } } },
+    ...Object.entries(LOOP_FOLDERS).map(([name, value]) => ({ name, value })),
+    ...Object.entries(LOOP_POD).map(([name, fieldPath]) => ({
+      name,
+      valueFrom: { fieldRef: { fieldPath } },
+    })),
     ...Object.entries(plan.env)
       .toSorted(([a], [b]) => (a < b ? -1 : 1))
       .map(([name, value]) => ({ name, value })),

@@ -50,3 +50,19 @@ for (const [secrets, granted, remedy] of REFUSED)
         return true;
       },
     ));
+
+test("in the loop of a row, what to do is said of its Secret", () => {
+  const loop = { env: { HARNESS_POD_NAME: "harness-batch-0-x", SHORT: "abc" } };
+  for (const [name, message] of [
+    ["MISSING", /^MISSING is not set in the loop's environment$/],
+    ["SHORT", /^SHORT has fewer than/],
+  ] as const)
+    assert.throws(
+      () => secretBindings(loop, { secrets: { [name]: ["api.test"] } }, [parseGrant("api.test")]),
+      {
+        exit: 2,
+        message,
+        remedy: new RegExp(`put ${name} into the Secret that kubernetes\\.model_secret names$`),
+      },
+    );
+});

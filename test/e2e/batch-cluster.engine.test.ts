@@ -55,9 +55,15 @@ test("a batch in a cluster tells its rows as one here does, and --resume finds i
     index === 1 ? said(rows[index], 1, { cause: "check" }) : said(rows[index]),
   );
   const start = { env: { KUBECONFIG: await place.write("kubeconfig", cluster.config) } };
-  const words = ["batch", await tasksOf(place, 3), "--on", "kubernetes", "--json", "--out", place.at("out")];
+  const granted = ["--allow-domain", "api.example.org", "--secret", "API_TOKEN@api.example.org"];
+  const on = ["--on", "kubernetes", ...granted, "--json", "--out", place.at("out")];
+  const words = ["batch", await tasksOf(place, 3), ...on];
   const ran = await harness(place, words, start);
   assert.equal(ran.code, 1, ran.stderr);
+  assert.match(
+    ran.stderr,
+    /API_TOKEN: loops read it from the Secret model in the namespace team, never from/,
+  );
   const { rows: told, whole } = batchOf(ran);
   assert.deepEqual(
     told.toSorted((a, b) => a.row - b.row).map(({ row, exit_code, cause }) => [row, exit_code, cause]),

@@ -145,7 +145,6 @@ const REFUSED: readonly (readonly [string, Parameters<typeof planFor>, RegExp])[
     [rowOf({ repo: "https://git.example/owner/name", prompt: "x", env: "mine" })],
     /the environment mine is not there/,
   ],
-  ["a granted host", [rowsFor(1), { flags: { "allow-domain": ["example.org"] } }], /--allow-domain does not/],
   ["a layer", [rowsFor(1), { flags: { isolation: "overlay" } }], /--isolation overlay does not/],
   ["no image of the loop", [rowsFor(1), { settings: DEFAULTS }], /kubernetes\.loop_image is not set/],
   [
@@ -157,6 +156,70 @@ const REFUSED: readonly (readonly [string, Parameters<typeof planFor>, RegExp])[
 for (const [what, asked, words] of REFUSED)
   test(`refused before a cluster is asked: ${what}`, () =>
     assert.rejects(planFor(...asked), { exit: EXIT.usage, message: words }));
+
+type Granted = Partial<Pick<typeof SETTINGS, "allow_domains" | "secrets" | "provider" | "kubernetes">>;
+const API = "api.example.org";
+type Ungrantable = readonly [what: string, granted: Granted, message: RegExp, remedy: RegExp];
+const UNGRANTABLE: readonly Ungrantable[] = [
+  ...["npm", "pip", "cargo", "go", "maven", "apt"].map((preset): Ungrantable => [
+    `${preset}, whose registry the tools of this machine know`,
+    { allow_domains: [API, preset] },
+    new RegExp(`^${preset} stands for .* a loop in a cluster has none of them$`),
+    new RegExp(`--allow-domain ${preset}=registry\\.example\\.org:443$`),
+  ]),
+  ["a secret for no host", { secrets: { TOKEN: [] } }, /TOKEN is for no host/, /--secret TOKEN@/],
+  [
+    "a secret for a host that is not granted",
+    { allow_domains: ["example.org"], secrets: { TOKEN: [API] } },
+    /not granted by name/,
+    /--allow-domain api\.example\.org/,
+  ],
+  ...["HOME", "HARNESS_POD_NAME", "HARNESS_ENGINE"].map((name): Ungrantable => [
+    `${name} as a secret, which is the loop's own`,
+    { allow_domains: [API], secrets: { [name]: [API] } },
+    new RegExp(`^${name} is a variable that the loop of a row sets itself`),
+    /another name/,
+  ]),
+  [
+    "a secret, and no Secret to have it from",
+    {
+      allow_domains: [API],
+      secrets: { TOKEN: [API] },
+      provider: "scripted",
+      kubernetes: { ...KUBERNETES, model_secret: null },
+    },
+    /the value of TOKEN stays on this machine, and no Secret is named/,
+    /kubectl create secret generic NAME --from-literal=TOKEN=….*model_secret/,
+  ],
+];
+for (const [what, granted, message, remedy] of UNGRANTABLE)
+  test(`no loop grants it, so it is refused before a cluster is asked: ${what}`, () =>
+    assert.rejects(planFor(rowsFor(1), { settings: { ...SETTINGS, ...granted } }), {
+      exit: EXIT.usage,
+      message,
+      remedy,
+    }));
+
+test("what is granted goes to the loops word for word, and makes another Job", async () => {
+  const grants = [`${API}:443:read`, "*.example.org", "git", "npm=registry.example.org:443"];
+  const settings = { ...SETTINGS, allow_domains: grants, deny_domains: ["ads.example.org"] };
+  const granted = await planFor(rowsFor(1), { settings });
+  assert.deepEqual(JSON.parse(granted.env["HARNESS_ALLOW_DOMAINS"] ?? "null"), grants);
+  const bound = await planFor(rowsFor(1), { settings: { ...settings, secrets: { TOKEN: [API] } } });
+  const fewer = await planFor(rowsFor(1), { settings: { ...settings, deny_domains: [] } });
+  const none = await planFor(rowsFor(1));
+  assert.equal(none.env["HARNESS_ALLOW_DOMAINS"], undefined);
+  assert.equal(new Set([none, granted, bound, fewer].map(({ hash }) => hash)).size, 4);
+});
+
+test("of a secret only its name and its hosts are printed; the loop's variables are the Secret's alone", async () => {
+  const settings = { ...SETTINGS, allow_domains: [API], secrets: { TOKEN: [API] } };
+  const plan = await planFor(rowsFor(1), { settings });
+  const [loop] = batchJob(plan).spec?.template.spec?.containers ?? [];
+  const named = (loop?.env ?? []).filter(({ name, value }) => `${name} ${value ?? ""}`.includes("TOKEN"));
+  assert.deepEqual(named, [{ name: "HARNESS_SECRETS", value: `{"TOKEN":["${API}"]}` }]);
+  assert.deepEqual(loop?.envFrom, [{ secretRef: { name: "model" } }]);
+});
 
 test("keys and addresses of this machine are in no object", async () => {
   const settings = { ...SETTINGS, base_url: "http://127.0.0.1:9999/v1", provider: "openai" as const };
@@ -182,6 +245,19 @@ const EVERYTHING = {
   max_turns: 7,
   attempts: 2,
   temperature: 0.25,
+  allow_domains: [
+    "api.example.org:443,8443:GET,POST",
+    "*.example.org:private",
+    "git",
+    "npm=r.example.org:443",
+  ],
+  deny_domains: ["ads.example.org", "*.example.net"],
+  network_upload: "3m",
+  network_download: "7m",
+  network_idle_timeout: "33s",
+  secrets: { API_TOKEN: ["api.example.org"] },
+  install_scripts: ["esbuild", "@scope/name"],
+  min_release_age: "72h",
   prices: [{ model: "m", input: 1.5, output: 2, from: "2026-03-01" }],
   capabilities: [{ prefix: "m", tools: false }],
   kubernetes: {

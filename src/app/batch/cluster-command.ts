@@ -10,6 +10,7 @@ import type { Host } from "../host.ts";
 import type { BatchRow } from "./batch-rows.ts";
 import { runClusterBatch } from "./cluster-batch.ts";
 import { clusterPlan, manifestsOf } from "./cluster-plan.ts";
+import { secretNote } from "./loop-network.ts";
 import { realClock } from "./cluster-watch.ts";
 
 /** `harness batch --on kubernetes`, from its flags. */
@@ -66,7 +67,9 @@ export async function runOnCluster(
 ): Promise<BatchEnd> {
   const { config, namespace } = await clusterOf(named(command), { env: host.env, home: host.places.home });
   const plan = await planOf(command, namespace);
-  const { rows, flags } = command;
+  const { rows, flags, settings } = command;
+  const note = secretNote(settings, namespace);
+  if (note !== undefined) telling.warn(note);
   const cluster = batchClient(new ClusterRequests(new Cluster(config, namespace, 0)), namespace);
   return runClusterBatch({ ...telling, cluster, plan, rows, resume: flags.resume, clock: realClock }, signal);
 }

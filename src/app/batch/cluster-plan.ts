@@ -14,6 +14,7 @@ import {
 import { loopRole } from "../../kubernetes/loop-role.ts";
 import { subjectNamed } from "../vet/subject.ts";
 import type { BatchRow } from "./batch-rows.ts";
+import { refuseUngrantable } from "./loop-network.ts";
 
 /** What a batch is in a cluster, or why it can be none. Nothing is asked of a cluster here. */
 export interface ClusterPlanRequest {
@@ -28,7 +29,7 @@ export interface ClusterPlanRequest {
   readonly tag: string;
 }
 
-/** Settings that a run has there as well. Keys, addresses, hooks and what a project brings stay here. */
+/** Settings that a run has there as well. Keys, values of secrets, addresses, hooks and what a project brings stay here. */
 const CARRIED: readonly SettingKey[] = [
   "provider",
   "chat_model",
@@ -47,6 +48,14 @@ const CARRIED: readonly SettingKey[] = [
   "max_turns",
   "attempts",
   "temperature",
+  "allow_domains",
+  "deny_domains",
+  "network_upload",
+  "network_download",
+  "network_idle_timeout",
+  "secrets",
+  "install_scripts",
+  "min_release_age",
   "prices",
   "capabilities",
 ];
@@ -55,8 +64,6 @@ const CARRIED: readonly SettingKey[] = [
 const NOT_THERE: Readonly<Record<string, string>> = {
   "base-url": "HARNESS_BASE_URL (or OLLAMA_HOST) in the Secret that kubernetes.model_secret names",
   env: "an image of yours as kubernetes.image: environments are not built there yet",
-  "allow-domain": "a batch without --on: rows of a Job are granted no network yet",
-  secret: "a batch without --on: rows of a Job are granted no network yet",
   runtime: "kubernetes.runtime_class in your settings",
   image: "kubernetes.image in your settings: one that the cluster can pull",
 };
@@ -83,6 +90,7 @@ export async function clusterPlan(request: ClusterPlanRequest): Promise<BatchPla
       `kubectl create secret generic NAME --from-literal=${modelKeyOf(settings)}=…`,
     );
   const env = carried(settings);
+  refuseUngrantable(settings, env);
   const words = ["--json", ...budgetWords(flags)];
   const planned = await plannedRows(rows);
   const hash = createHash("sha256")

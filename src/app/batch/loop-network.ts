@@ -1,0 +1,53 @@
+import type { Settings } from "../../config/settings-schema.ts";
+import { EXIT, HarnessError } from "../../core/errors.ts";
+import { isPreset } from "../../core/grant.ts";
+import { LOOP_VARIABLES } from "../../kubernetes/batch-job.ts";
+import { namedIn } from "../granted-network.ts";
+import { secretHosts } from "../secret-bindings.ts";
+
+/*
+ * What rows of a Job are granted. A loop is the proxy of its box: it gets the same words as a run here, and reads the values
+ * of secrets from its own variables, so that none of them is in an object of the cluster but the Secret of the user's.
+ */
+
+/** What a loop could not grant as it is meant here is refused before anything is asked. `env`: its settings. */
+export function refuseUngrantable(
+  { allow_domains, secrets, kubernetes }: Pick<Settings, "allow_domains" | "secrets" | "kubernetes">,
+  env: Readonly<Record<string, string>>,
+): void {
+  const preset = allow_domains.find((text) => isPreset(text) && text !== "git");
+  if (preset !== undefined)
+    throw refused(
+      `${preset} stands for the registries that the tools of this machine are set to, and a loop in a cluster has none of them`,
+      `name its registry by hand: --allow-domain ${preset}=registry.example.org:443`,
+    );
+  const names = Object.keys(secretHosts({ secrets }, namedIn(allow_domains)));
+  // Of those the Job's own word counts before the Secret's: what it says would be sent.
+  const own = names.find((name) => LOOP_VARIABLES.includes(name) || Object.hasOwn(env, name));
+  if (own !== undefined)
+    throw refused(
+      `${own} is a variable that the loop of a row sets itself, and no secret of yours there`,
+      "give the secret another name, there and in the Secret of the loop",
+    );
+  if (names.length > 0 && kubernetes.model_secret === null)
+    throw refused(
+      `the value of ${names[0]} stays on this machine, and no Secret is named from which loops have it`,
+      `${toSecret("NAME", names)}, then: harness config set kubernetes '{"model_secret": "NAME", …}'`,
+    );
+}
+
+const toSecret = (secret: string, names: readonly string[]): string =>
+  `kubectl create secret generic ${secret}${names.map((name) => ` --from-literal=${name}=…`).join("")}`;
+
+/** Where values come from is another place than at home, and who has them set here may not think of it. */
+export function secretNote(
+  { secrets, kubernetes }: Pick<Settings, "secrets" | "kubernetes">,
+  namespace: string,
+): string | undefined {
+  const names = Object.keys(secrets);
+  if (names.length === 0) return undefined;
+  return `${names.join(", ")}: loops read it from the Secret ${kubernetes.model_secret ?? ""} in the namespace ${namespace}, never from this machine`;
+}
+
+const refused = (message: string, remedy: string): HarnessError =>
+  new HarnessError(EXIT.usage, message, remedy);
