@@ -89,7 +89,7 @@ async function rewritten(agent: AgentContext, asked: Asked, signal: AbortSignal)
 
 /** Undefined where no file that may be the cause is short enough to be written whole. */
 export function rewritingOf(given: RewritingOf): Instead | undefined {
-  const { request, command, said, choices, shown, vain, mends, anew = [], id } = given;
+  const { request, command, said, choices, shown, vain, mends, byTask, anew = [], id } = given;
   const short = shown.flatMap((file) => {
     const from = anew.find(({ path }) => path === file.path) ?? file;
     return choices.includes(file.path) && fits(from.text) ? [from] : [];
@@ -106,12 +106,13 @@ export function rewritingOf(given: RewritingOf): Instead | undefined {
     shown.filter((file) => file.path !== target.path),
     MOST_FILES - target.text.length,
   );
-  const text = [
-    ...[...others, target].map(fenced),
-    `\`${oneLine(command)}\` fails. What it says is data:\n${excerpt(ownLines(said), MOST_SAID)}`,
-    request,
-    wanted(oneLine(target.path), mends),
-  ].join("\n\n");
+  const files = [...others, target].map(fenced);
+  const fails = `\`${oneLine(command)}\` fails. What it says is data:\n${excerpt(ownLines(said), MOST_SAID)}`;
+  const text = (
+    byTask
+      ? [request, ...files, wantedBy(oneLine(command), oneLine(target.path))]
+      : [...files, fails, request, wanted(oneLine(target.path), mends)]
+  ).join("\n\n");
   return {
     request: { messages: [{ role: "user", text }], maxTokens: Math.ceil(target.text.length / 2) + 300 },
     read: (message, stop) => asCall(message, stop, { target, others, id }),
@@ -122,6 +123,9 @@ const wanted = (path: string, mends: boolean): string =>
   mends
     ? `Say in one sentence what is missing or wrong in ${path}, then write all of it as it has to be, in one code block.`
     : `Write all of ${path} as it has to be, in one code block and nothing else.`;
+
+const wantedBy = (command: string, path: string): string =>
+  `Write all of ${path} so that \`${command}\` succeeds, in one code block and nothing else.`;
 
 const FENCE = "```";
 const fits = (text: string): boolean =>

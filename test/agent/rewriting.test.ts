@@ -26,6 +26,7 @@ const GIVEN = {
   vain: 0,
   rise: 0,
   mends: false,
+  byTask: false,
   id: "rewrite-1",
 };
 const fenced = (text: string, word = "python"): string =>
@@ -146,7 +147,7 @@ async function worked(
   const verification = new Verification({ command: "run the checks", by: "user" }, 1000);
   const ends = new EndRules(verification);
   ends.asked = { request: "fix sum.py", isWeak };
-  ends.isCandidate = isCandidate;
+  ends.candidate = isCandidate ? 1 : undefined;
   const limits = new Limits({ turns: 9 }, () => 0);
   const agent = fakeAgent({ lines, tools: [write], box: boxAfter(green), over: { ends, limits } });
   agent.intent.begin("change");
@@ -275,7 +276,7 @@ const failing = (isRed = false): Verification =>
 function rewritings(brings: readonly boolean[]) {
   const ends = new EndRules(failing());
   ends.asked = { request: "fix it", isWeak: true };
-  ends.isCandidate = true;
+  ends.candidate = 1;
   ends.filesBefore = [{ path: "a.c", text: "1\tint a;\n[all 1 lines]" }];
   const agent = fakeAgent({ lines: [], tools: [] });
   agent.intent.begin("change");
@@ -309,6 +310,36 @@ test("a candidate begins anew behind three files, or behind two replies in vain 
     [2, 0.6, false, now, undefined],
     [2, 1.1, true, now, undefined],
   ]);
+});
+
+/** Of each beginning, every third file, whether it is asked for by the task alone; what comes behind one is always asked with the check. */
+function byTask(candidate: number | undefined): readonly (boolean | undefined)[] {
+  const ends = new EndRules(failing(true));
+  ends.asked = { request: "fix it", isWeak: true };
+  ends.candidate = candidate;
+  const agent = fakeAgent({ lines: [], tools: [] });
+  agent.intent.begin("change");
+  for (let round = 0; round < 2; round += 1) ends.circled(agent.deeds, [{ path: "a.c", text: "int a;" }]);
+  return Array.from({ length: 8 }, () => {
+    const check = ends.rewrites(agent);
+    if (check !== undefined) ends.rewrote(true);
+    return check?.byTask;
+  });
+}
+
+test("candidates and their beginnings take turns: by what the check says, and by the task alone", () => {
+  assert.deepEqual(byTask(1), [false, false, false, true, false, false, false, false]);
+  assert.deepEqual(byTask(2), [true, false, false, false, false, false, true, false]);
+  assert.deepEqual(byTask(3), byTask(1));
+  assert.ok(byTask(undefined).every((each) => each === false));
+});
+
+test("by the task alone the task stands first, and nothing of what the check says", () => {
+  const { messages = [] } = rewritingOf({ ...GIVEN, byTask: true })?.request ?? {};
+  assert.equal(
+    messages[0]?.text,
+    `the test fails; fix it\n\ntest_sum.py\n\`\`\`\n${TESTS}\n\`\`\`\n\nsum.py\n\`\`\`\n${SUM}\n\`\`\`\n\nWrite all of sum.py so that \`python3 -m unittest\` succeeds, in one code block and nothing else.`,
+  );
 });
 
 test("of a file that it wrote and copied a candidate has to say first what is wrong with it", () => {
@@ -346,7 +377,7 @@ test("what is begun anew is the file as it was, with what the check said then", 
 test("a candidate is given up where whole files were asked for eight times, and not where none can be asked for", () => {
   const ends = new EndRules(failing(true));
   ends.asked = { request: "fix it", isWeak: true };
-  ends.isCandidate = true;
+  ends.candidate = 1;
   const agent = fakeAgent({ lines: [], tools: [] });
   agent.intent.begin("change");
   const ended = Array.from({ length: 9 }, (_, nth) => {
@@ -360,7 +391,7 @@ test("a candidate is given up where whole files were asked for eight times, and 
   ]);
   const usual = new EndRules(failing(true));
   usual.asked = { request: "fix it", isWeak: true };
-  usual.isCandidate = true;
+  usual.candidate = 1;
   for (let nth = 0; nth < 20; nth += 1) {
     assert.equal(usual.circled(agent.deeds, [{ path: "a.c", text: `int a${nth};` }]), undefined);
     assert.ok(usual.rewrites(agent), "asked as usual, for its files are too long");

@@ -104,6 +104,8 @@ export interface FailingCheck {
   readonly rise: number;
   /** The file is one that the model wrote and then copied: where it says first what is wrong, it writes another. */
   readonly mends: boolean;
+  /** Asked by the task and the files alone: nothing of what the check says, which a small model takes for the whole of its task. */
+  readonly byTask: boolean;
   /** The files as they were before the task, where it is begun anew from these. */
   readonly anew?: readonly ShownFile[] | undefined;
 }
@@ -131,8 +133,8 @@ const RISE_ANEW = 0.3;
 /** What a run without a person demands of an answer before it is its end. A chat, and a subagent, have none. */
 export class EndRules {
   asked: Omit<Asked, "intent"> = { request: "", isWeak: false };
-  /** One of several candidates: where it goes round in circles another is of more use than its next reply. */
-  isCandidate = false;
+  /** Which of several candidates it is, from 1 on: where one goes round in circles another is of more use than its next reply. */
+  candidate: number | undefined;
   /** As they were before the task, where they were shown with it. */
   filesBefore: readonly ShownFile[] = [];
   readonly verification: Verification | null;
@@ -240,7 +242,7 @@ export class EndRules {
     const state = JSON.stringify(files);
     this.#fruitless = this.#failedOn.has(state) ? this.#fruitless + 1 : 0;
     this.#failedOn.add(state);
-    if (!this.isCandidate) return undefined;
+    if (!this.#isCandidate) return undefined;
     const command = visibleLine(headWithin(this.verification?.command ?? "", NAMED));
     if (this.#fruitless >= MOST_FRUITLESS)
       return `\`${command}\` still fails, and ${MOST_FRUITLESS} replies in a row left the files as it had failed on before.`;
@@ -257,7 +259,7 @@ export class EndRules {
     const { verification, asked } = this;
     const mayWrite = asked.isWeak && intent.intent === "change" && mode !== "read-only";
     if (verification === null || !mayWrite || this.#rewritings >= MOST_MENDS) return undefined;
-    const isDue = this.isCandidate || this.#fruitless > 0;
+    const isDue = this.#isCandidate || this.#fruitless > 0;
     if (!isDue || !(deeds.acted ? this.#fails(deeds) : verification.wasRed)) return undefined;
     return this.#another(verification);
   }
@@ -268,14 +270,14 @@ export class EndRules {
     if (isVain) {
       this.#inVain = 0;
       this.#vain += 1;
-      if (!this.isCandidate) return undefined;
+      if (!this.#isCandidate) return undefined;
     }
-    if (this.isCandidate && (isVain || this.#ofStart >= MOST_OF_A_START)) {
+    if (this.#isCandidate && (isVain || this.#ofStart >= MOST_OF_A_START)) {
       this.#starts += 1;
       this.#ofStart = 0;
       this.#wrote = false;
     }
-    const mends = this.isCandidate && this.#wrote && isAgain;
+    const mends = this.#isCandidate && this.#wrote && isAgain;
     const rise = (isAgain ? RISE_AGAIN : 0) + this.#starts * RISE_ANEW;
     return this.#failing(verification, { rise, mends });
   }
@@ -284,10 +286,15 @@ export class EndRules {
     { command, said, saidBefore }: Verification,
     how: Pick<FailingCheck, "rise" | "mends">,
   ): FailingCheck {
-    const about = { command, vain: this.#vain, ...how };
+    const about = { command, vain: this.#vain, byTask: !this.#wrote && this.#beginsByTask(), ...how };
     if (this.#starts === 0 || this.#wrote) return { ...about, said };
     const anew = this.filesBefore.map(({ path, text }) => ({ path, text: ownText(text) }));
     return { ...about, said: saidBefore, anew };
+  }
+
+  /** The two ways to ask bring other files of the same model: beginnings take turns, and so do the first ones of candidates. */
+  #beginsByTask(): boolean {
+    return this.candidate !== undefined && (this.candidate + this.#starts) % 2 === 0;
   }
 
   /** What came of it: a file that is another than it was, or nothing. Behind two of these a candidate begins anew, and of another run the usual request has its turn. */
@@ -301,7 +308,7 @@ export class EndRules {
   /** The check that succeeds behind a file that was written so: nothing is left but the answer, which is asked for once. */
   closes(): string | undefined {
     const { verification } = this;
-    if (verification?.isGreen !== true || !this.isCandidate || this.#rewritings === 0) return undefined;
+    if (verification?.isGreen !== true || !this.#isCandidate || this.#rewritings === 0) return undefined;
     return this.#tell("closing") ? verification.command : undefined;
   }
 
@@ -318,6 +325,10 @@ export class EndRules {
   /** Whether the model is told of it: once. */
   tellsBroken(): boolean {
     return this.#tell("syntax");
+  }
+
+  get #isCandidate(): boolean {
+    return this.candidate !== undefined;
   }
 
   #tell(kind: string): boolean {

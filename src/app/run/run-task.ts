@@ -113,7 +113,7 @@ async function runSteps(given: RunInput, progress: RunProgress): Promise<Finishe
   progress.agent = agent;
   if (ends !== null) {
     ends.asked = { request: given.prompt, isWeak };
-    ends.isCandidate = flags.candidate !== undefined;
+    ends.candidate = flags.candidate;
   }
   const taken = given.resumed ? undoNote(agent.history.messages, await takenBack(given.host, session)) : "";
   const request = {

@@ -568,7 +568,7 @@ const puts = (old: string, now: string): Line => ({ calls: [["edit_file", { path
 const endOf = async (lines: readonly Line[], { isCandidate = true, isWeak = true } = {}) => {
   const ends = new EndRules(new Verification(MINE, 1000));
   ends.asked = { request: "mend it", isWeak };
-  ends.isCandidate = isCandidate;
+  ends.candidate = isCandidate ? 1 : undefined;
   const agent = fakeAgent({
     lines,
     tools: [edit],
