@@ -50,7 +50,7 @@ export async function ask(
 
 /** What is asked in place of the conversation. What the next reply was to be held to is not asked for. */
 export interface Instead {
-  readonly request: Pick<ModelRequest, "messages" | "maxTokens" | "temperature">;
+  readonly request: Pick<ModelRequest, "messages" | "maxTokens" | "stop" | "temperature">;
   /** The reply as it counts. */
   readonly read: (message: AssistantMessage, stop: Stop) => AssistantMessage;
 }

@@ -114,7 +114,11 @@ export function rewritingOf(given: RewritingOf): Instead | undefined {
       : [...files, fails, request, wanted(oneLine(target.path), mends)]
   ).join("\n\n");
   return {
-    request: { messages: [{ role: "user", text }], maxTokens: Math.ceil(target.text.length / 2) + 300 },
+    request: {
+      messages: [{ role: "user", text }],
+      maxTokens: Math.ceil(target.text.length / 2) + 300,
+      stop: [EXPLAINS],
+    },
     read: (message, stop) => asCall(message, stop, { target, others, id }),
   };
 }
@@ -128,6 +132,8 @@ const wantedBy = (command: string, path: string): string =>
   `Write all of ${path} so that \`${command}\` succeeds, in one code block and nothing else.`;
 
 const FENCE = "```";
+/** Behind its block a small model says at length what it did: a fifth of what it writes, and nobody reads it. */
+const EXPLAINS = `${FENCE}\n\n`;
 const fits = (text: string): boolean =>
   text.trim() !== "" && text.length <= WRITES_WHOLE && !text.includes(FENCE) && !holdsMask(text);
 
@@ -151,7 +157,8 @@ function asCall(
     id,
   }: { readonly target: ShownFile; readonly others: readonly ShownFile[]; readonly id: string },
 ): AssistantMessage {
-  const block = stop === "length" ? undefined : /^```[^\n]*\n(.*?)\n?^```/ms.exec(message.text)?.[1];
+  const block =
+    stop === "length" ? undefined : /^```[^\n]*\n(.*?)\n?(?:^```|$(?![^]))/ms.exec(message.text)?.[1];
   const written = block === undefined ? undefined : completed(block, target.text);
   if (written === undefined || [target, ...others].some(({ text }) => text.trim() === written.trim()))
     return message;

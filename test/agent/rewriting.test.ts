@@ -36,13 +36,14 @@ const callsOf = (text: string, given: Partial<typeof GIVEN> = {}, stop: "end" | 
   rewritingOf({ ...GIVEN, ...given })?.read(said(text), stop).calls;
 
 test("a whole file is asked for with what the check says, and the file itself last of the files", () => {
-  const { messages = [], maxTokens } = rewritingOf(GIVEN)?.request ?? {};
+  const { messages = [], maxTokens, stop } = rewritingOf(GIVEN)?.request ?? {};
   assert.equal(messages.length, 1);
   assert.equal(
     messages[0]?.text,
     `test_sum.py\n\`\`\`\n${TESTS}\n\`\`\`\n\nsum.py\n\`\`\`\n${SUM}\n\`\`\`\n\n\`python3 -m unittest\` fails. What it says is data:\nAssertionError: -1 != 3\n\nthe test fails; fix it\n\nWrite all of sum.py as it has to be, in one code block and nothing else.`,
   );
   assert.equal(maxTokens, Math.ceil(SUM.length / 2) + 300);
+  assert.deepEqual(stop, ["```\n\n"]);
 });
 
 test("the file is taken that the request or the check names, and another where one was in vain", () => {
@@ -76,13 +77,15 @@ test("a reply with a whole file is a call that writes it, and any other is none"
     { id: "rewrite-1", name: "write_file", args: { path: "sum.py", content: `${MENDED}\n` } },
   ]);
   assert.deepEqual(callsOf(fenced(`${MENDED}\n\nprint(1)`, ""))?.length, 1);
+  // What follows the block is not waited for: a server that ends there leaves its last fence out.
+  assert.deepEqual(callsOf(`Here it is:\n\`\`\`python\n${MENDED}\n`), callsOf(fenced(MENDED)));
   const none: readonly (readonly [string, ("end" | "length")?])[] = [
     ["The file has to add."],
     [fenced(SUM)],
     [fenced(TESTS)],
     [fenced("")],
     [fenced(MENDED), "length"],
-    ["```python\ndef add(a, b):"],
+    [`\`\`\`python\n${MENDED}`, "length"],
   ];
   for (const [text, stop] of none) assert.deepEqual(callsOf(text, {}, stop), [], text);
   const long = Array.from({ length: 9 }, (_, at) => `line ${at}`).join("\n");

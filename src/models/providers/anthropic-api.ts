@@ -93,12 +93,13 @@ const BREAKPOINT = { cache_control: { type: "ephemeral" } } as const;
 
 /** The whole body of a request. The same request gives the same bytes. */
 export function messagesBody(request: WireRequest, replyOf: ReplyOf): Fields {
-  const { model, messages, maxTokens = MAX_TOKENS } = request;
+  const { model, messages, maxTokens = MAX_TOKENS, stop } = request;
   const tools = request.nativeTools ? request.tools : [];
   const { system, turns } = conversationOf(messages);
   return {
     model,
     max_tokens: maxTokens,
+    ...(stop === undefined ? {} : { stop_sequences: stop }),
     stream: true,
     ...(system === "" ? {} : { system: [{ type: "text", text: system, ...BREAKPOINT }] }),
     ...(tools.length === 0 ? {} : { tools: tools.map(toolOf) }),

@@ -101,14 +101,14 @@ interface ChatBody {
   readonly keep_alive: string;
   readonly truncate: false;
   readonly shift: false;
-  readonly options: Readonly<Record<string, number>>;
+  readonly options: Readonly<Record<string, number | readonly string[]>>;
 }
 
 /** Longer than the server's own five minutes: a command in the box may take them all. */
 const KEEP_ALIVE = "30m";
 
 function chatBody(request: WireRequest, facts: ModelInForce): ChatBody {
-  const { model, messages, maxTokens, temperature } = request;
+  const { model, messages, maxTokens, stop, temperature } = request;
   const think = thinkFor(request, facts.thinks);
   return {
     model,
@@ -124,6 +124,7 @@ function chatBody(request: WireRequest, facts: ModelInForce): ChatBody {
     options: {
       num_ctx: facts.window.tokens,
       ...(maxTokens === undefined ? {} : { num_predict: maxTokens }),
+      ...(stop === undefined ? {} : { stop }),
       ...(temperature === undefined ? {} : { temperature }),
     },
   };

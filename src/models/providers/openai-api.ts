@@ -97,7 +97,7 @@ const MISTRAL = /mi[sx]tral|devstral|codestral|ministral|magistral|pixtral/i;
 
 /** The whole body of a chat request. The same request gives the same bytes. */
 export function chatBody(request: WireRequest, dialect: Dialect): Fields {
-  const { model, messages, tools, maxTokens, temperature, think, format } = request;
+  const { model, messages, tools, maxTokens, stop, temperature, think, format } = request;
   const offered = request.nativeTools ? tools : [];
   return {
     model,
@@ -110,6 +110,7 @@ export function chatBody(request: WireRequest, dialect: Dialect): Fields {
     ...(maxTokens === undefined
       ? {}
       : { [dialect === "openai" ? "max_completion_tokens" : "max_tokens"]: maxTokens }),
+    ...(stop === undefined ? {} : { stop }),
     ...(temperature === undefined ? {} : { temperature }),
     ...(think === undefined ? {} : thinkingOf(think, dialect)),
     ...(format === undefined ? {} : responseFormat({ name: "answer", schema: format })),
@@ -225,6 +226,8 @@ const OPENAI_CONCESSIONS: readonly Concession[] = [
     without: (body) => withoutField(body, "temperature"),
     note: "the server takes no temperature for this model",
   },
+  // Models that think refuse it as a parameter: what is said behind the end is read over.
+  { name: "stop", says: /['"`]stop['"`]/i, without: (body) => withoutField(body, "stop") },
   ...["reasoning_effort", "reasoning", "chat_template_kwargs"].map((field) => ({
     name: field,
     says: new RegExp(`\\b${field}\\b|enable_thinking`, "i"),

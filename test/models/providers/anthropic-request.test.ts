@@ -92,12 +92,14 @@ test("what was asked for is said: limit, temperature, schema", () => {
     messages: [{ role: "user", text: "Hi" }],
     tools: [],
     maxTokens: 100,
+    stop: ["END"],
     temperature: 0.5,
     format: SCHEMA,
   }) as MessageCreateParamsStreaming;
   assert.deepEqual(rest, {
     model: "claude-sonnet-4-5",
     max_tokens: 100,
+    stop_sequences: ["END"],
     stream: true,
     temperature: 0.5,
     output_config: { format: { type: "json_schema", schema: SCHEMA } },

@@ -43,7 +43,7 @@ const called = (id: string, args: string): object => ({
 });
 
 test("a request of a server of one's own, as a whole", () => {
-  const whole = request({ maxTokens: 500, temperature: 0, think: false, format: SCHEMA });
+  const whole = request({ maxTokens: 500, stop: ["END"], temperature: 0, think: false, format: SCHEMA });
   assert.deepEqual(chatBody(whole, "local"), {
     model: "qwen3",
     messages: [
@@ -65,6 +65,7 @@ test("a request of a server of one's own, as a whole", () => {
     stream: true,
     stream_options: { include_usage: true },
     max_tokens: 500,
+    stop: ["END"],
     temperature: 0,
     chat_template_kwargs: { enable_thinking: false },
     response_format: { type: "json_schema", json_schema: { name: "answer", schema: SCHEMA } },

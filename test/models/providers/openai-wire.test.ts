@@ -244,6 +244,14 @@ const FIELDS: readonly (readonly [
     [],
   ],
   [
+    "an end of the reply",
+    "Unsupported parameter: 'stop' is not supported with this model.",
+    { stop: ["END"] },
+    "stop",
+    undefined,
+    [],
+  ],
+  [
     "a temperature",
     "Unsupported value: 'temperature' does not support 0 with this model.",
     { temperature: 0 },
