@@ -1,3 +1,4 @@
+import type { Message } from "../core/messages.ts";
 import type { AssistantMessage, Stop } from "../core/model-provider.ts";
 import { holdsMask } from "../core/text/secrets.ts";
 import type { AgentContext } from "./agent-context.ts";
@@ -81,7 +82,7 @@ async function rewritten(agent: AgentContext, asked: Asked, signal: AbortSignal)
   const reply = await ask(agent, { ...asked, instead: { ...instead, request } }, signal);
   if (reply.kind === "failed") return reply;
   const isNew = reply.message.calls.length > 0;
-  ends.rewrote(isNew);
+  ends.rewrote(isNew, findingIn(reply.message.text));
   if (!isNew) return "nothing";
   next.dropped();
   return reply;
@@ -89,7 +90,7 @@ async function rewritten(agent: AgentContext, asked: Asked, signal: AbortSignal)
 
 /** Undefined where no file that may be the cause is short enough to be written whole. */
 export function rewritingOf(given: RewritingOf): Instead | undefined {
-  const { request, command, said, choices, shown, vain, mends, byTask, anew = [], id } = given;
+  const { request, command, said, choices, shown, vain, mends, finding, byTask, anew = [], id } = given;
   const short = shown.flatMap((file) => {
     const from = anew.find(({ path }) => path === file.path) ?? file;
     return choices.includes(file.path) && fits(from.text) ? [from] : [];
@@ -115,7 +116,7 @@ export function rewritingOf(given: RewritingOf): Instead | undefined {
   ).join("\n\n");
   return {
     request: {
-      messages: [{ role: "user", text }],
+      messages: [{ role: "user", text }, ...behind(finding, oneLine(target.path))],
       maxTokens: Math.ceil(target.text.length / 2) + 300,
       stop: [EXPLAINS],
     },
@@ -127,6 +128,25 @@ const wanted = (path: string, mends: boolean): string =>
   mends
     ? `Say in one sentence what is missing or wrong in ${path}, then write all of it as it has to be, in one code block.`
     : `Write all of ${path} as it has to be, in one code block and nothing else.`;
+
+/** A block of so many lines is the file once more, and less than so many characters before it say nothing of it. */
+const WHOLE = /^```[^\n]*\n(?:[^\n]*\n){5}/m;
+const LEAST_FOUND = 40;
+
+/** The words that came in place of a file. */
+function findingIn(text: string): string | undefined {
+  const found = text.slice(0, WHOLE.exec(text)?.index).trim();
+  return found.length < LEAST_FOUND ? undefined : found;
+}
+
+/** What is wrong it mostly says rightly, and then writes nothing, the lines that change, or the file as it is. */
+const behind = (finding: string | undefined, path: string): readonly Message[] =>
+  finding === undefined
+    ? []
+    : [
+        { role: "assistant", text: finding, calls: [] },
+        { role: "user", text: `Write all of ${path} so, in one code block and nothing else.` },
+      ];
 
 const wantedBy = (command: string, path: string): string =>
   `Write all of ${path} so that \`${command}\` succeeds, in one code block and nothing else.`;

@@ -337,6 +337,54 @@ test("candidates and their beginnings take turns: by what the check says, and by
   assert.ok(byTask(undefined).every((each) => each === false));
 });
 
+test("a candidate that says what is wrong and writes no file is asked for it with that, once, and then it begins anew", () => {
+  const ends = new EndRules(failing(true));
+  ends.asked = { request: "fix it", isWeak: true };
+  ends.candidate = 1;
+  const agent = fakeAgent({ lines: [], tools: [] });
+  agent.intent.begin("change");
+  for (let round = 0; round < 2; round += 1) ends.circled(agent.deeds, [{ path: "a.c", text: "int a;" }]);
+  const comes = [true, false, false, false, true, false, false].map((isNew) => {
+    const check = ends.rewrites(agent);
+    ends.rewrote(isNew, isNew ? undefined : "It never closes the file.");
+    return check && [check.mends, check.finding, check.vain];
+  });
+  assert.deepEqual(comes, [
+    [false, undefined, 0],
+    [false, undefined, 0],
+    [true, undefined, 0],
+    [true, "It never closes the file.", 0],
+    [false, undefined, 1],
+    [false, undefined, 1],
+    [true, undefined, 1],
+  ]);
+});
+
+test("what it said is a turn of the request, without a file that it copied behind it", async () => {
+  const wrong = `${SUM} - 1\n\nprint(add(1, 2))\nprint(add(2, 3))\nprint(add(3, 4))`;
+  const finding = "The function sum.py has to add what it is given.";
+  const lines = [
+    { text: fenced(wrong) },
+    { text: fenced(wrong) },
+    { text: `${finding}\n\n\`\`\`python\n${wrong}\n\`\`\`` },
+    { text: fenced(wrong.replace("a - b - 1", "a + b")) },
+    { text: "It adds now." },
+  ];
+  const { asked } = await worked(lines, { green: 2 });
+  const { messages = [] } = asked[3] ?? {};
+  assert.deepEqual(
+    messages.slice(1).map(({ role, text }) => [role, text]),
+    [
+      ["assistant", finding],
+      ["user", "Write all of sum.py so, in one code block and nothing else."],
+    ],
+  );
+  const short = await worked([...lines.slice(0, 2), { text: "Here it is." }, ...lines.slice(3)], {
+    green: 2,
+  });
+  assert.equal(short.asked[3]?.messages.length, 1, "no word of what is wrong");
+});
+
 test("by the task alone the task stands first, and nothing of what the check says", () => {
   const { messages = [] } = rewritingOf({ ...GIVEN, byTask: true })?.request ?? {};
   assert.equal(

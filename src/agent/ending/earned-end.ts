@@ -104,6 +104,8 @@ export interface FailingCheck {
   readonly rise: number;
   /** The file is one that the model wrote and then copied: where it says first what is wrong, it writes another. */
   readonly mends: boolean;
+  /** What it said of that, where it wrote no file behind it: it is asked for the file then. */
+  readonly finding?: string | undefined;
   /** Asked by the task and the files alone: nothing of what the check says, which a small model takes for the whole of its task. */
   readonly byTask: boolean;
   /** The files as they were before the task, where it is begun anew from these. */
@@ -151,6 +153,9 @@ export class EndRules {
   #starts = 0;
   #ofStart = 0;
   #wrote = false;
+  /** The last file was asked for with what is wrong in it. */
+  #mending = false;
+  #finding: string | undefined;
   /** What the last trial printed, where that was not as it expects. */
   #wrong: Unexpected | undefined;
   readonly #expected = new Map<string, Promise<string | undefined>>();
@@ -265,6 +270,10 @@ export class EndRules {
   }
 
   #another(verification: Verification): FailingCheck | undefined {
+    const finding = this.#finding;
+    this.#finding = undefined;
+    this.#mending = false;
+    if (finding !== undefined) return this.#failing(verification, { rise: 0, mends: true, finding });
     const isVain = this.#inVain > 1;
     const isAgain = this.#inVain === 1;
     if (isVain) {
@@ -279,12 +288,13 @@ export class EndRules {
     }
     const mends = this.#isCandidate && this.#wrote && isAgain;
     const rise = (isAgain ? RISE_AGAIN : 0) + this.#starts * RISE_ANEW;
+    this.#mending = mends;
     return this.#failing(verification, { rise, mends });
   }
 
   #failing(
     { command, said, saidBefore }: Verification,
-    how: Pick<FailingCheck, "rise" | "mends">,
+    how: Pick<FailingCheck, "rise" | "mends" | "finding">,
   ): FailingCheck {
     const about = { command, vain: this.#vain, byTask: !this.#wrote && this.#beginsByTask(), ...how };
     if (this.#starts === 0 || this.#wrote) return { ...about, said };
@@ -298,7 +308,10 @@ export class EndRules {
   }
 
   /** What came of it: a file that is another than it was, or nothing. Behind two of these a candidate begins anew, and of another run the usual request has its turn. */
-  rewrote(isNew: boolean): void {
+  rewrote(isNew: boolean, finding?: string): void {
+    if (!isNew && this.#mending) this.#finding = finding;
+    // These have a bound of their own, within which a new beginning has to have its turns.
+    if (this.#isCandidate) this.#fruitless = 0;
     this.#ofStart += 1;
     this.#rewritings += 1;
     this.#inVain = isNew ? 0 : this.#inVain + 1;

@@ -575,7 +575,8 @@ const endOf = async (lines: readonly Line[], { isCandidate = true, isWeak = true
     box: boxEnding([1]),
     over: { ends, limits: new Limits({ turns: 9 }, () => 0) },
   });
-  agent.next.files(["a"], [{ path: "a", text: "1\tone\n[1 line]" }]);
+  // Too long to be asked for whole: that has a bound of its own.
+  agent.next.files(["a"], [{ path: "a", text: `1\tone\n2\t${"x".repeat(5000)}\n[2 lines]` }]);
   const { reason, turns, verified } = await run(agent);
   assert.equal(turns, agent.asked.length, "a turn is a request");
   return { asked: agent.asked.length, reason, verified };
