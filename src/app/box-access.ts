@@ -16,7 +16,6 @@ import { discardParked, holds, standingsOf } from "../docker/isolation/parked-fi
 import { checkpointStores } from "./sessions/checkpoint-access.ts";
 import { withServices } from "./box-services.ts";
 import { environmentFor } from "./environments/workspace-environment.ts";
-import { isOfThisMachine, type NetworkRequest } from "../docker/network/box-network.ts";
 import { namedCluster, namedEngine } from "./named-engine.ts";
 import { knownSecrets } from "./secret-bindings.ts";
 import { networkFor } from "./granted-network.ts";
@@ -84,11 +83,10 @@ export async function openBoxFor(opening: BoxOpening, signal: AbortSignal): Prom
 
 async function openContainerFor(opening: BoxOpening, signal: AbortSignal): Promise<OwnedBox> {
   const { host, settings, workspace, runtime, watchChanges, keep, warn } = opening;
-  const wanted = await networkFor({ ...opening, onConnection: opening.onConnection }, signal);
+  const network = await networkFor({ ...opening, onConnection: opening.onConnection }, signal);
   const { home, state } = host.places;
   const engine = await requireEngine(host, signal);
   refuseSight(engine, settings);
-  const network = networkOn(engine, settings, wanted);
   const maker = { engine, root: packageRoot, uid: host.uid, home, stateDir: state, onWarning: warn };
   const { mode, image, isolation, memory, cpus, pids, on_ask, park_timeout } = settings;
   const limits = { memory, cpus, pids };
@@ -126,13 +124,6 @@ function refuseSight({ endpoint }: Engine, { isolation }: Settings): void {
     "use an engine of this machine for it: --engine unix:///var/run/docker.sock",
   );
 }
-
-/** What is only there to be granted more is left out where that cannot be: what was asked for is refused in words. */
-const networkOn = (
-  engine: Engine,
-  { allow_domains }: Settings,
-  wanted: NetworkRequest | undefined,
-): NetworkRequest | undefined => (allow_domains.length > 0 || isOfThisMachine(engine) ? wanted : undefined);
 
 /** The box, with the values of secrets masked in what comes out of it. */
 async function hiding(box: OwnedBox, secrets: readonly SecretBinding[]): Promise<OwnedBox> {

@@ -53,7 +53,11 @@ export interface BoxParts {
   /** Records what resuming needs, once the runner is held. */
   readonly parking?: (runner: PausedRunner, jobs: readonly KeptJob[]) => Promise<ParkedHandle>;
   /** Its way to what was granted. */
-  readonly network?: GrantedNetwork & { readonly env: () => Readonly<Record<string, string>> };
+  readonly network?: GrantedNetwork & {
+    readonly env: () => Readonly<Record<string, string>>;
+    /** Ends what it has at work in the box, for good. */
+    readonly end?: () => Promise<void>;
+  };
   /** Default for its commands. */
   readonly env: Readonly<Record<string, string>>;
   /** Work in this process beside its commands. */
@@ -179,6 +183,7 @@ async function park(
   { watch, ending }: Ending,
 ): Promise<ParkedHandle | null> {
   if (walls.parking === undefined) return null;
+  await walls.network?.end?.();
   const key = randomBytes(KEY_BYTES);
   const { going, ...held } = await walls.client.hold(key, shelf.lasting);
   await shelf.settled(going);

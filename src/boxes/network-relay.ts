@@ -37,6 +37,8 @@ interface Relaying {
 export interface RelayedNetwork extends Omit<NearNetwork, "folder" | "connect"> {
   /** Nothing goes through any more, and nothing is said of that. */
   readonly leave: () => void;
+  /** The same, and its program has ended: for a box that is to be held, which nothing of ours may be at work in. */
+  readonly end: () => Promise<void>;
 }
 
 /**
@@ -61,6 +63,7 @@ export async function relayNetwork(relaying: Relaying): Promise<RelayedNetwork> 
       }
     },
     leave: () => relay.leave(),
+    end: () => relay.end(),
   };
 }
 
@@ -79,6 +82,12 @@ interface End {
   readonly isLast: boolean;
 }
 
+interface Life {
+  readonly streams: RelayStreams;
+  readonly ended: Promise<End>;
+  readonly kill: () => void;
+}
+
 const SILENT: End = { why: "its program said nothing in its time", isLast: true };
 
 class Relay {
@@ -86,7 +95,7 @@ class Relay {
   /** What the box has, as of when. */
   readonly #written = new Map<string, string>();
   #beginning: Promise<void> | undefined;
-  #streams: RelayStreams | undefined;
+  #life: Life | undefined;
   #away: number | undefined;
   #lost: string | undefined;
   #left = false;
@@ -114,7 +123,13 @@ class Relay {
 
   leave(): void {
     this.#left = true;
-    this.#streams?.close();
+    this.#life?.streams.close();
+  }
+
+  async end(): Promise<void> {
+    this.leave();
+    this.#life?.kill();
+    await this.#life?.ended;
   }
 
   async #write(): Promise<void> {
@@ -182,10 +197,9 @@ class Relay {
   }
 
   /** One life of its program. */
-  #run(): { readonly streams: RelayStreams; readonly ended: Promise<End> } {
+  #run(): Life {
     const { client, network } = this.#parts;
     const streams = new RelayStreams(network.connect);
-    this.#streams = streams;
     const said: { rubbish?: true } = {};
     const command = {
       words: [RELAY],
@@ -217,7 +231,8 @@ class Relay {
       (exit) => over(endOf(exit)),
       (thrown: unknown) => over({ why: reasonOf(thrown), isLast: true }),
     );
-    return { streams, ended };
+    this.#life = { streams, ended, kill: () => running.signal(KILL) };
+    return this.#life;
   }
 }
 

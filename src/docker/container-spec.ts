@@ -27,8 +27,11 @@ export interface BoxPlan {
   readonly volumes: readonly { readonly volume: string; readonly target: string; readonly writable?: true }[];
   /** Its file system becomes an image: root, with the few capabilities that a distribution's packages want. It has no workspace. */
   readonly makesImage?: true;
-  /** The host's folder with the socket of the filtering proxy, which is the only way out; none without granted networks. */
-  readonly network?: { readonly folder: string };
+  /**
+   * The host's folder with the socket of the filtering proxy, which is the only way out; none without granted networks.
+   * `relayed`: an engine that is not reached by a socket mounts none of it; it comes by the box's own stream.
+   */
+  readonly network?: { readonly folder: string; readonly relayed?: true };
   /** Over the image's own lists of users and groups; files of the host. */
   readonly account?: { readonly passwd: string; readonly group: string };
   /** Over the engine's own list of hosts, where that would tell of this machine's: a file of the host. */
@@ -215,7 +218,9 @@ export function mountsOf(plan: Placed): Mount[] {
     ...plan.volumes.map(({ volume, target, writable }) => fromVolume(volume, target, writable !== true)),
     ...Object.entries(plan.account ?? {}).map(([name, file]) => bound(file, `/etc/${name}`, true)),
     ...(plan.hosts === undefined ? [] : [bound(plan.hosts, "/etc/hosts", true)]),
-    ...(plan.network === undefined ? [] : [bound(plan.network.folder, NETWORK_FOLDER, true)]),
+    ...(plan.network === undefined || plan.network.relayed === true
+      ? []
+      : [bound(plan.network.folder, NETWORK_FOLDER, true)]),
   ];
   if (plan.over !== undefined) {
     const own = plan.over.map(({ path, writable }) => overItself(path, !writable));

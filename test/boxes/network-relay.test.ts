@@ -158,3 +158,26 @@ test("a program that is ended is begun again; one that an image has not says so 
     isNoWay(/relay cannot be started there \(ENOENT\): the image may be an older one/),
   );
 });
+
+test("a box that is to be held has nothing of it at work, and it is not begun again", async () => {
+  const { place, runner, step, starts, relaying } = await opened(true);
+  await using _ = place;
+  await step();
+  const call = starts()[0]?.call ?? 0;
+  runner.reply(REPLY.out, call, READY);
+  const network = await relaying;
+  const over = { is: false };
+  const ending = network.end().then(() => (over.is = true));
+  await step();
+  assert.ok(runner.received.some(({ type, call: of }) => type === REQUEST.kill && of === call));
+  assert.equal(over.is, false, "it is not over before its program is");
+  runner.exit(call, [["s", 9]]);
+  await ending;
+  await step();
+  assert.equal(starts().length, 1);
+
+  const none = await opened(false);
+  await using __ = none.place;
+  await (await none.relaying).end();
+  assert.deepEqual(none.starts(), []);
+});

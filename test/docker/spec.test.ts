@@ -150,6 +150,12 @@ test("a granted network is one folder more, read-only, and a word for the runner
     HostConfig: { ...without.HostConfig, Mounts: [...(without.HostConfig.Mounts ?? []), way] },
   });
   assert.equal(spec.HostConfig.NetworkMode, "none");
+  // Where no folder of this machine can be mounted, there is the word alone.
+  const relayed = { folder: "/run/harness/far/boxes/0123/box", relayed: true as const };
+  assert.deepEqual(containerSpec({ ...PLAN, lease: true, network: relayed }), {
+    ...without,
+    Entrypoint: ["node", "/runner.js", "lease", "network"],
+  });
 });
 
 const mountsOf = (plan: Partial<BoxPlan>): unknown =>

@@ -1,10 +1,8 @@
 import assert from "node:assert/strict";
 import { chown, mkdir, readdir } from "node:fs/promises";
-import { type AddressInfo, connect, createServer, type Socket } from "node:net";
-import { once } from "node:events";
 import test, { describe } from "node:test";
 import { noOverlay } from "../docker/isolation/open-box.ts";
-import { engine } from "../fixtures/engine-api.ts";
+import { overNetwork } from "../fixtures/engine-over-network.ts";
 import { skip } from "../fixtures/engine.ts";
 import { imageAfter, ownImage } from "../fixtures/own-image.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
@@ -148,29 +146,3 @@ test("an image's own entry of that name or number gives way", { skip }, async ()
       /^box\nbox\nbox\n(?:box \/home\/box \/home\/dev|no python)\ndev:1000\n$/,
     );
 });
-
-/** The engine at an address of the loopback. */
-async function overNetwork(): Promise<AsyncDisposable & { readonly host: string }> {
-  const socket = engine.endpoint.host.replace(/^unix:\/\//, "");
-  const open = new Set<Socket>();
-  const server = createServer({ allowHalfOpen: true }, (near) => {
-    const far = connect({ path: socket, allowHalfOpen: true });
-    for (const [one, other] of [
-      [near, far],
-      [far, near],
-    ] as const) {
-      open.add(one);
-      one.pipe(other);
-      one.on("error", () => other.destroy()).on("close", () => other.destroy());
-    }
-  }).listen(0, "127.0.0.1");
-  await once(server, "listening");
-  return {
-    host: `tcp://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    [Symbol.asyncDispose]: async () => {
-      for (const one of open) one.destroy();
-      server.close();
-      await once(server, "close");
-    },
-  };
-}

@@ -124,7 +124,7 @@ export async function goneOn(
     plan,
     place,
     door: door?.ask,
-    network: reopening(request),
+    network: reopening(making),
     ...(environment === undefined
       ? {}
       : { environment: (name: string) => standingVolumes(engine, environment, name) }),
@@ -144,10 +144,14 @@ export async function goneOn(
   return taken;
 }
 
-const reopening = ({ network, mode }: BoxRequest): TakingUp["network"] =>
-  network === undefined || mode === "danger-full-access"
-    ? undefined
-    : (folder) => reopenNetwork(folder, network);
+function reopening({ request, prepared }: NewBoxOptions): TakingUp["network"] {
+  const { network, mode } = request;
+  if (network === undefined || mode === "danger-full-access") return undefined;
+  // Nothing of it was mounted: nobody in the box can tell one from the next.
+  if (prepared.plan.network?.relayed === true)
+    return async () => (await networkOf(request, prepared))?.opened;
+  return (folder) => reopenNetwork(folder, network);
+}
 
 function tellNew({ onWarning }: BoxMaker, why: string): undefined {
   onWarning(
@@ -178,7 +182,7 @@ export function parkingOf(
     things.defer(() => forget({ session, file, kind: "parked", expires }));
     const freeze = async (): Promise<void> => {
       await container.freeze();
-      await network?.leave();
+      await (plan.network?.relayed === true ? network?.remove() : network?.leave());
       await letGoTaken(maker.stateDir, session, owner);
     };
     return { until: expires, freeze };

@@ -13,7 +13,7 @@ import { broken, protectOutside } from "../../boxes/protect/protect-outside.ts";
 import { findProtected, findReached, NOTHING, type Protection } from "../../boxes/protect/scan.ts";
 import { accountFor, folderForMounts } from "./account.ts";
 import { boxImage, RUNNER } from "./box-image.ts";
-import { networkFolder, type NetworkRequest, refuseRemote } from "../network/box-network.ts";
+import { networkPlace, type NetworkRequest } from "../network/box-network.ts";
 import { checkWorkspace, type Workspace } from "../../boxes/box-workspace.ts";
 import type { DiskBudget } from "../../boxes/disk-watch.ts";
 import { besides, type BoxEnvironment } from "../environments/environment-mounts.ts";
@@ -106,8 +106,7 @@ export async function prepare(maker: BoxMaker, request: BoxRequest, signal?: Abo
   const session = randomBytes(8).toString("hex");
   const volume = `harness-${session}`;
   const parks = isPodman(engine) ? notWaiting(request, maker) : parking(request, stateDir);
-  const network = isGranted(request) ? { folder: networkFolder(mounts, session) } : undefined;
-  if (network !== undefined) refuseRemote(engine);
+  const network = isGranted(request) ? await networkPlace(engine, mounts, session) : undefined;
   const cover = protection.covered.length === 0 ? null : await keptFile(mounts, "empty", "");
   const hosts = host.podman === undefined ? undefined : await keptFile(mounts, "hosts", HOSTS);
   const named = await account;

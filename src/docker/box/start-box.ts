@@ -7,7 +7,7 @@ import { deadRecords, recordProtected } from "../life/protected-record.ts";
 import { reap, type Reaped } from "../life/reap.ts";
 import { lockWorkspace } from "../../boxes/life/workspace-lock.ts";
 import { refuseTaken, type Standing, standingsOf } from "../isolation/parked-files.ts";
-import { CARGO_FILE, tellCargo } from "../../boxes/network-relay.ts";
+import { CARGO_FILE, relayNetwork, type RelayedNetwork, tellCargo } from "../../boxes/network-relay.ts";
 import { commitIdentity } from "../../boxes/protect/repository.ts";
 import { NOTHING_TRACKED, trackedIn } from "../../boxes/protect/tracked.ts";
 import { writeFileIn } from "../../boxes/runner/runner-files.ts";
@@ -102,7 +102,7 @@ async function openedIn(
   signal.throwIfAborted();
   const env = { ...(await identityIn(making, made)), ...lookingAbove(made) };
   const { path } = workspace;
-  const network = await cargoTold(making, made);
+  const network = await cargoTold(making, made, await wayOf(making, made));
   const guarded = request.mode === "read-only" ? { ...protection, readOnly: [path] } : protection;
   const box = await openBox({
     workspace: path,
@@ -150,11 +150,25 @@ async function identityIn(
   return env;
 }
 
+type Way = Pick<NonNullable<Made["network"]>, "connections" | "grant" | "env"> & Partial<RelayedNetwork>;
+
+/** What is mounted of its network is there; where nothing can be, it is brought. */
+async function wayOf(
+  { maker: { onWarning }, things }: NewBoxOptions,
+  { container, plan, network }: Made,
+): Promise<Way | undefined> {
+  if (network === undefined || plan.network?.relayed !== true) return network;
+  const relayed = await relayNetwork({ client: container.client, network, onWarning });
+  things.defer(() => Promise.resolve(relayed.leave()));
+  return relayed;
+}
+
 /** The box's way out, with which cargo is told; in an environment its sources stay with what was fetched from there. */
 async function cargoTold(
   { maker, request }: NewBoxOptions,
-  { container, network, jobs }: Made,
-): Promise<Made["network"]> {
+  { container, jobs }: Made,
+  network: Way | undefined,
+): Promise<Way | undefined> {
   if (network === undefined) return undefined;
   const home = request.environment?.env["CARGO_HOME"] ?? "/home/box/.cargo";
   const tell = async ({ [CARGO_FILE]: text }: Readonly<Record<string, string>> = {}): Promise<void> => {

@@ -123,7 +123,7 @@ async function planOf(
 ): Promise<BoxPlan> {
   const plan = named || fresh.account === undefined ? fresh : await withoutLists(engine, fresh);
   const volumes = [...plan.volumes, ...(environment?.(boxOf(labels)?.session ?? "") ?? [])];
-  const way = network === null ? {} : { network: { folder: network } };
+  const way = network === null || fresh.network?.relayed === true ? {} : { network: { folder: network } };
   return { ...plan, ...way, volumes, labels, ...volumeOf(plan, volume) };
 }
 

@@ -6,6 +6,7 @@ import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { Connection } from "../../core/network.ts";
 import type { GrantedNetwork } from "../../core/ports.ts";
 import type { Owner } from "../../boxes/box-labels.ts";
+import type { BoxPlan } from "../container-spec.ts";
 import type { EgressOptions } from "../egress/egress-proxy.ts";
 import type { Engine } from "../engine.ts";
 import { liveness } from "../../boxes/life/owner.ts";
@@ -47,7 +48,7 @@ export const networksIn = (mounts: string): string => path.join(mounts, "net");
 export const networkFolder = (mounts: string, session: string): string =>
   path.join(networksIn(mounts), "boxes", session, "box");
 
-/** The same for a box that no engine here has: nothing is frozen over it, so it goes with whoever made it. */
+/** The same for a box that no engine here has: nothing of it is mounted, so it goes with whoever made it. */
 export const farNetworkFolder = (mounts: string, name: string): string =>
   path.join(farNetworksIn(mounts), "boxes", name, "box");
 
@@ -61,17 +62,15 @@ export async function reapFarNetworks(mounts: string): Promise<void> {
       await removeBoxFolder(folder).catch(() => undefined);
 }
 
-/** The proxy's socket is a file of this machine: an engine elsewhere cannot mount it. */
-export const isOfThisMachine = ({ endpoint }: Engine): boolean => endpoint.host.startsWith("unix:");
-
-export function refuseRemote(engine: Engine): void {
-  if (isOfThisMachine(engine)) return;
-  const { endpoint } = engine;
-  throw new HarnessError(
-    EXIT.sandbox,
-    `what was granted is reached through a socket of this machine, and the engine at ${endpoint.host} may be on another one`,
-    "leave out what grants a network, or use an engine of this machine: unset DOCKER_HOST",
-  );
+/** Of a box that is planned. The proxy's socket is a file of this machine, which an engine elsewhere cannot mount. */
+export async function networkPlace(
+  { endpoint }: Engine,
+  mounts: string,
+  session: string,
+): Promise<NonNullable<BoxPlan["network"]>> {
+  if (endpoint.host.startsWith("unix:")) return { folder: networkFolder(mounts, session) };
+  await reapFarNetworks(mounts);
+  return { folder: farNetworkFolder(mounts, session), relayed: true };
 }
 
 /** For a box that is made now. The folder is there when this resolves, and the container can be made over it meanwhile. */

@@ -7,12 +7,13 @@ import type { Engine } from "../../../src/docker/engine.ts";
 import { parseGrant } from "../../../src/core/grant.ts";
 import {
   networkFolder,
+  networkPlace,
   type NetworkRequest,
   openNetwork,
-  refuseRemote,
   reopenNetwork,
 } from "../../../src/docker/network/box-network.ts";
 import { scratch } from "../../fixtures/scratch.ts";
+import { thisProcess } from "../../../src/boxes/life/owner.ts";
 import { blockedSince } from "../../../src/boxes/box.ts";
 
 const OWNER = { pid: process.pid, start: "1", boot: "b" };
@@ -23,10 +24,30 @@ const REQUEST: NetworkRequest = {
 
 const at = (host: string): Engine => ({ endpoint: { host } }) as unknown as Engine;
 
-test("an engine that may be on another machine gives no box a network, and says what would", () => {
-  refuseRemote(at("unix:///run/docker.sock"));
-  for (const host of ["tcp://127.0.0.1:2375", "ssh://me@build.test", "https://10.0.0.1:2376"])
-    assert.throws(() => refuseRemote(at(host)), { exit: 6, remedy: /unset DOCKER_HOST/ });
+test("only an engine that is reached by a socket mounts the folder of a network", async () => {
+  await using place = await scratch();
+  const mounted = await networkPlace(at("unix:///run/docker.sock"), place.path, "0123456789abcdef");
+  assert.deepEqual(mounted, { folder: networkFolder(place.path, "0123456789abcdef") });
+  for (const host of ["tcp://127.0.0.1:2375", "ssh://me@build.test", "https://10.0.0.1:2376"]) {
+    const { folder, relayed } = await networkPlace(at(host), place.path, "0123456789abcdef");
+    assert.deepEqual([relayed, folder === mounted.folder], [true, false]);
+  }
+});
+
+test("what a run that is gone has left of a network that is not mounted goes with the next one", async () => {
+  await using place = await scratch();
+  const far = await networkPlace(at("ssh://me@build.test"), place.path, "0123456789abcdef");
+  const { opened } = await openNetwork({ ...REQUEST, grants: [] }, { folder: far.folder, owner: OWNER });
+  await opened;
+  await networkPlace(at("ssh://me@build.test"), place.path, "fedcba9876543210");
+  assert.equal(existsSync(far.folder), false);
+  const own = await openNetwork(
+    { ...REQUEST, grants: [] },
+    { folder: far.folder, owner: await thisProcess() },
+  );
+  await own.opened;
+  await networkPlace(at("ssh://me@build.test"), place.path, "fedcba9876543210");
+  assert.equal(existsSync(far.folder), true, "the twin: its run lives");
 });
 
 // As strict as a user's may be: what a box is to read is readable all the same.

@@ -1,0 +1,63 @@
+import assert from "node:assert/strict";
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import test, { after, before } from "node:test";
+import { overNetwork } from "../fixtures/engine-over-network.ts";
+import { skip } from "../fixtures/engine.ts";
+import { answerOf, household, sandboxExec } from "./box-command.ts";
+import { bash } from "./parked.ts";
+import { eventsOf, finishedOf, harness, startModel } from "./run-command.ts";
+
+/** What is granted to boxes of an engine that is named by its address, as one of another machine. */
+
+/** On the host's loopback; asked as a proxy it is whoever was wanted, so that names of nobody lead here. */
+const server = createServer(({ url }, response) => {
+  response.end(url?.startsWith("http://") === true ? `${url}\n` : "HOST\n");
+});
+const at = (): string => `127.0.0.1:${(server.address() as AddressInfo).port}`;
+before(async () => {
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+});
+after(() => {
+  server.closeAllConnections();
+  server.close();
+});
+
+test("a granted host is reached from there, and what else was asked for is said", { skip }, async () => {
+  await using far = await overNetwork();
+  await using place = await household();
+  const line = `curl -sS --noproxy '' http://${at()}/; curl -sS http://elsewhere.test/ >/dev/null`;
+  const words = ["--json", "--engine", far.host, "--allow-domain", at(), "--", "bash", "-c", line];
+  const { stdout, blocked_connections: blocked } = answerOf(await sandboxExec(place, words));
+  assert.equal(stdout, "HOST\n");
+  assert.match(JSON.stringify(blocked), /^\[{"host":"elsewhere\.test",.*"rule":"not-granted"/);
+});
+
+test(
+  "a frozen box there takes what is granted with the answer, and goes on in its copy",
+  { skip },
+  async () => {
+    await using far = await overNetwork();
+    await using place = await household();
+    const file = (name: string): string => `curl -sS -m 20 http://files.test/${name} >> got; echo $?`;
+    await using model = await startModel([bash(file("1")), bash(file("2")), { text: "Everything is done." }]);
+    // The host's own way out is a stub, so that a name that is granted leads nowhere else.
+    const start = {
+      env: { HTTP_PROXY: `http://${at()}`, NO_PROXY: "127.0.0.1,localhost", HARNESS_ENGINE: far.host },
+    };
+    const words = ["run", "--json", "--on-ask", "park", ...model.flags, "do it"];
+    const first = await harness(place, words, start);
+    const asked = eventsOf(first).find(({ type }) => type === "call.parked");
+    assert.deepEqual(asked?.type === "call.parked" && asked.grants, ["files.test"], first.stderr);
+    const id = finishedOf(first).session;
+    const answer = ["approve", id, "--json", "--session", "--allow-domain", "files.test"];
+    const done = await harness(place, answer, start);
+    assert.equal(finishedOf(done).status, "done", done.stdout + done.stderr);
+    assert.doesNotMatch(done.stderr, /A new one goes on/);
+    const applied = await harness(place, ["apply", id], start);
+    assert.equal(applied.code, 0, applied.stderr);
+    assert.equal(await place.read("work/got"), "http://files.test/1\nhttp://files.test/2\n");
+  },
+);
