@@ -35,13 +35,14 @@ test("a granted host is reached from there, and what else was asked for is said"
   assert.match(JSON.stringify(blocked), /^\[{"host":"elsewhere\.test",.*"rule":"not-granted"/);
 });
 
+const file = (name: string): string => `curl -sS -m 20 http://files.test/${name} >> got; echo $?`;
+
 test(
   "a frozen box there takes what is granted with the answer, and goes on in its copy",
   { skip },
   async () => {
     await using far = await overNetwork();
     await using place = await household();
-    const file = (name: string): string => `curl -sS -m 20 http://files.test/${name} >> got; echo $?`;
     await using model = await startModel([bash(file("1")), bash(file("2")), { text: "Everything is done." }]);
     // The host's own way out is a stub, so that a name that is granted leads nowhere else.
     const start = {

@@ -143,7 +143,12 @@ const REFUSED: readonly (readonly [string, Parameters<typeof planFor>, RegExp])[
   [
     "an environment",
     [rowOf({ repo: "https://git.example/owner/name", prompt: "x", env: "mine" })],
-    /the environment mine is not there/,
+    /row 1: the environment mine is of a folder of this machine.*harness env list names/,
+  ],
+  [
+    "an environment that the settings or a flag name",
+    [rowsFor(1), { settings: { ...SETTINGS, env: "mine" } }],
+    /row 1: the environment mine is of a folder of this machine/,
   ],
   ["a layer", [rowsFor(1), { flags: { isolation: "overlay" } }], /--isolation overlay does not/],
   ["no image of the loop", [rowsFor(1), { settings: DEFAULTS }], /kubernetes\.loop_image is not set/],
@@ -153,6 +158,12 @@ const REFUSED: readonly (readonly [string, Parameters<typeof planFor>, RegExp])[
     /kubernetes\.results_claim is not set/,
   ],
 ];
+test("a row that wants none of the environments goes along, whatever the settings name", async () => {
+  const row = rowOf({ repo: "https://git.example/owner/name", prompt: "x", env: "none" });
+  const { rows } = await planFor(row, { settings: { ...SETTINGS, env: "mine" } });
+  assert.equal(rows.length, 1);
+});
+
 for (const [what, asked, words] of REFUSED)
   test(`refused before a cluster is asked: ${what}`, () =>
     assert.rejects(planFor(...asked), { exit: EXIT.usage, message: words }));

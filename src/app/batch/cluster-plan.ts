@@ -63,7 +63,6 @@ const CARRIED: readonly SettingKey[] = [
 /** What a run in a cluster has not, and what to do instead. */
 const NOT_THERE: Readonly<Record<string, string>> = {
   "base-url": "HARNESS_BASE_URL (or OLLAMA_HOST) in the Secret that kubernetes.model_secret names",
-  env: "an image of yours as kubernetes.image: environments are not built there yet",
   runtime: "kubernetes.runtime_class in your settings",
   image: "kubernetes.image in your settings: one that the cluster can pull",
 };
@@ -92,7 +91,7 @@ export async function clusterPlan(request: ClusterPlanRequest): Promise<BatchPla
   const env = carried(settings);
   refuseUngrantable(settings, env);
   const words = ["--json", ...budgetWords(flags)];
-  const planned = await plannedRows(rows);
+  const planned = await plannedRows(rows, settings);
   const hash = createHash("sha256")
     .update(JSON.stringify([rows.map(({ id }) => id), env, tag]))
     .digest("hex")
@@ -131,7 +130,7 @@ export const manifestsOf = (plan: BatchPlan): readonly object[] => [
 
 function refuseFlags(flags: Readonly<Record<string, unknown>>): void {
   for (const [name, instead] of Object.entries(NOT_THERE))
-    if (flags[name] !== undefined && !(name === "env" && flags[name] === "none"))
+    if (flags[name] !== undefined)
       throw new HarnessError(EXIT.usage, `--${name} does not hold with --on kubernetes`, instead);
   const isolation = flags["isolation"];
   if (typeof isolation === "string" && isolation !== "copy")
@@ -188,11 +187,14 @@ const budgetWords = (flags: Readonly<Record<string, unknown>>): readonly string[
 
 const SHOWN = 10;
 
-async function plannedRows(rows: readonly BatchRow[]): Promise<readonly PlannedRow[]> {
+async function plannedRows(
+  rows: readonly BatchRow[],
+  settings: Pick<Settings, "env">,
+): Promise<readonly PlannedRow[]> {
   const problems: string[] = [];
   const planned: PlannedRow[] = [];
   for (const row of rows) {
-    const read = await plannedRow(row);
+    const read = await plannedRow(row, settings);
     if (typeof read === "string") problems.push(`row ${row.row}: ${read}`);
     else planned.push(read);
   }
@@ -206,19 +208,15 @@ async function plannedRows(rows: readonly BatchRow[]): Promise<readonly PlannedR
 }
 
 /** The row as its pod reads it, or why no pod can have it. */
-async function plannedRow({
-  kind,
-  target,
-  prompt,
-  check,
-  limits,
-  mode,
-  env,
-}: BatchRow): Promise<PlannedRow | string> {
+async function plannedRow(
+  { kind, target, prompt, check, limits, mode, env }: BatchRow,
+  { env: usual }: Pick<Settings, "env">,
+): Promise<PlannedRow | string> {
   if (kind === "dir")
     return `${visibleLine(target)} is a folder of this machine, which no pod sees: push it and name it as "repo", or run the row here`;
-  if (env !== undefined && env !== "none")
-    return `the environment ${visibleLine(env)} is not there: kubernetes.image instead`;
+  const environment = env ?? usual ?? "none";
+  if (environment !== "none")
+    return `the environment ${visibleLine(environment)} is of a folder of this machine, and a row is cloned to another place; next: an image with what it needs as kubernetes.image, such as the one that harness env list names of a pushed environment, and none as its env`;
   const named = await subjectNamed(target).catch((thrown: unknown) => {
     if (thrown instanceof HarnessError) return thrown.message;
     throw thrown;
