@@ -70,6 +70,7 @@ export async function openPodFor(
     deadlineMs: kubernetes.deadline,
     startMs: kubernetes.start_timeout,
     scheduleMs: pod === null ? kubernetes.schedule_timeout : scattered(kubernetes.schedule_timeout),
+    sandboxResource: kubernetes.sandbox_resource,
     probe: kubernetes.probe,
   };
   const network = wanted === undefined ? {} : { network: () => openedNear(wanted, maker) };
@@ -135,7 +136,10 @@ export async function podHealth(
   workspace?: string,
 ): Promise<readonly Health[]> {
   const cluster = await clusterNamed(host, address);
-  const found = await clusterHealth(cluster, { runtimeClass: settings.kubernetes.runtime_class });
+  const found = await clusterHealth(cluster, {
+    runtimeClass: settings.kubernetes.runtime_class,
+    sandboxResource: settings.kubernetes.sandbox_resource,
+  });
   const image = settings.image ?? settings.kubernetes.image;
   const named =
     image === null

@@ -39,6 +39,8 @@ const registry = z
     REGISTRY,
   );
 
+const SANDBOX_RESOURCE = ["auto", "never", "always"] as const;
+
 const PULL_POLICIES = ["IfNotPresent", "Always", "Never"] as const;
 
 interface Words {
@@ -62,6 +64,10 @@ export const kubernetesRule = ({ image, duration, size }: Words) =>
     runtime_class: objectName.nullable().default(null),
     seccomp: seccomp.default("RuntimeDefault"),
     node_selector: z.record(labelKey, labelValue, "expected names and values of labels").default({}),
+    /** Whether the controller of a Sandbox (agents.x-k8s.io) makes the pods. */
+    sandbox_resource: z
+      .enum(SANDBOX_RESOURCE, `expected one of ${SANDBOX_RESOURCE.join(", ")}`)
+      .default("auto"),
     /** The cluster ends a box by then, whatever became of its harness. */
     deadline: duration(MINUTE, 7 * 24 * 60 * MINUTE).default(8 * 60 * MINUTE),
     /** For scheduling, pulling and starting together. */

@@ -63,6 +63,7 @@ export const DEFAULTS: Settings = {
     runtime_class: null,
     seccomp: "RuntimeDefault",
     node_selector: {},
+    sandbox_resource: "auto",
     deadline: 8 * 60 * MINUTE,
     start_timeout: 5 * MINUTE,
     schedule_timeout: 2 * MINUTE,

@@ -1,5 +1,6 @@
 import type { ConfigMap, Container, Job, NetworkPolicy, PodSpec } from "./manifest.ts";
 import { EXIT } from "../core/errors.ts";
+import type { BoxKind } from "./pod-spec.ts";
 import { CLONE_SCRIPT, type CloneSource, cloneLine } from "./clone-script.ts";
 
 /**
@@ -18,6 +19,8 @@ export interface BatchPlan {
   readonly image: string;
   readonly pullSecret: string | null;
   readonly serviceAccount: string;
+  /** What the account may make boxes of. */
+  readonly boxes: BoxKind;
   /** A volume claim of the namespace, for results and sessions. */
   readonly claim: string;
   /** Its values become variables of the loop: the address of the model server, and keys. */

@@ -1,17 +1,45 @@
 import { reasonOf } from "../core/errors.ts";
 import { ailing, broken, type Health, healthy } from "../core/health.ts";
 import { ApiFailure, type Cluster } from "./cluster.ts";
-import { LOOP_RULES } from "./loop-role.ts";
+import { boxRules } from "./loop-role.ts";
+import type { BoxKind } from "./pod-spec.ts";
+import { askedRights } from "./rights.ts";
+import { NEXT_SANDBOX, sandboxRefusal, type SandboxWish } from "./sandbox-resource.ts";
 
 /** What boxes need of a cluster, as `doctor` tells it; nothing is made there. */
 export async function clusterHealth(
   cluster: Cluster,
-  { runtimeClass }: { readonly runtimeClass: string | null },
+  {
+    runtimeClass,
+    sandboxResource,
+  }: { readonly runtimeClass: string | null; readonly sandboxResource: SandboxWish },
 ): Promise<readonly Health[]> {
   const api = await apiHealth(cluster);
   if (api.state === "fail") return [api];
   const runtime = runtimeClass === null ? [] : [runtimeHealth(cluster, runtimeClass)];
-  return [api, ...(await Promise.all([rightsHealth(cluster), ...runtime]))];
+  const { boxes, told } = await sandboxHealth(cluster, sandboxResource);
+  return [api, ...told, ...(await Promise.all([rightsHealth(cluster, boxes), ...runtime]))];
+}
+
+interface Boxes {
+  readonly boxes: BoxKind;
+  readonly told: readonly Health[];
+}
+
+/** Whether boxes are Sandboxes, and why not. */
+async function sandboxHealth(cluster: Cluster, wish: SandboxWish): Promise<Boxes> {
+  if (wish === "never") return { boxes: "Pod", told: [] };
+  const boxes = wish === "always" ? "Sandbox" : "Pod";
+  try {
+    const why = await sandboxRefusal(cluster);
+    if (why === undefined)
+      return { boxes: "Sandbox", told: [healthy("sandbox_resource", "each box is a Sandbox")] };
+    if (wish === "auto") return { boxes, told: [healthy("sandbox_resource", `boxes are bare pods: ${why}`)] };
+    return { boxes, told: [broken("sandbox_resource", why, NEXT_SANDBOX)] };
+  } catch (thrown) {
+    const why = `whether boxes can be Sandboxes is not known: ${reasonOf(thrown)}`;
+    return { boxes, told: [broken("sandbox_resource", why, NEXT_SANDBOX)] };
+  }
 }
 
 async function apiHealth(cluster: Cluster): Promise<Health> {
@@ -27,45 +55,18 @@ async function apiHealth(cluster: Cluster): Promise<Health> {
   }
 }
 
-/** Whoever may use the API at all may ask what else they may. */
-async function rightsHealth(cluster: Cluster): Promise<Health> {
-  const wanted = LOOP_RULES.flatMap(({ apiGroups = [], resources = [], verbs }) =>
-    resources.flatMap((resource) => verbs.map((verb) => ({ group: apiGroups[0] ?? "", resource, verb }))),
-  );
+async function rightsHealth(cluster: Cluster, boxes: BoxKind): Promise<Health> {
   try {
-    const answers = await Promise.all(wanted.map((right) => mayI(cluster, right)));
-    const missing = wanted.filter((_, nth) => answers[nth] !== true);
-    if (missing.length === 0)
-      return healthy("rights", `all ${wanted.length} that a box needs in ${cluster.namespace}`);
-    const words = missing.map(({ resource, verb }) => `${verb} ${resource}`).join(", ");
-    return broken("rights", `in ${cluster.namespace} you may not: ${words}`, NEXT_RIGHTS);
+    const { asked, missing } = await askedRights(cluster, boxRules(boxes));
+    return missing.length === 0
+      ? healthy("rights", `all ${asked} that a box needs in ${cluster.namespace}`)
+      : broken("rights", `in ${cluster.namespace} you may not: ${missing.join(", ")}`, NEXT_RIGHTS);
   } catch (thrown) {
     return broken("rights", `the cluster does not say what you may: ${reasonOf(thrown)}`, NEXT_RIGHTS);
   }
 }
 
 const NEXT_RIGHTS = "kubectl auth can-i --list   (docs/scale.md has the role that a box needs)";
-
-interface Right {
-  readonly group: string;
-  readonly resource: string;
-  readonly verb: string;
-}
-
-async function mayI(cluster: Cluster, { group, resource, verb }: Right): Promise<boolean> {
-  const [name = "", subresource] = resource.split("/");
-  const asked = { namespace: cluster.namespace, group, resource: name, verb };
-  const answer = await cluster.call("/apis/authorization.k8s.io/v1/selfsubjectaccessreviews", {
-    method: "POST",
-    body: {
-      apiVersion: "authorization.k8s.io/v1",
-      kind: "SelfSubjectAccessReview",
-      spec: { resourceAttributes: subresource === undefined ? asked : { ...asked, subresource } },
-    },
-  });
-  const { status } = answer as { readonly status?: { readonly allowed?: unknown } };
-  return status?.allowed === true;
-}
 
 /** Classes are the whole cluster's: not everybody may read them, and a pod tells in any case. */
 async function runtimeHealth(cluster: Cluster, name: string): Promise<Health> {

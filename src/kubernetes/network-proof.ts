@@ -34,7 +34,7 @@ async function refuseOthers(cluster: Cluster, plan: PodPlan): Promise<void> {
     // An expression that is not read here may match, and so may a label that the cluster gives the pod by itself.
     const may =
       Object.keys(others).length > 0 ||
-      Object.entries(matchLabels).every(([key, is]) => labels[key] === is || mayBeGiven(key));
+      Object.entries(matchLabels).every(([key, is]) => labels[key] === is || mayBeGiven(key, plan.kind));
     return may && ((spec.egress ?? []).length > 0 || (spec.ingress ?? []).length > 0);
   });
   if (first !== undefined)

@@ -10,7 +10,9 @@ import type { ListedBox } from "../core/ports.ts";
 import { ApiFailure, type Cluster } from "./cluster.ts";
 import { POLICIES } from "./network-proof.ts";
 import { refusalOf } from "./pod-failure.ts";
-import { NAME_LABEL, type PodOwner } from "./pod-spec.ts";
+import { type BoxKind, NAME_LABEL, type PodOwner } from "./pod-spec.ts";
+import { podIfAny } from "./pod-watch.ts";
+import { SANDBOXES, servesSandboxes } from "./sandbox-resource.ts";
 import { makeFolder } from "../platform/folders.ts";
 
 /**
@@ -88,22 +90,36 @@ interface Mine {
   readonly stateDir: string;
 }
 
-async function ours(cluster: Cluster, where: string, { uid, stateDir }: Mine): Promise<readonly Item[]> {
+const KINDS = ["sandbox", "pod", "policy"] as const;
+type Kind = (typeof KINDS)[number];
+
+const whereOf = (cluster: Cluster, kind: Kind): string =>
+  kind === "sandbox" ? SANDBOXES(cluster) : kind === "pod" ? cluster.at("pods") : POLICIES(cluster);
+
+async function ours(cluster: Cluster, kind: Kind, { uid, stateDir }: Mine): Promise<readonly Item[]> {
+  if (kind === "sandbox" && !(await servesSandboxes(cluster))) return [];
   const labels = `${BOX_LABEL}=1,${UID_LABEL}=${uid},${HOME_LABEL}=${await homeOf(stateDir)}`;
   const query = new URLSearchParams({ labelSelector: labels }).toString();
-  const found = await cluster.call(`${where}?${query}`).catch((thrown: unknown) => {
+  try {
+    return form.parse(await cluster.call(`${whereOf(cluster, kind)}?${query}`)).items;
+  } catch (thrown) {
+    // Who may list no Sandbox has made none: that is asked before.
+    if (kind === "sandbox" && thrown instanceof ApiFailure && thrown.status === 403) return [];
     throw refusalOf(thrown);
-  });
-  return form.parse(found).items;
+  }
 }
 
 const PREFIX = "harness-";
 
-/** Every pod of this user's that was made from here, running or not, the oldest first. */
+/** Every box of this user's that was made from here, running or not, the oldest first; of a Sandbox its pod, if it has one. */
 export async function listPods(cluster: Cluster, mine: Mine): Promise<readonly ListedBox[]> {
   const alive = liveness();
-  const found = await ours(cluster, cluster.at("pods"), mine);
-  const pods = found.map(async ({ metadata, status }): Promise<ListedBox> => {
+  const [pods, sandboxes] = await Promise.all([ours(cluster, "pod", mine), ours(cluster, "sandbox", mine)]);
+  const names = new Set(pods.map(({ metadata }) => metadata.name));
+  const lone = sandboxes
+    .filter(({ metadata }) => !names.has(metadata.name))
+    .map(({ metadata }) => ({ metadata, status: { phase: "no pod" } }));
+  const boxes = [...pods, ...lone].map(async ({ metadata, status }): Promise<ListedBox> => {
     const record = boxOf(metadata.annotations);
     const { owner } = record ?? {};
     return {
@@ -117,17 +133,37 @@ export async function listPods(cluster: Cluster, mine: Mine): Promise<readonly L
       parked: null,
     };
   });
-  return (await Promise.all(pods)).toSorted((a, b) => a.created.localeCompare(b.created));
+  return (await Promise.all(boxes)).toSorted((a, b) => a.created.localeCompare(b.created));
 }
 
 /** The name of the pod that `listPods` gives by this id. */
 export const podNamed = (id: string): string => `${PREFIX}${id}`;
 
-/** The pod, and its policies behind it: while it stands they have to. False when it was gone already. */
-export async function removeBoxPod(cluster: Cluster, name: string): Promise<boolean> {
-  const was = await removed(cluster, `${cluster.at("pods")}/${name}`);
-  for (const policy of [name, `${name}-open`]) await removed(cluster, `${POLICIES(cluster)}/${policy}`);
-  return was;
+/**
+ * What would make its pod anew, the pod, and its policies behind it: while it stands they have to. False when it was gone
+ * already. `kind`: what was made for it, where that is known.
+ */
+export async function removeBoxPod(cluster: Cluster, name: string, kind?: BoxKind): Promise<boolean> {
+  const had = kind === "Pod" ? false : await removedSandbox(cluster, name, kind);
+  const was = await removed(cluster, `${whereOf(cluster, "pod")}/${name}`);
+  for (const policy of [name, `${name}-open`])
+    await removed(cluster, `${whereOf(cluster, "policy")}/${policy}`);
+  return was || had;
+}
+
+async function removedSandbox(cluster: Cluster, name: string, kind: BoxKind | undefined): Promise<boolean> {
+  if (kind === undefined && !(await servesSandboxes(cluster))) return false;
+  try {
+    return await removed(cluster, `${SANDBOXES(cluster)}/${name}`);
+  } catch (thrown) {
+    if (kind === undefined && !(await isOfSandbox(cluster, name))) return false;
+    throw thrown;
+  }
+}
+
+async function isOfSandbox(cluster: Cluster, name: string): Promise<boolean> {
+  const owners = (await podIfAny(cluster, { name }))?.metadata?.ownerReferences ?? [];
+  return owners.some((owner) => owner.controller === true && owner.kind === "Sandbox");
 }
 
 async function removed(cluster: Cluster, where: string): Promise<boolean> {
@@ -147,21 +183,19 @@ export interface PodLeftover {
   readonly reason: string;
 }
 
-/** Removes pods and policies whose process is gone; gives those that could not be. */
+/** Removes Sandboxes, pods and policies whose process is gone; gives those that could not be. */
 export async function reapPods(cluster: Cluster, mine: Mine): Promise<readonly PodLeftover[]> {
   const alive = liveness();
   const failed: PodLeftover[] = [];
-  for (const kind of ["pod", "policy"] as const) {
-    const where = kind === "pod" ? cluster.at("pods") : POLICIES(cluster);
-    for (const { metadata } of await ours(cluster, where, mine)) {
+  for (const kind of KINDS)
+    for (const { metadata } of await ours(cluster, kind, mine)) {
       const owner = boxOf(metadata.labels)?.owner;
-      // One whose pod could not be removed has to stay as long as that.
+      // One whose pod could not be removed has to stay as long as that, and a pod as long as what would make it anew.
       const pod = metadata.labels?.[NAME_LABEL];
       if (owner === undefined || failed.some(({ id }) => id === pod) || (await alive(owner))) continue;
-      await removed(cluster, `${where}/${metadata.name}`).catch((thrown: unknown) =>
+      await removed(cluster, `${whereOf(cluster, kind)}/${metadata.name}`).catch((thrown: unknown) =>
         failed.push({ kind, id: metadata.name, reason: reasonOf(thrown) }),
       );
     }
-  }
   return failed;
 }

@@ -8,6 +8,7 @@ type Word =
   | "webhook refusal"
   | "image cannot be pulled"
   | "no seccomp profile"
+  | "no pod made"
   | "unschedulable"
   | "evicted"
   | "out of memory"
@@ -30,6 +31,8 @@ const NEXT: Readonly<Record<Word, string>> = {
     "name one that the nodes can pull: harness config set kubernetes '{\"image\": …}'",
   "no seccomp profile":
     'put it on every node (docs/scale.md tells how), or: harness config set kubernetes \'{"seccomp": "RuntimeDefault", …}\'',
+  "no pod made":
+    'kubectl get pods --namespace agent-sandbox-system   (or bare pods: harness config set kubernetes \'{"sandbox_resource": "never", …}\')',
   unschedulable:
     "kubectl get nodes   (or ask for less: --memory, --cpus; kubernetes.node_selector; or wait longer: kubernetes.schedule_timeout)",
   evicted: "the node was short of something: try again, or ask for less",
@@ -51,8 +54,8 @@ export function refusalOf(thrown: unknown): HarnessError {
   return failureError({ word: thrown instanceof ApiFailure ? wordOf(thrown) : "refused", why }, thrown);
 }
 
-function wordOf({ status, message }: ApiFailure): Word {
-  if (/admission webhook .* denied|denied the request|violates PodSecurity/i.test(message))
+export function wordOf({ status, message }: ApiFailure): Word {
+  if (/admission webhook .* denied|denied (?:the )?request|violates PodSecurity/i.test(message))
     return "webhook refusal";
   if (/exceeded quota|must specify .*(?:limits|requests)/i.test(message)) return "quota";
   if (status === 401 || status === 403) return "not authorised";
@@ -62,7 +65,16 @@ function wordOf({ status, message }: ApiFailure): Word {
 
 /** As much of a pod as tells how it is. */
 export interface PodState {
-  readonly metadata?: { readonly resourceVersion?: string; readonly deletionTimestamp?: string };
+  readonly metadata?: {
+    readonly uid?: string;
+    readonly resourceVersion?: string;
+    readonly deletionTimestamp?: string;
+    readonly ownerReferences?: readonly {
+      readonly kind?: string;
+      readonly uid?: string;
+      readonly controller?: boolean;
+    }[];
+  };
   readonly status?: {
     readonly phase?: string;
     readonly hostIP?: string;

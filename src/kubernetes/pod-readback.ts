@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from "node:util";
-import type { JsonObject } from "./pod-spec.ts";
+import type { BoxKind, JsonObject } from "./pod-spec.ts";
 
 const isText = (value: unknown): boolean => typeof value === "string";
 
@@ -21,8 +21,12 @@ const GIVEN: Readonly<Record<string, (value: unknown) => boolean>> = {
   ),
 };
 
+/** The controller of Sandboxes finds a pod of its own again by this one, which it alone sets. */
+const OF_SANDBOX = "agents.x-k8s.io/sandbox-name-hash";
+
 /** Whether a pod may have this label without anybody's having planned it. */
-export const mayBeGiven = (label: string): boolean => Object.hasOwn(GIVEN, label);
+export const mayBeGiven = (label: string, kind: BoxKind): boolean =>
+  Object.hasOwn(GIVEN, label) || (kind === "Sandbox" && label === OF_SANDBOX);
 
 /**
  * What a cluster may make of a pod beside what was said: defaults that change nothing, where it runs and how it is
@@ -61,14 +65,20 @@ const DROPPED = new Set([
   "spec.nodeSelector",
 ]);
 
-/** One line for each field of the pod as the cluster has it that is not as it was planned. */
-export function readbackDifferences(planned: JsonObject, seen: unknown): readonly string[] {
+/** One line for each field of the pod as the cluster has it that is not as it was planned; `kind`: what was made for it. */
+export function readbackDifferences(
+  planned: JsonObject,
+  seen: unknown,
+  kind: BoxKind = "Pod",
+): readonly string[] {
   if (!isObject(seen)) return ["the cluster gave no pod"];
   const lines: string[] = [];
   const metadata = isObject(seen["metadata"]) ? seen["metadata"] : {};
   const meant = planned["metadata"] as JsonObject;
   // Other labels could bring other network policies; annotations are notes, but some runtimes obey them.
-  compare("metadata.labels", meant["labels"], metadata["labels"], lines);
+  const labels = isObject(metadata["labels"]) ? { ...metadata["labels"] } : {};
+  if (kind === "Sandbox" && isText(labels[OF_SANDBOX])) delete labels[OF_SANDBOX];
+  compare("metadata.labels", meant["labels"], labels, lines);
   const notes = isObject(metadata["annotations"]) ? metadata["annotations"] : {};
   for (const [name, value] of Object.entries(notes))
     if (OBEYED.test(name) && OPT_OUTS[name] !== value && !TOLD.test(name) && !isProfile(planned, name, value))

@@ -8,9 +8,13 @@ export interface PodOwner {
   readonly uid: string;
 }
 
-/** A box as a pod, decided before the cluster is asked for anything. */
+/** What is made for a box: its pod, or a Sandbox whose controller makes it. */
+export type BoxKind = "Pod" | "Sandbox";
+
+/** A box as a pod, decided before anything of it is made. */
 export interface PodPlan {
-  /** Of the pod and of its policies. */
+  readonly kind: BoxKind;
+  /** Of the pod, of its policies and of its Sandbox. */
   readonly name: string;
   readonly namespace: string;
   readonly image: string;

@@ -8,12 +8,22 @@ import type { JsonObject, PodPlan } from "./pod-spec.ts";
 type Named = Pick<PodPlan, "name">;
 
 /** As the cluster has it now, whole. */
-export async function podOf(cluster: Cluster, { name }: Named, signal?: AbortSignal): Promise<PodState> {
+export async function podOf(cluster: Cluster, named: Named, signal?: AbortSignal): Promise<PodState> {
+  const found = await podIfAny(cluster, named, signal);
+  if (found === undefined) throw failureError({ word: "deleted", why: "the pod is gone" });
+  return found;
+}
+
+/** The same, where there may be none. */
+export async function podIfAny(
+  cluster: Cluster,
+  { name }: Named,
+  signal?: AbortSignal,
+): Promise<PodState | undefined> {
   try {
     return (await cluster.call(`${cluster.at("pods")}/${name}`, { signal })) as PodState;
   } catch (thrown) {
-    if (thrown instanceof ApiFailure && thrown.status === 404)
-      throw failureError({ word: "deleted", why: "the pod is gone" }, thrown);
+    if (thrown instanceof ApiFailure && thrown.status === 404) return undefined;
     // Who no longer waits is refused nothing.
     signal?.throwIfAborted();
     throw refusalOf(thrown);
@@ -22,23 +32,40 @@ export async function podOf(cluster: Cluster, { name }: Named, signal?: AbortSig
 
 const QUOTA_LOOK_MS = 2000;
 
-/**
- * As the cluster made it. A quota that has no room is waited for as a node is: others end. Its name is ours alone: where it is there
- * already, the server had made it and was gone before it could say so.
- */
-export async function madePod(
+/** As the cluster made it. */
+export const madePod = (
   cluster: Cluster,
   plan: Named,
   body: JsonObject,
-  { signal, scheduleMs, onWarning }: Starting,
-): Promise<unknown> {
+  starting: Starting,
+): Promise<PodState> =>
+  madeAt(cluster, cluster.at("pods"), body, {
+    ...starting,
+    look: () => podOf(cluster, plan, starting.signal),
+  });
+
+interface Making<T> extends Starting {
+  /** Gives it where it is there already. */
+  readonly look: () => Promise<T>;
+}
+
+/**
+ * A quota that has no room is waited for as a node is: others end. Its name is ours alone: where it is there already, the
+ * server had made it and was gone before it could say so.
+ */
+export async function madeAt<T>(
+  cluster: Cluster,
+  where: string,
+  body: JsonObject,
+  { signal, scheduleMs, onWarning, look }: Making<T>,
+): Promise<T> {
   const { now, wait } = cluster.time;
   const deadline = now() + scheduleMs;
   for (let told = false; ; told = true) {
     try {
-      return await cluster.call(cluster.at("pods"), { method: "POST", body, signal });
+      return (await cluster.call(where, { method: "POST", body, signal })) as T;
     } catch (thrown) {
-      if (isThere(thrown)) return await podOf(cluster, plan, signal);
+      if (isThere(thrown)) return await look();
       if (!mayFit(thrown) || now() > deadline) throw refusalOf(thrown);
       if (!told)
         onWarning(
@@ -50,7 +77,7 @@ export async function madePod(
 }
 
 /** Whether a quota would take it that nobody else used. */
-function mayFit(thrown: unknown): thrown is ApiFailure {
+export function mayFit(thrown: unknown): thrown is ApiFailure {
   if (!(thrown instanceof ApiFailure)) return false;
   const said = /exceeded quota: [^,]*, requested: (.*), used: .*, limited: (.*)$/.exec(thrown.message);
   const [wanted, limited] = [amountsIn(said?.[1]), amountsIn(said?.[2])];

@@ -23,12 +23,22 @@ import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import type { OwnedBox } from "../core/ports.ts";
 import type { Cluster } from "./cluster.ts";
 import { probe, proveShut, removeOpening, shut, targetsOn } from "./network-proof.ts";
-import { failureError, podFailure } from "./pod-failure.ts";
+import { failureError, podFailure, type PodState } from "./pod-failure.ts";
 import { madePod, podOf, running } from "./pod-watch.ts";
+import { boxKind, sandboxPod, sandboxSpec, type SandboxWish } from "./sandbox-resource.ts";
 import { readbackDifferences } from "./pod-readback.ts";
 import { HOME_LABEL, homeOf, reapPods, removeBoxPod } from "./own-pods.ts";
 import { isAlone, podReportDifferences } from "./pod-report.ts";
-import { BOX, FILLER, isMountable, NAME_LABEL, type PodOwner, type PodPlan, podSpec } from "./pod-spec.ts";
+import {
+  BOX,
+  FILLER,
+  isMountable,
+  NAME_LABEL,
+  type JsonObject,
+  type PodOwner,
+  type PodPlan,
+  podSpec,
+} from "./pod-spec.ts";
 import { attachTo } from "./pod-stream.ts";
 import { apartIn, bringBack, fill } from "./pod-tree.ts";
 
@@ -69,6 +79,8 @@ export interface PodRequest {
     readonly startMs: number;
     /** How long a pod that fits on no node is waited for. */
     readonly scheduleMs: number;
+    /** Whether its pod is made by itself, or by the controller of a Sandbox. */
+    readonly sandboxResource: SandboxWish;
     /** Something that pods there reach where they may: HOST:PORT; the API server and the node's kubelet are tried anyway. */
     readonly probe: string | null;
   };
@@ -175,6 +187,7 @@ async function planOf(
   );
   return {
     ...wants,
+    kind: await boxKind(cluster, wants.sandboxResource),
     name,
     namespace: cluster.namespace,
     owner: pod,
@@ -195,18 +208,25 @@ async function opened(making: Making, { locks, things }: Ends, signal: AbortSign
   things.defer(() => removePod(maker, plan));
   await shut(cluster, plan);
   const spec = podSpec(plan);
-  const { scheduleMs } = request.wants;
-  const starting = { signal, scheduleMs, onWarning: maker.onWarning };
-  refuseUnlessPlanned("the cluster", readbackDifferences(spec, await madePod(cluster, plan, spec, starting)));
+  const first = await madeFor(making, spec, signal);
+  refuseUnlessPlanned("the cluster", readbackDifferences(spec, first, plan.kind));
+  const stands = async (): Promise<void> => {
+    const now = await podOf(cluster, plan);
+    refuseUnlessPlanned("the cluster", [
+      ...otherPod(first, now),
+      ...readbackDifferences(spec, now, plan.kind),
+    ]);
+  };
   const over = AbortSignal.any([signal, AbortSignal.timeout(request.wants.startMs)]);
   if (plan.mode === "read-only") {
     const filler = await connected(making, FILLER, { ...plan, mode: "workspace-write" }, over);
+    await stands();
     await filled(making, filler);
     filler.close();
   }
   const client = await connected(making, BOX, plan, over);
   things.defer(() => client.close());
-  refuseUnlessPlanned("the cluster", readbackDifferences(spec, await podOf(cluster, plan)));
+  await stands();
   if (plan.mode !== "read-only") await filled(making, client);
   await tellGit(maker, client);
   const network = await networkIn(making, client, things);
@@ -242,6 +262,21 @@ async function opened(making: Making, { locks, things }: Ends, signal: AbortSign
     tracked,
   });
 }
+
+/** The pod, or what has it made, which goes by itself some time after the pod has to be over. */
+function madeFor({ maker, request, plan }: Making, spec: JsonObject, signal: AbortSignal): Promise<PodState> {
+  const { scheduleMs, startMs, deadlineMs } = request.wants;
+  const starting = { signal, scheduleMs, onWarning: maker.onWarning };
+  if (plan.kind === "Pod") return madePod(maker.cluster, plan, spec, starting);
+  const until = new Date(Date.now() + scheduleMs + startMs + deadlineMs + HOUR_MS);
+  return sandboxPod(maker.cluster, plan, sandboxSpec(spec, until), starting);
+}
+
+const HOUR_MS = 3_600_000;
+
+/** A controller makes a pod anew that is gone: under its name there may be another one. */
+const otherPod = (first: PodState, now: PodState): readonly string[] =>
+  first.metadata?.uid === now.metadata?.uid ? [] : ["metadata.uid: it is another pod than before"];
 
 /** Nothing of it is opened before the box is proven to be shut. */
 async function networkIn(
@@ -314,10 +349,11 @@ function refuseUnlessPlanned(who: string, lines: readonly string[]): void {
   );
 }
 
-async function removePod({ cluster, onWarning }: PodMaker, { name }: PodPlan): Promise<void> {
-  await removeBoxPod(cluster, name).catch((thrown: unknown) =>
+async function removePod({ cluster, onWarning }: PodMaker, { name, kind }: PodPlan): Promise<void> {
+  const kinds = kind === "Pod" ? "pod,networkpolicy" : "sandboxes.agents.x-k8s.io,pod,networkpolicy";
+  await removeBoxPod(cluster, name, kind).catch((thrown: unknown) =>
     onWarning(
-      `the pod ${name}, or a policy of it, could not be removed (${reasonOf(thrown)}): the next box from here takes it away, or kubectl delete pod,networkpolicy -l ${NAME_LABEL}=${name}`,
+      `the pod ${name}, or a policy of it, could not be removed (${reasonOf(thrown)}): the next box from here takes it away, or kubectl delete ${kinds} -l ${NAME_LABEL}=${name}`,
     ),
   );
 }

@@ -198,6 +198,35 @@ test("the next box takes away what a killed one left, and nothing of anybody els
   assert.deepEqual([stub.api.named("pods"), stub.api.named("networkpolicies")], [[], ["theirs"]]);
 });
 
+test(
+  "the Sandbox of a killed harness is told of with its pod, and both go, by hand or with the next box",
+  { skip },
+  async () => {
+    await using stub = await stubPlace("enforced");
+    const sandboxes = stub.api.installSandboxes();
+    const { type, env } = await typing(stub);
+    const left = () => [sandboxes.all(), stub.api.named("pods"), stub.api.named("networkpolicies")];
+    await killed(stub, env);
+    const [name = ""] = stub.api.named("pods");
+    await stub.api.until(name, ({ status }) => status.phase !== "Running");
+    assert.deepEqual(
+      sandboxes.all().map(({ metadata }) => metadata.name),
+      [name],
+    );
+    const listed = await type("sandbox", "ls", "--engine", "kubernetes:", "--json");
+    const box = JSON.parse(listed.stdout) as { readonly owner: { readonly alive: boolean } };
+    assert.equal(box.owner.alive, false);
+    const removed = await type("sandbox", "rm", "--dead", "--engine", "kubernetes:");
+    assert.equal(removed.code, 0, removed.stderr);
+    assert.deepEqual(left(), [[], [], []]);
+    await killed(stub, env);
+    assert.equal(sandboxes.all().length, 1);
+    const next = await type("sandbox", "exec", "--engine", "kubernetes:", "--", "true");
+    assert.equal(next.code, 0, next.stderr);
+    assert.deepEqual(left(), [[], [], []]);
+  },
+);
+
 interface Check {
   readonly id: string;
   readonly state: string;
@@ -230,6 +259,28 @@ test(
     assert.equal(barred.has("box"), false);
   },
 );
+
+test("doctor tells whether boxes are Sandboxes, and why they are not", { skip }, async () => {
+  await using stub = await stubPlace("none");
+  const { type } = await typing(stub);
+  const told = async (): Promise<string> => {
+    const { stdout } = await type("doctor", "--engine", "kubernetes:", "--json");
+    const { checks } = JSON.parse(stdout) as { readonly checks: readonly Check[] };
+    const found = checks.find(({ id }) => id === "sandbox_resource");
+    return `${found?.state}: ${found?.detail}`;
+  };
+  assert.match(await told(), /^ok: boxes are bare pods: the cluster does not serve Sandbox/);
+  stub.api.installSandboxes();
+  assert.equal(await told(), "ok: each box is a Sandbox");
+  stub.api.denied.add("delete sandboxes");
+  assert.match(await told(), /^ok: boxes are bare pods: in team you may not: delete sandboxes/);
+  const kubernetes = { image, sandbox_resource: "always" };
+  await stub.place.write("home/.config/harness/config.json", JSON.stringify({ kubernetes }));
+  assert.match(await told(), /^fail: in team you may not: delete sandboxes/);
+  const none = await type("sandbox", "exec", "--engine", "kubernetes:", "--", "true");
+  assert.equal(none.code, 125);
+  assert.match(none.stderr, /no Sandbox as a box: in team you may not: delete sandboxes/);
+});
 
 test("doctor tells a cluster whose policies nobody enforces, and one that is away", { skip }, async () => {
   await using stub = await stubPlace("open");

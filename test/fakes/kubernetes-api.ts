@@ -4,6 +4,7 @@ import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
 import type { Duplex } from "node:stream";
 import { type Pod, PodKeeper, type PodNetwork, type Policy } from "./pod-keeper.ts";
+import { type Sandbox, SANDBOX_API, SandboxController, unlikeSandbox } from "./sandbox-controller.ts";
 import { serveSocket } from "./web-socket.ts";
 
 /**
@@ -31,6 +32,9 @@ export interface FakeApi extends AsyncDisposable {
   noRoom: (message: string | undefined) => void;
   /** What it says of one that waits; undefined: there is a node for it. */
   readonly place: (pod: string, message: string | undefined) => void;
+  /** Undefined: agent-sandbox is not installed. */
+  readonly sandboxes: SandboxController | undefined;
+  readonly installSandboxes: () => SandboxController;
   /** Rights that nobody has: `verb resource`. */
   readonly denied: Set<string>;
   /** Its node ends the pod, for this reason. */
@@ -38,6 +42,7 @@ export interface FakeApi extends AsyncDisposable {
 }
 
 type Resource = "pods" | "networkpolicies";
+type Served = Resource | "sandboxes";
 
 /** Met by the first call that fits, so many times. */
 export interface Fault {
@@ -60,14 +65,14 @@ export const statusOf = (code: number, reason: string, message: string): unknown
 });
 
 const PLACE =
-  /^\/(?:api\/v1|apis\/networking\.k8s\.io\/v1)\/namespaces\/[^/]+\/(pods|networkpolicies)(?:\/([^/]+))?(\/attach)?$/;
+  /^\/(?:api\/v1|apis\/networking\.k8s\.io\/v1|apis\/agents\.x-k8s\.io\/v1beta1)\/namespaces\/[^/]+\/(pods|networkpolicies|sandboxes)(?:\/([^/]+))?(\/attach)?$/;
 
 export async function startKubernetesApi(network: PodNetwork, scratch: string): Promise<FakeApi> {
   const server = createServer();
   await once(server.listen(0, "127.0.0.1"), "listening");
   const { port } = server.address() as AddressInfo;
   const keeper = await PodKeeper.open(network, scratch);
-  const state = { away: false, sent: Infinity };
+  const state: State = { away: false, sent: Infinity, sandboxes: undefined };
   const attached = new Set<Duplex>();
   const heard: string[] = [];
   const api: FakeApi = {
@@ -89,6 +94,10 @@ export async function startKubernetesApi(network: PodNetwork, scratch: string): 
     evict: (pod, why) => keeper.evict(pod, why),
     noRoom: (message) => void (keeper.noRoom = message),
     place: (pod, message) => keeper.place(pod, message),
+    get sandboxes() {
+      return state.sandboxes;
+    },
+    installSandboxes: () => (state.sandboxes ??= new SandboxController(keeper, (pod) => api.mutate?.(pod))),
     denied: new Set(),
     [Symbol.asyncDispose]: async () => {
       server.closeAllConnections();
@@ -110,6 +119,12 @@ export async function startKubernetesApi(network: PodNetwork, scratch: string): 
     void attach(api, keeper, { request, socket, state }).catch(() => socket.destroy());
   });
   return api;
+}
+
+interface State {
+  away: boolean;
+  sent: number;
+  sandboxes: SandboxController | undefined;
 }
 
 /** As `kubectl` reads it: one context. */
@@ -142,15 +157,26 @@ async function answer(api: FakeApi, keeper: PodKeeper, exchange: Exchange): Prom
   const fault = api.faults.find(({ fits, times }) => times > 0 && fits.test(`${method} ${url}`));
   if (fault !== undefined) return fail(fault, response);
   const { pathname, searchParams } = new URL(url, "http://x");
-  if (pathname === "/version")
-    return reply(response, 200, { major: "1", minor: "20", gitVersion: "v1.20.2" });
   if (pathname === REVIEWS) return review(api, exchange);
-  if (pathname === "/apis/node.k8s.io/v1/runtimeclasses/gvisor")
-    return reply(response, 200, { handler: "runsc" });
-  const [, resource, name] = (PLACE.exec(pathname) ?? []) as [string?, Resource?, string?];
-  if (resource === undefined)
+  const fixed = fixedAt(api, pathname);
+  if (fixed !== undefined) return reply(response, 200, fixed);
+  const [, resource, name] = (PLACE.exec(pathname) ?? []) as [string?, Served?, string?];
+  if (resource === "sandboxes" && api.sandboxes !== undefined)
+    return sandbox(api.sandboxes, exchange, name, selectorIn(searchParams));
+  if (resource === undefined || resource === "sandboxes")
     return reply(response, 404, statusOf(404, "NotFound", "the server could not find it"));
-  if (method === "POST") return make(api, keeper, { ...exchange, resource });
+  return object(api, keeper, { ...exchange, resource, name, searchParams });
+}
+
+interface Asking extends Making {
+  readonly name: string | undefined;
+  readonly searchParams: URLSearchParams;
+}
+
+async function object(api: FakeApi, keeper: PodKeeper, asking: Asking): Promise<void> {
+  const { request, response, resource, name, searchParams } = asking;
+  const { method } = request;
+  if (method === "POST") return make(api, keeper, asking);
   if (name !== undefined) {
     const found = method === "DELETE" ? await keeper.remove(resource, name) : keeper.one(resource, name);
     return found === undefined
@@ -158,13 +184,63 @@ async function answer(api: FakeApi, keeper: PodKeeper, exchange: Exchange): Prom
       : reply(response, 200, found);
   }
   if (searchParams.get("watch") === "1") return watch(keeper, response, searchParams);
-  const selector = (searchParams.get("labelSelector") ?? "").split(",").filter(Boolean);
-  const items = keeper
-    .all(resource)
-    .filter(({ metadata: { labels = {} } }) =>
-      selector.every((one) => labels[one.split("=")[0] ?? ""] === one.split("=")[1]),
-    );
+  listed(response, keeper.all(resource), selectorIn(searchParams));
+}
+
+/** What it says of itself. */
+function fixedAt(api: FakeApi, pathname: string): unknown {
+  if (pathname === "/version") return { major: "1", minor: "20", gitVersion: "v1.20.2" };
+  if (pathname === "/apis/node.k8s.io/v1/runtimeclasses/gvisor") return { handler: "runsc" };
+  if (pathname !== SANDBOX_API || api.sandboxes === undefined) return undefined;
+  const of = { namespaced: true, kind: "Sandbox", verbs: [] };
+  return {
+    kind: "APIResourceList",
+    apiVersion: "v1",
+    groupVersion: "agents.x-k8s.io/v1beta1",
+    resources: [
+      { name: "sandboxes", singularName: "sandbox", ...of },
+      { name: "sandboxes/status", singularName: "", ...of },
+    ],
+  };
+}
+
+interface Labelled {
+  readonly metadata: { readonly labels?: Readonly<Record<string, string>> };
+}
+
+const selectorIn = (query: URLSearchParams): readonly string[] =>
+  (query.get("labelSelector") ?? "").split(",").filter(Boolean);
+
+function listed(response: ServerResponse, all: readonly Labelled[], selector: readonly string[]): void {
+  const items = all.filter(({ metadata: { labels = {} } }) =>
+    selector.every((one) => labels[one.split("=")[0] ?? ""] === one.split("=")[1]),
+  );
   reply(response, 200, { kind: "List", apiVersion: "v1", metadata: {}, items });
+}
+
+async function sandbox(
+  sandboxes: SandboxController,
+  { request, response }: Exchange,
+  name: string | undefined,
+  selector: readonly string[],
+): Promise<void> {
+  if (request.method === "POST") {
+    const made = JSON.parse(await text(request)) as Sandbox;
+    const wrong = unlikeSandbox(made);
+    if (wrong.length > 0) return reply(response, 422, statusOf(422, "Invalid", wrong.join("; ")));
+    if (sandboxes.one(made.metadata.name) !== undefined)
+      return reply(
+        response,
+        409,
+        statusOf(409, "AlreadyExists", `sandboxes "${made.metadata.name}" already exists`),
+      );
+    return reply(response, 201, sandboxes.make(made));
+  }
+  if (name === undefined) return listed(response, sandboxes.all(), selector);
+  const found = request.method === "DELETE" ? await sandboxes.remove(name) : sandboxes.looked(name);
+  return found === undefined
+    ? reply(response, 404, statusOf(404, "NotFound", `sandboxes.agents.x-k8s.io "${name}" not found`))
+    : reply(response, 200, found);
 }
 
 const REVIEWS = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews";

@@ -8,6 +8,9 @@ import { engine } from "../fixtures/engine-api.ts";
 interface Metadata {
   readonly name: string;
   readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+  readonly ownerReferences?: readonly object[];
+  uid?: string;
   resourceVersion?: string;
 }
 
@@ -163,6 +166,7 @@ export class PodKeeper implements AsyncDisposable {
   }
 
   addPod(pod: Pod): Pod {
+    pod.metadata.uid ??= randomUUID();
     this.#objects.pods.set(pod.metadata.name, pod);
     const { spec } = pod;
     for (const [key, value] of Object.entries(POD_DEFAULTS)) spec[key] ??= value;

@@ -1,51 +1,16 @@
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import test from "node:test";
-import * as client from "@kubernetes/client-node";
 import { readRows } from "../../src/app/batch/batch-rows.ts";
 import { clusterPlan, manifestsOf } from "../../src/app/batch/cluster-plan.ts";
 import { loadConfig } from "../../src/config/load-config.ts";
 import { DEFAULTS } from "../../src/config/settings-schema.ts";
 import { EXIT } from "../../src/core/errors.ts";
 import { batchJob, batchRows } from "../../src/kubernetes/batch-job.ts";
-import { manifestYaml } from "../../src/kubernetes/manifest.ts";
+import { manifestYaml, type Role } from "../../src/kubernetes/manifest.ts";
 import { scratch } from "../fixtures/scratch.ts";
+import { unlike } from "../fixtures/published-schema.ts";
 import { KUBERNETES, planFor, rowsFor, SETTINGS } from "../fixtures/cluster-batch.ts";
-
-/** The types of the published OpenAPI of Kubernetes, as the client was generated from it. */
-interface Described {
-  readonly getAttributeTypeMap: () => readonly { readonly baseName: string; readonly type: string }[];
-}
-const isDescribed = (value: unknown): value is Described =>
-  typeof value === "function" && "getAttributeTypeMap" in value;
-const typeNamed = (name: string): unknown => Object.entries(client).find(([key]) => key === name)?.[1];
-
-/** What the schema does not know, or knows otherwise. */
-function unlike(value: unknown, type: string, at: string): readonly string[] {
-  if (value === undefined) return [];
-  const list = /^(?:Array|Set)<(.+)>$/.exec(type)?.[1];
-  if (list !== undefined)
-    return Array.isArray(value)
-      ? (value as readonly unknown[]).flatMap((each, nth) => unlike(each, list, `${at}[${nth}]`))
-      : [`${at}: expected a list`];
-  const map = /^\{ \[key: string\]: (.+); \}$/.exec(type)?.[1];
-  if (map !== undefined)
-    return typeof value === "object" && value !== null
-      ? Object.entries(value).flatMap(([key, each]) => unlike(each, map, `${at}.${key}`))
-      : [`${at}: expected fields`];
-  if (type === "IntOrString")
-    return /^(?:string|number)$/.test(typeof value) ? [] : [`${at}: expected a number or text`];
-  const described = typeNamed(type);
-  if (!isDescribed(described)) return typeof value === type ? [] : [`${at}: expected ${type}`];
-  if (typeof value !== "object" || value === null) return [`${at}: expected ${type}`];
-  const known = new Map(described.getAttributeTypeMap().map((each) => [each.baseName, each.type]));
-  return Object.entries(value).flatMap(([key, each]) => {
-    const inner = known.get(key);
-    return inner === undefined
-      ? [`${at}.${key}: ${type} has no such field`]
-      : unlike(each, inner, `${at}.${key}`);
-  });
-}
 
 const kindOf = (object: object): string => ("kind" in object ? String(object.kind) : "");
 
@@ -73,6 +38,23 @@ test("every object that is printed is one of the published schema, with no field
 
 const printed = async (rows: number, tag = ""): Promise<string> =>
   manifestYaml(manifestsOf(await planFor(rowsFor(rows), { tag })));
+
+const rulesOf = async (sandbox_resource: "auto" | "never" | "always"): Promise<string> => {
+  const settings = { ...SETTINGS, kubernetes: { ...KUBERNETES, sandbox_resource } };
+  const role = manifestsOf(await planFor(rowsFor(1), { settings })).find((each) => kindOf(each) === "Role");
+  const { rules } = role as Role;
+  return (rules ?? [])
+    .map(({ resources = [], verbs }) => `${resources.join(" ")}: ${verbs.join(" ")}`)
+    .join("; ");
+};
+
+test("loops may make Sandboxes where every box is one, and then no pod of their own", async () => {
+  assert.doesNotMatch(await rulesOf("auto"), /sandboxes/);
+  assert.equal(await rulesOf("auto"), await rulesOf("never"));
+  const rules = await rulesOf("always");
+  assert.match(rules, /sandboxes: create delete get list/);
+  assert.match(rules, /^pods: delete get list watch;/);
+});
 
 test("the same batch is the same text, another one has another name", async () => {
   assert.equal(await printed(3), await printed(3));
@@ -278,6 +260,7 @@ const EVERYTHING = {
     runtime_class: "gvisor",
     seccomp: "Localhost/harness.json",
     node_selector: { "kubernetes.io/arch": "arm64" },
+    sandbox_resource: "never",
     deadline: "61s",
     start_timeout: "50s",
     schedule_timeout: "30s",

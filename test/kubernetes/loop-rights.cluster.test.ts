@@ -23,7 +23,11 @@ type Rules = typeof LOOP_RULES;
 
 /** A kubeconfig of an account with these rights and no others. */
 async function accountWith(space: OwnSpace, place: Scratch, rules: Rules): Promise<string> {
-  const [account, role, binding] = loopRole({ namespace: space.name, serviceAccount: "loop" });
+  const [account, role, binding] = loopRole({
+    namespace: space.name,
+    serviceAccount: "loop",
+    boxes: "Pod",
+  });
   const rbac = `/apis/rbac.authorization.k8s.io/v1/namespaces/${space.name}`;
   await api.must("POST", `/api/v1/namespaces/${space.name}/serviceaccounts`, account);
   await api.must("POST", `${rbac}/roles`, { ...role, rules });

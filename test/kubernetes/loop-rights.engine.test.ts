@@ -1,12 +1,14 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { LOOP_RULES } from "../../src/kubernetes/loop-role.ts";
+import { boxRules } from "../../src/kubernetes/loop-role.ts";
+import type { BoxKind } from "../../src/kubernetes/pod-spec.ts";
 import { asking, NEVER } from "../contract/box-words.ts";
 import { statusOf } from "../fakes/kubernetes-api.ts";
 import { skip } from "../fixtures/engine.ts";
 import { stubPlace } from "./stub-pods.ts";
 
-const PLACE = /^\/(?:api|apis\/([^/]+))\/v1\/namespaces\/team\/([a-z]+)(?:\/[^/?]+(?:\/(attach))?)?/;
+const PLACE =
+  /^\/(?:api|apis\/([^/]+))\/v1(?:beta1)?\/namespaces\/team\/([a-z]+)(?:\/[^/?]+(?:\/(attach))?)?/;
 const VERBS: Readonly<Record<string, string>> = { POST: "create", DELETE: "delete", PATCH: "patch" };
 
 /** As an API server names a request where it asks whether it may be made. */
@@ -19,25 +21,34 @@ function rightOf(heard: string): string {
   return `${group}/${resource}${attach === undefined ? "" : "/attach"} ${VERBS[method] ?? read}`;
 }
 
-const granted = LOOP_RULES.flatMap(({ apiGroups = [], resources = [], verbs }) =>
-  resources.flatMap((resource) => verbs.map((verb) => `${apiGroups[0] ?? ""}/${resource} ${verb}`)),
-);
+const granted = (boxes: BoxKind): readonly string[] =>
+  boxRules(boxes).flatMap(({ apiGroups = [], resources = [], verbs }) =>
+    resources.flatMap((resource) => verbs.map((verb) => `${apiGroups[0] ?? ""}/${resource} ${verb}`)),
+  );
 
 const sorted = (words: Iterable<string>): readonly string[] =>
   [...words].toSorted((a, b) => a.localeCompare(b));
 
-test("the loop's role is what a box asks of the API, no verb more and no verb less", { skip }, async () => {
-  await using place = await stubPlace("enforced");
-  {
-    await using box = await place.open();
-    assert.equal((await box.exec(asking(["true"]), NEVER)).exit_code, 0);
-  }
-  // A WebSocket is opened with GET; later versions of Kubernetes ask for "create" beside it.
-  assert.deepEqual(
-    sorted(new Set([...place.api.heard.map(rightOf), "/pods/attach create"])),
-    sorted(granted),
+for (const boxes of ["Pod", "Sandbox"] as const)
+  test(
+    `the loop's role is what a box that is a ${boxes} asks of the API, no verb more and no verb less`,
+    { skip },
+    async () => {
+      await using place = await stubPlace("enforced");
+      if (boxes === "Sandbox") place.api.installSandboxes();
+      {
+        await using box = await place.open();
+        assert.equal((await box.exec(asking(["true"]), NEVER)).exit_code, 0);
+      }
+      // What is served, and what one may, everybody may ask.
+      const asked = place.api.heard.filter((each) => each.includes("/namespaces/"));
+      // A WebSocket is opened with GET; later versions of Kubernetes ask for "create" beside it.
+      assert.deepEqual(
+        sorted(new Set([...asked.map(rightOf), "/pods/attach create"])),
+        sorted(granted(boxes)),
+      );
+    },
   );
-});
 
 const CANNOT: readonly (readonly [string, RegExp])[] = [
   ["pods create", /^POST [^?]*\/pods$/],

@@ -70,7 +70,7 @@ const NOT_THERE: Readonly<Record<string, string>> = {
 export async function clusterPlan(request: ClusterPlanRequest): Promise<BatchPlan> {
   const { rows, settings, flags, namespace, jobs, retries, tag } = request;
   refuseFlags(flags);
-  const { loop_image, results_claim, model_secret, pull_secret, queue, service_account } =
+  const { loop_image, results_claim, model_secret, pull_secret, queue, service_account, sandbox_resource } =
     settings.kubernetes;
   const image = needed(
     loop_image,
@@ -105,6 +105,8 @@ export async function clusterPlan(request: ClusterPlanRequest): Promise<BatchPla
     image,
     pullSecret: pull_secret,
     serviceAccount: service_account ?? "harness-loop",
+    // A right that is given only where it is used: without it loops have bare pods.
+    boxes: sandbox_resource === "always" ? "Sandbox" : "Pod",
     claim,
     modelSecret: model_secret,
     queue,

@@ -1,0 +1,153 @@
+import { EXIT, HarnessError } from "../core/errors.ts";
+import { formatDuration } from "../core/text/bounds.ts";
+import { ApiFailure, type Cluster } from "./cluster.ts";
+import { field } from "./cluster-requests.ts";
+import { SANDBOX_RULE } from "./loop-role.ts";
+import { failureError, type PodState, refusalOf, wordOf } from "./pod-failure.ts";
+import type { BoxKind, JsonObject, PodPlan } from "./pod-spec.ts";
+import { madeAt, mayFit, podIfAny, type Starting } from "./pod-watch.ts";
+import { askedRights } from "./rights.ts";
+
+/**
+ * A box as the resource of kubernetes-sigs/agent-sandbox: a Sandbox holds the box's pod as a template, and its controller
+ * makes the pod, under the same name and with the Sandbox as its owner. It is known from 0.5 on, which serves v1beta1.
+ */
+const API = "agents.x-k8s.io/v1beta1";
+
+/** Below the namespace, and before a name. */
+export const SANDBOXES = (cluster: Cluster): string => cluster.at("sandboxes", `apis/${API}`);
+
+/** `auto`: where it is there and allowed. */
+export type SandboxWish = "auto" | "never" | "always";
+
+export async function boxKind(cluster: Cluster, wish: SandboxWish): Promise<BoxKind> {
+  if (wish === "never") return "Pod";
+  const why = await sandboxRefusal(cluster);
+  if (why === undefined) return "Sandbox";
+  if (wish === "auto") return "Pod";
+  throw new HarnessError(EXIT.sandbox, `no Sandbox as a box: ${why}`, NEXT_SANDBOX);
+}
+
+export const NEXT_SANDBOX = `kubectl api-resources --api-group agents.x-k8s.io   (or bare pods: kubernetes.sandbox_resource "auto"; docs/scale.md has the role)`;
+
+/** Why no box here can be a Sandbox; undefined: one can. */
+export async function sandboxRefusal(cluster: Cluster): Promise<string | undefined> {
+  if (!(await servesSandboxes(cluster))) return `the cluster does not serve Sandbox of ${API}`;
+  try {
+    const { missing } = await askedRights(cluster, [SANDBOX_RULE]);
+    return missing.length === 0
+      ? undefined
+      : `in ${cluster.namespace} you may not: ${missing.join(", ")} (agents.x-k8s.io)`;
+  } catch (thrown) {
+    if (!isRefused(thrown)) throw refusalOf(thrown);
+    return `the cluster does not say what you may: ${thrown.message}`;
+  }
+}
+
+/** What is not told is not there: neither is anything of ours then. */
+export async function servesSandboxes(cluster: Cluster): Promise<boolean> {
+  try {
+    const resources = field(await cluster.call(`/apis/${API}`), "resources");
+    return (
+      Array.isArray(resources) &&
+      resources.some((one) => field(one, "name") === "sandboxes" && field(one, "kind") === "Sandbox")
+    );
+  } catch (thrown) {
+    if (isRefused(thrown)) return false;
+    throw refusalOf(thrown);
+  }
+}
+
+const isRefused = (thrown: unknown): thrown is ApiFailure =>
+  thrown instanceof ApiFailure && (thrown.status === 403 || thrown.status === 404);
+
+/**
+ * The pod as a template. Its own deadline ends the box; by `until` the controller removes the Sandbox itself, and with it
+ * whatever pod it made since. No Service: nobody is to find a box by its name.
+ */
+export function sandboxSpec(pod: JsonObject, until: Date): JsonObject {
+  const metadata = pod["metadata"] as JsonObject;
+  const { labels = {}, annotations = {} } = metadata;
+  return {
+    apiVersion: API,
+    kind: "Sandbox",
+    metadata,
+    spec: {
+      podTemplate: { metadata: { labels, annotations }, spec: pod["spec"] ?? {} },
+      service: false,
+      shutdownTime: until.toISOString().replace(/\.\d+Z$/, "Z"),
+      shutdownPolicy: "Delete",
+    },
+  };
+}
+
+const [FIRST_LOOK_MS, LAST_LOOK_MS] = [50, 1000];
+
+/** The pod that the controller makes of it, once it is there; what the controller says against one is told, and ends it. */
+export async function sandboxPod(
+  cluster: Cluster,
+  { name }: Pick<PodPlan, "name">,
+  body: JsonObject,
+  starting: Starting,
+): Promise<PodState> {
+  const { signal, scheduleMs, onWarning } = starting;
+  const look = async (): Promise<unknown> => sandboxNamed(cluster, name, signal);
+  const uid = field(
+    await madeAt(cluster, SANDBOXES(cluster), body, { ...starting, look }),
+    "metadata",
+    "uid",
+  );
+  const { now, wait } = cluster.time;
+  const deadline = now() + scheduleMs;
+  const told = new Set<string>();
+  for (let pause = FIRST_LOOK_MS; ; pause = Math.min(2 * pause, LAST_LOOK_MS)) {
+    const pod = await podIfAny(cluster, { name }, signal);
+    if (pod !== undefined) return ofSandbox(pod, { name, uid });
+    const said = refusalIn(await look());
+    if (said !== undefined && !mayPass(said)) throw refusalOf(said);
+    if (now() > deadline) throw noPod(said, scheduleMs);
+    if (said !== undefined && !told.has(said.message))
+      onWarning(`no pod of the box yet: ${said.message}; waiting up to ${formatDuration(scheduleMs)}`);
+    told.add(said?.message ?? "");
+    await wait(pause, signal);
+  }
+}
+
+async function sandboxNamed(cluster: Cluster, name: string, signal: AbortSignal): Promise<unknown> {
+  try {
+    return await cluster.call(`${SANDBOXES(cluster)}/${name}`, { signal });
+  } catch (thrown) {
+    signal.throwIfAborted();
+    if (thrown instanceof ApiFailure && thrown.status === 404)
+      throw failureError({ word: "deleted", why: "the Sandbox is gone" }, thrown);
+    throw refusalOf(thrown);
+  }
+}
+
+/** What its controller was told by the API when it made the pod, as if it had been told here. */
+function refusalIn(sandbox: unknown): ApiFailure | undefined {
+  const conditions = field(sandbox, "status", "conditions");
+  const ready: unknown = Array.isArray(conditions)
+    ? conditions.find((one) => field(one, "type") === "Ready")
+    : undefined;
+  if (field(ready, "reason") !== "ReconcilerError" && field(ready, "reason") !== "MultiplePods")
+    return undefined;
+  const message = String(field(ready, "message")).replace(/^Error seen: /, "");
+  const status = / is forbidden: /.test(message) ? 403 : 0;
+  return new ApiFailure(status, "", `its controller says: ${message}`);
+}
+
+/** A controller tries again, so what may be otherwise then is waited for: a conflict, a quota that others use. */
+const mayPass = (said: ApiFailure): boolean => wordOf(said) === "refused" || mayFit(said);
+
+const noPod = (said: ApiFailure | undefined, ms: number): HarnessError => {
+  const why = said?.message ?? "its controller says nothing; does it run?";
+  return failureError({ word: "no pod made", why: `in ${formatDuration(ms)} none was: ${why}` });
+};
+
+/** One of another owner would not go with the Sandbox, and is somebody else's. */
+function ofSandbox(pod: PodState, { name, uid }: { readonly name: string; readonly uid: unknown }): PodState {
+  const owners = pod.metadata?.ownerReferences ?? [];
+  if (owners.some((one) => one.controller === true && one.kind === "Sandbox" && one.uid === uid)) return pod;
+  throw failureError({ word: "refused", why: `the pod ${name} is there, and is not its Sandbox's` });
+}

@@ -1,0 +1,154 @@
+import { randomUUID } from "node:crypto";
+import type { Pod, PodKeeper } from "./pod-keeper.ts";
+
+interface Meta {
+  readonly labels?: Readonly<Record<string, string>>;
+  readonly annotations?: Readonly<Record<string, string>>;
+}
+
+export interface Sandbox {
+  readonly apiVersion: string;
+  readonly kind: string;
+  readonly metadata: Meta & { readonly name: string; readonly namespace: string; uid?: string };
+  readonly spec: {
+    readonly podTemplate: { readonly metadata?: Meta; readonly spec: Pod["spec"] };
+    readonly service?: boolean;
+    readonly shutdownTime?: string;
+    readonly shutdownPolicy?: string;
+  };
+  status?: object;
+}
+
+export const SANDBOX_API = "/apis/agents.x-k8s.io/v1beta1";
+
+/** What the published schema of v1beta1 (0.5.6) has in a specification; anything else is dropped by a server. */
+const FIELDS: ReadonlySet<string> = new Set([
+  "podTemplate",
+  "volumeClaimTemplates",
+  "service",
+  "shutdownTime",
+  "shutdownPolicy",
+  "operatingMode",
+]);
+
+/** Why the published schema refuses it, or would drop something. */
+export function unlikeSandbox({ apiVersion, kind, spec }: Sandbox): readonly string[] {
+  const { podTemplate, service, shutdownTime = "", shutdownPolicy } = spec;
+  return [
+    ...(apiVersion === "agents.x-k8s.io/v1beta1" && kind === "Sandbox" ? [] : ["it is no Sandbox"]),
+    ...Object.keys(spec).flatMap((name) => (FIELDS.has(name) ? [] : [`spec.${name}: no such field`])),
+    ...Object.keys(podTemplate).flatMap((name) =>
+      name === "spec" || name === "metadata" ? [] : [`spec.podTemplate.${name}: no such field`],
+    ),
+    ...Object.keys(podTemplate.metadata ?? {}).flatMap((name) =>
+      name === "labels" || name === "annotations" ? [] : [`spec.podTemplate.metadata.${name}: no such field`],
+    ),
+    ...(service === undefined || typeof service === "boolean" ? [] : ["spec.service: no boolean"]),
+    ...(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/.test(shutdownTime) ? [] : ["spec.shutdownTime: no date-time"]),
+    ...(["Delete", "Retain", undefined].includes(shutdownPolicy)
+      ? []
+      : ["spec.shutdownPolicy: no such word"]),
+  ];
+}
+
+/** FNV-1a, as the controller has it. */
+function nameHash(name: string): string {
+  let hash = 0x81_1c_9d_c5;
+  for (const byte of Buffer.from(name)) hash = Math.imul(hash ^ byte, 0x01_00_01_93) >>> 0;
+  return hash.toString(16).padStart(8, "0");
+}
+
+const names = (kept: object): string => Object.keys(kept).toSorted().join(",");
+
+/**
+ * The controller of kubernetes-sigs/agent-sandbox 0.5.6, as far as its source tells what it does with a Sandbox that runs:
+ * its pod, what that has beside the template, and what it says where there can be none. It makes a pod once its Sandbox
+ * has been looked at: it is never there at once.
+ */
+export class SandboxController {
+  readonly #objects = new Map<string, Sandbox>();
+  readonly #keeper: PodKeeper;
+  /** What becomes of every pod before it is made. */
+  readonly #admit: (pod: Pod) => void;
+  /** What the API tells it instead of making its pods. */
+  refusal: string | undefined;
+  /** Nobody runs it. */
+  idle = false;
+
+  constructor(keeper: PodKeeper, admit: (pod: Pod) => void) {
+    this.#keeper = keeper;
+    this.#admit = admit;
+    keeper.follow(Number.MAX_SAFE_INTEGER, ({ type, object }) => {
+      const sandbox = this.#objects.get(object.metadata.name);
+      if (type === "DELETED" && sandbox !== undefined) this.#reconcile(sandbox);
+    });
+  }
+
+  all(): readonly Sandbox[] {
+    return [...this.#objects.values()];
+  }
+
+  make(sandbox: Sandbox): Sandbox {
+    sandbox.metadata.uid = randomUUID();
+    this.#objects.set(sandbox.metadata.name, sandbox);
+    return sandbox;
+  }
+
+  one(name: string): Sandbox | undefined {
+    return this.#objects.get(name);
+  }
+
+  /** As one that is seen before it has its pod. */
+  looked(name: string): Sandbox | undefined {
+    const sandbox = structuredClone(this.#objects.get(name));
+    if (sandbox !== undefined) this.#reconcile(sandbox);
+    return sandbox;
+  }
+
+  /** With it its pod, by what removes the orphans of a cluster. */
+  async remove(name: string): Promise<Sandbox | undefined> {
+    const found = this.#objects.get(name);
+    this.#objects.delete(name);
+    if (found !== undefined) await this.#keeper.remove("pods", name);
+    return found;
+  }
+
+  #reconcile({ metadata: { name, namespace, uid = "" }, spec: { podTemplate } }: Sandbox): void {
+    const own = this.#objects.get(name);
+    if (this.idle || own === undefined || this.#keeper.one("pods", name) !== undefined) return;
+    if (this.refusal !== undefined) {
+      const message = `Error seen: ${this.refusal}`;
+      own.status = { conditions: [{ type: "Ready", status: "False", reason: "ReconcilerError", message }] };
+      return;
+    }
+    const { labels = {}, annotations = {} } = podTemplate.metadata ?? {};
+    const pod = {
+      apiVersion: "v1",
+      kind: "Pod",
+      metadata: {
+        name,
+        namespace,
+        labels: { ...labels, "agents.x-k8s.io/sandbox-name-hash": nameHash(name) },
+        annotations: {
+          ...annotations,
+          "agents.x-k8s.io/propagated-labels": names(labels),
+          "agents.x-k8s.io/propagated-annotations": names(annotations),
+        },
+        ownerReferences: [
+          {
+            apiVersion: "agents.x-k8s.io/v1beta1",
+            kind: "Sandbox",
+            name,
+            uid,
+            controller: true,
+            blockOwnerDeletion: true,
+          },
+        ],
+      },
+      spec: structuredClone(podTemplate.spec),
+      status: { phase: "Pending" },
+    };
+    this.#admit(pod);
+    this.#keeper.addPod(pod);
+  }
+}

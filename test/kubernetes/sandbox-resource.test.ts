@@ -1,0 +1,185 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { readbackDifferences } from "../../src/kubernetes/pod-readback.ts";
+import { type JsonObject, podSpec } from "../../src/kubernetes/pod-spec.ts";
+import { sandboxPod, sandboxSpec } from "../../src/kubernetes/sandbox-resource.ts";
+import { NEVER } from "../contract/box-words.ts";
+import { type ObjectsApi, objectsApi } from "../fakes/kubernetes-objects.ts";
+import { type Sandbox, unlikeSandbox } from "../fakes/sandbox-controller.ts";
+import { PLAN } from "../fixtures/pod-plan.ts";
+import { unlike } from "../fixtures/published-schema.ts";
+
+const UNTIL = new Date("2026-05-06T07:08:09.010Z");
+
+test("a Sandbox holds the pod as its template, has no Service, and goes by itself", () => {
+  const owner = { name: "loop", uid: "u-1" };
+  const pod = podSpec({ ...PLAN, owner });
+  const { metadata, spec } = sandboxSpec(pod, UNTIL) as unknown as Sandbox;
+  assert.deepEqual(metadata, pod["metadata"]);
+  assert.deepEqual(spec.podTemplate.spec, pod["spec"]);
+  const { labels, annotations } = metadata;
+  assert.deepEqual(spec.podTemplate.metadata, { labels, annotations });
+  assert.deepEqual(
+    [spec.service, spec.shutdownTime, spec.shutdownPolicy],
+    [false, "2026-05-06T07:08:09Z", "Delete"],
+  );
+});
+
+test("a Sandbox is one of the published schema, and its pod's specification of Kubernetes'", () => {
+  const sandbox = sandboxSpec(podSpec(PLAN), UNTIL) as unknown as Sandbox;
+  assert.deepEqual(unlikeSandbox(sandbox), []);
+  assert.deepEqual(unlike(sandbox.spec.podTemplate.spec, "V1PodSpec", "spec"), []);
+  const replicas = { ...sandbox, spec: { ...sandbox.spec, replicas: 1, shutdownTime: "tomorrow" } };
+  assert.deepEqual(unlikeSandbox(replicas), [
+    "spec.replicas: no such field",
+    "spec.shutdownTime: no date-time",
+  ]);
+});
+
+interface Meta {
+  readonly labels: Record<string, string>;
+  readonly annotations: Record<string, string>;
+}
+
+/** The pod of a Sandbox with this beside. */
+function madeBy(more: (metadata: Meta, spec: Record<string, unknown>) => void): unknown {
+  const pod = structuredClone(podSpec(PLAN)) as unknown as { metadata: Meta; spec: Record<string, unknown> };
+  pod.metadata.labels["agents.x-k8s.io/sandbox-name-hash"] = "1c5d8f0e";
+  pod.metadata.annotations["agents.x-k8s.io/propagated-labels"] = "dev.harness.box,dev.harness.pod";
+  pod.metadata.annotations["agents.x-k8s.io/propagated-annotations"] = "dev.harness.workspace";
+  more(pod.metadata, pod.spec);
+  return pod;
+}
+
+test("what the controller of a Sandbox adds is no difference there, and one of a bare pod", () => {
+  const pod = madeBy(() => undefined);
+  assert.deepEqual(readbackDifferences(podSpec(PLAN), pod, "Sandbox"), []);
+  assert.match(readbackDifferences(podSpec(PLAN), pod).join(), /^metadata\.labels\.agents\.x-k8s\.io/);
+});
+
+const ADDED: readonly (readonly [string, Parameters<typeof madeBy>[0]])[] = [
+  [
+    "metadata.labels.agents.x-k8s.io/claim-uid",
+    ({ labels }) => void (labels["agents.x-k8s.io/claim-uid"] = "u"),
+  ],
+  [
+    "metadata.annotations.sidecar.istio.io/inject",
+    ({ annotations }) => void (annotations["sidecar.istio.io/inject"] = "true"),
+  ],
+  ["spec.subdomain", (_, spec) => void (spec["subdomain"] = "harness-1")],
+  ["spec.hostname", (_, spec) => void (spec["hostname"] = "harness-1")],
+  ["spec.automountServiceAccountToken", (_, spec) => void (spec["automountServiceAccountToken"] = true)],
+  [
+    "spec.volumes[4]",
+    (_, spec) => (spec["volumes"] as unknown[]).push({ name: "claim", persistentVolumeClaim: {} }),
+  ],
+  ["spec.containers[1]", (_, spec) => (spec["containers"] as unknown[]).push({ name: "router" })],
+];
+
+for (const [field, more] of ADDED)
+  test(`the controller of a Sandbox that sets ${field} is refused, and the field is named`, () => {
+    const [line = ""] = readbackDifferences(podSpec(PLAN), madeBy(more), "Sandbox");
+    assert.ok(line.startsWith(`${field}: `), line);
+  });
+
+const SANDBOX = "/apis/agents.x-k8s.io/v1beta1/namespaces/team/sandboxes/harness-1";
+const POD = "/api/v1/namespaces/team/pods/harness-1";
+
+interface Waiting {
+  readonly pod: Promise<unknown>;
+  readonly said: readonly string[];
+}
+
+/** What the server makes of the Sandbox has this uid and, later, what its controller says. */
+function waitFor(api: ObjectsApi, scheduleMs: number): Waiting {
+  const said: string[] = [];
+  const sandbox = sandboxSpec(podSpec(PLAN), UNTIL);
+  const body = { ...sandbox, metadata: { ...(sandbox["metadata"] as JsonObject), uid: "u-1" } };
+  const starting = { signal: NEVER, scheduleMs, onWarning: (text: string) => void said.push(text) };
+  return { pod: sandboxPod(api.cluster, PLAN, body, starting), said };
+}
+
+const saying = (message: string, reason = "ReconcilerError") => ({
+  metadata: { uid: "u-1" },
+  status: { conditions: [{ type: "Ready", status: "False", reason, message: `Error seen: ${message}` }] },
+});
+
+const owned = (uid: string) => ({
+  metadata: { ownerReferences: [{ kind: "Sandbox", uid, controller: true }] },
+});
+
+test("the pod of a Sandbox is waited for, and what its controller meets meanwhile is told once", async () => {
+  await using api = await objectsApi();
+  const full =
+    'pods "harness-1" is forbidden: exceeded quota: q, requested: cpu=1, used: cpu=2, limited: cpu=2';
+  api.onWait = () => {
+    if (api.waited() < 5000) api.objects.set(SANDBOX, saying(full));
+    else api.objects.set(POD, owned("u-1"));
+  };
+  const { pod, said } = waitFor(api, 60_000);
+  assert.deepEqual(await pod, owned("u-1"));
+  assert.equal(said.length, 1, said.join("\n"));
+  assert.match(said[0] ?? "", /^no pod of the box yet: its controller says: pods .* exceeded quota/);
+});
+
+test("a Sandbox of which no pod is made ends by the time that was given, with what is known", async () => {
+  await using silent = await objectsApi();
+  await assert.rejects(waitFor(silent, 10_000).pod, {
+    exit: 6,
+    message: "no pod as a box: no pod made: in 10.0 s none was: its controller says nothing; does it run?",
+  });
+  assert.ok(silent.waited() > 9000 && silent.waited() < 12_000, String(silent.waited()));
+  await using conflict = await objectsApi();
+  conflict.onWait = () => void conflict.objects.set(SANDBOX, saying("pod patch failed: conflict"));
+  await assert.rejects(
+    waitFor(conflict, 10_000).pod,
+    /none was: its controller says: pod patch failed: conflict/,
+  );
+});
+
+const HOPELESS: readonly (readonly [string, RegExp])[] = [
+  [
+    'pods "harness-1" is forbidden: violates PodSecurity "restricted:latest": x',
+    /webhook refusal: its controller/,
+  ],
+  ['admission webhook "w" denied the request: no', /webhook refusal: its controller/],
+  [
+    "pods \"harness-1\" is forbidden: ValidatingAdmissionPolicy 'p' with binding 'b' denied request: no",
+    /webhook refusal/,
+  ],
+  [
+    'pods is forbidden: User "system:serviceaccount:a:b" cannot create resource "pods"',
+    /not authorised: its controller/,
+  ],
+  [
+    'pods "harness-1" is forbidden: exceeded quota: q, requested: cpu=2, used: cpu=0, limited: cpu=1',
+    /quota: its controller/,
+  ],
+];
+
+for (const [message, words] of HOPELESS)
+  test(`a controller that is told "${message.slice(0, 60)}" is not waited for`, async () => {
+    await using api = await objectsApi();
+    api.onWait = () => void api.objects.set(SANDBOX, saying(message));
+    await assert.rejects(waitFor(api, 60_000).pod, words);
+    assert.ok(api.waited() < 1000, String(api.waited()));
+  });
+
+test("a pod of that name which is not the Sandbox's own is none, and a Sandbox that is gone has none", async () => {
+  await using api = await objectsApi();
+  api.objects.set(POD, owned("u-2"));
+  await assert.rejects(
+    waitFor(api, 1000).pod,
+    /refused: the pod harness-1 is there, and is not its Sandbox's/,
+  );
+  await using gone = await objectsApi();
+  gone.onWait = () => void gone.objects.delete(SANDBOX);
+  await assert.rejects(waitFor(gone, 60_000).pod, /deleted: the Sandbox is gone/);
+});
+
+test("a Sandbox whose making was not answered is not made twice", async () => {
+  await using api = await objectsApi();
+  api.lost.push(/^POST .*sandboxes$/);
+  api.onWait = () => void api.objects.set(POD, owned("u-1"));
+  assert.deepEqual(await waitFor(api, 60_000).pod, owned("u-1"));
+});
