@@ -102,6 +102,7 @@ export async function startKubernetesApi(network: PodNetwork, scratch: string): 
     [Symbol.asyncDispose]: async () => {
       server.closeAllConnections();
       server.close();
+      if (state.sandboxes !== undefined) state.sandboxes.idle = true;
       await keeper[Symbol.asyncDispose]();
     },
   };
