@@ -146,6 +146,14 @@ test("a row that wants none of the environments goes along, whatever the setting
   assert.equal(rows.length, 1);
 });
 
+const imageIn = async (image: string | null): Promise<string | undefined> =>
+  (await planFor(rowsFor(1), { settings: { ...SETTINGS, image } })).env["HARNESS_IMAGE"];
+
+test("an image that was chosen is the one of the rows' boxes, as of any pod", async () => {
+  assert.equal(await imageIn("registry.example/tools:1"), "registry.example/tools:1");
+  assert.equal(await imageIn(null), undefined);
+});
+
 for (const [what, asked, words] of REFUSED)
   test(`refused before a cluster is asked: ${what}`, () =>
     assert.rejects(planFor(...asked), { exit: EXIT.usage, message: words }));

@@ -33,6 +33,8 @@ export interface ClusterPlanRequest {
 const CARRIED: readonly SettingKey[] = [
   "provider",
   "chat_model",
+  // Before kubernetes.image, as for any box that is a pod.
+  "image",
   "max_context_tokens",
   "stream",
   "mode",
@@ -64,7 +66,6 @@ const CARRIED: readonly SettingKey[] = [
 const NOT_THERE: Readonly<Record<string, string>> = {
   "base-url": "HARNESS_BASE_URL (or OLLAMA_HOST) in the Secret that kubernetes.model_secret names",
   runtime: "kubernetes.runtime_class in your settings",
-  image: "kubernetes.image in your settings: one that the cluster can pull",
 };
 
 export async function clusterPlan(request: ClusterPlanRequest): Promise<BatchPlan> {
