@@ -154,6 +154,9 @@ const wantedBy = (command: string, path: string): string =>
 const FENCE = "```";
 /** Behind its block a small model says at length what it did: a fifth of what it writes, and nobody reads it. */
 const EXPLAINS = `${FENCE}\n\n`;
+/** A reply that ends before what explains it leaves its last fence out; one that broke off has none, too. */
+const CLOSED = /^```[^\n]*\n(.*?)\n?^```/ms;
+const ENDED = /^```[^\n]*\n(.*?)\n?(?:^```|$(?![^]))/ms;
 const fits = (text: string): boolean =>
   text.trim() !== "" && text.length <= WRITES_WHOLE && !text.includes(FENCE) && !holdsMask(text);
 
@@ -177,8 +180,7 @@ function asCall(
     id,
   }: { readonly target: ShownFile; readonly others: readonly ShownFile[]; readonly id: string },
 ): AssistantMessage {
-  const block =
-    stop === "length" ? undefined : /^```[^\n]*\n(.*?)\n?(?:^```|$(?![^]))/ms.exec(message.text)?.[1];
+  const block = stop === "length" ? undefined : (stop === "end" ? ENDED : CLOSED).exec(message.text)?.[1];
   const written = block === undefined ? undefined : completed(block, target.text);
   if (written === undefined || [target, ...others].some(({ text }) => text.trim() === written.trim()))
     return message;

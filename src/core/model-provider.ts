@@ -45,7 +45,7 @@ export interface ModelRequest {
   readonly tools: readonly ToolOffer[];
   /** Most tokens of the reply; the server's own limit when left out. */
   readonly maxTokens?: number;
-  /** The reply ends before the first of these. A server that does not take them says more. */
+  /** The reply ends before the first of these. One that does not take them beside its model's own says more. */
   readonly stop?: readonly string[];
   readonly temperature?: number;
   /** The model's default when left out. */

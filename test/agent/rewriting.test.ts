@@ -6,7 +6,7 @@ import { Verification } from "../../src/agent/ending/verification.ts";
 import { Limits } from "../../src/agent/limits.ts";
 import { work } from "../../src/agent/loop.ts";
 import { rewritingOf } from "../../src/agent/rewriting.ts";
-import type { AssistantMessage } from "../../src/core/model-provider.ts";
+import type { AssistantMessage, Stop } from "../../src/core/model-provider.ts";
 import { anyTool, NO_FACTS, type ToolResult } from "../../src/core/tool.ts";
 import { fakeAgent, type Line } from "../fakes/agent.ts";
 import { fakeBox } from "../fakes/box.ts";
@@ -32,7 +32,7 @@ const GIVEN = {
 const fenced = (text: string, word = "python"): string =>
   `Here it is:\n\`\`\`${word}\n${text}\n\`\`\`\nDone.`;
 const said = (text: string): AssistantMessage => ({ role: "assistant", text, calls: [] });
-const callsOf = (text: string, given: Partial<typeof GIVEN> = {}, stop: "end" | "length" = "end") =>
+const callsOf = (text: string, given: Partial<typeof GIVEN> = {}, stop: Stop = "end") =>
   rewritingOf({ ...GIVEN, ...given })?.read(said(text), stop).calls;
 
 test("a whole file is asked for with what the check says, and the file itself last of the files", () => {
@@ -79,13 +79,14 @@ test("a reply with a whole file is a call that writes it, and any other is none"
   assert.deepEqual(callsOf(fenced(`${MENDED}\n\nprint(1)`, ""))?.length, 1);
   // What follows the block is not waited for: a server that ends there leaves its last fence out.
   assert.deepEqual(callsOf(`Here it is:\n\`\`\`python\n${MENDED}\n`), callsOf(fenced(MENDED)));
-  const none: readonly (readonly [string, ("end" | "length")?])[] = [
+  const none: readonly (readonly [string, Stop?])[] = [
     ["The file has to add."],
     [fenced(SUM)],
     [fenced(TESTS)],
     [fenced("")],
     [fenced(MENDED), "length"],
     [`\`\`\`python\n${MENDED}`, "length"],
+    [`\`\`\`python\n${MENDED}`, "unknown"],
   ];
   for (const [text, stop] of none) assert.deepEqual(callsOf(text, {}, stop), [], text);
   const long = Array.from({ length: 9 }, (_, at) => `line ${at}`).join("\n");
@@ -245,6 +246,15 @@ test("where no answer comes behind its success the conversation goes on, free to
 
 const isWhole = ({ messages }: { readonly messages: readonly { readonly text: string }[] }): boolean =>
   messages.at(-1)?.text.includes("Write all of") === true;
+
+test("a candidate that writes nothing more has all its beginnings before it is given up", async () => {
+  const vain = Array.from({ length: 8 }, () => ({ text: "It has to add." }));
+  const { asked } = await worked([{ text: fenced(`${SUM} - 1`) }, ...vain], { green: 99 });
+  assert.deepEqual(
+    asked.map(({ tools, messages }) => [tools.length, messages.length]),
+    Array.from({ length: 8 }, () => [0, 1]),
+  );
+});
 
 test("an answer that has to fit a schema is asked for in the conversation, with it", async () => {
   const agent = await worked([{ text: fenced(MENDED) }, { text: "It adds now." }], { isFormed: true });

@@ -113,7 +113,7 @@ test("the whole body of a request, in the API's words", async () => {
       keep_alive: "30m",
       truncate: false,
       shift: false,
-      options: { num_ctx: 32_768, num_predict: 100, stop: ["END"], temperature: 0 },
+      options: { num_ctx: 32_768, num_predict: 100, temperature: 0 },
     },
   ]);
 });

@@ -101,14 +101,14 @@ interface ChatBody {
   readonly keep_alive: string;
   readonly truncate: false;
   readonly shift: false;
-  readonly options: Readonly<Record<string, number | readonly string[]>>;
+  readonly options: Readonly<Record<string, number>>;
 }
 
 /** Longer than the server's own five minutes: a command in the box may take them all. */
 const KEEP_ALIVE = "30m";
 
 function chatBody(request: WireRequest, facts: ModelInForce): ChatBody {
-  const { model, messages, maxTokens, stop, temperature } = request;
+  const { model, messages, maxTokens, temperature } = request;
   const think = thinkFor(request, facts.thinks);
   return {
     model,
@@ -121,10 +121,10 @@ function chatBody(request: WireRequest, facts: ModelInForce): ChatBody {
     // Without both a prompt that is too long is cut without a word. A changed `shift` loads the model again.
     truncate: false,
     shift: false,
+    // No `stop`: it would take the place of the model's own, without which some never end (ollama#4524).
     options: {
       num_ctx: facts.window.tokens,
       ...(maxTokens === undefined ? {} : { num_predict: maxTokens }),
-      ...(stop === undefined ? {} : { stop }),
       ...(temperature === undefined ? {} : { temperature }),
     },
   };
