@@ -148,6 +148,8 @@ export class Cluster {
   /** For how long an API server that never answered is waited for, and a policy that does not hold yet. */
   readonly patienceMs: number;
   readonly time: ClusterTime;
+  /** Whether it serves an API, by its group and version: for whoever asks next. */
+  readonly serves = new Map<string, Promise<boolean>>();
   #answered = false;
 
   constructor(config: KubeConfig, namespace: string, patienceMs = PATIENCE_MS, time = REAL_TIME) {

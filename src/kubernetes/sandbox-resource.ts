@@ -44,8 +44,19 @@ export async function sandboxRefusal(cluster: Cluster): Promise<string | undefin
   }
 }
 
+/** Asked once for each box: where no answer came, the next one asks again. */
+export function servesSandboxes(cluster: Cluster): Promise<boolean> {
+  const { serves } = cluster;
+  const known = serves.get(API);
+  if (known !== undefined) return known;
+  const asking = discoveredSandboxes(cluster);
+  serves.set(API, asking);
+  asking.catch(() => serves.delete(API));
+  return asking;
+}
+
 /** What is not told is not there: neither is anything of ours then. */
-export async function servesSandboxes(cluster: Cluster): Promise<boolean> {
+async function discoveredSandboxes(cluster: Cluster): Promise<boolean> {
   try {
     const resources = field(await cluster.call(`/apis/${API}`), "resources");
     return (

@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { readbackDifferences } from "../../src/kubernetes/pod-readback.ts";
 import { type JsonObject, podSpec } from "../../src/kubernetes/pod-spec.ts";
-import { sandboxPod, sandboxSpec } from "../../src/kubernetes/sandbox-resource.ts";
+import { sandboxPod, sandboxSpec, servesSandboxes } from "../../src/kubernetes/sandbox-resource.ts";
 import { NEVER } from "../contract/box-words.ts";
 import { type ObjectsApi, objectsApi } from "../fakes/kubernetes-objects.ts";
 import { type Sandbox, unlikeSandbox } from "../fakes/sandbox-controller.ts";
@@ -182,4 +182,15 @@ test("a Sandbox whose making was not answered is not made twice", async () => {
   api.lost.push(/^POST .*sandboxes$/);
   api.onWait = () => void api.objects.set(POD, owned("u-1"));
   assert.deepEqual(await waitFor(api, 60_000).pod, owned("u-1"));
+});
+
+test("whether Sandboxes are served is asked once of a cluster that answers, and again of one that did not", async () => {
+  await using api = await objectsApi();
+  api.refuses = { fits: /^GET/, status: 500, reason: "InternalError" };
+  await assert.rejects(servesSandboxes(api.cluster), /InternalError/);
+  api.refuses = undefined;
+  const before = api.heard.length;
+  const both = [servesSandboxes(api.cluster), servesSandboxes(api.cluster)];
+  assert.deepEqual([...(await Promise.all(both)), await servesSandboxes(api.cluster)], [false, false, false]);
+  assert.deepEqual(api.heard.slice(before), ["GET /apis/agents.x-k8s.io/v1beta1"]);
 });
