@@ -42,13 +42,16 @@ export async function service(): Promise<Service> {
   return { at: `localhost:${port}`, pem: authority.pem, asked };
 }
 
-/** Every file below the folder that holds the value, in the usual spellings. */
-export async function holding(folder: string): Promise<readonly string[]> {
+/** Every file below the folder that holds the value, in the usual spellings, or what else is asked for. */
+export async function holding(
+  folder: string,
+  isIn: (text: string) => boolean = holds,
+): Promise<readonly string[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
   const files = entries
     .filter((entry) => entry.isFile())
     .map((entry) => path.join(entry.parentPath, entry.name));
-  const held = await Promise.all(files.map(async (file) => holds((await readFile(file)).toString("latin1"))));
+  const held = await Promise.all(files.map(async (file) => isIn((await readFile(file)).toString("latin1"))));
   return files.filter((_, at) => held[at]);
 }
 

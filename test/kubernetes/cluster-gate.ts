@@ -1,5 +1,5 @@
 import { connect, createServer, type Server, type Socket } from "node:net";
-import { API_PORT, NODE_ADDRESS } from "./cluster-places.ts";
+import { API_PORT } from "./cluster-places.ts";
 
 /**
  * The one way between this machine's loopback and a cluster's network: it runs in the cluster's network namespace, and
@@ -13,8 +13,8 @@ export interface GateOrder {
   readonly state?: GateState;
   /** The next connection that sends so much is cut right behind it. */
   readonly cutAfter?: number;
-  /** A port of the node's address is wanted, whose connections somebody outside takes. */
-  readonly listen?: true;
+  /** A port of this address is wanted (0: any), whose connections somebody outside takes. */
+  readonly listen?: { readonly host: string; readonly port: number };
 }
 
 const now: { state: GateState; cutAfter: number } = { state: "open", cutAfter: Infinity };
@@ -72,9 +72,10 @@ function enter(state: GateState): void {
   }
 }
 
-function listen(): void {
+function listen({ host, port: wanted }: NonNullable<GateOrder["listen"]>): void {
   const server = createServer();
-  server.listen(0, NODE_ADDRESS, () => {
+  server.once("error", (thrown) => process.send?.({ error: String(thrown) }));
+  server.listen(wanted, host, () => {
     const address = server.address();
     const port = typeof address === "object" && address !== null ? address.port : 0;
     process.send?.({ port }, server, {}, () => server.close());
@@ -85,7 +86,7 @@ process.on("message", (order: GateOrder | "accept", server?: Server) => {
   if (order === "accept") return void server?.on("connection", passed);
   if (order.state !== undefined) enter(order.state);
   if (order.cutAfter !== undefined) now.cutAfter = order.cutAfter;
-  if (order.listen === true) return listen();
+  if (order.listen !== undefined) return listen(order.listen);
   process.send?.({ done: true });
 });
 process.once("disconnect", () => process.exit());

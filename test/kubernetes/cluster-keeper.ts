@@ -122,16 +122,15 @@ class Keeper {
     if (gate === undefined) throw new Error("there is no gate yet");
     const answered = once(gate, "message");
     gate.send(order);
-    const [said, server] = (await answered) as [object, Server | undefined];
+    const [said, server] = (await answered) as [{ readonly error?: string }, Server | undefined];
+    if (said.error !== undefined) throw new Error(said.error);
     return server === undefined ? said : { said, server };
   }
 
-  /** What connects to a port of the node's address reaches this port of the machine's loopback. */
-  async letOut(port: number): Promise<number> {
-    const { said, server } = (await this.order({ listen: true })) as {
-      said: { port: number };
-      server: Server;
-    };
+  /** What connects to a port of the node's address, or on the node to this one of its loopback, reaches this port of the machine's loopback. */
+  async letOut(port: number, node: boolean): Promise<number> {
+    const listen = node ? { host: "127.0.0.1", port } : { host: NODE_ADDRESS, port: 0 };
+    const { said, server } = (await this.order({ listen })) as { said: { port: number }; server: Server };
     server.on("connection", (inner) => {
       const outer = connect(port, "127.0.0.1");
       for (const socket of [inner, outer]) socket.on("error", () => (inner.destroy(), outer.destroy()));
@@ -181,7 +180,8 @@ async function obey(keeper: Keeper, { method, url = "" }: IncomingMessage): Prom
   else if (pathname === "/start" && isPart(part)) keeper.start(part);
   else if (pathname === "/gate")
     return keeper.order(JSON.parse(searchParams.get("order") ?? "{}") as GateOrder);
-  else if (pathname === "/out") return { port: await keeper.letOut(Number(searchParams.get("port"))) };
+  else if (pathname === "/out")
+    return { port: await keeper.letOut(Number(searchParams.get("port")), searchParams.has("node")) };
   else if (pathname !== "/down") throw new Error(`no such order: ${url}`);
   return { alive: keeper.alive() };
 }

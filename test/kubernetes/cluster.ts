@@ -37,6 +37,8 @@ export interface Cluster extends AsyncDisposable {
   readonly gate: (order: GateOrder) => Promise<void>;
   /** The address, for pods, of what listens on this port of the machine's loopback. */
   readonly letOut: (port: number) => Promise<number>;
+  /** The node itself, not its pods, reaches it by the same address as this machine: 127.0.0.1 and this port. */
+  readonly letNodeOut: (port: number) => Promise<void>;
   readonly load: (reference: string) => Promise<void>;
 }
 
@@ -169,6 +171,7 @@ export async function attached(name: string): Promise<Cluster> {
     start: async (part) => void (await told(`/start?part=${part}`)),
     gate: async (wanted) => void (await told(`/gate?order=${encodeURIComponent(JSON.stringify(wanted))}`)),
     letOut: async (port) => ((await told(`/out?port=${port}`)) as { port: number }).port,
+    letNodeOut: async (port) => void (await told(`/out?port=${port}&node=1`)),
     load: (reference) => loadInto(plan, reference),
     [Symbol.asyncDispose]: () => takeDown(name),
   };

@@ -1,16 +1,12 @@
 import assert from "node:assert/strict";
-import { homedir } from "node:os";
 import test, { after } from "node:test";
 import { EXIT, HarnessError } from "../../src/core/errors.ts";
 import type { OwnedBox } from "../../src/core/ports.ts";
-import { clusterOf } from "../../src/kubernetes/cluster.ts";
-import { startPodBox } from "../../src/kubernetes/start-pod-box.ts";
 import { asking, NEVER } from "../contract/box-words.ts";
-import { AWAY, type Scratch, scratch } from "../fixtures/scratch.ts";
+import { type BoxPlace, boxPlace } from "./cluster-boxes.ts";
 import { attached, type Cluster } from "./cluster.ts";
-import { type OwnSpace, ownSpace, podNamed, runningPod, saidInPod } from "./cluster-pods.ts";
+import { podNamed, runningPod, saidInPod } from "./cluster-pods.ts";
 import { look } from "./cluster-api.ts";
-import { podRequest } from "../fixtures/pod-request.ts";
 
 /** Boxes on a real cluster, on each network that there is: what they are, what does not get out, how they end. */
 
@@ -19,34 +15,8 @@ const { api, image, network } = cluster;
 /** With `none` nothing is ever reached, and with `open` all of it is: neither shows that a box is shut. */
 const shut = network === "enforced";
 
-interface Place extends AsyncDisposable {
-  readonly space: OwnSpace;
-  readonly place: Scratch;
-  readonly open: () => Promise<OwnedBox>;
-}
-
-async function ownPlace(): Promise<Place> {
-  const space = await ownSpace(api);
-  const place = await scratch({}, AWAY);
-  await place.write("project/a.txt", "one\n");
-  const user = { env: { KUBECONFIG: cluster.kubeconfig }, home: homedir() };
-  const open = async (): Promise<OwnedBox> => {
-    const maker = {
-      cluster: await clusterOf({ context: null, namespace: space.name }, user),
-      uid: process.getuid?.() ?? 0,
-      home: homedir(),
-      stateDir: place.at("state"),
-      pod: null,
-      onWarning: () => undefined,
-    };
-    return startPodBox(maker, podRequest(place.at("project"), image), NEVER);
-  };
-  const close = async (): Promise<void> => {
-    await space[Symbol.asyncDispose]();
-    await place[Symbol.asyncDispose]();
-  };
-  return { space, place, open, [Symbol.asyncDispose]: close };
-}
+/** With room for pods of others, which are not as restricted as boxes. */
+const ownPlace = (): Promise<BoxPlace> => boxPlace(cluster, { labels: {} });
 
 const exec = async (box: OwnedBox, line: string) => {
   const result = await box.exec(asking(["bash", "-c", line]), NEVER);
@@ -68,7 +38,7 @@ test(
   },
 );
 
-const shared: { place?: Promise<Place>; box?: Promise<OwnedBox> } = {};
+const shared: { place?: Promise<BoxPlace>; box?: Promise<OwnedBox> } = {};
 const sharedBox = (): Promise<OwnedBox> =>
   (shared.box ??= (shared.place ??= ownPlace()).then(({ open }) => open()));
 after(async () => {
