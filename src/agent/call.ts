@@ -10,7 +10,7 @@ import type { Judged } from "./action-judge.ts";
 import type { AgentContext } from "./agent-context.ts";
 import { afterCall, beforeCall, type HookedCall, judgedByHook, type Veto } from "./call-hooks.ts";
 import { ended, endUnrun } from "./call-result.ts";
-import { Stopped } from "./ending/outcome.ts";
+import { type LoopEnd, Stopped } from "./ending/outcome.ts";
 
 /** A call with its input, read once: before the first of the reply runs, so that readers can run together. */
 export interface ReadCall {
@@ -33,6 +33,43 @@ function prepare(agent: Pick<AgentContext, "tools">, { name, args }: ToolCall): 
   const issue = `there is no tool ${JSON.stringify(name)}; there are: ${names.join(", ")}${hint}`;
   return { kind: "invalid", issues: [issue] };
 }
+
+/** Calls that run side by side. */
+const WIDEST = 8;
+
+/**
+ * The calls of one reply in the waves in which they run: neighbours that may run beside others together, everything else
+ * alone, all in the order in which they were called.
+ */
+export function waves<Call extends { readonly beside: boolean }>(
+  calls: readonly Call[],
+): readonly (readonly Call[])[] {
+  const all: Call[][] = [];
+  for (const call of calls) {
+    const last = all.at(-1);
+    if (call.beside && last?.at(-1)?.beside === true && last.length < WIDEST) last.push(call);
+    else all.push([call]);
+  }
+  return all;
+}
+
+/**
+ * The end of a round that is cancelled, or in which a call was repeated once more: what was proposed and is not run any more
+ * has its end, too. `made`: how many calls had theirs before this round.
+ */
+export function endLeft(
+  agent: AgentContext,
+  calls: readonly ToolCall[],
+  made: number,
+  { aborted }: AbortSignal,
+): Extract<LoopEnd, { readonly how: "cancelled" | "repeated" }> {
+  const done = new Set(agent.ended.slice(made).map(({ call }) => call));
+  for (const call of calls)
+    if (!done.has(call.id)) endUnrun(agent, call, aborted ? CANCELLED : notRun(STOPPED));
+  return { how: aborted ? "cancelled" : "repeated" };
+}
+
+const STOPPED = "Not run: the same calls were repeated over and over, and the run ends with that.";
 
 /** One call, from its turn to its end. "stop": the model repeats itself. `Stopped`: the call waits for a person. */
 export async function runCall(

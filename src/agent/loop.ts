@@ -4,7 +4,7 @@ import type { ToolResult } from "../core/tool.ts";
 import type { AgentContext } from "./agent-context.ts";
 import { type Earned, type EndRules, REPAIR_NOW } from "./ending/earned-end.ts";
 import type { Demand } from "./next-reply.ts";
-import { readCall, runCall } from "./call.ts";
+import { endLeft, readCall, runCall, waves } from "./call.ts";
 import { NOTICE } from "./context/history.ts";
 import { ask, askAside, type Reply } from "./model-request.ts";
 import type { Proof } from "./ending/verification.ts";
@@ -97,8 +97,10 @@ async function turn(agent: AgentContext, signal: AbortSignal): Promise<LoopEnd |
   if (reply.kind === "failed") return failed(agent, reply, signal);
   const { message, malformed, stop } = reply;
   history.add(message);
-  if (message.calls.length + malformed.length > 0)
+  if (message.calls.length + malformed.length > 0) {
+    agent.answer.called();
     return runRound(agent, { calls: message.calls, malformed, unrun: holdsUnrun(reply) }, signal);
+  }
   const taken = agent.answer.take(message.text, stop === "length");
   if ("how" in taken) return taken.how === "answered" ? ending(agent, taken, signal) : taken;
   history.add(taken);
@@ -296,8 +298,7 @@ async function runRound(
   let good = 0;
   for (const wave of planned) {
     const results = await Promise.all(wave.map((each) => runCall(agent, each, signal)));
-    if (signal.aborted) return { how: "cancelled" };
-    if (results.includes("stop")) return { how: "repeated" };
+    if (signal.aborted || results.includes("stop")) return endLeft(agent, calls, made, signal);
     const stopped = results.filter((result) => result instanceof Stopped);
     const [first] = stopped;
     const ends = wave === planned.at(-1) && first === undefined;
@@ -379,22 +380,4 @@ async function notices(agent: AgentContext, { malformed, note, unrun }: Round): 
   const briefing = await agent.briefing();
   const notes = lines.map((line) => `\n\n${NOTICE}${line}`).join("");
   return briefing === undefined ? notes : `${notes}\n\n${briefing}`;
-}
-
-const WIDEST = 8;
-
-/**
- * The calls of one reply in the waves in which they run: neighbours that may run beside others together, everything else
- * alone, all in the order in which they were called.
- */
-export function waves<Call extends { readonly beside: boolean }>(
-  calls: readonly Call[],
-): readonly (readonly Call[])[] {
-  const all: Call[][] = [];
-  for (const call of calls) {
-    const last = all.at(-1);
-    if (call.beside && last?.at(-1)?.beside === true && last.length < WIDEST) last.push(call);
-    else all.push([call]);
-  }
-  return all;
 }

@@ -54,9 +54,9 @@ function tidied(value: unknown, known: ReadonlySet<string>): unknown {
 const isComment = (name: string, value: unknown, known: ReadonlySet<string>): boolean =>
   value === undefined || (typeof value === "string" && COMMENTARY.has(name) && !known.has(name));
 
-/** Some models send an empty text for a field that they leave out. */
+/** Some models send an empty text for a field that they leave out. Blanks are no command, no task and no name either. */
 export const isGiven = (value: string | true | undefined): value is string | true =>
-  value !== undefined && value !== "";
+  value === true || (value !== undefined && value.trim() !== "");
 
 export const flag = z.preprocess(
   (value) => (value === "true" ? true : value === "false" ? false : value),

@@ -131,6 +131,32 @@ test("the third call of the same is not run, and going on with it ends the run",
   assert.match(results(agent)[2] ?? "", /third time in a row/);
 });
 
+const openCalls = ({ events }: FakeAgent): readonly string[] => {
+  const ends = events.flatMap((event) => (event.type === "call.ended" ? [event.call] : []));
+  assert.equal(new Set(ends).size, ends.length, "a call ends once");
+  return events.flatMap((event) =>
+    event.type === "call.proposed" && !ends.includes(event.call) ? [event.call] : [],
+  );
+};
+
+test("whatever ends a run, each call that was proposed has its end", async () => {
+  const repeats = seatOf(
+    Array.from({ length: 9 }, (_, at) => ({
+      calls: [say("again"), ...(at === 3 ? [say("left"), say("left too")] : [])],
+    })),
+  );
+  assert.deepEqual(await work(repeats, NEVER), { how: "repeated" });
+  assert.deepEqual(openCalls(repeats), []);
+  const cancel = new AbortController();
+  const does = (word: string): ToolResult => {
+    if (word === "b") cancel.abort();
+    return { kind: "ok", text: word };
+  };
+  const cancelled = seatOf([{ calls: [say("a"), say("b"), say("c"), say("d")] }], [toy({ does })]);
+  assert.deepEqual(await work(cancelled, cancel.signal), { how: "cancelled" });
+  assert.deepEqual(openCalls(cancelled), []);
+});
+
 test("a limit of turns ends it, and the model was told before", async () => {
   const agent = fakeAgent({
     lines: Array.from({ length: 9 }, (_, at) => ({ calls: [say(String(at))] })),
@@ -188,6 +214,8 @@ test("a prompt that the server finds too long is shortened once, then sent again
 test("an answer that was cut is gone on with, and one that must fit a form is asked for again", async () => {
   const cut = seatOf([{ text: "one ", stop: "length" }, { text: "two" }]);
   assert.deepEqual(await work(cut, NEVER), { how: "answered", text: "one two" });
+  const called = seatOf([{ text: "Now I ", stop: "length" }, { calls: [say("x")] }, { text: "two" }]);
+  assert.deepEqual(await work(called, NEVER), { how: "answered", text: "two" });
   const always = seatOf(Array.from({ length: 9 }, () => ({ text: "one ", stop: "length" })));
   assert.equal((await work(always, NEVER)).how, "model_broken");
   assert.equal(always.asked.length, 3);

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { waves } from "../../src/agent/loop.ts";
+import { waves } from "../../src/agent/call.ts";
 import { fc } from "../fixtures/property.ts";
 
 /** r: may run beside others; w: may not. */

@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
-import { existsSync, readdirSync, renameSync, rmSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, writeFileSync } from "node:fs";
 import path from "node:path";
 import test, { after } from "node:test";
 import { RunCheckpoints } from "../../src/sessions/checkpoints/recorder.ts";
@@ -21,8 +22,8 @@ interface Worked extends AsyncDisposable {
   readonly harness: (...words: readonly string[]) => Promise<Ended>;
 }
 
-/** A folder `here` with a session that has changed a.txt, removed b.txt and made c.txt. */
-async function worked(): Promise<Worked> {
+/** A folder `here` with a session that has changed a.txt, removed b.txt and made c.txt, and done what is `beside`. */
+async function worked(beside: (place: Scratch) => void = () => undefined): Promise<Worked> {
   const place = await scratch({
     "here/a.txt": "one\ntwo\n",
     "here/b.txt": "b\n",
@@ -42,6 +43,7 @@ async function worked(): Promise<Worked> {
     await run.around({ ...write, call: "c2" }, () => {
       rmSync(place.at("here/b.txt"));
       writeFileSync(place.at("here/c.txt"), "c\n");
+      beside(place);
       return Promise.resolve();
     });
   }
@@ -79,6 +81,24 @@ test("diff shows the last session of the folder, a line for each path with --sta
       ["c.txt", "added"],
     ],
   );
+});
+
+test("what diff writes into a pipe is a patch that git takes, with folders, line ends and binaries", async () => {
+  await using session = await worked(({ at }) => {
+    mkdirSync(at("here/new"));
+    writeFileSync(at("here/new/crlf.txt"), "one\r\ntwo\r\n");
+    writeFileSync(at("here/new/b.bin"), "\0");
+  });
+  const { code, stdout, stderr } = await session.harness("diff");
+  assert.equal(code, 0);
+  assert.match(stderr, /as a patch cannot hold them, .*: new\/b\.bin$/m);
+  const copy = session.place.at("copy");
+  mkdirSync(copy);
+  writeFileSync(path.join(copy, "a.txt"), "one\ntwo\n");
+  writeFileSync(path.join(copy, "b.txt"), "b\n");
+  execFileSync("git", ["apply", "--whitespace=nowarn", "-"], { cwd: copy, input: stdout });
+  assert.deepEqual(readdirSync(copy).toSorted(), ["a.txt", "c.txt", "new"]);
+  assert.equal(readFileSync(path.join(copy, "new/crlf.txt"), "utf8"), "one\r\ntwo\r\n");
 });
 
 test("undo goes back to a step or to the start, and says what it did", async () => {
@@ -120,6 +140,7 @@ test("a conflict ends with 1, names the file, and nothing is changed", async () 
   assert.equal(code, 1);
   assert.match(stdout, /^refused {2}a.txt: the same lines were changed since$/m);
   assert.equal(existsSync(session.place.at("here/c.txt")), true);
+  assert.match(stdout, new RegExp(`^next: harness undo ${session.id} --skip$`, "m"));
   const skipped = await session.harness("undo", "--skip");
   assert.equal(skipped.code, 1);
   assert.equal(existsSync(session.place.at("here/c.txt")), false);
@@ -153,4 +174,16 @@ test("a session that is removed takes its states along", async () => {
     files.filter((name) => /pack|idx|trees\//.test(path.basename(name)) && name.includes(".")),
     [],
   );
+});
+
+test("the next step of a conflict takes back no more than was asked for, and brings back what was", async () => {
+  await using session = await worked();
+  writeFileSync(session.place.at("here/c.txt"), "mine\n");
+  const conflict = await session.harness("undo", "--to", "1");
+  assert.match(conflict.stdout, new RegExp(`^next: harness undo ${session.id} --to 1 --skip$`, "m"));
+  rmSync(session.place.at("here/c.txt"));
+  assert.equal((await session.harness("undo")).code, 0);
+  writeFileSync(session.place.at("here/a.txt"), "one\nzwei\n");
+  const redone = await session.harness("undo", "--redo");
+  assert.match(redone.stdout, new RegExp(`^next: harness undo ${session.id} --redo --skip$`, "m"));
 });

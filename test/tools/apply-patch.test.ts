@@ -43,7 +43,7 @@ test("one patch changes, adds, deletes and moves files, and says what became of 
     [
       "a.txt: +1 -1|new/er.txt: made, +1|gone.txt: deleted|b.txt moved to c.txt, +1 -1|",
       "a.txt: +1 -1|@@ -1,2 +1,2 @@| one|-two|+TWO",
-      "b.txt moved to c.txt, +1 -1|@@ -1,2 +1,2 @@|-1\r|+one\r| 2\r",
+      "b.txt moved to c.txt, +1 -1|@@ -1,2 +1,2 @@|-1|+one| 2",
     ]
       .join("|")
       .replaceAll("|", "\n"),

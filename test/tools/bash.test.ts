@@ -247,6 +247,8 @@ test("a call names a command, a job or a restart", () => {
     { command: "x", job: "j1" },
     { command: "x", restart: true },
     { command: 3 },
+    { command: " \n" },
+    { command: "\t", job: "" },
   ])
     assert.equal(bashTool(fakeDesk()).prepare(args).kind, "invalid");
 });

@@ -109,6 +109,7 @@ test("line ends, BOM, a missing last newline, the mode and stray bytes stay", as
   const crlf = await reading("\uFEFFa\r\nb\r\nc");
   await crlf.call("edit_file", { path: "f", old: "a\nb\n", new: "1\n2\n3\n" });
   assert.equal(await crlf.now(), "\uFEFF1\r\n2\r\n3\r\nc");
+  assert.doesNotMatch(await crlf.says("edit_file", { path: "f", old: "2\n", new: "zwei\n" }), /\r/);
   const mixed = await reading("a\r\nb\nc\r\n");
   await mixed.call("edit_file", {
     path: "f",
@@ -118,6 +119,10 @@ test("line ends, BOM, a missing last newline, the mode and stray bytes stay", as
     ],
   });
   assert.equal(await mixed.now(), "A\r\nB\nC\r\n");
+  assert.match(
+    await mixed.says("edit_file", { path: "f", old: "A\nB\nC", new: "x" }),
+    /some of these lines end with CRLF and some with LF: .*Nothing was changed/,
+  );
   const bytes = Buffer.from([0xe4, 0x0a, 0x62, 0xff]);
   const latin = await reading(bytes);
   latin.box.files.chmod("/repo/f", 0o755);

@@ -9,6 +9,8 @@ export interface AnswerGate {
   readonly format: () => JsonSchema | undefined;
   /** The end, or a message to the model that asks for more. */
   take(text: string, cut: boolean): LoopEnd | Extract<Message, { readonly role: "user" }>;
+  /** The model called something: what it said before is no beginning of its answer. */
+  called(): void;
 }
 
 /** A reply that the server cut at its length has so many parts at most; cut once more, it is no answer. */
@@ -24,6 +26,10 @@ export class PlainAnswer implements AnswerGate {
 
   format(): undefined {
     return undefined;
+  }
+
+  called(): void {
+    this.#parts.length = 0;
   }
 
   take(text: string, cut: boolean): ReturnType<AnswerGate["take"]> {
@@ -58,6 +64,10 @@ export class FittedAnswer implements AnswerGate {
   format(): JsonSchema | undefined {
     // Before the first answer a format would keep the model from calling tools.
     return this.#repairs === 0 ? undefined : this.#schema;
+  }
+
+  called(): void {
+    // Each answer is taken as a whole.
   }
 
   take(text: string, cut: boolean): ReturnType<AnswerGate["take"]> {

@@ -381,7 +381,8 @@ export class Verification {
     const before = this.#before === undefined || this.#before.exit_code === 0 ? "" : ", as it did before";
     const rounds = `${this.#rounds} ${this.#rounds === 1 ? "round" : "rounds"} of repair`;
     const when = this.#rounds === 0 ? "fails" : `still fails after ${rounds}`;
-    return `\`${visible(this.command)}\` ${when} (${ending}${before}): ${last}`;
+    const said = last === "" ? "" : `: ${last}`;
+    return `\`${visible(this.command)}\` ${when} (${ending}${before})${said}`;
   }
 }
 

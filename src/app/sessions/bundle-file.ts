@@ -8,7 +8,7 @@ import { inertJson } from "../../core/text/visible.ts";
 import { ollamaAddress } from "../../models/providers/ollama-address.ts";
 import { fullName, ollamaListing } from "../../models/providers/ollama-server.ts";
 import { cleaned } from "../../render/event-json.ts";
-import { patchOf } from "../../render/tty/file-diffs.ts";
+import { pipedPatch } from "../../render/tty/file-diffs.ts";
 import { sha256 } from "../../sessions/audit-chain.ts";
 import { bundleOf, type Parts } from "../../sessions/session-bundle.ts";
 import { diffOfSession } from "./checkpoint-access.ts";
@@ -101,7 +101,7 @@ async function patchFor(
 ): Promise<string> {
   const { diffOfLayer } = await import("./session-changes.ts");
   const { files } = (await diffOfLayer(host, store, session, say)) ?? (await diffOfSession(host, session, 0));
-  return patchOf(files);
+  return pipedPatch(files).text;
 }
 
 const DIGEST_MS = 3000;

@@ -1,5 +1,5 @@
 import { Args, Flags } from "@oclif/core";
-import { diffStat, fileDiffs, shownPatch } from "../../render/tty/file-diffs.ts";
+import { diffStat, fileDiffs, pipedPatch, pipedText, shownPatch } from "../../render/tty/file-diffs.ts";
 import { stepTable } from "../../render/lists/undo-lines.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
 import { noteTo } from "../../app/stderr-messages.ts";
@@ -7,11 +7,13 @@ import { withSessions, sessionGiven } from "../../app/sessions/session-access.ts
 import { bundleFlag, refuseIdOfBundle, settingFlags, workspaceOf } from "../settings.ts";
 import { diffOfSession } from "../../app/sessions/checkpoint-access.ts";
 import { stdout } from "../../render/tty/output.ts";
+import type { FileDiff } from "../../core/text/line-diff.ts";
+import { visibleWhole } from "../../core/text/visible.ts";
 
 export class Diff extends HarnessCommand {
   static override summary = "Show what a session's runs changed in the workspace.";
   static override description =
-    "Without ID the last session of this folder. From before its first change to after its last one, ignored and untracked files too, whatever was changed since; what was undone is left out. Control characters in names and texts are shown, not run. `.git` and `.harness` are never part of it. Of a session in a layer or a copy: what `harness apply` would do, `.git` too. --bundle prints the patch that a file of `harness sessions export --bundle` holds.";
+    "Without ID the last session of this folder. From before its first change to after its last one, ignored and untracked files too, whatever was changed since; what was undone is left out. Control characters in names and texts are shown, not run. In a pipe it is a patch that `git apply` takes; what no such patch can hold stands in it as comments, and is named. `.git` and `.harness` are never part of it. Of a session in a layer or a copy: what `harness apply` would do, `.git` too. --bundle prints the patch that a file of `harness sessions export --bundle` holds.";
   static override usage = "diff [ID] [--stat | --steps] [--from STEP] [--cwd DIR] [FLAGS] | --bundle FILE";
   static override args = {
     id: Args.string({ description: "a session, as `harness sessions list` shows it", ignoreStdin: true }),
@@ -48,20 +50,33 @@ export class Diff extends HarnessCommand {
         return;
       }
       const { diffOfLayer } = await import("../../app/sessions/session-changes.ts");
-      const waiting = await diffOfLayer(this.host, store, session, noteTo(flags.quiet));
+      const say = noteTo(flags.quiet);
+      const waiting = await diffOfLayer(this.host, store, session, say);
       const { files, cut, lostFrom } = waiting ?? (await diffOfSession(this.host, session, flags.from));
       const { workspace } = session.info();
       if (flags.json)
         answerJson({ session: session.id, workspace, from: flags.from, cut, lost_from: lostFrom, files });
       else if (flags.stat) answer(diffStat(files, stdout));
-      else stdout.write(fileDiffs(files, stdout));
-      const say = noteTo(flags.quiet);
+      else if (isShown()) stdout.write(fileDiffs(files, stdout));
+      else await writePatch(files, say);
       if (files.length === 0) say(`the session ${session.id} has changed nothing in ${workspace}`);
       if (cut) say("its last run was killed: what changed since its last call began counts as its work");
       if (lostFrom !== null)
         say(`nothing could be kept from step ${lostFrom} on: what came then is not shown`);
     });
   }
+}
+
+/** To somebody's eyes; otherwise it is a patch for a program. */
+const isShown = (): boolean => stdout.isTTY || stdout.marksOf("red") !== undefined;
+
+async function writePatch(files: readonly FileDiff[], say: (text: string) => void): Promise<void> {
+  const { text, left } = pipedPatch(files);
+  await stdout.program().write(Buffer.from(text));
+  if (left.length > 0)
+    say(
+      `as a patch cannot hold them, these stand in it as comments, which git apply passes over: ${left.map(visibleWhole).join(", ")}`,
+    );
 }
 
 async function ofBundle(
@@ -75,6 +90,7 @@ async function ofBundle(
   const { id: session, workspace } = infoOfBundle(read);
   const patch = patchOfBundle(read);
   if (json) answerJson({ session, workspace, bundle: file, patch });
-  else stdout.write(shownPatch(patch, stdout));
+  else if (isShown()) stdout.write(shownPatch(patch, stdout));
+  else await stdout.program().write(Buffer.from(pipedText(patch)));
   if (patch === "") noteTo(quiet)(`no change of the session ${session} is kept in ${file}`);
 }

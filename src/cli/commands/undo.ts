@@ -51,7 +51,7 @@ export class Undo extends HarnessCommand {
       const said = { paths: undonePaths(undone), refused, left, done };
       if (flags.json)
         answerJson({ session: session.id, to: redo ? null : target, redo, dry_run: dryRun, ...said });
-      else answer(undoText({ ...undone, redo, dryRun, session: session.id }, stdout));
+      else answer(undoText({ ...undone, target, redo, dryRun, session: session.id }, stdout));
       if (refused.length > 0) process.exitCode = EXIT.failed;
     });
   }

@@ -38,7 +38,7 @@ export async function undoFiles({ chat, output, show, confirm }: SlashCall): Pro
       ...wanted,
       say: (text) => show(visibleLine(text)),
     });
-    const text = undoText({ ...told, redo: false, dryRun, session: session.id }, output);
+    const text = undoText({ ...told, ...wanted, session: session.id }, output);
     return [[...told.notes.map(visibleLine), text].join("\n"), told.ops.some(({ from, to }) => from !== to)];
   };
   const [planned, changes] = await undone(true);

@@ -4,7 +4,7 @@ import { type IgnoreRules, isIgnored } from "./ignore-rules.ts";
 import { below, isInside, resolvePath } from "./normal-path.ts";
 import { namedSecretAt, secretAt } from "./secret-paths.ts";
 import { HOME_STARTUP, SYSTEM_STARTUP } from "./startup-paths.generated.ts";
-import { endOfName, findPrefix, isSystem, isTemp, prefixTable } from "./system-paths.ts";
+import { endOfName, findPrefix, isSystem, isTemp, prefixTable, tempFolderOf } from "./system-paths.ts";
 
 export type Op = "read" | "write";
 
@@ -71,13 +71,24 @@ function isHidden(at: string, { workspace, ignore }: Surroundings): boolean {
   return lists.some(({ folder, rules }) => isInside(folder, at) && isIgnored(rules, below(folder, at)));
 }
 
-function kindOf(path: string, { workspace, home }: Surroundings): PlaceKind {
+function kindOf(path: string, around: Surroundings): PlaceKind {
+  const { workspace, home } = around;
   const special = specialKind(path);
   if (special !== undefined) return special === "proc" && isSystem(path) ? "system" : special;
   if (isInside(workspace, path)) return "workspace";
-  if (isTemp(path)) return "temp";
+  if (isTemp(path)) return ownedIn(path, around) ?? "temp";
   if (isSystem(path)) return "system";
   return isInside(home, path) ? "home" : "outside";
+}
+
+/**
+ * Somebody's folder is no place for temporary files because it lies where these do: the home, and whatever lies beside a
+ * workspace there, below the same first folder.
+ */
+function ownedIn(path: string, { workspace, home }: Surroundings): "home" | "outside" | undefined {
+  if (tempFolderOf(home) !== undefined && isInside(home, path)) return "home";
+  const around = tempFolderOf(workspace);
+  return around !== undefined && isInside(around, path) ? "outside" : undefined;
 }
 
 function secretOf(kind: PlaceKind, folded: string): string | null {

@@ -11,6 +11,14 @@ export function isTemp(path: string): boolean {
   return false;
 }
 
+/** The first folder below one for temporary files that holds the path, or is it; undefined elsewhere. */
+export function tempFolderOf(path: string): string | undefined {
+  for (const folder of TEMPORARY)
+    if (path.length > folder.length && isInside(folder, path))
+      return path.slice(0, endOfName(path, folder.length + 1));
+  return undefined;
+}
+
 /** Paths from one known folder: reason → rows. Rows are folded; each stands for itself and everything below. */
 export type Rows = Readonly<Record<string, readonly string[]>>;
 

@@ -9,6 +9,8 @@ interface Side {
 
 interface UndoTold {
   readonly session: string;
+  /** The step that was gone back to; 0: all of it. */
+  readonly target: number;
   readonly redo: boolean;
   readonly dryRun: boolean;
   readonly done: boolean;
@@ -39,7 +41,7 @@ const name = (path: string): string => (path === "" ? "." : visibleLine(path.toW
 
 /** What was (or would be) undone, what was not and why, and what to type next. */
 export function undoText(told: UndoTold, stream: Output): string {
-  const { session, redo, dryRun, done, refused, left } = told;
+  const { session, target, redo, dryRun, done, refused, left } = told;
   const bold = (text: string): string => styleText("bold", text, { stream });
   const shown = undonePaths(told);
   const lines = [
@@ -49,10 +51,10 @@ export function undoText(told: UndoTold, stream: Output): string {
       ({ path, reason }) => `${styleText("red", "refused", { stream })}  ${name(path)}: ${reason}`,
     ),
   ];
-  const verb = redo ? "redo" : "undo";
+  const same = redo ? " --redo" : target > 0 ? ` --to ${target}` : "";
   const count = `${shown.length} path${shown.length === 1 ? "" : "s"}`;
   if (refused.length > 0 && !done && !dryRun)
-    return [...lines, bold("nothing was changed"), `next: harness ${verb} ${session} --skip`].join("\n");
+    return [...lines, bold("nothing was changed"), `next: harness undo ${session}${same} --skip`].join("\n");
   if (dryRun) return [...lines, bold(`${count} would be brought back`)].join("\n");
   if (!done) return [...lines, bold("nothing to undo: all is as it was before")].join("\n");
   const back = redo ? `harness undo ${session}` : `harness undo ${session} --redo`;

@@ -7,9 +7,23 @@ import { type Output, styleText } from "./output.ts";
 export const fileDiffs = (files: readonly FileDiff[], stream: Output): string =>
   files.flatMap((file) => linesOf(file).map((line) => coloured(line, stream))).join("");
 
-/** The same for a file: without colours. */
-export const patchOf = (files: readonly FileDiff[]): string =>
-  files.flatMap((file) => linesOf(file).map((line) => `${line}\n`)).join("");
+/**
+ * What a pipe or a file gets: a patch that `git apply` takes, in which nothing acts on a terminal. What git's form cannot
+ * hold, or only with texts that act, stands in it as comments, which git passes over; `left` are the paths of these.
+ */
+export function pipedPatch(files: readonly FileDiff[]): {
+  readonly text: string;
+  readonly left: readonly string[];
+} {
+  const lines = files.flatMap((file) =>
+    fits(file) ? patchLines(file) : linesOf(file).map((line) => (line.startsWith("# ") ? line : `# ${line}`)),
+  );
+  const left = files.filter((file) => !fits(file) && !isFolder(file)).map(({ path }) => path);
+  return { text: lines.map((line) => `${line}\n`).join(""), left };
+}
+
+/** A patch that somebody else wrote, for a pipe or a file. */
+export const pipedText = (patch: string): string => patch.split("\n").map(tameLine).join("\n");
 
 /** A patch that somebody else wrote. */
 export const shownPatch = (patch: string, stream: Output): string =>
@@ -20,6 +34,22 @@ export const shownPatch = (patch: string, stream: Output): string =>
         .split("\n")
         .map((line) => coloured(line, stream))
         .join("");
+
+const PARTS_OF_LINE = /^([ +-]\uFEFF|)(.*?)(\r?)$/s;
+
+/** A byte order mark at the beginning and a CR at the end belong to a file's text, and do nothing on a terminal. */
+function tameLine(line: string): string {
+  const [, start = "", text = line, end = ""] = PARTS_OF_LINE.exec(line.toWellFormed()) ?? [];
+  return `${start}${visible(text)}${end}`;
+}
+
+const isTame = ({ lines }: FileDiff): boolean =>
+  lines === null ||
+  lines.hunks.every((hunk) => hunk.lines.every((line) => line.isWellFormed() && tameLine(line) === line));
+
+const fits = (file: FileDiff): boolean => isPatch(file) && isTame(file);
+
+const patchLines = (file: FileDiff): readonly string[] => [...headOf(file), ...hunksOf(file, (line) => line)];
 
 const linesOf = (file: FileDiff): readonly string[] => [...headOf(file), ...bodyOf(file)];
 
@@ -96,13 +126,12 @@ function coloured(line: string, stream: Output): string {
   return line.startsWith("-") ? paint("red") : `${line}\n`;
 }
 
-/** A patch for `git apply`, every text as it is; `left` are paths whose change no such patch can hold. */
+/** A patch for `git apply`, every text as it is, for a file; `left` are paths whose change no such patch can hold. */
 export function gitPatchOf(files: readonly FileDiff[]): {
   readonly text: string;
   readonly left: readonly string[];
 } {
-  const fits = files.filter(isPatch);
-  const lines = fits.flatMap((file) => [...headOf(file), ...hunksOf(file, (line) => line)]);
+  const lines = files.filter(isPatch).flatMap(patchLines);
   const left = files.filter((file) => !isPatch(file) && !isFolder(file)).map(({ path }) => path);
   const notes = left.map((path) => `# not in this patch: ${printedName(path)}\n`);
   return { text: notes.join("") + lines.map((line) => `${line}\n`).join(""), left };

@@ -62,6 +62,8 @@ function formsFor(text: string, edit: Edit): readonly Edit[] {
 
 const withReturns = (text: string): string => text.replace(/\r?\n/g, "\r\n");
 
+const withoutReturns = (text: string): string => text.replaceAll("\r\n", "\n");
+
 function startsOf(text: string, old: string): readonly number[] {
   const starts: number[] = [];
   for (let at = text.indexOf(old); at >= 0; at = text.indexOf(old, at + old.length)) starts.push(at);
@@ -99,6 +101,8 @@ function miss(text: string, { old, new: young }: Edit): string {
     .replace(/^\uFEFF/, "")
     .split("\n")
     .map((line) => line.replace(/\r$/, ""));
+  if (old.includes("\n") && withoutReturns(text).includes(withoutReturns(old)))
+    return "some of these lines end with CRLF and some with LF: make an edit of its own for each line, without its end";
   const place = nearestPlace(old.replace(/\r?\n$/, "").split(/\r?\n/), lines);
   if (place === undefined) return "old is not in the file, nor anything like it. Read the file again";
   const where = place.first === place.last ? `line ${place.first}` : `lines ${place.first}-${place.last}`;
@@ -137,11 +141,11 @@ export function compactDiff(from: string, to: string): CompactDiff {
   };
 }
 
-/** Bound on the lines of a diff that are shown; the rest is counted. */
+/** Bound on the lines of a diff that are shown; the rest is counted. Their ends are told beside a file, not in it. */
 export function boundedDiff(lines: readonly string[], most = MAX_LINES): string {
   const rest = lines.length - most;
   const kept = rest > 0 ? [...lines.slice(0, most), `[and ${rest} more lines of this diff]`] : lines;
-  return kept.join("\n");
+  return kept.map((line) => line.replace(/\r$/, "")).join("\n");
 }
 
 const range = ([first, count]: readonly [number, number]): string =>

@@ -170,6 +170,8 @@ test("red after is repaired at most twice, and then the run has failed with the 
   assert.deepEqual(end.verified, { command: "run the checks", exit_code: 3, rounds: 2 });
   assert.equal(end.reason, "`run the checks` still fails after 2 rounds of repair (exit 3): 1 test failed");
   assert.equal(red.asked.length, 4);
+  const silent = await run(agentWith({ codes: [0, 3], says: "", lines: [ACTS, SAYS, SAYS, SAYS, SAYS] }));
+  assert.equal(silent.reason, "`run the checks` still fails after 2 rounds of repair (exit 3)");
 });
 
 test("without a turn left a red check is the end", async () => {

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { MODES, type Verdict } from "../../../src/core/decision.ts";
-import { decidePath, type PathContext } from "../../../src/policy/paths/decide-path.ts";
+import { decidePath, decideToolPath, type PathContext } from "../../../src/policy/paths/decide-path.ts";
 import { readIgnore } from "../../../src/policy/paths/ignore-rules.ts";
 
 const DEV: PathContext = { mode: "workspace-write", workspace: "/home/dev/project", home: "/home/dev" };
@@ -188,6 +188,36 @@ test("a workspace in an odd place keeps its rules", () => {
     assert.deepEqual(verdicts, ["deny", "deny", "allow", "deny", "deny", "deny"], workspace);
   }
   assert.equal(decidePath("x", "write", { ...DEV, workspace: "/home/dev/project/.git" }).decision, "deny");
+});
+
+test("beside a workspace, or in a home, nothing is a temporary file, wherever these lie", () => {
+  const context = { ...DEV, workspace: "/tmp/own/work", home: "/tmp/me" };
+  const kinds = (at: string): readonly string[] => [
+    at,
+    decidePath(at, "read", context).rules[0]?.id ?? "",
+    decideToolPath(at, "write", context).decision,
+  ];
+  assert.deepEqual(
+    ["a", "/tmp/own/work/a", "/tmp/else", "/tmp/ownx/a", "../..", "/var/tmp/own/a"].map(kinds),
+    [
+      ["a", "path.workspace", "allow"],
+      ["/tmp/own/work/a", "path.workspace", "allow"],
+      ["/tmp/else", "path.temp", "allow"],
+      ["/tmp/ownx/a", "path.temp", "allow"],
+      ["../..", "path.temp", "allow"],
+      ["/var/tmp/own/a", "path.temp", "allow"],
+    ],
+  );
+  assert.deepEqual(["..", "../a", "/tmp/own/other/a", "~/a", "/tmp/me"].map(kinds), [
+    ["..", "path.outside", "deny"],
+    ["../a", "path.outside", "deny"],
+    ["/tmp/own/other/a", "path.outside", "deny"],
+    ["~/a", "path.home", "deny"],
+    ["/tmp/me", "path.home", "deny"],
+  ]);
+  const below = { ...DEV, workspace: "/tmp/own" };
+  assert.equal(decideToolPath("../a", "write", below).decision, "allow");
+  assert.equal(decideToolPath("/tmp/a", "write", { ...DEV, home: "/tmp" }).decision, "allow");
 });
 
 test("a workspace that only lies where home folders do is no home folder", () => {

@@ -3,7 +3,7 @@ import { execFileSync } from "node:child_process";
 import { chmodSync, cpSync, mkdirSync, renameSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import test from "node:test";
 import { stdout } from "../../../src/render/tty/output.ts";
-import { fileDiffs, gitPatchOf } from "../../../src/render/tty/file-diffs.ts";
+import { fileDiffs, gitPatchOf, pipedPatch, pipedText } from "../../../src/render/tty/file-diffs.ts";
 import { type SessionDiff, sessionDiff } from "../../../src/sessions/checkpoints/checkpoint-diff.ts";
 import { type KeptRun, keptRun } from "../../fixtures/kept-run.ts";
 import { pictureOf } from "../../fixtures/tree-picture.ts";
@@ -90,6 +90,45 @@ test("a patch for git has every text as it is, and names what it cannot hold", a
   rmSync(kept.place.at("work/pipe"));
   writeFileSync(kept.place.at("work/b.bin"), "\0a");
   assert.deepEqual(pictureOf(kept.place.at("copy")), pictureOf(kept.root));
+});
+
+test("what a pipe gets is a patch that git takes, in which nothing acts; what it cannot hold is named", async () => {
+  await using kept = await keptRun({
+    "crlf.txt": "one\r\ntwo\r\nthree",
+    "mark.txt": "\uFEFFone\r\ntwo\r\n",
+    "b.bin": "\0a",
+    "bell.txt": "a\n",
+    "was-file": "f\n",
+  });
+  cpSync(kept.root, kept.place.at("copy"), { recursive: true });
+  const at = (name: string): string => kept.place.at("work", name);
+  await kept.run(() => {
+    writeFileSync(at("crlf.txt"), "one\r\nTWO\r\nthree");
+    writeFileSync(at("mark.txt"), "\uFEFF1\r\ntwo\r\n");
+    writeFileSync(at("b.bin"), "\0b");
+    writeFileSync(at("bell.txt"), "a\u0007\u001b[31m\n");
+    writeFileSync(at("latin.txt"), Buffer.from([0x63, 0xe9, 0x9b, 0x0a]));
+    mkdirSync(at("sub/below"), { recursive: true });
+    writeFileSync(at("sub/below/new.txt"), "a\r\nb\n");
+    rmSync(at("was-file"));
+    symlinkSync("crlf.txt", at("was-file"));
+    execFileSync("mkfifo", [at("pipe")]);
+  });
+  const { text, left } = pipedPatch((await diffOf(kept)).files);
+  assert.deepEqual(left.toSorted(), ["b.bin", "bell.txt", "latin.txt", "pipe", "was-file"]);
+  assert.doesNotMatch(text, /[\u0000-\u0009\u000B\u000C\u000E-\u001F\u007F-\u009F]|\r(?!\n)/);
+  assert.match(text, /^# \+a\u2407\u241b\[31m$/m);
+  assert.match(text, /^# Binary files a\/b.bin and b\/b.bin differ$/m);
+  assert.equal(pipedText(text), text);
+  execFileSync("git", ["apply", "-"], { cwd: kept.place.at("copy"), input: text });
+  for (const name of left) rmSync(at(name));
+  for (const name of left) rmSync(kept.place.at("copy", name), { force: true });
+  assert.deepEqual(pictureOf(kept.place.at("copy")), pictureOf(kept.root));
+});
+
+test("a patch of somebody else's keeps its line ends in a pipe, and acts on nothing", () => {
+  const patch = "@@ -1 +1 @@\n-a\r\n+\u001b[31mb\rc\r\n";
+  assert.equal(pipedText(patch), "@@ -1 +1 @@\n-a\r\n+\u241b[31mb\u240dc\r\n");
 });
 
 test("only what came after a step, and nothing of what was undone", async () => {
