@@ -1,0 +1,45 @@
+import assert from "node:assert/strict";
+import { copyFile, mkdir } from "node:fs/promises";
+import path from "node:path";
+import test from "node:test";
+import { podWants } from "../fixtures/pod-request.ts";
+import { boxPlace } from "./cluster-boxes.ts";
+import { attached, type Cluster } from "./cluster.ts";
+import { sh } from "./granted-network.ts";
+
+/** A seccomp profile of our own, as a file of the node's. */
+
+const cluster: Cluster = await attached(process.env["HARNESS_TEST_KUBERNETES"] ?? "tests");
+const skip = cluster.network !== "enforced" && `boxes want a network that is shut: it is ${cluster.network}`;
+
+const wanting = (seccomp: string) => ({ wants: { ...podWants(cluster.image), seccomp } });
+
+/** Each says ALLOWED where it is: another family of netlink, the bit that makes a program somebody else's. */
+const TRIES = `python3 -c 'import socket; socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 15)' 2>/dev/null && echo ALLOWED netlink
+touch x; chmod 4755 x 2>/dev/null && echo ALLOWED setuid
+python3 -c 'import socket; socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)' && chmod 755 x && echo worked`;
+
+test(
+  "a node that has our profile has boxes with its walls, and one that has not has none",
+  { skip },
+  async () => {
+    await using place = await boxPlace(cluster);
+    {
+      await using usual = await place.open(wanting("RuntimeDefault"));
+      assert.equal((await sh(usual, TRIES)).out, "ALLOWED netlink\nALLOWED setuid\nworked\n", "the twin");
+    }
+    await assert.rejects(
+      place.open(wanting("Localhost/harness-none.json")),
+      /no pod as a box: no seccomp profile: .*harness-none\.json/,
+    );
+    assert.deepEqual([await place.named("pods"), await place.named("networkpolicies")], [[], []]);
+    const folder = path.join(cluster.folder, "var-lib/kubelet/seccomp");
+    await mkdir(folder, { recursive: true });
+    await copyFile(
+      path.join(import.meta.dirname, "../../sandbox/seccomp.json"),
+      path.join(folder, "harness.json"),
+    );
+    await using box = await place.open(wanting("Localhost/harness.json"));
+    assert.equal((await sh(box, TRIES)).out, "worked\n");
+  },
+);
