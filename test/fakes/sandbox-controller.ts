@@ -9,14 +9,20 @@ interface Meta {
 export interface Sandbox {
   readonly apiVersion: string;
   readonly kind: string;
-  readonly metadata: Meta & { readonly name: string; readonly namespace: string; uid?: string };
+  readonly metadata: Meta & {
+    readonly name: string;
+    readonly namespace: string;
+    uid?: string;
+    annotations?: Record<string, string>;
+  };
   readonly spec: {
     readonly podTemplate: { readonly metadata?: Meta; readonly spec: Pod["spec"] };
     readonly service?: boolean;
     readonly shutdownTime?: string;
     readonly shutdownPolicy?: string;
+    operatingMode?: string;
   };
-  status?: object;
+  status?: { readonly conditions: readonly object[] };
 }
 
 export const SANDBOX_API = "/apis/agents.x-k8s.io/v1beta1";
@@ -58,12 +64,20 @@ function nameHash(name: string): string {
   return hash.toString(16).padStart(8, "0");
 }
 
+/** What the controller says of one: beside whether it is ready, that nobody asked for it to be suspended. */
+const statusOf = (...conditions: readonly object[]): NonNullable<Sandbox["status"]> => ({
+  conditions: [
+    { type: "Suspended", status: "False", reason: "NotSuspended", message: "Sandbox is not suspended" },
+    ...conditions,
+  ],
+});
+
 const names = (kept: object): string => Object.keys(kept).toSorted().join(",");
 
 /**
- * The controller of kubernetes-sigs/agent-sandbox 0.5.6, as far as its source tells what it does with a Sandbox that runs:
- * its pod, what that has beside the template, and what it says where there can be none. It makes a pod once its Sandbox
- * has been looked at: it is never there at once.
+ * The controller of kubernetes-sigs/agent-sandbox 0.5.6, as it was seen to treat a Sandbox that runs
+ * (sandbox-resource.cluster.test.ts): its pod, what that has beside the template, what it notes of it, and what it says
+ * where there can be none. It makes a pod once its Sandbox has been looked at: it is never there at once.
  */
 export class SandboxController {
   readonly #objects = new Map<string, Sandbox>();
@@ -90,6 +104,7 @@ export class SandboxController {
 
   make(sandbox: Sandbox): Sandbox {
     sandbox.metadata.uid = randomUUID();
+    sandbox.spec.operatingMode ??= "Running";
     this.#objects.set(sandbox.metadata.name, sandbox);
     return sandbox;
   }
@@ -118,7 +133,15 @@ export class SandboxController {
     if (this.idle || own === undefined || this.#keeper.one("pods", name) !== undefined) return;
     if (this.refusal !== undefined) {
       const message = `Error seen: ${this.refusal}`;
-      own.status = { conditions: [{ type: "Ready", status: "False", reason: "ReconcilerError", message }] };
+      own.status = statusOf(
+        {
+          type: "PodScheduled",
+          status: "Unknown",
+          reason: "PodSchedulingUnknown",
+          message: "Pod state is unknown",
+        },
+        { type: "Ready", status: "False", reason: "ReconcilerError", message },
+      );
       return;
     }
     const { labels = {}, annotations = {} } = podTemplate.metadata ?? {};
@@ -150,5 +173,8 @@ export class SandboxController {
     };
     this.#admit(pod);
     this.#keeper.addPod(pod);
+    own.metadata.annotations = { ...own.metadata.annotations, "agents.x-k8s.io/pod-name": name };
+    const message = "Pod exists with phase: Pending";
+    own.status = statusOf({ type: "Ready", status: "False", reason: "DependenciesNotReady", message });
   }
 }

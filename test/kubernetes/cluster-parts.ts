@@ -2,6 +2,7 @@ import { chmod, mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { API_PORT, NODE, NODE_ADDRESS, PODS, SERVICES } from "./cluster-places.ts";
 import type { Release } from "./cluster-programs.ts";
+import { SANDBOX_CONTROLLER } from "./cluster-sandboxes.ts";
 
 /** The programs of a cluster, and what each is started with. */
 
@@ -12,7 +13,17 @@ import type { Release } from "./cluster-programs.ts";
 export const NETWORKS = ["none", "open", "enforced"] as const;
 export type Network = (typeof NETWORKS)[number];
 
-export const PARTS = ["engine", "etcd", "api", "controllers", "scheduler", "kubelet", "proxy"] as const;
+export const PARTS = [
+  "engine",
+  "etcd",
+  "api",
+  "controllers",
+  "scheduler",
+  "kubelet",
+  "proxy",
+  // Of another project, and started by who wants it.
+  "sandboxes",
+] as const;
 export type Part = (typeof PARTS)[number];
 
 export const PAUSE_IMAGE = "harness-test-pause:1";
@@ -94,6 +105,16 @@ export function partWords(plan: Plan): Readonly<Record<Part, Words>> {
         "conntrack-max-per-core": 0,
         "conntrack-tcp-timeout-established": "0s",
         "conntrack-tcp-timeout-close-wait": "0s",
+      }),
+    ],
+    sandboxes: [
+      SANDBOX_CONTROLLER,
+      ...flags({
+        kubeconfig: at("config/sandboxes"),
+        "leader-elect": false,
+        "enable-webhook": false,
+        "metrics-bind-address": 0,
+        "health-probe-bind-address": 0,
       }),
     ],
   };

@@ -23,6 +23,10 @@ const USERS: Readonly<Record<string, readonly [user: string, group: string]>> = 
   controllers: ["system:kube-controller-manager", ""],
   proxy: ["system:kube-proxy", ""],
   policies: ["harness-test-policies", "system:masters"],
+  sandboxes: [
+    "system:serviceaccount:agent-sandbox-system:agent-sandbox-controller",
+    "system:serviceaccounts",
+  ],
 };
 
 /** A file of `kubeconfig`'s form; JSON is YAML. */

@@ -1,11 +1,10 @@
-import { spawn, spawnSync } from "node:child_process";
-import { once } from "node:events";
-import { createWriteStream, existsSync } from "node:fs";
-import { mkdir, mkdtemp, readFile, rename, rm } from "node:fs/promises";
-import { homedir } from "node:os";
+import { spawnSync } from "node:child_process";
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
 import path from "node:path";
 import { skip } from "../fixtures/engine.ts";
 import type { Run } from "./cluster-build.ts";
+import { isKept, kept, onceBuilt } from "./cluster-cache.ts";
 import { buildOfModules } from "./cluster-modules.ts";
 import { buildOfSource } from "./cluster-source.ts";
 
@@ -44,17 +43,13 @@ const RECIPES: Readonly<Record<Release, Recipe>> = {
   },
 };
 
-const CACHE = path.join(process.env["XDG_CACHE_HOME"] ?? path.join(homedir(), ".cache"), "harness-tests");
-const keptOf = (release: Release): string => path.join(CACHE, RECIPES[release].folder);
-const isBuilt = (release: Release): boolean => existsSync(path.join(keptOf(release), "version"));
-
 const has = (program: string): boolean => spawnSync("sh", ["-c", `command -v ${program}`]).status === 0;
 const USED = ["containerd", "runc", "unshare", "nsenter", "ip", "iptables", "openssl"];
 
 /** Why there can be no cluster of this release here, with what to do about it, or false. */
 export function noCluster(release: Release): string | false {
-  const { builds, uses } = RECIPES[release];
-  const missing = [...USED, ...uses, ...(isBuilt(release) ? [] : builds)].filter((program) => !has(program));
+  const { folder, builds, uses } = RECIPES[release];
+  const missing = [...USED, ...uses, ...(isKept(folder) ? [] : builds)].filter((program) => !has(program));
   return (
     (process.platform !== "linux" && "a cluster is brought up on Linux only") ||
     (process.getuid?.() !== 0 && "only root can bring up a cluster (run it as root)") ||
@@ -74,35 +69,10 @@ export interface Programs {
 
 /** Builds them where they were never built. */
 export async function clusterPrograms(release: Release, say: (line: string) => void): Promise<Programs> {
-  const kept = keptOf(release);
-  if (!isBuilt(release)) {
-    await mkdir(CACHE, { recursive: true });
-    const place = await mkdtemp(path.join(CACHE, "building-"));
-    say(`building Kubernetes ${release}, once: ${RECIPES[release].takes} (${place}/log) …`);
-    try {
-      await RECIPES[release].build(place, await loggedRun(place));
-      await rename(path.join(place, "bin"), kept).catch((thrown: unknown) => {
-        // Somebody else built it meanwhile.
-        if (!isBuilt(release)) throw thrown;
-      });
-    } finally {
-      await rm(place, { recursive: true, force: true });
-    }
-  }
-  return { folder: kept, version: (await readFile(path.join(kept, "version"), "utf8")).trim() };
-}
-
-async function loggedRun(place: string): Promise<Run> {
-  const file = path.join(place, "log");
-  const log = createWriteStream(file, { flags: "a" });
-  await once(log, "open");
-  return async (words, cwd = place, env = {}) => {
-    const [program = "", ...rest] = words;
-    const stdio = ["ignore", log, log] as const;
-    const child = spawn(program, rest, { cwd, env: { ...process.env, ...env }, stdio: [...stdio] });
-    const [code] = (await once(child, "exit")) as [number | null];
-    if (code === 0) return;
-    const told = (await readFile(file, "utf8")).trimEnd().split("\n").slice(-15).join("\n");
-    throw new Error(`${words.slice(0, 3).join(" ")} … ended with ${code}:\n${told}`);
+  const { folder, build, takes } = RECIPES[release];
+  await onceBuilt(folder, { build, say, what: `Kubernetes ${release}, once: ${takes}` });
+  return {
+    folder: kept(folder),
+    version: (await readFile(path.join(kept(folder), "version"), "utf8")).trim(),
   };
 }

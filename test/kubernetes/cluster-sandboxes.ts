@@ -1,0 +1,94 @@
+import { execFileSync, spawnSync } from "node:child_process";
+import { mkdir, readFile, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { parseAllDocuments } from "yaml";
+import type { Run } from "./cluster-build.ts";
+import { isKept, kept, onceBuilt } from "./cluster-cache.ts";
+import type { Cluster } from "./cluster.ts";
+
+/** The controller of Sandboxes itself, of kubernetes-sigs/agent-sandbox, and what it brings into a cluster. */
+const MODULE = "sigs.k8s.io/agent-sandbox";
+const AGENT_SANDBOX = "v0.5.6";
+
+const FOLDER = `agent-sandbox-${AGENT_SANDBOX}-1`;
+export const SANDBOX_CONTROLLER = path.join(kept(FOLDER), "agent-sandbox-controller");
+
+/** Why there can be none here, or false. */
+export const noController: string | false =
+  !isKept(FOLDER) &&
+  spawnSync("go", ["version"]).status !== 0 &&
+  "the controller of Sandboxes is built with Go, which is not here (1.26 or later)";
+
+/** What of the module is applied: its kinds, what its controller may, and to whom that is given. */
+const APPLIED = ["crds/agents.x-k8s.io_sandboxes.yaml", "rbac.generated.yaml", "controller.yaml"];
+
+/** It is Go's module, as Go is set up here to fetch it; the controller and the files to apply come into `bin`. */
+async function buildController(place: string, run: Run): Promise<void> {
+  const env = { CGO_ENABLED: "0", GOFLAGS: "-mod=mod", GOWORK: "off", GO111MODULE: "on" };
+  const words = ["mod", "download", "-json", `${MODULE}@${AGENT_SANDBOX}`];
+  const told = execFileSync("go", words, { cwd: place, encoding: "utf8", env: { ...process.env, ...env } });
+  const { Dir } = JSON.parse(told) as { readonly Dir: string };
+  const bin = path.join(place, "bin");
+  await mkdir(bin);
+  const go = (await readFile(path.join(Dir, "go.mod"), "utf8")).match(/^go \S+$/m)?.[0] ?? "go 1.26.0";
+  await writeFile(
+    path.join(place, "go.mod"),
+    `module tests/sandboxes\n\n${go}\n\nrequire ${MODULE} ${AGENT_SANDBOX}\n`,
+  );
+  const controller = `${MODULE}/cmd/agent-sandbox-controller`;
+  await run(
+    ["nice", "-n", "10", "go", "build", "-trimpath", "-ldflags", "-s -w", "-o", bin, controller],
+    place,
+    env,
+  );
+  for (const file of APPLIED)
+    await writeFile(path.join(bin, path.basename(file)), await readFile(path.join(Dir, "k8s", file)));
+  await writeFile(path.join(bin, "version"), `${AGENT_SANDBOX}\n`);
+}
+
+const PATHS: Readonly<Record<string, string>> = {
+  CustomResourceDefinition: "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+  ClusterRole: "/apis/rbac.authorization.k8s.io/v1/clusterroles",
+  ClusterRoleBinding: "/apis/rbac.authorization.k8s.io/v1/clusterrolebindings",
+};
+
+/**
+ * Has a cluster serve Sandboxes, and starts their controller beside its other parts, with the rights of the account that
+ * its own files give them to. It runs without its webhook, which converts from v1alpha1 alone and would have to be a pod.
+ */
+export async function startSandboxes(cluster: Cluster, say: (line: string) => void): Promise<void> {
+  await onceBuilt(FOLDER, {
+    build: buildController,
+    say,
+    what: "the controller of Sandboxes: a few minutes",
+  });
+  for (const file of APPLIED) {
+    const text = await readFile(path.join(kept(FOLDER), path.basename(file)), "utf8");
+    for (const document of parseAllDocuments(text)) {
+      const object = document.toJS() as Applied | null;
+      const where = PATHS[object?.kind ?? ""];
+      if (object === null || where === undefined) continue;
+      if (object.kind === "CustomResourceDefinition")
+        object.spec = { ...object.spec, conversion: { strategy: "None" } };
+      const { status, body } = await cluster.api.ask("POST", where, object);
+      if (status !== 201 && status !== 409)
+        throw new Error(`${file}: ${status} ${JSON.stringify(body["message"])}`);
+    }
+  }
+  await cluster.api.until("/apis/agents.x-k8s.io/v1beta1/sandboxes", ({ status }) => status === 200);
+  await cluster.start("sandboxes");
+}
+
+interface Applied {
+  readonly kind: string;
+  spec?: object;
+}
+
+/** No cluster has them any more: every test begins with one that does not. */
+export async function stopSandboxes(cluster: Cluster): Promise<void> {
+  await cluster.stop("sandboxes");
+  const crd = `${PATHS["CustomResourceDefinition"]}/sandboxes.agents.x-k8s.io`;
+  await cluster.api.ask("DELETE", crd);
+  await cluster.api.until(crd, ({ status }) => status === 404);
+  await cluster.api.until("/apis/agents.x-k8s.io/v1beta1", ({ status }) => status === 404);
+}
