@@ -93,6 +93,8 @@ export function sandboxSpec(pod: JsonObject, until: Date): JsonObject {
 }
 
 const [FIRST_LOOK_MS, LAST_LOOK_MS] = [50, 1000];
+/** A controller tries again later and later; at a Sandbox that is new it looks at once. */
+const ANEW_MS = 10_000;
 
 /** The pod that the controller makes of it, once it is there; what the controller says against one is told, and ends it. */
 export async function sandboxPod(
@@ -102,25 +104,59 @@ export async function sandboxPod(
   starting: Starting,
 ): Promise<PodState> {
   const { signal, scheduleMs, onWarning } = starting;
-  const look = async (): Promise<unknown> => sandboxNamed(cluster, name, signal);
-  const uid = field(
-    await madeAt(cluster, SANDBOXES(cluster), body, { ...starting, look }),
-    "metadata",
-    "uid",
-  );
   const { now, wait } = cluster.time;
+  const making = { cluster, name, body, starting };
+  const uids: unknown[] = [await uidOfMade(making)];
   const deadline = now() + scheduleMs;
   const told = new Set<string>();
+  let last: ApiFailure | undefined;
+  let anew = now() + ANEW_MS;
   for (let pause = FIRST_LOOK_MS; ; pause = Math.min(2 * pause, LAST_LOOK_MS)) {
     const pod = await podIfAny(cluster, { name }, signal);
-    if (pod !== undefined) return ofSandbox(pod, { name, uid });
-    const said = refusalIn(await look());
+    // One of a Sandbox that was given up goes with it.
+    if (pod !== undefined && !isOwnedBy(pod, uids.slice(0, -1)))
+      return ofSandbox(pod, { name, uid: uids.at(-1) });
+    const sandbox = await sandboxNamed(cluster, name, signal);
+    const said = refusalIn(sandbox);
+    last = said ?? last;
     if (said !== undefined && !mayPass(said)) throw refusalOf(said);
-    if (now() > deadline) throw noPod(said, scheduleMs);
+    if (now() > deadline) throw noPod(last, scheduleMs);
     if (said !== undefined && !told.has(said.message))
       onWarning(`no pod of the box yet: ${said.message}; waiting up to ${formatDuration(scheduleMs)}`);
     told.add(said?.message ?? "");
     await wait(pause, signal);
+    if (!mayFit(said) || now() < anew) continue;
+    if (await givenUp(making, sandbox)) uids.push(await uidOfMade(making));
+    anew = now() + ANEW_MS;
+  }
+}
+
+interface Making {
+  readonly cluster: Cluster;
+  readonly name: string;
+  readonly body: JsonObject;
+  readonly starting: Starting;
+}
+
+async function uidOfMade({ cluster, name, body, starting }: Making): Promise<unknown> {
+  const look = (): Promise<unknown> => sandboxNamed(cluster, name, starting.signal);
+  return field(await madeAt(cluster, SANDBOXES(cluster), body, { ...starting, look }), "metadata", "uid");
+}
+
+/** False where it is no longer as it was: its controller may have found room meanwhile, or somebody removed it. */
+async function givenUp({ cluster, name, starting: { signal } }: Making, sandbox: unknown): Promise<boolean> {
+  const preconditions = {
+    uid: field(sandbox, "metadata", "uid"),
+    resourceVersion: field(sandbox, "metadata", "resourceVersion"),
+  };
+  const body = { apiVersion: "v1", kind: "DeleteOptions", preconditions };
+  try {
+    await cluster.call(`${SANDBOXES(cluster)}/${name}`, { method: "DELETE", body, signal });
+    return true;
+  } catch (thrown) {
+    signal.throwIfAborted();
+    if (thrown instanceof ApiFailure && (thrown.status === 409 || thrown.status === 404)) return false;
+    throw refusalOf(thrown);
   }
 }
 
@@ -158,7 +194,11 @@ const noPod = (said: ApiFailure | undefined, ms: number): HarnessError => {
 
 /** One of another owner would not go with the Sandbox, and is somebody else's. */
 function ofSandbox(pod: PodState, { name, uid }: { readonly name: string; readonly uid: unknown }): PodState {
-  const owners = pod.metadata?.ownerReferences ?? [];
-  if (owners.some((one) => one.controller === true && one.kind === "Sandbox" && one.uid === uid)) return pod;
+  if (isOwnedBy(pod, [uid])) return pod;
   throw failureError({ word: "refused", why: `the pod ${name} is there, and is not its Sandbox's` });
 }
+
+const isOwnedBy = ({ metadata }: PodState, uids: readonly unknown[]): boolean =>
+  (metadata?.ownerReferences ?? []).some(
+    (one) => one.controller === true && one.kind === "Sandbox" && uids.includes(one.uid),
+  );

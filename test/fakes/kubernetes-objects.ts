@@ -112,15 +112,21 @@ async function answer(api: ObjectsApi, request: IncomingMessage, response: Serve
   response.end(JSON.stringify(body));
 }
 
-function done({ objects, refuses }: ObjectsApi, said: string, body: string): readonly [number, unknown] {
+function done(
+  { objects, refuses, heard }: ObjectsApi,
+  said: string,
+  body: string,
+): readonly [number, unknown] {
   const [method, url = ""] = said.split(" ");
   if (refuses?.fits.test(said) === true)
     return [refuses.status, statusOf(refuses.status, refuses.reason, `${said}: ${refuses.reason}`)];
   const { pathname } = new URL(url, "http://x");
   if (method === "POST") {
-    const made = JSON.parse(body) as { readonly metadata: { readonly name: string } };
-    const at = `${pathname}/${made.metadata.name}`;
+    const asked = JSON.parse(body) as { readonly metadata: { readonly name: string } };
+    const at = `${pathname}/${asked.metadata.name}`;
     if (objects.has(at)) return [409, statusOf(409, "AlreadyExists", `${at} already exists`)];
+    const nth = heard.filter((one) => one === said).length;
+    const made = { ...asked, metadata: { ...asked.metadata, uid: `u-${nth}` } };
     objects.set(at, made);
     return [201, made];
   }

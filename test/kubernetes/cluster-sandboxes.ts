@@ -72,7 +72,7 @@ export async function startSandboxes(cluster: Cluster, say: (line: string) => vo
         object.spec = { ...object.spec, conversion: { strategy: "None" } };
       const { status, body } = await cluster.api.ask("POST", where, object);
       if (status !== 201 && status !== 409)
-        throw new Error(`${file}: ${status} ${JSON.stringify(body["message"])}`);
+        throw new Error(`${file}: ${status} ${String(body["message"]).slice(0, 500)}`);
     }
   }
   await cluster.api.until("/apis/agents.x-k8s.io/v1beta1/sandboxes", ({ status }) => status === 200);

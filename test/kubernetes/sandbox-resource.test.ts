@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { readbackDifferences } from "../../src/kubernetes/pod-readback.ts";
-import { type JsonObject, podSpec } from "../../src/kubernetes/pod-spec.ts";
+import { podSpec } from "../../src/kubernetes/pod-spec.ts";
 import { sandboxPod, sandboxSpec, servesSandboxes } from "../../src/kubernetes/sandbox-resource.ts";
 import { NEVER } from "../contract/box-words.ts";
 import { type ObjectsApi, objectsApi } from "../fakes/kubernetes-objects.ts";
@@ -90,11 +90,10 @@ interface Waiting {
   readonly said: readonly string[];
 }
 
-/** What the server makes of the Sandbox has this uid and, later, what its controller says. */
+/** What the server makes of the first Sandbox has the uid u-1; later it has what its controller says. */
 function waitFor(api: ObjectsApi, scheduleMs: number): Waiting {
   const said: string[] = [];
-  const sandbox = sandboxSpec(podSpec(PLAN), UNTIL);
-  const body = { ...sandbox, metadata: { ...(sandbox["metadata"] as JsonObject), uid: "u-1" } };
+  const body = sandboxSpec(podSpec(PLAN), UNTIL);
   const starting = { signal: NEVER, scheduleMs, onWarning: (text: string) => void said.push(text) };
   return { pod: sandboxPod(api.cluster, PLAN, body, starting), said };
 }
@@ -135,6 +134,34 @@ test("a Sandbox of which no pod is made ends by the time that was given, with wh
     waitFor(conflict, 10_000).pod,
     /none was: its controller says: pod patch failed: conflict/,
   );
+});
+
+test("a quota that has room again is found by a Sandbox that is made anew, though its controller looks late", async () => {
+  await using api = await objectsApi();
+  const full =
+    'pods "harness-1" is forbidden: exceeded quota: q, requested: cpu=1, used: cpu=2, limited: cpu=2';
+  const posts = (): number => api.heard.filter((each) => /^POST .*sandboxes$/.test(each)).length;
+  api.onWait = () => {
+    // What was made for the first one is not of the second.
+    if (posts() < 3) api.objects.set(SANDBOX, saying(full));
+    if (posts() === 2) api.objects.set(POD, owned("u-1"));
+    if (posts() === 3) api.objects.set(POD, owned("u-3"));
+  };
+  const { pod, said } = waitFor(api, 60_000);
+  assert.deepEqual(await pod, owned("u-3"));
+  assert.equal(said.length, 1, said.join("\n"));
+  assert.ok(api.waited() >= 20_000 && api.waited() < 30_000, String(api.waited()));
+});
+
+test("a Sandbox that changed before it is made anew stays, and one without room ends with what was said of it", async () => {
+  await using api = await objectsApi();
+  const full =
+    'pods "harness-1" is forbidden: exceeded quota: q, requested: cpu=1, used: cpu=2, limited: cpu=2';
+  api.onWait = () => void api.objects.set(SANDBOX, saying(full));
+  api.refuses = { fits: /^DELETE/, status: 409, reason: "Conflict" };
+  await assert.rejects(waitFor(api, 25_000).pod, /no pod made: in 25\.0 s none was: .*exceeded quota: q/);
+  const heard = (verb: string): number => api.heard.filter((each) => each.startsWith(verb)).length;
+  assert.deepEqual([heard("DELETE"), heard("POST")], [2, 1]);
 });
 
 const HOPELESS: readonly (readonly [string, RegExp])[] = [
