@@ -19,7 +19,7 @@ interface Failure {
 export function describeFailure(thrown: unknown, words: readonly string[]): Failure {
   if (thrown instanceof SuppressedError) return describeFailure(firstOf(thrown), words);
   if (thrown instanceof HarnessError)
-    return { exit: thrown.exit, message: thrown.message, remedy: thrown.remedy };
+    return { exit: thrown.exit, message: unwrapped(thrown.message), remedy: thrown.remedy };
   const exit = oclifExit(thrown);
   if (exit === undefined) {
     const remedy = diskRemedy(thrown);
@@ -31,6 +31,10 @@ export function describeFailure(thrown: unknown, words: readonly string[]): Fail
     return { exit, message: "", remedy: "" };
   return { exit: EXIT.usage, ...adviceFor(firstParagraph(reasonOf(thrown)), words) };
 }
+
+/** oclif writes a headline and its advice round the message of what reads a flag's value. */
+const unwrapped = (message: string): string =>
+  message.replace(/^Parsing --[\w-]+ \n\t(.*)\nSee more help with --help$/s, "$1");
 
 /** What a person can mend where harness keeps its files: a full or read-only place, or one that takes no folders. */
 function diskRemedy(thrown: unknown): string | undefined {

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { NOTE_BOUNDS } from "../core/session.ts";
-import { type AnyTool, anyTool, NO_FACTS } from "../core/tool.ts";
+import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../core/tool.ts";
 import type { ToolContext } from "./tool-context.ts";
 import { forgiving, listOf } from "./forgiving-input.ts";
 
@@ -13,6 +13,9 @@ const input = forgiving(
 );
 type Input = z.infer<typeof input>;
 
+const ISSUE = "title: it is blank; say in one line what the note is about";
+const UNTITLED: ToolResult = { kind: "invalid", issues: [ISSUE], text: ISSUE };
+
 /** Stores a note about the workspace that outlasts the session. */
 export function noteTool({ notes }: Pick<ToolContext, "notes">): AnyTool {
   return anyTool<Input>({
@@ -22,7 +25,9 @@ export function noteTool({ notes }: Pick<ToolContext, "notes">): AnyTool {
     where: "session",
     beside: false,
     facts: () => NO_FACTS,
-    run: ({ title, body, tags = [] }) => {
+    run: ({ title: given, body, tags = [] }) => {
+      const title = given.replace(/\s+/g, " ").trim();
+      if (title === "") return Promise.resolve(UNTITLED);
       notes.write({ title, body, tags: tags.slice(0, NOTE_BOUNDS.tags) });
       return Promise.resolve({ kind: "ok", text: `noted: ${title}` });
     },

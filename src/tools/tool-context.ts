@@ -73,10 +73,17 @@ export interface ToolContext {
   readonly person?: AskPerson;
 }
 
-/** Absolute, without `.` or `..`: the judged path is the path that is used. */
+/** Of whoever a command in a box runs as. */
+const HOME_IN_BOX = "/home/box";
+
+/**
+ * Absolute, without `.` or `..`: the judged path is the path that is used. `~` is what it is to a command of the box: taken as a
+ * name, it would make a folder that a shell then takes for the home.
+ */
 export function absolute(workspace: string, path: string): string {
   const kept: string[] = [];
-  for (const name of (path.startsWith("/") ? path : `${workspace}/${path}`).split("/")) {
+  const from = /^~(?=\/|$)/.test(path) ? HOME_IN_BOX + path.slice(1) : path;
+  for (const name of (from.startsWith("/") ? from : `${workspace}/${from}`).split("/")) {
     if (name === "..") kept.pop();
     else if (name !== "" && name !== ".") kept.push(name);
   }

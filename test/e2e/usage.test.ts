@@ -49,6 +49,11 @@ const MISTAKES: Readonly<Record<string, Mistake>> = {
     message: "Nonexistent flag: --jsn; did you mean --json?",
     remedy: "harness config get --help",
   },
+  "a flag that its own words refuse": {
+    args: ["approve", "x", "--edit", ""],
+    message: "--edit has no command",
+    remedy: 'harness approve ID --edit "make test"',
+  },
   "a misspelt flag of the chat": {
     args: ["--provder=ollama"],
     message: "Nonexistent flag: --provder=ollama; did you mean --provider?",

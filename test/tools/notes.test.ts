@@ -18,6 +18,14 @@ test("what is noted is found again, newest first, whatever the case", async () =
   assert.equal((await called(notesTool(desk), { query: "none" })).text, 'no note has "none"');
 });
 
+test("a title is one line, and says something", async () => {
+  const desk = { notes: memoryNotes() };
+  const noted = await called(noteTool(desk), { title: " two\n lines ", body: "b" });
+  assert.deepEqual([noted.kind, noted.text], ["ok", "noted: two lines"]);
+  assert.equal((await called(noteTool(desk), { title: " \n", body: "b" })).kind, "invalid");
+  assert.equal((await called(notesTool(desk), {})).text, "# two lines (2026-11-21)\nb");
+});
+
 test("a list of notes is bounded, and says that there are more", async () => {
   const desk = { notes: memoryNotes() };
   for (let note = 0; note < 12; note += 1) await called(noteTool(desk), { title: `n${note}`, body: "short" });

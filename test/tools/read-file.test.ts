@@ -11,6 +11,17 @@ test("lines come with their numbers, and with how many there are", async () => {
   assert.equal(await says("read_file", { path: "src/a.ts" }), shown);
   assert.equal(await says("read_file", { file_path: "/repo/src/../src/./a.ts", limit: null }), shown);
   assert.deepEqual(facts("read_file", { path: "../etc/x/../passwd" }).reads, ["/etc/passwd"]);
+  const judged = ["~", "~/.ssh/x", "~/../x", "./~/x", "~x", "a/~/b"].flatMap(
+    (path) => facts("read_file", { path }).reads,
+  );
+  assert.deepEqual(judged, [
+    "/home/box",
+    "/home/box/.ssh/x",
+    "/home/x",
+    "/repo/~/x",
+    "/repo/~x",
+    "/repo/a/~/b",
+  ]);
 });
 
 test("a page says which lines it shows and where to go on", async () => {
