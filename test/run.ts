@@ -1,7 +1,7 @@
 /**
  * Runs tests: `node test/run.ts [unit] [e2e] [engine] [FILE…] [--changed [--all]]`, everything without a word.
- * Unit tests that change nothing of their process share one with their neighbours, so that modules load once and not
- * 400 times; everything else has a process of its own. No test run, a failure, and a skip without a reason are red.
+ * Files that change nothing of their process share one with others, so that modules load once and not 800 times; each
+ * other one has a process of its own. No test run, a failure, and a skip without a reason are red.
  */
 import {
   chmodSync,
@@ -37,6 +37,9 @@ const CORES = availableParallelism();
 /** Groups per core: each loads the modules anew; files with a process of their own fill what is left at the end. */
 const GROUPS = 3;
 
+/** So many files of the other suites share a process: more of them would run one after the other at the very end. */
+const TOGETHER = 4;
+
 /** Many small cases make much that is soon of no use: it is looked through less often where it has room. */
 const YOUNG = ["--min-semi-space-size=16"];
 
@@ -62,9 +65,9 @@ interface Unit {
 }
 
 /** Modules that import the files of a group. */
-function groupModules(files: readonly string[], times: Times): readonly Unit[] {
+function groupModules(files: readonly string[], groups: number, times: Times): readonly Unit[] {
   const folder = ownFolder(tmpdir());
-  return dealt(files, CORES * GROUPS, times).map((group, index) => {
+  return dealt(files, groups, times).map((group, index) => {
     const module = path.join(folder, `group-${index + 1}.mjs`);
     const lines = group.map(
       (file) => `import ${JSON.stringify(pathToFileURL(path.join(ROOT, file)).href)};\n`,
@@ -94,13 +97,15 @@ function memoryFolder(): string | undefined {
 const paths = (files: readonly TestFile[]): readonly string[] => files.map(({ file }) => file);
 
 /** Those that may run beside others, as processes, longest first. */
-function unitsOf(files: readonly TestFile[]): readonly string[] {
+function unitsOf(files: readonly TestFile[], suite: Suite): readonly string[] {
   const beside = files.filter((each) => !each.alone);
   const own = paths(beside.filter((each) => each.ownProcess)).map((file) => ({
     module: file,
     files: [file],
   }));
-  const shared = groupModules(paths(beside.filter((each) => !each.ownProcess)), known);
+  const sharing = paths(beside.filter((each) => !each.ownProcess));
+  const groups = suite === "unit" ? CORES * GROUPS : Math.ceil(sharing.length / TOGETHER);
+  const shared = groupModules(sharing, groups, known);
   const units = longestFirst<Unit>([...own, ...shared], known, (unit) => unit.files);
   return units.map(({ module }) => module);
 }
@@ -112,7 +117,10 @@ function environment(suite: Suite): Readonly<Record<string, string>> {
 }
 
 function laneOf(suite: Suite, bounds: Pick<Lane, "share" | "most" | "after">, tally: Tally): Lane {
-  const units = unitsOf(files.filter((each) => each.suite === suite));
+  const units = unitsOf(
+    files.filter((each) => each.suite === suite),
+    suite,
+  );
   const env = units.length === 0 ? {} : environment(suite);
   const flags = suite === "unit" ? YOUNG : [];
   return { ...bounds, files: units, run: (file) => runFile(file, tally, { env, flags }) };

@@ -44,9 +44,9 @@ test(
     await screen.until(READY);
     await screen.type("half a sent");
     await screen.until(/^› half a sent/m);
-    for (const _ of [1, 2]) {
+    for (const times of [1, 2]) {
       await screen.press("C-z");
-      await screen.until(/stopped/);
+      await screen.until(new RegExp(`^stopped ${times}$`, "m"));
       assert.equal(await place.read("between"), await place.read("before"));
       assert.equal(await screen.state("#{cursor_flag}"), "1");
       await screen.press("Enter");

@@ -54,11 +54,11 @@ export async function onScreen(
     .map(([name, value]) => `${name}=${value}`)
     .join(" ");
   // A shell with jobs is told when it stops, does this meanwhile, and takes it up again after a line.
-  const stopped = `while [ $? -gt 128 ] && kill -0 $(cat ${place.at("pid")}); do echo "stopped"; stty -a > ${place.at("between")}; ${asJob}; read -r line; fg; done`;
+  const stopped = `while [ $? -gt 128 ] && kill -0 $(cat ${place.at("pid")}); do times=$((times + 1)); stty -a > ${place.at("between")}; echo "stopped $times"; ${asJob}; read -r line; fg; done`;
   // Ctrl-C of a terminal goes to the shell, too, which is to tell how the program took it.
   await place.write(
     "start.sh",
-    `trap : INT; ${asJob !== undefined ? "set -m; " : ""}sleep 0.2; stty -a > ${place.at("before")}; sh -c 'echo $$ > ${place.at("pid")}; exec env ${settings} ${path.join(ROOT, "bin/harness")} ${words.join(" ")}'; ${asJob !== undefined ? `${stopped}; ` : ""}echo "left with $?"; stty -a > ${place.at("after")}; exec cat\n`,
+    `trap : INT; ${asJob !== undefined ? "set -m; " : ""}sleep 0.2; stty -a > ${place.at("before")}; sh -c 'echo $$ > ${place.at("pid")}; exec env ${settings} ${path.join(ROOT, "bin/harness")} ${words.join(" ")}'; ${asJob !== undefined ? `${stopped}; ` : ""}left=$?; stty -a > ${place.at("after")}; echo "left with $left"; exec cat\n`,
   );
   const given = {
     PATH: process.env["PATH"] ?? "",

@@ -94,7 +94,7 @@ test("a file shares a process unless it changes what a process has once", () => 
     "// own process: it counts its threads",
   ])
     assert.equal(own(`${line}\n`), true, line);
-  assert.equal(described("test/e2e/a.test.ts", "").ownProcess, true);
+  assert.equal(described("test/e2e/a.test.ts", "").ownProcess, false);
 });
 
 test("files are dealt to groups that take as long, all of them and each once; what is unknown may be long", () => {

@@ -48,7 +48,7 @@ export function described(file: string, text: string): TestFile {
     file,
     suite,
     alone: /^\/\/ alone: \S/m.test(text),
-    ownProcess: suite !== "unit" || ONCE.some((pattern) => pattern.test(text)),
+    ownProcess: ONCE.some((pattern) => pattern.test(text)),
     guessMs: text.length * MS_PER_CHARACTER[suite],
   };
 }
