@@ -148,7 +148,9 @@ node -p 'require("thing/package.json").version'`,
 });
 
 const POM = `<project><modelVersion>4.0.0</modelVersion><parent><groupId>test</groupId><artifactId>thing</artifactId><version>${VERSION}</version></parent><artifactId>mine</artifactId><packaging>pom</packaging></project>`;
-const JAVA = "export JAVA_HOME=$work/tools/java PATH=$work/tools/java/bin:$PATH HOME=$PWD";
+/** Two short starts of each, on what the other tests leave of the processors: little is worth compiling. */
+const JAVA =
+  'export JAVA_HOME=$work/tools/java PATH=$work/tools/java/bin:$PATH HOME=$PWD JAVA_TOOL_OPTIONS="$JAVA_TOOL_OPTIONS -XX:TieredStopAtLevel=1 -XX:+UseSerialGC"';
 
 const MAVEN = `/maven/test/thing/${VERSION}/thing-${VERSION}`;
 const GRADLE = `${JAVA}
