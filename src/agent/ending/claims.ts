@@ -84,18 +84,23 @@ const READ = 20_000;
 export const plainSentences = (answer: string): readonly string[] =>
   sentencesIn(answer.length <= READ ? answer : `${answer.slice(0, READ / 2)}\n${answer.slice(-READ / 2)}`);
 
+/** In each form of `PASSES`; a form is made when it is first asked, which takes longer than all that is asked of it. */
+const PASSING = ["pass", "succe", "green", "test", "pruebas", "тест", "测试", "テスト"];
+
 /** Whether an answer says plainly that tests pass now. */
 export const saysTestsPass = (answer: string): boolean =>
   plainSentences(answer).some(
     (sentence) =>
-      !ELSEWHEN.test(sentence) && !PARTLY.test(sentence) && PASSES.some((form) => form.test(sentence)),
+      PASSING.some((word) => sentence.includes(word)) &&
+      PASSES.some((form) => form.test(sentence)) &&
+      !ELSEWHEN.test(sentence) &&
+      !PARTLY.test(sentence),
   );
 
 /** Whether an answer says plainly that it has changed something. */
 export function saysChanged(answer: string): boolean {
   const sentences = plainSentences(answer);
-  if (sentences.some((sentence) => BELIEVED.test(sentence))) return false;
-  return sentences.some(
-    (sentence) => !ELSEWHEN.test(sentence) && [...MINE, ...DONE].some((form) => form.test(sentence)),
-  );
+  const says = (sentence: string): boolean =>
+    [...MINE, ...DONE].some((form) => form.test(sentence)) && !ELSEWHEN.test(sentence);
+  return sentences.some(says) && !sentences.some((sentence) => BELIEVED.test(sentence));
 }

@@ -35,13 +35,15 @@ const POLITE =
 
 export type NoAnswer = "gives up" | "asks back" | "announces" | "repeats" | "says done";
 
-const FORMS: readonly (readonly [NoAnswer, RegExp])[] = [
-  ["gives up", GIVES_UP],
-  ["asks back", ASKS_BACK],
-  ["announces", ANNOUNCES],
+/** Each with words of which it has one: a form is made when it is first asked, which takes longer than all that is asked of it. */
+const FORMS: readonly (readonly [NoAnswer, RegExp, readonly string[]])[] = [
+  ["gives up", GIVES_UP, ["can't", "cannot", "can not", "couldn't", "could not", "able to", "have", "as a"]],
+  ["asks back", ASKS_BACK, ["you", "need", "please", "kindly", "should i", "shall i", "can i", "required"]],
+  ["announces", ANNOUNCES, ["i'll", "i will", "i am", "i'm", "i shall", "we", "let"]],
 ];
 
-const formOf = (sentence: string): NoAnswer | undefined => FORMS.find(([, form]) => form.test(sentence))?.[0];
+const formOf = (sentence: string): NoAnswer | undefined =>
+  FORMS.find(([, form, words]) => words.some((word) => sentence.includes(word)) && form.test(sentence))?.[0];
 
 /** An answer that says nothing of what was asked for; undefined for any other. */
 export function noAnswerIn(answer: string, request: string): NoAnswer | undefined {
