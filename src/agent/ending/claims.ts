@@ -97,10 +97,11 @@ export const saysTestsPass = (answer: string): boolean =>
       !PARTLY.test(sentence),
   );
 
+const toldDone = (sentence: string): boolean =>
+  [...MINE, ...DONE].some((form) => form.test(sentence)) && !ELSEWHEN.test(sentence);
+
 /** Whether an answer says plainly that it has changed something. */
 export function saysChanged(answer: string): boolean {
   const sentences = plainSentences(answer);
-  const says = (sentence: string): boolean =>
-    [...MINE, ...DONE].some((form) => form.test(sentence)) && !ELSEWHEN.test(sentence);
-  return sentences.some(says) && !sentences.some((sentence) => BELIEVED.test(sentence));
+  return sentences.some(toldDone) && !sentences.some((sentence) => BELIEVED.test(sentence));
 }

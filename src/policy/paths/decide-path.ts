@@ -9,7 +9,7 @@ import {
 import { mayFit, surelyFits } from "../path-pattern.ts";
 import type { Around } from "../rule-match.ts";
 import type { UserRule, UserRules } from "../rule.ts";
-import type { Op, PlaceKind, PlaceOf, Surroundings } from "./path-place.ts";
+import { isOwnedTemp, type Op, type PlaceKind, type PlaceOf, type Surroundings } from "./path-place.ts";
 import { type LinkFacts, readingsOf } from "./path-readings.ts";
 
 export interface PathContext extends Surroundings {
@@ -50,7 +50,13 @@ const OWN_GROUND: ReadonlySet<PlaceKind> = new Set(["workspace", "temp", "null-d
 /** What the file tools of an agent may do with a path: as above, and nothing outside of the workspace. */
 export function decideToolPath(path: string, op: Op, context: PathContext): PathDecision {
   const decision = decidePath(path, op, context);
-  const isOwn = (): boolean => readingsOf(path, op, context).every(({ place }) => OWN_GROUND.has(place.kind));
+  const isOwn = (): boolean => {
+    const places = readingsOf(path, op, context).map(({ place }) => place);
+    const end = places.at(-1);
+    return (
+      places.every(({ kind }) => OWN_GROUND.has(kind)) && !(end !== undefined && isOwnedTemp(end, context))
+    );
+  };
   if (decision.decision === "deny" || context.mode === "danger-full-access" || isOwn()) return decision;
   const reason = "outside the workspace, where file tools do not go";
   const rules = [{ id: "path.outside", reason, span: [0, path.length] as const }];

@@ -71,24 +71,24 @@ function isHidden(at: string, { workspace, ignore }: Surroundings): boolean {
   return lists.some(({ folder, rules }) => isInside(folder, at) && isIgnored(rules, below(folder, at)));
 }
 
-function kindOf(path: string, around: Surroundings): PlaceKind {
-  const { workspace, home } = around;
+function kindOf(path: string, { workspace, home }: Surroundings): PlaceKind {
   const special = specialKind(path);
   if (special !== undefined) return special === "proc" && isSystem(path) ? "system" : special;
   if (isInside(workspace, path)) return "workspace";
-  if (isTemp(path)) return ownedIn(path, around) ?? "temp";
+  if (isTemp(path)) return "temp";
   if (isSystem(path)) return "system";
   return isInside(home, path) ? "home" : "outside";
 }
 
 /**
- * Somebody's folder is no place for temporary files because it lies where these do: the home, and whatever lies beside a
- * workspace there, below the same first folder.
+ * Somebody's folder is no place for a file tool because it lies where temporary files do: the home, and whatever lies beside
+ * a workspace there, below the same first folder. What a command does there stays in the box, as with any temporary file.
  */
-function ownedIn(path: string, { workspace, home }: Surroundings): "home" | "outside" | undefined {
-  if (tempFolderOf(home) !== undefined && isInside(home, path)) return "home";
+export function isOwnedTemp({ kind, path }: PlaceOf, { workspace, home }: Surroundings): boolean {
+  if (kind !== "temp") return false;
+  if (tempFolderOf(home) !== undefined && isInside(home, path)) return true;
   const around = tempFolderOf(workspace);
-  return around !== undefined && isInside(around, path) ? "outside" : undefined;
+  return around !== undefined && isInside(around, path);
 }
 
 function secretOf(kind: PlaceKind, folded: string): string | null {

@@ -1,7 +1,6 @@
 import { specialKind } from "./devices.ts";
 import { isInside, resolvePath } from "./normal-path.ts";
 import { type Op, type PlaceOf, placeOf, type Surroundings } from "./path-place.ts";
-import { isTemp } from "./system-paths.ts";
 
 /**
  * Supplied by the caller: the real target of an absolute path, with every link followed and `..` applied after them, also
@@ -39,12 +38,7 @@ export function readingsOf(path: string, op: Op, given: Given): readonly [Readin
   const asked = text.startsWith("/proc/") ? [written.path] : [written.path, absolute(text, around)];
   const ends = new Set([...new Set(asked)].map(links));
   const others = [...ends].filter((end) => end !== null && end !== written.path) as string[];
-  const followed = others.map((end) => ({ place: placeOf(end, op, real), note: `; it leads to ${end}` }));
-  const [end, ...more] = followed;
-  // Beside a workspace that lies where temporary files do, another name of it is no place of its own.
-  if (end?.place.kind === "workspace" && first.place.kind === "outside" && isTemp(first.place.path))
-    return [end, ...more];
-  return [first, ...followed];
+  return [first, ...others.map((end) => ({ place: placeOf(end, op, real), note: `; it leads to ${end}` }))];
 }
 
 const isOwnHome = (path: string): boolean => path === "~" || path.startsWith("~/");

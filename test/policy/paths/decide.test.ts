@@ -190,7 +190,7 @@ test("a workspace in an odd place keeps its rules", () => {
   assert.equal(decidePath("x", "write", { ...DEV, workspace: "/home/dev/project/.git" }).decision, "deny");
 });
 
-test("beside a workspace, or in a home, nothing is a temporary file, wherever these lie", () => {
+test("beside a workspace, or in a home, nothing is a temporary file of a file tool, wherever these lie", () => {
   const context = { ...DEV, workspace: "/tmp/own/work", home: "/tmp/me" };
   const kinds = (at: string): readonly string[] => [
     at,
@@ -209,11 +209,11 @@ test("beside a workspace, or in a home, nothing is a temporary file, wherever th
     ],
   );
   assert.deepEqual(["..", "../a", "/tmp/own/other/a", "~/a", "/tmp/me"].map(kinds), [
-    ["..", "path.outside", "deny"],
-    ["../a", "path.outside", "deny"],
-    ["/tmp/own/other/a", "path.outside", "deny"],
-    ["~/a", "path.home", "deny"],
-    ["/tmp/me", "path.home", "deny"],
+    ["..", "path.temp", "deny"],
+    ["../a", "path.temp", "deny"],
+    ["/tmp/own/other/a", "path.temp", "deny"],
+    ["~/a", "path.temp", "deny"],
+    ["/tmp/me", "path.temp", "deny"],
   ]);
   const below = { ...DEV, workspace: "/tmp/own" };
   assert.equal(decideToolPath("../a", "write", below).decision, "allow");
