@@ -81,7 +81,7 @@ export const attemptFlag = Flags.integer({
 
 /** Another machine's session, for the commands that read one. */
 export const bundleFlag = Flags.string({
-  description: "of the session in this file instead",
+  description: "of the session in this file, or object s3://BUCKET/KEY, instead",
   helpValue: "FILE",
 });
 

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { badResultsPlace } from "../core/bucket-address.ts";
 
 /** What the settings say of boxes and batches in a cluster. Null: none, or what the cluster does by itself. */
 
@@ -39,6 +40,11 @@ const registry = z
     REGISTRY,
   );
 
+const resultsBucket = z.string("expected s3://BUCKET/PREFIX").superRefine((text, context) => {
+  const why = badResultsPlace(text);
+  if (why !== undefined) context.addIssue({ code: "custom", message: why });
+});
+
 const SANDBOX_RESOURCE = ["auto", "never", "always"] as const;
 
 const PULL_POLICIES = ["IfNotPresent", "Always", "Never"] as const;
@@ -76,9 +82,10 @@ export const kubernetesRule = ({ image, duration, size }: Words) =>
     schedule_timeout: duration(1000, 60 * MINUTE).default(2 * MINUTE),
     /** Something that pods there reach where they may, by which it is shown that boxes do not. */
     probe: probe.nullable().default(null),
-    /** Of a batch in the cluster: the image of the loop, and a volume claim for results and sessions. */
+    /** Of a batch in the cluster: the image of the loop, and a volume claim, or else a bucket, for results and sessions. */
     loop_image: image.nullable().default(null),
     results_claim: objectName.nullable().default(null),
+    results_bucket: resultsBucket.nullable().default(null),
     /** A Secret whose values become variables of the loop: the address of the model server, and keys. */
     model_secret: objectName.nullable().default(null),
     /** Of Kueue. */

@@ -70,6 +70,7 @@ export const DEFAULTS: Settings = {
     probe: null,
     loop_image: null,
     results_claim: null,
+    results_bucket: null,
     model_secret: null,
     queue: null,
     service_account: null,

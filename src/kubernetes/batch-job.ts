@@ -21,9 +21,9 @@ export interface BatchPlan {
   readonly serviceAccount: string;
   /** What the account may make boxes of. */
   readonly boxes: BoxKind;
-  /** A volume claim of the namespace, for results and sessions. */
-  readonly claim: string;
-  /** Its values become variables of the loop: the address of the model server, and keys. */
+  /** Where results and sessions are kept. */
+  readonly results: ResultsPlace;
+  /** Its values become variables of the loop: the address of the model server, and keys, those of the bucket too. */
   readonly modelSecret: string | null;
   /** Of Kueue, which then says when the Job begins. */
   readonly queue: string | null;
@@ -32,6 +32,11 @@ export interface BatchPlan {
   /** Settings as variables; no secrets. */
   readonly env: Readonly<Record<string, string>>;
 }
+
+/** A volume claim of the namespace, or `s3://BUCKET/PREFIX`. */
+export type ResultsPlace =
+  | { readonly kind: "claim"; readonly claim: string }
+  | { readonly kind: "bucket"; readonly address: string };
 
 export interface PlannedRow {
   /** Of the file of rows, without its end. */
@@ -150,7 +155,9 @@ function loopPod(plan: BatchPlan): PodSpec {
       { name: "work", emptyDir: { sizeLimit: "4Gi" } },
       { name: "state", emptyDir: { sizeLimit: "2Gi" } },
       { name: "tmp", emptyDir: { sizeLimit: "1Gi" } },
-      { name: "results", persistentVolumeClaim: { claimName: plan.claim } },
+      ...(plan.results.kind === "claim"
+        ? [{ name: "results", persistentVolumeClaim: { claimName: plan.results.claim } }]
+        : []),
       {
         name: "token",
         projected: {
@@ -231,7 +238,7 @@ const loopContainer = (plan: BatchPlan): Container => ({
     ROWS_AT,
     "--index=$(JOB_COMPLETION_INDEX)",
     `--tree=${WORK_AT}/tree`,
-    `--out=${RESULTS_AT}/${plan.hash}`,
+    `--out=${plan.results.kind === "claim" ? RESULTS_AT : plan.results.address}/${plan.hash}`,
     "--told=/dev/termination-log",
     ...plan.words,
   ],
@@ -252,7 +259,7 @@ const loopContainer = (plan: BatchPlan): Container => ({
     { name: "work", mountPath: WORK_AT },
     { name: "state", mountPath: STATE_AT },
     { name: "tmp", mountPath: "/tmp" },
-    { name: "results", mountPath: RESULTS_AT },
+    ...(plan.results.kind === "claim" ? [{ name: "results", mountPath: RESULTS_AT }] : []),
     { name: "token", mountPath: TOKEN_AT, readOnly: true },
   ],
 });

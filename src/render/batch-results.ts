@@ -23,6 +23,7 @@ export const CAUSES = [
   "evicted",
   "deadline",
   "lost",
+  "bucket",
 ] as const;
 export type RowCause = (typeof CAUSES)[number];
 

@@ -2,79 +2,17 @@ import assert from "node:assert/strict";
 import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
 import test from "node:test";
-import { parseAllDocuments } from "yaml";
-import { rowResultForm, type RowResult } from "../../src/render/batch-results.ts";
-import type { ConfigMap, Job } from "../../src/kubernetes/manifest.ts";
-import { image, skip } from "../fixtures/engine.ts";
+import { skip } from "../fixtures/engine.ts";
 import { giveAway } from "../fixtures/give-away.ts";
-import { AWAY, type Scratch } from "../fixtures/scratch.ts";
+import { AWAY } from "../fixtures/scratch.ts";
 import { startKubernetesApi } from "../fakes/kubernetes-api.ts";
-import { replies, rowsText } from "./batch.ts";
+import { replies } from "./batch.ts";
 import { household } from "./box-command.ts";
-import { harness, startModel } from "./run-command.ts";
+import { KUBERNETES, loop, printed } from "./row-loop.ts";
+import { startModel } from "./run-command.ts";
 import { holding, holds, service, VALUE } from "./secret-service.ts";
 
 /** Loops as their Job says them, with boxes at an API server whose pods are containers. */
-
-const KUBERNETES = {
-  image,
-  loop_image: "registry.example/harness-loop:1",
-  results_claim: "results",
-  model_secret: "model",
-  start_timeout: "60s",
-};
-
-interface Printed {
-  readonly text: string;
-  /** What the loop has of its Job: words behind the folder of its rows, and variables. */
-  readonly words: readonly string[];
-  readonly env: Readonly<Record<string, string>>;
-  readonly rows: ConfigMap;
-}
-
-/** The batch of one row as it is printed where the user has `env`. */
-async function printed(place: Scratch, row: object, env: Readonly<Record<string, string>>): Promise<Printed> {
-  const tasks = await place.write("tasks.jsonl", rowsText([row]));
-  const words = ["batch", tasks, "--on", "kubernetes:/team", "--print-manifests"];
-  const { code, stdout, stderr } = await harness(place, words, { env });
-  assert.equal(code, 0, stderr);
-  const objects = parseAllDocuments(stdout).map((each) => each.toJS() as Job | ConfigMap);
-  const job = objects.find((each): each is Job => each.kind === "Job");
-  const rows = objects.find((each): each is ConfigMap => each.kind === "ConfigMap");
-  const [loop] = job?.spec?.template.spec?.containers ?? [];
-  assert.ok(rows !== undefined && loop !== undefined);
-  const own = /^(?:HOME|TMPDIR|XDG_.*)$/;
-  const said = (loop.env ?? []).flatMap(({ name, value }) =>
-    value === undefined || own.test(name) ? [] : [[name, value] as const],
-  );
-  const kept = (loop.args ?? []).filter((word) => /^--(?!index|tree|out|told)/.test(word));
-  return { text: stdout, words: kept, env: Object.fromEntries(said), rows };
-}
-
-interface Looped {
-  readonly code: number | null;
-  readonly told: RowResult;
-  readonly said: string;
-  readonly results: string;
-}
-
-/** As its pod runs it, over a clone that lies there. */
-async function loop(
-  place: Scratch,
-  { words, env, rows }: Printed,
-  secret: Readonly<Record<string, string>>,
-  name: string,
-): Promise<Looped> {
-  for (const [file, text] of Object.entries(rows.data ?? {})) await place.write(`rows/${file}`, text);
-  const pod = { HARNESS_POD_NAME: name, HARNESS_POD_NAMESPACE: "team", HARNESS_POD_UID: `uid-of-${name}` };
-  const kubeconfig = { KUBECONFIG: place.at("kubeconfig") };
-  const results = place.at(name);
-  const own = ["--index=0", `--tree=${place.at("tree")}`, `--out=${results}`, `--told=${place.at("told")}`];
-  const start = { env: { ...secret, ...env, ...pod, ...kubeconfig } };
-  const { code, stdout, stderr } = await harness(place, ["batch", place.at("rows"), ...own, ...words], start);
-  const told = rowResultForm.parse(JSON.parse(await readFile(place.at("told"), "utf8")));
-  return { code, told, said: stdout + stderr, results };
-}
 
 async function auditIn(results: string): Promise<string> {
   const names = await readdir(results, { recursive: true });

@@ -4,7 +4,7 @@ import { emptyHouse, lint, type Planted } from "./plant.ts";
 
 /** Every folder of src/, with one file that may be imported. */
 const FOLDERS =
-  "core platform boxes policy tools models docker kubernetes search sessions extensions render telemetry agent config app cli".split(
+  "core platform boxes policy tools models docker kubernetes s3 search sessions extensions render telemetry agent config app cli".split(
     " ",
   );
 

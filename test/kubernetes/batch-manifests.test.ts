@@ -140,6 +140,67 @@ const REFUSED: readonly (readonly [string, Parameters<typeof planFor>, RegExp])[
     /kubernetes\.results_claim is not set/,
   ],
 ];
+const inBucket = (more: object = {}): Partial<Parameters<typeof planFor>[1]> => ({
+  settings: {
+    ...SETTINGS,
+    kubernetes: { ...KUBERNETES, results_claim: null, results_bucket: "s3://team-results/nightly", ...more },
+  },
+});
+
+test("with a bucket for results a loop has no volume of them, the same rights, and no key in any object", async () => {
+  const [withClaim, withBucket] = await Promise.all([planFor(rowsFor(1)), planFor(rowsFor(1), inBucket())]);
+  const of = (plan: typeof withClaim) => {
+    const pod = batchJob(plan).spec?.template.spec;
+    const [loop] = pod?.containers ?? [];
+    const out = loop?.args?.find((word) => word.startsWith("--out"));
+    const names = [pod?.volumes, loop?.volumeMounts].map((each = []) => each.map(({ name }) => name));
+    return { out, names, from: loop?.envFrom };
+  };
+  const [claim, bucket] = [of(withClaim), of(withBucket)];
+  assert.equal(claim.out, `--out=/results/${withClaim.hash}`);
+  assert.equal(bucket.out, `--out=s3://team-results/nightly/${withBucket.hash}`);
+  assert.deepEqual(
+    bucket.names,
+    claim.names.map((names) => names.filter((name) => name !== "results")),
+  );
+  assert.deepEqual(
+    claim.names.map((names) => names.includes("results")),
+    [true, true],
+  );
+  assert.deepEqual(bucket.from, [{ secretRef: { name: "model" } }]);
+  const objects = manifestsOf(withBucket);
+  assert.doesNotMatch(manifestYaml(objects), /AWS_|persistentVolumeClaim|results_bucket/);
+  assert.deepEqual(objects.slice(0, -1), manifestsOf(withClaim).slice(0, -1));
+  const job = objects.at(-1) ?? {};
+  assert.deepEqual(unlike(job, "V1Job", "Job"), []);
+});
+
+for (const [what, more, message] of [
+  ["a volume as well", { results_claim: "results" }, /results_claim and .*results_bucket are both set/],
+  ["no Secret with its keys", { model_secret: null }, /model_secret is not set.*AWS_SECRET_ACCESS_KEY=…/],
+] as const)
+  test(`refused before a cluster is asked: a bucket, and ${what}`, () =>
+    assert.rejects(planFor(rowsFor(1), inBucket(more)), { exit: EXIT.usage, message }));
+
+const bucketIn = async (results_bucket: string): Promise<string | null> => {
+  const HARNESS_KUBERNETES = JSON.stringify({ results_bucket });
+  const env = { HOME: "/nowhere", HARNESS_KUBERNETES };
+  const { settings } = await loadConfig({ env, project: undefined, flags: new Map() });
+  return settings.kubernetes.results_bucket;
+};
+
+test("a bucket for results is an address that a word of a Job and a part of a request can be", async () => {
+  assert.equal(await bucketIn("s3://team-results/a/b_1"), "s3://team-results/a/b_1");
+  for (const [bad, why] of [
+    ["team-results", /begins with s3:\/\//],
+    ["s3://Team", /3 to 63 lower-case letters/],
+    ["s3://team-results/$(HOME)", /the prefix of letters, digits/],
+    ["s3://team-results/a/", /between single slashes/],
+    ["s3://team-results/../x", /\. or \.\./],
+  ] as const)
+    await assert.rejects(bucketIn(bad), (thrown: Error) => why.test(thrown.message), bad);
+});
+
 test("a row that wants none of the environments goes along, whatever the settings name", async () => {
   const row = rowOf({ repo: "https://git.example/owner/name", prompt: "x", env: "none" });
   const { rows } = await planFor(row, { settings: { ...SETTINGS, env: "mine" } });
@@ -288,6 +349,7 @@ test("a loop reads the settings of its pod as the user has them, and each pod th
   const { env } = await clusterPlanOf(settings);
   const there = (await load({ ...env })).settings;
   const { loop_image: _, results_claim: __, model_secret: ___, ...box } = settings.kubernetes;
+  assert.doesNotMatch(env["HARNESS_KUBERNETES"] ?? "", /results_/);
   const { loop_image: ____, results_claim: _____, model_secret: ______, ...boxThere } = there.kubernetes;
   assert.deepEqual(boxThere, box);
   for (const key of Object.keys(EVERYTHING) as (keyof typeof EVERYTHING)[])

@@ -14,7 +14,7 @@ export interface ClusterBatch {
   readonly cluster: BatchCluster;
   readonly plan: BatchPlan;
   readonly rows: readonly BatchRow[];
-  /** Where results are kept on this machine; all else is in the volume. */
+  /** Where results are kept on this machine; all else is where the loops keep it. */
   readonly folder: string;
   readonly resume: boolean;
   readonly clock: Clock;

@@ -9,6 +9,7 @@ import {
   loopPolicy,
   type BatchPlan,
   type PlannedRow,
+  type ResultsPlace,
   RowsTooLarge,
 } from "../../kubernetes/batch-job.ts";
 import { loopRole } from "../../kubernetes/loop-role.ts";
@@ -71,18 +72,14 @@ const NOT_THERE: Readonly<Record<string, string>> = {
 export async function clusterPlan(request: ClusterPlanRequest): Promise<BatchPlan> {
   const { rows, settings, flags, namespace, jobs, retries, tag } = request;
   refuseFlags(flags);
-  const { loop_image, results_claim, model_secret, pull_secret, queue, service_account, sandbox_resource } =
+  const { loop_image, model_secret, pull_secret, queue, service_account, sandbox_resource } =
     settings.kubernetes;
   const image = needed(
     loop_image,
     "loop_image",
     "docker build -f Dockerfile.loop -t REGISTRY/harness-loop . (docs/scale.md)",
   );
-  const claim = needed(
-    results_claim,
-    "results_claim",
-    "a volume claim that the namespace has, for results and sessions",
-  );
+  const results = resultsPlace(settings);
   if (settings.provider !== "scripted")
     needed(
       model_secret,
@@ -108,7 +105,7 @@ export async function clusterPlan(request: ClusterPlanRequest): Promise<BatchPla
     serviceAccount: service_account ?? "harness-loop",
     // A right that is given only where it is used: without it loops have bare pods.
     boxes: sandbox_resource === "always" ? "Sandbox" : "Pod",
-    claim,
+    results,
     modelSecret: model_secret,
     queue,
     words,
@@ -153,6 +150,31 @@ function needed(value: string | null, key: string, what: string): string {
   );
 }
 
+function resultsPlace({ kubernetes }: Settings): ResultsPlace {
+  const { results_claim: claim, results_bucket: bucket, model_secret } = kubernetes;
+  if (claim !== null && bucket !== null)
+    throw new HarnessError(
+      EXIT.usage,
+      "kubernetes.results_claim and kubernetes.results_bucket are both set, and results are kept in one place",
+      "leave one of them out: harness config set kubernetes '{…}'",
+    );
+  if (bucket === null)
+    return {
+      kind: "claim",
+      claim: needed(
+        claim,
+        "results_claim",
+        'a volume claim that the namespace has, for results and sessions (or "results_bucket": "s3://…")',
+      ),
+    };
+  needed(
+    model_secret,
+    "model_secret",
+    "kubectl create secret generic NAME --from-literal=AWS_ACCESS_KEY_ID=… --from-literal=AWS_SECRET_ACCESS_KEY=… --from-literal=AWS_REGION=…",
+  );
+  return { kind: "bucket", address: bucket };
+}
+
 const modelKeyOf = ({ provider }: Settings): string =>
   provider === "anthropic" ? "ANTHROPIC_API_KEY" : provider === "ollama" ? "OLLAMA_HOST" : "HARNESS_BASE_URL";
 
@@ -164,9 +186,10 @@ function carried(settings: Settings): Readonly<Record<string, string>> {
   const {
     loop_image: _,
     results_claim: __,
-    model_secret: ___,
-    queue: ____,
-    service_account: _____,
+    results_bucket: ___,
+    model_secret: ____,
+    queue: _____,
+    service_account: ______,
     ...box
   } = settings.kubernetes;
   const usual: Readonly<Record<string, unknown>> = DEFAULTS.kubernetes;
@@ -181,7 +204,7 @@ function carried(settings: Settings): Readonly<Record<string, string>> {
   };
 }
 
-/** Each loop holds them against what the others have left in the volume. */
+/** Each loop holds them against what the others have left where results are kept. */
 const budgetWords = (flags: Readonly<Record<string, unknown>>): readonly string[] =>
   ["max-time", "max-tokens", "max-cost"].flatMap((name) => {
     const value = flags[name];

@@ -276,7 +276,7 @@ const isOver = ({ phase }: SeenPod): boolean => phase === "succeeded" || phase =
 function doneResult(row: BatchRow, pod: SeenPod | undefined): RowResult {
   const told = podResult(row, pod);
   if (told.exit_code === EXIT.done) return told;
-  const reason = "its pod is gone: what it came to is in the volume";
+  const reason = "its pod is gone: what it came to is where the results are kept";
   return { ...told, status: "done", exit_code: EXIT.done, cause: null, reason };
 }
 

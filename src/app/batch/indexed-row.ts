@@ -1,27 +1,41 @@
-import { readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { readdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
+import type { Settings } from "../../config/settings-schema.ts";
+import { isBucketAddress } from "../../core/bucket-address.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { Usage } from "../../core/messages.ts";
-import { rowResultForm, type RowResult, summaryOf } from "../../render/batch-results.ts";
-import { resultLines } from "./result-lines.ts";
-import { BatchBusy, openBatchFolder } from "./batch-folder.ts";
+import { type RowResult, summaryOf } from "../../render/batch-results.ts";
+import type { Host } from "../host.ts";
+import { BatchBusy } from "./batch-folder.ts";
 import { type BatchBudget, codeOf, Spending } from "./batch-run.ts";
 import { type BatchRow, readRows } from "./batch-rows.ts";
+import { type KeptRows, NotKept, rowsInFolder } from "./kept-rows.ts";
 import { toldResult } from "./pod-result.ts";
 import { PASSING, type RowPlan, runRow } from "./row-run.ts";
 
 /**
- * One row of a batch, as a pod of its Job runs it. What it comes to is kept below the folder of the batch, in one of its
- * own: a pod that is made again for a row that had ended tells the same result, and runs nothing.
+ * One row of a batch, as a pod of its Job runs it. What it comes to is kept with the whole batch's: a pod that is made again
+ * for a row that had ended tells the same result, and runs nothing.
  */
 export interface IndexedRow {
   readonly row: BatchRow;
   /** Of the whole batch. */
-  readonly out: string;
+  readonly kept: KeptRows;
   /** Where the result is told to whoever watches; null: nowhere. */
   readonly told: string | null;
   readonly budget: BatchBudget;
   readonly plan: Omit<RowPlan, "folder" | "retries" | "alone" | "begun" | "ended">;
+}
+
+/** Where the rows of a batch are kept, by its `--out`, and the environment of their runs. */
+export async function keptAt(
+  host: Host,
+  out: string,
+  settings: Settings,
+): Promise<{ readonly kept: KeptRows; readonly env: NodeJS.ProcessEnv }> {
+  if (!isBucketAddress(out)) return { kept: rowsInFolder(path.resolve(out)), env: host.env };
+  const { rowsInBucket, withoutKeys } = await import("./bucket-rows.ts");
+  return { kept: rowsInBucket(host, out), env: withoutKeys(host.env, settings) };
 }
 
 /** All rows of a batch lie in one folder, in files that are read in the order of their names. */
@@ -45,50 +59,43 @@ export async function indexedRow(folder: string, index: number): Promise<BatchRo
 
 /** Gives what is told of the row; its exit code is that of the whole command. */
 export async function runIndexedRow(
-  { row, out, told, budget, plan }: IndexedRow,
+  { row, kept, told, budget, plan }: IndexedRow,
   signal: AbortSignal,
 ): Promise<RowResult> {
-  const folder = path.join(out, `${row.row}-${row.id}`);
   const result = await (async (): Promise<RowResult> => {
     try {
-      await using kept = await openBatchFolder(folder, true);
-      if (kept.earlier.has(row.id)) return await earlierResult(folder, row.id);
-      const spent = await spentOf(out, budget, plan.warn);
+      await using place = await kept.open(row, signal);
+      if (place.earlier !== undefined) return place.earlier;
+      const spent = await spentOf(kept, budget, plan.warn, signal);
       if (spent !== undefined)
         return notBegun(row, "budget", EXIT.budget, `not begun: ${spent} of the whole batch was spent`);
-      const { begun, ended } = kept;
+      const { folder, begun, ended } = place;
       const ran = await runRow(
         row,
         { ...plan, folder, retries: 0, alone: (work) => work(), begun, ended },
         signal,
       );
       // What may pass is told, and not kept: another pod begins the row anew.
-      if (!PASSING.has(ran.cause)) await kept.add(ran);
-      return ran;
+      return PASSING.has(ran.cause) ? ran : await place.keep(ran);
     } catch (thrown) {
       // Deleted, or its node goes down: that is no end of the row's, and is told as what it is.
       if (signal.aborted) return notBegun(row, "interrupted", codeOf(signal), "its pod was told to end");
+      if (thrown instanceof NotKept)
+        return { ...notBegun(row, "bucket", thrown.exit, thrown.told), ...thrown.of };
       if (!(thrown instanceof BatchBusy)) throw thrown;
       return notBegun(row, "sandbox", EXIT.sandbox, "another pod is still at work on this row");
     }
   })();
-  // What cannot be told is in the folder.
+  // What cannot be told is kept.
   if (told !== null)
     await writeFile(told, toldResult(result)).catch((thrown: unknown) => plan.warn(reasonOf(thrown)));
   return result;
 }
 
-async function earlierResult(folder: string, id: string): Promise<RowResult> {
-  const file = path.join(folder, "results.jsonl");
-  for await (const result of resultLines({ file, form: rowResultForm, writer: "batch" }))
-    if (result.id === id) return result;
-  throw new HarnessError(EXIT.failed, `${file} has no result of ${id} any more`);
-}
-
 /** Of a row that has not run to an end here. */
 const notBegun = (
   { row, id, kind, target }: BatchRow,
-  cause: "budget" | "sandbox" | "interrupted",
+  cause: "budget" | "sandbox" | "interrupted" | "bucket",
   exit_code: number,
   reason: string,
 ): RowResult => ({
@@ -96,7 +103,7 @@ const notBegun = (
   row,
   id,
   [kind]: target,
-  status: cause,
+  status: cause === "bucket" ? "failed" : cause,
   exit_code,
   reason,
   cause,
@@ -110,22 +117,21 @@ const notBegun = (
   duration_ms: 0,
 });
 
-/** Which limit of the whole is spent by the rows that have ended, as their folders tell; time goes from the first on. */
+/** Which limit of the whole is spent by the rows that have ended; time goes from the first on that was begun. */
 async function spentOf(
-  out: string,
+  kept: KeptRows,
   budget: BatchBudget,
   warn: (text: string) => void,
+  signal: AbortSignal,
 ): Promise<string | undefined> {
-  if (Object.keys(budget).length === 0) return undefined;
-  const names = (await readdir(out)).filter((name) => /^\d+-[0-9a-f]{16}$/.test(name));
+  const { ms, ...counted } = budget;
+  const wanted = { results: Object.keys(counted).length > 0 };
+  if (ms === undefined && !wanted.results) return undefined;
   const spending = new Spending(budget, [], warn);
   let first = Date.now();
-  for (const name of names) {
-    const file = path.join(out, name, "results.jsonl");
-    for await (const result of resultLines({ file, form: rowResultForm, writer: "batch" }))
-      spending.count(summaryOf(result));
-    const { birthtimeMs, mtimeMs } = await stat(path.join(out, name, "running"));
-    first = Math.min(first, birthtimeMs || mtimeMs);
+  for await (const { begun, result } of kept.others(wanted, signal)) {
+    first = Math.min(first, begun ?? first);
+    if (result !== undefined) spending.count(summaryOf(result));
   }
   return spending.which(Date.now() - first);
 }

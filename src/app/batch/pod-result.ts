@@ -7,7 +7,7 @@ import { causeOfCode } from "./row-run.ts";
 /** What a pod may say at its end, in Kubernetes. */
 const MAX_TOLD = 4096;
 
-/** The result of a row as its pod tells it: what does not fit is in the volume. */
+/** The result of a row as its pod tells it: what does not fit is where the results are kept. */
 export function toldResult(result: RowResult): string {
   const whole = JSON.stringify(result);
   if (Buffer.byteLength(whole) <= MAX_TOLD) return whole;

@@ -29,6 +29,8 @@ export interface RowPlan {
   readonly inPlace: boolean;
   /** Its clone lies here already, as in a pod; null: it is fetched. */
   readonly tree: string | null;
+  /** The environment of its runs; left out: this process's. */
+  readonly env?: NodeJS.ProcessEnv;
   /** Each session is kept as a bundle beside its patch. */
   readonly bundles: boolean;
   readonly warn: (text: string) => void;
@@ -106,7 +108,7 @@ async function tryRow(
     await using place = await placeOf(row, plan, signal);
     const ran = await runChild({
       words: wordsFor(row, plan, place),
-      env: process.env,
+      env: plan.env ?? process.env,
       input: row.prompt,
       signal,
       onStart: (pid) => void plan.begun(row.id, pid).catch(() => undefined),

@@ -1,10 +1,13 @@
 import { opendir, stat } from "node:fs/promises";
 import path from "node:path";
+import { isBucketAddress } from "../../core/bucket-address.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { SessionInfo } from "../../core/session.ts";
+import { visibleLine } from "../../core/text/visible.ts";
 import { bytesOfName, textOfName } from "../../platform/folder-tree.ts";
 import { readRegularHead } from "../../platform/safe-files.ts";
 import { beginsAsBundle } from "../../sessions/session-bundle.ts";
+import type { Host } from "../host.ts";
 import { infoOfBundle, readBundle, type ReadBundle, recordsOfBundle } from "./read-bundle.ts";
 
 interface BundledSession extends SessionInfo {
@@ -32,21 +35,20 @@ const MOST_ENTRIES = 100_000;
 const MOST_FAULTS = 1000;
 const HEAD_BYTES = 512;
 
-/** The sessions of a file, or of all files in a folder, one file in memory at a time. Nothing is written. */
+/** The sessions of a file, or of all files in a folder or a bucket, one file in memory at a time. Nothing is written. */
 export async function bundledSessions(
+  host: Pick<Host, "env">,
   place: string,
   { query = "", limit }: BundleFilter,
 ): Promise<BundleList> {
-  const isFolder = await stat(place).then(
-    (stats) => stats.isDirectory(),
-    () => false,
-  );
-  const files: AsyncIterable<Candidate> | Iterable<Candidate> = isFolder ? filesIn(place) : [{ file: place }];
+  const many = await filesAt(host, place);
+  const { files, isOwn } = many ?? { files: [{ file: place }], isOwn: () => true };
   const found: { sessions: BundledSession[]; faults: string[] } = { sessions: [], faults: [] };
   let seen = 0;
-  for await (const { file, fault } of files) {
+  for await (const { file, fault } of files as AsyncIterable<Candidate> | Iterable<Candidate>) {
     seen += 1;
-    const told: Looked = fault === undefined ? await look(file, { query, alone: !isFolder }) : { fault };
+    const told: Looked =
+      fault === undefined ? await look(host, file, { query, alone: many === undefined, isOwn }) : { fault };
     if (told.fault !== undefined) found.faults.push(told.fault);
     if (found.faults.length === MOST_FAULTS) {
       found.faults.push(`${place}: the files behind ${file} were not looked at`);
@@ -58,10 +60,46 @@ export async function bundledSessions(
   if (seen > 0) return found;
   throw new HarnessError(
     EXIT.usage,
-    `there is no bundle of a session in ${place}`,
+    `there is no bundle of a session in ${visibleLine(place)}`,
     "harness sessions export ID --bundle FILE",
   );
 }
+
+interface Many {
+  readonly files: AsyncIterable<Candidate>;
+  /** What stands in the way of all of them, so that it ends the list. */
+  readonly isOwn: (thrown: HarnessError) => boolean;
+}
+
+/** Undefined for a single one. */
+async function filesAt({ env }: Pick<Host, "env">, place: string): Promise<Many | undefined> {
+  if (isBucketAddress(place)) {
+    if (place.endsWith(".tar")) return undefined;
+    const { bundlesBelow, isAway } = await import("./bundle-bucket.ts");
+    return { files: bounded(bundlesBelow(env, place), place), isOwn: isAway };
+  }
+  const isFolder = await stat(place).then(
+    (stats) => stats.isDirectory(),
+    () => false,
+  );
+  return isFolder ? { files: filesIn(place), isOwn: () => false } : undefined;
+}
+
+async function* bounded(files: AsyncIterable<string>, place: string): AsyncGenerator<Candidate> {
+  let entries = 0;
+  for await (const file of files) {
+    if ((entries += 1) > MOST_ENTRIES) {
+      yield unlooked(place);
+      return;
+    }
+    yield { file };
+  }
+}
+
+const unlooked = (place: string): Candidate => ({
+  file: place,
+  fault: `${place}: more than ${MOST_ENTRIES} files; not all were looked at`,
+});
 
 interface Looked {
   readonly session?: BundledSession;
@@ -70,11 +108,12 @@ interface Looked {
 
 /** One that is named by itself has its own exit code; of many it hides no other. */
 async function look(
+  host: Pick<Host, "env">,
   file: string,
-  { query, alone }: { readonly query: string; readonly alone: boolean },
+  { query, isOwn, alone }: { readonly query: string; readonly alone: boolean; readonly isOwn: Many["isOwn"] },
 ): Promise<Looked> {
   try {
-    const read = await readBundle(file, alone ? "follow" : "refuse");
+    const read = await readBundle(host, file, alone ? "follow" : "refuse");
     const { broken } = read.opened.audit;
     const fault =
       broken === null ? {} : { fault: `${file}: its audit is broken at line ${broken.line}: ${broken.why}` };
@@ -82,7 +121,7 @@ async function look(
       ? { ...fault, session: { ...infoOfBundle(read), bundle: file } }
       : fault;
   } catch (thrown) {
-    if (alone || !(thrown instanceof HarnessError)) throw thrown;
+    if (alone || !(thrown instanceof HarnessError) || isOwn(thrown)) throw thrown;
     return { fault: thrown.message };
   }
 }
@@ -126,10 +165,7 @@ async function* filesIn(place: string): AsyncGenerator<Candidate> {
       else if (kind === "file" && (await mayBeOne(file))) yield { file };
     }
     if (entries > MOST_ENTRIES) {
-      yield {
-        file: place,
-        fault: `${place}: more than ${MOST_ENTRIES} files; not all were looked at`,
-      };
+      yield unlooked(place);
       return;
     }
   }

@@ -1,8 +1,10 @@
 import * as z from "zod";
+import { isBucketAddress } from "../../core/bucket-address.ts";
 import { EXIT, HarnessError, reasonOf, STATUSES } from "../../core/errors.ts";
 import { type AgentEvent, eventForm } from "../../core/events.ts";
 import { MODES, VERDICTS } from "../../core/decision.ts";
 import { type SessionInfo, type SessionRecord, WORDS } from "../../core/session.ts";
+import { visibleLine } from "../../core/text/visible.ts";
 import { maskSecrets } from "../../core/text/secrets.ts";
 import { planStepForm } from "../../core/work-plan.ts";
 import { bytesOfName } from "../../platform/folder-tree.ts";
@@ -20,6 +22,8 @@ import {
   type Parts,
 } from "../../sessions/session-bundle.ts";
 
+import type { Host } from "../host.ts";
+
 /** A session that is only in a file, for the commands that else read one of this machine. All in it is somebody else's word. */
 
 export interface ReadBundle {
@@ -28,10 +32,19 @@ export interface ReadBundle {
   readonly sha256: string;
 }
 
-/** A file that nobody vouches for: it is read as a whole, within bounds, and nothing is written. */
-export async function readBundle(file: string, links: Links = "follow"): Promise<ReadBundle> {
+/**
+ * A file, or an object of a bucket (`s3://BUCKET/KEY`), that nobody vouches for: it is read as a whole, within bounds, and
+ * nothing is written.
+ */
+export async function readBundle(
+  { env }: Pick<Host, "env">,
+  file: string,
+  links: Links = "follow",
+): Promise<ReadBundle> {
   try {
-    const bytes = await readRegular(bytesOfName(file), { links, max: MAX_BUNDLE_BYTES });
+    const bytes = isBucketAddress(file)
+      ? await objectAt(env, file)
+      : await readRegular(bytesOfName(file), { links, max: MAX_BUNDLE_BYTES });
     return { file, opened: openBundle(bytes, file), sha256: sha256(bytes) };
   } catch (thrown) {
     if (thrown instanceof HarnessError) throw thrown;
@@ -41,6 +54,18 @@ export async function readBundle(file: string, links: Links = "follow"): Promise
         : `it cannot be read: ${reasonOf(thrown)}`;
     throw new HarnessError(EXIT.usage, `${file}: ${why}`, "harness sessions export ID --bundle FILE", thrown);
   }
+}
+
+async function objectAt(env: Host["env"], address: string): Promise<Buffer> {
+  const { bucketAt } = await import("./bundle-bucket.ts");
+  const { bucket, key } = bucketAt(env, address);
+  if (key === "" || key.endsWith("/"))
+    throw new HarnessError(
+      EXIT.usage,
+      `${visibleLine(address)} names no object`,
+      `harness sessions --bundle ${visibleLine(address)}`,
+    );
+  return bucket.get(key, MAX_BUNDLE_BYTES, new AbortController().signal);
 }
 
 export interface ShownBundle {

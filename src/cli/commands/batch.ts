@@ -5,6 +5,7 @@ import type { printedManifests } from "../../app/batch/cluster-command.ts";
 import type { BatchRow } from "../../app/batch/batch-rows.ts";
 import { interruption } from "../../app/interruption.ts";
 import { noteTo } from "../../app/stderr-messages.ts";
+import { isBucketAddress } from "../../core/bucket-address.ts";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import { batchTotals, type BatchEnd, type RowResult } from "../../render/batch-results.ts";
 import { batchTable, rowLine } from "../../render/lists/batch-lines.ts";
@@ -116,6 +117,12 @@ export class Batch extends HarnessCommand {
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Batch);
     if (flags.index !== undefined) return this.#index(args.tasks ?? ".", flags.index, flags);
+    if (isBucketAddress(flags.out ?? ""))
+      throw new HarnessError(
+        EXIT.usage,
+        "--out is a folder of this machine: results come to it, wherever the rows run",
+        "--out DIR; what loops of a cluster keep goes to kubernetes.results_bucket (docs/scale.md)",
+      );
     const { rows, source, title } = await this.#rows(args.tasks, flags);
     const { settings } = await ownConfigFor(flags);
     const limits = limitsFrom(flags, settings.max_turns);
@@ -180,17 +187,18 @@ export class Batch extends HarnessCommand {
     flags: { readonly tree?: string | undefined; readonly told?: string | undefined } & IndexFlags,
   ): Promise<void> {
     const { settings } = await ownConfigFor(flags);
-    const [own, { indexedRow, runIndexedRow }] = await Promise.all([
+    const [own, { indexedRow, keptAt, runIndexedRow }] = await Promise.all([
       import("../../app/batch/batch-command.ts"),
       import("../../app/batch/indexed-row.ts"),
     ]);
     const { words } = own.wordsOfFlags(flags, settings);
     const row = await indexedRow(path.resolve(folder), index);
+    const { kept, env } = await keptAt(this.host, flags.out ?? ".", settings);
     using stopped = interruption();
     const result = await runIndexedRow(
       {
         row,
-        out: path.resolve(flags.out ?? "."),
+        kept,
         told: flags.told ?? null,
         budget: budgetOf(limitsFrom(flags, settings.max_turns)),
         plan: {
@@ -200,6 +208,7 @@ export class Batch extends HarnessCommand {
           inPlace: false,
           runtime: flags.runtime ?? null,
           tree: flags.tree ?? null,
+          env,
           bundles: true,
           warn: noteTo(flags.quiet),
         },

@@ -1,4 +1,5 @@
 import { Args, Flags } from "@oclif/core";
+import type { Host } from "../../app/host.ts";
 import { diffStat, fileDiffs, pipedPatch, pipedText, shownPatch } from "../../render/tty/file-diffs.ts";
 import { stepTable } from "../../render/lists/undo-lines.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
@@ -13,7 +14,7 @@ import { visibleWhole } from "../../core/text/visible.ts";
 export class Diff extends HarnessCommand {
   static override summary = "Show what a session's runs changed in the workspace.";
   static override description =
-    "Without ID the last session of this folder. From before its first change to after its last one, ignored and untracked files too, whatever was changed since; what was undone is left out. Control characters in names and texts are shown, not run. In a pipe it is a patch that `git apply` takes; what no such patch can hold stands in it as comments, and is named. `.git` and `.harness` are never part of it. Of a session in a layer or a copy: what `harness apply` would do, `.git` too. --bundle prints the patch that a file of `harness sessions export --bundle` holds.";
+    "Without ID the last session of this folder. From before its first change to after its last one, ignored and untracked files too, whatever was changed since; what was undone is left out. Control characters in names and texts are shown, not run. In a pipe it is a patch that `git apply` takes; what no such patch can hold stands in it as comments, and is named. `.git` and `.harness` are never part of it. Of a session in a layer or a copy: what `harness apply` would do, `.git` too. --bundle prints the patch that a file of `harness sessions export --bundle`, or an object of a bucket (s3://BUCKET/KEY), holds.";
   static override usage = "diff [ID] [--stat | --steps] [--from STEP] [--cwd DIR] [FLAGS] | --bundle FILE";
   static override args = {
     id: Args.string({ description: "a session, as `harness sessions list` shows it", ignoreStdin: true }),
@@ -40,7 +41,7 @@ export class Diff extends HarnessCommand {
 
   async run(): Promise<void> {
     const { args, flags } = await this.parse(Diff);
-    if (flags.bundle !== undefined) return ofBundle(flags.bundle, args.id, flags);
+    if (flags.bundle !== undefined) return ofBundle(this.host, flags.bundle, args.id, flags);
     await withSessions(this.host, async (store) => {
       const session = await sessionGiven(store, args.id, workspaceOf(flags));
       if (flags.steps) {
@@ -80,13 +81,14 @@ async function writePatch(files: readonly FileDiff[], say: (text: string) => voi
 }
 
 async function ofBundle(
+  host: Host,
   file: string,
   id: string | undefined,
   { json, quiet }: { readonly json: boolean; readonly quiet: boolean },
 ): Promise<void> {
   refuseIdOfBundle(id, "diff");
   const { infoOfBundle, patchOfBundle, readBundle } = await import("../../app/sessions/read-bundle.ts");
-  const read = await readBundle(file);
+  const read = await readBundle(host, file);
   const { id: session, workspace } = infoOfBundle(read);
   const patch = patchOfBundle(read);
   if (json) answerJson({ session, workspace, bundle: file, patch });

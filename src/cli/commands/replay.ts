@@ -23,7 +23,7 @@ import { attemptFlag, configFor, refuseIdOfBundle, settingFlags, workspaceOf } f
 export class Replay extends HarnessCommand {
   static override summary = "Run a session's commands again in a fresh box, and list what differs.";
   static override description =
-    "Without ID, the last session of this folder. The commands of its shell are run in their order over the folder as it is now, in a layer (or a copy, as the setting isolation or an engine elsewhere wants it) that is thrown away; files that other tools wrote are not written again, and there is no network. What is refused by the policy of today is not run. Ends with 1 when something differs. With --policy nothing is run: the verdicts that would change under the rules of FILE are listed. With --conversation the whole conversation is played again: its requests, each answered by the replies that were recorded, through the same loop; what the calls and the ends come to is compared. With --bundle nothing is run unless --conversation is there too, which plays it over this folder: a file of `harness sessions export --bundle` is checked (every part against its hash, the audit against its chain) and shown as `harness report` shows a session; it ends with 1 when a byte of it is another one.";
+    "Without ID, the last session of this folder. The commands of its shell are run in their order over the folder as it is now, in a layer (or a copy, as the setting isolation or an engine elsewhere wants it) that is thrown away; files that other tools wrote are not written again, and there is no network. What is refused by the policy of today is not run. Ends with 1 when something differs. With --policy nothing is run: the verdicts that would change under the rules of FILE are listed. With --conversation the whole conversation is played again: its requests, each answered by the replies that were recorded, through the same loop; what the calls and the ends come to is compared. With --bundle nothing is run unless --conversation is there too, which plays it over this folder: a file of `harness sessions export --bundle`, or an object of a bucket (s3://BUCKET/KEY), is checked (every part against its hash, the audit against its chain) and shown as `harness report` shows a session; it ends with 1 when a byte of it is another one.";
   static override usage =
     "replay [ID | --bundle FILE] [--conversation | --policy FILE] [--attempt N] [FLAGS]";
   static override args = {
@@ -87,7 +87,7 @@ export class Replay extends HarnessCommand {
         `harness replay --bundle FILE --conversation --isolation ${flags.isolation}`,
       );
     const { eventsOfBundle, readBundle, shownBundle } = await import("../../app/sessions/read-bundle.ts");
-    const read = await readBundle(file);
+    const read = await readBundle(this.host, file);
     if (flags.conversation) {
       const events = eventsOfBundle(read);
       const folder = await runWorkspace(

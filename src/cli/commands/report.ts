@@ -13,7 +13,7 @@ import { stderr, stdout } from "../../render/tty/output.ts";
 export class Report extends HarnessCommand {
   static override summary = "Tell what a session did: asked, decided, run, refused, changed, spent.";
   static override description =
-    "Without ID, the last session of this folder. What is recognisable as a secret is masked. --html writes one file that needs no network and runs no script; a file that is there is only replaced when it is a report, and - is stdout. --verify looks at nothing but the audit: it ends with 1 and names the first line that is not as it was written. --bundle tells of a session in a file of `harness sessions export --bundle`, anywhere, as far as the file holds it, and says what it does not hold.";
+    "Without ID, the last session of this folder. What is recognisable as a secret is masked. --html writes one file that needs no network and runs no script; a file that is there is only replaced when it is a report, and - is stdout. --verify looks at nothing but the audit: it ends with 1 and names the first line that is not as it was written. --bundle tells of a session in a file of `harness sessions export --bundle`, or in an object of a bucket (s3://BUCKET/KEY), anywhere, as far as the file holds it, and says what it does not hold.";
   static override args = {
     id: Args.string({ description: "a session, as `harness sessions list` shows it", ignoreStdin: true }),
   };
@@ -45,7 +45,7 @@ export class Report extends HarnessCommand {
     refuseIdOfBundle(id, "report");
     const { auditOfBundle, infoOfBundle, readBundle, shownBundle } =
       await import("../../app/sessions/read-bundle.ts");
-    const read = await readBundle(file);
+    const read = await readBundle(this.host, file);
     if (flags.verify) return verified(infoOfBundle(read).id, auditOfBundle(read), flags.json);
     const { report } = shownBundle(read);
     await this.#tell(report, flags);

@@ -34,6 +34,7 @@ const MEANS: Readonly<Record<RowCause, readonly [code: number, what: string]>> =
   evicted: [137, "its pod was evicted"],
   deadline: [137, "its pod ran for too long"],
   lost: [EXIT.failed, "its pod is gone"],
+  bucket: [EXIT.usage, "the bucket for results does not take it"],
 };
 
 /** All rows by what became of them. */

@@ -105,7 +105,7 @@ test("a folder and a file whose names are no UTF-8 hide no session", async () =>
   await mkdir(folder);
   await writeFile(Buffer.concat([folder, odd]), bytesOf({ title: "in it" }));
   await writeFile(Buffer.concat([Buffer.from(place.path), odd, Buffer.from(".tar")]), "none");
-  const { sessions, faults } = await bundledSessions(place.path, { limit: 9 });
+  const { sessions, faults } = await bundledSessions({ env: {} }, place.path, { limit: 9 });
   assert.deepEqual(
     sessions.map(({ title, bundle }) => [title, bundle]),
     [["in it", `${place.path}/\udcff/\udcff`]],

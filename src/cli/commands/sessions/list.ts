@@ -1,4 +1,5 @@
 import { Flags } from "@oclif/core";
+import type { Host } from "../../../app/host.ts";
 import type { BundleFilter } from "../../../app/sessions/bundle-list.ts";
 import { EXIT } from "../../../core/errors.ts";
 import { visibleLine } from "../../../core/text/visible.ts";
@@ -11,13 +12,13 @@ import { stderr, stdout } from "../../../render/tty/output.ts";
 export class SessionsList extends HarnessCommand {
   static override summary = "List the sessions of this folder, last changed first.";
   static override description =
-    "The folder is --cwd or the current one, exactly: sessions of folders in it are not among them. A query is looked for in titles and messages, whatever the case, also in messages that were taken back. With --json, one object per line. --bundle lists what `harness sessions export --bundle` or a batch wrote: of a folder every file that ends in .tar or begins as one, three folders deep; one that cannot be read is named, and it ends with 1.";
+    "The folder is --cwd or the current one, exactly: sessions of folders in it are not among them. A query is looked for in titles and messages, whatever the case, also in messages that were taken back. With --json, one object per line. --bundle lists what `harness sessions export --bundle` or a batch wrote: of a folder every file that ends in .tar or begins as one, three folders deep, of a bucket (s3://BUCKET/PREFIX) every object that ends in .tar; one that cannot be read is named, and it ends with 1.";
   static override flags = {
     all: Flags.boolean({ description: "of all folders" }),
     query: Flags.string({ description: "only those where this was said", helpValue: "TEXT" }),
     limit: Flags.integer({ description: "so many at most", helpValue: "N", min: 1, default: 20 }),
     bundle: Flags.string({
-      description: "those in this file, or in the files of this folder",
+      description: "those in this file, or in the files of this folder or bucket",
       helpValue: "PATH",
       exclusive: ["all", "cwd"],
     }),
@@ -33,7 +34,7 @@ export class SessionsList extends HarnessCommand {
   async run(): Promise<void> {
     const { flags } = await this.parse(SessionsList);
     const { all, query, limit, bundle } = flags;
-    if (bundle !== undefined) return ofBundles(bundle, flags);
+    if (bundle !== undefined) return ofBundles(this.host, bundle, flags);
     const workspace = all ? undefined : await sessionsWorkspace(workspaceOf(flags));
     const found = await withSessions(this.host, (store) =>
       store.list({
@@ -50,11 +51,12 @@ export class SessionsList extends HarnessCommand {
 }
 
 async function ofBundles(
+  host: Host,
   place: string,
   { query, limit, json, quiet }: Readonly<Record<"json" | "quiet", boolean>> & BundleFilter,
 ): Promise<void> {
   const { bundledSessions } = await import("../../../app/sessions/bundle-list.ts");
-  const { sessions, faults } = await bundledSessions(place, { query, limit });
+  const { sessions, faults } = await bundledSessions(host, place, { query, limit });
   if (json) for (const each of sessions) answerJson(each);
   else if (sessions.length > 0)
     answer(sessionTable(sessions, { now: Date.now(), all: true, bundles: true }, stdout));

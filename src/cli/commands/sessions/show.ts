@@ -1,4 +1,5 @@
 import { Args } from "@oclif/core";
+import type { Host } from "../../../app/host.ts";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
 import type { SessionInfo, SessionRecord } from "../../../core/session.ts";
 import { costsIn, type RunCost } from "../../../render/report-form.ts";
@@ -11,7 +12,7 @@ import { stdout } from "../../../render/tty/output.ts";
 export class SessionsShow extends HarnessCommand {
   static override summary = "Show a session: what it was about, and what was said.";
   static override description =
-    "An id may be shortened to any beginning that fits one session. Long results of tools are cut; export has all of them. With --json, one object with all its records. --bundle shows the session in a file of `harness sessions export --bundle`.";
+    "An id may be shortened to any beginning that fits one session. Long results of tools are cut; export has all of them. With --json, one object with all its records. --bundle shows the session in a file of `harness sessions export --bundle`, or in an object of a bucket (s3://BUCKET/KEY).";
   static override args = {
     id: Args.string({
       description: "a session, as `harness sessions list` shows it",
@@ -29,7 +30,7 @@ export class SessionsShow extends HarnessCommand {
     const { args, flags } = await this.parse(SessionsShow);
     const { info, records, costs } = await (flags.bundle === undefined
       ? this.#kept(args.id)
-      : ofBundle(flags.bundle, args.id));
+      : ofBundle(this.host, flags.bundle, args.id));
     if (flags.json) answerJson({ ...info, costs, records });
     else answer(sessionText(info, { records, costs }, Date.now(), stdout));
   }
@@ -50,11 +51,11 @@ interface ShownSession {
   readonly costs: readonly RunCost[];
 }
 
-async function ofBundle(file: string, id: string | undefined): Promise<ShownSession> {
+async function ofBundle(host: Host, file: string, id: string | undefined): Promise<ShownSession> {
   refuseIdOfBundle(id, "sessions show");
   const { eventsOfBundle, infoOfBundle, readBundle, recordsOfBundle } =
     await import("../../../app/sessions/read-bundle.ts");
-  const read = await readBundle(file);
+  const read = await readBundle(host, file);
   return {
     info: { ...infoOfBundle(read), bundle: file },
     records: recordsOfBundle(read),

@@ -1,0 +1,159 @@
+import { mkdtemp, readdir, rm } from "node:fs/promises";
+import path from "node:path";
+import type { Settings } from "../../config/settings-schema.ts";
+import { readBucketAddress } from "../../core/bucket-address.ts";
+import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import { makeFolder } from "../../platform/folders.ts";
+import { readRegular, TooLargeError } from "../../platform/safe-files.ts";
+import { rowResultForm, type RowResult } from "../../render/batch-results.ts";
+import { Bucket, type BucketTime } from "../../s3/bucket.ts";
+import { bucketAccess, CREDENTIAL_VARIABLES } from "../../s3/bucket-access.ts";
+import { BucketTrouble } from "../../s3/bucket-trouble.ts";
+import { MAX_BUNDLE_BYTES } from "../../sessions/session-bundle.ts";
+import type { Host } from "../host.ts";
+import { type KeptRow, type KeptRows, NotKept, RESULTS, ROW_NAME, rowName, RUNNING } from "./kept-rows.ts";
+
+/**
+ * Rows as objects, named as the files of a volume. The object of the result is written last: where it is, all else of the
+ * row is. Nobody locks there: that one pod at a time works on a row is the Job's to see to.
+ */
+export function rowsInBucket(
+  { env, places }: Pick<Host, "env" | "places">,
+  address: string,
+  time?: BucketTime,
+): KeptRows {
+  const read = readBucketAddress(address);
+  if (typeof read === "string")
+    throw new HarnessError(EXIT.usage, `--out ${address}: ${read}`, "--out s3://BUCKET/PREFIX");
+  const { key: base } = read;
+  const keyOf = (...parts: readonly string[]): string =>
+    [base, ...parts].filter((part) => part !== "").join("/");
+  const opened = (): Bucket => new Bucket(read.bucket, bucketAccess(env), time);
+  return {
+    open: (row, signal) =>
+      orNotKept(async () => {
+        const bucket = opened();
+        const name = rowName(row);
+        const { earlier, begun } = await seen(bucket, keyOf(name), signal);
+        if (earlier === undefined && !begun)
+          await bucket.put(keyOf(name, RUNNING), Buffer.from("begun\n"), signal);
+        makeFolder(places.state);
+        const folder = await mkdtemp(path.join(places.state, "row-"));
+        return {
+          folder,
+          earlier,
+          begun: notNoted,
+          ended: notNoted,
+          keep: (result) => keep({ bucket, at: keyOf(name), folder }, result),
+          [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
+        } satisfies KeptRow;
+      }),
+    others: async function* ({ results }, signal) {
+      const bucket = opened();
+      const root = keyOf("");
+      const prefix = root === "" ? "" : `${root}/`;
+      for await (const { key, changed } of listed(bucket, prefix, signal)) {
+        const [name = "", file, ...deeper] = key.slice(prefix.length).split("/");
+        if (!ROW_NAME.test(name) || deeper.length > 0) continue;
+        if (file === RUNNING && !Number.isNaN(changed)) yield { begun: changed };
+        if (file === RESULTS && results)
+          yield { result: await orNotKept(() => resultIn(bucket, key, signal)) };
+      }
+    },
+  };
+}
+
+/** What runs in a pod ends with it. */
+const notNoted = (): Promise<void> => Promise.resolve();
+
+async function orNotKept<T>(work: () => Promise<T>, ran?: RowResult): Promise<T> {
+  try {
+    return await work();
+  } catch (thrown) {
+    if (!(thrown instanceof HarnessError)) throw thrown;
+    throw new NotKept(thrown, thrown instanceof BucketTrouble && thrown.passing, ran);
+  }
+}
+
+async function* listed(bucket: Bucket, prefix: string, signal: AbortSignal): ReturnType<Bucket["list"]> {
+  const pages = bucket.list(prefix, signal);
+  for (;;) {
+    const next = await orNotKept(() => pages.next());
+    if (next.done === true) return;
+    yield next.value;
+  }
+}
+
+/** What another pod has left of this row. */
+async function seen(
+  bucket: Bucket,
+  at: string,
+  signal: AbortSignal,
+): Promise<{ readonly earlier: RowResult | undefined; readonly begun: boolean }> {
+  const keys = new Set<string>();
+  for await (const { key } of bucket.list(`${at}/`, signal)) keys.add(key);
+  const key = `${at}/${RESULTS}`;
+  const earlier = keys.has(key) ? await resultIn(bucket, key, signal) : undefined;
+  return { earlier, begun: keys.has(`${at}/${RUNNING}`) };
+}
+
+const MAX_RESULT_BYTES = 16 * 2 ** 20;
+
+async function resultIn(bucket: Bucket, key: string, signal: AbortSignal): Promise<RowResult> {
+  const text = (await bucket.get(key, MAX_RESULT_BYTES, signal)).toString("utf8");
+  const told = rowResultForm.safeParse(valueIn(text));
+  if (told.success) return told.data;
+  throw new HarnessError(
+    EXIT.usage,
+    `s3://${bucket.name}/${key} is no result of harness batch`,
+    "see who wrote it; once it is gone, the row is run again",
+  );
+}
+
+function valueIn(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
+/** What has run is kept, also while its pod is told to end: it has a minute. */
+function keep(
+  { bucket, at, folder }: { readonly bucket: Bucket; readonly at: string; readonly folder: string },
+  result: RowResult,
+): Promise<RowResult> {
+  const { signal } = new AbortController();
+  return orNotKept(async () => {
+    const { earlier } = await seen(bucket, at, signal);
+    if (earlier !== undefined) return earlier;
+    for (const name of (await readdir(folder)).toSorted()) {
+      await bucket.put(`${at}/${name}`, await bytesOf(path.join(folder, name)), signal);
+    }
+    await bucket.put(`${at}/${RESULTS}`, Buffer.from(`${JSON.stringify(result)}\n`), signal);
+    return result;
+  }, result);
+}
+
+const bytesOf = (file: string): Promise<Buffer> =>
+  readRegular(file, { links: "refuse", max: MAX_BUNDLE_BYTES }).catch((thrown: unknown) => {
+    const why =
+      thrown instanceof TooLargeError
+        ? `it is larger than ${MAX_BUNDLE_BYTES / 2 ** 20} MiB`
+        : reasonOf(thrown);
+    throw new HarnessError(
+      EXIT.usage,
+      `${path.basename(file)} cannot be kept: ${why}`,
+      "a task that changes less",
+      thrown,
+    );
+  });
+
+/** For a run of a row: keys of a bucket are none of its business, but where the user has it use one as a secret. */
+export function withoutKeys(
+  env: NodeJS.ProcessEnv,
+  { secrets }: Pick<Settings, "secrets">,
+): NodeJS.ProcessEnv {
+  const keys = new Set<string>(CREDENTIAL_VARIABLES.filter((name) => !Object.hasOwn(secrets, name)));
+  return Object.fromEntries(Object.entries(env).filter(([name]) => !keys.has(name)));
+}

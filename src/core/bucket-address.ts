@@ -1,0 +1,50 @@
+/** `s3://BUCKET/KEY`, as it is typed and shown: what stands behind the bucket is the key, sign by sign, with nothing encoded. */
+export interface BucketAddress {
+  readonly bucket: string;
+  /** Empty: all of the bucket. */
+  readonly key: string;
+}
+
+const SCHEME = /^s3:\/\//i;
+
+export const isBucketAddress = (text: string): boolean => SCHEME.test(text);
+
+const BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/;
+
+/** The address, or why it is none. */
+export function readBucketAddress(text: string): BucketAddress | string {
+  if (!isBucketAddress(text)) return "an address of a bucket begins with s3://";
+  const rest = text.replace(SCHEME, "");
+  const end = rest.indexOf("/");
+  const bucket = end === -1 ? rest : rest.slice(0, end);
+  const key = end === -1 ? "" : rest.slice(end + 1);
+  if (!BUCKET.test(bucket) || bucket.includes(".."))
+    return "a bucket has a name of 3 to 63 lower-case letters, digits, dots and dashes, as in s3://bucket/prefix";
+  return badKey(key) ?? { bucket, key };
+}
+
+const MAX_KEY_BYTES = 1024;
+
+/** Why nothing of that key can be asked for. */
+export function badKey(key: string): string | undefined {
+  if (!key.isWellFormed()) return "its key is no Unicode";
+  if (new TextEncoder().encode(key).length > MAX_KEY_BYTES)
+    return `its key has more than ${MAX_KEY_BYTES} bytes`;
+  // Whatever asks by HTTP takes them for steps in a path, and would ask for another key.
+  if (key.split("/").some((part) => part === "." || part === ".."))
+    return "a part of its key is . or .., which no address can hold";
+  return undefined;
+}
+
+/** What a key that batches write below may hold: it becomes a word of a Job, and a part of many addresses. */
+const PLAIN_KEY = /^(?:[\w.=-]+(?:\/[\w.=-]+)*)?$/;
+
+/** Why it is no place for results of a batch; undefined where it is one. */
+export function badResultsPlace(text: string): string | undefined {
+  const read = readBucketAddress(text);
+  if (typeof read === "string") return read;
+  if (PLAIN_KEY.test(read.key) && !text.endsWith("/")) return undefined;
+  return "expected s3://BUCKET or s3://BUCKET/PREFIX, the prefix of letters, digits, and . _ = - between single slashes";
+}
+
+export const bucketAddress = (bucket: string, key: string): string => `s3://${bucket}/${key}`;

@@ -1,0 +1,78 @@
+import { EXIT, HarnessError } from "../core/errors.ts";
+import { visibleLine } from "../core/text/visible.ts";
+import type { Credentials } from "./signature.ts";
+
+/** Where buckets are and who asks, from the variables that other programs of S3 read, too. */
+export interface BucketAccess {
+  readonly credentials: Credentials;
+  readonly region: string;
+  /** Of a server of one's own, whose buckets are parts of its path; null: Amazon's, by the region. */
+  readonly endpoint: URL | null;
+  /** The variable's name, and what to do about it, as the next step of a person. */
+  readonly toSet: (name: string, value: string) => string;
+}
+
+type Env = Readonly<Record<string, string | undefined>>;
+
+/** What of them no run of a row may have. */
+export const CREDENTIAL_VARIABLES = [
+  "AWS_ACCESS_KEY_ID",
+  "AWS_SECRET_ACCESS_KEY",
+  "AWS_SESSION_TOKEN",
+] as const;
+
+export function bucketAccess(env: Env): BucketAccess {
+  const inLoop = env["HARNESS_POD_NAME"] !== undefined;
+  const toSet = (name: string, value: string): string =>
+    inLoop
+      ? `put ${name}=${value} into the Secret that kubernetes.model_secret names`
+      : `export ${name}=${value}`;
+  const said = (name: string): string | undefined => (env[name] === "" ? undefined : env[name]);
+  const needed = (name: string): string => {
+    const value = said(name);
+    if (value === undefined)
+      throw refused(`${name} is not set, and a bucket wants it`, `${toSet(name, "…")} (docs/scale.md)`);
+    return value;
+  };
+  const credential = (name: string, value: string): string => {
+    if (/^[\u0021-\u007e]+$/.test(value)) return value;
+    throw refused(
+      `${name} holds a blank, the end of a line or another sign that no key has`,
+      `set it again, without what stands around it: ${toSet(name, "…")}`,
+    );
+  };
+  const token = said("AWS_SESSION_TOKEN");
+  const [id, secret] = [CREDENTIAL_VARIABLES[0], CREDENTIAL_VARIABLES[1]];
+  const credentials: Credentials = {
+    accessKeyId: credential(id, needed(id)),
+    secretAccessKey: credential(secret, needed(secret)),
+    sessionToken: token === undefined ? undefined : credential("AWS_SESSION_TOKEN", token),
+  };
+  const address = said("AWS_ENDPOINT_URL_S3") ?? said("AWS_ENDPOINT_URL");
+  const endpoint = address === undefined ? null : endpointIn(address, toSet);
+  const region =
+    said("AWS_REGION") ??
+    said("AWS_DEFAULT_REGION") ??
+    (endpoint === null ? needed("AWS_REGION") : "us-east-1");
+  if (!/^[a-z0-9-]{1,40}$/.test(region))
+    throw refused(`AWS_REGION is no region: ${visibleLine(region)}`, toSet("AWS_REGION", "eu-central-1"));
+  return { credentials, region, endpoint, toSet };
+}
+
+function endpointIn(text: string, toSet: BucketAccess["toSet"]): URL {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  if (
+    url !== undefined &&
+    /^https?:$/.test(url.protocol) &&
+    `${url.username}${url.password}${url.search}${url.hash}` === ""
+  )
+    return url;
+  // What stands there may hold a password.
+  throw refused(
+    "AWS_ENDPOINT_URL is no plain address of http or https",
+    toSet("AWS_ENDPOINT_URL", "https://minio.example:9000"),
+  );
+}
+
+const refused = (message: string, remedy: string): HarnessError =>
+  new HarnessError(EXIT.usage, message, remedy);

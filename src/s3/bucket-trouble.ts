@@ -1,0 +1,194 @@
+import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import { isBusy } from "../core/server-wait.ts";
+import { visibleLine } from "../core/text/visible.ts";
+import type { BucketAccess } from "./bucket-access.ts";
+import type { ToldError } from "./xml-answer.ts";
+
+/** What was asked of which object or bucket: enough to say what to do where it was refused. */
+export interface Asked {
+  readonly access: BucketAccess;
+  /** To be read behind "cannot". */
+  readonly what: string;
+  readonly bucket: string;
+  /** What of the bucket may have to be allowed. */
+  readonly right: "s3:PutObject" | "s3:GetObject" | "s3:ListBucket";
+}
+
+interface Kind {
+  readonly passing?: boolean;
+  readonly busy?: boolean;
+  readonly missing?: boolean;
+  readonly retryAfterMs?: number | null;
+  readonly cause?: unknown;
+}
+
+/** Why a bucket did not do what it was asked. */
+export class BucketTrouble extends HarnessError {
+  /** It may be over by itself. */
+  readonly passing: boolean;
+  readonly busy: boolean;
+  /** There is no such object. */
+  readonly missing: boolean;
+  readonly retryAfterMs: number | null;
+
+  constructor(message: string, remedy: string, { passing, busy, missing, retryAfterMs, cause }: Kind = {}) {
+    super(passing === true ? EXIT.failed : EXIT.usage, message, remedy, cause);
+    this.passing = passing ?? false;
+    this.busy = busy ?? false;
+    this.missing = missing ?? false;
+    this.retryAfterMs = retryAfterMs ?? null;
+  }
+}
+
+const serverOf = ({ endpoint, region }: BucketAccess): string =>
+  endpoint === null ? `S3 in ${region}` : endpoint.origin;
+
+const LONGEST_SAID = 300;
+
+/** What a server says, for a person: on one line, of a bounded length, without what it was sent of the user's. */
+function shown(text: string, { credentials }: BucketAccess): string {
+  const { accessKeyId, secretAccessKey, sessionToken } = credentials;
+  const masked = [secretAccessKey, sessionToken, accessKeyId]
+    .filter((value) => value !== undefined)
+    .reduce((rest, value) => rest.replaceAll(value, "…"), text);
+  return visibleLine(masked.slice(0, LONGEST_SAID));
+}
+
+/** No connection, one that was cut, or no answer in time. */
+export function unreachable(thrown: unknown, asked: Asked): BucketTrouble {
+  const inner = thrown instanceof Error && thrown.cause !== undefined ? thrown.cause : thrown;
+  const code = errorCode(inner) ?? "";
+  const where = serverOf(asked.access);
+  const why = visibleLine(reasonOf(thrown));
+  if (/CERT|SIGNATURE|^ERR_(?:TLS|SSL)|^EPROTO$/.test(code))
+    return new BucketTrouble(
+      `cannot ${asked.what}: ${where} is not trusted, or does not speak TLS (${why})`,
+      "NODE_EXTRA_CA_CERTS=FILE names a certificate of your own; http:// in AWS_ENDPOINT_URL asks without TLS",
+      { cause: thrown },
+    );
+  return new BucketTrouble(
+    `cannot ${asked.what}: ${where} does not answer (${why})`,
+    "see whether AWS_ENDPOINT_URL or AWS_REGION leads there, and whether the network lets it out; then again",
+    { passing: true, cause: thrown },
+  );
+}
+
+export interface Refusal extends ToldError {
+  readonly status: number;
+  /** Of the server's clock; empty where it tells none. */
+  readonly date: string;
+  readonly retryAfterMs: number | null;
+}
+
+const PASSING: ReadonlySet<number> = new Set([408, 425, 500, 502, 504]);
+const PASSING_CODES: ReadonlySet<string> = new Set(["RequestTimeout", "InternalError", "OperationAborted"]);
+
+/** Of an answer that is no good one. */
+export function refusalOf(said: Refusal, asked: Asked): BucketTrouble {
+  const { status, code, retryAfterMs } = said;
+  const { access, what } = asked;
+  const words = shown([code, said.message].filter((each) => each !== "").join(": "), access);
+  const cannot = `cannot ${what}`;
+  const told = words === "" ? `it answers with ${status}` : words;
+  if (isBusy(status) || code === "SlowDown")
+    return new BucketTrouble(
+      `${cannot}: ${serverOf(access)} has too much to do (${told})`,
+      "wait for a while, then again",
+      { passing: true, busy: true, retryAfterMs },
+    );
+  if (PASSING.has(status) || PASSING_CODES.has(code))
+    return new BucketTrouble(
+      `${cannot}: ${serverOf(access)} has a fault of its own (${told})`,
+      "then again",
+      {
+        passing: true,
+        retryAfterMs,
+      },
+    );
+  return (
+    elsewhere(said, asked) ??
+    notThere(said, asked) ??
+    notAllowed(said, asked, told) ??
+    new BucketTrouble(
+      `${cannot}: ${serverOf(access)} refuses it (${told})`,
+      "see whether AWS_ENDPOINT_URL leads to a server of S3",
+    )
+  );
+}
+
+/** The bucket is in another region, or at another server. */
+function elsewhere(
+  { status, code, region }: Refusal,
+  { access, what, bucket }: Asked,
+): BucketTrouble | undefined {
+  const names = status === 400 && region !== "" && region !== access.region;
+  if (!names && (status < 300 || status >= 400)) return undefined;
+  const where = shown(region, access);
+  if (where === "" || region === access.region)
+    return new BucketTrouble(
+      `cannot ${what}: ${serverOf(access)} sends elsewhere (${status}${code === "" ? "" : ` ${shown(code, access)}`}), which is not followed`,
+      `see which region the bucket ${bucket} is in, and whether AWS_ENDPOINT_URL is the address of S3 itself`,
+    );
+  return new BucketTrouble(
+    `cannot ${what}: the bucket ${bucket} is in the region ${where}, and ${access.region} was asked`,
+    access.toSet("AWS_REGION", where),
+  );
+}
+
+function notThere({ status, code }: Refusal, { access, what, bucket }: Asked): BucketTrouble | undefined {
+  if (status !== 404) return undefined;
+  if (code === "NoSuchKey")
+    return new BucketTrouble(`cannot ${what}: it is not there`, `harness sessions --bundle s3://${bucket}`, {
+      missing: true,
+    });
+  if (code === "NoSuchBucket")
+    return new BucketTrouble(
+      `cannot ${what}: ${serverOf(access)} has no bucket ${bucket}`,
+      access.endpoint === null
+        ? "see how it is called; one of a server of your own wants AWS_ENDPOINT_URL"
+        : "see how it is called, or make it",
+    );
+  return new BucketTrouble(
+    `cannot ${what}: ${serverOf(access)} does not know such an address`,
+    "see whether AWS_ENDPOINT_URL leads to a server of S3",
+  );
+}
+
+function notAllowed(
+  { status, code, date }: Refusal,
+  { access, what, bucket, right }: Asked,
+  told: string,
+): BucketTrouble | undefined {
+  const { toSet } = access;
+  const cannot = `cannot ${what}`;
+  switch (code) {
+    case "RequestTimeTooSkewed":
+      return new BucketTrouble(
+        `${cannot}: the clocks are too far apart (here it is ${new Date().toUTCString()}${date === "" ? "" : `, there ${shown(date, access)}`})`,
+        "set the clock that is wrong: timedatectl",
+      );
+    case "InvalidAccessKeyId":
+      return new BucketTrouble(
+        `${cannot}: ${serverOf(access)} does not know the key in AWS_ACCESS_KEY_ID`,
+        toSet("AWS_ACCESS_KEY_ID", "…, and AWS_SECRET_ACCESS_KEY, of that server"),
+      );
+    case "SignatureDoesNotMatch":
+      return new BucketTrouble(
+        `${cannot}: AWS_SECRET_ACCESS_KEY is not the one of that AWS_ACCESS_KEY_ID, or something on the way changes requests`,
+        toSet("AWS_SECRET_ACCESS_KEY", "…"),
+      );
+    case "ExpiredToken":
+    case "InvalidToken":
+    case "TokenRefreshRequired":
+      return new BucketTrouble(
+        `${cannot}: the token in AWS_SESSION_TOKEN has expired, or belongs to other keys`,
+        toSet("AWS_SESSION_TOKEN", "…, with the keys that came with it"),
+      );
+    default:
+      if (status !== 401 && status !== 403) return undefined;
+      return new BucketTrouble(
+        `${cannot}: ${serverOf(access)} does not allow it (${told})`,
+        `allow the user of that key ${right} on ${bucket}${right === "s3:GetObject" ? "; one without s3:ListBucket is told so of what is not there, too" : ""}`,
+      );
+  }
+}

@@ -1,0 +1,210 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { bucketAddress, badKey } from "../core/bucket-address.ts";
+import { EXIT, HarnessError } from "../core/errors.ts";
+import { askedToWait, delayAfter, RETRIES, type RetryRules, SPREAD } from "../core/server-wait.ts";
+import { visibleLine } from "../core/text/visible.ts";
+import type { BucketAccess } from "./bucket-access.ts";
+import { type Asked, BucketTrouble, refusalOf, unreachable } from "./bucket-trouble.ts";
+import { signedHeaders, uriEncoded } from "./signature.ts";
+import { errorIn, listPageIn, type StoredObject } from "./xml-answer.ts";
+
+/** What waiting and clocks are; tests bring their own. */
+export interface BucketTime {
+  readonly now: () => Date;
+  readonly wait: (ms: number, signal: AbortSignal) => Promise<void>;
+  readonly random: () => number;
+}
+
+const REAL_TIME: BucketTime = {
+  now: () => new Date(),
+  wait: async (ms, signal) => {
+    await sleep(ms, undefined, { signal });
+  },
+  random: Math.random,
+};
+
+/** All loops of a batch have the same bucket; a connection that fails is tried as often as a server that is busy. */
+const PAUSES: RetryRules = { ...RETRIES, attempts: RETRIES.busyAttempts, spread: SPREAD };
+
+/** For an answer without an object, and for one with it. */
+const ANSWER_MS = 60_000;
+const OBJECT_MS = 10 * 60_000;
+/** A thousand keys of full length, each byte of them as three signs. */
+const MAX_LIST_BYTES = 8 * 2 ** 20;
+const MAX_ERROR_BYTES = 64 * 1024;
+/** Of a list, so that each has an end: ten million objects of Amazon's. */
+const MOST_PAGES = 10_000;
+
+interface Question {
+  readonly method: "GET" | "PUT";
+  readonly key: string;
+  readonly query?: Readonly<Record<string, string>>;
+  readonly payload?: Uint8Array;
+  /** Bytes that the answer may have. */
+  readonly max: number;
+  readonly ms: number;
+}
+
+const NOTHING = new Uint8Array();
+
+/**
+ * One bucket. A server that is away or busy is asked again, for half a minute or as long as it says; all else, and what is
+ * still so then, rejects with `BucketTrouble`.
+ */
+export class Bucket {
+  readonly name: string;
+  readonly #access: BucketAccess;
+  readonly #time: BucketTime;
+
+  constructor(name: string, access: BucketAccess, time: BucketTime = REAL_TIME) {
+    this.name = name;
+    this.#access = access;
+    this.#time = time;
+  }
+
+  /** The object is there as a whole when it resolves, in the place of one that was. */
+  async put(key: string, payload: Uint8Array, signal: AbortSignal): Promise<void> {
+    const asked = this.#asked(`write ${this.#shown(key)}`, "s3:PutObject");
+    await this.#ask({ method: "PUT", key, payload, max: MAX_ERROR_BYTES, ms: OBJECT_MS }, asked, signal);
+  }
+
+  async get(key: string, max: number, signal: AbortSignal): Promise<Buffer> {
+    const asked = this.#asked(`read ${this.#shown(key)}`, "s3:GetObject");
+    return this.#ask({ method: "GET", key, max, ms: OBJECT_MS }, asked, signal);
+  }
+
+  /** All whose keys begin so, in the order of the server, a page in memory at a time. */
+  async *list(prefix: string, signal: AbortSignal): AsyncGenerator<StoredObject> {
+    const asked = this.#asked(`list ${this.#shown(prefix)}`, "s3:ListBucket");
+    for (let from: string | undefined, pages = 1; ; pages += 1) {
+      const query = {
+        "list-type": "2",
+        "encoding-type": "url",
+        prefix,
+        ...(from === undefined ? {} : { "continuation-token": from }),
+      };
+      const question = { method: "GET", key: "", query, max: MAX_LIST_BYTES, ms: ANSWER_MS } as const;
+      const page = listPageIn((await this.#ask(question, asked, signal)).toString("utf8"));
+      if (page === undefined || (page.next !== undefined && pages === MOST_PAGES))
+        throw new BucketTrouble(
+          `cannot ${asked.what}: what answers is no list of S3`,
+          "see whether AWS_ENDPOINT_URL leads to a server of S3",
+        );
+      // Whatever it lists besides was not asked for.
+      yield* page.objects.filter(({ key }) => key.startsWith(prefix));
+      if (page.next === undefined) return;
+      from = page.next;
+    }
+  }
+
+  readonly #shown = (key: string): string => visibleLine(bucketAddress(this.name, key));
+
+  readonly #asked = (what: string, right: Asked["right"]): Asked => ({
+    access: this.#access,
+    bucket: this.name,
+    what,
+    right,
+  });
+
+  async #ask(question: Question, asked: Asked, signal: AbortSignal): Promise<Buffer> {
+    for (let failures = 1; ; failures += 1) {
+      signal.throwIfAborted();
+      try {
+        return await this.#once(question, asked, signal);
+      } catch (thrown) {
+        if (!(thrown instanceof BucketTrouble)) throw thrown;
+        const ms = delayAfter(failures, thrown, PAUSES, this.#time.random);
+        if (ms === null) throw thrown;
+        await this.#time.wait(ms, signal).catch(() => undefined);
+      }
+    }
+  }
+
+  async #once(
+    { method, key, query = {}, payload = NOTHING, max, ms }: Question,
+    asked: Asked,
+    signal: AbortSignal,
+  ): Promise<Buffer> {
+    const { credentials, region } = this.#access;
+    const url = this.#urlOf(key, query);
+    const at = this.#time.now();
+    const headers = signedHeaders({ method, url, payload }, credentials, { region, at });
+    const bounded = AbortSignal.any([signal, AbortSignal.timeout(ms)]);
+    try {
+      // Not unpacked on the way, and no redirect is followed with a signature.
+      const response = await fetch(url, {
+        method,
+        headers: { ...headers, "accept-encoding": "identity" },
+        redirect: "manual",
+        signal: bounded,
+        ...(method === "PUT" ? { body: payload as Uint8Array<ArrayBuffer> } : {}),
+      });
+      if (response.status === 200) return await bytesOf(response, max, asked);
+      throw refusalOf(await refusalIn(response, at), asked);
+    } catch (thrown) {
+      if (thrown instanceof HarnessError) throw thrown;
+      signal.throwIfAborted();
+      throw unreachable(bounded.aborted ? new Error(`no answer in ${ms / 1000} s`) : thrown, asked);
+    }
+  }
+
+  #urlOf(key: string, query: Readonly<Record<string, string>>): URL {
+    const bad = badKey(key);
+    if (bad !== undefined)
+      throw new HarnessError(
+        EXIT.usage,
+        `${this.#shown(key)} cannot be asked for: ${bad}`,
+        "give the object another key",
+      );
+    const { endpoint, region } = this.#access;
+    const path = key.split("/").map(uriEncoded).join("/");
+    const pairs = Object.entries(query).map(([name, value]) => `${uriEncoded(name)}=${uriEncoded(value)}`);
+    const behind = `/${path}${pairs.length === 0 ? "" : `?${pairs.join("&")}`}`;
+    if (endpoint !== null)
+      return new URL(`${endpoint.origin}${endpoint.pathname.replace(/\/+$/, "")}/${this.name}${behind}`);
+    const host = `s3.${region}.amazonaws.com${region.startsWith("cn-") ? ".cn" : ""}`;
+    // No certificate is for a name with a dot more.
+    return new URL(
+      this.name.includes(".")
+        ? `https://${host}/${this.name}${behind}`
+        : `https://${this.name}.${host}${behind}`,
+    );
+  }
+}
+
+async function bytesOf(response: Response, max: number, { what }: Asked): Promise<Buffer> {
+  const { bytes, whole } = await bytesWithin(response, max);
+  if (whole) return bytes;
+  throw new BucketTrouble(
+    `cannot ${what}: it is larger than ${max / 2 ** 20} MiB`,
+    "see what it is; no object of harness's is so large",
+  );
+}
+
+async function bytesWithin(
+  { body }: Response,
+  max: number,
+): Promise<{ readonly bytes: Buffer; readonly whole: boolean }> {
+  const pieces: Uint8Array[] = [];
+  let length = 0;
+  // Leaving it ends the connection.
+  for await (const piece of (body ?? []) as AsyncIterable<Uint8Array>) {
+    length += piece.length;
+    if (length > max) return { bytes: Buffer.concat(pieces), whole: false };
+    pieces.push(piece);
+  }
+  return { bytes: Buffer.concat(pieces), whole: true };
+}
+
+async function refusalIn(response: Response, at: Date): Promise<Parameters<typeof refusalOf>[0]> {
+  const { status, headers } = response;
+  const { bytes } = await bytesWithin(response, MAX_ERROR_BYTES);
+  const told = errorIn(bytes.toString("utf8"));
+  return {
+    ...told,
+    status,
+    region: headers.get("x-amz-bucket-region") ?? told.region,
+    date: headers.get("date") ?? "",
+    retryAfterMs: askedToWait(headers.get("retry-after"), at.getTime()),
+  };
+}

@@ -1,0 +1,225 @@
+import assert from "node:assert/strict";
+import { readdir, writeFile } from "node:fs/promises";
+import path from "node:path";
+import test from "node:test";
+import { readRows, type BatchRow } from "../../../src/app/batch/batch-rows.ts";
+import { rowsInBucket, withoutKeys } from "../../../src/app/batch/bucket-rows.ts";
+import { runIndexedRow } from "../../../src/app/batch/indexed-row.ts";
+import { type KeptRows, NotKept } from "../../../src/app/batch/kept-rows.ts";
+import { hostFrom } from "../../../src/app/host.ts";
+import { DEFAULTS } from "../../../src/config/settings-schema.ts";
+import { rowResultForm, type RowResult } from "../../../src/render/batch-results.ts";
+import { BUCKET, type BucketServer, startBucket } from "../../fakes/bucket-server.ts";
+import { said } from "../../fixtures/cluster-batch.ts";
+import { scratch, type Scratch } from "../../fixtures/scratch.ts";
+
+const { signal } = new AbortController();
+const ROWS = readRows(
+  ["a", "b", "c"]
+    .map((name) => JSON.stringify({ repo: `https://git.example/o/${name}`, prompt: "x" }))
+    .join("\n"),
+  "rows",
+  { check: undefined },
+);
+const rowAt = (index: number): BatchRow => ROWS[index] ?? assert.fail();
+const resultOf = (row: BatchRow): RowResult => rowResultForm.parse(JSON.parse(said(row).message ?? ""));
+
+const TIME = { now: () => new Date(), wait: () => Promise.resolve(), random: () => 0 };
+
+const rowsAt = (place: Scratch, { env }: Pick<BucketServer, "env">, below = "/of/hash"): KeptRows =>
+  rowsInBucket(
+    hostFrom({ HOME: place.path, HARNESS_POD_NAME: "loop", ...env }),
+    `s3://${BUCKET}${below}`,
+    TIME,
+  );
+
+/** As a loop does whose run leaves these files. */
+async function ranTo(
+  kept: KeptRows,
+  row: BatchRow,
+  files: Readonly<Record<string, string>>,
+): Promise<RowResult> {
+  await using place = await kept.open(row, signal);
+  assert.equal(place.earlier, undefined);
+  for (const [name, text] of Object.entries(files)) await writeFile(path.join(place.folder, name), text);
+  return await place.keep(resultOf(row));
+}
+
+/** What the pod of a row tells: nothing of it may run. */
+const toldOf = (kept: KeptRows, row: BatchRow, budget: Parameters<typeof runIndexedRow>[0]["budget"]) =>
+  runIndexedRow(
+    {
+      row,
+      kept,
+      told: null,
+      budget,
+      plan: {
+        host: hostFrom({ HOME: "/nowhere" }),
+        settings: DEFAULTS,
+        flags: new Map(),
+        runtime: null,
+        inPlace: false,
+        tree: null,
+        env: {},
+        bundles: true,
+        warn: assert.fail,
+      },
+    },
+    signal,
+  );
+
+test("a row lies below the batch and its own name, its result last, and the next pod of it tells the same", async () => {
+  await using place = await scratch();
+  await using server = await startBucket();
+  const row = rowAt(0);
+  const name = `1-${row.id}`;
+  await ranTo(rowsAt(place, server), row, { [`${name}.patch`]: "p", [`${name}.bundle.tar`]: "b" });
+  const at = `of/hash/${name}`;
+  assert.deepEqual(server.asked, [
+    `LIST ${at}/`,
+    `PUT ${at}/running`,
+    `LIST ${at}/`,
+    `PUT ${at}/${name}.bundle.tar`,
+    `PUT ${at}/${name}.patch`,
+    `PUT ${at}/results.jsonl`,
+  ]);
+  assert.deepEqual(await readdir(place.at(".local/state/harness")), []);
+  const begun = server.objects.get(`${at}/running`)?.changed;
+  const told = await toldOf(rowsAt(place, server), row, {});
+  assert.deepEqual(told, resultOf(row));
+  assert.equal(server.objects.get(`${at}/running`)?.changed, begun);
+});
+
+test("what another pod has kept by then is told, and left as it is", async () => {
+  await using place = await scratch();
+  await using server = await startBucket();
+  const [row, kept] = [rowAt(0), rowsAt(place, server, "")];
+  await using late = await kept.open(row, signal);
+  await ranTo(kept, row, { p: "of the first" });
+  await writeFile(path.join(late.folder, "p"), "of the second");
+  const told = await late.keep({ ...resultOf(row), session: "another" });
+  assert.equal(told.session, resultOf(row).session);
+  assert.equal(server.objects.get(`1-${row.id}/p`)?.bytes.toString(), "of the first");
+});
+
+test("one that was cut off in the middle of keeping has no result, and is run anew", async () => {
+  await using place = await scratch();
+  await using server = await startBucket();
+  const [row, kept] = [rowAt(0), rowsAt(place, server)];
+  {
+    await using cut = await kept.open(row, signal);
+    await writeFile(path.join(cut.folder, "p"), "x");
+    server.faults.push(...[200, 403].map((status) => ({ status, body: EMPTY_LIST })));
+    await assert.rejects(cut.keep(resultOf(row)), NotKept);
+  }
+  assert.ok(![...server.objects.keys()].some((key) => key.endsWith("results.jsonl")));
+  await ranTo(kept, row, { p: "whole" });
+  assert.equal(server.objects.get(`of/hash/1-${row.id}/p`)?.bytes.toString(), "whole");
+});
+
+const EMPTY_LIST = "<ListBucketResult><IsTruncated>false</IsTruncated></ListBucketResult>";
+
+/** The run of a row is what asks for its folder. */
+const begins = (kept: KeptRows): KeptRows => ({
+  ...kept,
+  open: async (row, given) => {
+    const place = await kept.open(row, given);
+    return {
+      ...place,
+      get folder(): string {
+        throw new Error("it begins");
+      },
+    };
+  },
+});
+
+test("budgets are held against what all others have left, however many pages the list has", async () => {
+  await using place = await scratch();
+  await using server = await startBucket({ page: 1 });
+  const kept = rowsAt(place, server);
+  // 110 tokens each.
+  for (const index of [0, 1]) await ranTo(kept, rowAt(index), {});
+  const spent = { cause: "budget", exit_code: 3 };
+  for (const [budget, flag] of [
+    [{ tokens: 220 }, "--max-tokens"],
+    [{ ms: 3_600_000 }, "--max-time"],
+  ] as const) {
+    for (const [key, { bytes }] of server.objects)
+      if (key.endsWith("running")) server.objects.set(key, { bytes, changed: Date.now() - 3_700_000 });
+    const { reason, ...told } = await toldOf(kept, rowAt(2), budget);
+    assert.deepEqual({ cause: told.cause, exit_code: told.exit_code }, spent);
+    assert.equal(reason, `not begun: ${flag} of the whole batch was spent`);
+  }
+  server.asked.length = 0;
+  for (const budget of [{ tokens: 221 }, { ms: 7_200_000 }])
+    await assert.rejects(toldOf(begins(kept), rowAt(2), budget), /it begins/);
+  // Time alone is told by the list.
+  assert.equal(server.asked.filter((each) => each.startsWith("GET")).length, 2);
+});
+
+test("what lies beside the rows counts for nothing, and a result that is none is told by its name", async () => {
+  await using place = await scratch();
+  await using server = await startBucket();
+  const kept = rowsAt(place, server);
+  const stray = { bytes: Buffer.from("{}"), changed: 1 };
+  for (const key of [
+    "of/hash/x/running",
+    "of/hash/1-abc/results.jsonl",
+    "of/hash2/1-0123456789abcdef/running",
+  ])
+    server.objects.set(key, stray);
+  const seen: unknown[] = [];
+  for await (const each of kept.others({ results: true }, signal)) seen.push(each);
+  assert.deepEqual(seen, []);
+  server.objects.set("of/hash/1-0123456789abcdef/results.jsonl", stray);
+  const told = await toldOf(kept, rowAt(2), { tokens: 1 });
+  assert.deepEqual([told.cause, told.exit_code], ["bucket", 2]);
+  assert.match(
+    told.reason,
+    /s3:\/\/results-of-team\/of\/hash\/1-0123456789abcdef\/results\.jsonl is no result/,
+  );
+});
+
+test("a bucket that is away is told as what the Job tries again, one that refuses as what it does not", async () => {
+  await using place = await scratch();
+  await using server = await startBucket();
+  server.faults.push(...Array.from({ length: 7 }, () => ({ status: 503 })));
+  const away = await toldOf(rowsAt(place, server), rowAt(0), {});
+  assert.deepEqual([away.cause, away.status, away.exit_code, away.session], ["bucket", "failed", 6, null]);
+  assert.match(away.reason, /has too much to do .*; next: wait/);
+  server.faults.push({ status: 403 });
+  const refused = await toldOf(rowsAt(place, server), rowAt(0), {});
+  assert.deepEqual([refused.cause, refused.exit_code], ["bucket", 2]);
+  assert.match(refused.reason, /does not allow it .* s3:ListBucket on results-of-team/);
+  const { AWS_SECRET_ACCESS_KEY: _, ...env } = server.env;
+  const without = await toldOf(rowsAt(place, { env }), rowAt(0), {});
+  assert.deepEqual([without.cause, without.exit_code], ["bucket", 2]);
+  assert.match(
+    without.reason,
+    /AWS_SECRET_ACCESS_KEY is not set.*into the Secret that kubernetes\.model_secret/,
+  );
+  assert.equal(server.objects.size, 0);
+});
+
+test("what a run had come to is told though it could not be kept", async () => {
+  await using place = await scratch();
+  await using server = await startBucket();
+  const row = rowAt(0);
+  await using open = await rowsAt(place, server).open(row, signal);
+  server.faults.push({ status: 403 });
+  await assert.rejects(open.keep(resultOf(row)), (thrown) => {
+    assert.ok(thrown instanceof NotKept);
+    assert.match(thrown.told, /^it ran, and what it came to is lost: /);
+    assert.deepEqual([thrown.of.session, thrown.of.usage?.prompt_tokens], ["session1", 100]);
+    return true;
+  });
+});
+
+test("a run has no key of the bucket, but where the user has it use one as a secret", () => {
+  const env = { PATH: "/bin", AWS_ACCESS_KEY_ID: "a", AWS_SECRET_ACCESS_KEY: "b", AWS_SESSION_TOKEN: "c" };
+  assert.deepEqual(withoutKeys(env, { secrets: {} }), { PATH: "/bin" });
+  assert.deepEqual(withoutKeys(env, { secrets: { AWS_SESSION_TOKEN: ["x"] } }), {
+    PATH: "/bin",
+    AWS_SESSION_TOKEN: "c",
+  });
+});

@@ -1,0 +1,78 @@
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { parseAllDocuments } from "yaml";
+import { rowResultForm, type RowResult } from "../../src/render/batch-results.ts";
+import type { ConfigMap, Job } from "../../src/kubernetes/manifest.ts";
+import { image } from "../fixtures/engine.ts";
+import type { Scratch } from "../fixtures/scratch.ts";
+import { rowsText } from "./batch.ts";
+import { harness } from "./run-command.ts";
+
+/** A loop as its Job says it, with its box at an API server whose pods are containers. */
+
+export const KUBERNETES = {
+  image,
+  loop_image: "registry.example/harness-loop:1",
+  results_claim: "results",
+  model_secret: "model",
+  start_timeout: "60s",
+};
+
+export interface Printed {
+  readonly text: string;
+  /** What the loop has of its Job: words behind the folder of its rows, and variables. */
+  readonly words: readonly string[];
+  readonly env: Readonly<Record<string, string>>;
+  /** Where its results go: of a volume its path in the pod. */
+  readonly out: string;
+  readonly rows: ConfigMap;
+}
+
+/** The batch of one row as it is printed where the user has `env`. */
+export async function printed(
+  place: Scratch,
+  row: object,
+  env: Readonly<Record<string, string>>,
+): Promise<Printed> {
+  const tasks = await place.write("tasks.jsonl", rowsText([row]));
+  const words = ["batch", tasks, "--on", "kubernetes:/team", "--print-manifests"];
+  const { code, stdout, stderr } = await harness(place, words, { env });
+  assert.equal(code, 0, stderr);
+  const objects = parseAllDocuments(stdout).map((each) => each.toJS() as Job | ConfigMap);
+  const job = objects.find((each): each is Job => each.kind === "Job");
+  const rows = objects.find((each): each is ConfigMap => each.kind === "ConfigMap");
+  const [loop] = job?.spec?.template.spec?.containers ?? [];
+  assert.ok(rows !== undefined && loop !== undefined);
+  const own = /^(?:HOME|TMPDIR|XDG_.*)$/;
+  const said = (loop.env ?? []).flatMap(({ name, value }) =>
+    value === undefined || own.test(name) ? [] : [[name, value] as const],
+  );
+  const kept = (loop.args ?? []).filter((word) => /^--(?!index|tree|out|told)/.test(word));
+  const out = (loop.args ?? []).find((word) => word.startsWith("--out="))?.slice("--out=".length) ?? "";
+  return { text: stdout, words: kept, env: Object.fromEntries(said), out, rows };
+}
+
+export interface Looped {
+  readonly code: number | null;
+  readonly told: RowResult;
+  readonly said: string;
+  readonly results: string;
+}
+
+/** As its pod runs it, over a clone that lies there; what is no bucket is a folder of its own. */
+export async function loop(
+  place: Scratch,
+  { words, env, out, rows }: Printed,
+  secret: Readonly<Record<string, string>>,
+  name: string,
+): Promise<Looped> {
+  for (const [file, text] of Object.entries(rows.data ?? {})) await place.write(`rows/${file}`, text);
+  const pod = { HARNESS_POD_NAME: name, HARNESS_POD_NAMESPACE: "team", HARNESS_POD_UID: `uid-of-${name}` };
+  const kubeconfig = { KUBECONFIG: place.at("kubeconfig") };
+  const results = out.startsWith("s3:") ? out : place.at(name);
+  const own = ["--index=0", `--tree=${place.at("tree")}`, `--out=${results}`, `--told=${place.at("told")}`];
+  const start = { env: { ...secret, ...env, ...pod, ...kubeconfig } };
+  const { code, stdout, stderr } = await harness(place, ["batch", place.at("rows"), ...own, ...words], start);
+  const told = rowResultForm.parse(JSON.parse(await readFile(place.at("told"), "utf8")));
+  return { code, told, said: stdout + stderr, results };
+}
