@@ -16,8 +16,7 @@ export interface UnsignedRequest {
   readonly headers?: Readonly<Record<string, string>>;
 }
 
-export const sha256Hex = (bytes: Uint8Array | string): string =>
-  createHash("sha256").update(bytes).digest("hex");
+const sha256Hex = (bytes: Uint8Array | string): string => createHash("sha256").update(bytes).digest("hex");
 
 const hmac = (key: Uint8Array | string, text: string): Buffer =>
   createHmac("sha256", key).update(text).digest();

@@ -1,7 +1,7 @@
 import { Parser } from "htmlparser2";
 
 /** An answer of S3 is a flat tree of XML: each element that ends is told by its path, with the text that it holds. */
-export function eachElement(xml: string, onElement: (path: string, text: string) => void): void {
+function eachElement(xml: string, onElement: (path: string, text: string) => void): void {
   const open: { readonly name: string; text: string }[] = [];
   const parser = new Parser(
     {

@@ -17,7 +17,7 @@ export interface BucketServer extends AsyncDisposable {
   readonly faults: Fault[];
 }
 
-export interface StoredBytes {
+interface StoredBytes {
   readonly bytes: Buffer;
   readonly changed: number;
 }

@@ -5,7 +5,7 @@ import test from "node:test";
 import { repository } from "./plant.ts";
 
 const HOUSE =
-  "agent app boxes cli config core docker extensions kubernetes models platform policy render search sessions telemetry tools vet".split(
+  "agent app boxes cli config core docker extensions kubernetes models platform policy render s3 search sessions telemetry tools vet".split(
     " ",
   );
 
