@@ -165,6 +165,7 @@ test("what lies beside the rows counts for nothing, and a result that is none is
   for (const key of [
     "of/hash/x/running",
     "of/hash/1-abc/results.jsonl",
+    "of/hash/2-0123456789abcdef/running/x",
     "of/hash2/1-0123456789abcdef/running",
   ])
     server.objects.set(key, stray);
