@@ -80,7 +80,8 @@ test("a box whose end cannot be seen from here is removed before its end is told
   await opened.box[Symbol.asyncDispose]();
   const filters = { label: [`dev.harness.workspace=${place.at("w")}`] };
   assert.deepEqual(await engine.api.listContainers({ all: true, filters }), []);
-  assert.equal(removals.length, 1);
+  // A busy engine that is still at it is asked again.
+  assert.equal(new Set(removals).size, 1);
 });
 
 test("a box that does not leave is removed after a moment", { skip }, async () => {
