@@ -122,6 +122,13 @@ test("that tests pass is a claim where it is said plainly, of all of them and of
     "Alle Tests laufen.",
     "Tous les tests passent.",
     "所有测试都通过了。",
+    // Each holds one of the words by which a claim is looked for at all, and no other.
+    "Every spec passes.",
+    "All specs succeeded.",
+    "All green!",
+    "Todas las pruebas pasan.",
+    "Все тесты проходят.",
+    "テストはすべて成功しました。",
   ])
     assert.ok(saysTestsPass(answer), answer);
   for (const answer of [
