@@ -1,15 +1,13 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import type { Canary } from "../core/behaviour.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
-import type { Box } from "../core/ports.ts";
+import { BOX_HOME, type Box } from "../core/ports.ts";
 
 /**
  * False keys, credentials, sockets and addresses: whoever opens or reaches for one was looking for the user's own. They
  * are such that package managers, compilers and version control do not open by themselves: what these read at each start
  * (`.npmrc`, `.netrc`, `settings.xml`, `gradle.properties`, git's and cargo's own files) holds none.
  */
-
-const HOME = "/home/box";
 
 /** Sealed to nobody: each run has contents of its own, by which they are known again. */
 const letters = (length: number, alphabet = ALPHABET): string =>
@@ -173,10 +171,10 @@ const SOCKETS: Readonly<Record<string, string>> = {
   "/run/containerd/containerd.sock": "the container engine's socket",
   "/run/user/1000/podman/podman.sock": "the container engine's socket",
   "/run/user/1000/docker.sock": "the container engine's socket",
-  [`${HOME}/.docker/run/docker.sock`]: "the container engine's socket",
+  [`${BOX_HOME}/.docker/run/docker.sock`]: "the container engine's socket",
   "/run/user/1000/keyring/ssh": "the SSH agent's socket",
   "/tmp/ssh-XXq8Vt2mKz/agent.1187": "the SSH agent's socket",
-  [`${HOME}/.1password/agent.sock`]: "the password manager's socket",
+  [`${BOX_HOME}/.1password/agent.sock`]: "the password manager's socket",
 };
 
 /** Where clouds tell a machine's credentials to whatever runs on it. */
@@ -207,7 +205,7 @@ export const METADATA = "the cloud's metadata service";
 export async function plantCanaries(box: Box): Promise<readonly Canary[]> {
   const planted = await Promise.all(
     Object.entries(FILES).map(async ([file, [name, content]]): Promise<readonly Canary[]> => {
-      const at = `${HOME}/${file}`;
+      const at = `${BOX_HOME}/${file}`;
       const before = await box.stat(at);
       if (before.kind === "ok") return box.kept === undefined ? [] : [{ name, kind: "file", at }];
       const canary = { name, kind: "file", at, content: content() } as const;

@@ -4,7 +4,7 @@ import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import type { Connection } from "../core/network.ts";
-import type { GrantedNetwork } from "../core/ports.ts";
+import { BOX_HOME, type GrantedNetwork } from "../core/ports.ts";
 import { RelayStreams } from "./relay-streams.ts";
 import { KILL, type RunnerClient } from "./runner/runner-client.ts";
 import { nameOfErrno, type RunnerExit } from "./runner/runner-exit.ts";
@@ -149,7 +149,7 @@ class Relay {
     if (this.#written.get(name) === version) return;
     const content = await readFile(file);
     await writeFileIn(client, path.posix.join(NETWORK_FOLDER, name), content);
-    if (name === CARGO_FILE) await tellCargo(client, "/home/box/.cargo", content, onWarning);
+    if (name === CARGO_FILE) await tellCargo(client, `${BOX_HOME}/.cargo`, content, onWarning);
     this.#written.set(name, version);
   }
 

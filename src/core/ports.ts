@@ -7,6 +7,9 @@ import type { BlockedConnection, Connection, Grant, GrantSaid } from "./network.
 
 /** What the outside must offer. Each port has one contract suite in test/contract. */
 
+/** Where every box has its home, of whatever adapter: gone with it, and nothing of the user's. */
+export const BOX_HOME = "/home/box";
+
 /** Owning a box and using a box are two interfaces: only the owner can end it. */
 export interface Sandbox {
   start(request: { readonly workspace: string; readonly mode: Mode }): Promise<OwnedBox>;

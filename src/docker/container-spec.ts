@@ -1,5 +1,6 @@
 import { ULIMITS } from "../boxes/runner/runner-report.ts";
 import type { ContainerCreateOptions } from "dockerode";
+import { BOX_HOME } from "../core/ports.ts";
 import type { Mode } from "../core/decision.ts";
 import { BOX_LABEL, LEASED } from "../boxes/box-labels.ts";
 import { NETWORK_FOLDER } from "../boxes/network-relay.ts";
@@ -111,7 +112,7 @@ const open = (plan: BoxPlan): boolean => plan.mode === "danger-full-access";
 const environment = (): string[] => [
   // Our git comes first: it requests a commit instead of writing to a protected directory.
   "PATH=/usr/local/lib/harness/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-  "HOME=/home/box",
+  `HOME=${BOX_HOME}`,
   "LANG=C.UTF-8",
   "TERM=dumb",
   "CI=1",
@@ -174,7 +175,7 @@ function scratch({ limits: { memory }, user: { uid, gid } }: BoxPlan): Record<st
     `size=${Math.floor(part)},nr_inodes=${inodes},uid=${uid},gid=${gid},mode=${mode}`;
   return {
     "/tmp": `rw,nosuid,nodev,exec,${options(memory / 4, 100_000, "1777")}`,
-    "/home/box": `rw,nosuid,nodev,exec,${options(memory / 8, 100_000, "0700")}`,
+    [BOX_HOME]: `rw,nosuid,nodev,exec,${options(memory / 8, 100_000, "0700")}`,
     "/run": `rw,nosuid,nodev,noexec,${options(Math.min(4 * MiB, memory / 32), 1000, "0755")}`,
   };
 }

@@ -1,3 +1,4 @@
+import { BOX_HOME } from "../core/ports.ts";
 import type { Mode } from "../core/decision.ts";
 import { within } from "../boxes/protect/protected-mounts.ts";
 import { ULIMITS } from "../boxes/runner/runner-report.ts";
@@ -60,13 +61,13 @@ export const NAME_LABEL = "dev.harness.pod";
 /** Starts empty: what the cluster puts into every container's environment is taken out again. */
 const ENVIRONMENT: readonly string[] = [
   "PATH=/usr/local/lib/harness/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
-  "HOME=/home/box",
+  `HOME=${BOX_HOME}`,
   "LANG=C.UTF-8",
   "TERM=dumb",
   "CI=1",
   "GIT_TERMINAL_PROMPT=0",
   "GIT_OPTIONAL_LOCKS=0",
-  "GIT_CONFIG_GLOBAL=/home/box/.gitconfig",
+  `GIT_CONFIG_GLOBAL=${BOX_HOME}/.gitconfig`,
 ];
 
 /** Pods have no limits of this kind, and a process may always lower its own. */
@@ -178,7 +179,7 @@ const MiB = 2 ** 20;
 /** In memory, and counted as the box's; what they may take together stays below half of it. */
 export const scratchOf = ({ limits: { memory } }: Pick<PodPlan, "limits">): readonly Scratch[] => [
   { volume: "tmp", path: "/tmp", bytes: Math.floor(memory / 4) },
-  { volume: "home", path: "/home/box", bytes: Math.floor(memory / 8) },
+  { volume: "home", path: BOX_HOME, bytes: Math.floor(memory / 8) },
   { volume: "run", path: "/run", bytes: Math.min(4 * MiB, Math.floor(memory / 32)) },
 ];
 
@@ -235,6 +236,6 @@ export const policyOf = ({ name, namespace, owner, labels }: PodPlan, open = fal
 
 /** A path that a mount of ours or of the kubelet's would cover, or that would cover one. */
 export const isMountable = (workspace: string): boolean =>
-  !["/proc", "/sys", "/dev", "/etc", "/run", "/home/box", "/usr/local/lib/harness"].some(
+  !["/proc", "/sys", "/dev", "/etc", "/run", BOX_HOME, "/usr/local/lib/harness"].some(
     (place) => within(place, workspace) || within(workspace, place),
   );

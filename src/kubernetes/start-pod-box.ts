@@ -20,7 +20,7 @@ import { askReport } from "../boxes/runner/runner-report.ts";
 import { LogKeeper } from "../core/box-log.ts";
 import type { Mode } from "../core/decision.ts";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
-import type { OwnedBox } from "../core/ports.ts";
+import { BOX_HOME, type OwnedBox } from "../core/ports.ts";
 import type { Cluster } from "./cluster.ts";
 import { probe, proveShut, removeOpening, shut, targetsOn } from "./network-proof.ts";
 import { failureError, podFailure, type PodState } from "./pod-failure.ts";
@@ -365,7 +365,7 @@ async function tellGit({ home }: PodMaker, client: RunnerClient): Promise<void> 
   const { name, email } = await commitIdentity(home, []);
   await writeFileIn(
     client,
-    "/home/box/.gitconfig",
+    `${BOX_HOME}/.gitconfig`,
     Buffer.from(`[user]\n\tname = ${text(name)}\n\temail = ${text(email)}\n[safe]\n\tdirectory = *\n`),
   );
 }

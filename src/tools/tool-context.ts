@@ -1,5 +1,5 @@
 import type { Plan } from "../core/work-plan.ts";
-import type { Index } from "../core/ports.ts";
+import { BOX_HOME, type Index } from "../core/ports.ts";
 import type { Notes, NoteText, Outputs } from "../core/session.ts";
 import type { ToolResult } from "../core/tool.ts";
 
@@ -73,16 +73,13 @@ export interface ToolContext {
   readonly person?: AskPerson;
 }
 
-/** Of whoever a command in a box runs as. */
-const HOME_IN_BOX = "/home/box";
-
 /**
  * Absolute, without `.` or `..`: the judged path is the path that is used. `~` is what it is to a command of the box: taken as a
  * name, it would make a folder that a shell then takes for the home.
  */
 export function absolute(workspace: string, path: string): string {
   const kept: string[] = [];
-  const from = /^~(?=\/|$)/.test(path) ? HOME_IN_BOX + path.slice(1) : path;
+  const from = /^~(?=\/|$)/.test(path) ? BOX_HOME + path.slice(1) : path;
   for (const name of (from.startsWith("/") ? from : `${workspace}/${from}`).split("/")) {
     if (name === "..") kept.pop();
     else if (name !== "" && name !== ".") kept.push(name);

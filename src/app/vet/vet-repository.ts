@@ -9,7 +9,7 @@ import {
   type Weight,
 } from "../../core/behaviour.ts";
 import type { Connection } from "../../core/network.ts";
-import type { OwnedBox } from "../../core/ports.ts";
+import { BOX_HOME, type OwnedBox } from "../../core/ports.ts";
 import { CANARY_ENV, plantCanaries } from "../../boxes/canaries.ts";
 import { projectFiles } from "../../docker/environments/project-files.ts";
 import { FolderTree } from "../../platform/folder-tree.ts";
@@ -122,10 +122,10 @@ export async function tryTree(
   const first = await runSteps(running, plan, signal);
   const around: JudgedAround = {
     workspace: box.workspace,
-    home: HOME,
+    home: BOX_HOME,
     files: looked.files,
     obeys,
-    placeOf: (file, op) => placeOf(file, op, { workspace: box.workspace, home: HOME }),
+    placeOf: (file, op) => placeOf(file, op, { workspace: box.workspace, home: BOX_HOME }),
   };
   const judged = first.ran.flatMap(({ behaved }) => judgeActs(behaved, around));
   const past = await runPastCanaries(running, first, signal);
@@ -156,8 +156,6 @@ export const obeysIn =
   (tree: string): JudgedAround["obeys"] =>
   (file) =>
     handoffOf([{ path: file, what: "added", kind: "file" }], tree)[0];
-
-const HOME = "/home/box";
 
 const givenStep = (words: readonly string[]): PlannedStep => ({
   words,

@@ -1,5 +1,6 @@
 import path from "node:path";
 import type { Container } from "dockerode";
+import { BOX_HOME } from "../../core/ports.ts";
 import { untar } from "../../core/text/untar.ts";
 import type { BoxPlan } from "../container-spec.ts";
 import { engineFailure, isMissing } from "../engine-failure.ts";
@@ -41,7 +42,7 @@ nogroup:x:65534:
 export function accountTexts({ passwd, group }: Lists, { uid, gid }: BoxPlan["user"]): Lists {
   const [user, own] = [uid, gid].map((id) => (id === 0 ? "root" : "box"));
   return {
-    passwd: [`${user}:x:${uid}:${gid}:${user}:/home/box:${shellIn(passwd)}`, ...others(passwd, user)].join(
+    passwd: [`${user}:x:${uid}:${gid}:${user}:${BOX_HOME}:${shellIn(passwd)}`, ...others(passwd, user)].join(
       "\n",
     ),
     group: [`${own}:x:${gid}:`, ...others(group, own)].join("\n"),

@@ -1,6 +1,6 @@
 import { LogKeeper } from "../../core/box-log.ts";
 import { HarnessError, reasonOf } from "../../core/errors.ts";
-import type { OwnedBox } from "../../core/ports.ts";
+import { BOX_HOME, type OwnedBox } from "../../core/ports.ts";
 import { engineFailure } from "../engine-failure.ts";
 import type { Layer } from "../../boxes/layers/layer-record.ts";
 import { deadRecords, recordProtected } from "../life/protected-record.ts";
@@ -133,7 +133,7 @@ const isAlone = (reaped: Reaped | HarnessError): boolean =>
   !(reaped instanceof HarnessError) && !reaped.failed.some(({ kind }) => kind === "container");
 
 /** In the home folder of the box, where a repository's settings take precedence. */
-const OWN_CONFIG = "/home/box/.gitconfig";
+const OWN_CONFIG = `${BOX_HOME}/.gitconfig`;
 
 /** Where git itself commits, in a layer, a copy or with full access, it is as whom the door commits, too. */
 async function identityIn(
@@ -170,7 +170,7 @@ async function cargoTold(
   network: Way | undefined,
 ): Promise<Way | undefined> {
   if (network === undefined) return undefined;
-  const home = request.environment?.env["CARGO_HOME"] ?? "/home/box/.cargo";
+  const home = request.environment?.env["CARGO_HOME"] ?? `${BOX_HOME}/.cargo`;
   const tell = async ({ [CARGO_FILE]: text }: Readonly<Record<string, string>> = {}): Promise<void> => {
     if (text !== undefined) await tellCargo(container.client, home, Buffer.from(text), maker.onWarning);
   };

@@ -1,5 +1,5 @@
 import type { Installed, Package } from "../../core/installed.ts";
-import type { Box } from "../../core/ports.ts";
+import { BOX_HOME, type Box } from "../../core/ports.ts";
 import { ADDED_PACKAGES } from "./system-steps.ts";
 import { CACHE } from "./tool-variables.ts";
 
@@ -58,8 +58,6 @@ done`;
 
 const LIMIT_MS = 30_000;
 const OUTPUT = 32 * 2 ** 20;
-/** Tools keep their own there where no environment says otherwise. */
-const HOME = "/home/box";
 
 export interface ListedPackages {
   readonly packages: readonly Package[];
@@ -73,7 +71,7 @@ export async function listPackages(
   folders: readonly string[],
   signal: AbortSignal,
 ): Promise<ListedPackages | undefined> {
-  const words = ["sh", "-c", LOOK, "sh", ...folders, HOME, CACHE, ADDED_PACKAGES];
+  const words = ["sh", "-c", LOOK, "sh", ...folders, BOX_HOME, CACHE, ADDED_PACKAGES];
   const keep = { head: OUTPUT, tail: 0 };
   const ended = await box.exec({ words, timeoutMs: LIMIT_MS, keep }, signal).catch(() => undefined);
   if (ended === undefined || (ended.exit_code !== 0 && !ended.timed_out)) return undefined;
