@@ -17,7 +17,7 @@
 #ifndef PROTOCOL_H
 #define PROTOCOL_H
 
-#define MAGIC "HRN3"
+#define MAGIC "HRN4"
 #define MAGIC_BYTES 4
 #define KEY_BYTES 32
 #define TAG_BYTES 16
@@ -37,7 +37,7 @@ enum request {
   REQ_LIST = 0x08,      /* fields: p path, n most entries */
   REQ_STAT = 0x09,      /* fields: p path */
   REQ_SNAPSHOT = 0x0a,  /* fields: p root, x folder to leave out (repeated), n most entries */
-  REQ_CHANGES = 0x0b,   /* no payload: what differs from the snapshot */
+  REQ_CHANGES = 0x0b,   /* what differs from the snapshot; fields: r it is taken anew of what is seen */
   REQ_ANSWER = 0x0d,    /* fields for the asker of that number, see ask.h */
   REQ_RESIZE = 0x0c,    /* fields: c columns, r rows of the call's terminal */
   REQ_ALIVE = 0x0e,     /* no payload, no answer: the harness is there */
@@ -54,7 +54,7 @@ enum reply {
   REP_ERR_TAIL = 0x85,
   REP_EXIT = 0x86,    /* fields: see calls.c */
   REP_DATA = 0x87,    /* raw: content of a file, or records of LIST, STAT, CHANGES */
-  REP_END = 0x88,     /* fields: e errno (0 is success), w what was tried, z true size, i incomplete */
+  REP_END = 0x88,     /* fields: e errno (0 is success), w what was tried, z true size, i incomplete, b bytes of files that CHANGES tells as there */
   REP_CREDIT = 0x89,  /* fields: n bytes of stdin that were taken */
   REP_ASK = 0x8a,     /* a command asks: `call` is the asker's own number; fields as it wrote them */
   REP_PONG = 0x8c,    /* no payload: the runner is there, also unasked in the middle of long work */

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define DEEPEST 512
@@ -211,11 +212,12 @@ static void keep(void *to, const struct path *path, const struct facts *facts) {
   k->tree->count++;
 }
 
-static void end(uint32_t call, int incomplete) {
+static void end(uint32_t call, int incomplete, uint64_t bytes) {
   struct buffer b = {0};
   put_field_number(&b, 'e', 0);
   put_field_number(&b, 'z', before.count);
   put_field_number(&b, 'i', (uint64_t)incomplete);
+  put_field_number(&b, 'b', bytes);
   link_send(REP_END, call, buffer_at(&b), buffer_used(&b));
   buffer_free(&b);
 }
@@ -251,13 +253,18 @@ void snapshot_take(const struct frame *frame) {
   w.most = most, w.take = keep, w.to = &keeper;
   walk(&w, AT_FDCWD, root, 0);
   before.incomplete = w.incomplete;
-  end(frame->call, before.incomplete);
+  end(frame->call, before.incomplete, 0);
 }
 
-/* The entries of `before` one after the other, beside the tree as it is now. */
+/* The entries of `before` one after the other, beside the tree as it is now, which takes its place where it is to be renewed. */
 struct teller {
   uint32_t call;
   size_t at, left;
+  uint64_t bytes;
+  int renews;
+  struct timespec latest;
+  struct tree now;
+  struct keeper keeper;
   struct facts facts;
   struct path old, last;
   struct buffer out;
@@ -298,30 +305,60 @@ static void forth(struct teller *t) {
   next_old(t);
 }
 
+static int is_later(const struct timespec *a, const struct timespec *b) {
+  return a->tv_sec > b->tv_sec || (a->tv_sec == b->tv_sec && a->tv_nsec > b->tv_nsec);
+}
+
+#define TICKS_MS 20
+
+/*
+ * What changes once more in the tick of the clock in which it was seen looks as it did then. The harness reads it behind
+ * this look: once that tick is over, whatever comes later is seen the next time.
+ */
+static void outlast(const struct timespec *latest) {
+  struct timespec now, pause = {0, 1000000};
+  for (int i = 0; i < TICKS_MS; i++) {
+    clock_gettime(CLOCK_REALTIME_COARSE, &now);
+    if (is_later(&now, latest)) return;
+    nanosleep(&pause, NULL);
+  }
+}
+
+static void put_content(struct teller *t, char what, const struct path *path, const struct facts *facts) {
+  put_change(t, what, facts->mode, path);
+  if (S_ISREG(facts->mode)) t->bytes += (uint64_t)facts->size;
+  if (is_later(&facts->changed, &t->latest)) t->latest = facts->changed;
+}
+
 static void tell(void *to, const struct path *path, const struct facts *facts) {
   struct teller *t = to;
   int order = 1;
+  if (t->renews) keep(&t->keeper, path, facts);
   while (t->left > 0 && (order = strcmp(t->old.text, path->text)) < 0) {
     put_change(t, 'D', t->facts.mode, &t->old);
     forth(t);
   }
   if (t->left == 0 || order > 0) {
-    put_change(t, 'A', facts->mode, path);
+    put_content(t, 'A', path, facts);
     return;
   }
-  if (differs(&t->facts, facts)) put_change(t, 'M', facts->mode, path);
+  if (differs(&t->facts, facts)) put_content(t, 'M', path, facts);
   forth(t);
 }
 
 void snapshot_changes(const struct frame *frame) {
   static struct walker w;
   static struct teller t;
+  struct field field;
   if (root == NULL) {
     file_end(frame->call, EINVAL, "changes without a snapshot");
     return;
   }
   memset(&w, 0, sizeof w);
   memset(&t, 0, sizeof t);
+  for (const unsigned char *at = frame->payload; next_field(&at, frame->end, &field);)
+    if (field.name == 'r') t.renews = 1;
+  t.keeper.tree = &t.now;
   t.call = frame->call, t.left = before.count;
   next_old(&t);
   w.most = before.most, w.take = tell, w.to = &t;
@@ -331,5 +368,11 @@ void snapshot_changes(const struct frame *frame) {
     for (; t.left > 0; forth(&t)) put_change(&t, 'D', t.facts.mode, &t.old);
   if (buffer_used(&t.out) > 0) link_send(REP_DATA, frame->call, buffer_at(&t.out), buffer_used(&t.out));
   buffer_free(&t.out);
-  end(frame->call, before.incomplete || w.incomplete);
+  if (t.renews) {
+    buffer_free(&before.entries);
+    t.now.most = before.most, t.now.incomplete = before.incomplete || w.incomplete;
+    before = t.now;
+    outlast(&t.latest);
+  }
+  end(frame->call, before.incomplete || w.incomplete, t.bytes);
 }

@@ -2,6 +2,7 @@ import type { Checkpoints } from "../core/checkpoint-port.ts";
 import type { Mode } from "../core/decision.ts";
 import type { Emit } from "../core/events.ts";
 import type { Hooks } from "../core/hooks.ts";
+import type { Lasting } from "../core/lasting.ts";
 import type { Provider } from "../core/model-provider.ts";
 import type { GrantSaid } from "../core/network.ts";
 import type { Approver, Box } from "../core/ports.ts";
@@ -37,7 +38,7 @@ interface SharedContext {
    */
   readonly grant: (said: GrantSaid, signal: AbortSignal) => Promise<() => void>;
   readonly outputs: Outputs;
-  /** Verified, and the same each time; rejects when there can be none. */
+  /** Verified, and the same each time, unless another one took its place; rejects when there can be none. */
   readonly box: () => Promise<Box>;
   /** Has the box begin to start. */
   readonly warm: () => void;
@@ -45,6 +46,8 @@ interface SharedContext {
   readonly boxNote?: string;
   /** Fires when there can be no box, or no more; its reason is a HarnessError. */
   readonly walls: AbortSignal;
+  /** Left out where a box that is lost ends the run. */
+  readonly lasting?: Lasting;
   readonly writes: WriteOrder;
   /** What became of every call, in order. */
   readonly ended: EndedCall[];

@@ -143,7 +143,7 @@ async function judgedCall(
   const result = answer.runs
     ? await checkpointed(agent, call, judged, () =>
         granted(agent, answer, signal, () =>
-          agent.writes.inOrder(facts.writes, () => run(agent, call, work, signal)),
+          agent.writes.inOrder(facts.writes, () => run(agent, { call, work, judged }, signal)),
         ),
       )
     : refusal(judged, answer, veto);
@@ -285,25 +285,48 @@ async function granted(
   }
 }
 
-type Work = ReturnType<PreparedCall["state"]>["run"];
+interface RunningCall {
+  readonly call: ToolCall;
+  readonly work: ReturnType<PreparedCall["state"]>["run"];
+  readonly judged: Judged;
+}
 
-/** Whatever a tool does wrong is its result; only the loss of the box goes further. */
+/** Whatever a tool does wrong is its result; only the loss of the box goes further, where no other one takes its place. */
 async function run(
   agent: AgentContext,
-  { name }: ToolCall,
-  work: Work,
+  { call: { name }, work, judged: { mayWrite } }: RunningCall,
   signal: AbortSignal,
 ): Promise<ToolResult> {
   if (signal.aborted) return CANCELLED;
+  const { box, lasting } = agent;
   try {
-    return await work(agent.box, signal);
+    const result = await work(box, signal);
+    if (mayWrite) await lasting?.bringHome();
+    const news = lasting?.news();
+    return news === undefined ? result : { ...result, text: `${result.text}\n\n${newBoxText(news)}` };
   } catch (thrown) {
     if (signal.aborted) return CANCELLED;
     if (thrown instanceof Stopped) throw thrown;
+    const lost = await lasting?.another(thrown);
+    if (lost !== undefined) return lostCall(name, lost);
     if (thrown instanceof HarnessError && thrown.exit === EXIT.sandbox) throw thrown;
     return { kind: "failed", cause: "program", text: `${name} broke: ${reasonOf(thrown)}` };
   }
 }
+
+const ITS_STATE =
+  "Files are as the calls before left them; background jobs and what was outside of the workspace are gone.";
+
+const newBoxText = (why: string): string =>
+  `[The box was lost before this call (${why}). This is a new one. ${ITS_STATE}]`;
+
+/** It is not run again by itself: part of what it does may have been done elsewhere. */
+const lostCall = (name: string, why: string): ToolResult => ({
+  kind: "failed",
+  cause: /\bout of memory\b/.test(why) ? "memory" : "program",
+  text: `${name} did not come to its end: its box was lost (${why}). Another one has taken its place. ${ITS_STATE} What this call had changed is lost. Look at what is there before you run it again.`,
+  reason: `the box was lost: ${why}`,
+});
 
 const CANCELLED: ToolResult = { kind: "cancelled", cause: "user", text: "Cancelled." };
 

@@ -9,6 +9,28 @@ export interface Change {
   readonly path: string;
 }
 
+/** Takes up what has changed since: all together is told as from the beginning on. */
+export function addChanges(all: Map<string, Change>, next: Iterable<Change>): void {
+  for (const change of next) {
+    const before = all.get(change.path)?.what;
+    if (before === "added" && change.what === "deleted") all.delete(change.path);
+    else all.set(change.path, { ...change, what: together(before, change.what) });
+  }
+}
+
+function together(before: Change["what"] | undefined, now: Change["what"]): Change["what"] {
+  if (before === "added") return "added";
+  return before === "deleted" && now === "added" ? "modified" : now;
+}
+
+/** What was changed before, and since, in the order of the paths. */
+export function allChanges(before: ReadonlyMap<string, Change>, since: Iterable<Change>): Iterable<Change> {
+  if (before.size === 0) return since;
+  const all = new Map(before);
+  addChanges(all, since);
+  return [...all.values()].toSorted((a, b) => (a.path < b.path ? -1 : 1));
+}
+
 /** Upper bound of a list in bytes of JSON; a bound on the number of paths would not bound their size. */
 export const LIST_BYTES = 2 ** 20;
 

@@ -30,6 +30,15 @@ export type OwnedBox = Box &
     readonly log?: () => Promise<BoxLog>;
     /** What it may reach, and did; where it was granted anything, or can be. */
     readonly network?: GrantedNetwork;
+    /** Set where it can be lost without what was done in it: that is kept outside of it. */
+    readonly home?: {
+      /** Brings out what commands have changed since. Rejects only with the loss of the box. */
+      readonly bring: () => Promise<void>;
+      /** What is out. */
+      readonly changes: () => Iterable<Change>;
+    };
+    /** Whether another one may take its place where it was lost, for this reason; left out: never. */
+    readonly mayFollow?: (reason: string) => boolean;
     /** Ends it as disposing of it does, and tells what nobody was told of yet; that is said as warnings otherwise. */
     readonly close?: () => Promise<BoxLog>;
   };

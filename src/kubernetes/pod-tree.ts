@@ -4,6 +4,7 @@ import path from "node:path";
 import { PassThrough } from "node:stream";
 import { startCommand } from "../boxes/box-command.ts";
 import { returnedTree, returnTree, unpack } from "../boxes/layers/copy-changes.ts";
+import { dropPieces } from "../boxes/layers/layer-pieces.ts";
 import { type Layer, noteApart } from "../boxes/layers/layer-record.ts";
 import { archiveOf } from "../boxes/layers/workspace-archive.ts";
 import { removeTree } from "../boxes/life/workspace-folders.ts";
@@ -14,7 +15,7 @@ import type { PodPlan } from "./pod-spec.ts";
 
 /** The tree that a pod works on: how it comes there, and how what became of it comes back. */
 
-type TreePlan = Pick<PodPlan, "workspace" | "brought">;
+export type TreePlan = Pick<PodPlan, "workspace" | "brought">;
 
 interface Filling {
   readonly plan: TreePlan;
@@ -89,36 +90,54 @@ export async function bringBack(plan: TreePlan, layer: Layer, client: RunnerClie
   const aside = path.join(folder, "tree.new");
   await removeTree(aside);
   await mkdir(aside, { mode: 0o700 });
-  const archive = new PassThrough();
-  const command = {
-    words: [
-      "tar",
-      "--create",
-      "--format=gnu",
-      "--file=-",
-      "--transform=s,^\\./,tree/,S",
-      "--anchored",
-      "--no-wildcards",
-      ...apart.map((name) => `--exclude=./${name}`),
-      ".",
-    ],
-    folder: plan.workspace,
-    timeoutMs: HOUR_MS,
-    keep: { head: Number.MAX_SAFE_INTEGER, tail: 0 },
-    onOutput: (stream: "stdout" | "stderr", bytes: Uint8Array): Promise<void> | void => {
-      if (stream === "stdout" && !archive.write(bytes))
-        return new Promise((resolve) => archive.once("drain", resolve));
-    },
-  };
-  const unpacked = unpack(archive as AsyncIterable<Buffer>, aside);
-  unpacked.catch(() => archive.resume());
-  const { exit_code } = await startCommand(client, command, { workspace: plan.workspace }).ended;
-  archive.end();
-  await unpacked;
-  if (exit_code !== 0) throw new HarnessError(EXIT.sandbox, `tar in the box ended with ${exit_code}`, "");
+  const words = ["--anchored", "--no-wildcards", ...apart.map((name) => `--exclude=./${name}`), "."];
+  await unpackedFrom(client, { folder: plan.workspace, words }, (archive) => unpack(archive, aside));
   await dropEmptyParents(apart, { aside, workspace: plan.workspace });
   await noteApart(layer, apart);
   await returnTree(folder, aside);
+  await dropPieces(folder);
+}
+
+interface Packing {
+  /** In the box. */
+  readonly folder: string;
+  /** What tar is to take. */
+  readonly words: readonly string[];
+  /** What it may end with, where that is no failure. */
+  readonly bears?: number;
+  readonly input?: AsyncIterable<Uint8Array>;
+}
+
+/** Gives what tar makes of a folder of the box, below one top folder, as it comes; it ends well only where all of it came. */
+export async function unpackedFrom(
+  client: RunnerClient,
+  { folder, words, bears = 0, input }: Packing,
+  take: (archive: AsyncIterable<Buffer>) => Promise<void>,
+): Promise<void> {
+  const archive = new PassThrough();
+  const command = {
+    words: ["tar", "--create", "--format=gnu", "--file=-", "--transform=s,^\\./,tree/,S", ...words],
+    folder,
+    timeoutMs: HOUR_MS,
+    keep: { head: Number.MAX_SAFE_INTEGER, tail: 0 },
+    ...(input === undefined ? {} : { input }),
+    onOutput: (stream: "stdout" | "stderr", bytes: Uint8Array): Promise<void> | void => {
+      if (stream === "stdout" && !archive.write(bytes))
+        return new Promise((resolve) => archive.once("drain", resolve).once("close", resolve));
+    },
+  };
+  const taken = take(archive as AsyncIterable<Buffer>);
+  taken.catch(() => archive.resume());
+  try {
+    const { exit_code } = await startCommand(client, command, { workspace: folder }).ended;
+    if (exit_code > bears) throw new HarnessError(EXIT.sandbox, `tar in the box ended with ${exit_code}`, "");
+    archive.end();
+  } catch (thrown) {
+    archive.destroy(thrown as Error);
+    await taken.catch(() => undefined);
+    throw thrown;
+  }
+  await taken;
 }
 
 /** Folders that were made only to hold what the image brings. */

@@ -4,6 +4,7 @@ import { type BoxIdentity, boxLabels } from "../boxes/box-labels.ts";
 import { openBox } from "../boxes/box.ts";
 import { checkWorkspace, podUserOf, ROOT_OWNED, type Workspace } from "../boxes/box-workspace.ts";
 import { holdLayer } from "../boxes/layers/hold-layer.ts";
+import { foldPieces } from "../boxes/layers/layer-pieces.ts";
 import type { Layer } from "../boxes/layers/layer-record.ts";
 import { refuseTooLarge } from "../boxes/layers/workspace-archive.ts";
 import { thisProcess } from "../boxes/life/owner.ts";
@@ -17,6 +18,7 @@ import { RunnerClient } from "../boxes/runner/runner-client.ts";
 import { changesIn, snapshotIn, writeFileIn } from "../boxes/runner/runner-files.ts";
 import { KEY_BYTES } from "../boxes/runner/runner-frames.ts";
 import { askReport } from "../boxes/runner/runner-report.ts";
+import { allChanges } from "../core/changes.ts";
 import { LogKeeper } from "../core/box-log.ts";
 import type { Mode } from "../core/decision.ts";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
@@ -39,8 +41,9 @@ import {
   type PodPlan,
   podSpec,
 } from "./pod-spec.ts";
+import { allBrought, PodHome } from "./pod-home.ts";
 import { attachTo } from "./pod-stream.ts";
-import { apartIn, bringBack, fill } from "./pod-tree.ts";
+import { apartIn, fill } from "./pod-tree.ts";
 
 export interface PodMaker {
   readonly cluster: Cluster;
@@ -133,6 +136,7 @@ export async function startPodBox(
               { warn: maker.onWarning },
             ),
           ).layer;
+    if (layer !== null) await foldPieces(layer);
     await refuseTooLarge(folder, undefined, apartIn(request.wants.brought, folder));
     // What stays is ended by its deadline, and told of by `sandbox rm --dead`.
     const reaped = reapPods(maker.cluster, maker).catch(() => []);
@@ -232,8 +236,11 @@ async function opened(making: Making, { locks, things }: Ends, signal: AbortSign
   const network = await networkIn(making, client, things);
   const apart = apartIn(plan.brought, workspace.path).map((name) => path.join(workspace.path, name));
   if (request.watchChanges) await snapshotIn(client, workspace.path, apart);
-  const keepsChanges = layer !== null && plan.mode !== "read-only";
-  return openBox({
+  const home =
+    layer !== null && plan.mode !== "read-only" && request.watchChanges
+      ? new PodHome({ client, plan, layer, warn: maker.onWarning })
+      : undefined;
+  const box = await openBox({
     workspace: workspace.path,
     client,
     files: [],
@@ -244,8 +251,8 @@ async function opened(making: Making, { locks, things }: Ends, signal: AbortSign
     searched: () => Promise.resolve(),
     settle: () => Promise.resolve(),
     remove: async () => {
-      if (keepsChanges)
-        await bringBack(plan, layer, client).catch((thrown: unknown) => maker.onWarning(lostChanges(thrown)));
+      if (layer !== null && plan.mode !== "read-only")
+        await allBrought({ client, plan, layer, warn: maker.onWarning }, home);
       await things.disposeAsync();
     },
     release: () => locks.disposeAsync(),
@@ -255,13 +262,25 @@ async function opened(making: Making, { locks, things }: Ends, signal: AbortSign
     place: {
       disk: undefined,
       snapshot: true,
-      changes: changesIn,
+      changes: async () => {
+        const { changes, incomplete } = await changesIn(client);
+        return { changes: allChanges(home?.seen ?? new Map(), changes), incomplete };
+      },
       faults: () => [],
       remove: () => Promise.resolve(),
     },
     tracked,
   });
+  if (layer === null) return box;
+  return {
+    ...box,
+    mayFollow: (reason) => !reason.includes(OUT_OF_TIME),
+    ...(home === undefined ? {} : { home: { bring: () => home.bring(), changes: () => home.changes() } }),
+  };
 }
+
+/** What a box may take in all is not had anew with another one. */
+const OUT_OF_TIME = "deadline: ";
 
 /** The pod, or what has it made, which goes by itself some time after the pod has to be over. */
 function madeFor({ maker, request, plan }: Making, spec: JsonObject, signal: AbortSignal): Promise<PodState> {
@@ -298,9 +317,6 @@ async function networkIn(
 
 const filled = ({ maker, workspace, layer, plan }: Making, client: RunnerClient): Promise<void> =>
   fill(client, { plan, workspace: workspace.path, layer, warn: maker.onWarning });
-
-const lostChanges = (thrown: unknown): string =>
-  `what the box changed since it began is lost with its pod: ${reasonOf(thrown)}`;
 
 /** The container's runner, once its own word is as planned and its network is proven to be shut. */
 async function connected(

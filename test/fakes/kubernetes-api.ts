@@ -37,6 +37,8 @@ export interface FakeApi extends AsyncDisposable {
   readonly installSandboxes: () => SandboxController;
   /** Rights that nobody has: `verb resource`. */
   readonly denied: Set<string>;
+  /** The command lines of what runs in its box. */
+  readonly processes: (pod: string) => Promise<readonly string[]>;
   /** Its node ends the pod, for this reason. */
   readonly evict: (pod: string, why: { readonly reason: string; readonly message: string }) => Promise<void>;
 }
@@ -91,6 +93,7 @@ export async function startKubernetesApi(network: PodNetwork, scratch: string): 
     cutSentAfter: (bytes) => void (state.sent = bytes),
     addPolicy: (policy) => keeper.addPolicy(policy),
     until: (pod, is) => keeper.until(pod, is),
+    processes: (pod) => keeper.processes(pod),
     evict: (pod, why) => keeper.evict(pod, why),
     noRoom: (message) => void (keeper.noRoom = message),
     place: (pod, message) => keeper.place(pod, message),

@@ -221,6 +221,14 @@ export class PodKeeper implements AsyncDisposable {
     await this.#containers.get(`${name}/box`)?.kill();
   }
 
+  /** The command lines of what runs in its box. */
+  async processes(name: string): Promise<readonly string[]> {
+    const found = (await this.#containers.get(`${name}/box`)?.top({ ps_args: "-eo pid,args" })) as
+      | { readonly Processes: readonly (readonly string[])[] }
+      | undefined;
+    return (found?.Processes ?? []).map((words) => words.slice(1).join(" "));
+  }
+
   until(name: string, is: (pod: Pod) => boolean): Promise<void> {
     return new Promise((resolve, reject) => {
       const now = this.#objects.pods.get(name);

@@ -4,7 +4,8 @@ import type { Checkpoints } from "../../core/checkpoint-port.ts";
 import type { Mode } from "../../core/decision.ts";
 import type { Emit, EventBody } from "../../core/events.ts";
 import type { Hooks } from "../../core/hooks.ts";
-import type { Approver, Box } from "../../core/ports.ts";
+import type { Lasting } from "../../core/lasting.ts";
+import type { Approver, Box, ExecRequest, ExecResult } from "../../core/ports.ts";
 import { NO_FACTS, type ToolResult } from "../../core/tool.ts";
 import { visible } from "../../core/text/visible.ts";
 import { endingOf } from "../../tools/shell/command-ending.ts";
@@ -35,6 +36,7 @@ export interface CheckContext {
   readonly limits: Limits;
   readonly checkpoints: Checkpoints;
   readonly box: () => Promise<Box>;
+  readonly lasting?: Lasting;
   readonly clean: (text: string) => string;
   readonly hooks: Pick<Hooks, "after">;
   readonly emit: Emit;
@@ -329,9 +331,7 @@ export class Verification {
     const writing = { call: `check-${this.#runs}`, turn: agent.limits.turns, lasting: false };
     const timeoutMs = this.#time(agent, when);
     const request = { words: plain(command), env: NO_CACHES, timeoutMs, keep: KEEP };
-    const result = await agent.checkpoints.around(writing, async () =>
-      (await agent.box()).exec(request, signal),
-    );
+    const result = await agent.checkpoints.around(writing, () => this.#ended(agent, request, signal));
     const said = wordsOf(result);
     const { lines } = endingOf(result, said);
     const text = visible(agent.clean([said, ...lines].filter((part) => part !== "").join("\n")));
@@ -349,6 +349,18 @@ export class Verification {
     this.#isGreen = when !== "before" && exit_code === 0;
     agent.emit({ type: "check.ended", ...about, exit_code, ms, text: shown });
     return { exit_code, text: shown, ending, isCut: timed_out, cannot };
+  }
+
+  /** In a box that takes the place of a lost one it begins anew: what it did in that one went with it. */
+  async #ended(agent: CheckContext, request: ExecRequest, signal: AbortSignal): Promise<ExecResult> {
+    try {
+      const result = await (await agent.box()).exec(request, signal);
+      await agent.lasting?.bringHome();
+      return result;
+    } catch (thrown) {
+      if (signal.aborted || (await agent.lasting?.another(thrown)) === undefined) throw thrown;
+      return this.#ended(agent, request, signal);
+    }
   }
 
   /** The hooks behind a call see it as the command that it is: whatever they take out is told to nobody. */

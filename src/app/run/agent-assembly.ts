@@ -88,6 +88,7 @@ export async function agentContext(parts: AgentParts): Promise<AgentContext> {
       setTimeout(() => void judge().catch(() => undefined), ENGINE_AT_WORK_MS).unref();
     },
     walls: box.walls,
+    lasting: box,
     ...(parts.boxNote === undefined ? {} : { boxNote: parts.boxNote }),
     tasks,
     writes: new WriteOrder(),

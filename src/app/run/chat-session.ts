@@ -185,7 +185,12 @@ export class ChatBox implements AsyncDisposable {
     if (!this.#shared) await this.close();
     const start: Parameters<typeof lazyBox>[0] = (signal, end) =>
       this.#start(signal, conversation.session.id, { emit: (event) => this.emit(event), end });
-    const box = this.#held?.box ?? lazyBox(start, (ms, ready) => this.onReady(ms, ready), { remedy: REMEDY });
+    const box =
+      this.#held?.box ??
+      lazyBox(start, (ms, ready) => this.onReady(ms, ready), {
+        remedy: REMEDY,
+        tell: (text) => this.emit({ type: "notice", text }),
+      });
     const { history } = conversation.memory;
     const briefing = briefingFrom(box, conversation.prompt, { history, signal: this.#ending.signal });
     const since = this.#held === undefined ? lastStep(conversation.session.steps) : undefined;

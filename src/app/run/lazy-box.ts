@@ -2,15 +2,25 @@ import type { Request } from "../../agent/agent-run.ts";
 import { byContent, changesIn, handoffIn, isUntouched, NO_CHANGES } from "../../agent/ending/run-changes.ts";
 import { type BoxLog, EMPTY_LOG } from "../../core/box-log.ts";
 import type { Checkpoints } from "../../core/checkpoint-port.ts";
-import { CanaryTouched, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import { CanaryTouched, type HarnessError, reasonOf } from "../../core/errors.ts";
 import type { EventBody } from "../../core/events.ts";
 import type { Connection } from "../../core/network.ts";
 import type { ListedPackages } from "../../docker/environments/installed-packages.ts";
 import type { Installed } from "../../core/installed.ts";
 import type { Box, GrantedNetwork, OwnedBox, ParkedHandle } from "../../core/ports.ts";
+import {
+  afterLoss,
+  type BoxLosses,
+  goingOn,
+  type LastingWork,
+  lastingWork,
+  lostBox,
+  mayFollow,
+  noLosses,
+} from "./box-losses.ts";
 
-/** A box that starts when it is first wanted, and is the same from then on. */
-export interface LazyBox extends AsyncDisposable {
+/** A box that starts when it is first wanted, and is the same from then on, or the one that took its place when it was lost. */
+export interface LazyBox extends AsyncDisposable, LastingWork {
   readonly box: () => Promise<Box>;
   /** Has it begin to start, once the request that is on its way has left. */
   readonly warm: () => void;
@@ -40,7 +50,7 @@ export interface LazyBox extends AsyncDisposable {
   readonly finish: (stays: boolean) => Promise<BoxLog>;
 }
 
-interface StartedBox {
+interface StartedBox extends BoxLosses {
   box?: Promise<OwnedBox>;
   used?: true;
   ended?: true;
@@ -66,42 +76,40 @@ async function parked(started: StartedBox, warn: (text: string) => void): Promis
   }
 }
 
+/** `end`: there is no more of it, for this reason. */
+type Start = (signal: AbortSignal, end: (why: HarnessError) => void) => Promise<OwnedBox>;
+type OnReady = (ms: number, box: OwnedBox) => void;
+
+interface LazyOptions {
+  /** What to do when it is lost. */
+  readonly remedy?: string;
+  readonly warn?: (text: string) => void;
+  /** Who is told that another one takes its place. */
+  readonly tell?: (text: string) => void;
+  /** It reaches registries: what its packages are is looked at before anything is run in it. */
+  readonly installs?: boolean;
+}
+
 export function lazyBox(
-  /** `end`: there is no more of it, for this reason. */
-  start: (signal: AbortSignal, end: (why: HarnessError) => void) => Promise<OwnedBox>,
-  onReady: (ms: number, box: OwnedBox) => void,
+  start: Start,
+  onReady: OnReady,
   {
     remedy = "harness run --continue",
     warn = () => undefined,
+    tell = warn,
     installs = false,
-  }: {
-    /** What to do when it is lost. */
-    readonly remedy?: string;
-    readonly warn?: (text: string) => void;
-    /** It reaches registries: what its packages are is looked at before anything is run in it. */
-    readonly installs?: boolean;
-  } = {},
+  }: LazyOptions = {},
 ): LazyBox {
   const walls = new AbortController();
   const ending = new AbortController();
-  const started: StartedBox = installs ? { installs } : {};
+  const started: StartedBox = { ...noLosses(), ...(installs ? { installs } : {}) };
   const opened = Promise.withResolvers<Box>();
   const looks: Promise<unknown>[] = [];
-  const open = async (): Promise<OwnedBox> => {
-    const began = performance.now();
-    try {
-      const box = await start(ending.signal, (why) => walls.abort(why));
-      if (started.installs === true) started.packages = await packagesOf(box, ending.signal);
-      onReady(performance.now() - began, box);
-      opened.resolve(box);
-      void box.gone.then((reason) => (started.ended ? undefined : walls.abort(lostBox(reason, remedy))));
-      return box;
-    } catch (thrown) {
-      walls.abort(thrown);
-      throw thrown;
-    }
+  const ready: OnReady = (ms, box) => {
+    onReady(ms, box);
+    opened.resolve(box);
   };
-  const box = (): Promise<OwnedBox> => (started.box ??= open());
+  const box = boxOf(started, { start, onReady: ready, walls, ending: ending.signal, remedy, warn, tell });
   const end = async (): Promise<OwnedBox | undefined> => {
     started.ended = true;
     ending.abort(new Error("the run has ended"));
@@ -110,15 +118,19 @@ export function lazyBox(
   return {
     box: async () => {
       started.used = true;
-      const ready = await box();
+      const own = await box();
       await Promise.allSettled(looks);
-      return ready;
+      return own;
     },
     warm: () => void setTimeout(() => void box().catch(() => undefined), 1),
     walls: walls.signal,
     opened: opened.promise,
     holdFor: (look) => void looks.push(look),
-    network: async () => (await box()).network,
+    network: async () => {
+      started.granted = true;
+      return (await box()).network;
+    },
+    ...lastingWork(started, { box, walls: walls.signal }),
     used: () => (started.used ? started.box : undefined),
     park: () => parked(started, warn),
     packages: () => started.packages,
@@ -146,8 +158,41 @@ export function lazyBox(
   };
 }
 
-const lostBox = (reason: string, remedy: string): HarnessError =>
-  new HarnessError(EXIT.sandbox, `the box was lost: ${reason}`, remedy);
+interface Opening extends Required<Omit<LazyOptions, "installs">> {
+  readonly start: Start;
+  readonly onReady: OnReady;
+  readonly walls: AbortController;
+  readonly ending: AbortSignal;
+}
+
+/** Gives the box, or has it start; where it was lost and may be followed, another one. */
+function boxOf(started: StartedBox, opening: Opening): () => Promise<OwnedBox> {
+  const { start, onReady, walls, ending, remedy } = opening;
+  const lose = (box: OwnedBox, reason: string): void => {
+    if (started.ended === true || walls.signal.aborted) return;
+    if (mayFollow(started, box, reason)) started.lost = { box, reason };
+    else walls.abort(lostBox(reason, remedy));
+  };
+  const open = async (): Promise<OwnedBox> => {
+    const began = performance.now();
+    const box = goingOn(await start(ending, (why) => walls.abort(why)), started);
+    if (started.installs === true) started.packages ??= await packagesOf(box, ending);
+    onReady(performance.now() - began, box);
+    void box.gone.then((reason) => lose(box, reason));
+    return box;
+  };
+  const begun = (opened: Promise<OwnedBox>): Promise<OwnedBox> => {
+    started.box = opened;
+    opened.catch((thrown: unknown) => walls.abort(thrown));
+    return opened;
+  };
+  return () => {
+    const { lost } = started;
+    if (lost === undefined) return started.box ?? begun(open());
+    delete started.lost;
+    return begun(afterLoss(started, lost, { ...opening, open }));
+  };
+}
 
 /** A line of the proxy's ledger; when it was is with the event. */
 export const connectionEvent = (
@@ -165,9 +210,9 @@ export const readyEvent = (ms: number, { image }: OwnedBox): EventBody => ({
 
 type Told = Awaited<ReturnType<Request["changes"]>>;
 
-/** `last`: no command of it counts any more, so nothing is committed for one from here on. What a box that is lost had changed nobody can tell; one that no call has used has changed nothing. */
+/** `last`: no command of it counts any more, so nothing is committed for one from here on. Of what a box that is lost had changed only what came home can be told; one that no call has used has changed nothing. */
 export async function boxChanges(
-  { used, walls, settle, packages, keepPackages }: LazyBox,
+  { used, walls, settle, packages, keepPackages, knownChanges }: LazyBox,
   checkpoints: Pick<Checkpoints, "unchanged">,
   signal: AbortSignal,
   last = false,
@@ -175,12 +220,12 @@ export async function boxChanges(
   const box = used();
   if (box === undefined) return { changes: NO_CHANGES, untouched: true, handoff: [] };
   if (last) await settle();
-  const unknown = { changes: null, handoff: [] };
+  const unknown = async (): Promise<Told> => ({ changes: await knownChanges(), handoff: [] });
   const fresh = signal.aborted ? new AbortController().signal : signal;
   const isLost = walls.aborted && !(walls.reason instanceof CanaryTouched);
   const seen = isLost
-    ? unknown
-    : await box.then((ready) => told(ready, checkpoints, fresh)).catch(() => unknown);
+    ? await unknown()
+    : await box.then((ready) => told(ready, checkpoints, fresh)).catch(unknown);
   const outside = await box.then(replacedIn).catch(() => []);
   const others = seen.handoff.filter(({ path }) => !outside.some((one) => one.path === path));
   const before = packages();

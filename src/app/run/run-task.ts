@@ -325,7 +325,7 @@ function boxFor({ host, settings, session, workspace, flags, parkedRun }: RunInp
       return settings.canaries ? withCanaries(box, { emit, end }) : box;
     },
     (ms, ready) => emit(readyEvent(ms, ready)),
-    { warn, installs: settings.allow_domains.some(installs) },
+    { warn, tell: (text) => emit({ type: "notice", text }), installs: settings.allow_domains.some(installs) },
   );
 }
 

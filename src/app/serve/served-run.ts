@@ -250,7 +250,12 @@ function boxOf(
       return settings.canaries ? withCanaries(box, { emit, end }) : box;
     },
     (ms, ready) => emit(readyEvent(ms, ready)),
-    { remedy: REMEDY, warn, installs: settings.allow_domains.some(installs) },
+    {
+      remedy: REMEDY,
+      warn,
+      tell: (text) => emit({ type: "notice", text }),
+      installs: settings.allow_domains.some(installs),
+    },
   );
 }
 

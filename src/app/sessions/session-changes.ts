@@ -6,6 +6,7 @@ import { isEngine } from "../../docker/engine.ts";
 import { changesOfLayer } from "../../docker/isolation/layer-changes.ts";
 import { clearGivenUp } from "../../docker/isolation/layer-quota.ts";
 import { changesOfReturned } from "../../boxes/layers/copy-changes.ts";
+import { foldPieces } from "../../boxes/layers/layer-pieces.ts";
 import { clearReturned, giveUpLayer, layerOf } from "../../boxes/layers/layer-record.ts";
 import { frozenVolume } from "../../docker/isolation/parked-record.ts";
 import { lockWorkspace } from "../../boxes/life/workspace-lock.ts";
@@ -118,6 +119,7 @@ export async function withLayer<T>(
     await endBoxes(host);
     const mounted = await inFrozen(host, session, moves);
     const reading = { engine: () => requireEngine(host), uid: host.uid, mounted };
+    if (locked.layer.engine !== undefined) await foldPieces(locked.layer);
     const layer = await (locked.layer.engine === undefined
       ? changesOfLayer(locked.layer, reading)
       : changesOfReturned(locked.layer));

@@ -4,6 +4,7 @@ import { formatSize } from "../../core/text/bounds.ts";
 import { errorCode, EXIT, HarnessError } from "../../core/errors.ts";
 import { lockWorkspace } from "../life/workspace-lock.ts";
 import { returnedTree } from "./copy-changes.ts";
+import { hasPieces } from "./layer-pieces.ts";
 import {
   allLayers,
   type Found,
@@ -58,8 +59,11 @@ export const noteBytes = (folder: string, bytes: number): Promise<void> =>
 
 async function takenBy({ folder, volume, engine }: Found): Promise<Taken> {
   const session = path.basename(folder);
-  if (volume === null)
-    return { session, bytes: await bytesIn(path.join(folder, engine === undefined ? "upper" : "tree")) };
+  if (volume === null) {
+    const parts = engine === undefined ? ["upper"] : ["tree", "pieces"];
+    const sizes = await Promise.all(parts.map((part) => bytesIn(path.join(folder, part))));
+    return { session, bytes: sizes.reduce((sum, each) => sum + each, 0) };
+  }
   const noted = Number(await readFile(path.join(folder, "bytes"), "utf8").catch(() => "0"));
   return { session, bytes: Number.isFinite(noted) ? noted : 0 };
 }
@@ -125,7 +129,7 @@ export async function holdExisting(stateDir: string, session: string): Promise<H
 
 /** Nothing is in it that could be applied. */
 async function isEmpty({ folder, isolation, volume, engine }: Layer): Promise<boolean> {
-  if (engine !== undefined) return (await returnedTree(folder)) === undefined;
+  if (engine !== undefined) return (await returnedTree(folder)) === undefined && !(await hasPieces(folder));
   if (isolation === "copy") return volume === null;
   return (await readdir(path.join(folder, "upper"))).length === 0;
 }

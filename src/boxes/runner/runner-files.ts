@@ -118,6 +118,22 @@ export async function changesIn(
   return { changes: new ChangeList(data), incomplete: numberIn(end, "i") === 1 };
 }
 
+/** What has changed since this was last asked, or since the snapshot; the next time is told from here on. */
+export async function newChangesIn(client: RunnerClient): Promise<{
+  readonly changes: ChangeList;
+  readonly incomplete: boolean;
+  /** Of the files among them that are there. */
+  readonly bytes: number;
+}> {
+  const fields = [["r", 1]] as const;
+  const { data, end } = await asked(client, { type: REQUEST.changes, path: "", fields });
+  return {
+    changes: new ChangeList(data),
+    incomplete: numberIn(end, "i") === 1,
+    bytes: numberIn(end, "b"),
+  };
+}
+
 function readEntries(data: Buffer): readonly Entry[] {
   const entries: Entry[] = [];
   for (let at = 0; at < data.length;) {

@@ -2,7 +2,7 @@ import { createHmac, createSecretKey, type KeyObject, timingSafeEqual } from "no
 import { bytesOfText } from "../../core/text/bytes.ts";
 
 /** The wire of sandbox/runner/protocol.h, where each type and its payload is described. */
-export const MAGIC = "HRN3";
+export const MAGIC = "HRN4";
 export const KEY_BYTES = 32;
 export const MAX_PAYLOAD = 2 ** 20;
 
