@@ -143,7 +143,7 @@ class FindReader {
 
   private write(arg: Arg, count: number): void {
     const file = this.value(arg);
-    if (file !== undefined) this.found.push(...roleEffects("write", file, this.use, LIGHT));
+    if (file !== undefined) this.found.push(...roleEffects("target", file, this.use, LIGHT));
     if (count > 1) this.value(arg);
   }
 

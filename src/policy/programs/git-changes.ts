@@ -105,6 +105,11 @@ const forcedRefs = ({ operands }: Use): readonly Found[] =>
   operands
     .filter(({ value }: Arg) => value.startsWith("+"))
     .map(({ value, span }) => ({ kind: "repository", change: "forced", what: value, span }));
+/** Without `-o` it takes its last name for the folder of the parts, and one alone is that folder. */
+const split = (use: Use): readonly Found[] =>
+  use.options.some(({ name }) => name === "-o")
+    ? []
+    : use.operands.slice(-1).map((arg) => ({ kind: "write", path: use.place(arg), span: arg.span }));
 /** The readers of this file, by the names that rows use. */
 export const GIT_CHANGES_READERS: Readonly<Record<string, Reader>> = {
   "git apply": applied,
@@ -120,6 +125,7 @@ export const GIT_CHANGES_READERS: Readonly<Record<string, Reader>> = {
   ],
   "git branch": namedRefs,
   "git reflog": loggedRefs,
+  "git mailsplit": split,
   "git update-ref": updatedRefs,
   "git symbolic-ref": symbolic,
   "git replace": ({ program, options, operands }) =>

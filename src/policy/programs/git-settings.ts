@@ -55,9 +55,13 @@ function isReading({ options, operands: [first, second] }: Use): boolean {
 
 function shown(use: Use): readonly Found[] {
   const file = fileGiven(use);
+  const blobs = use.options.flatMap(({ name, value }) =>
+    name === "--blob" && value !== null ? [value] : [],
+  );
   const secrets = use.operands.filter(({ value }) => SECRET.test(value));
   return [
     ...(file === null ? [] : [{ kind: "read", path: use.place(file), span: file.span } as const]),
+    ...readsOf(blobs, use),
     ...secrets.map((arg) => use.doubt("operand.unknown", arg)),
   ];
 }

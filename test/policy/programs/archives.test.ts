@@ -104,7 +104,7 @@ describe("programs that compress", () => {
     "zstd --rm a": "ask; option.unknown --rm; write a",
     "lz4 -d a.lz4 out": "ask; write a.lz4; write out; write a",
     "brotli -c a": "allow; read a",
-    "brotli -j a": "ask; write a",
+    "brotli -j a": "ask; option.unknown -j; write a",
   });
 });
 

@@ -74,3 +74,48 @@ describe("words that are commands, settings or more values", () => {
     "golangci-lint run --out-format=json:x": "ask; code check; option.loads-code json:x",
   });
 });
+
+describe("a dash is stdout where the program says so, otherwise a file of that name", () => {
+  tells({
+    "iconv -o - a.txt": "allow; read a.txt",
+    "ctags -f - a.c": "allow; read a.c",
+    "openssl rand -out - 4": "allow",
+    "sort -o - a.txt": "ask; write -; read a.txt",
+    "shuf -o - a.txt": "ask; write -; read a.txt",
+    "tree -o - src": "ask; write -; read src",
+    "git log --output=-": "ask; write -; code settings",
+    "pytest --junitxml=- tests": "ask; write -; read tests; code check",
+    "tee -a -": "ask; write -",
+    "truncate -s0 -": "ask; write -",
+    "mkfifo -": "ask; write -",
+    "sponge -": "ask; write -",
+    "find . -fprint -": "ask; read .; write -",
+    "tee /dev/stderr": "allow; write /dev/stderr",
+  });
+});
+
+describe("what is written or deleted beside what is read", () => {
+  tells({
+    "brotli -c a": "allow; read a",
+    "brotli -c -j a": "ask; option.unknown -j; read a",
+    "brotli -t --rm a.br": "ask; option.unknown --rm; read a.br",
+    "xxd -p a": "allow; read a",
+    "xxd a -p": "ask; read a; write -p",
+    "git mailsplit -o - m": "ask; write -; read m; code settings",
+    "git mailsplit x": "ask; read x; code settings; write x",
+    "git mailsplit a x": "ask; read a; read x; code settings; write x",
+    "git lfs ls-files": "allow; code settings",
+    "git lfs track": "ask; repository local",
+    "git-lfs track": "ask; repository local",
+  });
+});
+
+describe("what takes a listing back, and a revision behind an option", () => {
+  tells({
+    "git branch --points-at HEAD x": "allow; code settings",
+    "git branch --points-at HEAD --no-points-at x": "ask; option.unknown --no-points-at; code settings",
+    "git tag --points-at HEAD --no-points x": "ask; option.unknown --no-points-at; code settings",
+    "git config --blob HEAD:a.ini --list": "allow; code settings; read a.ini",
+    "git config --blob=HEAD:.env --list": "ask; code settings; read .env",
+  });
+});

@@ -28,5 +28,5 @@ tells({
   "difft a /etc/passwd": "ask; read a; read /etc/passwd",
   "pre-commit run": "ask; network; code project; repository local",
   "pre-commit install": "deny; write .git/hooks",
-  "git-lfs track '*.bin'": "ask; code settings; write .gitattributes",
+  "git-lfs track '*.bin'": "ask; repository local; write .gitattributes",
 });
