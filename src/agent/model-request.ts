@@ -63,7 +63,7 @@ interface AskedFor {
 
 interface Attempted {
   readonly reply: Reply;
-  /** Whether something of a reply was told that is none. */
+  /** Whether something of a reply had come, of which nothing counts. */
   readonly shown: boolean;
 }
 
@@ -94,6 +94,7 @@ async function attempted(
         agent.emit({ type: "model.waiting", reason: event.reason, ms: event.ms, attempt: event.attempt });
         break;
       case "call":
+        shown = true;
         break;
       case "failed":
         spend(agent, request, event.usage);
@@ -211,8 +212,8 @@ function spend(agent: AgentContext, request: ModelRequest, usage: Usage): void {
 const WAITS: readonly number[] = [500, 2000, 5000];
 
 /**
- * How long one request of the loop puts up with a server that breaks off within a reply, of which something was shown, or
- * that is away and was there before. What cannot pass is not asked again, and what was not shown the provider has
+ * How long one request of the loop puts up with a server that breaks off within a reply, of which something had come, or
+ * that is away and was there before. What cannot pass is not asked again, and what broke off before that the provider has
  * tried often enough.
  */
 export class Patience {

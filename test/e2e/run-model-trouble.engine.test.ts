@@ -20,6 +20,8 @@ const half = (text: string): Broken => ({
   lines: [...linesOf({ text, calls: [["bash", { command: "touch never" }]] })].slice(0, 2),
   drops: true,
 });
+/** It breaks off within a call, of which nothing can be shown. */
+const HALF_CALL: Broken = { ...half("one"), lines: half("one").lines.slice(1) };
 const bad = (nth: number): Said => ({ calls: [["read_file", { file: `${nth}` }]] });
 const DONE = { text: "All is well." };
 
@@ -77,12 +79,19 @@ test(
   async () => {
     await using place = await household();
     await using model = await startModel((_chat, nth) =>
-      nth === 0 ? { calls: [["bash", { command: "touch first" }]] } : nth === 1 ? half("It is not ") : DONE,
+      nth === 0
+        ? HALF_CALL
+        : nth === 1
+          ? { calls: [["bash", { command: "touch first" }]] }
+          : nth === 2
+            ? half("It is not ")
+            : DONE,
     );
     const ran = await harness(place, ["run", ...model.flags, "touch a file"]);
     assert.deepEqual([ran.code, ran.stdout], [0, "All is well.\n"], ran.stderr);
     assert.deepEqual([existsSync(place.at("work/first")), existsSync(place.at("work/never"))], [true, false]);
-    assert.deepEqual(model.asked()[1], model.asked()[2]);
+    const [first, again, second, once] = model.asked();
+    assert.deepEqual([again, once], [first, second]);
     assertValid(model.asked());
   },
 );

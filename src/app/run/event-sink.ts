@@ -23,6 +23,11 @@ export interface Sink {
   readonly emit: (body: EventBody) => void;
   /** For the events of one more subagent. */
   readonly forChild: () => (body: EventBody) => void;
+  /**
+   * The end of a run that failed, behind that of each call that has none: shown also where they cannot be written down.
+   * What failed then.
+   */
+  readonly last: (body: EventBody) => readonly unknown[];
 }
 
 export interface WaitingSink extends Sink {
@@ -42,37 +47,98 @@ export function waitingSink(sink: Sink): WaitingSink {
     },
     begun: () => state.begun,
     begin: (first) => {
-      state.begun = true;
-      for (const body of [...first, ...early.splice(0)]) sink.emit(body);
+      // What cannot be written down is not begun.
+      for (const body of first) {
+        sink.emit(body);
+        state.begun = true;
+      }
+      for (const body of early.splice(0)) sink.emit(body);
     },
   };
 }
 
 /**
  * Numbers the events of a run; each is written down and remembered, without its secrets, before it is shown. `run.finished`
- * is the last one: a box that is ready only then, or a subagent that still ends, is told of no more.
+ * is the last one: a box that is ready only then, or a subagent that still ends, is told of no more. An end that cannot be
+ * written down is none yet.
  */
 export function sinkOf(session: Session, run: string, audit: Take, show: Take, candidate?: number): Sink {
   const stamp = candidate === undefined ? { run } : { run, candidate };
   const count = { events: 0, children: 0, ends: 0 };
-  const send = (body: EventBody, agent?: string): void => {
-    if (count.ends > 0) return;
-    if (body.type === "run.finished") count.ends += 1;
+  const numbered = (body: EventBody, agent?: string): AgentEvent => {
     count.events += 1;
     const whose = agent === undefined ? stamp : { ...stamp, agent };
-    const event: AgentEvent = { ...body, ...whose, seq: count.events };
-    audit(event);
-    session.log(cleaned(event, maskSecrets));
+    return { ...body, ...whose, seq: count.events };
+  };
+  const keep = (event: AgentEvent): void => session.log(cleaned(event, maskSecrets));
+  const open = new OpenCalls();
+  const tell = (event: AgentEvent): void => {
+    open.take(event);
     show(event);
+  };
+  const send = (body: EventBody, agent?: string): void => {
+    if (count.ends > 0) return;
+    const event = numbered(body, agent);
+    audit(event);
+    keep(event);
+    if (body.type === "run.finished") count.ends += 1;
+    tell(event);
   };
   return {
     emit: (body) => send(body),
+    last: (body) => {
+      if (count.ends > 0) return [];
+      count.ends += 1;
+      const ends = open.left.map(({ call, agent }) => numbered({ ...UNKNOWN_END, call }, agent));
+      return [...ends, numbered(body)].flatMap((event) => {
+        const failures = [audit, keep].flatMap((write) => failureOf(() => write(event)));
+        tell(event);
+        return failures;
+      });
+    },
     forChild: () => {
       count.children += 1;
       const agent = `a${count.children}`;
       return (body) => send(body, agent);
     },
   };
+}
+
+const UNKNOWN = "the run failed before the end of this call could be told";
+const UNKNOWN_END = {
+  type: "call.ended",
+  kind: "cancelled",
+  cause: null,
+  text: UNKNOWN,
+  full: null,
+  ms: 0,
+  reason: UNKNOWN,
+} as const;
+
+/** Calls that were proposed, and of which no end was told. */
+class OpenCalls {
+  readonly #open = new Map<string, { readonly call: string; readonly agent: string | undefined }>();
+
+  take(event: AgentEvent): void {
+    if (event.type !== "call.proposed" && event.type !== "call.ended") return;
+    const { type, call, agent } = event;
+    const key = JSON.stringify([agent, call]);
+    if (type === "call.proposed") this.#open.set(key, { call, agent });
+    else this.#open.delete(key);
+  }
+
+  get left(): readonly { readonly call: string; readonly agent: string | undefined }[] {
+    return [...this.#open.values()];
+  }
+}
+
+function failureOf(work: () => void): readonly unknown[] {
+  try {
+    work();
+    return [];
+  } catch (thrown) {
+    return [thrown];
+  }
 }
 
 interface RunAudited {

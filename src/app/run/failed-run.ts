@@ -21,8 +21,8 @@ export interface RunProgress {
 }
 
 /**
- * What a failure makes of a run that has begun: its last event is told all the same, and only once. What fails behind
- * that, as a box that cannot be put away, is said on stderr and by the exit code. A run that has not begun throws on.
+ * What a failure makes of a run that has begun: its last event is told all the same, and only once, also where it cannot be
+ * written down. What fails behind that, as a box that cannot be put away, is said on stderr and by the exit code. A run that has not begun throws on.
  */
 export function failedRun(
   thrown: unknown,
@@ -49,7 +49,9 @@ export function failedRun(
     grounded: null,
     answer: null,
   };
-  sink.emit(failed);
+  const unwritten = new Set(sink.last(failed).map((each) => outcomeAfter(each).reason));
+  unwritten.delete(outcome.reason);
+  for (const reason of unwritten) stderr.write(`error: ${visible(reason)}\n`);
   return failed;
 }
 

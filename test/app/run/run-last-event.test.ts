@@ -43,17 +43,27 @@ interface Told {
   readonly logged: readonly AgentEvent[];
 }
 
-function telling(): Told {
+/** What takes nothing more; it may become so in mid-run. */
+interface Full {
+  audit?: boolean;
+  session?: boolean;
+}
+
+const NO_SPACE = new HarnessError(EXIT.failed, "no space is left on the disk", "df -h");
+
+function telling(full: Full = {}): Told {
   const [shown, audited, logged]: [AgentEvent[], AgentEvent[], AgentEvent[]] = [[], [], []];
-  const session = { log: (event: AgentEvent) => logged.push(event) } as unknown as Session;
-  const sink = waitingSink(
-    sinkOf(
-      session,
-      "r",
-      (event) => audited.push(event),
-      (event) => shown.push(event),
-    ),
-  );
+  const session = {
+    log: (event: AgentEvent) => {
+      if (full.session === true) throw NO_SPACE;
+      logged.push(event);
+    },
+  } as unknown as Session;
+  const audit = (event: AgentEvent): void => {
+    if (full.audit === true) throw NO_SPACE;
+    audited.push(event);
+  };
+  const sink = waitingSink(sinkOf(session, "r", audit, (event) => shown.push(event)));
   return { sink, shown, audited, logged };
 }
 
@@ -180,4 +190,59 @@ test("a run that has not begun has no end, and one that has ended has no other",
   told.sink.emit(FINISHED);
   assert.equal(failedRun(failure, given, { sink: told.sink, finished: FINISHED }).exit_code, 6);
   endsOnce(told, ["run.started"]);
+});
+
+for (const what of ["audit", "session"] as const)
+  test(`an end that the ${what} has no space for is shown, once, and says why`, () => {
+    const full: Full = {};
+    const told = telling(full);
+    told.sink.begin([STARTED]);
+    full[what] = true;
+    assert.throws(() => told.sink.emit(FINISHED), NO_SPACE);
+    const finished = failedRun(NO_SPACE, given, { sink: told.sink });
+    told.sink.emit(FINISHED);
+    assert.deepEqual(
+      told.shown.map(({ type }) => type),
+      ["run.started", "run.finished"],
+    );
+    assert.deepEqual(told.shown.at(-1), { ...finished, run: "r", seq: told.shown.at(-1)?.seq });
+    assert.deepEqual([finished.exit_code, finished.status], [EXIT.failed, "failed"]);
+    assert.match(finished.reason, /no space is left on the disk; next: df -h/);
+  });
+
+test("a run whose beginning cannot be written down has not begun, and shows no end", () => {
+  const told = telling({ audit: true });
+  assert.throws(() => told.sink.begin([STARTED, { type: "notice", text: "n" }]), NO_SPACE);
+  assert.throws(() => failedRun(NO_SPACE, given, { sink: told.sink }), NO_SPACE);
+  assert.deepEqual(told.shown, []);
+});
+
+const proposed = (call: string): EventBody => ({ type: "call.proposed", call, tool: "bash", args: {} });
+
+test("a run that fails within calls ends each that was begun, before its own end", () => {
+  const told = telling();
+  told.sink.begin([STARTED]);
+  const child = told.sink.forChild();
+  for (const call of ["c1", "c2"]) told.sink.emit(proposed(call));
+  child(proposed("c1"));
+  const ended = { type: "call.ended", kind: "ok", cause: null, text: "", full: null, ms: 1 } as const;
+  told.sink.emit({ ...ended, call: "c1" });
+  failedRun(new Error("a defect"), given, { sink: told.sink });
+  endsOnce(told, [
+    "run.started",
+    "call.proposed",
+    "call.proposed",
+    "call.proposed",
+    "call.ended",
+    "call.ended",
+    "call.ended",
+  ]);
+  const ends = told.shown.filter((event) => event.type === "call.ended").slice(1);
+  assert.deepEqual(
+    ends.map(({ agent, call, kind }) => [agent, call, kind]),
+    [
+      [undefined, "c2", "cancelled"],
+      ["a1", "c1", "cancelled"],
+    ],
+  );
 });
