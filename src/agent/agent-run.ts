@@ -28,6 +28,8 @@ export interface Request {
   readonly prompt: string;
   /** For the model behind the prompt; it is no part of what is wanted. */
   readonly note?: string;
+  /** What a person took back of files since; where a parked run goes on, the model is told with the first results. */
+  readonly taken?: string;
   /** Given by the user; guessed from the prompt when left out. */
   readonly intent?: Intent;
   readonly strict: boolean;
@@ -80,7 +82,10 @@ export async function runRequest(
   const news = agent.tasks?.news();
   const lines = [...(stuck === undefined ? [] : [stuck.text]), ...(news?.lines ?? [])];
   const lost = lines.map((line) => `\n\n${NOTICE}${line}`).join("");
-  agent.history.add({ role: "user", text: `${request.prompt}${lost}${request.note ?? ""}${opening}` });
+  agent.history.add({
+    role: "user",
+    text: `${request.prompt}${lost}${request.taken ?? ""}${request.note ?? ""}${opening}`,
+  });
   news?.told();
   const ending = endingOf(await workWithTasks(agent, either), { signal, agent });
   const unanswered = agent.history.count === before + 1;
@@ -126,7 +131,7 @@ export async function goOn(
   agent.intent.begin(parked.intent);
   if (parked.intent === "change") agent.checkpoints.prepare();
   agent.tasks?.resume(either);
-  const left = { malformed: parked.malformed, note: agent.boxNote ?? NEW_BOX };
+  const left = { malformed: parked.malformed, note: `${agent.boxNote ?? NEW_BOX}${request.taken ?? ""}` };
   const end = await workWithTasks(agent, either, left);
   return finish(agent, request, endingOf(end, { signal, agent }));
 }

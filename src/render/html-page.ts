@@ -192,7 +192,7 @@ function refusalsCard(runs: readonly RunReport[]): Html | undefined {
         ({ tool, target, decision, rule, reason }) =>
           markup`<li>
             <strong>${tool}</strong> <code>${target}</code><br />
-            <span class="bad">${decision === "deny" ? "denied" : "asked, and nobody let it run"}</span>:
+            <span class="bad">${decision === "deny" ? "denied" : "asked, and not let run"}</span>:
             ${reason} <span class="soft">(${rule})</span>
           </li>`,
       )}

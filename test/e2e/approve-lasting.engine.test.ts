@@ -115,3 +115,21 @@ test("undo takes back what was done before the question and behind it", { skip }
   assert.ok(replayed.code === 0 || replayed.code === 1, replayed.stderr);
   assert.equal(replayed.stderr.includes("internal error"), false, replayed.stderr);
 });
+
+test(
+  "what is taken back while it waits is told to the model with the call that waited",
+  { skip },
+  async () => {
+    await using place = await household();
+    await using model = await startModel([bash("echo one > one", FAR), FINE]);
+    const session = sessionOf(await park(place, model));
+    const undone = await harness(place, ["undo", session]);
+    assert.equal(undone.code, 0, undone.stderr);
+    assert.equal((await approve(place, session, ["--once"])).code, 0);
+    const [, far = ""] = resultsIn(model.asked()[1]);
+    assert.match(
+      far,
+      /The box has waited[^]*Undone \(step \d+\): the person has taken back what you changed in "one"/,
+    );
+  },
+);

@@ -76,7 +76,7 @@ test("a run that ended badly says so in words and with its exit code", () => {
 changed   no file
           and 2 ignored files
 refused   bash  rm -rf /
-            nobody let it run: it
+            asked, and not let run: it
             deletes what lies outside of
             the workspace (path.system)
 cost      2 turns, 1 tool call, 1 min 3

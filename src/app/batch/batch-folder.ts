@@ -31,7 +31,7 @@ export async function openBatchFolder(folder: string, resume: boolean): Promise<
   try {
     makeFolder(running, 0o777);
   } catch (thrown) {
-    throw outLost(folder, thrown);
+    throw outRefused(folder, thrown);
   }
   await using stack = new AsyncDisposableStack();
   stack.use(locked(folder));
@@ -81,6 +81,13 @@ export const outLost = (folder: string, thrown: unknown): OutLost =>
     thrown,
   );
 
+/** Nothing has begun, so that only a full disk is anything but a folder that was named wrongly. */
+function outRefused(folder: string, thrown: unknown): HarnessError {
+  const lost = outLost(folder, thrown);
+  if (diskTroubleOf(thrown) === "full") return lost;
+  return new HarnessError(EXIT.usage, lost.message, "name another --out, in which you can write", thrown);
+}
+
 function locked(folder: string): FileLock {
   const lock = new FileLock(path.join(folder, "lock"), 0);
   try {
@@ -88,7 +95,7 @@ function locked(folder: string): FileLock {
     return lock;
   } catch (thrown) {
     lock[Symbol.dispose]();
-    if (diskTroubleOf(thrown) !== "busy") throw outLost(folder, thrown);
+    if (diskTroubleOf(thrown) !== "busy") throw outRefused(folder, thrown);
     throw new BatchBusy(
       EXIT.usage,
       `another harness batch works on ${folder}`,

@@ -118,7 +118,8 @@ async function runSteps(given: RunInput, progress: RunProgress): Promise<Finishe
   const taken = given.resumed ? undoNote(agent.history.messages, await takenBack(given.host, session)) : "";
   const request = {
     prompt: given.prompt,
-    note: taken + note,
+    taken,
+    note,
     ...(flags.intent === undefined ? {} : { intent: flags.intent }),
     strict: flags.strict,
     goesOn: goesOnOnly(given),

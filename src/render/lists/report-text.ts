@@ -94,7 +94,7 @@ function refusalsText({ refusals }: RunReport, page: Page): void {
   page.heading(`refused (${refusals.length})`);
   for (const { tool, target, decision, rule, reason } of refusals) {
     page.line(`  ${fitted(`${tool}  ${target}`, page.width - 2)}`);
-    const who = decision === "deny" ? "denied" : "asked, and nobody let it run";
+    const who = decision === "deny" ? "denied" : "asked, and not let run";
     page.line(`    ${page.said({ tone: "bad", text: `${who}: ${reason} (${rule})` })}`);
   }
 }

@@ -178,7 +178,7 @@ const recordedRows = ({ recorded }: Finished): readonly string[] =>
     : [...recordedWords(recorded), `harness policy test ${recorded.policy}`].map((row) => visibleWhole(row));
 
 function refusedRows({ tool, target, decision, rule, reason }: Denial, width: number): readonly string[] {
-  const who = decision === "deny" ? "denied" : "nobody let it run";
+  const who = decision === "deny" ? "denied" : "asked, and not let run";
   return [
     fitted(`${tool}  ${target}`, width),
     ...wrapped(`${who}: ${reason} (${rule})`, width - 2).map((line) => `  ${line}`),

@@ -1,0 +1,21 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { openBatchFolder } from "../../../src/app/batch/batch-folder.ts";
+import { EXIT, HarnessError } from "../../../src/core/errors.ts";
+import { scratch } from "../../fixtures/scratch.ts";
+
+test("an --out that is no folder, or cannot be one, ends with 2 and says so before anything begins", async () => {
+  await using place = await scratch();
+  await place.write("file", "mine\n");
+  for (const out of [place.at("file"), place.at("file/below"), "/proc/none"])
+    await assert.rejects(openBatchFolder(out, false), (thrown: unknown) => {
+      assert.ok(thrown instanceof HarnessError);
+      assert.deepEqual(
+        [thrown.exit, thrown.remedy],
+        [EXIT.usage, "name another --out, in which you can write"],
+      );
+      assert.match(thrown.message, new RegExp(`results cannot be kept in ${out}: `));
+      return true;
+    });
+  assert.equal(await place.read("file"), "mine\n");
+});
