@@ -1,10 +1,10 @@
 import * as z from "zod";
 import { DURATION_FORM, parseDuration, parseSize, SIZE_FORM } from "../core/text/bounds.ts";
 import { MODES } from "../core/decision.ts";
-import { toolsForm } from "../core/custom-tools.ts";
+import { TOOL_KEYS, toolsForm } from "../core/custom-tools.ts";
 import { ENGINE_FORM, readEngineAddress } from "../core/engine-address.ts";
 import { grantText, isPreset, readGrant, splitGrants } from "../core/grant.ts";
-import { hooksForm } from "../core/hook-form.ts";
+import { HOOK_KEYS, hooksForm } from "../core/hook-form.ts";
 import { CALL_FORMS } from "../core/model-provider.ts";
 import { kubernetesRule } from "./kubernetes-settings.ts";
 import { MCP_KEYS, mcpServers } from "./mcp-settings.ts";
@@ -243,6 +243,8 @@ export const ROW_KEYS: Readonly<Record<string, readonly string[]>> = {
   web: Object.keys(web.shape),
   kubernetes: Object.keys(kubernetes.shape),
   mcp: MCP_KEYS,
+  hooks: HOOK_KEYS,
+  tools: TOOL_KEYS,
   prices: Object.keys(priceRow.shape),
   capabilities: Object.keys(capabilityRow.shape),
 };

@@ -36,7 +36,11 @@ const toolForm = z.strictObject({
 export const projectToolsForm = tableOf(toolForm);
 
 /** As the user writes it, who alone can say of a program that it changes nothing. */
-export const toolsForm = tableOf(toolForm.extend({ reads: z.boolean("expected true or false").optional() }));
+const ownToolForm = toolForm.extend({ reads: z.boolean("expected true or false").optional() });
+export const toolsForm = tableOf(ownToolForm);
+
+/** Of one tool. */
+export const TOOL_KEYS = Object.keys(ownToolForm.shape);
 
 export type CustomToolGiven = z.infer<typeof toolsForm>[string];
 

@@ -41,6 +41,9 @@ export const patienceOf = (written: string | number | undefined, unsaid: number)
 const GLOB = "expected a tool's name, with * for any text";
 const glob = z.string(GLOB).regex(/^[\w*.:-]{1,100}$/, GLOB);
 
+/** Of one hook. */
+export const HOOK_KEYS = ["event", "tools", "command", "name", "timeout", "required"] as const;
+
 /** Made when it is first read by: who has no hooks does without. */
 const hookForm = () =>
   z

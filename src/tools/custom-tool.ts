@@ -4,7 +4,7 @@ import type { Box, ExecResult } from "../core/ports.ts";
 import type { JsonSchema } from "../core/model-provider.ts";
 import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../core/tool.ts";
 import { both, KEEP, wordsOf } from "./shell/command-words.ts";
-import { adviseOnce, asResult, endingOf } from "./shell/command-ending.ts";
+import { adviseOnce, asResult, BASH_ADVICE, endingOf } from "./shell/command-ending.ts";
 
 /** What a tool that somebody added is made of. */
 export interface CustomTool {
@@ -84,7 +84,7 @@ async function run(
   const lines = [
     text === "" ? "(no output)" : text,
     ...notes,
-    ...adviseOnce()(ending.advice),
+    ...adviseOnce(BASH_ADVICE)(ending.advice),
     ...ending.lines,
   ];
   return asResult(ending, lines.join("\n"));

@@ -5,6 +5,7 @@ import { readLayer } from "../../src/config/config-layers.ts";
 import { layerSchema } from "../../src/config/setting-rules.ts";
 import { SETTING_KEYS } from "../../src/config/settings-schema.ts";
 import { refusalOf } from "../fixtures/refusal.ts";
+import { HOOK_KEYS } from "../../src/core/hook-form.ts";
 
 const read = (text: string): unknown => {
   const { value, at } = parseConfigDocument("c.json", text);
@@ -181,6 +182,29 @@ test("the hint for a key inside search names search's own keys", async () => {
   assert.match(stor, /^c\.json:1:21: search\.stor: unknown key; .*\bstore\b/);
   const [, mode] = await refusalOf(() => read('{"search": {"mode": "auto"}}'));
   assert.doesNotMatch(mode, /did you mean mode/);
+});
+
+test("the hint for a key inside a hook or a tool names their keys, and no others", async () => {
+  const hook = '{"event": "Stop", "command": ["a"], "timout": 1}';
+  const [, timeout] = await refusalOf(() => read(`{"hooks": [${hook}]}`));
+  assert.match(timeout, /: hooks\.0\.timout: unknown key; did you mean timeout\?$/);
+  const [, tool] = await refusalOf(() =>
+    read('{"tools": {"t": {"description": "d", "command": "c", "xyz": 1}}}'),
+  );
+  assert.match(
+    tool,
+    /: tools\.t\.xyz: unknown key; known keys: description, command, schema, timeout, state, reads$/,
+  );
+  const every = {
+    event: "PostToolUse",
+    tools: "bash",
+    command: "a",
+    name: "n",
+    timeout: "1s",
+    required: true,
+  };
+  assert.deepEqual(Object.keys(every).toSorted(), HOOK_KEYS.toSorted());
+  await read(JSON.stringify({ hooks: [every] }));
 });
 
 test("a key that a row lacks is reported at the row", async () => {

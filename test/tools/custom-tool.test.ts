@@ -71,6 +71,7 @@ test("what fails says what it said on stderr, what is late is ended, what says n
     ({ signal }) => new Promise((resolve) => signal.addEventListener("abort", () => resolve(137))),
   );
   assert.equal(late.result.kind, "timed_out");
+  assert.doesNotMatch(late.result.text, /advice|background/, "arguments of bash are none of its own");
   assert.equal((await ran(toolOf(), () => 0)).result.text, "(no output)");
 });
 

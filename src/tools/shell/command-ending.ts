@@ -33,6 +33,9 @@ const ADVICE: Readonly<Record<Advice, string>> = {
   leftovers: 'to keep a process running, start it with "background": true and without &',
 };
 
+/** What only arguments of `bash` can mend. */
+export const BASH_ADVICE: readonly Advice[] = ["timeout", "leftovers"];
+
 const MAX_PATHS = 5;
 
 /** `output` is the end of the command's output: it may show a limit that the box cannot observe itself. */
@@ -127,8 +130,8 @@ const listed = (paths: readonly string[]): string => {
 /** Lines of advice that was not given before. */
 export type Advise = (advice: readonly Advice[]) => readonly string[];
 
-export function adviseOnce(): Advise {
-  const told = new Set<Advice>();
+export function adviseOnce(unfit: readonly Advice[] = []): Advise {
+  const told = new Set<Advice>(unfit);
   return (advice) => {
     const fresh = advice.filter((topic) => !told.has(topic));
     for (const topic of fresh) told.add(topic);
