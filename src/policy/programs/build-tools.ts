@@ -57,9 +57,16 @@ const isOdd = (arg: Arg): boolean =>
 
 const CHECK_TARGETS: ReadonlySet<string> = new Set(PROGRAM_WORDS.checks.targets);
 
-/** Only what checks the project, by its name, and nothing that is set for it. */
-const areChecks = ({ operands }: Use): boolean =>
-  operands.length > 0 && operands.every(({ kind, value }) => kind === "literal" && CHECK_TARGETS.has(value));
+/** How much is told of a run. */
+const LOUDNESS = /^(?:V|VERBOSE|Q|CI)=\d$/;
+
+/** Only what checks the project, by its name, and nothing that is set for it but how much is told. */
+function areChecks({ operands }: Use): boolean {
+  const named = operands.filter(({ value }) => !LOUDNESS.test(value));
+  return (
+    named.length > 0 && named.every(({ kind, value }) => kind === "literal" && CHECK_TARGETS.has(value))
+  );
+}
 
 /** Rules run their commands, and some run already when the rules are read. */
 function targets(use: Use): readonly Found[] {

@@ -37,6 +37,8 @@ function programs(use: Use): readonly Found[] {
   const has = (...names: readonly string[]): boolean => options.some(({ name }) => names.includes(name));
   const texts = options.filter(({ name }) => INLINE.has(name));
   const [file] = operands;
+  // It counts before all others, wherever it stands.
+  if (has("--run")) return [...scripts(use), ...inlines(texts, use), ...testsHandOn(use)];
   if (has("--test"))
     return [
       fixedEffect("check", folder, program),
@@ -44,7 +46,6 @@ function programs(use: Use): readonly Found[] {
       ...operands.flatMap((arg) => roleEffects("check", arg, use, LIGHT)),
     ];
   if (texts.length > 0) return inlines(texts, use);
-  if (has("--run")) return [...scripts(use), ...testsHandOn(use)];
   return has("--check", "-c")
     ? operands.flatMap((arg) => roleEffects("read", arg, use, LIGHT))
     : programEffects(file, use);
@@ -58,7 +59,7 @@ function destinations(use: Use): readonly Found[] {
     value.value === "stdout" ||
     value.value === "stderr"
       ? []
-      : roleEffects("write", value, use, LIGHT),
+      : roleEffects("target", value, use, LIGHT),
   );
 }
 

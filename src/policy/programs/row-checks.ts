@@ -130,10 +130,17 @@ function shaped(given: CheckParameter): Reader {
     });
 }
 
-/** Formatters that write their files, or everything below, unless one of these options is given. */
+/**
+ * Formatters that write their files, or everything below, unless one of these options is given. With `-` among these, a
+ * dash alone is stdin, and the result is printed.
+ */
 function writesUnless(given: CheckParameter): Reader {
   const names = wordsOf(given);
-  return (use) => (use.options.some(({ name }) => names.includes(name)) ? [] : writesGiven(use));
+  const printed = ({ operands }: Use): boolean =>
+    operands.length === 1 &&
+    operands.every(({ kind, value }) => kind === "literal" && value === "-" && names.includes(value));
+  return (use) =>
+    printed(use) || use.options.some(({ name }) => names.includes(name)) ? [] : writesGiven(use);
 }
 
 /** With one of these options it writes below its folder. */

@@ -119,3 +119,43 @@ describe("what takes a listing back, and a revision behind an option", () => {
     "git config --blob=HEAD:.env --list": "ask; code settings; read .env",
   });
 });
+
+describe("what counts before everything else", () => {
+  tells({
+    "node --test test": "allow; code check; read test",
+    "node --run test": "allow; code check",
+    "node --test --run x": "ask; code project",
+    "node --check --run x": "ask; code project",
+    "node --test --test-reporter-destination=-": "ask; write -; code check",
+    "swiftlint autocorrect": "ask; code project",
+    "swiftlint docs": "ask; code project",
+  });
+});
+
+describe("readers and checks like their neighbours", () => {
+  tells({
+    "just --list": "allow; code settings",
+    "just --evaluate": "ask; code project",
+    "just --list x": "ask; code project",
+    "task test": "allow; code check",
+    "task -d src lint": "allow; read src; code check",
+    "task test -- x": "ask; code project",
+    "task test A=b": "ask; code project",
+    "task -t /tmp/x.yml test": "ask; code project; code check",
+    "task -g test": "ask; option.unknown -g; code check",
+    "make test VERBOSE=1": "allow; code check",
+    "make test CC=./x": "ask; code project",
+    "make VERBOSE=1": "ask; code project",
+    "black -": "allow; code check",
+    "black - a.py": "ask; read a.py; code check; write -; write a.py",
+    "isort -": "allow; code check",
+    "ruff format -": "allow; code check",
+    "terraform fmt -": "allow; code settings",
+    "pyenv versions": "allow; code settings",
+    "pyenv exec x": "ask; install",
+    "asdf list": "allow; code settings",
+    "asdf list all nodejs": "ask; code settings; operand.unknown all",
+    "nvm current": "allow; code settings",
+    "nvm use 20": "ask; install",
+  });
+});
