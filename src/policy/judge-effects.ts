@@ -220,6 +220,7 @@ const REASONS: Readonly<Record<Doubt, (what: string, by: string) => string>> = {
   "shell.function": (what) => `${what} is defined anew, so it is not the program of that name`,
   "shell.builtin": (what) => `${what} changes what the shell does afterwards`,
   "shell.expansion": () => "the shell calculates here, and that can run commands",
+  "shell.endless": () => "starts processes without an end, and waits for none of them",
   "shell.coproc": () => "a process beside the others, whose end nobody waits for",
   "shell.unreadable": (what) => `the text for a shell is not understood: ${what}`,
   "shell.limit": (what) => `${what} are too much to follow`,

@@ -47,13 +47,42 @@ export function compoundEffects(node: Compound, at: At): Scope {
 }
 
 /** Judges conditions and branches as if they ran in any order and any number of times. */
-function branches({ what, bodies }: Compound, { walk, scope, input }: At): Scope {
+function branches({ what, bodies, span }: Compound, { walk, scope, input }: At): Scope {
   const repeats = what === "while" || what === "until";
+  if (repeats && isUnbounded(bodies)) walk.doubt("shell.endless", what, span);
   const before = repeats ? withoutVariables(scope) : scope;
   const once = (from: Scope): Scope =>
     bodies.reduce((now, body) => either(now, walk.node(body, now, input)), from);
   const after = once(before);
   return repeats ? settled(before, after, once) : after;
+}
+
+/** Rounds that leave processes behind; a loop over what is read has as many as there are lines. */
+function isUnbounded([condition, ...rest]: readonly Node[]): boolean {
+  return rest.some(leavesBehind) && (condition === undefined || !READING.has(firstName(condition)));
+}
+
+const READING: ReadonlySet<string> = new Set(["read"]);
+
+/** A command in the background, wherever it stands in there. */
+function leavesBehind(node: Node): boolean {
+  switch (node.kind) {
+    case "simple":
+      return false;
+    case "pipeline":
+      return node.parts.some(leavesBehind);
+    case "list":
+      return node.items.some(({ node: item, then }) => then === "&" || leavesBehind(item));
+    case "compound":
+      return node.what !== "function" && node.bodies.some(leavesBehind);
+  }
+}
+
+/** The name of the command that decides, or of the first one in a list of several; of an assignment before it there is none. */
+function firstName(node: Node): string {
+  if (node.kind === "list") return node.items.length === 1 ? firstName(node.items[0]?.node ?? node) : "";
+  const [piece] = node.kind === "simple" ? (node.words[0]?.pieces ?? []) : [];
+  return piece?.kind === "text" ? piece.text : "";
 }
 
 /** A loop that changes its folder may start its second round elsewhere, so that round is judged too. */

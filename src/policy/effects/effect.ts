@@ -33,6 +33,7 @@ export type Doubt =
   | "shell.builtin"
   | "shell.expansion"
   | "shell.coproc"
+  | "shell.endless"
   /** A shell text that one of the two readers, or both, cannot read. */
   | "shell.unreadable"
   /** More commands, or deeper nesting, than is understood. */

@@ -63,9 +63,7 @@ const LOUDNESS = /^(?:V|VERBOSE|Q|CI)=\d$/;
 /** Only what checks the project, by its name, and nothing that is set for it but how much is told. */
 function areChecks({ operands }: Use): boolean {
   const named = operands.filter(({ value }) => !LOUDNESS.test(value));
-  return (
-    named.length > 0 && named.every(({ kind, value }) => kind === "literal" && CHECK_TARGETS.has(value))
-  );
+  return named.length > 0 && named.every(({ kind, value }) => kind === "literal" && CHECK_TARGETS.has(value));
 }
 
 /** Rules run their commands, and some run already when the rules are read. */
