@@ -73,16 +73,13 @@ const DAY_S = 24 * 3600;
 /** A run that is told to end ends its box first. */
 const GRACE_S = 60;
 
-/** Ends of the loop that a further try would only repeat. */
-const LASTING: readonly number[] = [
-  EXIT.failed,
-  EXIT.usage,
-  EXIT.budget,
-  EXIT.refused,
-  EXIT.parked,
-  // Out of memory: it would be so again.
-  137,
-].toSorted((a, b) => a - b);
+/**
+ * Ends of the loop that a further try would only repeat. A loop that was killed (137) is none: a Job sees codes alone, and
+ * one whose pod was deleted with no time to end has the code of one that was out of memory.
+ */
+const LASTING: readonly number[] = [EXIT.failed, EXIT.usage, EXIT.budget, EXIT.refused, EXIT.parked].toSorted(
+  (a, b) => a - b,
+);
 
 export function batchJob(plan: BatchPlan): Job {
   const labels = batchLabels(plan.hash);

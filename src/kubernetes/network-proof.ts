@@ -5,7 +5,16 @@ import { EXIT, HarnessError } from "../core/errors.ts";
 import { ApiFailure, type Cluster, isThere } from "./cluster.ts";
 import { refusalOf } from "./pod-failure.ts";
 import { mayBeGiven } from "./pod-readback.ts";
-import { API_VARIABLE, NAME_LABEL, type PodPlan, policyOf } from "./pod-spec.ts";
+import {
+  API_VARIABLE,
+  type JsonObject,
+  NAME_LABEL,
+  POLICY_PARTS,
+  policyName,
+  policyOf,
+  type PodOwner,
+  type PodPlan,
+} from "./pod-spec.ts";
 
 /** Below the namespace, and before a name. */
 export const POLICIES = (cluster: Cluster): string =>
@@ -29,7 +38,7 @@ async function refuseOthers(cluster: Cluster, plan: PodPlan): Promise<void> {
   const { items } = policyList.parse(await cluster.call(POLICIES(cluster)).catch(refuse));
   const labels: Readonly<Record<string, string>> = { ...plan.labels, [NAME_LABEL]: plan.name };
   const first = items.find(({ metadata: { name }, spec }) => {
-    if (name === plan.name || name === openName(plan)) return false;
+    if (POLICY_PARTS.some((part) => name === policyName(plan, part))) return false;
     const { matchLabels = {}, ...others } = spec.podSelector;
     // An expression that is not read here may match, and so may a label that the cluster gives the pod by itself.
     const may =
@@ -53,16 +62,26 @@ const none = (why: string, next: string): HarnessError =>
 
 /** Before the pod is made: what denies all, and what lets it out until its proof has begun. */
 export const shut = async (cluster: Cluster, plan: PodPlan): Promise<void> => {
-  for (const open of [false, true]) {
-    const body = policyOf(plan, open);
-    // One that is there was made for a server that was gone before it said so: the name is ours alone.
-    await cluster
-      .call(POLICIES(cluster), { method: "POST", body })
-      .catch((thrown: unknown) => isThere(thrown) || refuse(thrown));
-  }
+  await make(cluster, policyOf(plan, plan.owner === null ? "first" : "shut"));
+  await make(cluster, policyOf(plan, "open"));
 };
 
-const openName = ({ name }: Pick<PodPlan, "name">): string => `${name}-open`;
+/**
+ * Once the box is there, it owns what shuts it: whatever removes it from the cluster, and whoever is no more to do it, takes
+ * that along. The one before stands until then, so that the box is never without; a policy that is there is changed in nothing.
+ */
+export async function handOver(cluster: Cluster, plan: PodPlan, owner: PodOwner): Promise<void> {
+  if (plan.owner !== null) return;
+  await make(cluster, policyOf({ ...plan, owner }));
+  await removePolicy(cluster, policyName(plan, "first")).catch(refuse);
+}
+
+/** One that is there was made for a server that was gone before it said so: the name is ours alone. */
+async function make(cluster: Cluster, body: JsonObject): Promise<void> {
+  await cluster
+    .call(POLICIES(cluster), { method: "POST", body })
+    .catch((thrown: unknown) => isThere(thrown) || refuse(thrown));
+}
 
 /** There may be none. */
 async function removePolicy(cluster: Cluster, name: string): Promise<void> {
@@ -95,7 +114,7 @@ export async function proveShut(cluster: Cluster, plan: PodPlan, probe: Probe): 
       "neither the API server nor anything else that is tried is reached when it may be, so that it proves nothing",
       "name something that pods here do reach: kubernetes.probe, HOST:PORT",
     );
-  await removePolicy(cluster, openName(plan)).catch(refuse);
+  await removePolicy(cluster, policyName(plan, "open")).catch(refuse);
   if (!(await becomes(cluster, probe, "shut")))
     throw none(
       "it still reaches the API server or its node under a policy that denies all: nothing in the cluster enforces network policies",
@@ -105,7 +124,7 @@ export async function proveShut(cluster: Cluster, plan: PodPlan, probe: Probe): 
 
 /** Where there is nothing to prove. */
 export const removeOpening = async (cluster: Cluster, plan: PodPlan): Promise<void> => {
-  await removePolicy(cluster, openName(plan)).catch(refuse);
+  await removePolicy(cluster, policyName(plan, "open")).catch(refuse);
 };
 
 /** Whether it was seen so; to be shut, by two looks that overlap: one packet that is lost shuts nothing. */

@@ -10,7 +10,7 @@ import type { ListedBox } from "../core/ports.ts";
 import { ApiFailure, type Cluster } from "./cluster.ts";
 import { POLICIES } from "./network-proof.ts";
 import { refusalOf } from "./pod-failure.ts";
-import { type BoxKind, NAME_LABEL, type PodOwner } from "./pod-spec.ts";
+import { type BoxKind, NAME_LABEL, POLICY_PARTS, policyName, type PodOwner } from "./pod-spec.ts";
 import { podIfAny } from "./pod-watch.ts";
 import { SANDBOXES, servesSandboxes } from "./sandbox-resource.ts";
 import { makeFolder } from "../platform/folders.ts";
@@ -146,8 +146,8 @@ export const podNamed = (id: string): string => `${PREFIX}${id}`;
 export async function removeBoxPod(cluster: Cluster, name: string, kind?: BoxKind): Promise<boolean> {
   const had = kind === "Pod" ? false : await removedSandbox(cluster, name, kind);
   const was = await removed(cluster, `${whereOf(cluster, "pod")}/${name}`);
-  for (const policy of [name, `${name}-open`])
-    await removed(cluster, `${whereOf(cluster, "policy")}/${policy}`);
+  for (const part of POLICY_PARTS)
+    await removed(cluster, `${whereOf(cluster, "policy")}/${policyName({ name }, part)}`);
   return was || had;
 }
 

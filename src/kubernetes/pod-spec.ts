@@ -3,8 +3,10 @@ import type { Mode } from "../core/decision.ts";
 import { within } from "../boxes/protect/protected-mounts.ts";
 import { ULIMITS } from "../boxes/runner/runner-report.ts";
 
-/** A pod of the same namespace. */
+/** Of the same namespace; a pod, if nothing else is said. */
 export interface PodOwner {
+  readonly apiVersion?: string;
+  readonly kind?: string;
   readonly name: string;
   readonly uid: string;
 }
@@ -218,21 +220,28 @@ const volumesOf = (plan: PodPlan): Json => [
 ];
 
 /** Denies all, either way, to the pod of this name; the second, with `open`, lets it out while the proof is made. */
-export const policyOf = ({ name, namespace, owner, labels }: PodPlan, open = false): JsonObject => ({
+export const policyOf = (plan: PodPlan, part: PolicyPart = "shut"): JsonObject => ({
   apiVersion: "networking.k8s.io/v1",
   kind: "NetworkPolicy",
   metadata: {
-    name: open ? `${name}-open` : name,
-    namespace,
-    ...ownedBy(owner),
-    labels: { ...labels, [NAME_LABEL]: name },
+    name: policyName(plan, part),
+    namespace: plan.namespace,
+    ...ownedBy(plan.owner),
+    labels: { ...plan.labels, [NAME_LABEL]: plan.name },
   },
   spec: {
-    podSelector: { matchLabels: { [NAME_LABEL]: name } },
-    policyTypes: open ? ["Egress"] : ["Ingress", "Egress"],
-    ...(open ? { egress: [{}] } : {}),
+    podSelector: { matchLabels: { [NAME_LABEL]: plan.name } },
+    policyTypes: part === "open" ? ["Egress"] : ["Ingress", "Egress"],
+    ...(part === "open" ? { egress: [{}] } : {}),
   },
 });
+
+/** `open` lets out; `first` shuts as `shut` does, before there is something in the cluster that could own a policy. */
+export const POLICY_PARTS = ["shut", "open", "first"] as const;
+export type PolicyPart = (typeof POLICY_PARTS)[number];
+
+export const policyName = ({ name }: Pick<PodPlan, "name">, part: PolicyPart): string =>
+  part === "shut" ? name : `${name}-${part}`;
 
 /** A path that a mount of ours or of the kubelet's would cover, or that would cover one. */
 export const isMountable = (workspace: string): boolean =>

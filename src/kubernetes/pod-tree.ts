@@ -122,8 +122,7 @@ export async function unpackedFrom(
     keep: { head: Number.MAX_SAFE_INTEGER, tail: 0 },
     ...(input === undefined ? {} : { input }),
     onOutput: (stream: "stdout" | "stderr", bytes: Uint8Array): Promise<void> | void => {
-      if (stream === "stdout" && !archive.write(bytes))
-        return new Promise((resolve) => archive.once("drain", resolve).once("close", resolve));
+      if (stream === "stdout" && !archive.write(bytes)) return drained(archive);
     },
   };
   const taken = take(archive as AsyncIterable<Buffer>);
@@ -138,6 +137,17 @@ export async function unpackedFrom(
     throw thrown;
   }
   await taken;
+}
+
+/** Or it takes no more. */
+function drained(archive: PassThrough): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      archive.off("drain", done).off("close", done);
+      resolve();
+    };
+    archive.on("drain", done).on("close", done);
+  });
 }
 
 /** Folders that were made only to hold what the image brings. */

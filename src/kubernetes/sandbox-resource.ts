@@ -4,7 +4,7 @@ import { ApiFailure, type Cluster } from "./cluster.ts";
 import { field } from "./cluster-requests.ts";
 import { SANDBOX_RULE } from "./loop-role.ts";
 import { failureError, type PodState, refusalOf, wordOf } from "./pod-failure.ts";
-import type { BoxKind, JsonObject, PodPlan } from "./pod-spec.ts";
+import type { BoxKind, JsonObject, PodOwner, PodPlan } from "./pod-spec.ts";
 import { madeAt, mayFit, podIfAny, type Starting } from "./pod-watch.ts";
 import { askedRights } from "./rights.ts";
 
@@ -202,3 +202,10 @@ const isOwnedBy = ({ metadata }: PodState, uids: readonly unknown[]): boolean =>
   (metadata?.ownerReferences ?? []).some(
     (one) => one.controller === true && one.kind === "Sandbox" && uids.includes(one.uid),
   );
+
+/** What the box is in the cluster: the pod, or the Sandbox that has it. */
+export function boxOwner({ metadata }: PodState, { name, kind }: Pick<PodPlan, "name" | "kind">): PodOwner {
+  if (kind === "Pod") return { name, uid: metadata?.uid ?? "" };
+  const uid = (metadata?.ownerReferences ?? []).find((one) => one.kind === "Sandbox")?.uid ?? "";
+  return { apiVersion: API, kind, name, uid };
+}

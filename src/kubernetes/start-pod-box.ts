@@ -24,10 +24,10 @@ import type { Mode } from "../core/decision.ts";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { BOX_HOME, type OwnedBox } from "../core/ports.ts";
 import type { Cluster } from "./cluster.ts";
-import { probe, proveShut, removeOpening, shut, targetsOn } from "./network-proof.ts";
+import { handOver, probe, proveShut, removeOpening, shut, targetsOn } from "./network-proof.ts";
 import { failureError, podFailure, type PodState } from "./pod-failure.ts";
 import { madePod, podOf, running } from "./pod-watch.ts";
-import { boxKind, sandboxPod, sandboxSpec, type SandboxWish } from "./sandbox-resource.ts";
+import { boxKind, boxOwner, sandboxPod, sandboxSpec, type SandboxWish } from "./sandbox-resource.ts";
 import { readbackDifferences } from "./pod-readback.ts";
 import { HOME_LABEL, homeOf, reapPods, removeBoxPod } from "./own-pods.ts";
 import { isAlone, podReportDifferences } from "./pod-report.ts";
@@ -205,15 +205,20 @@ async function planOf(
   };
 }
 
-async function opened(making: Making, { locks, things }: Ends, signal: AbortSignal): Promise<OwnedBox> {
-  const { maker, request, workspace, layer, plan } = making;
+async function opened(given: Making, { locks, things }: Ends, signal: AbortSignal): Promise<OwnedBox> {
+  const { maker, request, workspace, layer, plan } = given;
   const { cluster } = maker;
   const tracked = request.watchChanges ? await trackedIn(workspace.path) : NOTHING_TRACKED;
   things.defer(() => removePod(maker, plan));
   await shut(cluster, plan);
   const spec = podSpec(plan);
-  const first = await madeFor(making, spec, signal);
+  const first = await madeFor(given, spec, signal);
   refuseUnlessPlanned("the cluster", readbackDifferences(spec, first, plan.kind));
+  const handed = handOver(cluster, plan, boxOwner(first, plan));
+  // Nothing is made any more of what is removed.
+  const settled = handed.catch(() => undefined);
+  things.defer(() => settled);
+  const making = { ...given, handed };
   const stands = async (): Promise<void> => {
     const now = await podOf(cluster, plan);
     refuseUnlessPlanned("the cluster", [
@@ -325,7 +330,8 @@ async function connected(
     request: {
       wants: { probe: named, scheduleMs },
     },
-  }: Making,
+    handed,
+  }: Making & { readonly handed: Promise<void> },
   container: string,
   plan: PodPlan,
   signal: AbortSignal,
@@ -340,6 +346,7 @@ async function connected(
   try {
     const report = await askReport(client, []);
     refuseUnlessPlanned("the box itself", podReportDifferences(plan, report));
+    await handed;
     // The filler has the same network, and was let out first.
     const seenOpen = container === BOX && plan.mode === "read-only";
     const targets = [...targetsOn(node), ...own];

@@ -174,6 +174,12 @@ test("the pod of a killed harness ends by itself, is told of, and goes", { skip 
   const removed = await type("sandbox", "rm", "--dead", "--engine", "kubernetes:");
   assert.equal(removed.code, 0, removed.stderr);
   assert.deepEqual([stub.api.named("pods"), stub.api.named("networkpolicies")], [[], []]);
+  // Whoever else removes the pod has its policy go with it.
+  await killed(stub, env);
+  const [second = ""] = stub.api.named("pods");
+  assert.deepEqual(stub.api.named("networkpolicies"), [second]);
+  await stub.api.remove(second);
+  assert.deepEqual(stub.api.named("networkpolicies"), []);
 });
 
 test("the next box takes away what a killed one left, and nothing of anybody else's", { skip }, async () => {
@@ -218,6 +224,10 @@ test(
     assert.equal(box.owner.alive, false);
     const removed = await type("sandbox", "rm", "--dead", "--engine", "kubernetes:");
     assert.equal(removed.code, 0, removed.stderr);
+    assert.deepEqual(left(), [[], [], []]);
+    await killed(stub, env);
+    // As its controller does it in time.
+    await sandboxes.remove(sandboxes.all()[0]?.metadata.name ?? "");
     assert.deepEqual(left(), [[], [], []]);
     await killed(stub, env);
     assert.equal(sandboxes.all().length, 1);

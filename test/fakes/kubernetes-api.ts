@@ -37,6 +37,8 @@ export interface FakeApi extends AsyncDisposable {
   readonly installSandboxes: () => SandboxController;
   /** Rights that nobody has: `verb resource`. */
   readonly denied: Set<string>;
+  /** By somebody. */
+  readonly remove: (pod: string) => Promise<unknown>;
   /** The command lines of what runs in its box. */
   readonly processes: (pod: string) => Promise<readonly string[]>;
   /** Its node ends the pod, for this reason. */
@@ -93,6 +95,7 @@ export async function startKubernetesApi(network: PodNetwork, scratch: string): 
     cutSentAfter: (bytes) => void (state.sent = bytes),
     addPolicy: (policy) => keeper.addPolicy(policy),
     until: (pod, is) => keeper.until(pod, is),
+    remove: (pod) => keeper.remove("pods", pod),
     processes: (pod) => keeper.processes(pod),
     evict: (pod, why) => keeper.evict(pod, why),
     noRoom: (message) => void (keeper.noRoom = message),

@@ -9,7 +9,7 @@ interface Metadata {
   readonly name: string;
   readonly labels?: Readonly<Record<string, string>>;
   readonly annotations?: Readonly<Record<string, string>>;
-  readonly ownerReferences?: readonly object[];
+  readonly ownerReferences?: readonly (object & { readonly uid?: string })[];
   uid?: string;
   resourceVersion?: string;
 }
@@ -209,8 +209,17 @@ export class PodKeeper implements AsyncDisposable {
         if (key.startsWith(`${name}/`))
           await container.remove({ force: true, v: true }).catch(() => undefined);
       this.#tell("DELETED", pod);
+      await this.collect(pod.metadata.uid);
     }
     return found;
+  }
+
+  /** As what removes the orphans of a cluster does it: with their owner, policies go. */
+  async collect(uid: string | undefined): Promise<void> {
+    for (const [name, { metadata }] of this.#objects.networkpolicies)
+      if (metadata.ownerReferences?.some((owner) => owner.uid === uid) === true)
+        this.#objects.networkpolicies.delete(name);
+    await this.#enforce();
   }
 
   async evict(name: string, why: { readonly reason: string; readonly message: string }): Promise<void> {

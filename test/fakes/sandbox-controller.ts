@@ -125,6 +125,7 @@ export class SandboxController {
     const found = this.#objects.get(name);
     this.#objects.delete(name);
     if (found !== undefined) await this.#keeper.remove("pods", name);
+    if (found !== undefined) await this.#keeper.collect(found.metadata.uid);
     return found;
   }
 

@@ -118,7 +118,10 @@ describe("an API server that has answered and is gone", () => {
     const pod = (await made(api)) as { readonly metadata: { readonly name: string } };
     assert.equal(pod.metadata.name, PLAN.name);
     assert.deepEqual(api.lost, []);
-    assert.deepEqual([...api.objects.keys()].toSorted(), [POD, POLICY, `${POLICY}-open`].toSorted());
+    assert.deepEqual(
+      [...api.objects.keys()].toSorted(),
+      [POD, `${POLICY}-first`, `${POLICY}-open`].toSorted(),
+    );
   });
 
   test("and says another no than that it is there is not taken for one that made it", async () => {
@@ -282,6 +285,6 @@ describe("what is left of a box", () => {
     api.lost.push(/^DELETE .*\/pods\//);
     assert.equal(await removeBoxPod(api.cluster, PLAN.name), false);
     assert.deepEqual([...api.objects.keys()], []);
-    assert.equal(policies(api).length, 2);
+    assert.equal(policies(api).length, 3);
   });
 });

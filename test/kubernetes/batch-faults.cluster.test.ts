@@ -134,6 +134,17 @@ test(
   },
 );
 
+test("a pod that is deleted with no time to end is another try of its row, too", { skip }, async () => {
+  await using place = await batchPlace(await team(), replies);
+  const tasks = await tasksOf(await team(), place, [SLOW]);
+  const started = place.start(tasks, "--out", place.place.at("out"));
+  const { loop } = await underWay(place);
+  await api.must("DELETE", `${place.space.pods}/${loop.metadata.name}`, { gracePeriodSeconds: 0 });
+  const { rows } = await allDone(started);
+  assert.equal(rows[0]?.attempts, 1);
+  await nothingLeft(place);
+});
+
 async function evict(place: BatchPlace, pod: KubeObject): Promise<void> {
   const { name } = pod.metadata;
   const body = { apiVersion: "policy/v1", kind: "Eviction", metadata: { name } };
@@ -158,12 +169,12 @@ test("a node that is drained is no try of a row, though none is left", { skip },
 });
 
 test(
-  "a loop that is ended for its memory fails its row by that word, and is not tried again",
+  "a loop that is ended for its memory fails its row by that word, where no try is left",
   { skip },
   async () => {
     await using place = await batchPlace(await team(), replies);
     const tasks = await tasksOf(await team(), place, [SLOW]);
-    const started = place.start(tasks, "--out", place.place.at("out"));
+    const started = place.start(tasks, "--out", place.place.at("out"), "--retries", "0");
     const { loop } = await underWay(place);
     starve(loop);
     const ran = await started.ended;

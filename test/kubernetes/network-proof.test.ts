@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test, { describe } from "node:test";
 import type { RunnerClient } from "../../src/boxes/runner/runner-client.ts";
 import { EXIT } from "../../src/core/errors.ts";
-import { probe, proveShut, removeOpening, shut } from "../../src/kubernetes/network-proof.ts";
+import { probe, handOver, proveShut, removeOpening, shut } from "../../src/kubernetes/network-proof.ts";
 import { type ObjectsApi, objectsApi } from "../fakes/kubernetes-objects.ts";
 import { PLAN } from "../fixtures/pod-plan.ts";
 
@@ -30,7 +30,7 @@ describe("a network is taken for shut", () => {
   test("where it was open, and is not once the policy that lets it out is gone", async () => {
     await using api = await objectsApi();
     await proving(api);
-    assert.deepEqual([...api.objects.keys()], [`${POLICIES}/${PLAN.name}`], "what denies all stays");
+    assert.deepEqual([...api.objects.keys()], [`${POLICIES}/${PLAN.name}-first`], "what denies all stays");
   });
 
   test("where a policy takes a while to hold", async () => {
@@ -56,7 +56,30 @@ describe("a network is taken for shut", () => {
     await shut(api.cluster, PLAN);
     await removeOpening(api.cluster, PLAN);
     await removeOpening(api.cluster, PLAN);
-    assert.deepEqual([...api.objects.keys()], [`${POLICIES}/${PLAN.name}`]);
+    assert.deepEqual([...api.objects.keys()], [`${POLICIES}/${PLAN.name}-first`]);
+  });
+
+  test("all the while that what shuts it is handed over to the box, which owns it from then on", async () => {
+    await using api = await objectsApi();
+    await shut(api.cluster, PLAN);
+    const owner = { name: PLAN.name, uid: "u" };
+    await handOver(api.cluster, PLAN, owner);
+    const own = `${POLICIES}/${PLAN.name}`;
+    assert.deepEqual([...api.objects.keys()].toSorted(), [own, OPENING]);
+    const kept = api.objects.get(own) as { readonly metadata: { readonly ownerReferences: unknown } };
+    assert.deepEqual(kept.metadata.ownerReferences, [{ apiVersion: "v1", kind: "Pod", ...owner }]);
+    const written = api.heard.filter((each) => /^(?:POST|DELETE) /.test(each));
+    assert.match(written.at(-2) ?? "", /^POST /);
+    assert.match(written.at(-1) ?? "", /^DELETE .*-first$/);
+  });
+
+  test("by what its loop owns from the beginning, where there is one", async () => {
+    await using api = await objectsApi();
+    const plan = { ...PLAN, owner: { name: "loop", uid: "l" } };
+    await shut(api.cluster, plan);
+    await handOver(api.cluster, plan, { name: PLAN.name, uid: "u" });
+    assert.deepEqual([...api.objects.keys()].toSorted(), [`${POLICIES}/${PLAN.name}`, OPENING]);
+    assert.equal(api.heard.filter((each) => each.startsWith("DELETE ")).length, 0);
   });
 });
 

@@ -39,7 +39,7 @@ test("a pod is restricted: no root, no capabilities, no token, nothing of the no
 });
 
 const ownersIn = (plan: PodPlan): readonly unknown[] =>
-  [podSpec(plan), policyOf(plan), policyOf(plan, true)].map(
+  [podSpec(plan), policyOf(plan), policyOf(plan, "open")].map(
     ({ metadata }) => (metadata as Field)["ownerReferences"],
   );
 

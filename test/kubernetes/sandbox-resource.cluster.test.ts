@@ -288,7 +288,7 @@ test(
 );
 
 test(
-  "the box of a killed harness ends; by its time the controller takes it, and its policies go by hand or with the next",
+  "the box of a killed harness ends; by its time the controller takes it, and its policies go with it",
   { skip },
   async () => {
     await using place = await boxPlace(cluster);
@@ -309,7 +309,11 @@ test(
     await api.must("PATCH", `${pathOf(place)}/${second}`, { spec: { shutdownTime } });
     await api.until(`${pathOf(place)}/${second}`, ({ status }) => status === 404);
     await api.until(`${place.space.pods}/${second}`, ({ status }) => status === 404);
-    assert.deepEqual(await leftIn(place), [[], [], [second]]);
+    await api.until(
+      `/apis/networking.k8s.io/v1/namespaces/${place.space.name}/networkpolicies`,
+      ({ body }) => (look(body, "items") as readonly unknown[]).length === 0,
+    );
+    assert.deepEqual(await leftIn(place), [[], [], []]);
     const next = await type("sandbox", "exec", "--", "true");
     assert.equal(next.code, 0, next.stderr);
     await staysEmpty(place);

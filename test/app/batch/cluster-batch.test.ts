@@ -83,14 +83,14 @@ const ENDINGS: readonly Ending[] = [
     plays: [{ code: 137, reason: "OOMKilled" }],
     cause: "memory",
     code: 137,
-    tries: 1,
+    tries: 3,
   },
   {
     name: "a run that was ended for the memory of its pod, which its loop outlived",
     plays: [{ ...said(ROWS[0], 137, { cause: "killed" }), reason: "OOMKilled" }],
     cause: "memory",
     code: 137,
-    tries: 1,
+    tries: 3,
   },
   {
     name: "a pod that somebody deletes, whose loop ends in order",
@@ -106,7 +106,14 @@ const ENDINGS: readonly Ending[] = [
     code: 143,
     tries: 3,
   },
-  { name: "a loop that was killed", plays: [{ code: 137 }], cause: "killed", code: 137, tries: 1 },
+  {
+    name: "a pod that somebody deletes with no time to end",
+    plays: [{ code: 137 }, said(ROWS[0])],
+    cause: null,
+    code: 0,
+    tries: 2,
+  },
+  { name: "a loop that is killed each time", plays: [{ code: 137 }], cause: "killed", code: 137, tries: 3 },
   {
     name: "a pod that ran for too long",
     plays: [{ code: 143, podReason: "DeadlineExceeded" }],
