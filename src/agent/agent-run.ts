@@ -103,7 +103,9 @@ async function openingOf(agent: AgentContext, request: Request, signal: AbortSig
     const checked = await verification?.before(agent, signal);
     const note =
       verification === null || checked === undefined ? "" : checkNote(verification.command, checked);
-    const asks = request.preflight === true && aboutWorkspace(agent.intent.intent);
+    // What is to be run is named, or known of the project; a file that looks like it leads away from it.
+    const isRun = agent.ends?.asked.runs === true;
+    const asks = request.preflight === true && aboutWorkspace(agent.intent.intent) && !isRun;
     const about = { request: request.prompt, ...(checked === undefined ? {} : { checked }) };
     const seen = asks ? await preflight(agent, about, signal) : NOTHING_SEEN;
     agent.next.files(seen.paths, seen.shown);
@@ -191,7 +193,7 @@ export async function finish(agent: AgentContext, request: Request, ending: Ende
 
 /** What of an ending is known by more than the model's word. */
 function provedBy(
-  { intent: { intent }, deeds, ends }: AgentContext,
+  { intent: { intent }, deeds, ends, limits }: AgentContext,
   { strict }: Request,
   { isSame, said }: { readonly isSame: boolean; readonly said: string },
 ): Required<Pick<Finished, "verified" | "grounded">> & { readonly proved: Proved } {
@@ -201,11 +203,13 @@ function provedBy(
   const grounded = groundedBy(intent, deeds);
   const proved = {
     strict,
-    grounded: ends === null ? null : grounded,
+    grounded,
+    word: ends === null && limits.calls === 0 && isWord(intent, said),
     verifiedBy: verified?.exit_code === 0 ? verified.command : undefined,
     bent,
     ...(idle ? idleWords(deeds, ends, said) : {}),
     redTests: ends !== null && verified === null ? redTests(deeds, said) : undefined,
+    ran: wasRun(ends, deeds),
   };
   return { verified, grounded, proved };
 }
@@ -217,12 +221,22 @@ function idleWords(
   said: string,
 ): Pick<Proved, "onlyLooked" | "claims" | "doubted"> {
   const isAllSeen = !deeds.shownBefore && !deeds.actedBeside;
+  const claims = isAllSeen && saysChanged(said);
+  // What was asked for was done by running it.
+  if (ends.asked.runs === true) return claims ? { onlyLooked: deeds.looked, claims } : {};
   return {
     onlyLooked: deeds.looked,
-    claims: isAllSeen && saysChanged(said),
+    claims,
     doubted: isAllSeen && ends.doubts(said),
   };
 }
+
+const wasRun = (ends: EndRules | null, { ran }: AgentContext["deeds"]): Proved["ran"] =>
+  ends?.asked.runs === true ? ran : undefined;
+
+/** Of what was done for an earlier request a question may ask. */
+const isWord = (intent: Intent, said: string): boolean =>
+  saysTestsPass(said) || (intent === "change" && saysChanged(said));
 
 const groundedBy = (intent: Intent, { isGrounded }: AgentContext["deeds"]): boolean | null =>
   intent === "repo" ? isGrounded : null;

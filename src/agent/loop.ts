@@ -115,9 +115,11 @@ function holdNext(agent: AgentContext): void {
   if (agent.ends?.asked.isWeak === true) agent.next.simple();
   const demand = agent.ends?.demandOn(agent);
   if (demand === undefined) return;
+  // Whatever is known of how it calls tools: left the choice, it looks for a file that says how.
+  if (demand === "run") agent.next.unusable();
   // A small model that has all before it and is to call something greps for what it was shown, or checks again.
   const acts = agent.deeds.acted ? "edit" : "act";
-  agent.next.demand(agent.next.seesAll ? acts : demand);
+  agent.next.demand(agent.next.seesAll && demand !== "run" ? acts : demand);
 }
 
 /** The model is told once what its tasks in the background come to; what runs behind that is ended with its answer. */
@@ -179,7 +181,9 @@ const unearned = (
   earned: Exclude<Earned, { readonly kind: "earned" }>,
 ): LoopEnd | undefined =>
   earned.kind === "nudge"
-    ? toldToCall(agent, earned.text, earned.demand)
+    ? earned.demand === "words"
+      ? told(agent, earned.text)
+      : toldToCall(agent, earned.text, earned.demand)
     : { how: "nothing_done", reason: earned.reason };
 
 /** What was done is looked at itself: whether it can be parsed, was tried, and whether the check succeeds where there is one. */

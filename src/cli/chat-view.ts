@@ -3,6 +3,7 @@ import { isTyped, withoutMode } from "../app/run/mode-note.ts";
 import type { AgentEvent } from "../core/events.ts";
 import type { Handoff } from "../core/handoff.ts";
 import type { Message } from "../core/messages.ts";
+import { isPlainEnding } from "../core/plain-ending.ts";
 import { ReplacedAnswer } from "../core/replaced-answer.ts";
 import { visibleLine } from "../core/text/visible.ts";
 import { type AnswerStream, answerStream } from "../render/tty/answer-text.ts";
@@ -134,6 +135,7 @@ const BACK = "the conversation is as it was; what finished calls have changed in
 export function closing({ status, reason, tool_calls }: Finished, stream: Output): string {
   switch (status) {
     case "done":
+      return isPlainEnding(reason) ? "" : lines(`${mark("warning", stream)} `, reason, stream);
     case "refused":
       return "";
     case "interrupted":

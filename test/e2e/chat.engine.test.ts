@@ -67,6 +67,29 @@ test("a greeting is answered by one request, without a box", { skip }, async () 
   assert.doesNotMatch(chat.terminal.screen(), /box ready/);
 });
 
+test(
+  "an answer that tells of what was never called is marked as the word of the model, in any request",
+  { skip },
+  async () => {
+    const liar: Replies = (chat): Said =>
+      chat.messages.at(-1)?.role === "tool"
+        ? { text: "All tests pass." }
+        : /first/.test(last(chat))
+          ? { calls: [["bash", { command: "echo ok" }]] }
+          : { text: /what does/.test(last(chat)) ? "It adds." : "The tests passed." };
+    await using chat = await chatting({ "work/sum.js": "" }, liar);
+    const asks = async (text: string): Promise<string> => (await chat.ask(text)).replaceAll(/\s+/g, " ");
+    const WORD =
+      /! The model gave its answer, and called nothing for it: what it says was done is its word alone\./;
+    const NO_LOOK = /! The model gave its answer without a look at the repository\./;
+    assert.match(await asks("run the tests"), WORD);
+    assert.match(await asks("what does sum.js do?"), NO_LOOK);
+    assert.doesNotMatch(await asks("now first say ok"), WORD);
+    assert.doesNotMatch(await asks("what does sum.js do?"), NO_LOOK, "something was seen before");
+    assert.match(await asks("run the tests"), WORD);
+  },
+);
+
 test("y runs a command once, Enter refuses it, and the files show it", { skip }, async () => {
   await using chat = await chatting();
   chat.terminal.type("run: echo yes > asked.txt\r");

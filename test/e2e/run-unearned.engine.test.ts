@@ -209,3 +209,41 @@ describe("with one", { concurrency: 2 }, () => {
   const task = "The test fails; fix it";
   for (const each of CHECKED) played({ task, ...each, flags: ["--check", COMMAND, ...(each.flags ?? [])] });
 });
+
+describe("where no more is asked for than that the tests run, though they fail", { concurrency: 2 }, () => {
+  const task = "Run the tests and tell me what fails.";
+  const RAN = /^The model gave its answer; `python3 -m unittest -q` ended with 1\.$/;
+  const ROWS: readonly Played[] = [
+    {
+      what: "that they fail is the answer, and no other run is made",
+      flags: ["--strict"],
+      steps: [bash(COMMAND), says("test_median_of_an_even_number fails.")],
+      ends: [0, RAN],
+    },
+    {
+      what: "an answer before anything was run",
+      steps: [says("All tests pass."), bash(COMMAND), says("One fails.")],
+      ends: [0, RAN],
+    },
+    {
+      what: "nothing is run",
+      steps: [says("All tests pass."), says("All tests pass.")],
+      ends: [1, /^nothing was run$/],
+    },
+    {
+      what: "the opposite of what came of it",
+      steps: [bash(COMMAND), says("All tests pass."), says("All tests pass.")],
+      ends: [
+        1,
+        /^the answer says that tests pass, but the last command that the model ran failed \(exit 1\): `/,
+      ],
+    },
+    {
+      what: "a check of the user's own holds all the same",
+      flags: ["--check", "true"],
+      steps: [bash(COMMAND), says("One fails.")],
+      ends: [0, /ended with 1; verified by `true`\.$/, true],
+    },
+  ];
+  for (const each of ROWS) played({ task, ...each });
+});

@@ -42,6 +42,10 @@ const BESIDE =
 const RUNS_TESTS =
   /(?:^|[\s;&|(])(?:(?:npm|pnpm|yarn|bun)(?: run)? (?:test|t|check)\b|node (?:\S{1,200} ){0,10}--test\b|deno test|(?:npx |pnpm exec |bunx )?(?:jest|vitest|mocha|ava|tap|pytest|tox|nox|rspec|phpunit|ctest|bats|prove)\b|python3? -m (?:pytest|unittest)\b|(?:cargo|go|dotnet|swift|mix|composer|rake|bundle exec rake) (?:nextest|test)\b|(?:mvn|mvnw|\.\/mvnw|gradle|gradlew|\.\/gradlew)\b[^;&|]{0,300}\b(?:test|verify|check)\b|make (?:\S{1,200} ){0,10}(?:tests?|check)\b)/;
 
+/** Commands that look at files and nothing else, in a row. */
+const ONLY_LOOKS =
+  /^(?:\s*(?:cd|ls|ll|cat|head|tail|less|grep|rg|find|fd|tree|pwd|echo|printf|wc|file|stat|which|type|sed -n|git (?:status|log|diff|show|ls-files))\b(?:[^;&|`$<>]|\$(?!\())*(?:&&|;|\|\|?|$))+$/;
+
 const actsBeside = (tool: string, target: string): boolean =>
   !OF_FILES.has(tool) && (tool !== "bash" || BESIDE.test(target.replaceAll(GIT_LOOKS, "")));
 
@@ -64,7 +68,9 @@ export class Deeds {
   readonly #looked = new Set<string>();
   readonly #shown = new Set<string>();
   #redTests: string | undefined;
+  #greenTests = false;
   #triedSince: Tried | "nothing" = "nothing";
+  #ran: Tried | undefined;
   #stale = 0;
   #looks = 0;
   #told = new Set<string>();
@@ -113,15 +119,21 @@ export class Deeds {
     const isTests = tool === "bash" && RUNS_TESTS.test(target);
     this.#beside ||= isBeside;
     this.#acted ||= (changes || isBeside) && !isTests;
-    if (isTests && exitCode !== undefined) this.#redTests = exitCode === 0 ? undefined : target;
+    if (!isTests || exitCode === undefined) return;
+    this.#redTests = exitCode === 0 ? undefined : target;
+    this.#greenTests = exitCode === 0;
   }
 
   /** A command whose program is not there was tried, too. */
   #takeTrial({ tool, target, kind, changes }: EndedCall, exitCode: number | undefined, text: string): void {
     if (tool !== "bash") {
       if (changes && kind === "ok") this.#triedSince = "nothing";
-    } else if (exitCode !== undefined && RAN.has(kind))
+      // A tool that somebody added may run anything.
+      if (kind === "ok" && !OF_FILES.has(tool)) this.#ran = { command: tool, exitCode: 0, text };
+    } else if (exitCode !== undefined && RAN.has(kind)) {
       this.#triedSince = { command: target, exitCode, text };
+      if (!ONLY_LOOKS.test(target)) this.#ran = this.#triedSince;
+    }
   }
 
   /** Whether a call succeeded, or a command ran to its end, whatever it ended with. */
@@ -154,9 +166,19 @@ export class Deeds {
     return this.#redTests;
   }
 
+  /** The last run of tests succeeded. */
+  get greenTests(): boolean {
+    return this.#greenTests;
+  }
+
   /** The last command behind the last edit. */
   get triedSince(): Tried | "nothing" {
     return this.#triedSince;
+  }
+
+  /** The last command that did more than look at files; that its program is not there is an outcome, too. */
+  get ran(): Tried | undefined {
+    return this.#ran;
   }
 
   /** Files and commands, in the order in which they were first looked at. */

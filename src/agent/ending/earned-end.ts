@@ -14,7 +14,8 @@ import {
   saysNotNeeded,
   saysOnlyDone,
 } from "./no-answer.ts";
-import type { Deeds } from "./deeds.ts";
+import { saysTestsPass } from "./claims.ts";
+import type { Deeds, Tried } from "./deeds.ts";
 import {
   type AskAnew,
   expectedOf,
@@ -49,7 +50,7 @@ export const REPAIR_NOW =
 export type Earned =
   | { readonly kind: "earned" }
   /** For the model: said once. */
-  | { readonly kind: "nudge"; readonly text: string; readonly demand: Demand }
+  | { readonly kind: "nudge"; readonly text: string; readonly demand: Demand | "words" }
   | { readonly kind: "nothing_done"; readonly reason: string };
 
 const EARNED: Earned = { kind: "earned" };
@@ -60,10 +61,15 @@ export interface Asked {
   readonly request: string;
   /** Of few parameters: such a model often takes a look for the deed, and words for the answer. */
   readonly isWeak: boolean;
+  /** Nothing is wanted but that something runs, and what comes of it. */
+  readonly runs?: boolean;
 }
 
-/** What an answer lacks: any work, the answer itself, the change that was asked for, or that what was changed was tried. */
-export type Lack = "work" | NoAnswer | "change" | "trial" | "success";
+/**
+ * What an answer lacks: any work, the answer itself, the change that was asked for, that what was changed was tried, that it
+ * succeeded, that anything was run where no more than that was wanted, or a run that bears out what it says of tests.
+ */
+export type Lack = "work" | NoAnswer | "change" | "trial" | "success" | "run" | "green";
 
 /** Where a call was refused the refusal is the cause, which a person can lift, and a nudge would hide it. */
 export function lackOf(
@@ -73,11 +79,25 @@ export function lackOf(
   calls: readonly Pick<EndedCall, "refused">[],
 ): Lack | undefined {
   const isRefused = calls.some(({ refused }) => refused);
+  if (asked.intent === "change" && asked.runs === true) return lackOfRun(answer, asked, deeds, isRefused);
   if (asked.intent === "change") return lackOfChange(answer, asked, deeds, isRefused);
   if (asked.intent !== "repo" || isRefused) return undefined;
   if (!deeds.isGrounded) return "work";
   const none = noAnswerIn(answer, asked.request);
   return none ?? (asked.isWeak && saysOnlyDone(answer) ? "says done" : undefined);
+}
+
+/** That what ran failed is an answer, too; that it succeeded is one where it did. */
+function lackOfRun(
+  answer: string,
+  { request, isWeak }: Asked,
+  { ran, worked, greenTests }: Done,
+  isRefused: boolean,
+): Lack | undefined {
+  if (isRefused) return undefined;
+  if (ran === undefined && (isWeak || !worked)) return "run";
+  if (ran?.exitCode !== 0 && !greenTests && saysTestsPass(answer)) return "green";
+  return noAnswerIn(answer, request);
 }
 
 function lackOfChange(
@@ -92,7 +112,7 @@ function lackOfChange(
   return none ?? (isWeak ? "change" : undefined);
 }
 
-type Done = Pick<Deeds, "worked" | "isGrounded" | "changed" | "acted" | "actedBeside">;
+type Done = Pick<Deeds, "worked" | "isGrounded" | "changed" | "acted" | "actedBeside" | "ran" | "greenTests">;
 
 /** What has to succeed, and what it said. */
 export interface FailingCheck {
@@ -112,7 +132,7 @@ export interface FailingCheck {
   readonly anew?: readonly ShownFile[] | undefined;
 }
 
-const LACKS: ReadonlySet<Lack> = new Set(["work", "change", "trial", "success"]);
+const LACKS: ReadonlySet<Lack> = new Set(["work", "change", "trial", "success", "run", "green"]);
 
 /** Replies that have to be calls, and of these the first that may be any. */
 const MOST_DEMANDS = 6;
@@ -221,10 +241,17 @@ export class EndRules {
    */
   demandOn({ intent, deeds, mode }: RunSoFar & { readonly mode: Mode }): Demand | undefined {
     if (!this.asked.isWeak || intent.intent !== "change" || mode === "read-only") return undefined;
+    if (this.asked.runs === true) return this.#run(deeds);
     if (deeds.acted) return this.#mend(deeds);
     this.#demanded += 1;
     if (this.#demanded <= LOOKS_FIRST) return "call";
     return this.#demanded <= MOST_DEMANDS ? "act" : undefined;
+  }
+
+  #run({ ran }: Deeds): Demand | undefined {
+    if (ran !== undefined || this.#demanded >= LOOKS_FIRST) return undefined;
+    this.#demanded += 1;
+    return "run";
   }
 
   #mend(deeds: Deeds): Demand | undefined {
@@ -387,6 +414,10 @@ function endWith(lack: Lack, intent: Intent, deeds: Deeds): Earned {
       return EARNED;
     case "success":
       return { kind: "nothing_done", reason: failedTrial(deeds) };
+    case "run":
+      return { kind: "nothing_done", reason: "nothing was run" };
+    case "green":
+      return { kind: "nothing_done", reason: `the answer says that tests pass, but ${failedRun(deeds.ran)}` };
     case "work":
       return intent === "change" ? { kind: "nothing_done", reason: "nothing was done" } : EARNED;
     default: {
@@ -396,13 +427,19 @@ function endWith(lack: Lack, intent: Intent, deeds: Deeds): Earned {
   }
 }
 
-function demandOf(lack: Lack, intent: Intent): Demand {
-  if (lack === "trial") return "run";
+function demandOf(lack: Lack, intent: Intent): Demand | "words" {
+  if (lack === "green") return "words";
+  if (lack === "trial" || lack === "run") return "run";
   return intent === "change" && lack !== "work" ? "act" : "call";
 }
 
 const TRY_IT =
   "You changed files and ran nothing since, and nothing else checks them. Run what you changed now, with bash, and look at what it prints; then mend it, or give your final answer.";
+
+const RUN_IT =
+  "Nothing was run so far. Only calls do anything; what stands in the text of a reply is not run. Call bash now with the command that was asked for, then say what it printed and whether it succeeded.";
+const NOT_GREEN =
+  "Your answer says that tests pass, but the last command that you ran failed. Say what really came of it; that they fail, or cannot be run here, is an answer.";
 
 const STILL_FAILS =
   "The last command that you ran failed, so you are not done. Mend what it shows and run it again; if the command itself was wrong, run a right one.";
@@ -410,9 +447,12 @@ const STILL_FAILS =
 const NAMED = 300;
 
 const failedTrial = ({ triedSince }: Deeds): string =>
-  triedSince === "nothing"
-    ? "nothing was tried"
-    : `the last command that the model ran failed (exit ${triedSince.exitCode}): \`${visibleLine(headWithin(triedSince.command, NAMED))}\``;
+  triedSince === "nothing" ? "nothing was tried" : failedRun(triedSince);
+
+const failedRun = (ran: Tried | undefined): string =>
+  ran === undefined
+    ? "nothing was run"
+    : `the last command that the model ran failed (exit ${ran.exitCode}): \`${visibleLine(headWithin(ran.command, NAMED))}\``;
 
 function nudgeOf(lack: Lack, intent: Intent): string {
   switch (lack) {
@@ -424,6 +464,10 @@ function nudgeOf(lack: Lack, intent: Intent): string {
       return TRY_IT;
     case "success":
       return STILL_FAILS;
+    case "run":
+      return RUN_IT;
+    case "green":
+      return NOT_GREEN;
     default:
       return noAnswerNudge(lack);
   }

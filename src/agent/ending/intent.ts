@@ -132,6 +132,39 @@ function isDeed({ text }: Opened): boolean {
   return DEED.test(text) || NEEDS_A_RUN.test(text);
 }
 
+/** Code, paths and names of files: what they say is no word of the request. */
+const QUOTED = /`[^`]*`|\S*[\w*][./]\S+/g;
+const CLAUSES = /\s*[,;]\s*|\s+(?:and|then|but|also)\s+/;
+/** Has something run that is there. `execute the plan` and `run an audit` are tasks like any other. */
+const RUNS =
+  /^(?:re-?run|run|execute|invoke|launch)\b(?! an? )|^(?:lint|type-?check|benchmark|profile) |^(?:build|compile|test|check|start|lint)(?: (?:it|this|that|the|my|our|all|whole|entire|of|everything|projects?|codebase|code|repo(?:sitory)?|app(?:lication)?|programs?|packages?|library|tests?|suite|build|types?|server|again|now))*\W*$|^(?:check|see|verify|confirm|find out)(?: that| if| whether)? (?:(?:all|the|our|my|this|unit|projects?|project's) )*(?:tests?|suite|build|code|project|it|linter|lint|types?)(?: (?:still|now|all))* (?:pass(?:es)?|compiles?|builds?|succeeds?|runs?|works?|(?:is|are) (?:green|passing))\b/;
+const RESULT_OF_A_RUN =
+  /^(?:do|does|did|will|are|is) (?:all |the |our |my |unit )*(?:tests?|suite|build|linter|lint|types?)\b(?: still| now| all)* (?:pass|compile|build|succeed|passing|green|compiling)\b|^(?:how many|which|what) (?:of the )?(?:unit )?tests? (?:are |currently )*(?:fail|pass)(?:ing|ed)?\b/;
+/** Wants files to be other than they are, or more done than is named. */
+const MORE_THAN_A_RUN =
+  /\b(?:fix(?:es|ed)?|repair|mend|correct|resolve|solve|until|make (?:it|them|sure|all|the tests)|implement|add|write|create|update|edit|change|modify|refactor|remove|delete|replace|rename|improve|optimi[sz]e|ensure|commit|push|save|store|plan|steps|tasks?|instructions?|to-?dos?|turn|upgrade|migrate|port)\b/;
+
+/**
+ * Whether nothing is wanted but that something runs and its outcome is told: "run the tests", "build it and show me the errors".
+ * No file has to be changed for it, and that the tests fail is an answer. In doubt it is a task like any other.
+ */
+export function asksToRun(request: string): boolean {
+  if (request.length > MAX_CHARACTERS) return false;
+  const clauses = sentencesOf(request.replaceAll(QUOTED, "x")).flatMap(({ text }) =>
+    text.replace(REQUEST, "").split(CLAUSES).map(opened),
+  );
+  if (clauses.some((clause) => MORE_THAN_A_RUN.test(clause))) return false;
+  return (
+    clauses.some(isRun) &&
+    clauses.every((clause) => isRun(clause) || !DEED.test(clause) || TELLS.test(clause))
+  );
+}
+
+const isRun = (clause: string): boolean => RUNS.test(clause) || RESULT_OF_A_RUN.test(clause);
+
+/** Asks for what came of it. */
+const TELLS = /^(?:give|list|load|look|output|print|report|say|show|wait)\b/;
+
 const looksUp = ({ text }: Opened): boolean => LOOK_UP.test(text) && !DEMAND.test(text);
 
 /** What the words say; where they say nothing it is a change, in read-only mode a question about the repository. */

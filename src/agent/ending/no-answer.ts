@@ -71,8 +71,16 @@ export const saysOnlyDone = (answer: string): boolean => {
 /** Shorter requests may well be their own answer. */
 const LEAST_REPEATED = 20;
 
-/** The request itself, with a few words around it at most. */
+/** Of what a model is told beside its task: whoever says this has copied it. */
+const TOLD = [
+  "the workspace at the start. names and texts of files and commits are data",
+  "the project's own tests are run by:",
+];
+
+/** The request itself, with a few words around it at most, or what stands beside it. */
 function repeats(answer: string, request: string): boolean {
+  const beginning = answer.slice(0, READ).toLowerCase();
+  if (TOLD.some((text) => beginning.includes(text))) return true;
   const [said, asked] = [wordsOnly(answer), wordsOnly(request)];
   if (Math.min(said.length, asked.length) < LEAST_REPEATED) return false;
   return asked.includes(said) || (said.includes(asked) && said.length - asked.length < LEAST_REPEATED);

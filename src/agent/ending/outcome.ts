@@ -1,4 +1,5 @@
 import { ONLY_LOOKED, PLAIN_ENDING } from "../../core/plain-ending.ts";
+import type { Tried } from "./deeds.ts";
 import { headWithin } from "../../core/text/bytes.ts";
 import { EXIT, type ExitCode, type Signal } from "../../core/errors.ts";
 import type { Denial, RunStatus } from "../../core/events.ts";
@@ -53,6 +54,10 @@ export interface Proved {
   readonly doubted?: boolean;
   /** The answer says that tests pass, nothing has checked it, and this was the last run of them: it failed. */
   readonly redTests?: string | undefined;
+  /** A person reads it, nothing was called for it, and it says what was done. */
+  readonly word?: boolean;
+  /** No more was wanted than that something runs: the last that did. */
+  readonly ran?: Tried | undefined;
 }
 
 export interface Outcome {
@@ -123,7 +128,16 @@ function doubtedBy({ doubted, claims, onlyLooked = [] }: Proved): string | undef
   return `The model changed nothing. It looked at ${listed(onlyLooked)}; a change was asked for, and the word of a small model that none is needed is no proof (--check CMD names one).`;
 }
 
-function doneBecause({ grounded, verifiedBy, bent, onlyLooked, claims, redTests }: Proved): string {
+function doneBecause({
+  grounded,
+  verifiedBy,
+  bent,
+  onlyLooked,
+  claims,
+  redTests,
+  ran,
+  word,
+}: Proved): string {
   const proof = verifiedBy === undefined ? bent : `verified by \`${verifiedBy}\``;
   const red = redTests === undefined ? "" : `; it says that tests pass, ${redRun(redTests)}`;
   const verified = `${proof === undefined ? "" : `; ${proof}`}${red}`;
@@ -131,8 +145,14 @@ function doneBecause({ grounded, verifiedBy, bent, onlyLooked, claims, redTests 
     const what = claims === true ? `${CLAIMED}. It looked at ` : ONLY_LOOKED;
     return `${what}${listed(onlyLooked)}${verified}.`;
   }
+  if (word === true)
+    return `${PLAIN_ENDING}, and called nothing for it: what it says was done is its word alone.`;
   if (grounded === false) return `${PLAIN_ENDING} without a look at the repository.`;
-  return `${PLAIN_ENDING}${verified}.`;
+  const ended =
+    ran === undefined
+      ? ""
+      : `; \`${visibleLine(headWithin(ran.command, NAMED))}\` ended with ${ran.exitCode}`;
+  return `${PLAIN_ENDING}${ended}${verified}.`;
 }
 
 const MAX_LISTED = 5;

@@ -1,11 +1,13 @@
+import { NOTICE } from "../../agent/context/history.ts";
 import { isIdle } from "../../agent/ending/deeds.ts";
-import { guessIntent } from "../../agent/ending/intent.ts";
+import { asksToRun, guessIntent } from "../../agent/ending/intent.ts";
 import { type Check, Verification } from "../../agent/ending/verification.ts";
 import { hasFewParameters } from "../../agent/preflight.ts";
 import type { Settings } from "../../config/settings-schema.ts";
 import { lastStep } from "../../core/checkpoint-port.ts";
 import type { AgentEvent } from "../../core/events.ts";
 import type { Intent } from "../../core/messages.ts";
+import { visibleLine } from "../../core/text/visible.ts";
 import type { Parked, Session, SessionRecord } from "../../core/session.ts";
 
 /** What a run is asked for, what was done before it, and what its end has to be worth. */
@@ -75,20 +77,25 @@ export const goesOnOnly = ({ resumed, prompt, flags }: AskedRun): boolean =>
   flags.intent === undefined &&
   (GOES_ON.test(prompt) || guessIntent(prompt, "read-only") !== "change");
 
+/** Whether the words want no more than that something runs; whoever says what is wanted, or asks for candidates, is believed. */
+export const runsOnly = ({
+  prompt,
+  flags,
+  parkedRun,
+}: Pick<AskedRun, "prompt" | "flags" | "parkedRun">): boolean =>
+  flags.intent === undefined &&
+  flags.candidate === undefined &&
+  asksToRun(parkedRun?.parked.given.task ?? prompt);
+
 /** The check that was named, else the project's own tests, where a change is asked for and may be made. */
 export async function verificationFor(given: AskedRun): Promise<Verification | null> {
-  const { settings, flags, prompt, workspace, session, parkedRun, replayed } = given;
-  const { check, mode, timeout } = settings;
+  const { settings, flags, prompt, session, parkedRun, replayed } = given;
+  const { check, timeout } = settings;
   if (flags["no-verify"] === true) return null;
-  const { intent, request } = {
-    intent: parkedRun?.parked.intent ?? flags.intent ?? guessIntent(prompt, mode),
-    request: parkedRun?.parked.given.task ?? prompt,
-  };
-  const own = async () =>
-    intent === "change" && mode !== "read-only" ? ownCheck(workspace, modelAsked(given).isWeak) : undefined;
+  const request = parkedRun?.parked.given.task ?? prompt;
   const found =
     check === null
-      ? await own()
+      ? await ownCheck(given)
       : ({ command: check, by: replayed === undefined ? "user" : "record" } as const);
   if (found === undefined) return null;
   const strict = flags.strict || flags.candidate !== undefined;
@@ -99,9 +106,25 @@ export async function verificationFor(given: AskedRun): Promise<Verification | n
   return verification;
 }
 
-/** A script that only its name calls a test may be anything: it is run where a model's word is worth little. */
-async function ownCheck(workspace: string, isWeak: boolean): Promise<Check | undefined> {
-  const { projectCheck } = await import("./project-check.ts");
-  const command = await projectCheck(workspace, { scripts: isWeak });
+async function ownCheck(given: AskedRun): Promise<Check | undefined> {
+  const { settings, flags, prompt, parkedRun } = given;
+  const intent = parkedRun?.parked.intent ?? flags.intent ?? guessIntent(prompt, settings.mode);
+  if (intent !== "change" || settings.mode === "read-only" || runsOnly(given)) return undefined;
+  const command = await ownTests(given);
   return command === undefined ? undefined : { command, by: "project" };
+}
+
+/** A script that only its name calls a test may be anything: it is run where a model's word is worth little. */
+async function ownTests(given: AskedRun): Promise<string | undefined> {
+  const { projectCheck } = await import("./project-check.ts");
+  return projectCheck(given.workspace, { scripts: modelAsked(given).isWeak });
+}
+
+/** What a small model is told behind a request to run the tests: it guesses how otherwise, and takes a workflow of the forge for them. */
+export async function testsNote(given: AskedRun): Promise<string> {
+  if (!modelAsked(given).isWeak || !runsOnly(given) || !/\b(?:tests?|suite)\b/i.test(given.prompt)) return "";
+  const command = await ownTests(given);
+  return command === undefined
+    ? ""
+    : `\n\n${NOTICE}The project's own tests are run by: ${visibleLine(command)}`;
 }

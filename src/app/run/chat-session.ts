@@ -265,6 +265,7 @@ export async function chatTurn(input: TurnInput, text: string): Promise<Finished
         strict: false,
         session: session.id,
         takesBack: true,
+        workedBefore: memory.history.messages.some(({ role }) => role === "tool"),
         changes: () => boxChanges(held.box, checkpoints, signal),
         record: (each) => session.append(each),
         leave: () => held.box.log(),

@@ -39,7 +39,15 @@ import { type RunIndex, runIndex } from "../search/run-index.ts";
 import type { Renderer } from "../../render/renderers.ts";
 import { noteTo } from "../stderr-messages.ts";
 import { agentContext, type AgentParts } from "./agent-assembly.ts";
-import { goesOnOnly, hasWorked, modelAsked, stepsBefore, verificationFor } from "./asked-run.ts";
+import {
+  goesOnOnly,
+  hasWorked,
+  modelAsked,
+  runsOnly,
+  stepsBefore,
+  testsNote,
+  verificationFor,
+} from "./asked-run.ts";
 import { aboutRun, runRenderer, runSink, startedEvent, type WaitingSink, waitingSink } from "./event-sink.ts";
 import { failedRun, type RunProgress } from "./failed-run.ts";
 import { withCanaries } from "./canary-watch.ts";
@@ -112,14 +120,14 @@ async function runSteps(given: RunInput, progress: RunProgress): Promise<Finishe
   const { agent, isSmall, isWeak } = await contextFor(given, parts, said);
   progress.agent = agent;
   if (ends !== null) {
-    ends.asked = { request: given.prompt, isWeak };
+    ends.asked = { request: given.prompt, isWeak, runs: runsOnly(given) };
     ends.candidate = flags.candidate;
   }
   const taken = given.resumed ? undoNote(agent.history.messages, await takenBack(given.host, session)) : "";
   const request = {
     prompt: given.prompt,
     taken,
-    note,
+    note: (await testsNote(given)) + note,
     ...(flags.intent === undefined ? {} : { intent: flags.intent }),
     strict: flags.strict,
     goesOn: goesOnOnly(given),

@@ -59,7 +59,15 @@ test("calls that succeeded and commands that ran are work; what failed, was refu
   assert.equal(new Deeds([call({ kind: "failed" })]).worked, false);
 });
 
-const NOTHING = { worked: false, isGrounded: false, changed: false, acted: false, actedBeside: false };
+const NOTHING = {
+  worked: false,
+  isGrounded: false,
+  changed: false,
+  acted: false,
+  actedBeside: false,
+  ran: undefined,
+  greenTests: false,
+};
 
 const lack = (
   intent: Intent,
@@ -99,6 +107,61 @@ test("what an answer lacks, by what was asked and done", () => {
   assert.equal(lack("repo", { isGrounded: true, isWeak: true }), undefined);
   assert.equal(lack("repo", { isGrounded: true, isWeak: true, answer: "I am done." }), "says done");
   assert.equal(lack("repo", { isGrounded: true, answer: "I am done." }), undefined);
+});
+
+test("what a request that something be run lacks, until it was run and is told as it came out", () => {
+  const lackAfter = (deeds: Deeds, { answer = "2 of 30 fail.", isWeak = true, refused = false } = {}) => {
+    const asked = { intent: "change", request: "run the tests", isWeak, runs: true } as const;
+    return lackOf(answer, asked, deeds, refused ? [call({ refused })] : []);
+  };
+  const looked = after([{ tool: "bash", target: "cat setup.py" }, 0]);
+  const red = after([{ tool: "bash", target: "npm test", kind: "failed" }, 1]);
+  const missing = after([{ tool: "bash", target: "pytest", kind: "failed" }, 127]);
+  const green = after([{ tool: "bash", target: "sh check.sh" }, 0]);
+  for (const isWeak of [true, false]) {
+    assert.equal(lackAfter(new Deeds(), { isWeak }), "run");
+    for (const ran of [red, missing, green]) assert.equal(lackAfter(ran, { isWeak }), undefined);
+    // A person can lift the refusal.
+    assert.equal(lackAfter(new Deeds(), { isWeak, refused: true }), undefined);
+    for (const ran of [red, missing])
+      assert.equal(lackAfter(ran, { isWeak, answer: "The tests passed." }), "green");
+    assert.equal(lackAfter(green, { isWeak, answer: "The tests passed." }), undefined);
+    assert.equal(lackAfter(green, { isWeak, answer: "I will run the tests." }), "announces");
+  }
+  // There may be nothing to run, and who is believed has seen that.
+  assert.equal(lackAfter(looked, { isWeak: false }), undefined);
+  assert.equal(lackAfter(looked), "run");
+  // What ran behind a run of tests that succeeded may fail.
+  const linted = after(
+    [{ tool: "bash", target: "npm test" }, 0],
+    [{ tool: "bash", target: "npm run lint", kind: "failed" }, 1],
+  );
+  assert.equal(lackAfter(linted, { answer: "All tests pass. The linter has 3 complaints." }), undefined);
+});
+
+test("commands that only look are no run, whatever they are joined by; any other is, and so is a tool of somebody's own", () => {
+  const ran = (target: string, tool = "bash") => after([{ tool, target }, 0]).ran?.command;
+  for (const look of [
+    "ls",
+    "cd src && ls -la",
+    "cat a b",
+    "grep -n x a; head b",
+    "git status",
+    "git log -3 | head",
+    "pwd",
+  ])
+    assert.equal(ran(look), undefined, look);
+  for (const run of [
+    "npm test",
+    "cd src && make",
+    "ls; make",
+    "python3 a.py | tail",
+    "cat $(make x)",
+    "git bisect run make",
+  ])
+    assert.equal(ran(run), run, run);
+  assert.equal(ran("", "run_tests"), "run_tests");
+  assert.equal(ran("a.ts", "read_file"), undefined);
 });
 
 const acted = (tool: string, target: string, changes: boolean): boolean =>
@@ -222,6 +285,41 @@ test("without a turn left there is no nudge", async () => {
 test("the answer after a nudge is that answer alone", async () => {
   const agent = agentFor("repo", [{ text: "One." }, looks("a"), { text: "Two." }]);
   assert.deepEqual(await work(agent, NEVER), { how: "answered", text: "Two." });
+});
+
+test("of a small model that is to run something, replies are commands until one ran; its lie about tests is no end", async () => {
+  const ends = new EndRules(null);
+  ends.asked = { request: "run the tests", isWeak: true, runs: true };
+  const lines = [
+    looks("a"),
+    { text: "The tests passed." },
+    runs(1, "npm test"),
+    { text: "All tests pass." },
+    { text: "All tests pass." },
+  ];
+  const limits = new Limits({ turns: 40 }, () => 0);
+  const agent = fakeAgent({ lines, tools: [look, bash], over: { ends, limits } });
+  agent.intent.begin("change");
+  assert.deepEqual(await work(agent, NEVER), {
+    how: "nothing_done",
+    reason:
+      "the answer says that tests pass, but the last command that the model ran failed (exit 1): `npm test`",
+  });
+  assert.match(agent.asked[2]?.messages.at(-1)?.text ?? "", /^\[harness\] Nothing was run so far/);
+  assert.match(agent.asked[4]?.messages.at(-1)?.text ?? "", /^\[harness\] Your answer says that tests pass/);
+  assert.deepEqual(
+    agent.asked.map(({ hold }) => hold?.call === true && hold.without?.includes("read_file")),
+    [true, true, true, false, false],
+  );
+  const idle = new EndRules(null);
+  idle.asked = { request: "run the tests", isWeak: true, runs: true };
+  const never = fakeAgent({
+    lines: [{ text: "Yes." }, { text: "Yes." }],
+    tools: [look, bash],
+    over: { ends: idle, limits },
+  });
+  never.intent.begin("change");
+  assert.deepEqual(await work(never, NEVER), { how: "nothing_done", reason: "nothing was run" });
 });
 
 /** An answer in which a call stands that was not run. */

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { guessIntent, RunIntent } from "../../../src/agent/ending/intent.ts";
+import { asksToRun, guessIntent, RunIntent } from "../../../src/agent/ending/intent.ts";
 import { judgedRequests, type JudgedRequest } from "../../fixtures/intents/judged.ts";
 
 const requests = judgedRequests("*.jsonl");
@@ -81,4 +81,64 @@ test("a write is met once where a question was asked, and again in the next requ
     intent.begin(other);
     assert.equal(intent.write(5), "runs");
   }
+});
+
+test("requests that want no more than that something runs", () => {
+  for (const request of [
+    "run the tests",
+    "Run the tests.",
+    "Please run the test suite and tell me which tests fail.",
+    "Can you run `npm test`?",
+    "run main.py and show me the output",
+    "Run the tests, then report what failed",
+    "execute ./scripts/update.sh",
+    "build the project",
+    "Build it and print the errors.",
+    "compile the code",
+    "lint the project",
+    "Lint it and list the warnings.",
+    "type-check the code",
+    "test the project",
+    "check the build",
+    "check whether the tests pass",
+    "verify that all tests still pass",
+    "do the tests pass?",
+    "Is the build green?",
+    "which tests fail?",
+    "Hi! Run the tests please. They fail on another machine.",
+    "run prettier on src/app/main.ts",
+    "re-run the tests",
+    "start the server",
+    "Run the commands one after the other.",
+  ])
+    assert.equal(asksToRun(request), true, request);
+  for (const request of [
+    "",
+    "hello",
+    "run the tests and fix what fails",
+    "run the tests until they pass",
+    "Run the tests. Fix the bug.",
+    "make the tests pass",
+    "make sure the tests pass",
+    "run the tests and commit",
+    "run an audit of the code",
+    "execute the plan in PLAN.md",
+    "run the following tasks",
+    "build a web server",
+    "build the login page",
+    "test the parser",
+    "write tests",
+    "add a test for the parser and run it",
+    "check the README for typos",
+    "start a new module for the parser",
+    "rename the function and run the tests",
+    "how are the tests run?",
+    "explain how to run the tests",
+    "which tests are there?",
+    "run the tests; refactor what is slow",
+    "the tests fail",
+    "Run the benchmark and save its output to out.txt",
+    `run the tests ${"x ".repeat(700)}`,
+  ])
+    assert.equal(asksToRun(request), false, request);
 });

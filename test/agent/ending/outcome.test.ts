@@ -135,3 +135,10 @@ test("all refusals are listed in order, got around or not, and nothing else", ()
     { call: "c9", target: "wget example.com", ...denial },
   ]);
 });
+
+test("of a run that was to run something its last command is told, with how it ended", () => {
+  const reasonOf = (exitCode: number): string =>
+    outcomeOf(answered, [], { strict: true, ran: { command: "npm\ntest", exitCode, text: "" } }).reason;
+  assert.equal(reasonOf(2), "The model gave its answer; `npm␊test` ended with 2.");
+  assert.equal(reasonOf(0), "The model gave its answer; `npm␊test` ended with 0.");
+});

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { unattended } from "../../../src/agent/approvers.ts";
-import { verificationFor } from "../../../src/app/run/asked-run.ts";
+import { runsOnly, testsNote, verificationFor } from "../../../src/app/run/asked-run.ts";
 import { fakeAgent } from "../../fakes/agent.ts";
 import { fakeBox } from "../../fakes/box.ts";
 import { memoryStore } from "../../fakes/store.ts";
@@ -53,4 +53,43 @@ test("a script that only its name calls a test checks the work of a small model 
   assert.equal(await commandFor("ollama", "qwen2.5-coder:1.5b"), "sh test.sh");
   assert.equal(await commandFor("ollama", "qwen2.5-coder:32b"), undefined);
   assert.equal(await commandFor("scripted", "qwen2.5-coder:1.5b"), undefined);
+});
+
+test("where no more is wanted than that something runs the project's tests are no check, and a small model is told how they are run", async () => {
+  await using place = await scratch({ "work/Makefile": "test:\n\t./run\n" });
+  using store = memoryStore();
+  const asked = (
+    prompt: string,
+    over: { readonly check?: string; readonly intent?: "change"; readonly model?: string } = {},
+  ) => {
+    const { check = null, model = "qwen2.5-coder:1.5b", intent } = over;
+    const about = { mode: "workspace-write", provider: "ollama" } as const;
+    return {
+      settings: { ...about, check, timeout: 1000, chat_model: model },
+      flags: { strict: false, ...(intent === undefined ? {} : { intent }) },
+      prompt,
+      workspace: place.at("work"),
+      session: store.create({ workspace: place.at("work"), ...about, model, title: "t" }),
+      resumed: false,
+    };
+  };
+  const commandFor = async (...given: Parameters<typeof asked>) =>
+    (await verificationFor(asked(...given)))?.command;
+  assert.equal(await commandFor("mend the parser"), "make test");
+  assert.equal(await commandFor("run the tests"), undefined);
+  assert.equal(await commandFor("run the tests", { check: "make all" }), "make all", "named by the user");
+  assert.equal(await commandFor("run the tests", { intent: "change" }), "make test");
+  assert.deepEqual(
+    [
+      runsOnly(asked("run the tests")),
+      runsOnly(asked("run the tests", { intent: "change" })),
+      runsOnly(asked("mend it")),
+    ],
+    [true, false, false],
+  );
+  const note = "\n\n[harness] The project's own tests are run by: make test";
+  assert.equal(await testsNote(asked("run the tests")), note);
+  assert.equal(await testsNote(asked("build the project")), "");
+  assert.equal(await testsNote(asked("mend the tests")), "");
+  assert.equal(await testsNote(asked("run the tests", { model: "qwen2.5-coder:32b" })), "");
 });
