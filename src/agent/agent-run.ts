@@ -222,8 +222,9 @@ function idleWords(
 ): Pick<Proved, "onlyLooked" | "claims" | "doubted"> {
   const isAllSeen = !deeds.shownBefore && !deeds.actedBeside;
   const claims = isAllSeen && saysChanged(said);
-  // What was asked for was done by running it.
-  if (ends.asked.runs === true) return claims ? { onlyLooked: deeds.looked, claims } : {};
+  // What was asked for was done by running it, or by telling it.
+  if (ends.asked.runs === true || ends.asked.looks === true)
+    return claims ? { onlyLooked: deeds.looked, claims } : {};
   return {
     onlyLooked: deeds.looked,
     claims,

@@ -193,6 +193,8 @@ async function proven(
   signal: AbortSignal,
 ): Promise<LoopEnd | undefined> {
   const isLast = isLastTurn(agent);
+  const named = await ends.notAsNamed(agent, !isLast);
+  if (named.kind !== "earned") return unearned(agent, named);
   const broken = await ends.brokenIn(agent, signal);
   if (broken !== undefined && !isLast && ends.tellsBroken()) return toldToCall(agent, broken.text);
   const tried = await ends.tried(agent, !isLast, (messages) => asideText(agent, messages, signal));

@@ -247,3 +247,41 @@ describe("where no more is asked for than that the tests run, though they fail",
   ];
   for (const each of ROWS) played({ task, ...each });
 });
+
+describe("where files are named that are to be gone or there", { concurrency: 2 }, () => {
+  const EMPTIED = bash(": > solved.txt");
+  const ROWS: readonly Played[] = [
+    {
+      what: "one is emptied in the place of being deleted, and deleted when the model is told so",
+      task: "Delete the file solved.txt.",
+      steps: [EMPTIED, says("It is deleted."), bash("rm solved.txt"), says("Now it is.")],
+      ends: [0, /^The model gave its answer/],
+    },
+    {
+      what: "it stays so",
+      task: "delete solved.txt",
+      steps: [EMPTIED, says("It is deleted."), says("It is deleted.")],
+      ends: [1, /^what was asked for is not done: solved\.txt is still there$/],
+    },
+    {
+      what: "a copy in the place of a rename",
+      task: "rename solved.txt to docs/right.txt",
+      steps: [bash("mkdir docs; cp solved.txt docs/right.txt"), says("Renamed."), says("Renamed.")],
+      ends: [1, /^what was asked for is not done: solved\.txt is still there$/],
+    },
+    {
+      what: "a rename in a layer",
+      task: "rename solved.txt to docs/right.txt",
+      flags: ["--isolation", "overlay"],
+      steps: [bash("mkdir docs; mv solved.txt docs/right.txt"), says("Renamed.")],
+      ends: [0, /^The model gave its answer/],
+    },
+    {
+      what: "another name in the place of the one that was asked for",
+      task: "create a file called hello.txt with the text hi",
+      steps: [call("write_file", { path: "hi.txt", content: "hi" }), says("Done."), says("Done.")],
+      ends: [1, /^what was asked for is not done: hello\.txt is not there$/],
+    },
+  ];
+  for (const each of ROWS) played({ ...each, flags: ["--no-verify", ...(each.flags ?? [])] });
+});

@@ -26,6 +26,7 @@ import {
   unexpectedReason,
   unexpectedText,
 } from "./expected-output.ts";
+import { notAsNamed } from "./named-files.ts";
 import type { Verification } from "./verification.ts";
 
 /** Whether what was done earns the ending that the model claims. Pure, but for files that are parsed. */
@@ -63,6 +64,8 @@ export interface Asked {
   readonly isWeak: boolean;
   /** Nothing is wanted but that something runs, and what comes of it. */
   readonly runs?: boolean;
+  /** Nothing is wanted but what can be told of the repository. */
+  readonly looks?: boolean;
 }
 
 /**
@@ -80,8 +83,9 @@ export function lackOf(
 ): Lack | undefined {
   const isRefused = calls.some(({ refused }) => refused);
   if (asked.intent === "change" && asked.runs === true) return lackOfRun(answer, asked, deeds, isRefused);
-  if (asked.intent === "change") return lackOfChange(answer, asked, deeds, isRefused);
-  if (asked.intent !== "repo" || isRefused) return undefined;
+  const isLook = asked.intent === "repo" || (asked.intent === "change" && asked.looks === true);
+  if (asked.intent === "change" && !isLook) return lackOfChange(answer, asked, deeds, isRefused);
+  if (!isLook || isRefused) return undefined;
   if (!deeds.isGrounded) return "work";
   const none = noAnswerIn(answer, asked.request);
   return none ?? (asked.isWeak && saysOnlyDone(answer) ? "says done" : undefined);
@@ -240,7 +244,8 @@ export class EndRules {
    * change failed it has to mend that. Left the choice, such a model answers that it is done, or looks at the same again.
    */
   demandOn({ intent, deeds, mode }: RunSoFar & { readonly mode: Mode }): Demand | undefined {
-    if (!this.asked.isWeak || intent.intent !== "change" || mode === "read-only") return undefined;
+    const { isWeak, looks } = this.asked;
+    if (!isWeak || looks === true || intent.intent !== "change" || mode === "read-only") return undefined;
     if (this.asked.runs === true) return this.#run(deeds);
     if (deeds.acted) return this.#mend(deeds);
     this.#demanded += 1;
@@ -362,6 +367,19 @@ export class EndRules {
     return broken.length === 0 ? undefined : { text: brokenText(broken), reason: brokenReason(broken) };
   }
 
+  /** What the request says of files by name, and is not so. */
+  async notAsNamed(
+    agent: RunSoFar & Pick<Parsed, "box"> & { readonly mode: Mode },
+    mayTell: boolean,
+  ): Promise<Earned> {
+    if (agent.intent.intent !== "change" || agent.mode === "read-only") return EARNED;
+    const wrong = await notAsNamed(this.asked.request, agent.box);
+    if (wrong === undefined) return EARNED;
+    return mayTell && this.#tell("named files")
+      ? { kind: "nudge", text: namedText(wrong), demand: "act" }
+      : { kind: "nothing_done", reason: `what was asked for is not done: ${wrong}` };
+  }
+
   /** Whether the model is told of it: once. */
   tellsBroken(): boolean {
     return this.#tell("syntax");
@@ -440,6 +458,9 @@ const RUN_IT =
   "Nothing was run so far. Only calls do anything; what stands in the text of a reply is not run. Call bash now with the command that was asked for, then say what it printed and whether it succeeded.";
 const NOT_GREEN =
   "Your answer says that tests pass, but the last command that you ran failed. Say what really came of it; that they fail, or cannot be run here, is an answer.";
+
+const namedText = (wrong: string): string =>
+  `It is not done: ${wrong}. Do it now with a call (bash has rm and mv), or say in your final answer why it cannot be.`;
 
 const STILL_FAILS =
   "The last command that you ran failed, so you are not done. Mend what it shows and run it again; if the command itself was wrong, run a right one.";

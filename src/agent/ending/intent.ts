@@ -148,17 +148,37 @@ const MORE_THAN_A_RUN =
  * Whether nothing is wanted but that something runs and its outcome is told: "run the tests", "build it and show me the errors".
  * No file has to be changed for it, and that the tests fail is an answer. In doubt it is a task like any other.
  */
-export function asksToRun(request: string): boolean {
+export const asksToRun = (request: string): boolean => asksOnly(request, isRun);
+
+/** The same of what is to be told of the repository: "what changed in the last commit?", "list all TODOs". */
+export const asksToLook = (request: string): boolean => asksOnly(request, isLook);
+
+function asksOnly(request: string, isThis: (clause: string) => boolean): boolean {
   if (request.length > MAX_CHARACTERS) return false;
   const clauses = sentencesOf(request.replaceAll(QUOTED, "x")).flatMap(({ text }) =>
     text.replace(REQUEST, "").split(CLAUSES).map(opened),
   );
-  if (clauses.some((clause) => MORE_THAN_A_RUN.test(clause))) return false;
+  if (clauses.some((clause) => MORE_THAN_A_RUN.test(clause) && !isLook(clause))) return false;
   return (
-    clauses.some(isRun) &&
-    clauses.every((clause) => isRun(clause) || !DEED.test(clause) || TELLS.test(clause))
+    clauses.some(isThis) &&
+    clauses.every((clause) => isThis(clause) || !DEED.test(clause) || TELLS.test(clause))
   );
 }
+
+const OF_GIT =
+  /\b(?:last|latest|recent) (?:\d+ )?commits?\b|\bgit (?:status|log|diff|blame|history)\b|\b(?:uncommitted|unstaged|staged)\b|^who (?:changed|committed|last)\b/;
+const ASKS_FOR_WORDS =
+  /^(?:show|tell|list|print|what|which|who|when|why|where|how|is|are|was|were|do|does|did)\b/;
+const LOOKS =
+  /^(?:show|tell|give) (?:me|us)\b|^count\b|^(?:list|print|display|output|show) (?:all|every|each|the (?:names?|contents?|versions?|sizes?|number|output|first|last|largest|smallest|biggest|files?|todos?))\b/;
+/** A program is to say it from now on. */
+const FOR_USERS =
+  /\b(?:when|if|whenever|while|users?|pages?|screen|header|footer|button|dialog|menu|instead|by default|before|after|on (?:start|exit)|at the (?:start|end)|in the (?:ui|app|cli|logs?|output|console|terminal)|in (?:red|green|bold|colou?r))\b/;
+
+const isLook = (clause: string): boolean =>
+  (LOOKS.test(clause) && !FOR_USERS.test(clause)) || isOfGit(clause);
+
+const isOfGit = (clause: string): boolean => OF_GIT.test(clause) && ASKS_FOR_WORDS.test(clause);
 
 const isRun = (clause: string): boolean => RUNS.test(clause) || RESULT_OF_A_RUN.test(clause);
 

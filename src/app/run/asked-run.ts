@@ -1,6 +1,6 @@
 import { NOTICE } from "../../agent/context/history.ts";
 import { isIdle } from "../../agent/ending/deeds.ts";
-import { asksToRun, guessIntent } from "../../agent/ending/intent.ts";
+import { asksToLook, asksToRun, guessIntent } from "../../agent/ending/intent.ts";
 import { type Check, Verification } from "../../agent/ending/verification.ts";
 import { hasFewParameters } from "../../agent/preflight.ts";
 import type { Settings } from "../../config/settings-schema.ts";
@@ -77,15 +77,19 @@ export const goesOnOnly = ({ resumed, prompt, flags }: AskedRun): boolean =>
   flags.intent === undefined &&
   (GOES_ON.test(prompt) || guessIntent(prompt, "read-only") !== "change");
 
-/** Whether the words want no more than that something runs; whoever says what is wanted, or asks for candidates, is believed. */
-export const runsOnly = ({
-  prompt,
-  flags,
-  parkedRun,
-}: Pick<AskedRun, "prompt" | "flags" | "parkedRun">): boolean =>
-  flags.intent === undefined &&
-  flags.candidate === undefined &&
-  asksToRun(parkedRun?.parked.given.task ?? prompt);
+/**
+ * Where the words want no more than that something runs, or that something is told. Whoever says what is wanted, or asks for
+ * candidates, is believed.
+ */
+export function wantedOf({ prompt, flags, parkedRun }: Pick<AskedRun, "prompt" | "flags" | "parkedRun">): {
+  readonly runs: boolean;
+  readonly looks: boolean;
+} {
+  if (flags.intent !== undefined || flags.candidate !== undefined) return { runs: false, looks: false };
+  const request = parkedRun?.parked.given.task ?? prompt;
+  const runs = asksToRun(request);
+  return { runs, looks: !runs && asksToLook(request) };
+}
 
 /** The check that was named, else the project's own tests, where a change is asked for and may be made. */
 export async function verificationFor(given: AskedRun): Promise<Verification | null> {
@@ -109,7 +113,8 @@ export async function verificationFor(given: AskedRun): Promise<Verification | n
 async function ownCheck(given: AskedRun): Promise<Check | undefined> {
   const { settings, flags, prompt, parkedRun } = given;
   const intent = parkedRun?.parked.intent ?? flags.intent ?? guessIntent(prompt, settings.mode);
-  if (intent !== "change" || settings.mode === "read-only" || runsOnly(given)) return undefined;
+  const { runs, looks } = wantedOf(given);
+  if (intent !== "change" || settings.mode === "read-only" || runs || looks) return undefined;
   const command = await ownTests(given);
   return command === undefined ? undefined : { command, by: "project" };
 }
@@ -122,7 +127,8 @@ async function ownTests(given: AskedRun): Promise<string | undefined> {
 
 /** What a small model is told behind a request to run the tests: it guesses how otherwise, and takes a workflow of the forge for them. */
 export async function testsNote(given: AskedRun): Promise<string> {
-  if (!modelAsked(given).isWeak || !runsOnly(given) || !/\b(?:tests?|suite)\b/i.test(given.prompt)) return "";
+  if (!modelAsked(given).isWeak || !wantedOf(given).runs || !/\b(?:tests?|suite)\b/i.test(given.prompt))
+    return "";
   const command = await ownTests(given);
   return command === undefined
     ? ""

@@ -1,5 +1,5 @@
 import type { Finished } from "../../agent/agent-run.ts";
-import { asksToRun, guessIntent } from "../../agent/ending/intent.ts";
+import { asksToLook, asksToRun, guessIntent } from "../../agent/ending/intent.ts";
 import { TOOL_TEMPERATURE } from "../../agent/next-reply.ts";
 import { type Outcome, outcomeOf } from "../../agent/ending/outcome.ts";
 import type { Config } from "../../config/load-config.ts";
@@ -48,7 +48,7 @@ export function attemptsFor({ settings, origins, flags, prompt }: Asked): Attemp
   if (why !== undefined && byFlag) throw new HarnessError(EXIT.usage, `--attempts: ${why}`, "leave one out");
   if (why !== undefined) return { ...ONE, note: `one attempt, not ${count} as the settings say: ${why}` };
   // Whoever asks for several wants a change, whatever the words are like.
-  const wantsChange = guessIntent(prompt, mode) === "change" && !asksToRun(prompt);
+  const wantsChange = guessIntent(prompt, mode) === "change" && !asksToRun(prompt) && !asksToLook(prompt);
   if (!byFlag && intent === undefined && !wantsChange) return ONE;
   return { count, jobs: Math.min(jobs, count) };
 }

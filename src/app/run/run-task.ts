@@ -43,10 +43,10 @@ import {
   goesOnOnly,
   hasWorked,
   modelAsked,
-  runsOnly,
   stepsBefore,
   testsNote,
   verificationFor,
+  wantedOf,
 } from "./asked-run.ts";
 import { aboutRun, runRenderer, runSink, startedEvent, type WaitingSink, waitingSink } from "./event-sink.ts";
 import { failedRun, type RunProgress } from "./failed-run.ts";
@@ -120,7 +120,7 @@ async function runSteps(given: RunInput, progress: RunProgress): Promise<Finishe
   const { agent, isSmall, isWeak } = await contextFor(given, parts, said);
   progress.agent = agent;
   if (ends !== null) {
-    ends.asked = { request: given.prompt, isWeak, runs: runsOnly(given) };
+    ends.asked = { request: given.prompt, isWeak, ...wantedOf(given) };
     ends.candidate = flags.candidate;
   }
   const taken = given.resumed ? undoNote(agent.history.messages, await takenBack(given.host, session)) : "";

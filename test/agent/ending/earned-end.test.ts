@@ -109,11 +109,12 @@ test("what an answer lacks, by what was asked and done", () => {
   assert.equal(lack("repo", { isGrounded: true, answer: "I am done." }), undefined);
 });
 
+const lackAfter = (deeds: Deeds, { answer = "2 of 30 fail.", isWeak = true, refused = false } = {}) => {
+  const asked = { intent: "change", request: "run the tests", isWeak, runs: true } as const;
+  return lackOf(answer, asked, deeds, refused ? [call({ refused })] : []);
+};
+
 test("what a request that something be run lacks, until it was run and is told as it came out", () => {
-  const lackAfter = (deeds: Deeds, { answer = "2 of 30 fail.", isWeak = true, refused = false } = {}) => {
-    const asked = { intent: "change", request: "run the tests", isWeak, runs: true } as const;
-    return lackOf(answer, asked, deeds, refused ? [call({ refused })] : []);
-  };
   const looked = after([{ tool: "bash", target: "cat setup.py" }, 0]);
   const red = after([{ tool: "bash", target: "npm test", kind: "failed" }, 1]);
   const missing = after([{ tool: "bash", target: "pytest", kind: "failed" }, 127]);
@@ -139,8 +140,27 @@ test("what a request that something be run lacks, until it was run and is told a
   assert.equal(lackAfter(linted, { answer: "All tests pass. The linter has 3 complaints." }), undefined);
 });
 
+test("what a request to be told something lacks is a look, and no change", () => {
+  for (const isWeak of [true, false]) {
+    const asked = { intent: "change", request: "list all TODOs", isWeak, looks: true } as const;
+    assert.equal(lackOf("There are 3.", asked, new Deeds(), []), "work");
+    assert.equal(lackOf("There are 3.", asked, after([{ tool: "grep" }]), []), undefined);
+    assert.equal(lackOf("I will look.", asked, after([{ tool: "grep" }]), []), "announces");
+  }
+  const ends = new EndRules(null);
+  ends.asked = { request: "list all TODOs", isWeak: true, looks: true };
+  const run = {
+    intent: { intent: "change" },
+    deeds: new Deeds(),
+    ended: [],
+    mode: "workspace-write",
+  } as const;
+  assert.equal(ends.demandOn(run), undefined);
+});
+
+const ran = (target: string, tool = "bash") => after([{ tool, target }, 0]).ran?.command;
+
 test("commands that only look are no run, whatever they are joined by; any other is, and so is a tool of somebody's own", () => {
-  const ran = (target: string, tool = "bash") => after([{ tool, target }, 0]).ran?.command;
   for (const look of [
     "ls",
     "cd src && ls -la",

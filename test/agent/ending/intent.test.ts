@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { asksToRun, guessIntent, RunIntent } from "../../../src/agent/ending/intent.ts";
+import { asksToLook, asksToRun, guessIntent, RunIntent } from "../../../src/agent/ending/intent.ts";
 import { judgedRequests, type JudgedRequest } from "../../fixtures/intents/judged.ts";
 
 const requests = judgedRequests("*.jsonl");
@@ -141,4 +141,35 @@ test("requests that want no more than that something runs", () => {
     `run the tests ${"x ".repeat(700)}`,
   ])
     assert.equal(asksToRun(request), false, request);
+});
+
+test("requests that want no more than to be told something of the repository", () => {
+  for (const request of [
+    "what changed in the last commit?",
+    "show me the largest file",
+    "list all TODOs",
+    "Please list all files that import zod.",
+    "print the version of the package",
+    "count the lines of src/a.ts",
+    "are there uncommitted changes?",
+    "who changed src/a.ts last?",
+    "show the last 3 commits and tell me who made them",
+  ])
+    assert.equal(asksToLook(request), true, request);
+  for (const request of [
+    "",
+    "revert the last commit",
+    "amend the last commit",
+    "show the user's name in the header",
+    "list all users on the page",
+    "print the version when --version is given",
+    "show all errors in red",
+    "list all TODOs and fix them",
+    "print a warning",
+    "run the tests",
+    "squash the last two commits",
+    "commit the staged files",
+    "what does a.ts do?",
+  ])
+    assert.equal(asksToLook(request), false, request);
 });

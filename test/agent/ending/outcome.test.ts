@@ -137,8 +137,11 @@ test("all refusals are listed in order, got around or not, and nothing else", ()
 });
 
 test("of a run that was to run something its last command is told, with how it ended", () => {
-  const reasonOf = (exitCode: number): string =>
-    outcomeOf(answered, [], { strict: true, ran: { command: "npm\ntest", exitCode, text: "" } }).reason;
-  assert.equal(reasonOf(2), "The model gave its answer; `npm␊test` ended with 2.");
-  assert.equal(reasonOf(0), "The model gave its answer; `npm␊test` ended with 0.");
+  for (const exitCode of [0, 2]) {
+    const { reason } = outcomeOf(answered, [], {
+      strict: true,
+      ran: { command: "npm\ntest", exitCode, text: "" },
+    });
+    assert.equal(reason, `The model gave its answer; \`npm␊test\` ended with ${exitCode}.`);
+  }
 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { unattended } from "../../../src/agent/approvers.ts";
-import { runsOnly, testsNote, verificationFor } from "../../../src/app/run/asked-run.ts";
+import { testsNote, verificationFor, wantedOf } from "../../../src/app/run/asked-run.ts";
 import { fakeAgent } from "../../fakes/agent.ts";
 import { fakeBox } from "../../fakes/box.ts";
 import { memoryStore } from "../../fakes/store.ts";
@@ -79,14 +79,13 @@ test("where no more is wanted than that something runs the project's tests are n
   assert.equal(await commandFor("run the tests"), undefined);
   assert.equal(await commandFor("run the tests", { check: "make all" }), "make all", "named by the user");
   assert.equal(await commandFor("run the tests", { intent: "change" }), "make test");
-  assert.deepEqual(
-    [
-      runsOnly(asked("run the tests")),
-      runsOnly(asked("run the tests", { intent: "change" })),
-      runsOnly(asked("mend it")),
-    ],
-    [true, false, false],
-  );
+  assert.equal(await commandFor("what changed in the last commit?"), undefined);
+  const wanted = (...given: Parameters<typeof asked>) => Object.values(wantedOf(asked(...given)));
+  assert.deepEqual(wanted("run the tests"), [true, false]);
+  assert.deepEqual(wanted("list all TODOs"), [false, true]);
+  for (const prompt of ["run the tests", "list all TODOs"])
+    assert.deepEqual(wanted(prompt, { intent: "change" }), [false, false]);
+  assert.deepEqual(wanted("mend it"), [false, false]);
   const note = "\n\n[harness] The project's own tests are run by: make test";
   assert.equal(await testsNote(asked("run the tests")), note);
   assert.equal(await testsNote(asked("build the project")), "");

@@ -1,0 +1,120 @@
+import type { Box } from "../../core/ports.ts";
+import { visibleLine } from "../../core/text/visible.ts";
+
+/*
+ * What a request says of files by their names, and whether it is so at the end: one that is to be deleted is gone, one that is
+ * to be made is there. Small models empty a file that they are to delete, or write to the old name of one that they are to
+ * rename, and say that it is done. Only sentences that say just that are read, in English: a wrong demand would cost a run that is done.
+ */
+
+export interface FilesWanted {
+  /** Below the workspace. */
+  readonly gone: readonly string[];
+  /** Of each, one of these names has to be there. */
+  readonly there: readonly (readonly string[])[];
+}
+
+/** Whoever writes more describes a task in which names may stand for anything. */
+const MOST_CHARACTERS = 600;
+
+const EXTENSIONS =
+  "(?:[cm]?[jt]sx?|pyi?|rb|rs|go|java|kts?|c|cc|cpp|cxx|h|hpp|cs|php|pl|pm|lua|swift|scala|sh|bash|bats|sql|html?|css|scss|json5?|jsonl|ya?ml|toml|xml|svg|md|rst|adoc|txt|csv|tsv|lock|ini|cfg|conf|env|log|diff|patch|bak|orig|old|tmp|example|mk|cmake|gradle|vue|svelte|ipynb|tex|png|jpe?g|gif|pdf|zip|gz)";
+const BARE = `(?:[\\w@+.-]+/)*[\\w@+.-]*\\.${EXTENSIONS}|(?:[\\w@+.-]+/)+[\\w@+.-]*`;
+/** What only files are called like: a symbol may be renamed by the same words. */
+const NAME = `(?:${BARE}|\`(?:${BARE})\`|"(?:${BARE})"|'(?:${BARE})')`;
+/** Any name, where it is said to be a file's. */
+const ANY = `(?:[\\w@+./-]*\\w/?|\`[^\`\n]+\`|"[^"\n]+"|'[^'\n]+')`;
+const ASKED = "^(?:(?:please|kindly|now|then|first|next),? )*(?:(?:can|could|would|will) you )?(?:please )?";
+/** A script may be one of package.json, a module one of a language. */
+const KIND = "(?:files?|folders?|director(?:y|ies))";
+const ADJECTIVES = "(?:(?:new|old|empty|unused|small|simple|plain|text|markdown|json) )*";
+
+const list = (name: string): string => `${name}(?:(?:, and |, | and )${name})*`;
+const whole = (text: string): RegExp => new RegExp(`${ASKED}${text}$`, "i");
+const begins = (text: string): RegExp => new RegExp(`${ASKED}${text}(?=$|[ ,:;])`, "i");
+
+const DELETES = [
+  whole(`(?:delete|remove|rm) (?:the |my )?${ADJECTIVES}${KIND} (${list(ANY)})`),
+  whole(`(?:delete|remove|rm) (?:the |my )?${ADJECTIVES}(${list(NAME)})`),
+];
+const RENAMES = [
+  whole(`(?:rename|move|mv) (?:the |my )?${KIND} (${ANY}) (?:to|into|as) (?:the )?(?:${KIND} )?(${ANY})`),
+  whole(`(?:rename|move|mv) (?:the |my )?(${NAME}) (?:to|into|as) (?:the )?(?:${KIND} )?(${NAME})`),
+];
+const MAKES = "(?:create|make|write|add) (?:me )?(?:an? |the )?";
+const CREATES = [
+  begins(`${MAKES}${ADJECTIVES}(?:\\w+ )?file (?:called|named) (${ANY})`),
+  begins(`${MAKES}${ADJECTIVES}(?:\\w+ )?(?:file|script|module) (?:(?:called|named) )?(${NAME})`),
+  begins(`create (${NAME})`),
+];
+
+const match = (forms: readonly RegExp[], text: string): readonly string[] =>
+  forms.flatMap((form) => form.exec(text)?.slice(1) ?? []).slice(0, 2);
+
+/** Nothing where the request is more than such sentences can say. */
+export function filesWanted(request: string): FilesWanted {
+  const gone: string[] = [];
+  const there: string[][] = [];
+  if (request.length > MOST_CHARACTERS) return { gone, there };
+  for (const sentence of request
+    .split(/(?<=[.!?;])\s+|\n+/)
+    .map((part) => part.trim().replace(/[.!?;]+$/, ""))) {
+    const [deleted = ""] = match(DELETES, sentence);
+    for (const name of deleted.split(/, and |, | and /)) gone.push(...below(name));
+    const [from = "", to = ""] = match(RENAMES, sentence);
+    for (const old of below(from)) {
+      const names = below(to).flatMap((name) => namesOfMoved(old, name));
+      if (names.length === 0) continue;
+      gone.push(old);
+      there.push(names);
+    }
+    const [made = ""] = match(CREATES, sentence);
+    for (const name of below(made)) there.push([name]);
+  }
+  // What one sentence wants made another may want gone.
+  return { gone: gone.filter((name) => !there.some((names) => names.includes(name))), there };
+}
+
+/** As it is below the workspace; none for what lies elsewhere or is a pattern. */
+function below(given: string): readonly string[] {
+  const name = given.replaceAll(/^[`"']|[`"']$/g, "").replace(/^(?:\.\/)+/, "");
+  const isElsewhere = /^[/~]|(?:^|\/)\.\.?(?:\/|$)|\/\//.test(name);
+  return name === "" || isElsewhere || /[*?[\]{}$\\\s:]/.test(name) ? [] : [name];
+}
+
+const folderOf = (file: string): string => file.slice(0, file.lastIndexOf("/") + 1);
+const baseOf = (file: string): string => file.replace(/\/$/, "").split("/").at(-1) ?? file;
+
+/** Into a folder it keeps its name; a bare name may be meant beside the old one. */
+function namesOfMoved(old: string, to: string): readonly string[] {
+  if (to.endsWith("/")) return [to + baseOf(old)];
+  return [...new Set([to, `${to}/${baseOf(old)}`, folderOf(old.replace(/\/$/, "")) + to])];
+}
+
+/** What is not as the request says, for the model and for people; undefined where all of it is. */
+export async function notAsNamed(request: string, open: () => Promise<Box>): Promise<string | undefined> {
+  const { gone, there } = filesWanted(request);
+  if (gone.length + there.length === 0) return undefined;
+  const box = await open();
+  const isThere = async (name: string): Promise<boolean> =>
+    (await box.stat(`${box.workspace}/${name.replace(/\/$/, "")}`)).kind === "ok";
+  const wrong: string[] = [];
+  for (const name of gone) if (await isThere(name)) wrong.push(`${visibleLine(name)} is still there`);
+  for (const names of there) {
+    const found = await Promise.all(names.map(isThere));
+    if (!found.includes(true) && !(await isMadeElsewhere(names, box)))
+      wrong.push(`${visibleLine(names[0] ?? "")} is not there`);
+  }
+  return wrong.length === 0 ? undefined : wrong.join(", ");
+}
+
+/** In another folder, which the request may name, or with the ending of its language. */
+async function isMadeElsewhere(names: readonly string[], box: Box): Promise<boolean> {
+  const { all } = await box.changes();
+  for (const { path: file, what } of all) {
+    const isThis = (name: string): boolean =>
+      `/${file}`.endsWith(`/${name}`) || baseOf(file).startsWith(`${name}.`);
+    if (what !== "deleted" && names.some(isThis)) return true;
+  }
+  return false;
+}

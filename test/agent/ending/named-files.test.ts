@@ -1,0 +1,87 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { filesWanted, notAsNamed } from "../../../src/agent/ending/named-files.ts";
+import { fakeBox } from "../../fakes/box.ts";
+
+test("what a request says of files by their names, where it says just that", () => {
+  const rows: readonly (readonly [string, readonly string[], readonly (readonly string[])[]])[] = [
+    ["delete the file LICENSE.txt", ["LICENSE.txt"], []],
+    ["Please delete the file `LICENSE`.", ["LICENSE"], []],
+    ["Please delete `LICENSE.txt`.", ["LICENSE.txt"], []],
+    ["delete the folder build", ["build"], []],
+    ["rename the folder lib to core", ["lib"], [["core", "core/lib"]]],
+    ["Can you remove src/old.ts and src/older.ts?", ["src/old.ts", "src/older.ts"], []],
+    ["remove the empty folder build/", ["build/"], []],
+    ["rm a.txt, b.txt and c.txt", ["a.txt", "b.txt", "c.txt"], []],
+    ["Delete .env.example. Then say why.", [".env.example"], []],
+    [
+      "rename docs/a.rst to docs/b.rst",
+      ["docs/a.rst"],
+      [["docs/b.rst", "docs/b.rst/a.rst", "docs/docs/b.rst"]],
+    ],
+    ["Rename the file docs/a.rst to b.rst", ["docs/a.rst"], [["b.rst", "b.rst/a.rst", "docs/b.rst"]]],
+    ["move a.txt into the folder lib/", ["a.txt"], [["lib/a.txt"]]],
+    ["create a file hello.txt with the text hi", [], [["hello.txt"]]],
+    ["Create hello.txt", [], [["hello.txt"]]],
+    ["write a small Python script called tools/x.py that prints 1", [], [["tools/x.py"]]],
+    ["add a new file named 'NOTES', please", [], [["NOTES"]]],
+    // Several sentences, each of its own.
+    ["Create a file a.txt. Delete b.txt.", ["b.txt"], [["a.txt"]]],
+    ["Delete a.txt\nCreate a file a.txt", [], [["a.txt"]]],
+  ];
+  for (const [request, gone, there] of rows) assert.deepEqual(filesWanted(request), { gone, there }, request);
+});
+
+test("what may mean anything else is no demand", () => {
+  for (const request of [
+    "",
+    "remove the unused import from src/a.ts",
+    "delete the lines that mention foo.bar",
+    "remove foo.bar from the list",
+    "delete *.log",
+    "delete ../x.txt and /etc/y.txt",
+    "remove ~/x.txt",
+    "rename foo to bar in a.ts",
+    "rename `total` in a.ts to `sum`",
+    "move the function in a.ts to b.ts",
+    "create a function in a.ts",
+    "create a class for a.ts",
+    "add a test to a.test.ts",
+    "why was LICENSE.txt deleted?",
+    "do not delete LICENSE.txt",
+    "delete LICENSE.txt if it is empty",
+    "rename `total` to `sum`",
+    "rename user.name to user.full_name",
+    "remove `login`",
+    "delete the file",
+    "remove os.path and a.b",
+    "remove the script build",
+    "create a module called auth",
+    "write docs",
+    "remove node",
+    `delete a.txt ${"x".repeat(700)}`,
+  ])
+    assert.deepEqual(filesWanted(request), { gone: [], there: [] }, request);
+});
+
+const unasked = () => Promise.reject(new Error("no box was to be asked for"));
+
+test("what is not so at the end is named; a bare name may lie in any folder", async () => {
+  const box = fakeBox({ files: { "LICENSE.txt": "", "docs/b.rst": "", "src/new.py": "" } });
+  const wrong = (request: string) => notAsNamed(request, () => Promise.resolve(box));
+  assert.equal(await wrong("delete LICENSE.txt"), "LICENSE.txt is still there");
+  assert.equal(await wrong("delete NOTES.txt"), undefined);
+  assert.equal(await wrong("rename docs/a.rst to b.rst"), undefined);
+  assert.equal(
+    await wrong("rename docs/b.rst to docs/c.rst"),
+    "docs/b.rst is still there, docs/c.rst is not there",
+  );
+  assert.equal(await wrong("move docs/a.rst into src/"), "src/a.rst is not there");
+  assert.equal(await wrong("create a file hello.txt"), "hello.txt is not there");
+  await box.write("lib/hello.txt", Buffer.from("hi"));
+  assert.equal(await wrong("create a file hello.txt"), undefined);
+  assert.equal(await wrong("create a file called hello"), undefined);
+  assert.equal(await wrong("create the script hello.txt in the folder lib"), undefined);
+  assert.equal(await wrong("create a file other/hello.txt"), "other/hello.txt is not there");
+  assert.equal(await notAsNamed("mend the parser", unasked), undefined);
+});
