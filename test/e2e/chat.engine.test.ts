@@ -67,16 +67,17 @@ test("a greeting is answered by one request, without a box", { skip }, async () 
   assert.doesNotMatch(chat.terminal.screen(), /box ready/);
 });
 
+const liar: Replies = (chat): Said =>
+  chat.messages.at(-1)?.role === "tool"
+    ? { text: "All tests pass." }
+    : /first/.test(last(chat))
+      ? { calls: [["bash", { command: "echo ok" }]] }
+      : { text: /what does/.test(last(chat)) ? "It adds." : "The tests passed." };
+
 test(
   "an answer that tells of what was never called is marked as the word of the model, in any request",
   { skip },
   async () => {
-    const liar: Replies = (chat): Said =>
-      chat.messages.at(-1)?.role === "tool"
-        ? { text: "All tests pass." }
-        : /first/.test(last(chat))
-          ? { calls: [["bash", { command: "echo ok" }]] }
-          : { text: /what does/.test(last(chat)) ? "It adds." : "The tests passed." };
     await using chat = await chatting({ "work/sum.js": "" }, liar);
     const asks = async (text: string): Promise<string> => (await chat.ask(text)).replaceAll(/\s+/g, " ");
     const WORD =
