@@ -158,6 +158,12 @@ test("what cannot be meant ends with 2 and says what can", async () => {
   const far = await session.harness("undo", "--to", "9");
   assert.equal(far.code, 2);
   assert.match(far.stderr, /has steps 1 to 2/);
+  const behind = await session.harness("diff", "--from", "9");
+  assert.equal(behind.code, 2);
+  assert.match(behind.stderr, /has steps 1 to 2/);
+  const last = await session.harness("diff", "--from", "2");
+  assert.deepEqual([last.code, last.stdout], [0, ""]);
+  assert.match(last.stderr, /has changed nothing in .* behind step 2\n/);
   assert.match((await session.harness("undo", "--redo")).stderr, /there is no undo to take back/);
   renameSync(session.place.at("here"), session.place.at("moved"));
   const gone = await session.harness("undo", session.id);

@@ -1,4 +1,5 @@
 import { lstat } from "node:fs/promises";
+import { lastStep } from "../../core/checkpoint-port.ts";
 import { EXIT, HarnessError, Interrupted, reasonOf } from "../../core/errors.ts";
 import type { LayerChanges } from "../../core/layer-port.ts";
 import type { Session, SessionStore } from "../../core/session.ts";
@@ -216,6 +217,17 @@ interface UndoWanted extends Omit<UndoRequest, "session" | "steps"> {
 
 const NOTHING: Undone = { ops: [], merged: [], refused: [], left: [], done: false, notes: [] };
 
+/** A session in a layer has none: its changes are in no folder yet. */
+export function requireStep({ id, steps }: Session, step: number): void {
+  const last = lastStep(steps);
+  if (step <= last) return;
+  throw new HarnessError(
+    EXIT.usage,
+    `the session ${id} has ${last === 0 ? "no steps" : `steps 1 to ${last}`}`,
+    `harness diff ${id} --steps`,
+  );
+}
+
 export async function undoSession(
   host: Host,
   sessions: SessionStore,
@@ -223,14 +235,8 @@ export async function undoSession(
   { say, ...wanted }: UndoWanted,
 ): Promise<Undone> {
   const { id, steps } = session;
+  requireStep(session, wanted.target);
   const all = steps.all();
-  const last = all.at(-1)?.step ?? 0;
-  if (wanted.target > last)
-    throw new HarnessError(
-      EXIT.usage,
-      `the session ${id} has ${last === 0 ? "no steps" : `steps 1 to ${last}`}`,
-      `harness diff ${id} --steps`,
-    );
   if (all.length === 0 && !wanted.redo) return NOTHING;
   return aloneIn(host, session.info().workspace, async (store) => {
     await endDeadBoxes(host, session);

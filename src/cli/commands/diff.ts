@@ -50,7 +50,8 @@ export class Diff extends HarnessCommand {
         else answer(stepTable(steps, stdout));
         return;
       }
-      const { diffOfLayer } = await import("../../app/sessions/session-changes.ts");
+      const { diffOfLayer, requireStep } = await import("../../app/sessions/session-changes.ts");
+      requireStep(session, flags.from);
       const say = noteTo(flags.quiet);
       const waiting = await diffOfLayer(this.host, store, session, say);
       const { files, cut, lostFrom } = waiting ?? (await diffOfSession(this.host, session, flags.from));
@@ -60,7 +61,8 @@ export class Diff extends HarnessCommand {
       else if (flags.stat) answer(diffStat(files, stdout));
       else if (isShown()) stdout.write(fileDiffs(files, stdout));
       else await writePatch(files, say);
-      if (files.length === 0) say(`the session ${session.id} has changed nothing in ${workspace}`);
+      const since = flags.from === 0 ? "" : ` behind step ${flags.from}`;
+      if (files.length === 0) say(`the session ${session.id} has changed nothing in ${workspace}${since}`);
       if (cut) say("its last run was killed: what changed since its last call began counts as its work");
       if (lostFrom !== null)
         say(`nothing could be kept from step ${lostFrom} on: what came then is not shown`);
