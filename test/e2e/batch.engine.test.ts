@@ -127,6 +127,12 @@ test(
     assert.match(ran.stderr, /tasks\.jsonl, line 2: unknown key "promt"; did you mean prompt\?/);
     await assert.rejects(readdir(place.at("out")), { code: "ENOENT" });
     assert.deepEqual(await readdir(place.at("a")), ["notes.txt"]);
+    const rows = await place.write("good.jsonl", rowsText([good]));
+    const html = ["--html", place.at("no-folder/rows.html")];
+    const paged = await harness(place, ["batch", rows, "--out", place.at("out"), ...html]);
+    assert.equal(paged.code, 2);
+    assert.match(paged.stderr, /rows\.html: cannot be written/);
+    await assert.rejects(readdir(place.at("out")), { code: "ENOENT" });
   },
 );
 

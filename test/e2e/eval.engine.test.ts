@@ -120,6 +120,22 @@ test("an eval that is killed goes on with what has no result", { skip }, async (
   assert.deepEqual((await resultsOf(place)).map(({ task }) => task).toSorted(), FEW);
 });
 
+test("results of one eval are never shown as those of another", { skip }, async () => {
+  await using place = await household();
+  const one = ["eval", SUITE, "--only", "c-hex", "--json"];
+  const solved = await harness(place, [...one, "--scripted", "solution"]);
+  assert.match(solved.stdout, /"solved":true/);
+  const wrong = await harness(place, [...one, "--scripted", "wrong"]);
+  assert.match(wrong.stdout, /"solved":false/, wrong.stderr);
+  const again = await harness(place, [...one, "--scripted", "wrong"]);
+  assert.deepEqual([again.code, again.stdout], [0, ""], "it has its result already");
+  const out = ["--out", place.at("out")];
+  assert.equal((await harness(place, [...one, ...out, "--scripted", "solution"])).code, 0);
+  const other = await harness(place, [...one, ...out, "--", "--provider", "scripted", "--model", "m"]);
+  assert.equal(other.code, 2);
+  assert.match(other.stdout, /has the results of another eval: .*solution/);
+});
+
 test(
   "a model that is not there ends it with 5, without a result; a test that is changed gains nothing",
   { skip },

@@ -321,4 +321,12 @@ test("the page holds all of it, and nothing in it acts", { skip }, async () => {
   await place.write("work/own.html", "mine");
   assert.equal((await vet(place, "--html", "own.html", "<b>bad", "--", "true")).code, 2);
   assert.equal(await place.read("work/own.html"), "mine");
+  for (const [file, why] of [
+    ["own.html", /own\.html: is there already/],
+    ["no-folder/page.html", /no-folder\/page\.html: cannot be written/],
+  ] as const) {
+    const early = await vet(place, "--html", file, "nothing-there");
+    assert.equal(early.code, 2);
+    assert.match(early.stderr, why, "before anything is looked at");
+  }
 });

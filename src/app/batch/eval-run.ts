@@ -1,5 +1,6 @@
+import { createHash } from "node:crypto";
 import { constants } from "node:fs";
-import { copyFile, cp, lstat, mkdir, readdir, rm, writeFile } from "node:fs/promises";
+import { copyFile, cp, lstat, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import { type ChildEnd, finishedIn, type FinishedRun, lastLines, runChild } from "./child-run.ts";
@@ -7,10 +8,12 @@ import { type EvalTask, hasFolder } from "./eval-suite.ts";
 import { openResults, resultLines } from "./result-lines.ts";
 import { type EvalResult, keyOf, resultForm } from "../../render/eval-results.ts";
 import { copyProbes } from "../../models/model-probe.ts";
+import { visibleLine } from "../../core/text/visible.ts";
 import { makeFolder } from "../../platform/folders.ts";
 
 export interface EvalRequest {
   readonly tasks: readonly EvalTask[];
+  readonly what: EvalWhat;
   /** How often each task is run. */
   readonly times: number;
   /** How many are run side by side. */
@@ -34,6 +37,36 @@ export interface EvalRequest {
   readonly onResult: (result: EvalResult, done: number, all: number) => void;
 }
 
+/** What makes two evals one: results of another say nothing of this. */
+export interface EvalWhat {
+  readonly suite: string;
+  /** The user's own model, where `flags` may say another; left out where replies are scripted. */
+  readonly model?: Readonly<Record<string, unknown>>;
+  readonly flags: readonly string[];
+  readonly scripted?: string;
+  readonly attempts?: number;
+}
+
+const textOf = ({ suite, model, flags, scripted, attempts }: EvalWhat): string =>
+  JSON.stringify({ suite, model, flags, scripted, attempts });
+
+/** The name of the folder in which its results are kept where none is named. */
+export const evalName = (what: EvalWhat): string =>
+  `${path.basename(what.suite)}-${createHash("sha256").update(textOf(what)).digest("hex").slice(0, 12)}`;
+
+/** What a folder has of an earlier version is taken as this eval's. */
+async function requireSame({ folder, what }: EvalRequest, hasResults: boolean): Promise<void> {
+  const file = path.join(folder, "eval.json");
+  const wanted = textOf(what);
+  const earlier = hasResults ? await readFile(file, "utf8").catch(() => wanted) : wanted;
+  if (earlier === wanted) return writeFile(file, wanted);
+  throw new HarnessError(
+    EXIT.usage,
+    `${folder} has the results of another eval: ${visibleLine(earlier)}`,
+    "name another --out, or remove that folder",
+  );
+}
+
 /** Nothing that runs next would end otherwise: the whole is given up. */
 const HOPELESS = [EXIT.usage, EXIT.model, EXIT.sandbox] as const;
 
@@ -46,6 +79,7 @@ export async function runEval(request: EvalRequest, signal: AbortSignal): Promis
   await copyProbes(request.state, path.join(stateOf(request), "harness"));
   const file = path.join(request.folder, "results.jsonl");
   const earlier = new Set((await readResults(file)).map(keyOf));
+  await requireSame(request, earlier.size > 0);
   const all = request.tasks.flatMap((task) =>
     Array.from({ length: request.times }, (_, at) => ({ task, nth: at + 1 })),
   );

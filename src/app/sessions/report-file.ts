@@ -1,3 +1,5 @@
+import { access, constants } from "node:fs/promises";
+import path from "node:path";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { maskSecrets } from "../../core/text/secrets.ts";
 import type { Session } from "../../core/session.ts";
@@ -12,19 +14,31 @@ export function sessionReport(session: Session): Report {
   return cleaned(reportOf({ ...parts, diff: null }), maskSecrets);
 }
 
+const TAKEN = "is there already, and is no report of harness; it was left as it is";
+
 /** The mark stands near the start. */
 const HEAD_BYTES = 2048;
 
 /** Puts a page under a name that is free, or that an earlier page of ours has; whole or not at all. */
 export async function writeReport(file: string, page: string, mark: string): Promise<void> {
   try {
-    if (!(await isFree(file, mark)))
-      throw refusal(file, "is there already, and is no report of harness; it was left as it is");
+    if (!(await isFree(file, mark))) throw refusal(file, TAKEN);
     // As any program would make it, for others to read where the user lets them.
     await replaceFile(file, page, { mode: 0o666 & ~process.umask(), lasts: "never" });
   } catch (thrown) {
     throw thrown instanceof HarnessError ? thrown : refusal(file, `cannot be written: ${reasonOf(thrown)}`);
   }
+}
+
+/** The same refusals before the work that the page is about: none of it is lost to a name that cannot be had. */
+export async function requireReportPlace(file: string, mark: string): Promise<void> {
+  try {
+    await access(path.dirname(path.resolve(file)), constants.W_OK | constants.X_OK);
+    if (await isFree(file, mark)) return;
+  } catch (thrown) {
+    throw refusal(file, `cannot be written: ${reasonOf(thrown)}`);
+  }
+  throw refusal(file, TAKEN);
 }
 
 async function isFree(file: string, mark: string): Promise<boolean> {

@@ -131,6 +131,7 @@ export class Batch extends HarnessCommand {
       import("../../app/model-terms.ts"),
     ]);
     refuseUnpriced(limits.cost, settings);
+    if (flags.html !== undefined) await requirePage(flags.html);
     const onCluster = flags.on === undefined || flags.on === "here" ? undefined : flags.on;
     if (flags["print-manifests"]) return this.#print({ on: onCluster ?? "here", rows, settings, flags });
     const say = noteTo(flags.quiet);
@@ -287,6 +288,15 @@ const budgetOf = ({
   ...(tokens === undefined ? {} : { tokens }),
   ...(cost === undefined ? {} : { cost }),
 });
+
+/** Before any row is run. */
+async function requirePage(file: string): Promise<void> {
+  const [{ requireReportPlace }, { REPORT_MARK }] = await Promise.all([
+    import("../../app/sessions/report-file.ts"),
+    import("../../render/html-page.ts"),
+  ]);
+  await requireReportPlace(file, REPORT_MARK);
+}
 
 function tell(
   result: RowResult,

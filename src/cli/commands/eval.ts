@@ -4,7 +4,9 @@ import path from "node:path";
 import { Args, Flags } from "@oclif/core";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import { answer, answerJson, HarnessCommand } from "../command.ts";
+import type { EvalWhat } from "../../app/batch/eval-run.ts";
 import { untilInterrupted } from "../../app/interruption.ts";
+import { ownConfigFor } from "../settings.ts";
 import { noteText } from "../../app/stderr-messages.ts";
 import { stderr, stdout } from "../../render/tty/output.ts";
 import { ProgressLine } from "../../render/tty/progress-line.ts";
@@ -19,7 +21,8 @@ export class Eval extends HarnessCommand {
   static override strict = false;
   static override flags = {
     out: Flags.string({
-      description: "folder for results and the page (in the state folder, by the name of the suite)",
+      description:
+        "folder for results and the page (in the state folder, one for each suite and what is run)",
       helpValue: "DIR",
     }),
     times: Flags.integer({ description: "how often each task is run", min: 1, max: 1000, default: 1 }),
@@ -55,11 +58,11 @@ export class Eval extends HarnessCommand {
   async run(): Promise<void> {
     const { args, argv, flags } = await this.parse(Eval);
     const { readSuite } = await import("../../app/batch/eval-suite.ts");
-    const { readResults, runEval } = await import("../../app/batch/eval-run.ts");
+    const { evalName, readResults, runEval } = await import("../../app/batch/eval-run.ts");
     const { evalTable, comparedTable, resultLine } = await import("../../render/lists/eval-lines.ts");
-    const out = path.resolve(
-      flags.out ?? path.join(this.host.places.state, "evals", path.basename(path.resolve(args.suite))),
-    );
+    const words = (argv as string[]).slice(1);
+    const what = await whatIs(args.suite, words, flags);
+    const out = path.resolve(flags.out ?? path.join(this.host.places.state, "evals", evalName(what)));
     if (flags.compare !== undefined) {
       const [one, other] = await Promise.all(
         [flags.compare, out].map((folder) => readResults(path.join(path.resolve(folder), "results.jsonl"))),
@@ -83,12 +86,13 @@ export class Eval extends HarnessCommand {
       runEval(
         {
           tasks,
+          what,
           times: flags.times,
           jobs: flags.jobs,
           folder: out,
           state: this.host.places.state,
           workspaces,
-          flags: (argv as string[]).slice(1),
+          flags: words,
           keep: flags.keep,
           ...(flags.attempts === undefined ? {} : { attempts: flags.attempts }),
           ...(flags.scripted === undefined ? {} : { scripted: `${flags.scripted}.jsonl` }),
@@ -111,4 +115,16 @@ export class Eval extends HarnessCommand {
     if (!flags.json) answer(evalTable(results, stdout));
     say(`results: ${path.join(out, "results.jsonl")}, page: ${page}`);
   }
+}
+
+/** Of the user's settings the model alone: it is what results are about. */
+async function whatIs(
+  suite: string,
+  flags: readonly string[],
+  { scripted, attempts }: { readonly scripted?: string | undefined; readonly attempts?: number | undefined },
+): Promise<EvalWhat> {
+  const asked = { suite: path.resolve(suite), flags, ...(attempts === undefined ? {} : { attempts }) };
+  if (scripted !== undefined) return { ...asked, scripted };
+  const { provider, chat_model, base_url } = (await ownConfigFor({})).settings;
+  return { ...asked, model: { provider, chat_model, base_url } };
 }

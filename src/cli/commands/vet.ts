@@ -71,6 +71,7 @@ export class Vet extends HarnessCommand {
     const { repo: name, other } = args;
     refuseMixed(flags, { name, other, words });
     const given = await this.options(flags);
+    const page = flags.html === undefined || flags.html === "-" ? undefined : await pageAt(flags.html);
     await untilInterrupted(async (signal) => {
       using progress = new ProgressLine(stderr, { what: "vet", quiet: flags.quiet });
       const warn = (text: string): void => void (flags.quiet || progress.write(noteText(text)));
@@ -81,10 +82,10 @@ export class Vet extends HarnessCommand {
       signal.throwIfAborted();
       progress.end();
       if (flags.html === "-") answer(told.page());
-      else if (flags.html !== undefined) await writePage(flags.html, told.page());
       if (flags.json) answerJson(told.value);
       else if (flags.html !== "-") answer(told.text());
       process.exitCode = told.value.exit_code;
+      await page?.(told.page());
     }, "");
   }
 
@@ -150,12 +151,14 @@ async function compared(
   return { value, text: () => comparisonText(value, stdout), page: () => comparisonPage(value) };
 }
 
-async function writePage(file: string, page: string): Promise<void> {
-  const [{ writeReport }, { REPORT_MARK }] = await Promise.all([
+/** What writes it there; a name that cannot be had is refused before anything is looked at. */
+async function pageAt(file: string): Promise<(page: string) => Promise<void>> {
+  const [{ requireReportPlace, writeReport }, { REPORT_MARK }] = await Promise.all([
     import("../../app/sessions/report-file.ts"),
     import("../../render/html-page.ts"),
   ]);
-  await writeReport(file, page, REPORT_MARK);
+  await requireReportPlace(file, REPORT_MARK);
+  return (page) => writeReport(file, page, REPORT_MARK);
 }
 
 interface Named {
