@@ -226,7 +226,7 @@ export class EffectWalk implements Walk {
         ? shared
         : redirectEffects(node.redirects, { walk: this, scope, by, input: shared });
     if (!isCommand(words)) return node.assignments.reduce((now, each) => assign(each, now, this), scope);
-    for (const each of node.assignments) prefix(each, scope, this);
+    for (const each of node.assignments) prefix(each, words[0], scope, this);
     return callEffects(words, { walk: this, scope, input: fed, span: node.span });
   }
 }
@@ -264,12 +264,14 @@ function pipelineEffects({ parts }: Pipeline, { walk, scope, input }: At): void 
   walk.assumable ||= parts.some(isXargs);
 }
 
-/** `name=value` in front of a command. */
-function prefix(assignment: Assignment, scope: Scope, walk: Walk): void {
+/** `name=value` in front of a command. Before `read`, `IFS` only says where the line that is read is cut. */
+function prefix(assignment: Assignment, command: Arg, scope: Scope, walk: Walk): void {
   const value = valueOf(assignment, scope, walk);
-  const { name, span } = assignment;
+  const { name, span, append } = assignment;
   const known = value?.kind === "literal" ? value.value : null;
-  if (!isInert(name, known))
+  const cuts =
+    name === "IFS" && known !== null && !append && command.kind === "literal" && command.value === "read";
+  if (!cuts && !isInert(name, known))
     walk.doubt(variableDoubt(name), name, span, isTame(name, known, around(scope, walk)));
 }
 
