@@ -1,8 +1,11 @@
 import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { once } from "node:events";
+import path from "node:path";
 import test from "node:test";
 import { setTimeout } from "node:timers/promises";
-import { type Ended, runProgram } from "../fixtures/cli.ts";
-import { image, skip } from "../fixtures/engine.ts";
+import { COMPILED, type Ended, runProgram } from "../fixtures/cli.ts";
+import { image, ROOT, skip } from "../fixtures/engine.ts";
 import { type StubPlace, stubPlace } from "../kubernetes/stub-pods.ts";
 
 const EVICTED = { reason: "Evicted", message: "The node was low on resource: memory." };
@@ -46,20 +49,15 @@ const bash = (command: string, expect?: object): object => ({
 
 /** Each pod in which it runs, as it comes to it. */
 async function loseWhile(
-  { api }: StubPlace,
+  stub: StubPlace,
   line: string,
   times: number,
   before?: () => Promise<unknown>,
 ): Promise<void> {
-  for (let lost = 0; lost < times;) {
-    for (const pod of api.named("pods")) {
-      const lines = await api.processes(pod).catch(() => []);
-      if (!lines.some((each) => each.startsWith(line))) continue;
-      await before?.();
-      await api.evict(pod, EVICTED);
-      lost += 1;
-    }
-    await setTimeout(50);
+  for (let lost = 0; lost < times; lost += 1) {
+    const pod = await podWith(stub, line);
+    await before?.();
+    await stub.api.evict(pod, EVICTED);
   }
 }
 
@@ -139,3 +137,63 @@ test("a check that is lost with its pod is run in the next one", { skip }, async
   assert.equal(done.code, 0, `${done.stderr}${done.stdout}`);
   assert.deepEqual(last?.["verified"], { command: check, exit_code: 0, rounds: 0 });
 });
+
+test(
+  "a harness that is killed leaves what its calls changed, and the session goes on with it",
+  { skip },
+  async () => {
+    await using stub = await stubPlace("none");
+    const { type, run } = await typing(stub);
+    const words = await stub.place.write(
+      "killed.jsonl",
+      [bash("echo two >> a.txt"), bash(`echo lost >> a.txt; ${LONG}`)]
+        .map((step) => JSON.stringify(step))
+        .join("\n"),
+    );
+    const child = spawn(
+      path.join(ROOT, "bin/harness"),
+      [
+        "run",
+        "--engine",
+        "kubernetes:",
+        "--provider",
+        "scripted",
+        "--model",
+        words,
+        "--no-verify",
+        "change the files",
+      ],
+      {
+        cwd: stub.place.at("project"),
+        env: {
+          PATH: process.env["PATH"],
+          HOME: stub.place.at("home"),
+          KUBECONFIG: stub.place.at("kubeconfig"),
+          ...COMPILED,
+        },
+        stdio: "ignore",
+      },
+    );
+    const ended = once(child, "exit");
+    const pod = await podWith(stub, LONG);
+    child.kill("SIGKILL");
+    await ended;
+    await stub.api.until(pod, ({ status }) => status.phase !== "Running");
+    assert.match((await type("diff")).stdout, /^\+two$/m);
+    const again = [bash("cat a.txt"), { expect: { tool: "one\ntwo" }, reply: ["Two lines."] }];
+    const next = await run(again, "--continue");
+    assert.equal(next.code, 0, `${next.stderr}${next.stdout}`);
+    assert.deepEqual([stub.api.named("pods"), stub.api.named("networkpolicies")], [[], []]);
+  },
+);
+
+/** The pod in which it runs, once there is one. */
+async function podWith({ api }: StubPlace, line: string): Promise<string> {
+  for (;;) {
+    for (const pod of api.named("pods")) {
+      const lines = await api.processes(pod).catch(() => []);
+      if (lines.some((each) => each.startsWith(line))) return pod;
+    }
+    await setTimeout(50);
+  }
+}

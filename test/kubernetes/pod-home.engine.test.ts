@@ -247,3 +247,29 @@ test("what changes again at once and is no longer than before comes home each ti
     assert.equal(await readFile(`${folder}/pieces/${pieces.at(-1) ?? ""}/tree/a.txt`, "utf8"), String(round));
   }
 });
+
+test(
+  "an API server that goes and comes back costs the call under way, and the box is another one",
+  { skip },
+  async () => {
+    await using place = await stubPlace("none", FILES);
+    await using lazy = lazyBox(
+      () => place.open({ keep }),
+      () => undefined,
+    );
+    const box = await lazy.box();
+    await box.exec(asking(["bash", "-c", "echo two >> a.txt"]), NEVER);
+    await lazy.bringHome();
+    const running = box.exec(asking(["bash", "-c", "echo lost >> a.txt; sleep 60"]), NEVER);
+    place.api.away(true);
+    const thrown = await running.then(
+      () => undefined,
+      (reason: unknown) => reason,
+    );
+    place.api.away(false);
+    assert.match((await lazy.another(thrown)) ?? "", /connection lost/);
+    const { stdout } = await (await lazy.box()).exec(asking(["cat", "a.txt"]), NEVER);
+    assert.equal(Buffer.from(stdout.head).toString(), "one\ntwo\n");
+    assert.equal(place.api.named("pods").length, 1);
+  },
+);
