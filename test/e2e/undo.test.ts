@@ -145,6 +145,9 @@ test("a conflict ends with 1, names the file, and nothing is changed", async () 
   assert.equal(skipped.code, 1);
   assert.equal(existsSync(session.place.at("here/c.txt")), false);
   assert.equal(await session.place.read("here/a.txt"), "one\nzwei\n");
+  const again = await session.harness("undo", "--skip");
+  assert.equal(again.code, 1);
+  assert.match(again.stdout, new RegExp(`^nothing was changed\nnext: harness diff ${session.id}$`, "m"));
 });
 
 test("what cannot be meant ends with 2 and says what can", async () => {

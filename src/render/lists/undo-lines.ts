@@ -53,8 +53,11 @@ export function undoText(told: UndoTold, stream: Output): string {
   ];
   const same = redo ? " --redo" : target > 0 ? ` --to ${target}` : "";
   const count = `${shown.length} path${shown.length === 1 ? "" : "s"}`;
-  if (refused.length > 0 && !done && !dryRun)
-    return [...lines, bold("nothing was changed"), `next: harness undo ${session}${same} --skip`].join("\n");
+  if (refused.length > 0 && !done && !dryRun) {
+    // Where there is no rest, --skip does nothing either.
+    const next = shown.length === 0 ? `harness diff ${session}` : `harness undo ${session}${same} --skip`;
+    return [...lines, bold("nothing was changed"), `next: ${next}`].join("\n");
+  }
   if (dryRun) return [...lines, bold(`${count} would be brought back`)].join("\n");
   if (!done) return [...lines, bold("nothing to undo: all is as it was before")].join("\n");
   const back = redo ? `harness undo ${session}` : `harness undo ${session} --redo`;
