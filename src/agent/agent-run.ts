@@ -222,14 +222,11 @@ function idleWords(
 ): Pick<Proved, "onlyLooked" | "claims" | "doubted"> {
   const isAllSeen = !deeds.shownBefore && !deeds.actedBeside;
   const claims = isAllSeen && saysChanged(said);
-  // What was asked for was done by running it, or by telling it.
-  if (ends.asked.runs === true || ends.asked.looks === true)
-    return claims ? { onlyLooked: deeds.looked, claims } : {};
-  return {
-    onlyLooked: deeds.looked,
-    claims,
-    doubted: isAllSeen && ends.doubts(said),
-  };
+  const { runs, looks } = ends.asked;
+  // What was asked for was done by running it, and needed no change.
+  if (runs === true && deeds.ran !== undefined && !claims) return {};
+  const mayDoubt = isAllSeen && runs !== true && looks !== true;
+  return { onlyLooked: deeds.looked, claims, doubted: mayDoubt && ends.doubts(said) };
 }
 
 const wasRun = (ends: EndRules | null, { ran }: AgentContext["deeds"]): Proved["ran"] =>

@@ -226,9 +226,14 @@ describe("where no more is asked for than that the tests run, though they fail",
       ends: [0, RAN],
     },
     {
+      what: "that there are no tests, of one that is believed",
+      steps: [read("stats.py"), says("There are none.")],
+      ends: [0, LOOKED],
+    },
+    {
       what: "nothing is run",
       steps: [says("All tests pass."), says("All tests pass.")],
-      ends: [1, /^nothing was run$/],
+      ends: [1, /^nothing was done$/],
     },
     {
       what: "the opposite of what came of it",
@@ -268,6 +273,12 @@ describe("where files are named that are to be gone or there", { concurrency: 2 
       task: "rename solved.txt to docs/right.txt",
       steps: [bash("mkdir docs; cp solved.txt docs/right.txt"), says("Renamed."), says("Renamed.")],
       ends: [1, /^what was asked for is not done: solved\.txt is still there$/],
+    },
+    {
+      what: "that there is nothing to do, of one that is believed",
+      task: "create a file called hello.txt",
+      steps: [read("stats.py"), says("It is there already.")],
+      ends: [0, LOOKED],
     },
     {
       what: "a rename in a layer",

@@ -372,7 +372,10 @@ export class EndRules {
     agent: RunSoFar & Pick<Parsed, "box"> & { readonly mode: Mode },
     mayTell: boolean,
   ): Promise<Earned> {
+    const { changed, acted } = agent.deeds;
     if (agent.intent.intent !== "change" || agent.mode === "read-only") return EARNED;
+    // That there is nothing to do is believed, and told as what it is.
+    if (!this.asked.isWeak && !changed && !acted) return EARNED;
     const wrong = await notAsNamed(this.asked.request, agent.box);
     if (wrong === undefined) return EARNED;
     return mayTell && this.#tell("named files")
@@ -433,7 +436,7 @@ function endWith(lack: Lack, intent: Intent, deeds: Deeds): Earned {
     case "success":
       return { kind: "nothing_done", reason: failedTrial(deeds) };
     case "run":
-      return { kind: "nothing_done", reason: "nothing was run" };
+      return { kind: "nothing_done", reason: deeds.worked ? "nothing was run" : "nothing was done" };
     case "green":
       return { kind: "nothing_done", reason: `the answer says that tests pass, but ${failedRun(deeds.ran)}` };
     case "work":

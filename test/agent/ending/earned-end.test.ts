@@ -339,7 +339,13 @@ test("of a small model that is to run something, replies are commands until one 
     over: { ends: idle, limits },
   });
   never.intent.begin("change");
-  assert.deepEqual(await work(never, NEVER), { how: "nothing_done", reason: "nothing was run" });
+  assert.deepEqual(await work(never, NEVER), { how: "nothing_done", reason: "nothing was done" });
+  const looked = [looks("a"), { text: "Yes." }, { text: "Yes." }];
+  const only = new EndRules(null);
+  only.asked = { request: "run the tests", isWeak: true, runs: true };
+  const read = fakeAgent({ lines: looked, tools: [look, bash], over: { ends: only, limits } });
+  read.intent.begin("change");
+  assert.deepEqual(await work(read, NEVER), { how: "nothing_done", reason: "nothing was run" });
 });
 
 /** An answer in which a call stands that was not run. */
