@@ -5,7 +5,7 @@ import type { Intent } from "../core/messages.ts";
 import { type Parked, PARKED_FORM, type RunGiven, type SessionRecord } from "../core/session.ts";
 import type { AgentContext } from "./agent-context.ts";
 import type { EndRules } from "./ending/earned-end.ts";
-import { guessIntent } from "./ending/intent.ts";
+import { asksToLook, guessIntent } from "./ending/intent.ts";
 import { work } from "./loop.ts";
 import {
   denialsOf,
@@ -268,7 +268,7 @@ function prepare(agent: AgentContext, { prompt, intent: given }: Request): void 
   agent.emit({ type: "intent", intent, by: given === undefined ? "words" : "flag" });
   if (intent === "web" && !agent.tools.some(({ name }) => name.startsWith("web_")))
     agent.emit({ type: "notice", text: NO_WEB });
-  agent.intent.begin(intent);
+  agent.intent.begin(intent, given === undefined && asksToLook(prompt));
   if (intent !== "direct") agent.warm();
   if (intent === "change") agent.checkpoints.prepare();
 }

@@ -91,14 +91,18 @@ export function lackOf(
   return none ?? (asked.isWeak && saysOnlyDone(answer) ? "says done" : undefined);
 }
 
+const NAMES_A_LOOK = /\b(?:ls|cat|head|tail|grep|rg|find|tree|pwd|echo|printf|wc|stat|which|git)\b/;
+
 /** That what ran failed is an answer, too; that it succeeded is one where it did. */
 function lackOfRun(
   answer: string,
   { request, isWeak }: Asked,
-  { ran, worked, greenTests }: Done,
+  { ran: more, triedSince, worked, greenTests }: Done,
   isRefused: boolean,
 ): Lack | undefined {
   if (isRefused) return undefined;
+  const look = NAMES_A_LOOK.test(request) && triedSince !== "nothing" ? triedSince : undefined;
+  const ran = more ?? look;
   if (ran === undefined && (isWeak || !worked)) return "run";
   if (ran?.exitCode !== 0 && !greenTests && saysTestsPass(answer)) return "green";
   return noAnswerIn(answer, request);
@@ -116,7 +120,10 @@ function lackOfChange(
   return none ?? (isWeak ? "change" : undefined);
 }
 
-type Done = Pick<Deeds, "worked" | "isGrounded" | "changed" | "acted" | "actedBeside" | "ran" | "greenTests">;
+type Done = Pick<
+  Deeds,
+  "worked" | "isGrounded" | "changed" | "acted" | "actedBeside" | "ran" | "triedSince" | "greenTests"
+>;
 
 /** What has to succeed, and what it said. */
 export interface FailingCheck {
@@ -253,8 +260,9 @@ export class EndRules {
     return this.#demanded <= MOST_DEMANDS ? "act" : undefined;
   }
 
-  #run({ ran }: Deeds): Demand | undefined {
-    if (ran !== undefined || this.#demanded >= LOOKS_FIRST) return undefined;
+  #run({ ran, triedSince }: Deeds): Demand | undefined {
+    const isRun = ran !== undefined || (triedSince !== "nothing" && NAMES_A_LOOK.test(this.asked.request));
+    if (isRun || this.#demanded >= LOOKS_FIRST) return undefined;
     this.#demanded += 1;
     return "run";
   }

@@ -170,7 +170,7 @@ const OF_GIT =
 const ASKS_FOR_WORDS =
   /^(?:show|tell|list|print|what|which|who|when|why|where|how|is|are|was|were|do|does|did)\b/;
 const LOOKS =
-  /^(?:show|tell|give) (?:me|us)\b|^count\b|^(?:list|print|display|output|show) (?:all|every|each|the (?:names?|contents?|versions?|sizes?|number|output|first|last|largest|smallest|biggest|files?|todos?))\b/;
+  /^(?:show|tell) (?:me|us)\b(?! how to| an? )|^give (?:me|us) (?:the (?:list|names?|number|size|version|output)|all)\b|^count\b|^(?:list|print|display|output|show) (?:all|every|each|the (?:names?|contents?|versions?|sizes?|number|output|first|last|largest|smallest|biggest|files?|todos?))\b/;
 /** A program is to say it from now on. */
 const FOR_USERS =
   /\b(?:when|if|whenever|while|users?|pages?|screen|header|footer|button|dialog|menu|instead|by default|before|after|on (?:start|exit)|at the (?:start|end)|in the (?:ui|app|cli|logs?|output|console|terminal)|in (?:red|green|bold|colou?r))\b/;
@@ -218,23 +218,27 @@ function topicOf(matter: readonly Opened[]): Intent | undefined {
 /** The intent of one request as it is served, shared by its subagents. */
 export class RunIntent {
   #intent: Intent = "change";
+  #onlyLooks = false;
   #questionedAt: number | undefined;
 
   get intent(): Intent {
     return this.#intent;
   }
 
-  begin(intent: Intent): void {
+  /** `onlyLooks`: whatever may be needed to answer it, it is a question. */
+  begin(intent: Intent, onlyLooks = false): void {
     this.#intent = intent;
+    this.#onlyLooks = onlyLooks;
     this.#questionedAt = undefined;
   }
 
   /** What becomes of a call that changes something: those of one reply to a question are met once, later ones run. */
   write(turn: number): "runs" | "questioned" | "escalated" {
-    if (this.#intent !== "repo") return "runs";
+    if (this.#intent !== "repo" && !this.#onlyLooks) return "runs";
     this.#questionedAt ??= turn;
     if (this.#questionedAt === turn) return "questioned";
     this.#intent = "change";
+    this.#onlyLooks = false;
     return "escalated";
   }
 }

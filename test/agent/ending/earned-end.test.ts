@@ -66,6 +66,7 @@ const NOTHING = {
   acted: false,
   actedBeside: false,
   ran: undefined,
+  triedSince: "nothing" as const,
   greenTests: false,
 };
 
@@ -107,6 +108,23 @@ test("what an answer lacks, by what was asked and done", () => {
   assert.equal(lack("repo", { isGrounded: true, isWeak: true }), undefined);
   assert.equal(lack("repo", { isGrounded: true, isWeak: true, answer: "I am done." }), "says done");
   assert.equal(lack("repo", { isGrounded: true, answer: "I am done." }), undefined);
+});
+
+test("a look that is named is a run", () => {
+  const asked = { intent: "change", request: "run ls", isWeak: true, runs: true } as const;
+  const listed = after([{ tool: "bash", target: "ls" }, 0]);
+  assert.equal(lackOf("a.ts", asked, listed, []), undefined);
+  assert.equal(lackOf("a.ts", { ...asked, request: "run the tests" }, listed, []), "run");
+  const ends = new EndRules(null);
+  const run = { intent: { intent: "change" }, ended: [], mode: "workspace-write" } as const;
+  for (const [request, deeds, demand] of [
+    ["run ls", new Deeds(), "run"],
+    ["run ls", listed, undefined],
+    ["run the tests", listed, "run"],
+  ] as const) {
+    ends.asked = { request, isWeak: true, runs: true };
+    assert.equal(ends.demandOn({ ...run, deeds }), demand, request);
+  }
 });
 
 const lackAfter = (deeds: Deeds, { answer = "2 of 30 fail.", isWeak = true, refused = false } = {}) => {

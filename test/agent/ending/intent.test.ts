@@ -77,6 +77,11 @@ test("a write is met once where a question was asked, and again in the next requ
   assert.equal(intent.intent, "change");
   intent.begin("repo");
   assert.equal(intent.write(4), "questioned");
+  intent.begin("change", true);
+  assert.deepEqual(
+    [6, 7, 8].map((turn) => intent.write(turn)),
+    ["questioned", "escalated", "runs"],
+  );
   for (const other of ["direct", "change", "web"] as const) {
     intent.begin(other);
     assert.equal(intent.write(5), "runs");
@@ -161,6 +166,9 @@ test("requests that want no more than to be told something of the repository", (
     "revert the last commit",
     "amend the last commit",
     "show the user's name in the header",
+    "give me a script that prints primes",
+    "show me how to add a test",
+    "show me an example of a test in a new file",
     "list all users on the page",
     "print the version when --version is given",
     "show all errors in red",
