@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { cp, readFile, rm, writeFile } from "node:fs/promises";
+import { cp, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
 import test from "node:test";
 import { type EvalTask, readSuite } from "../../src/app/batch/eval-suite.ts";
@@ -131,8 +131,11 @@ test("results of one eval are never shown as those of another", { skip }, async 
   assert.deepEqual([again.code, again.stdout], [0, ""], "it has its result already");
   const out = ["--out", place.at("out")];
   assert.equal((await harness(place, [...one, ...out, "--scripted", "solution"])).code, 0);
-  const other = await harness(place, [...one, ...out, "--", "--provider", "scripted", "--model", "m"]);
+  await place.write("tmp/mine", "");
+  const words = [...one, ...out, "--", "--provider", "scripted", "--model", "m"];
+  const other = await harness(place, words, { env: { TMPDIR: place.at("tmp") } });
   assert.equal(other.code, 2);
+  assert.deepEqual(await readdir(place.at("tmp")), ["mine"], "no workspace is left of an eval that ends so");
   assert.match(other.stdout, /has the results of another eval: .*solution/);
 });
 

@@ -82,6 +82,9 @@ export class Eval extends HarnessCommand {
     using progress = new ProgressLine(stderr, { what: "eval", quiet: flags.quiet });
     const say = (text: string): void => void (flags.quiet || progress.write(noteText(text)));
     const workspaces = await mkdtemp(path.join(tmpdir(), "harness-eval-"));
+    // However it ends.
+    await using ends = new AsyncDisposableStack();
+    if (!flags.keep) ends.defer(() => rm(workspaces, { recursive: true, force: true }));
     const results = await untilInterrupted((signal) =>
       runEval(
         {
@@ -108,7 +111,6 @@ export class Eval extends HarnessCommand {
     );
     progress.end();
     if (flags.keep) say(`workspaces: ${workspaces}`);
-    else await rm(workspaces, { recursive: true, force: true });
     const { evalPage } = await import("../../render/eval-page.ts");
     const page = path.join(out, "report.html");
     await writeFile(page, evalPage(path.basename(args.suite), results));
