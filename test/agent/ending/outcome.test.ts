@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { denialsOf, type Ending, outcomeOf } from "../../../src/agent/ending/outcome.ts";
+import { isPlainEnding } from "../../../src/core/plain-ending.ts";
 import type { EndedCall } from "../../../src/core/session.ts";
 
 const ok: EndedCall = {
@@ -143,5 +144,7 @@ test("of a run that was to run something its last command is told, with how it e
       ran: { command: "npm\ntest", exitCode, text: "" },
     });
     assert.equal(reason, `The model gave its answer; \`npm␊test\` ended with ${exitCode}.`);
+    // With few words it is told only where it failed.
+    assert.equal(isPlainEnding(reason), exitCode === 0);
   }
 });
