@@ -7,7 +7,6 @@ export const ONLY_LOOKED = "The model changed nothing. It looked at ";
 /** Is there nothing in the reason of a good end that somebody who wants few words would want to know? */
 export function isPlainEnding(reason: string): boolean {
   if (reason === "" || reason === `${PLAIN_ENDING}.`) return true;
-  if (reason.startsWith(`${PLAIN_ENDING}; \``) && reason.endsWith("` ended with 0.")) return true;
   const begins = reason.startsWith(`${PLAIN_ENDING}; verified by \``) || reason.startsWith(ONLY_LOOKED);
   return begins && !reason.includes("; it says that tests pass");
 }

@@ -149,7 +149,7 @@ function doneBecause({
     return `${PLAIN_ENDING}, and called nothing for it: what it says was done is its word alone.`;
   if (grounded === false) return `${PLAIN_ENDING} without a look at the repository.`;
   const ended =
-    ran === undefined
+    ran === undefined || ran.exitCode === 0
       ? ""
       : `; \`${visibleLine(headWithin(ran.command, NAMED))}\` ended with ${ran.exitCode}`;
   return `${PLAIN_ENDING}${ended}${verified}.`;
