@@ -1,5 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { runRequest } from "../../src/agent/agent-run.ts";
+import { EndRules } from "../../src/agent/ending/earned-end.ts";
+import { NO_CHANGES } from "../../src/agent/ending/run-changes.ts";
 import { isSmallModel, namedIn, preflight, type Preflight } from "../../src/agent/preflight.ts";
 import type { Facts } from "../../src/core/tool.ts";
 import { toolsFor } from "../../src/tools/index.ts";
@@ -152,4 +155,31 @@ test("which models are small", () => {
     assert.equal(isSmallModel(model, window), false, model);
   assert.equal(isSmallModel("unknown", { tokens: 8192, known: true }), true);
   assert.equal(isSmallModel("unknown", { tokens: 8192, known: false }), false);
+});
+
+const firstOf = async (runs: boolean): Promise<string> => {
+  const ends = new EndRules(null);
+  ends.asked = { request: "run the tests", isWeak: true, runs };
+  const agent = fakeAgent({
+    lines: [{ text: "Yes." }, { text: "Yes." }],
+    tools: toolsFor(fakeDesk()),
+    box: fakeBox({ files: { "tests.yaml": "on: push\n" } }),
+    over: { ends },
+  });
+  const request = {
+    prompt: "run the tests",
+    preflight: true,
+    strict: false,
+    session: "s",
+    changes: () => Promise.resolve({ changes: NO_CHANGES, handoff: [] }),
+    record: () => undefined,
+    workspace: "/repo",
+  };
+  await runRequest(agent, request, NEVER);
+  return agent.asked[0]?.messages.map(({ text }) => text).join("\n") ?? "";
+};
+
+test("where no more is wanted than that something runs, no file that looks like it stands with the task", async () => {
+  assert.match(await firstOf(false), /tests\.yaml/);
+  assert.doesNotMatch(await firstOf(true), /tests\.yaml/);
 });
