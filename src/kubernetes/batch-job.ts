@@ -1,6 +1,15 @@
 import type { ConfigMap, Container, Job, NetworkPolicy, PodSpec } from "./manifest.ts";
 import { EXIT } from "../core/errors.ts";
 import type { BoxKind } from "./pod-spec.ts";
+import {
+  ENVIRONMENTS_FILE,
+  type RowEnvironment,
+  toldEnvironments,
+  tooManyTrees,
+  TREE_AT,
+  treeMounts,
+  WORK_AT,
+} from "./batch-trees.ts";
 import { CLONE_SCRIPT, type CloneSource, cloneLine } from "./clone-script.ts";
 
 /**
@@ -42,6 +51,8 @@ export interface PlannedRow {
   /** Of the file of rows, without its end. */
   readonly line: string;
   readonly clone: CloneSource;
+  /** Left out: its box starts from the image of the settings. */
+  readonly environment?: RowEnvironment;
 }
 
 /** What a batch is called: known by its hash alone, so that whoever asks for the same batch finds it. */
@@ -121,7 +132,6 @@ export function batchJob(plan: BatchPlan): Job {
 
 const USER = 1000;
 const ROWS_AT = "/etc/harness/rows";
-const WORK_AT = "/work";
 const RESULTS_AT = "/results";
 const STATE_AT = "/state";
 const TOKEN_AT = "/var/run/secrets/kubernetes.io/serviceaccount";
@@ -147,7 +157,7 @@ function loopPod(plan: BatchPlan): PodSpec {
     volumes: [
       {
         name: "rows",
-        projected: { sources: chunks(plan).map((_, at) => ({ configMap: { name: chunkName(plan, at) } })) },
+        projected: { sources: parts(plan).map((_, at) => ({ configMap: { name: chunkName(plan, at) } })) },
       },
       { name: "work", emptyDir: { sizeLimit: "4Gi" } },
       { name: "state", emptyDir: { sizeLimit: "2Gi" } },
@@ -195,22 +205,26 @@ const contained = (
 });
 
 /** It has the network to clone, and neither the token nor a key; nothing that it fetches is run in it. */
-const cloneContainer = ({ image }: BatchPlan): Container => ({
+const cloneContainer = (plan: BatchPlan): Container => ({
   name: "clone",
-  image,
+  image: plan.image,
   command: ["/bin/sh", "-c", CLONE_SCRIPT],
   env: [
     { name: "HARNESS_CLONES", value: ROWS_AT },
-    { name: "HARNESS_TREE", value: `${WORK_AT}/tree` },
+    { name: "HARNESS_TREE", value: TREE_AT },
     { name: "HOME", value: "/tmp" },
   ],
   ...contained({ cpu: "100m", memory: "128Mi" }, { cpu: "500m", memory: "512Mi" }),
   volumeMounts: [
     { name: "rows", mountPath: ROWS_AT, readOnly: true },
-    { name: "work", mountPath: WORK_AT },
     { name: "tmp", mountPath: "/tmp" },
+    ...trees(plan),
   ],
 });
+
+/** One volume, wherever a tree may have to lie in it. */
+const trees = ({ rows }: BatchPlan): NonNullable<Container["volumeMounts"]> =>
+  [WORK_AT, ...treeMounts(rows)].map((mountPath) => ({ name: "work", mountPath }));
 
 const LOOP_FOLDERS = {
   HOME: `${STATE_AT}/home`,
@@ -234,7 +248,7 @@ const loopContainer = (plan: BatchPlan): Container => ({
     "batch",
     ROWS_AT,
     "--index=$(JOB_COMPLETION_INDEX)",
-    `--tree=${WORK_AT}/tree`,
+    `--tree=${TREE_AT}`,
     `--out=${plan.results.kind === "claim" ? RESULTS_AT : plan.results.address}/${plan.hash}`,
     "--told=/dev/termination-log",
     ...plan.words,
@@ -253,9 +267,9 @@ const loopContainer = (plan: BatchPlan): Container => ({
   ...contained({ cpu: "100m", memory: "256Mi" }, { cpu: "1", memory: "1Gi" }),
   volumeMounts: [
     { name: "rows", mountPath: ROWS_AT, readOnly: true },
-    { name: "work", mountPath: WORK_AT },
     { name: "state", mountPath: STATE_AT },
     { name: "tmp", mountPath: "/tmp" },
+    ...trees(plan),
     ...(plan.results.kind === "claim" ? [{ name: "results", mountPath: RESULTS_AT }] : []),
     { name: "token", mountPath: TOKEN_AT, readOnly: true },
   ],
@@ -282,7 +296,7 @@ export function batchRows(plan: BatchPlan, jobUid?: string): readonly ConfigMap[
     name: batchName(plan.hash),
     uid: jobUid ?? "",
   };
-  return chunks(plan).map((rows, at) => ({
+  return parts(plan).map((data, at) => ({
     apiVersion: "v1",
     kind: "ConfigMap",
     metadata: {
@@ -292,11 +306,29 @@ export function batchRows(plan: BatchPlan, jobUid?: string): readonly ConfigMap[
       ...(jobUid === undefined ? {} : { ownerReferences: [owner] }),
     },
     immutable: true,
-    data: {
-      [`rows-${numbered(at)}.jsonl`]: rows.map(({ line }) => `${line}\n`).join(""),
-      [`clones-${numbered(at)}.tsv`]: rows.map(({ clone }) => `${cloneLine(clone)}\n`).join(""),
-    },
+    data,
   }));
+}
+
+/** What each object of rows holds; the last one, where rows have environments, those. */
+function parts(plan: Pick<BatchPlan, "rows">): readonly Readonly<Record<string, string>>[] {
+  const rows = chunks(plan).map((each, at) => ({
+    [`rows-${numbered(at)}.jsonl`]: each.map(({ line }) => `${line}\n`).join(""),
+    [`clones-${numbered(at)}.tsv`]: each.map(({ clone }) => `${cloneLine(clone)}\n`).join(""),
+  }));
+  const told = toldEnvironments(plan.rows);
+  return told === undefined ? rows : [...rows, { [ENVIRONMENTS_FILE]: environmentsText(plan, told) }];
+}
+
+function environmentsText({ rows }: Pick<BatchPlan, "rows">, told: readonly object[]): string {
+  const text = JSON.stringify(told);
+  const many = tooManyTrees(rows);
+  if (many !== undefined) throw new RowsTooLarge(many);
+  if (Buffer.byteLength(text) > CHUNK_BYTES)
+    throw new RowsTooLarge(
+      `the ${told.length} environments of the rows take more than an object of Kubernetes holds, ${CHUNK_BYTES / 1024} KiB`,
+    );
+  return text;
 }
 
 const numbered = (at: number): string => String(at).padStart(4, "0");

@@ -3,14 +3,16 @@ export interface CloneSource {
   readonly url: string;
   /** A branch, a tag or a commit; null for what is current. */
   readonly ref: string | null;
+  /** Where its tree has to lie; left out: where all the others do. */
+  readonly tree?: string;
 }
 
 const COMMIT = /^[0-9a-f]{40}$/;
 
-/** One line: the address, what kind of word the second one is, and it. None of them has a tab or a line break. */
-export function cloneLine({ url, ref }: CloneSource): string {
+/** One line: the address, what kind of word the third one is, it, and a place. None of them has a tab or a line break. */
+export function cloneLine({ url, ref, tree }: CloneSource): string {
   const kind = ref === null ? "current" : COMMIT.test(ref) ? "commit" : "branch";
-  const fields = [url, kind, ref ?? ""];
+  const fields = [url, kind, ref ?? "", ...(tree === undefined ? [] : [tree])];
   if (fields.some((field) => /[\t\r\n\0]/.test(field)))
     throw new Error("an address has no tab and no line break");
   return fields.join("\t");
@@ -30,7 +32,9 @@ line=$(cat "$HARNESS_CLONES"/clones-*.tsv | sed -n "$((JOB_COMPLETION_INDEX + 1)
 url=\${line%%"$tab"*}
 rest=\${line#*"$tab"}
 kind=\${rest%%"$tab"*}
-ref=\${rest#*"$tab"}
+rest=\${rest#*"$tab"}
+ref=\${rest%%"$tab"*}
+case $rest in *"$tab"*) HARNESS_TREE=\${rest#*"$tab"} ;; esac
 [ -n "$url" ] || { echo "there is no row for index $JOB_COMPLETION_INDEX" >"$told"; exit 2; }
 said=$(mktemp)
 safe_git() {

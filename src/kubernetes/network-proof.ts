@@ -60,20 +60,20 @@ const refuse = (thrown: unknown): never => {
 const none = (why: string, next: string): HarnessError =>
   new HarnessError(EXIT.sandbox, `no pod as a box: its network is not shut: ${why}`, next);
 
-/** Before the pod is made: what denies all, and what lets it out until its proof has begun. */
-export const shut = async (cluster: Cluster, plan: PodPlan): Promise<void> => {
-  await make(cluster, policyOf(plan, plan.owner === null ? "first" : "shut"));
-  await make(cluster, policyOf(plan, "open"));
-};
+/** Before the pod is made: what denies all. */
+export const shut = (cluster: Cluster, plan: PodPlan): Promise<void> =>
+  make(cluster, policyOf(plan, plan.owner === null ? "first" : "shut"));
 
 /**
- * Once the box is there, it owns what shuts it: whatever removes it from the cluster, and whoever is no more to do it, takes
- * that along. The one before stands until then, so that the box is never without; a policy that is there is changed in nothing.
+ * Once the box is there, it owns what shuts it and what lets it out until its proof has begun: whatever removes it from the
+ * cluster, and whoever is no more to do it, takes both along. The one before stands until then, so that the box is never
+ * without; a policy that is there is changed in nothing.
  */
-export async function handOver(cluster: Cluster, plan: PodPlan, owner: PodOwner): Promise<void> {
-  if (plan.owner !== null) return;
-  await make(cluster, policyOf({ ...plan, owner }));
-  await removePolicy(cluster, policyName(plan, "first")).catch(refuse);
+export async function handOver(cluster: Cluster, plan: PodPlan, box: PodOwner): Promise<void> {
+  const owner = plan.owner ?? box;
+  if (plan.owner === null) await make(cluster, policyOf({ ...plan, owner }));
+  await make(cluster, policyOf({ ...plan, owner }, "open"));
+  if (plan.owner === null) await removePolicy(cluster, policyName(plan, "first")).catch(refuse);
 }
 
 /** One that is there was made for a server that was gone before it said so: the name is ours alone. */

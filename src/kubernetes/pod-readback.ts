@@ -97,9 +97,12 @@ function isProfile(planned: JsonObject, name: string, value: unknown): boolean {
   return SECCOMP.test(name) && value === own;
 }
 
-/** By which profiles are loosened, devices and networks given, sidecars and the nets of a mesh asked for. */
+/**
+ * By which profiles are loosened, devices, mounts and networks given, limits of processors lifted, sidecars and the nets of a
+ * mesh asked for: what runtimes (containerd, CRI-O, crun, Kata, gVisor), their plugins and meshes read of a pod's notes.
+ */
 const OBEYED =
-  /apparmor\.security|seccomp\.security|io\.kubernetes\.cri|io\.katacontainers|dev\.gvisor|sidecar|dataplane-mode|ambient\.istio|multus-cni|k8s\.v1\.cni|cni\.cncf/;
+  /apparmor\.security|seccomp\.security|seccomp-profile\.kubernetes\.cri-o|io\.kubernetes\.cri|crio\.io|cdi\.k8s\.io|nri\.(?:io|containerd\.io)|run\.oci\.|module\.wasm\.image|io\.containerd\.|io\.katacontainers|dev\.gvisor|unsafe-sysctls|sidecar|linkerd\.io\/inject|connect-inject|dataplane-mode|ambient\.istio|multus-cni|k8s\.v1\.cni|cni\.cncf/;
 
 /** What networks were given is told behind it, and obeyed by nobody. */
 const TOLD = /^k8s\.v1\.cni\.cncf\.io\/networks?-status$/;

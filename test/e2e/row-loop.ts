@@ -25,7 +25,8 @@ export interface Printed {
   readonly env: Readonly<Record<string, string>>;
   /** Where its results go: of a volume its path in the pod. */
   readonly out: string;
-  readonly rows: ConfigMap;
+  /** The files that the loop reads, by their names. */
+  readonly rows: Readonly<Record<string, string>>;
 }
 
 /** The batch of one row as it is printed where the user has `env`. */
@@ -38,11 +39,17 @@ export async function printed(
   const words = ["batch", tasks, "--on", "kubernetes:/team", "--print-manifests"];
   const { code, stdout, stderr } = await harness(place, words, { env });
   assert.equal(code, 0, stderr);
+  return readPrinted(stdout);
+}
+
+/** What `--print-manifests` says of a loop. */
+export function readPrinted(stdout: string): Printed {
   const objects = parseAllDocuments(stdout).map((each) => each.toJS() as Job | ConfigMap);
   const job = objects.find((each): each is Job => each.kind === "Job");
-  const rows = objects.find((each): each is ConfigMap => each.kind === "ConfigMap");
+  const maps = objects.filter((each): each is ConfigMap => each.kind === "ConfigMap");
   const [loop] = job?.spec?.template.spec?.containers ?? [];
-  assert.ok(rows !== undefined && loop !== undefined);
+  assert.ok(loop !== undefined);
+  const rows = Object.assign({}, ...maps.map(({ data }) => data)) as Printed["rows"];
   const own = /^(?:HOME|TMPDIR|XDG_.*)$/;
   const said = (loop.env ?? []).flatMap(({ name, value }) =>
     value === undefined || own.test(name) ? [] : [[name, value] as const],
@@ -66,7 +73,7 @@ export async function loop(
   secret: Readonly<Record<string, string>>,
   name: string,
 ): Promise<Looped> {
-  for (const [file, text] of Object.entries(rows.data ?? {})) await place.write(`rows/${file}`, text);
+  for (const [file, text] of Object.entries(rows)) await place.write(`rows/${file}`, text);
   const pod = { HARNESS_POD_NAME: name, HARNESS_POD_NAMESPACE: "team", HARNESS_POD_UID: `uid-of-${name}` };
   const kubeconfig = { KUBECONFIG: place.at("kubeconfig") };
   const results = out.startsWith("s3:") ? out : place.at(name);

@@ -122,16 +122,6 @@ const REFUSED: readonly (readonly [string, Parameters<typeof planFor>, RegExp])[
     [rowOf({ repo: "http://git.example/owner/name", prompt: "x" })],
     /without TLS anybody/,
   ],
-  [
-    "an environment",
-    [rowOf({ repo: "https://git.example/owner/name", prompt: "x", env: "mine" })],
-    /row 1: the environment mine is of a folder of this machine.*harness env list names/,
-  ],
-  [
-    "an environment that the settings or a flag name",
-    [rowsFor(1), { settings: { ...SETTINGS, env: "mine" } }],
-    /row 1: the environment mine is of a folder of this machine/,
-  ],
   ["a layer", [rowsFor(1), { flags: { isolation: "overlay" } }], /--isolation overlay does not/],
   ["no image of the loop", [rowsFor(1), { settings: DEFAULTS }], /kubernetes\.loop_image is not set/],
   [
@@ -366,6 +356,7 @@ const clusterPlanOf = (settings: typeof SETTINGS) =>
     jobs: 1,
     retries: 0,
     tag: "",
+    environments: { of: () => Promise.resolve(undefined) },
   });
 
 test("what is printed names the seccomp profile that boxes are to have", async () => {

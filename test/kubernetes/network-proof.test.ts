@@ -15,8 +15,11 @@ interface Proof {
   readonly seenOpen?: boolean;
 }
 
+const OWNER = { name: PLAN.name, uid: "u" };
+
 async function proving(api: ObjectsApi, { sees, seenOpen = false }: Proof = {}): Promise<void> {
   await shut(api.cluster, PLAN);
+  await handOver(api.cluster, PLAN, OWNER);
   const look = (): Promise<"open" | "shut"> => {
     const isLetOut = api.objects.has(OPENING);
     return Promise.resolve(sees?.(isLetOut, api) ?? (isLetOut ? "open" : "shut"));
@@ -30,7 +33,7 @@ describe("a network is taken for shut", () => {
   test("where it was open, and is not once the policy that lets it out is gone", async () => {
     await using api = await objectsApi();
     await proving(api);
-    assert.deepEqual([...api.objects.keys()], [`${POLICIES}/${PLAN.name}-first`], "what denies all stays");
+    assert.deepEqual([...api.objects.keys()], [`${POLICIES}/${PLAN.name}`], "what denies all stays");
   });
 
   test("where a policy takes a while to hold", async () => {
@@ -54,23 +57,30 @@ describe("a network is taken for shut", () => {
   test("where it has nothing but itself, as soon as nothing lets it out", async () => {
     await using api = await objectsApi();
     await shut(api.cluster, PLAN);
+    await handOver(api.cluster, PLAN, OWNER);
     await removeOpening(api.cluster, PLAN);
     await removeOpening(api.cluster, PLAN);
-    assert.deepEqual([...api.objects.keys()], [`${POLICIES}/${PLAN.name}-first`]);
+    assert.deepEqual([...api.objects.keys()], [`${POLICIES}/${PLAN.name}`]);
   });
 
-  test("all the while that what shuts it is handed over to the box, which owns it from then on", async () => {
+  test("all the while that it is handed over to the box, which owns what shuts it, and what lets it out, from then on", async () => {
     await using api = await objectsApi();
     await shut(api.cluster, PLAN);
-    const owner = { name: PLAN.name, uid: "u" };
-    await handOver(api.cluster, PLAN, owner);
+    // Nothing lets out what nothing is there for.
+    assert.deepEqual([...api.objects.keys()], [`${POLICIES}/${PLAN.name}-first`]);
+    await handOver(api.cluster, PLAN, OWNER);
     const own = `${POLICIES}/${PLAN.name}`;
     assert.deepEqual([...api.objects.keys()].toSorted(), [own, OPENING]);
-    const kept = api.objects.get(own) as { readonly metadata: { readonly ownerReferences: unknown } };
-    assert.deepEqual(kept.metadata.ownerReferences, [{ apiVersion: "v1", kind: "Pod", ...owner }]);
+    for (const at of [own, OPENING]) {
+      const kept = api.objects.get(at) as { readonly metadata: { readonly ownerReferences: unknown } };
+      assert.deepEqual(kept.metadata.ownerReferences, [{ apiVersion: "v1", kind: "Pod", ...OWNER }]);
+    }
     const written = api.heard.filter((each) => /^(?:POST|DELETE) /.test(each));
-    assert.match(written.at(-2) ?? "", /^POST /);
-    assert.match(written.at(-1) ?? "", /^DELETE .*-first$/);
+    assert.deepEqual(
+      written.map((each) => each.split(" ")[0]),
+      ["POST", "POST", "POST", "DELETE"],
+    );
+    assert.match(written.at(-1) ?? "", /-first$/);
   });
 
   test("by what its loop owns from the beginning, where there is one", async () => {

@@ -8,7 +8,7 @@ import type { PodPlace } from "./pod-place.ts";
 
 const GREET = "printf '#!/bin/sh\\necho hello\\n' > /usr/local/bin/greet; chmod 755 /usr/local/bin/greet";
 /** No step of it wants a network. The image is a small one of others, as a registry takes all of it anew. */
-const recipeOn = (base: string) => ({
+export const recipeOn = (base: string) => ({
   image: base,
   system: [{ run: GREET }],
   folders: ["deps"],
@@ -25,6 +25,11 @@ const recipeOn = (base: string) => ({
 export const LOOK =
   'greet; cat deps/lib.txt /var/cache/harness/shut/a; ls deps; echo "$FLAVOUR"; test -f /tmp/ready && touch deps/new /var/cache/harness/new && cat a.txt';
 export const SEEN = "hello\nreal\nkept\nlib.txt\nx\none\n";
+
+/** What a model may do of it, and what it writes to the file `seen`. */
+export const LOOK_BY_MODEL =
+  "greet > seen; cat deps/lib.txt >> seen; printenv FLAVOUR >> seen; test -f /tmp/ready && cat a.txt >> seen";
+export const SEEN_BY_MODEL = "hello\nreal\nx\none\n";
 
 export const FILES = { "a.txt": "one\n", "deps/mine.txt": "the host's" };
 

@@ -128,6 +128,17 @@ const REFUSED_NOTES: readonly (readonly ["labels" | "annotations", string, strin
   ["annotations", "container.apparmor.security.beta.kubernetes.io/box", "unconfined"],
   ["annotations", "seccomp.security.alpha.kubernetes.io/pod", "unconfined"],
   ["annotations", "seccomp.security.alpha.kubernetes.io/pod", "runtime/default"],
+  ["annotations", "cdi.k8s.io/harness", "vendor.example/device=all"],
+  ["annotations", "devices.nri.io/container.box", "- path: /dev/mem"],
+  ["annotations", "mounts.nri.containerd.io/container.box", "- source: /"],
+  ["annotations", "seccomp-profile.kubernetes.cri-o.io/POD", "registry.example/open:1"],
+  ["annotations", "io.kubernetes.cri-o.Devices", "/dev/fuse"],
+  ["annotations", "cpu-quota.crio.io", "disable"],
+  ["annotations", "run.oci.keep_original_groups", "1"],
+  ["annotations", "io.containerd.runc.v2.group", "x"],
+  ["annotations", "security.alpha.kubernetes.io/unsafe-sysctls", "net.ipv4.ip_forward=1"],
+  ["annotations", "linkerd.io/inject", "enabled"],
+  ["annotations", "consul.hashicorp.com/connect-inject", "true"],
 ];
 
 for (const [kind, name, value] of REFUSED_NOTES)

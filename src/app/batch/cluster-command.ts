@@ -11,6 +11,7 @@ import type { BatchRow } from "./batch-rows.ts";
 import { runClusterBatch } from "./cluster-batch.ts";
 import { clusterPlan, manifestsOf } from "./cluster-plan.ts";
 import { secretNote } from "./loop-network.ts";
+import { rowEnvironments } from "./row-environments.ts";
 import { realClock } from "./cluster-watch.ts";
 
 /** `harness batch --on kubernetes`, from its flags. */
@@ -36,7 +37,7 @@ function named({ on }: ClusterCommand): ClusterAddress {
 
 const planOf = (
   { rows, settings, flags }: ClusterCommand,
-  namespace: string,
+  { host, namespace, warn }: { host: Host; namespace: string; warn: (text: string) => void },
 ): ReturnType<typeof clusterPlan> =>
   clusterPlan({
     rows,
@@ -46,12 +47,17 @@ const planOf = (
     jobs: flags.jobs,
     retries: flags.retries,
     tag: flags.tag ?? "",
+    environments: rowEnvironments({ host, settings, warn }),
   });
 
 /** Asks no cluster, and needs none: a namespace that is not named is written as `default`. */
-export async function printedManifests(command: ClusterCommand): Promise<string> {
-  const { namespace } = named(command);
-  return manifestYaml(manifestsOf(await planOf(command, namespace ?? "default")));
+export async function printedManifests(
+  host: Host,
+  command: ClusterCommand,
+  warn: (text: string) => void,
+): Promise<string> {
+  const namespace = named(command).namespace ?? "default";
+  return manifestYaml(manifestsOf(await planOf(command, { host, namespace, warn })));
 }
 
 export async function runOnCluster(
@@ -66,7 +72,7 @@ export async function runOnCluster(
   signal: AbortSignal,
 ): Promise<BatchEnd> {
   const { config, namespace } = await clusterOf(named(command), { env: host.env, home: host.places.home });
-  const plan = await planOf(command, namespace);
+  const plan = await planOf(command, { host, namespace, warn: telling.warn });
   const { rows, flags, settings } = command;
   const note = secretNote(settings, namespace);
   if (note !== undefined) telling.warn(note);

@@ -12,10 +12,12 @@ import {
   type ResultsPlace,
   RowsTooLarge,
 } from "../../kubernetes/batch-job.ts";
+import { toldEnvironments } from "../../kubernetes/batch-trees.ts";
 import { loopRole } from "../../kubernetes/loop-role.ts";
 import { subjectNamed } from "../vet/subject.ts";
 import type { BatchRow } from "./batch-rows.ts";
 import { refuseUngrantable } from "./loop-network.ts";
+import type { RowEnvironments } from "./row-environments.ts";
 
 /** What a batch is in a cluster, or why it can be none. Nothing is asked of a cluster here. */
 export interface ClusterPlanRequest {
@@ -28,6 +30,7 @@ export interface ClusterPlanRequest {
   readonly retries: number;
   /** Tells batches of the same rows apart. */
   readonly tag: string;
+  readonly environments: RowEnvironments;
 }
 
 /** Settings that a run has there as well. Keys, values of secrets, addresses, hooks and what a project brings stay here. */
@@ -89,9 +92,10 @@ export async function clusterPlan(request: ClusterPlanRequest): Promise<BatchPla
   const env = carried(settings);
   refuseUngrantable(settings, env);
   const words = ["--json", ...budgetWords(flags)];
-  const planned = await plannedRows(rows, settings);
+  const planned = await plannedRows(request);
+  const built = toldEnvironments(planned);
   const hash = createHash("sha256")
-    .update(JSON.stringify([rows.map(({ id }) => id), env, tag]))
+    .update(JSON.stringify([rows.map(({ id }) => id), env, tag, ...(built === undefined ? [] : [built])]))
     .digest("hex")
     .slice(0, 16);
   const plan: BatchPlan = {
@@ -213,14 +217,15 @@ const budgetWords = (flags: Readonly<Record<string, unknown>>): readonly string[
 
 const SHOWN = 10;
 
-async function plannedRows(
-  rows: readonly BatchRow[],
-  settings: Pick<Settings, "env">,
-): Promise<readonly PlannedRow[]> {
+async function plannedRows({
+  rows,
+  settings,
+  environments,
+}: Pick<ClusterPlanRequest, "rows" | "settings" | "environments">): Promise<readonly PlannedRow[]> {
   const problems: string[] = [];
   const planned: PlannedRow[] = [];
   for (const row of rows) {
-    const read = await plannedRow(row, settings);
+    const read = await plannedRow(row, settings, environments);
     if (typeof read === "string") problems.push(`row ${row.row}: ${read}`);
     else planned.push(read);
   }
@@ -237,12 +242,10 @@ async function plannedRows(
 async function plannedRow(
   { kind, target, prompt, check, limits, mode, env }: BatchRow,
   { env: usual }: Pick<Settings, "env">,
+  environments: RowEnvironments,
 ): Promise<PlannedRow | string> {
   if (kind === "dir")
     return `${visibleLine(target)} is a folder of this machine, which no pod sees: push it and name it as "repo", or run the row here`;
-  const environment = env ?? usual ?? "none";
-  if (environment !== "none")
-    return `the environment ${visibleLine(environment)} is of a folder of this machine, and a row is cloned to another place; next: an image with what it needs as kubernetes.image, such as the one that harness env list names of a pushed environment, and none as its env`;
   const named = await subjectNamed(target).catch((thrown: unknown) => {
     if (thrown instanceof HarnessError) return thrown.message;
     throw thrown;
@@ -254,5 +257,10 @@ async function plannedRow(
   if (url.protocol !== "https:")
     return `${visibleLine(target)}: without TLS anybody on the way could change it`;
   const wish = { repo: target, prompt, check, limits, mode, env };
-  return { line: JSON.stringify(wish), clone: { url: url.href, ref: named.ref } };
+  const row = { line: JSON.stringify(wish), clone: { url: url.href, ref: named.ref } };
+  const environment = await environments.of(url, env ?? usual);
+  if (typeof environment === "string") return environment;
+  return environment === undefined
+    ? row
+    : { ...row, clone: { ...row.clone, tree: environment.workspace }, environment };
 }

@@ -11,6 +11,7 @@ import { type BatchBudget, codeOf, Spending } from "./batch-run.ts";
 import { type BatchRow, readRows } from "./batch-rows.ts";
 import { type KeptRows, NotKept, rowsInFolder } from "./kept-rows.ts";
 import { toldResult } from "./pod-result.ts";
+import { standIn, toldEnvironment } from "./row-environments.ts";
 import { PASSING, type RowPlan, runRow } from "./row-run.ts";
 
 /**
@@ -38,8 +39,28 @@ export async function keptAt(
   return { kept: rowsInBucket(host, out), env: withoutKeys(host.env, settings) };
 }
 
-/** All rows of a batch lie in one folder, in files that are read in the order of their names. */
-export async function indexedRow(folder: string, index: number): Promise<BatchRow> {
+interface InFolder {
+  readonly folder: string;
+  readonly index: number;
+  /** Where its clone lies, if it has no environment. */
+  readonly tree: string | null;
+}
+
+/**
+ * All rows of a batch lie in one folder, in files that are read in the order of their names. One with an environment finds
+ * it as if it had been built here; its clone lies where that was.
+ */
+export async function indexedRow(
+  host: Host,
+  { folder, index, tree }: InFolder,
+): Promise<{ readonly row: BatchRow; readonly tree: string | null }> {
+  const row = await rowIn(folder, index);
+  const environment = await toldEnvironment(folder, index);
+  if (environment === undefined) return { row, tree };
+  return { row: { ...row, env: await standIn(host, environment) }, tree: environment.workspace };
+}
+
+async function rowIn(folder: string, index: number): Promise<BatchRow> {
   const names = (
     await readdir(folder).catch((thrown: unknown) => {
       throw new HarnessError(

@@ -21,8 +21,9 @@ export interface ChosenRecipe extends FoundRecipe {
   readonly ignored: readonly string[];
 }
 
-const namedRecipes = ({ places }: Host): string =>
-  path.join(path.dirname(places.configFiles[0]), "environments");
+/** Where the user's recipe of this name lies. */
+export const recipeFile = ({ places }: Host, name: string): string =>
+  path.join(path.dirname(places.configFiles[0]), "environments", `${name}.json`);
 
 export async function chooseRecipe(
   host: Host,
@@ -66,7 +67,7 @@ async function namedRecipe(
       `${JSON.stringify(name)} is no name of an environment`,
       "harness env show",
     );
-  const file = path.join(namedRecipes(host), `${name}.json`);
+  const file = recipeFile(host, name);
   const text = await readRegular(file, { links: "follow", max: MAX_BYTES }).catch((thrown: unknown) => {
     const why = errorCode(thrown) === "ENOENT" ? "there is no such file" : reasonOf(thrown);
     throw new HarnessError(

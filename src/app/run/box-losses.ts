@@ -3,7 +3,7 @@ import type { Lasting } from "../../core/lasting.ts";
 import { addChanges, allChanges, type Change, listed } from "../../core/changes.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { RunChanges } from "../../core/events.ts";
-import type { OwnedBox } from "../../core/ports.ts";
+import type { GrantedNetwork, OwnedBox } from "../../core/ports.ts";
 
 /** Boxes of one run that are lost in the middle of it, and those that take their place with what came home of them. */
 
@@ -15,8 +15,8 @@ interface Loss {
 export interface BoxLosses {
   /** No other one was opened yet. */
   lost?: Loss;
-  /** A grant in the middle of the run holds for the box that it was said of. */
-  granted?: true;
+  /** What was granted in the middle of the run and was not taken back, in its order. */
+  readonly grants: Set<StandingGrant>;
   /** Why they were lost, in their order. */
   readonly reasons: string[];
   /** What they had changed, as far as it came home. */
@@ -25,7 +25,19 @@ export interface BoxLosses {
   told: number;
 }
 
-export const noLosses = (): BoxLosses => ({ reasons: [], changed: new Map(), told: 0 });
+/** Holds for the box that it was said of, and for those that take its place. */
+interface StandingGrant {
+  readonly said: Parameters<GrantedNetwork["grant"]>;
+  /** Takes it back from the box that is there. */
+  withdraw: () => void;
+}
+
+export const noLosses = (): BoxLosses => ({
+  grants: new Set(),
+  reasons: [],
+  changed: new Map(),
+  told: 0,
+});
 
 /** Of a run. What is lost more often has its reason in what is run. */
 const MOST = 3;
@@ -33,8 +45,43 @@ const MOST = 3;
 export const lostBox = (reason: string, remedy: string): HarnessError =>
   new HarnessError(EXIT.sandbox, `the box was lost: ${reason}`, remedy);
 
-export const mayFollow = ({ granted, reasons }: BoxLosses, box: OwnedBox, reason: string): boolean =>
-  granted !== true && reasons.length < MOST && box.mayFollow?.(reason) === true;
+export const mayFollow = ({ reasons }: BoxLosses, box: OwnedBox, reason: string): boolean =>
+  reasons.length < MOST && box.mayFollow?.(reason) === true;
+
+/** Of the box that is there, whose grants outlast it. */
+export const standingNetwork = ({ grants }: BoxLosses, network: GrantedNetwork): GrantedNetwork => ({
+  connections: network.connections,
+  grant: async (...said) => {
+    const one: StandingGrant = { said, withdraw: await network.grant(...said) };
+    grants.add(one);
+    return () => {
+      grants.delete(one);
+      one.withdraw();
+    };
+  },
+});
+
+/** Rejects where one cannot be had again: the policy counts it as granted. */
+async function grantedAgain({ grants }: BoxLosses, { network }: OwnedBox): Promise<readonly string[]> {
+  const hosts: string[] = [];
+  for (const one of grants) {
+    const [more] = one.said;
+    const withdraw = await (async () => {
+      if (network === undefined) throw new Error("it takes no grants");
+      return network.grant(...one.said);
+    })().catch((thrown: unknown) => {
+      const named = more.map(({ host }) => host).join(", ");
+      throw new Error(`what was granted, ${named}, is not to be had for it: ${reasonOf(thrown)}`, {
+        cause: thrown,
+      });
+    });
+    // A call that ended meanwhile takes along what was granted for it.
+    if (grants.has(one)) one.withdraw = withdraw;
+    else withdraw();
+    if (grants.has(one)) hosts.push(...more.map(({ host }) => host));
+  }
+  return [...new Set(hosts)];
+}
 
 /** The box, telling what those before it had changed as its own. */
 export function goingOn(box: OwnedBox, { changed }: BoxLosses): OwnedBox {
@@ -52,6 +99,14 @@ interface Following {
   readonly warn: (text: string) => void;
 }
 
+async function removed(box: OwnedBox, warn: (text: string) => void): Promise<void> {
+  try {
+    await box[Symbol.asyncDispose]();
+  } catch (thrown) {
+    warn(reasonOf(thrown));
+  }
+}
+
 /** The lost one goes first: it holds what the next one begins with. */
 export async function afterLoss(
   losses: BoxLosses,
@@ -63,13 +118,17 @@ export async function afterLoss(
   tell(
     `the box was lost (${reason}); another one goes on with what had come home (${losses.reasons.length} of ${MOST})`,
   );
+  await removed(box, warn);
   try {
-    await box[Symbol.asyncDispose]();
-  } catch (thrown) {
-    warn(reasonOf(thrown));
-  }
-  try {
-    return await open();
+    const next = await open();
+    try {
+      const hosts = await grantedAgain(losses, next);
+      if (hosts.length > 0) tell(`what was granted holds for it as well: ${hosts.join(", ")}`);
+    } catch (thrown) {
+      await removed(next, warn);
+      throw thrown;
+    }
+    return next;
   } catch (thrown) {
     const message = `the box was lost: ${reason}; there is no other: ${reasonOf(thrown)}`;
     throw new HarnessError(

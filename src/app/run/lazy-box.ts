@@ -17,6 +17,7 @@ import {
   lostBox,
   mayFollow,
   noLosses,
+  standingNetwork,
 } from "./box-losses.ts";
 
 /** A box that starts when it is first wanted, and is the same from then on, or the one that took its place when it was lost. */
@@ -127,8 +128,8 @@ export function lazyBox(
     opened: opened.promise,
     holdFor: (look) => void looks.push(look),
     network: async () => {
-      started.granted = true;
-      return (await box()).network;
+      const { network } = await box();
+      return network === undefined ? undefined : standingNetwork(started, network);
     },
     ...lastingWork(started, { box, walls: walls.signal }),
     used: () => (started.used ? started.box : undefined),

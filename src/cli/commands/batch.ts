@@ -176,9 +176,9 @@ export class Batch extends HarnessCommand {
     await this.#finish(end, { title, folder }, flags);
   }
 
-  async #print(command: Parameters<typeof printedManifests>[0]): Promise<void> {
+  async #print(command: Parameters<typeof printedManifests>[1]): Promise<void> {
     const cluster = await import("../../app/batch/cluster-command.ts");
-    answer(await cluster.printedManifests(command));
+    answer(await cluster.printedManifests(this.host, command, noteTo(command.flags["quiet"] === true)));
   }
 
   /** One row of a batch in a cluster, in its pod: what the row ended with is what this ends with. */
@@ -193,7 +193,11 @@ export class Batch extends HarnessCommand {
       import("../../app/batch/indexed-row.ts"),
     ]);
     const { words } = own.wordsOfFlags(flags, settings);
-    const row = await indexedRow(path.resolve(folder), index);
+    const { row, tree } = await indexedRow(this.host, {
+      folder: path.resolve(folder),
+      index,
+      tree: flags.tree ?? null,
+    });
     const { kept, env } = await keptAt(this.host, flags.out ?? ".", settings);
     using stopped = interruption();
     const result = await runIndexedRow(
@@ -208,7 +212,7 @@ export class Batch extends HarnessCommand {
           flags: words,
           inPlace: false,
           runtime: flags.runtime ?? null,
-          tree: flags.tree ?? null,
+          tree,
           env,
           bundles: true,
           warn: noteTo(flags.quiet),

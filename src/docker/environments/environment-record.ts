@@ -86,6 +86,9 @@ function at(stateDir: string, id: string): EnvironmentFiles {
   return { id, folder, log: inside("log"), points: inside("points"), lock: inside("lock") };
 }
 
+/** One that was told elsewhere; throws where it is none. */
+export const recordFrom = (value: unknown): EnvironmentRecord => recordForm.parse(value);
+
 /** Undefined where there is none, or it cannot be read: it is built anew then. */
 export const readRecord = ({ folder }: EnvironmentFiles): Promise<EnvironmentRecord | undefined> =>
   read(path.join(folder, "record"), recordForm);

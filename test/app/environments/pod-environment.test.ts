@@ -1,71 +1,15 @@
 import assert from "node:assert/strict";
-import { mkdir } from "node:fs/promises";
 import test from "node:test";
-import { hostFrom } from "../../../src/app/host.ts";
 import { podEnvironmentFor } from "../../../src/app/environments/pod-environment.ts";
 import { DEFAULTS } from "../../../src/config/settings-schema.ts";
 import {
-  type EnvironmentRecord,
-  filesOf,
-  finishRecord,
-} from "../../../src/docker/environments/environment-record.ts";
-import { EMPTY_RECIPE, environmentKey } from "../../../src/docker/environments/recipe.ts";
-import { imageTag, readImageInputs } from "../../../src/docker/images/image-inputs.ts";
-import { ROOT } from "../../fixtures/engine.ts";
-import { type Scratch, scratch } from "../../fixtures/scratch.ts";
-
-const REGISTRY = "registry.example/team/env";
-const DIGEST = `sha256:${"ab".repeat(32)}`;
-const BASES = { base: "sha256:1", stages: [] };
-const RECIPE = {
-  ...EMPTY_RECIPE,
-  folders: ["deps"],
-  setup: [{ run: "make deps", folder: "." }],
-  env: { A: "b" },
-};
-
-type Pushed = NonNullable<EnvironmentRecord["pushed"]>;
-
-/** A folder whose environment, the user's `own`, was built and pushed. */
-async function builtPlace(more: Partial<Pushed> | null = {}) {
-  const place = await scratch();
-  const workspace = place.at("work");
-  await mkdir(workspace);
-  await place.write(".config/harness/environments/own.json", JSON.stringify(RECIPE));
-  const host = hostFrom({ HOME: place.path });
-  const files = filesOf(host.places.state, workspace, "own");
-  await mkdir(files.folder, { recursive: true });
-  const pushed: Pushed | null = more && {
-    registry: REGISTRY,
-    tag: "k",
-    digest: DIGEST,
-    at: "2026-01-01T00:00:00Z",
-    bases: BASES,
-    sandbox: imageTag(await readImageInputs(ROOT, "amd64")),
-    arch: "amd64",
-    ...more,
-  };
-  await finishRecord(files, {
-    form: 1,
-    id: files.id,
-    workspace,
-    name: "own",
-    key: environmentKey({ ...BASES, recipe: RECIPE, files: [] }),
-    image: "sha256:2",
-    volumes: [
-      { volume: "v0", target: "/var/cache/harness" },
-      { volume: "v1", target: `${workspace}/deps` },
-    ],
-    recipe: RECIPE,
-    file: "",
-    versions: [],
-    installed: null,
-    made: "2026-01-01T00:00:00Z",
-    seconds: 1,
-    pushed,
-  });
-  return { place, host, workspace };
-}
+  type BuiltPlace,
+  builtPlace,
+  DIGEST,
+  type Pushed,
+  RECIPE,
+  REGISTRY,
+} from "../../fixtures/built-environment.ts";
 
 interface Asked {
   readonly env?: string | null;
@@ -73,7 +17,7 @@ interface Asked {
   readonly registry?: string | null;
 }
 
-async function asked(built: Awaited<ReturnType<typeof builtPlace>>, wants: Asked = {}) {
+async function asked(built: BuiltPlace, wants: Asked = {}) {
   const { env = "own", image = null, registry = REGISTRY } = wants;
   const kubernetes = { ...DEFAULTS.kubernetes, registry };
   const said: string[] = [];
@@ -83,12 +27,9 @@ async function asked(built: Awaited<ReturnType<typeof builtPlace>>, wants: Asked
   return { found, said };
 }
 
-async function on<T>(
-  more: Partial<Pushed> | null,
-  work: (built: Awaited<ReturnType<typeof builtPlace>>) => Promise<T>,
-) {
+async function on<T>(more: Partial<Pushed> | null, work: (built: BuiltPlace) => Promise<T>) {
   const built = await builtPlace(more);
-  await using _: Scratch = built.place;
+  await using _ = built.place;
   return work(built);
 }
 

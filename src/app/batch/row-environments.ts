@@ -1,0 +1,171 @@
+import { readFile, realpath } from "node:fs/promises";
+import path from "node:path";
+import * as z from "zod";
+import { parseGitConfig } from "../../boxes/protect/git-config.ts";
+import { findRepository } from "../../boxes/protect/repository.ts";
+import type { Settings } from "../../config/settings-schema.ts";
+import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import { visibleLine } from "../../core/text/visible.ts";
+import {
+  environmentFolders,
+  type EnvironmentRecord,
+  filesOf,
+  finishRecord,
+  readRecord,
+  recordFrom,
+} from "../../docker/environments/environment-record.ts";
+import { inRanges } from "../../kubernetes/batch-cluster.ts";
+import { ENVIRONMENTS_FILE, noTreeAt, type RowEnvironment } from "../../kubernetes/batch-trees.ts";
+import { makeFolder } from "../../platform/folders.ts";
+import { replaceFile } from "../../platform/safe-files.ts";
+import { recipeFile } from "../environments/environment-recipe.ts";
+import { podNoteOn } from "../environments/pod-environment.ts";
+import { buildCommand, NO_ENVIRONMENT } from "../environments/workspace-environment.ts";
+import type { Host } from "../host.ts";
+
+/**
+ * Environments of rows that run in a cluster: each was built for a folder of this machine, whose `origin` is the row's
+ * repository, and pushed. A loop gets its record, and goes by it as a run here would.
+ */
+export interface RowEnvironments {
+  /** What the row's box starts from, why it cannot, or undefined where it has the image of the settings. */
+  readonly of: (repository: URL, name: string | null) => Promise<RowEnvironment | string | undefined>;
+}
+
+interface Wanted {
+  readonly host: Host;
+  readonly settings: Settings;
+  readonly warn: (text: string) => void;
+}
+
+const OR_NONE = 'or, for the image of the settings: "env": "none"';
+
+export function rowEnvironments({ host, settings, warn }: Wanted): RowEnvironments {
+  let reading: Promise<readonly Built[]> | undefined;
+  const looked = new Map<string, Promise<RowEnvironment | string>>();
+  return {
+    of: async (repository, name) => {
+      if (name === NO_ENVIRONMENT) return undefined;
+      if (settings.image !== null)
+        return name === null
+          ? undefined
+          : `the environment ${visibleLine(name)} and an image (--image, the setting) are both named: leave one of them out`;
+      reading ??= builtOnes(host);
+      const all = (await reading).filter(
+        ({ record, origin }) => record.name === (name ?? "") && origin === repositoryName(repository.href),
+      );
+      const [one] = all;
+      if (one === undefined) return name === null ? undefined : noneOf(repository, name);
+      const folders = all.map(({ record }) => visibleLine(record.workspace));
+      if (all.length > 1)
+        return `${folders.length} folders whose origin is this repository have an environment, and it cannot be told which is meant: ${folders.join(", ")}; next: harness env rm FOLDER, of those that are not; ${OR_NONE}`;
+      const { workspace } = one.record;
+      const known =
+        looked.get(workspace) ?? usable({ host, settings: { ...settings, env: name } }, one, warn);
+      looked.set(workspace, known);
+      return known;
+    },
+  };
+}
+
+const noneOf = (repository: URL, name: string): string =>
+  `no folder whose origin is ${visibleLine(repository.href)} has the environment ${visibleLine(name)}; next, in a clone of it, where kubernetes.registry is set: ${buildCommand(name)}; ${OR_NONE}`;
+
+async function usable(
+  { host, settings }: Pick<Wanted, "host" | "settings">,
+  { record }: Built,
+  warn: (text: string) => void,
+): Promise<RowEnvironment | string> {
+  const { workspace } = record;
+  const folder = visibleLine(workspace);
+  const why = noTreeAt(workspace);
+  if (why !== undefined)
+    return `its environment was built for ${folder}, and no pod can have its clone there: ${why}; next: build it for a clone elsewhere, such as ~/NAME; ${OR_NONE}`;
+  const note = await podNoteOn({ host, settings, workspace }, record);
+  if (note?.usable === false) return `${folder}: ${note.told}; ${OR_NONE}`;
+  if (note !== undefined) warn(`rows of ${folder}: ${note.told}`);
+  return { workspace, told: { ...record, installed: null } };
+}
+
+interface Built {
+  readonly record: EnvironmentRecord;
+  readonly origin: string;
+}
+
+/** Those of whole repositories of git; what cannot be read is none. */
+async function builtOnes({ places, uid }: Host): Promise<readonly Built[]> {
+  const found = await Promise.all(
+    (await environmentFolders(places.state)).map(async (files) => {
+      const record = await readRecord(files);
+      const origin = record === undefined ? undefined : await originOf(record.workspace, uid);
+      return record === undefined || origin === undefined ? [] : [{ record, origin }];
+    }),
+  );
+  return found.flat();
+}
+
+async function originOf(workspace: string, uid: number): Promise<string | undefined> {
+  const found = await findRepository({ workspace, top: workspace, uid }, workspace).catch(() => undefined);
+  const entries = found?.config.flatMap((text) => parseGitConfig(text) ?? []) ?? [];
+  const url = entries.findLast(({ key }) => key === "remote.origin.url")?.value;
+  return url === undefined || url === null ? undefined : repositoryName(url);
+}
+
+/** Where it lies, by whatever way it is reached: https, ssh, `git@HOST:OWNER/NAME`. */
+export function repositoryName(address: string): string | undefined {
+  const [, short, at] = /^(?:[\w.-]+@)?([\w.-]+):(?!\/\/)(.+)$/.exec(address) ?? [];
+  const url = URL.parse(short === undefined ? address : `ssh://${short}/${at}`);
+  if (url === null || url.host === "") return undefined;
+  const host = url.protocol === "https:" ? url.host : url.hostname;
+  const name = url.pathname.replaceAll(/\/{2,}/g, "/").replace(/\/$/, "");
+  return `${host.toLowerCase()}${name.replace(/\.git$/, "")}`;
+}
+
+const toldForm = z.array(z.strictObject({ rows: z.string(), environment: z.unknown() }));
+
+/** The record of what the box of this row starts from, as its Job has it; undefined: of the image of the settings. */
+export async function toldEnvironment(folder: string, index: number): Promise<EnvironmentRecord | undefined> {
+  const file = path.join(folder, ENVIRONMENTS_FILE);
+  const text = await readFile(file, "utf8").catch((thrown: unknown) => {
+    if (errorCode(thrown) === "ENOENT") return undefined;
+    throw damaged(file, thrown);
+  });
+  if (text === undefined) return undefined;
+  try {
+    const told = toldForm.parse(JSON.parse(text)).find(({ rows }) => inRanges(rows, index));
+    return told === undefined ? undefined : recordFrom(told.environment);
+  } catch (thrown) {
+    throw damaged(file, thrown);
+  }
+}
+
+const damaged = (file: string, thrown: unknown): HarnessError =>
+  new HarnessError(
+    EXIT.usage,
+    `${file} cannot be read: ${reasonOf(thrown)}`,
+    "an image of the loop of the version that made the batch",
+    thrown,
+  );
+
+/** A loop has nothing of the user's: what was the project's own, or detected, stands there by this name. */
+const OF_ROW = "of-this-row";
+
+/** The run of the row finds it built, as at home; gives the name that it has to ask for. */
+export async function standIn(host: Host, record: EnvironmentRecord): Promise<string> {
+  const { workspace } = record;
+  const real = await realpath(workspace).catch(reasonOf);
+  if (real !== workspace)
+    throw new HarnessError(
+      EXIT.usage,
+      `the clone does not lie at ${workspace}, where its environment was built: ${real}`,
+      "an image of the loop without a link on that path",
+    );
+  const name = record.name === "" ? OF_ROW : record.name;
+  const files = filesOf(host.places.state, workspace, name);
+  makeFolder(files.folder);
+  await finishRecord(files, { ...record, id: files.id, name });
+  const recipe = recipeFile(host, name);
+  makeFolder(path.dirname(recipe));
+  await replaceFile(recipe, JSON.stringify(record.recipe), { lasts: "content" });
+  return name;
+}
