@@ -42,6 +42,7 @@ function showNext(
 ): void {
   const path = pathOf(call);
   if (call.name === "edit_file" && result.kind === "failed") next.missedEdit(call.args);
+  if (call.name === "read_file" && result.kind === "ok" && path !== undefined) next.reads(path);
   if (changes && path !== undefined && result.hooked !== true) next.wrote(path, call.args);
   else if (changes) next.changed(path);
   else if (path !== undefined && isSpentRead(call, result)) next.shown(path, result.text);

@@ -133,6 +133,7 @@ async function judgedCall(
   const judged = veto === undefined ? byPolicy : judgedByHook(byPolicy, veto);
   if (isQuestioned(agent, judged)) return endUnrun(agent, call, QUESTIONED);
   if (agent.next.takesBack(call.args)) return endUnrun(agent, call, notRun(TAKEN_BACK));
+  if (agent.next.isBlind(call)) return endUnrun(agent, call, notRun(BLIND));
   const { replaces } = given;
   const asked = { call, facts, judged, shown, replaces };
   const answer = veto === undefined ? await settle(agent, asked, signal) : VETOED;
@@ -185,6 +186,9 @@ const QUESTIONED = notRun(QUESTIONED_TEXT);
 
 const TAKEN_BACK =
   "Not run: this would only take back your last edit, and leave the file as it was. That edit stands. If it is right, go on or give your final answer; if it was wrong, make another one, or this one again.";
+
+const BLIND =
+  "Not run: you read this file in the same reply, so you had not seen what it says when you wrote this. Look at it above, then make the call again with all that is to stay in it, or call edit_file for the part that changes.";
 
 /** Checkpoints the workspace around a call, unless it is known to write nothing there. */
 function checkpointed<T>(

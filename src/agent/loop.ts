@@ -5,6 +5,7 @@ import type { AgentContext } from "./agent-context.ts";
 import { type Earned, type EndRules, REPAIR_NOW } from "./ending/earned-end.ts";
 import type { Demand } from "./next-reply.ts";
 import { endLeft, readCall, runCall, waves } from "./call.ts";
+import { circleIn, withoutCircle } from "../core/text/circle.ts";
 import { NOTICE } from "./context/history.ts";
 import { ask, askAside, type Reply } from "./model-request.ts";
 import type { Proof } from "./ending/verification.ts";
@@ -95,13 +96,18 @@ async function turn(agent: AgentContext, signal: AbortSignal): Promise<LoopEnd |
   if (apart === undefined) holdNext(agent);
   const reply = apart ?? (await ask(agent, asked, either));
   if (reply.kind === "failed") return failed(agent, reply, signal);
-  const { message, malformed, stop } = reply;
+  const { malformed, stop } = reply;
+  const isCut = stop === "length";
+  const circled = isCut && agent.ends?.asked.isWeak === true && circleIn(reply.message.text) !== undefined;
+  // With all its rounds before it a model goes on with them.
+  const message = circled ? { ...reply.message, text: withoutCircle(reply.message.text) } : reply.message;
   history.add(message);
   if (message.calls.length + malformed.length > 0) {
     agent.answer.called();
     return runRound(agent, { calls: message.calls, malformed, unrun: holdsUnrun(reply) }, signal);
   }
-  const taken = agent.answer.take(message.text, stop === "length");
+  const taken = agent.answer.take(message.text, isCut, circled);
+  if (circled) agent.next.circled();
   if ("how" in taken) return taken.how === "answered" ? ending(agent, taken, signal) : taken;
   history.add(taken);
   return undefined;

@@ -109,6 +109,9 @@ export class NextReply {
   #isSmall = false;
   #lastEdit: Edit | undefined;
   #missed = false;
+  #circled = false;
+  /** Read by calls of the last reply. */
+  readonly #unseen = new Set<string>();
   /** What the next reply writes, where it writes a file. */
   #writes: string | undefined;
 
@@ -124,6 +127,12 @@ export class NextReply {
   /** The last reply had no call that could be used: the next is held to calls, where the server can. */
   unusable(): void {
     this.#hold = true;
+  }
+
+  /** The last reply said the same over and over, as the likeliest words do: the next is held, and freer in its words. */
+  circled(): void {
+    this.#hold = true;
+    this.#circled = true;
   }
 
   /** The next reply may not be an answer where it is held; the narrowest demand counts. */
@@ -218,6 +227,16 @@ export class NextReply {
     return `${text.split("\n", 1)[0] ?? ""}\n[${oneLine(path)} as it is now. What it says is data.]\n${now}`;
   }
 
+  /** A call read it, and the model sees what it says with its next request. */
+  reads(path: string): void {
+    if (!this.#shown.has(path)) this.#unseen.add(path);
+  }
+
+  /** Of a small model: whether it replaces a file that it reads in the same reply, and so made up what stands in it. */
+  isBlind({ name, args: { path } }: ToolCall): boolean {
+    return this.#isSmall && name === "write_file" && typeof path === "string" && this.#unseen.has(path);
+  }
+
   /** Of a small model: whether an edit does nothing but take back its last one, as such a model does in place of an answer. True once. */
   takesBack({ path, old, new: now }: Readonly<Record<string, unknown>>): boolean {
     const last = this.#lastEdit;
@@ -261,10 +280,12 @@ export class NextReply {
     const repeated = this.#without.filter((name) => tools.includes(name));
     const without = [...new Set([...repeated, ...left])];
     const now = this.#hold;
-    const isStuck = this.#without.length > 0 || (this.#isSmall && this.#missed);
+    const isStuck = this.#without.length > 0 || this.#circled || (this.#isSmall && this.#missed);
     const temperature = isStuck ? Math.max(this.#usual, LIVELY) : this.#usual;
     const writes = this.#writes;
     this.#missed = false;
+    this.#circled = false;
+    this.#unseen.clear();
     this.#writes = undefined;
     this.#without = [];
     this.#hold = false;

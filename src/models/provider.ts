@@ -203,15 +203,11 @@ class Exchange {
     const sent = { ...this.#sent, ...held, nativeTools: this.#native, connectMs: limits.connectMs };
     const watch = { limits, clock, signal: this.#signal };
     const reading = written(this.#request);
+    const isSmall = this.#request.maxTokens !== undefined;
+    const read = this.#held ? new HeldReply(this.#request.tools, reading) : reading;
     return new Attempt(
       new Watched((signal) => wire.send(sent, signal), watch),
-      this.#held
-        ? new Reply(
-            new HeldReply(this.#request.tools, reading),
-            limits,
-            this.#request.maxTokens !== undefined,
-          )
-        : new Reply(reading, limits),
+      new Reply(read, limits, isSmall),
     );
   }
 

@@ -1,4 +1,5 @@
 import { reasonOf } from "../core/errors.ts";
+import { Circles } from "../core/text/circle.ts";
 import type { ToolCall } from "../core/messages.ts";
 import type { MalformedCall, ProviderEvent, Stop } from "../core/model-provider.ts";
 import { JsonEnds, surveyJson } from "./json-text.ts";
@@ -17,32 +18,6 @@ interface Ended {
 
 /** Reading one more piece costs as much as the text before it is long: a long text is read in larger pieces. */
 const PACE = 512;
-
-/** Characters at the end of a text in which it has to go round, and the longest way round. */
-const CIRCLES = 1500;
-const LONGEST_CIRCLE = 300;
-/** How often that is looked at. */
-const LOOK_AFTER = 500;
-
-/** Whether a text ends in the same words over and over: a small model that has lost its thread goes on so to its bound. */
-export class Circles {
-  #end = "";
-  #unseen = 0;
-
-  push(text: string): boolean {
-    this.#end = (this.#end + text).slice(-CIRCLES);
-    this.#unseen += text.length;
-    if (this.#unseen < LOOK_AFTER || this.#end.length < CIRCLES) return false;
-    this.#unseen = 0;
-    return isCircle(this.#end);
-  }
-}
-
-function isCircle(end: string): boolean {
-  for (let period = 1; period <= LONGEST_CIRCLE; period += 1)
-    if (end.startsWith(end.slice(period))) return true;
-  return false;
-}
 
 /** For the model, where its call was broken off for that. */
 const CIRCLED = "it said the same over and over, and was ended. Make the call again, with short arguments.";

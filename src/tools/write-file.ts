@@ -3,15 +3,19 @@ import { textOfBytes } from "../core/text/bytes.ts";
 import type { Box } from "../core/ports.ts";
 import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../core/tool.ts";
 import { type ToolContext, absolute, shown } from "./tool-context.ts";
-import { ok, refusal } from "./tool-results.ts";
+import { failed, ok, refusal } from "./tool-results.ts";
 import { forgiving } from "./forgiving-input.ts";
 import { knownContent, wrote } from "./seen-content.ts";
 import { boundedDiff, compactDiff, linesOf } from "./edits/text-edit.ts";
 
 const input = forgiving(z.strictObject({ path: z.string(), content: z.string() }));
 
-export const writeFileTool = (context: ToolContext): AnyTool =>
-  anyTool({
+/** Lines of a file that are a loss, where at most half of them stays. */
+const A_LOSS = 10;
+
+export function writeFileTool(context: ToolContext): AnyTool {
+  const questioned = new Set<string>();
+  return anyTool({
     name: "write_file",
     description: "Make a file, or replace the whole of one you have read.",
     input,
@@ -19,15 +23,19 @@ export const writeFileTool = (context: ToolContext): AnyTool =>
     where: "box",
     facts: ({ path }) => ({ ...NO_FACTS, writes: [absolute(context.workspace, path)] }),
     shown: ({ content }) => `@@ all of the file @@\n${linesOf("", content)}`,
-    run: ({ path, content }, box) => write({ context, box }, absolute(context.workspace, path), content),
+    run: ({ path, content }, box) =>
+      write({ context, box, questioned }, absolute(context.workspace, path), content),
   });
+}
 
 interface At {
   readonly context: ToolContext;
   readonly box: Box;
+  /** Paths of which most was to be lost: it is asked once for each whether that is wanted. */
+  readonly questioned: Set<string>;
 }
 
-async function write({ context, box }: At, path: string, text: string): Promise<ToolResult> {
+async function write({ context, box, questioned }: At, path: string, text: string): Promise<ToolResult> {
   const known = await knownContent(context, box, path, "keeps");
   if (known.kind === "refused") return known.result;
   const content = Buffer.from(text, "utf8");
@@ -35,13 +43,34 @@ async function write({ context, box }: At, path: string, text: string): Promise<
   // Nothing is changed, its time neither: what a run changed is told by that.
   if (known.kind !== "absent" && content.equals(known.content))
     return { ...ok(`${name}: it already had this content`), unchanged: true };
+  const loss = context.isWeak === true && known.kind === "known" ? lossOf(known.content, text) : undefined;
+  if (loss !== undefined && !questioned.has(path)) {
+    questioned.add(path);
+    return failed(
+      `${name}: ${loss} would be gone, so nothing was written. To keep them call edit_file, with old and new for the part that changes. If they are to go, call write_file again.`,
+    );
+  }
   const written = await box.write(path, content);
   if (written.kind !== "ok") return refusal(context, written);
   await wrote(context, box, path, content);
-  const count = text.split("\n").length - (text.endsWith("\n") || text === "" ? 1 : 0);
+  const count = linesIn(text);
   if (known.kind === "absent") return ok(`${name}: made, ${count} ${count === 1 ? "line" : "lines"}`);
   if (known.content.includes(0)) return ok(`${name}: replaced; it was a binary file`);
   const before = textOfBytes(known.content);
   const { added, removed, lines } = compactDiff(before, text);
   return ok(`${name}: replaced (+${added} -${removed})\n${boundedDiff(lines)}`);
 }
+
+/** Which part of a file its new text has not: told where that is most of it. */
+function lossOf(content: Uint8Array, text: string): string | undefined {
+  if (content.includes(0)) return undefined;
+  const before = textOfBytes(content);
+  const { added, removed } = compactDiff(before, text);
+  const lines = linesIn(before);
+  return removed - added >= A_LOSS && linesIn(text) * 2 <= lines
+    ? `${removed} of its ${lines} lines`
+    : undefined;
+}
+
+const linesIn = (text: string): number =>
+  text.split("\n").length - (text.endsWith("\n") || text === "" ? 1 : 0);

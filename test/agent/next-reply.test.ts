@@ -256,6 +256,22 @@ test("an edit that only takes back the last one is known once, of a small model"
   assert.equal(next.takesBack(back), false, "something else was written since");
 });
 
+test("a file that a small model reads in the same reply is replaced blindly, unless it stood before it", () => {
+  const next = new NextReply();
+  const write = (path: string) => ({ id: "1", name: "write_file", args: { path, content: "" } });
+  next.reads("a");
+  assert.equal(next.isBlind(write("a")), false, "a large one may");
+  next.simple();
+  assert.equal(next.isBlind(write("a")), true);
+  assert.equal(next.isBlind(write("b")), false);
+  assert.equal(next.isBlind({ ...write("a"), name: "edit_file" }), false, "it says what it replaces");
+  next.take(TOOLS);
+  assert.equal(next.isBlind(write("a")), false, "it has seen it");
+  next.shown("c", "1\tc\n[1 line]");
+  next.reads("c");
+  assert.equal(next.isBlind(write("c")), false, "it had seen it");
+});
+
 const pathTool = (name: string) =>
   anyTool({
     name,

@@ -188,6 +188,10 @@ const OTHERS: typeof FILES = [
   ["fine.toml", "[a]\nb = 1\n", false],
   ["broken.toml.in", "[a\n", false],
   ["pages.toml", "[a\nb = 1\n", true],
+  ["fine.yaml", "a: &a [1, 2]\n---\nb: !own { c: d }\n", false],
+  ["chart.yaml", "a: {{ .Values.a }}\n{{- if .b }}\n", false],
+  ["rules.yml", 'rules:\n  indent: "error", 2, { "SwitchCase": 1 }\n', true],
+  ["was.yml", "a: [1\n", false, "a: [\n"],
   // The image has no parser for it, so that nothing is said.
   [
     "sub/calc.cpp",
@@ -323,5 +327,108 @@ test(
       [0, { same: 2, differs: 0, "not run": 0 }],
       again.stdout + again.stderr,
     );
+  },
+);
+
+/** What it expects of a command where it knows nothing. */
+const silent: Said = { text: "no output" };
+
+/** What a model says until it is stopped. */
+const ROUND = Array.from({ length: 24 }, (_, at) => `Then I look at the file number ${at} of them.\n`).join(
+  "",
+);
+
+test(
+  "a reply that goes round in circles is no answer: nothing of it is gone on with, and all but one round is forgotten",
+  { skip },
+  async () => {
+    const circle: Said = { text: `I begin. ${ROUND.repeat(5)}` };
+    const task = "set debug to false in conf.json";
+    const { code, asked, finished } = await ran(
+      { "conf.json": CONF },
+      [circle, write("conf.json", '{"debug": false}\n'), answer("Debug is off.")],
+      task,
+    );
+    assert.equal(code, 0, finished.reason);
+    const [, told] = asked;
+    assert.match(lastOf(told), /You said the same over and over, .* Begin anew/);
+    assert.equal(told?.messages.at(-2)?.content, `I begin. ${ROUND}…`);
+    assert.ok(
+      (told?.options?.temperature ?? 0) > (asked[0]?.options?.temperature ?? 0),
+      "freer in its words",
+    );
+    const lost = await ran({ "conf.json": CONF }, [circle, circle, circle], task);
+    assert.deepEqual(
+      [lost.code, lost.finished.reason],
+      [5, "The model said the same over and over, 3 replies in a row."],
+    );
+  },
+);
+
+test(
+  "what a request names in files is looked at where a small model says that it is done",
+  { skip },
+  async () => {
+    const files = {
+      "package.json": '{\n  "name": "a",\n  "version": "1.2.0"\n}\n',
+      "HISTORY.md": "# 1.2.0\n",
+    };
+    const listed = call("edit_file", { path: "HISTORY.md", old: "# 1.2.0", new: "# 2.0.0\n\n# 1.2.0" });
+    const raised = call("edit_file", {
+      path: "package.json",
+      old: '  "version": "1.2.0"',
+      new: '  "version": "2.0.0"',
+    });
+    const tried = call("bash", { command: "cat HISTORY.md package.json" });
+    const task = "Bump the version to 2.0.0 and add an entry for it to HISTORY.md.";
+    const done = answer("The version is 2.0.0 now.");
+    const { code, asked, finished } = await ran(
+      files,
+      [listed, done, raised, tried, done, silent, silent],
+      task,
+    );
+    assert.equal(code, 0, finished.reason);
+    assert.match(lastOf(asked[2]), /It is not done: package\.json still has version 1\.2\.0\. Do it now/);
+    const left = await ran(files, [listed, done, tried, done, silent, silent], task);
+    assert.deepEqual(
+      [left.code, left.finished.reason],
+      [1, "what was asked for is not done: package.json still has version 1.2.0"],
+    );
+  },
+);
+
+test("that a commit of nothing was tried is no work", { skip }, async () => {
+  const commit = call("bash", { command: "git add . && git commit -m done" });
+  const { code, finished } = await ran(
+    { "conf.json": CONF },
+    [commit, commit, answer("The task is done. The changes have been committed.")],
+    "remove the dependency vary and inline what is needed",
+  );
+  assert.equal(code, 1, finished.reason);
+});
+
+test(
+  "a name that is to be another one everywhere is looked for in all files but prose",
+  { skip },
+  async () => {
+    const files = {
+      "a.py": "def old_sum(): pass\n",
+      "b.py": "from a import old_sum\n",
+      "README.md": "It was called old_sum.\n",
+      ".gitignore": "build\n",
+      "build/c.py": "old_sum\n",
+    };
+    const renamed = (path: string) => write(path, files[path as "a.py"].replace("old_sum", "new_sum"));
+    const tried = call("bash", { command: "python3 -c 'import b'" });
+    const done = answer("It is called new_sum everywhere now.");
+    const task = "Rename the function old_sum to new_sum everywhere.";
+    const replies = [call("read_file", { path: "a.py" }), renamed("a.py"), done];
+    const { code, asked, finished } = await ran(
+      files,
+      [...replies, call("read_file", { path: "b.py" }), renamed("b.py"), tried, done, silent, silent],
+      task,
+    );
+    assert.equal(code, 0, finished.reason);
+    assert.match(lastOf(asked[3]), /It is not done: old_sum is still in b\.py\. Do it now/);
   },
 );

@@ -39,6 +39,7 @@ const PACKAGES = {
   htmlparser2: ["extensions", "s3"],
   "tar-fs": ["docker"],
   "jsonc-parser": ["config", "extensions", "docker", "vet"],
+  yaml: ["app"],
   "smol-toml": ["config", "docker", "vet"],
   unbash: ["policy"],
   ollama: ["models"],

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { type Hold, holdsUnrunCalls, type ModelRequest } from "../../src/core/model-provider.ts";
-import { Circles } from "../../src/models/reply.ts";
 import { type Wire, type WireEvent, WireFailure, type WireRequest } from "../../src/models/model-api.ts";
 import { providerOver, text } from "./ask.ts";
 import { answerFrom, calls, failed, finished, REQUEST } from "../contract/provider-ask.ts";
@@ -138,18 +137,4 @@ test("a small model's held reply that goes round in circles is ended, and the mo
   assert.equal(sent.length, 1);
   const large = finished(await asked({ ...REQUEST, hold: { now: true } }));
   assert.doesNotMatch(large.malformed[0]?.reason ?? "", /over and over/, "a large one may mean it");
-});
-
-const goesRound = (...pieces: readonly string[]): boolean => {
-  const circles = new Circles();
-  return pieces.map((piece) => circles.push(piece)).includes(true);
-};
-
-test("a text goes round where its end is the same words over and over", () => {
-  assert.ok(goesRound("head ", "a".repeat(1500)));
-  assert.ok(goesRound("I will look at the file now.\n".repeat(60)));
-  assert.ok(goesRound(...Array<string>(2000).fill("ab")));
-  assert.ok(!goesRound("a".repeat(1400)), "a row of signs may be meant");
-  assert.ok(!goesRound(Array.from({ length: 400 }, (_, at) => `line ${at}\n`).join("")));
-  assert.ok(!goesRound(`${"x".repeat(800)}y${"x".repeat(800)}`));
 });

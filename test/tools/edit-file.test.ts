@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { fakeBox } from "../fakes/box.ts";
+import { fakeDesk } from "../fakes/desk.ts";
 import { calling, held } from "../fixtures/tool-calls.ts";
 import { fc } from "../fixtures/property.ts";
 
@@ -189,6 +190,33 @@ test("a whole file is made, replaced, or found to be the same", async () => {
   assert.equal(await says("write_file", { path: "f", content: "a\nb\n" }), "f: it already had this content");
   assert.match(await says("write_file", { path: "deep", content: "" }), /is a folder/);
   assert.equal(await held(box, "deep/er/new"), "1\n");
+});
+
+test("a small model is asked once whether most of a file is to go; another one, and a rewriting, are not", async () => {
+  const lines = Array.from({ length: 20 }, (_, at) => `line ${at}\n`);
+  const text = lines.join("");
+  const part = { path: "f", content: "line 3\nnew\n" };
+  const weak = async (isWeak: boolean) => {
+    const box = fakeBox({ files: { f: text, "g h": text } });
+    const caller = calling(box, fakeDesk({ workspace: box.workspace, isWeak }));
+    for (const path of ["f", "g h"]) await caller.call("read_file", { path });
+    return { ...caller, box };
+  };
+  const { call, says, box } = await weak(true);
+  const { kind, text: told } = await call("write_file", part);
+  assert.deepEqual([kind, await held(box, "f")], ["failed", text]);
+  assert.match(
+    told,
+    /^f: 19 of its 20 lines would be gone, so nothing was written\. .*edit_file.*write_file again/,
+  );
+  assert.match(await says("write_file", { ...part, path: "./g h" }), /19 of its 20 lines/, "for each file");
+  assert.match(await says("write_file", part), /^f: replaced \(\+1 -19\)/);
+  const other = await weak(true);
+  const anew = lines.map((line) => `other ${line}`).join("");
+  assert.match(await other.says("write_file", { path: "f", content: anew }), /^f: replaced/);
+  const most = lines.slice(0, 11).join("");
+  assert.match(await other.says("write_file", { path: "g h", content: most }), /^g h: replaced/);
+  assert.match(await (await weak(false)).says("write_file", part), /^f: replaced/);
 });
 
 test("a file that was answered to an edit counts as read, and reading it was stated to be judged", async () => {

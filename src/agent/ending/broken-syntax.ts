@@ -51,8 +51,9 @@ try: tomllib.loads(sys.stdin.buffer.read().decode())
 except tomllib.TOMLDecodeError as e: sys.exit(str(e))`;
 
 interface Parser {
-  /** Reads the text from its input; left out for JSON, which is read here. */
+  /** Reads the text from its input; left out for JSON and YAML, which are read here. */
   readonly words?: readonly string[];
+  readonly isYaml?: true;
   /** With which it ends where it cannot be parsed. */
   readonly exits?: readonly number[];
   /** What it says then; where it says something else, a module is missing. */
@@ -89,8 +90,13 @@ const PERL: Parser = {
   says: /\bsyntax error\b|^Missing right curly|^Unmatched right|^Can't find string terminator/m,
 };
 
+/** Templates have the name of it, too. */
+const YAML: Parser = { isYaml: true, knownAlone: true, not: /\{\{|\{%|<%/ };
+
 const PARSERS: Readonly<Record<string, Parser>> = {
   ".json": { knownAlone: true },
+  ".yaml": YAML,
+  ".yml": YAML,
   ".py": { words: ["python3", "-I", "-c", PYTHON], knownAlone: true },
   ".js": NODE,
   ".cjs": NODE,
@@ -114,7 +120,11 @@ const ON_PURPOSE = /fixture|broken|invalid|malformed|corrupt|\bbad\b/i;
 export interface Parsed {
   readonly box: () => Promise<Box>;
   readonly checkpoints: Pick<Checkpoints, "before" | "unchanged">;
+  /** What is wrong with a text that is to be YAML; without it none is looked at. */
+  readonly yamlError?: YamlError | undefined;
 }
+
+export type YamlError = (text: string) => Promise<string | undefined>;
 
 /** Of the files that the run changed, those that cannot be parsed now. A parser that the box does not have says nothing. */
 export async function brokenFiles(agent: Parsed, signal: AbortSignal): Promise<readonly Broken[]> {
@@ -141,14 +151,18 @@ interface Written {
 
 async function brokenNow(
   { path, isNew, parser }: Written,
-  { open, checkpoints }: Parsed & { readonly open: Box },
+  { open, checkpoints, yamlError }: Parsed & { readonly open: Box },
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const file = await open.read(path, { offset: 0, limit: MOST_BYTES });
   if (file.kind !== "ok" || file.value.content.length >= MOST_BYTES) return undefined;
   const text = textOfBytes(file.value.content);
-  const fails = async (each: string): Promise<string | undefined> =>
-    parser.not?.test(each) === true ? undefined : parseError(open, parser, { path, text: each }, signal);
+  const fails = async (each: string): Promise<string | undefined> => {
+    if (parser.not?.test(each) === true) return undefined;
+    if (parser.isYaml !== true) return parseError(open, parser, { path, text: each }, signal);
+    const wrong = await yamlError?.(each);
+    return wrong === undefined ? undefined : inShort(wrong);
+  };
   const said = await fails(text);
   if (said === undefined || isNew) return said;
   const before = await checkpoints.before(path);

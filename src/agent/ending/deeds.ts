@@ -46,8 +46,10 @@ const RUNS_TESTS =
 const ONLY_LOOKS =
   /^(?:\s*(?:cd|ls|ll|cat|head|tail|less|grep|rg|find|fd|tree|pwd|echo|printf|wc|file|stat|which|type|sed -n|git (?:status|log|diff|show|ls-files))\b(?:[^;&|`$<>]|\$(?!\())*(?:&&|;|\|\|?|$))+$/;
 
-const actsBeside = (tool: string, target: string): boolean =>
-  !OF_FILES.has(tool) && (tool !== "bash" || BESIDE.test(target.replaceAll(GIT_LOOKS, "")));
+/** A git that failed has done nothing. */
+const actsBeside = (tool: string, target: string, failed: boolean): boolean =>
+  !OF_FILES.has(tool) &&
+  (tool !== "bash" || BESIDE.test(target.replaceAll(failed ? /\bgit\b/g : GIT_LOOKS, "")));
 
 /** A command that ran to its end. */
 export interface Tried {
@@ -115,7 +117,7 @@ export class Deeds {
   }
 
   #takeAct({ tool, target, changes }: EndedCall, exitCode: number | undefined): void {
-    const isBeside = actsBeside(tool, target);
+    const isBeside = actsBeside(tool, target, exitCode !== undefined && exitCode !== 0);
     const isTests = tool === "bash" && RUNS_TESTS.test(target);
     this.#beside ||= isBeside;
     this.#acted ||= (changes || isBeside) && !isTests;

@@ -1,4 +1,4 @@
-import { brokenFiles, brokenReason, brokenText, type Parsed } from "./broken-syntax.ts";
+import { brokenFiles, brokenReason, brokenText, type Parsed, type YamlError } from "./broken-syntax.ts";
 import type { Mode } from "../../core/decision.ts";
 import { headWithin } from "../../core/text/bytes.ts";
 import { visibleLine } from "../../core/text/visible.ts";
@@ -27,6 +27,7 @@ import {
   unexpectedText,
 } from "./expected-output.ts";
 import { notAsNamed } from "./named-files.ts";
+import { thingsNotAsNamed } from "./named-things.ts";
 import type { Verification } from "./verification.ts";
 
 /** Whether what was done earns the ending that the model claims. Pure, but for files that are parsed. */
@@ -171,6 +172,7 @@ export class EndRules {
   /** As they were before the task, where they were shown with it. */
   filesBefore: readonly ShownFile[] = [];
   readonly verification: Verification | null;
+  readonly #yamlError: YamlError | undefined;
   readonly #told = new Set<string>();
   #repairFrom: number | undefined;
   #demanded = 0;
@@ -191,8 +193,9 @@ export class EndRules {
   #wrong: Unexpected | undefined;
   readonly #expected = new Map<string, Promise<string | undefined>>();
 
-  constructor(verification: Verification | null) {
+  constructor(verification: Verification | null, yamlError?: YamlError) {
     this.verification = verification;
+    this.#yamlError = yamlError;
   }
 
   /** By the answer and by what was done for it. */
@@ -242,7 +245,7 @@ export class EndRules {
     const kind = LACKS.has(lack) ? lack : "answer";
     if (mayTell && this.#tell(kind))
       return { kind: "nudge", text: nudgeOf(lack, intent), demand: demandOf(lack, intent) };
-    return endWith(lack, intent, deeds);
+    return endWith(lack, { intent, runs: this.asked.runs === true }, deeds);
   }
 
   /**
@@ -371,11 +374,11 @@ export class EndRules {
     signal: AbortSignal,
   ): Promise<{ readonly text: string; readonly reason: string } | undefined> {
     if (!this.asked.isWeak || !agent.deeds.changed) return undefined;
-    const broken = await brokenFiles(agent, signal);
+    const broken = await brokenFiles({ ...agent, yamlError: this.#yamlError }, signal);
     return broken.length === 0 ? undefined : { text: brokenText(broken), reason: brokenReason(broken) };
   }
 
-  /** What the request says of files by name, and is not so. */
+  /** What the request says by name and is not so: of files, and of a weak model's work of what stands in them. */
   async notAsNamed(
     agent: RunSoFar & Pick<Parsed, "box"> & { readonly mode: Mode },
     mayTell: boolean,
@@ -384,8 +387,11 @@ export class EndRules {
     if (agent.intent.intent !== "change" || agent.mode === "read-only") return EARNED;
     // That there is nothing to do is believed, and told as what it is.
     if (!this.asked.isWeak && !changed && !acted) return EARNED;
-    const wrong = await notAsNamed(this.asked.request, agent.box);
-    if (wrong === undefined) return EARNED;
+    const { request, isWeak } = this.asked;
+    const files = await notAsNamed(request, agent.box);
+    const things = isWeak ? await thingsNotAsNamed(request, agent.box) : [];
+    if (files === undefined && things.length === 0) return EARNED;
+    const wrong = [...(files === undefined ? [] : [files]), ...things].join(", ");
     return mayTell && this.#tell("named files")
       ? { kind: "nudge", text: namedText(wrong), demand: "act" }
       : { kind: "nothing_done", reason: `what was asked for is not done: ${wrong}` };
@@ -436,7 +442,11 @@ interface RunSoFar {
 }
 
 /** What an answer comes to that still lacks it. */
-function endWith(lack: Lack, intent: Intent, deeds: Deeds): Earned {
+function endWith(
+  lack: Lack,
+  { intent, runs }: { readonly intent: Intent; readonly runs: boolean },
+  deeds: Deeds,
+): Earned {
   switch (lack) {
     case "change":
     case "trial":
@@ -450,8 +460,9 @@ function endWith(lack: Lack, intent: Intent, deeds: Deeds): Earned {
     case "work":
       return intent === "change" ? { kind: "nothing_done", reason: "nothing was done" } : EARNED;
     default: {
-      const what = intent === "change" ? "nothing was changed" : "there is no answer";
-      return { kind: "nothing_done", reason: `${what}: ${noAnswerReason(lack)}` };
+      const what = intent === "change" && !runs ? "nothing was changed" : "there is no answer";
+      const failed = runs && deeds.ran?.exitCode !== 0 ? `, and ${failedRun(deeds.ran)}` : "";
+      return { kind: "nothing_done", reason: `${what}: ${noAnswerReason(lack)}${failed}` };
     }
   }
 }

@@ -7,8 +7,8 @@ import type { LoopEnd } from "./outcome.ts";
 export interface AnswerGate {
   /** What the next reply should fit. */
   readonly format: () => JsonSchema | undefined;
-  /** The end, or a message to the model that asks for more. */
-  take(text: string, cut: boolean): LoopEnd | Extract<Message, { readonly role: "user" }>;
+  /** The end, or a message to the model that asks for more. `circled`: it was cut because it said the same over and over. */
+  take(text: string, cut: boolean, circled?: boolean): LoopEnd | Extract<Message, { readonly role: "user" }>;
   /** The model called something: what it said before is no beginning of its answer. */
   called(): void;
 }
@@ -21,8 +21,31 @@ const brokenOff = (times: number): LoopEnd => ({
   reason: `The model's answer was cut at its length limit ${times} times in a row, and has no end.`,
 });
 
+/** Nothing of it is gone on with: that would be the circle again. */
+class Rounds {
+  #inARow = 0;
+
+  over(): void {
+    this.#inARow = 0;
+  }
+
+  take(): ReturnType<AnswerGate["take"]> {
+    this.#inARow += 1;
+    if (this.#inARow >= MAX_PARTS)
+      return {
+        how: "model_broken",
+        reason: `The model said the same over and over, ${this.#inARow} replies in a row.`,
+      };
+    return {
+      role: "user",
+      text: `${NOTICE}You said the same over and over, so your reply was ended, and nothing of it counts. Begin anew: make one call, or give your answer in a few sentences.`,
+    };
+  }
+}
+
 export class PlainAnswer implements AnswerGate {
   readonly #parts: string[] = [];
+  readonly #rounds = new Rounds();
 
   format(): undefined {
     return undefined;
@@ -30,9 +53,15 @@ export class PlainAnswer implements AnswerGate {
 
   called(): void {
     this.#parts.length = 0;
+    this.#rounds.over();
   }
 
-  take(text: string, cut: boolean): ReturnType<AnswerGate["take"]> {
+  take(text: string, cut: boolean, circled = false): ReturnType<AnswerGate["take"]> {
+    if (circled) {
+      this.#parts.length = 0;
+      return this.#rounds.take();
+    }
+    this.#rounds.over();
     this.#parts.push(text);
     if (!cut) return { how: "answered", text: this.#parts.splice(0).join("") };
     if (this.#parts.length >= MAX_PARTS) return brokenOff(this.#parts.length);
@@ -53,6 +82,7 @@ const MAX_REPAIRS = 3;
 /** The answer has to be JSON of a form; the model is told what is wrong, a few times. */
 export class FittedAnswer implements AnswerGate {
   #repairs = 0;
+  readonly #rounds = new Rounds();
   readonly #schema: JsonSchema;
   readonly #check: CheckAnswer;
 
@@ -67,10 +97,12 @@ export class FittedAnswer implements AnswerGate {
   }
 
   called(): void {
-    // Each answer is taken as a whole.
+    this.#rounds.over();
   }
 
-  take(text: string, cut: boolean): ReturnType<AnswerGate["take"]> {
+  take(text: string, cut: boolean, circled = false): ReturnType<AnswerGate["take"]> {
+    if (circled) return this.#rounds.take();
+    this.#rounds.over();
     // The beginning of a number is one, too.
     const checked = cut ? { issues: ["it was cut at its length limit"] } : this.#check(text);
     if ("json" in checked) return { how: "answered", text: checked.json };

@@ -134,3 +134,12 @@ export async function testsNote(given: AskedRun): Promise<string> {
     ? ""
     : `\n\n${NOTICE}The project's own tests are run by: ${visibleLine(command)}`;
 }
+
+/** Read here, and not in the box, which may have nothing that reads it; nothing is built of it, and no tag is obeyed. */
+export async function yamlError(text: string): Promise<string | undefined> {
+  const { parseAllDocuments } = await import("yaml");
+  // Each key is compared with all before it, else.
+  const documents = parseAllDocuments(text, { logLevel: "silent", prettyErrors: true, uniqueKeys: false });
+  const [error] = "empty" in documents ? documents.errors : documents.flatMap(({ errors }) => errors);
+  return error?.message.split("\n", 1)[0];
+}

@@ -16,6 +16,7 @@ import { installs } from "../../core/grant.ts";
 import type { Connection, GrantSaid } from "../../core/network.ts";
 import type { Usage } from "../../core/messages.ts";
 import type { Provider } from "../../core/model-provider.ts";
+import { modelAsked } from "./asked-run.ts";
 import type { Approver, Box, Index, OwnedBox } from "../../core/ports.ts";
 import { type Session, type SessionStore, settledIn } from "../../core/session.ts";
 import { NO_USAGE, sumUsage } from "../../models/usage.ts";
@@ -134,6 +135,7 @@ export async function openConversation(parts: ConversationParts): Promise<Conver
     store,
     workspace,
     timeoutMs,
+    isWeak: modelAsked({ settings, replayed: undefined }).isWeak,
     prompt: prompt.text,
     index,
     extensions,

@@ -47,6 +47,7 @@ import {
   testsNote,
   verificationFor,
   wantedOf,
+  yamlError,
 } from "./asked-run.ts";
 import { aboutRun, runRenderer, runSink, startedEvent, type WaitingSink, waitingSink } from "./event-sink.ts";
 import { failedRun, type RunProgress } from "./failed-run.ts";
@@ -105,7 +106,7 @@ async function runSteps(given: RunInput, progress: RunProgress): Promise<Finishe
   await using index = indexFor(given, box);
   await using requests = requestsFor(given, sink.emit);
   await using extensions = await extensionsFor(given, { box, requests, emit: sink.emit });
-  const ends = given.replayed?.asks === false ? null : new EndRules(await verificationFor(given));
+  const ends = given.replayed?.asks === false ? null : new EndRules(await verificationFor(given), yamlError);
   const parts = {
     sink,
     box,
@@ -214,11 +215,13 @@ async function contextFor(
   const timeoutMs = settings.timeout;
   const waits = parkedRun !== undefined;
   const text = pinned.text;
+  const { name, isServed, isWeak } = modelAsked({ settings, replayed });
   const state = sessionState({
     session,
     store,
     workspace,
     timeoutMs,
+    isWeak,
     prompt: text,
     index,
     extensions,
@@ -261,7 +264,6 @@ async function contextFor(
     signal,
   });
   const { context: tokens, origin } = await capabilities;
-  const { name, isServed, isWeak } = modelAsked({ settings, replayed });
   const isSmall = isServed && isSmallModel(name, { tokens, known: origin.context !== "guess" });
   return { agent, isSmall, isWeak };
 }

@@ -33,6 +33,8 @@ export interface SessionStateParts {
   /** Absolute and resolved. */
   readonly workspace: string;
   readonly timeoutMs: number;
+  /** Of few parameters. */
+  readonly isWeak?: boolean;
   /** For a session that has none yet. */
   readonly prompt: string;
   /** What finds code, when it is asked. */
@@ -51,6 +53,7 @@ export function sessionState({
   store,
   workspace,
   timeoutMs,
+  isWeak = false,
   prompt,
   index,
   extensions,
@@ -77,6 +80,7 @@ export function sessionState({
       outputs: session.outputs,
       notes,
       timeoutMs,
+      isWeak,
       index,
       refused: (variables) => late.refused(variables),
       ...own,

@@ -48,7 +48,7 @@ export function decide(list: readonly Item[], text: string): readonly boolean[] 
     const item = list[index];
     if (item === undefined || item.kind === "hidden") continue;
     if (item.kind === "prose") {
-      if (text.slice(item.from, item.to).trim() === "" || isStrayFence(item, text)) continue;
+      if (isNoise(list, index, text)) continue;
       said = true;
       next = item;
       continue;
@@ -59,6 +59,18 @@ export function decide(list: readonly Item[], text: string): readonly boolean[] 
   }
   return shown;
 }
+
+/** What says nothing behind a call. */
+function isNoise(list: readonly Item[], index: number, text: string): boolean {
+  const item = list[index];
+  if (item?.kind !== "prose") return false;
+  const isLast = item.to === text.length && list[index - 1]?.kind === "calls";
+  const said = text.slice(item.from, item.to);
+  return said.trim() === "" || isStrayFence(item, text) || (isLast && OPENED.test(said));
+}
+
+/** The beginning of one more bare call, behind others, of which not even the name is there: a reply that was cut. */
+const OPENED = /^\s*[,;]?\s*[[{]\s*(?:\{\s*)?(?:["'][\w.-]*(?:["']\s*:?\s*(?:["'][\w.-]*)?)?)?$/;
 
 /** Closed at the end of a reply and never opened: some models end a bare call with it. It says nothing. */
 function isStrayFence({ from, to }: { readonly from: number; readonly to: number }, text: string): boolean {
@@ -81,8 +93,8 @@ export function settle(list: readonly Item[], text: string, judge: Judge): Readi
   const malformed: WrittenMalformed[] = [];
   const seen = new Set<string>();
   for (const [index, item] of list.entries()) {
-    const isNoise = item.kind === "prose" && isStrayFence(item, text) && shown[index - 1] === false;
-    if (isNoise && list[index - 1]?.kind === "calls") continue;
+    const isBehindCall = list[index - 1]?.kind === "calls" && shown[index - 1] === false;
+    if (item.kind === "prose" && isBehindCall && isNoise(list, index, text)) continue;
     if (item.kind === "prose" || (item.kind === "calls" && shown[index] === true))
       prose.push(text.slice(item.from, item.to));
     else if (item.kind === "calls")

@@ -1,0 +1,205 @@
+import type { Box } from "../../core/ports.ts";
+import { textOfBytes } from "../../core/text/bytes.ts";
+import { visibleLine } from "../../core/text/visible.ts";
+import { isCache } from "./run-changes.ts";
+
+/*
+ * What a request says by name of things that stand in files, and whether it is so at the end: the version that the project is to
+ * have, a function that is to be there, a name that is to be another one everywhere, a dependency that is to be gone. Small
+ * models write the new version into the list of changes alone, or rename in one file of ten, and say that it is done. As with
+ * files, only sentences that say just that are read, in English.
+ */
+
+export interface ThingsWanted {
+  readonly version: string | undefined;
+  /** Names that what was changed has to hold. */
+  readonly there: readonly string[];
+  /** Names that no code has any more. */
+  readonly nowhere: readonly string[];
+  /** Packages that no manifest of the project names any more. */
+  readonly undepended: readonly string[];
+}
+
+/** Whoever writes more describes a task in which names may stand for anything. */
+const MOST_CHARACTERS = 600;
+
+const ASKED = "^(?:(?:please|kindly|now|then|first|next),? )*(?:(?:can|could|would|will) you )?(?:please )?";
+const begins = (text: string): RegExp => new RegExp(`${ASKED}${text}(?=$|[ ,:;.(])`, "i");
+
+const OF_THIS = "(?:package|project|crate|library|app)";
+const VERSION = begins(
+  `(?:bump|set|change|update|raise|increase|upgrade) (?:the |this |our )?(?:${OF_THIS}(?:'s)? )?version(?: number)?(?: of (?:the|this) ${OF_THIS})?(?: from v?\\d[\\w.+-]*)? to v?(\\d+(?:\\.\\d+)+(?:[-+][\\w.+-]*\\w)?)`,
+);
+const KIND =
+  "(?:functions?|methods?|class|structs?|interfaces?|types?|enums?|traits?|constants?|variables?|fields?|propert(?:y|ies)|options?|flags?|parameters?|arguments?|settings?|(?:sub)?commands?|helpers?|macros?)";
+const WORD = "(`[\\w$.:-]+(?:\\(\\))?`|[\\w$-]+(?:\\(\\))?)";
+const ADDED = begins(
+  `(?:add|create|implement|write|define|introduce) (?:me )?(?:an? |the )?(?:(?:new|optional|public|static|boolean|helper|simple|small|pure) )*${KIND} (called |named )?${WORD}`,
+);
+const RENAMED = begins(
+  `rename (?:the |all |every )?(?:${KIND} |symbol |identifier )${WORD} (?:to|into|as) ${WORD}`,
+);
+const UNDEPENDED = begins(
+  "(?:remove|drop|uninstall|delete) (?:the |our )?(?:npm |pip |python |cargo |go )?(?:dependency|package)(?: on)? [`\"']?((?:@[\\w.-]+/)?[\\w./-]*\\w)[`\"']?",
+);
+/** A word that is a name by its form; any other may be the next one of the sentence. */
+const NAME = /^(?:`.*`|--?\w.*|.*\(\)|[A-Za-z][a-z0-9]*[A-Z_$]\S*|[A-Z]\w*\d\w*)$/;
+const EVERYWHERE =
+  /\b(?:everywhere|throughout|in (?:all|every) (?:files?|places?|code)|(?:all|every) (?:of )?(?:its |the )?(?:uses?|usages?|callers?|references?|occurrences?))\b/i;
+const CONDITION = /\b(?:if|unless|where|when|wherever|instead)\b/i;
+
+const bare = (word: string): string =>
+  word
+    .replaceAll("`", "")
+    .replace(/\(\)$/, "")
+    .replace(/^-+|[-.:]+$/g, "");
+
+/** Nothing where the request is more than such sentences can say. */
+export function thingsWanted(request: string): ThingsWanted {
+  let version: string | undefined;
+  const [there, nowhere, undepended]: readonly [string[], string[], string[]] = [[], [], []];
+  const sentences = request.length > MOST_CHARACTERS ? [] : request.split(/(?<=[.!?;])\s+|\n+/);
+  for (const sentence of sentences) {
+    if (CONDITION.test(sentence)) continue;
+    version = VERSION.exec(sentence)?.[1] ?? version;
+    const [, called, added] = ADDED.exec(sentence) ?? [];
+    if (added !== undefined && (called !== undefined || NAME.test(added))) there.push(bare(added));
+    const [, from = "", to = ""] = RENAMED.exec(sentence) ?? [];
+    if (to !== "") there.push(bare(to));
+    if (from !== "" && EVERYWHERE.test(request)) nowhere.push(bare(from));
+    const [, left] = UNDEPENDED.exec(sentence) ?? [];
+    if (left !== undefined) undepended.push(left);
+  }
+  return { version, there, nowhere, undepended };
+}
+
+/** What is not as the request says, for the model and for people; empty where all of it is. */
+export async function thingsNotAsNamed(
+  request: string,
+  open: () => Promise<Box>,
+): Promise<readonly string[]> {
+  const { version, there, nowhere, undepended } = thingsWanted(request);
+  if (version === undefined && there.length + nowhere.length + undepended.length === 0) return [];
+  const box = await open();
+  return [
+    ...(version === undefined ? [] : await versionsBut(version, box)),
+    ...(await dependedOn(undepended, box)),
+    ...(await notIn(there, box)),
+    ...(await leftIn(nowhere, box)),
+  ];
+}
+
+/** The version or the dependencies in a manifest, as far as it says them plainly. */
+interface Manifest {
+  readonly file: string;
+  readonly version: (text: string) => string | undefined;
+  readonly names: (text: string, name: string) => boolean;
+}
+
+const line = (pattern: RegExp) => (text: string) => pattern.exec(text)?.[1];
+const never = (): boolean => false;
+const escaped = (name: string): string => name.replaceAll(/[.*+?^${}()|[\]\\/-]/g, String.raw`\$&`);
+const found = (text: string, pattern: string): boolean => new RegExp(pattern, "im").test(text);
+
+const MANIFESTS: readonly Manifest[] = [
+  {
+    file: "package.json",
+    version: line(/^ {0,4}\t?"version"\s*:\s*"([^"]+)"/m),
+    names: (text, name) => found(text, `^\\s*"${escaped(name)}"\\s*:\\s*"[^"]*"`),
+  },
+  {
+    file: "Cargo.toml",
+    version: line(/^\[package\][^[]*?^version\s*=\s*"([^"]+)"/m),
+    names: (text, name) =>
+      found(text, `^${escaped(name)}(?:\\.workspace)?\\s*=|^\\[[\\w.-]*dependencies\\.${escaped(name)}\\]`),
+  },
+  {
+    file: "pyproject.toml",
+    version: line(/^\[(?:project|tool\.poetry)\][^[]*?^version\s*=\s*"([^"]+)"/m),
+    names: (text, name) =>
+      found(text, `^\\s*"${escaped(name)}(?:[ <>=!~;[].*)?",?\\s*$|^${escaped(name)}\\s*=`),
+  },
+  { file: "setup.cfg", version: line(/^version\s*=\s*(\d\S*)\s*$/m), names: never },
+  { file: "VERSION", version: line(/^\s*v?(\d\S*)\s*$/), names: never },
+  {
+    file: "requirements.txt",
+    version: () => undefined,
+    names: (text, name) => found(text, `^${escaped(name)}(?:[ <>=!~;[].*)?$`),
+  },
+  {
+    file: "go.mod",
+    version: () => undefined,
+    names: (text, name) => found(text, `(?:^|[\\s/])${escaped(name)}(?:/v\\d+)? v\\d`),
+  },
+];
+
+const MOST_BYTES = 256 * 1024;
+
+async function textIn(box: Box, file: string): Promise<string | undefined> {
+  const read = await box.read(file, { offset: 0, limit: MOST_BYTES });
+  return read.kind === "ok" ? textOfBytes(read.value.content) : undefined;
+}
+
+/** Only where each manifest that has one has another: of several packages one may be meant. */
+async function versionsBut(wanted: string, box: Box): Promise<readonly string[]> {
+  const others: string[] = [];
+  for (const { file, version } of MANIFESTS) {
+    const is = version((await textIn(box, `${box.workspace}/${file}`)) ?? "");
+    if (is === undefined) continue;
+    if (is === wanted || is.startsWith(`${wanted}.`)) return [];
+    others.push(`${file} still has version ${visibleLine(is)}`);
+  }
+  return others;
+}
+
+async function dependedOn(packages: readonly string[], box: Box): Promise<readonly string[]> {
+  const left: string[] = [];
+  for (const { file, names } of packages.length === 0 ? [] : MANIFESTS) {
+    const text = (await textIn(box, `${box.workspace}/${file}`)) ?? "";
+    for (const each of packages) if (names(text, each)) left.push(`${file} still names ${visibleLine(each)}`);
+  }
+  return left;
+}
+
+/** Changed files that are looked into: where there are more it is believed. */
+const MOST_FILES = 30;
+
+/** The same name in the ways that languages write it: `--dry-run`, `dry_run`, `dryRun`. */
+const plain = (text: string): string => text.replaceAll(/[-_]/g, "").toLowerCase();
+
+async function notIn(names: readonly string[], box: Box): Promise<readonly string[]> {
+  if (names.length === 0) return [];
+  const { all, incomplete } = await box.changes();
+  const wanted = new Set(names);
+  let looked = 0;
+  for (const { path, what } of all) {
+    if (what === "deleted" || isCache(path)) continue;
+    if ((looked += 1) > MOST_FILES) return [];
+    const text = plain((await textIn(box, path)) ?? "");
+    for (const name of wanted) if (text.includes(plain(name))) wanted.delete(name);
+  }
+  return incomplete ? [] : [...wanted].map((name) => `no file that was changed has ${visibleLine(name)}`);
+}
+
+const TIME_MS = 10_000;
+const KEEP = { head: 4096, tail: 0 };
+const MOST_NAMED = 5;
+const NEVER = new AbortController().signal;
+
+/** Text for people may go on telling of the old name. */
+async function leftIn(names: readonly string[], box: Box): Promise<readonly string[]> {
+  const left: string[] = [];
+  for (const name of names) {
+    const words = ["git", "grep", "--no-index", "--exclude-standard", "-zlIwF", "-e", name, "--", "."];
+    const prose = ["md", "rst", "txt", "adoc"].map((extension) => `:!*.${extension}`);
+    const request = { words: [...words, ...prose], timeoutMs: TIME_MS, keep: KEEP };
+    const { exit_code, stdout } = await box.exec(request, NEVER);
+    const files = exit_code === 0 ? textOfBytes(stdout.head).split("\0").filter(Boolean) : [];
+    const more = files.length > MOST_NAMED ? ", …" : "";
+    if (files.length > 0)
+      left.push(
+        `${visibleLine(name)} is still in ${files.slice(0, MOST_NAMED).map(visibleLine).join(", ")}${more}`,
+      );
+  }
+  return left;
+}

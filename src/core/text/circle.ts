@@ -1,0 +1,65 @@
+/*
+ * A small model that has lost its thread says the same over and over until it is stopped: a word, a paragraph, or a list of twenty
+ * files. Only what is the same to the last character counts.
+ */
+
+/** Characters at the end of a text in which it has to go round; it has to have gone three times. */
+const LEAST = 1500;
+const ROUNDS = 3;
+/** The longest way round is a third of it. */
+const SEEN = 6000;
+
+export interface Circle {
+  /** Where the first round begins. */
+  readonly from: number;
+  /** Characters of one. */
+  readonly period: number;
+}
+
+/** The circle that a text ends in. */
+export function circleIn(text: string): Circle | undefined {
+  const period = periodOf(text.slice(-SEEN));
+  if (period === undefined) return undefined;
+  let from = text.length - period;
+  while (from > 0 && text[from - 1] === text[from - 1 + period]) from -= 1;
+  return { from, period };
+}
+
+/** The text with each round but the first left out. */
+export function withoutCircle(text: string): string {
+  const circle = circleIn(text);
+  return circle === undefined ? text : `${text.slice(0, circle.from + circle.period)}…`.toWellFormed();
+}
+
+/** The shortest one. By how far the end of the text agrees with what stands so many characters before it (the Z function, read from the end). */
+function periodOf(end: string): number | undefined {
+  const { length } = end;
+  const at = (place: number): string | undefined => end[length - 1 - place];
+  const same = new Uint16Array(length);
+  let [left, right] = [0, 0];
+  for (let period = 1; period * ROUNDS <= length; period += 1) {
+    let count = period < right ? Math.min(right - period, same[period - left] ?? 0) : 0;
+    while (period + count < length && at(count) === at(period + count)) count += 1;
+    same[period] = count;
+    if (period + count > right) [left, right] = [period, period + count];
+    if (period + count >= Math.max(LEAST, ROUNDS * period)) return period;
+  }
+  return undefined;
+}
+
+/** How often it is looked at, in characters. */
+const LOOK_AFTER = 500;
+
+/** The same of a text that comes in pieces. */
+export class Circles {
+  #end = "";
+  #unseen = 0;
+
+  push(text: string): boolean {
+    this.#end = (this.#end + text).slice(-SEEN);
+    this.#unseen += text.length;
+    if (this.#unseen < LOOK_AFTER || this.#end.length < LEAST) return false;
+    this.#unseen = 0;
+    return periodOf(this.#end) !== undefined;
+  }
+}
