@@ -5,6 +5,7 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import test from "node:test";
+import { setTimeout as sleep } from "node:timers/promises";
 import { findOllama, startInstalledOllama } from "../../src/models/providers/ollama-setup.ts";
 import { startFakeOllama } from "../fakes/ollama-server.ts";
 
@@ -104,9 +105,13 @@ test("an Ollama that does not answer in time is ended, not left behind", async (
 
 test("a cancelled start ends what it started", async () => {
   await using place = await placeWith(DEAF);
-  const signal = AbortSignal.timeout(500);
-  const result = await startInstalledOllama({ ...place, baseUrl: await freeAddress(), signal });
-  assert.deepEqual(result, { kind: "failed", reason: "cancelled: loading" });
+  const cancel = new AbortController();
+  const baseUrl = await freeAddress();
+  const started = startInstalledOllama({ ...place, baseUrl, signal: cancel.signal });
+  const said = async (): Promise<string> => readFile(place.logFile, "utf8").catch(() => "");
+  for (let left = 500; left > 0 && !(await said()).includes("loading"); left -= 1) await sleep(20);
+  cancel.abort();
+  assert.deepEqual(await started, { kind: "failed", reason: "cancelled: loading" });
 });
 
 test("a file that the system cannot start is a failure", async () => {

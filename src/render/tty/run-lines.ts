@@ -180,7 +180,7 @@ export function eventLine(event: AgentEvent, stream: Output, indent = ""): strin
     case "compaction":
       return compactionLine(event, stream, { dim, told });
     case "rolled_back":
-      return dim(`${indent}what was not finished is left out of the conversation`);
+      return dim(`${indent}the unfinished turn is left out`);
     default:
       return "";
   }
