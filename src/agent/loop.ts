@@ -96,22 +96,27 @@ async function turn(agent: AgentContext, signal: AbortSignal): Promise<LoopEnd |
   if (apart === undefined) holdNext(agent);
   const reply = apart ?? (await ask(agent, asked, either));
   if (reply.kind === "failed") return failed(agent, reply, signal);
-  const { malformed, stop } = reply;
-  const isCut = stop === "length";
-  const circled = isCut && agent.ends?.asked.isWeak === true && circleIn(reply.message.text) !== undefined;
+  const circled = goesRound(agent, reply);
   // With all its rounds before it a model goes on with them.
   const message = circled ? { ...reply.message, text: withoutCircle(reply.message.text) } : reply.message;
   history.add(message);
-  if (message.calls.length + malformed.length > 0) {
+  if (message.calls.length + reply.malformed.length > 0) {
     agent.answer.called();
-    return runRound(agent, { calls: message.calls, malformed, unrun: holdsUnrun(reply) }, signal);
+    const calls = { calls: message.calls, malformed: reply.malformed, unrun: holdsUnrun(reply) };
+    return runRound(agent, calls, signal);
   }
-  const taken = agent.answer.take(message.text, isCut, circled);
   if (circled) agent.next.circled();
+  const taken = agent.answer.take(message.text, reply.stop === "length", circled);
   if ("how" in taken) return taken.how === "answered" ? ending(agent, taken, signal) : taken;
   history.add(taken);
   return undefined;
 }
+
+/** A small model's reply that was ended because it said the same over and over. */
+const goesRound = (
+  { ends }: AgentContext,
+  { stop, message: { text } }: Extract<Reply, { readonly kind: "replied" }>,
+): boolean => stop === "length" && ends?.asked.isWeak === true && circleIn(text) !== undefined;
 
 /** What the next reply is held to, by what was done and by what the model still has before it. */
 function holdNext(agent: AgentContext): void {

@@ -256,9 +256,10 @@ test("an edit that only takes back the last one is known once, of a small model"
   assert.equal(next.takesBack(back), false, "something else was written since");
 });
 
+const write = (path: string) => ({ id: "1", name: "write_file", args: { path, content: "" } });
+
 test("a file that a small model reads in the same reply is replaced blindly, unless it stood before it", () => {
   const next = new NextReply();
-  const write = (path: string) => ({ id: "1", name: "write_file", args: { path, content: "" } });
   next.reads("a");
   assert.equal(next.isBlind(write("a")), false, "a large one may");
   next.simple();

@@ -56,21 +56,23 @@ const bare = (word: string): string =>
 
 /** Nothing where the request is more than such sentences can say. */
 export function thingsWanted(request: string): ThingsWanted {
-  let version: string | undefined;
-  const [there, nowhere, undepended]: readonly [string[], string[], string[]] = [[], [], []];
   const sentences = request.length > MOST_CHARACTERS ? [] : request.split(/(?<=[.!?;])\s+|\n+/);
-  for (const sentence of sentences) {
-    if (CONDITION.test(sentence)) continue;
-    version = VERSION.exec(sentence)?.[1] ?? version;
-    const [, called, added] = ADDED.exec(sentence) ?? [];
-    if (added !== undefined && (called !== undefined || NAME.test(added))) there.push(bare(added));
-    const [, from = "", to = ""] = RENAMED.exec(sentence) ?? [];
-    if (to !== "") there.push(bare(to));
-    if (from !== "" && EVERYWHERE.test(request)) nowhere.push(bare(from));
-    const [, left] = UNDEPENDED.exec(sentence) ?? [];
-    if (left !== undefined) undepended.push(left);
-  }
-  return { version, there, nowhere, undepended };
+  const plainly = sentences.filter((sentence) => !CONDITION.test(sentence));
+  const renamed = plainly.flatMap((sentence) => {
+    const [, from, to] = RENAMED.exec(sentence) ?? [];
+    return from === undefined || to === undefined ? [] : [{ from: bare(from), to: bare(to) }];
+  });
+  return {
+    version: plainly.map((sentence) => VERSION.exec(sentence)?.[1]).findLast(Boolean),
+    there: [...plainly.flatMap(addedIn), ...renamed.map(({ to }) => to)],
+    nowhere: EVERYWHERE.test(request) ? renamed.map(({ from }) => from) : [],
+    undepended: plainly.flatMap((sentence) => UNDEPENDED.exec(sentence)?.[1] ?? []),
+  };
+}
+
+function addedIn(sentence: string): readonly string[] {
+  const [, called, added] = ADDED.exec(sentence) ?? [];
+  return added !== undefined && (called !== undefined || NAME.test(added)) ? [bare(added)] : [];
 }
 
 /** What is not as the request says, for the model and for people; empty where all of it is. */

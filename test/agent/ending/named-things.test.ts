@@ -66,36 +66,43 @@ const MANIFESTS = {
   VERSION: "v1.2.0\n",
 };
 
+const wrongIn = (files: Readonly<Record<string, string>>, request: string) =>
+  thingsNotAsNamed(request, () => Promise.resolve(fakeBox({ files })));
+const unasked = () => Promise.reject(new Error("no box was to be asked for"));
+
+const still = (file: string) => `${file} still has version 1.2.0`;
+
 test("a version is wrong where every manifest that has one has another", async () => {
-  const wrong = async (files: Readonly<Record<string, string>>, request: string) =>
-    thingsNotAsNamed(request, () => Promise.resolve(fakeBox({ files })));
-  const still = (file: string) => `${file} still has version 1.2.0`;
-  assert.deepEqual(await wrong(MANIFESTS, "bump the version to 3.0.0"), [
+  assert.deepEqual(await wrongIn(MANIFESTS, "bump the version to 3.0.0"), [
     still("package.json"),
     still("Cargo.toml"),
     still("pyproject.toml"),
     still("VERSION"),
   ]);
-  assert.deepEqual(await wrong({ ...MANIFESTS, VERSION: "3.0.0\n" }, "bump the version to 3.0.0"), []);
-  assert.deepEqual(await wrong(MANIFESTS, "set the version to 1.2"), []);
-  assert.deepEqual(await wrong({ "a.txt": "" }, "bump the version to 3.0.0"), [], "there is none to look at");
-  assert.deepEqual(await wrong({ "package.json": "{" }, "bump the version to 3.0.0"), []);
+  assert.deepEqual(await wrongIn({ ...MANIFESTS, VERSION: "3.0.0\n" }, "bump the version to 3.0.0"), []);
+  assert.deepEqual(await wrongIn(MANIFESTS, "set the version to 1.2"), []);
+  assert.deepEqual(
+    await wrongIn({ "a.txt": "" }, "bump the version to 3.0.0"),
+    [],
+    "there is none to look at",
+  );
+  assert.deepEqual(await wrongIn({ "package.json": "{" }, "bump the version to 3.0.0"), []);
 });
 
 test("a dependency is gone where no manifest names it", async () => {
-  const wrong = async (request: string) =>
-    thingsNotAsNamed(request, () => Promise.resolve(fakeBox({ files: MANIFESTS })));
-  assert.deepEqual(await wrong("remove the dependency vary"), [
+  assert.deepEqual(await wrongIn(MANIFESTS, "remove the dependency vary"), [
     "package.json still names vary",
     "pyproject.toml still names vary",
     "requirements.txt still names vary",
     "go.mod still names vary",
   ]);
-  assert.deepEqual(await wrong("remove the dependency vary-one"), ["Cargo.toml still names vary-one"]);
-  assert.deepEqual(await wrong("remove the dependency example.org/vary"), [
+  assert.deepEqual(await wrongIn(MANIFESTS, "remove the dependency vary-one"), [
+    "Cargo.toml still names vary-one",
+  ]);
+  assert.deepEqual(await wrongIn(MANIFESTS, "remove the dependency example.org/vary"), [
     "go.mod still names example.org/vary",
   ]);
-  assert.deepEqual(await wrong("remove the dependency other"), []);
+  assert.deepEqual(await wrongIn(MANIFESTS, "remove the dependency other"), []);
 });
 
 test("a name has to be in what was changed, as its language writes it", async () => {
@@ -107,7 +114,6 @@ test("a name has to be in what was changed, as its language writes it", async ()
   assert.deepEqual(await wrong("add a flag --dry-run"), none);
   await box.write("other.py", Buffer.from("def dry_run(): pass\n"));
   assert.deepEqual(await wrong("add a flag --dry-run"), []);
-  const unasked = () => Promise.reject(new Error("no box was to be asked for"));
   assert.deepEqual(await thingsNotAsNamed("mend the parser", unasked), []);
 });
 

@@ -65,3 +65,25 @@ for (const [name, sizes] of [
       if (!reading.prose.startsWith(shown)) assert.match(reply.text, LATE_THOUGHT, `${reply.id} ${shown}`);
     }
   });
+
+const call = (path: string): string => JSON.stringify({ name: "read_file", arguments: { path } });
+const paths = (text: string): readonly unknown[] =>
+  readCalls(text, ["read_file"]).calls.map(({ args }) => args["path"]);
+
+test("the beginning of one more call behind others, of which not even the name is there, is no word about them", () => {
+  const calls = [call("a"), call("b")].join("\n");
+  for (const cut of [
+    "{",
+    "[",
+    '{"',
+    '{"name',
+    '{"name"',
+    '{"name":',
+    '{"name":"',
+    '{"name": "read_f',
+    '; {"name":"',
+  ])
+    assert.deepEqual(paths(`${calls}\n${cut}`), ["a", "b"], cut);
+  for (const said of ["{ is a brace", "and so on", '{"name": "read_file" is what I call'])
+    assert.deepEqual(paths(`${calls}\n${said}`), [], said);
+});
