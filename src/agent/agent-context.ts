@@ -51,6 +51,8 @@ interface SharedContext {
   readonly writes: WriteOrder;
   /** What became of every call, in order. */
   readonly ended: EndedCall[];
+  /** What is told of calls that wait, once their question is kept; never, where the run ends otherwise. */
+  readonly untold: (() => void)[];
   readonly deeds: Deeds;
   readonly now: () => number;
   readonly intent: RunIntent;

@@ -163,6 +163,7 @@ export async function finish(agent: AgentContext, request: Request, ending: Ende
       kind: "parked",
       parked: { ...parkedOf(agent, request, ending.waiting), ...keptIn(kept) },
     });
+    for (const tell of agent.untold.splice(0)) tell();
   }
   const { untouched = false, ...seen } = changed ?? (await request.changes(true));
   const left = await leftBehind(agent, request, ending);

@@ -221,7 +221,18 @@ async function settle(agent: AgentContext, asked: JudgedCall, signal: AbortSigna
   const { contained, rules } = asked.judged;
   const where = folder === undefined ? {} : { folder };
   const needs = grants === undefined ? {} : { grants };
-  agent.emit({ type: "call.parked", call, tool, text, ...where, mode, contained, rules, ...needs });
+  const waits = {
+    type: "call.parked",
+    call,
+    tool,
+    text,
+    ...where,
+    mode,
+    contained,
+    rules,
+    ...needs,
+  } as const;
+  agent.untold.push(() => agent.emit(waits));
   throw new Stopped(question);
 }
 

@@ -66,12 +66,12 @@ export function subagent(options: SubagentOptions, part: Part, { parked, backgro
     const left = parked && { malformed: parked.malformed, note: parent.boxNote ?? NEW_BOX };
     const end = await work(agent, signal, left);
     if (end.how === "parked") {
-      tell("parked", end.reason);
+      agent.untold.push(() => tell("parked", end.reason));
       const { question, malformed } = end.waiting;
       throw new Stopped(question, { ...kept(), malformed });
     }
     if (end.how === "cancelled" && background?.pause.aborted === true) {
-      tell("parked", "");
+      agent.untold.push(() => tell("parked", ""));
       return "paused";
     }
     const result = resultOf(end);

@@ -81,12 +81,14 @@ test("the loop stops at a question: what came before has its results, nothing el
   assert.match(end.reason, /curl.*\(/);
   assert.equal(agent.limits.calls, 1);
   assert.equal(agent.asked.length, 1);
-  assert.deepEqual(
+  const told = (): readonly string[] =>
     agent.events
       .filter(({ type }) => type === "call.parked" || type === "call.decided")
-      .map(({ type }) => type),
-    ["call.decided", "call.parked"],
-  );
+      .map(({ type }) => type);
+  assert.deepEqual(told(), ["call.decided"]);
+  // Whoever has kept the question has it told.
+  for (const tell of agent.untold) tell();
+  assert.deepEqual(told(), ["call.decided", "call.parked"]);
 });
 
 test("with the answer it goes on with the calls that are left, then with the model", async () => {

@@ -153,6 +153,7 @@ export function fakeAgent({
     walls: walls.signal,
     writes: new WriteOrder(),
     ended: [],
+    untold: [],
     now: () => 0,
     clean: (text) => text,
     hooks: NO_HOOKS,

@@ -93,6 +93,7 @@ export async function agentContext(parts: AgentParts): Promise<AgentContext> {
     tasks,
     writes: new WriteOrder(),
     ended: [...(parked?.ended ?? [])],
+    untold: [],
     now: () => performance.now(),
     hooks: state.hooks,
     clean: local ? (text) => text : maskSecrets,

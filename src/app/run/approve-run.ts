@@ -29,6 +29,7 @@ import { type Host, runWorkspace } from "../host.ts";
 import { checkModelSettings } from "../model-access.ts";
 import type { Prompter } from "../prompter.ts";
 import { openSessions } from "../sessions/session-access.ts";
+import { holdBehind } from "../sessions/session-hold.ts";
 import { noteTo } from "../stderr-messages.ts";
 import { interruption } from "../interruption.ts";
 import { LastingRules } from "./lasting-rules.ts";
@@ -86,6 +87,7 @@ async function answered(request: ApproveRequest): Promise<Answered> {
   const { signal } = interrupted;
   const rules = new LastingRules(host, workspace);
   const word = await wordOn(question, { ...request, id: session.id, rules }, signal);
+  await using _held = await heldFor(host, session, parked, signal);
   const limits = new Limits(given.limits, () => performance.now());
   limits.resume(parked.spent);
   const { runtime, schema, unverified } = given;
@@ -138,10 +140,9 @@ async function claimed({ host, session, parked, word, rules, note }: Claim): Ret
   const grant = grantOf(word);
   const granting = grant === undefined ? {} : { grant };
   const telling = tellingOf(word);
-  const first = session.appendIf({ kind: "answered", question, word: said, ...granting }, (records) => {
-    const waiting = parkedIn(records);
-    return waiting !== undefined && isSameParking(waiting, parked);
-  });
+  const first = session.appendIf({ kind: "answered", question, word: said, ...granting }, (records) =>
+    isParkedSo(records, parked),
+  );
   if (!first) throw nothingWaits(session.id);
   if (rule?.kind === "none") noRule(rule.reason);
   if (rule?.kind === "rules") {
@@ -194,6 +195,25 @@ function userName(): string {
   } catch {
     return String(process.getuid?.() ?? "unknown");
   }
+}
+
+const isParkedSo = (records: readonly SessionRecord[], parked: Parked): boolean => {
+  const waiting = parkedIn(records);
+  return waiting !== undefined && isSameParking(waiting, parked);
+};
+
+/** A box takes a moment to be put away. */
+const PARKING_MS = 20_000;
+
+/** Whoever parked it may not be done with that yet; once somebody has answered, nothing waits any more. */
+function heldFor(host: Host, { id, records }: Session, parked: Parked, signal: AbortSignal) {
+  const until = performance.now() + PARKING_MS;
+  const waits = (): boolean => {
+    if (!isParkedSo(records(), parked)) throw nothingWaits(id);
+    if (signal.aborted) throw unsaid(id, signalOf(signal));
+    return performance.now() < until;
+  };
+  return holdBehind(host, id, waits, `wait for it to end, then: harness approve ${id}`);
 }
 
 /** What waits in a session, as this version can go on with it; anything else ends with 2. */

@@ -4,6 +4,7 @@ import type { Session } from "../../core/session.ts";
 import { appliedPaths } from "../../render/lists/undo-lines.ts";
 import type { Finished } from "../../agent/agent-run.ts";
 import { newSession } from "../sessions/session-access.ts";
+import { holdSession } from "../sessions/session-hold.ts";
 import { noteTo } from "../stderr-messages.ts";
 import {
   type Applied,
@@ -27,6 +28,10 @@ export interface AttemptsInput extends Omit<RunInput, "session" | "resumed" | "p
   readonly checkNamed: boolean;
 }
 
+interface HoldingInput extends AttemptsInput {
+  readonly held: AsyncDisposableStack;
+}
+
 /** A candidate, and what the line behind its last one goes on from. */
 interface Ran extends Candidate {
   readonly session: Session;
@@ -41,8 +46,10 @@ interface Ran extends Candidate {
 export async function runAttempts(given: AttemptsInput): Promise<Finished> {
   const { plan, limits, signal, flags } = given;
   const view = attemptsView({ ...flags, count: plan.count });
+  // Until all of them were told of the others, and what the first one changed is applied.
+  await using held = new AsyncDisposableStack();
   try {
-    const { candidates, first } = await untilGreen(given, view);
+    const { candidates, first } = await untilGreen({ ...given, held }, view);
     const limit = limits.reached("turn")?.text;
     const tried: Tried = {
       candidates,
@@ -81,7 +88,7 @@ interface Ended {
 }
 
 /** One after the other, or some side by side, until one is green, a limit of the whole is spent, or somebody ends it. */
-async function untilGreen(given: AttemptsInput, view: AttemptsView): Promise<Ended> {
+async function untilGreen(given: HoldingInput, view: AttemptsView): Promise<Ended> {
   const { plan, signal, limits } = given;
   const over = new AbortController();
   const stop = AbortSignal.any([signal, over.signal]);
@@ -114,10 +121,11 @@ async function untilGreen(given: AttemptsInput, view: AttemptsView): Promise<End
   return { candidates: inOrder, ...(first === undefined ? {} : { first }) };
 }
 
-async function tryOne(given: AttemptsInput, nth: number, view: AttemptsView): Promise<Ran> {
-  const { plan: _, checkNamed, limits, store, prompt, workspace, flags, ...others } = given;
+async function tryOne(given: HoldingInput, nth: number, view: AttemptsView): Promise<Ran> {
+  const { plan: _, held, checkNamed, limits, store, prompt, workspace, flags, ...others } = given;
   const { settings, origins } = candidateConfig(nth, given);
   const session = newSession(store, settings, { workspace, prompt });
+  held.use(await holdSession(given.host, session.id));
   const shown = view.of(nth);
   const last = { run: "", seq: 0 };
   const finished = await runTask({

@@ -62,6 +62,8 @@ export class ChatController implements AsyncDisposable {
   #settings: Settings;
   readonly #changed: Record<string, string> = {};
   #conversation: Conversation | undefined;
+  /** Of the session that is gone on with: no other process works on it, or takes it away. */
+  #held: { readonly session: string; readonly hold: AsyncDisposable } | undefined;
   #index: RunIndex | undefined;
   #extensions: Extensions | undefined;
   /** Skills that the model, or the person, was told of. */
@@ -188,14 +190,35 @@ export class ChatController implements AsyncDisposable {
 
   /** Goes on with an earlier session. */
   async resume(session: Session): Promise<Conversation> {
-    this.#conversation = await this.#over(session, true);
+    return this.#begun(session, true);
+  }
+
+  /** In place of the one before, which stays where this one cannot be had. */
+  async #begun(session: Session, resumed: boolean): Promise<Conversation> {
+    const { id } = session;
+    const before = this.#held;
+    if (before?.session === id) return (this.#conversation = await this.#over(session, resumed));
+    const { holdSession } = await import("../sessions/session-hold.ts");
+    await using taking = new AsyncDisposableStack();
+    const hold = taking.use(await holdSession(this.#parts.host, id));
+    this.#conversation = await this.#over(session, resumed);
+    taking.move();
+    this.#held = { session: id, hold };
+    await before?.hold[Symbol.asyncDispose]();
     return this.#conversation;
+  }
+
+  async #letGo(): Promise<void> {
+    const { hold } = this.#held ?? {};
+    this.#held = undefined;
+    await hold?.[Symbol.asyncDispose]();
   }
 
   /** The next request begins a session of its own, with a box of its own. */
   async begin(): Promise<void> {
     await this.#box.close();
     this.#conversation = undefined;
+    await this.#letGo();
   }
 
   /** One request to its end; the first begins a session. */
@@ -204,8 +227,9 @@ export class ChatController implements AsyncDisposable {
     const { newSession } = await import("../sessions/session-access.ts");
     const { id } = this.#parts;
     const about = { workspace: this.workspace, prompt: text, ...(id === undefined ? {} : { id }) };
-    this.#conversation ??= await this.#over(newSession(await this.store(), this.#settings, about), false);
-    return this.#work(this.#conversation, (input) => chatTurn(input, text));
+    const conversation =
+      this.#conversation ?? (await this.#begun(newSession(await this.store(), this.#settings, about), false));
+    return this.#work(conversation, (input) => chatTurn(input, text));
   }
 
   /** The prompt of a session stays as it is: servers would read all of it anew. */
@@ -265,6 +289,7 @@ export class ChatController implements AsyncDisposable {
     await this.#index?.[Symbol.asyncDispose]();
     await this.#box[Symbol.asyncDispose]();
     await this.#observers?.[Symbol.asyncDispose]();
+    await this.#letGo();
   }
 
   async #over(session: Session, resumed: boolean): Promise<Conversation> {

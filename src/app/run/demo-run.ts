@@ -8,6 +8,7 @@ import { SETTING_KEYS, type Settings } from "../../config/settings-schema.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { type Host, packageRoot } from "../host.ts";
 import { newSession, openSessions } from "../sessions/session-access.ts";
+import { holdSession } from "../sessions/session-hold.ts";
 import { noteTo } from "../stderr-messages.ts";
 import { interruption } from "../interruption.ts";
 import { runTask } from "./run-task.ts";
@@ -23,21 +24,23 @@ export async function runDemo(
   const settings = settingsFor(config);
   using interrupted = interruption();
   using store = openSessions(host, noteTo(flags.quiet));
-  return await inExampleCopy((workspace) =>
-    runTask({
+  return await inExampleCopy(async (workspace) => {
+    const session = newSession(store, settings, { workspace, prompt: TASK });
+    await using _held = await holdSession(host, session.id);
+    return await runTask({
       host,
       settings,
       origins: { ...config.origins, ...demoOrigins(settings, config.settings) },
       flags: { json: flags.json, quiet: flags.quiet, strict: false, passing: true, intent: "change" },
       limits: new Limits({ turns: settings.max_turns }, () => performance.now()),
       store,
-      session: newSession(store, settings, { workspace, prompt: TASK }),
+      session,
       resumed: false,
       workspace,
       prompt: TASK,
       signal: interrupted.signal,
-    }),
-  );
+    });
+  });
 }
 
 /** The user's own model where one was chosen; else the scenario. */

@@ -13,6 +13,7 @@ import {
   openSessions,
   type SessionChoice,
 } from "../sessions/session-access.ts";
+import { holdSession } from "../sessions/session-hold.ts";
 import { untrustedIn } from "../project/project-trust.ts";
 import { noteTo } from "../stderr-messages.ts";
 import { grantedIn } from "../../core/session.ts";
@@ -92,6 +93,7 @@ export async function runUnattended({
   const elsewhere = earlier !== undefined && !named;
   const workspace = elsewhere ? await runWorkspace(earlier.info().workspace) : given;
   const session = earlier ?? newSession(store, settings, { workspace, prompt });
+  await using _held = await holdSession(host, session.id);
   const said = grantedIn(session.records());
   using interrupted = interruption();
   return await runTask({

@@ -182,6 +182,7 @@ export class ServedRun {
       guard: new Guard(),
       deeds: new Deeds(),
       ended: [],
+      untold: [],
       clean: maskSecrets,
     };
   }

@@ -10,6 +10,7 @@ import type { AnsweredCall, OfferedCall } from "../../extensions/serving/mcp-ser
 import { configuredHooks } from "../extensions/open-extensions.ts";
 import { runIndex, type RunIndex } from "../search/run-index.ts";
 import { newSession, openSessions } from "../sessions/session-access.ts";
+import { holdSession } from "../sessions/session-hold.ts";
 import { sessionPrompt } from "../run/session-prompt.ts";
 import { type SessionState, sessionState } from "../run/session-state.ts";
 import { CallQueue } from "./call-queue.ts";
@@ -25,6 +26,7 @@ interface OpenSession {
   readonly tools: readonly AnyTool[];
   readonly index: RunIndex;
   readonly client: string;
+  readonly held: AsyncDisposable;
 }
 
 /**
@@ -86,6 +88,7 @@ export class ServedSession {
     const open = await this.#opened?.catch(() => undefined);
     if (open === undefined) return;
     using _ = open.store;
+    await using _held = open.held;
     const run = await this.#run?.catch(() => undefined);
     await open.index[Symbol.asyncDispose]();
     await run?.end(how);
@@ -97,6 +100,7 @@ export class ServedSession {
     const task = taskOf(client);
     const about = { mode: settings.mode, provider: "mcp", chat_model: client };
     const session = newSession(store, about, { workspace, prompt: task });
+    const held = await holdSession(host, session.id);
     const box = async (): Promise<Box> => (await this.#run)?.box() ?? Promise.reject(new Error("no run yet"));
     const index = runIndex({ host, settings: () => settings, origins, workspace, session: session.id, box });
     // The prompt of whoever goes on with it here: the client has its own.
@@ -111,7 +115,7 @@ export class ServedSession {
       kind: "message",
       message: { role: "user", text: `${NOTICE}${task}: its calls follow.` },
     });
-    return { store, session, state, tools: servedOf(state.tools), index, client };
+    return { store, session, state, tools: servedOf(state.tools), index, client, held };
   }
 
   async #runFor(open: OpenSession): Promise<ServedRun> {

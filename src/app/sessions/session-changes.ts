@@ -21,6 +21,7 @@ import { dropFrozen, hasFrozen, lookForEngine, requireEngine } from "../box-acce
 import { checkpointStores, endBoxes, endDeadBoxes } from "./checkpoint-access.ts";
 import type { Host } from "../host.ts";
 import { logBehind } from "./session-access.ts";
+import { holdSessions } from "./session-hold.ts";
 import { namedCluster } from "../named-engine.ts";
 import { holdExisting } from "../../boxes/layers/hold-layer.ts";
 
@@ -170,7 +171,23 @@ export async function dropEmptyLayer(host: Host, sessions: SessionStore, session
   }).catch(() => undefined);
 }
 
-/** Removes a session, with what only it kept: its layer, its frozen box, its checkpoints. */
+/** Removes sessions, each told as it is gone; none of them where one is worked on. */
+export async function removeSessions(
+  host: Host,
+  sessions: SessionStore,
+  ids: readonly string[],
+  removed: (id: string) => void,
+): Promise<void> {
+  await using _held = await holdSessions(host, ids, () => ENDS_FIRST);
+  for (const id of ids) {
+    await removeSession(host, sessions, id);
+    removed(id);
+  }
+}
+
+const ENDS_FIRST = "wait for it to end, or end it; then type the same again";
+
+/** Removes a session that is held, or nobody's else, with what only it kept: its layer, its frozen box, its checkpoints. */
 export async function removeSession(host: Host, sessions: SessionStore, id: string): Promise<void> {
   const session = sessions.open(id);
   const { workspace } = session.info();

@@ -103,6 +103,6 @@ function unusable(folder: string, thrown: unknown): HarnessError {
   const remedy = full
     ? `free some space there: df -h ${folder}`
     : `make it a folder that you can write to: ls -ld ${folder}   (or: XDG_STATE_HOME=DIR)`;
-  const what = full ? "no space to lock the workspace" : "the workspace cannot be locked";
+  const what = full ? "no space for a lock" : "no lock can be had";
   return new HarnessError(EXIT.sandbox, `${what}: ${reasonOf(thrown)}`, remedy, thrown);
 }

@@ -22,21 +22,46 @@ interface Rival extends files.LockFile {
 const PATIENCE_MS = 2000;
 const POLL_MS = 4;
 
-/**
- * One writer or many readers for a workspace. Who comes asks first, in a file, and looks second: of two that
- * clash the later one always sees the other, so never both win. Both asking at once, the lower name waits and
- * the other steps back. Files of the dead count for nothing, so there is nothing to take over.
- */
+/** One writer or many readers for a workspace. */
 export async function lockWorkspace(request: LockRequest): Promise<AsyncDisposable> {
-  const folder = files.locksIn(request.stateDir);
-  const [claim, owner] = await Promise.all([claimOf(request), thisProcess()]);
-  const name = files.newName(owner);
+  return lockClaim(request.stateDir, await claimOf(request), inUse);
+}
+
+/** Who has what was asked for. */
+export interface Holder {
+  readonly pid: number;
+  readonly since: string;
+}
+
+/**
+ * A session for one process alone: whoever works on it or takes it away. What it is called lies in no folder, so that it
+ * meets no workspace.
+ */
+export const lockSession = (
+  stateDir: string,
+  session: string,
+  refusal: (holder: Holder) => HarnessError,
+): Promise<AsyncDisposable> => {
+  const name = `session:${session}`;
+  return lockClaim(stateDir, { path: name, self: name, above: [], write: true }, (_, { owner, entry }) =>
+    refusal({ pid: owner.pid, since: entry === "odd" ? "?" : entry.since }),
+  );
+};
+
+/**
+ * Who comes asks first, in a file, and looks second: of two that clash the later one always sees the other, so never both
+ * win. Both asking at once, the lower name waits and the other steps back. Files of the dead count for nothing, so there is
+ * nothing to take over.
+ */
+async function lockClaim(stateDir: string, claim: Claim, refusal: Refusal): Promise<AsyncDisposable> {
+  const folder = files.locksIn(stateDir);
+  const name = files.newName(await thisProcess());
   const entry = { claim, since: new Date().toISOString() };
   const deadline = performance.now() + PATIENCE_MS;
   for (;;) {
     await files.announce(folder, name, entry);
     try {
-      const ahead = await contend({ folder, name, claim, deadline });
+      const ahead = await contend({ folder, name, claim, deadline, refusal });
       if (ahead.length === 0) {
         await files.markHeld(folder, name);
         return { [Symbol.asyncDispose]: () => files.withdraw(folder, name) };
@@ -50,7 +75,10 @@ export async function lockWorkspace(request: LockRequest): Promise<AsyncDisposab
   }
 }
 
+type Refusal = (claim: Claim, holder: Rival) => HarnessError;
+
 interface Contest {
+  readonly refusal: Refusal;
   readonly folder: string;
   readonly name: files.LockName;
   readonly claim: Claim;
@@ -58,14 +86,14 @@ interface Contest {
 }
 
 /** Empty when won, else those to step back for. */
-async function contend({ folder, name, claim, deadline }: Contest): Promise<readonly Rival[]> {
+async function contend({ folder, name, claim, deadline, refusal }: Contest): Promise<readonly Rival[]> {
   for (;;) {
     const rivals = await rivalsOf(folder, name, claim);
     const holder = rivals.find(({ held }) => held);
     const [first] = rivals;
-    if (holder !== undefined) throw inUse(claim, holder);
+    if (holder !== undefined) throw refusal(claim, holder);
     if (first === undefined) return [];
-    if (performance.now() > deadline) throw inUse(claim, first);
+    if (performance.now() > deadline) throw refusal(claim, first);
     const ahead = rivals.filter(({ stem }) => stem < name.stem);
     if (ahead.length > 0) return ahead;
     await sleep(POLL_MS);

@@ -28,7 +28,7 @@ test("a full disk is said to be full, and nothing half-made is left", { skip }, 
   const request = { path: place.at("a"), dev, ino, write: true, stateDir: place.at("state") };
   await assert.rejects(lockWorkspace(request), {
     exit: 6,
-    message: /^no space to lock the workspace: ENOSPC/,
+    message: /^no space for a lock: ENOSPC/,
     remedy: /^free some space there: df -h /,
   });
   assert.deepEqual(await readdir(place.at("state/locks")), []);

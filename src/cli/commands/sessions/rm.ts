@@ -8,7 +8,7 @@ export class SessionsRm extends HarnessCommand {
   static override summary =
     "Remove sessions, with their audit, what only they kept (outputs, checkpoints), and what they changed in layers and copies.";
   static override description =
-    "An id may be shortened to any beginning that fits one session. When one of several is not known, none is removed. There is no way back: export first what you may want, and apply what is not applied. With --json, one object per removed session.";
+    "An id may be shortened to any beginning that fits one session. When one of several is not known, or is worked on, none is removed. There is no way back: export first what you may want, and apply what is not applied. With --json, one object per removed session.";
   static override usage = "sessions rm ID...";
   static override strict = false;
   static override args = {
@@ -20,14 +20,13 @@ export class SessionsRm extends HarnessCommand {
   async run(): Promise<void> {
     const { flags, argv } = await this.parse(SessionsRm);
     if (argv.length === 0) throw new HarnessError(EXIT.usage, "say which sessions", "harness sessions list");
-    const { removeSession } = await import("../../../app/sessions/session-changes.ts");
+    const { removeSessions } = await import("../../../app/sessions/session-changes.ts");
     await withSessions(this.host, async (store) => {
       const ids = new Set(argv.map((given) => store.open(String(given)).id));
-      for (const id of ids) {
-        await removeSession(this.host, store, id);
+      await removeSessions(this.host, store, [...ids], (id) => {
         if (flags.json) answerJson({ id });
         else answer(id);
-      }
+      });
     });
   }
 }
