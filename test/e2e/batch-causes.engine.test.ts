@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
+import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, symlink } from "node:fs/promises";
 import { setTimeout as sleep } from "node:timers/promises";
 import test from "node:test";
@@ -195,6 +196,10 @@ test(
       rowsText([{ ...row, dir: place.at("b"), check: "grep -q x notes.txt" }]),
     );
     const several = ["batch", some, "--json", "--attempts", "2", "--out", place.at("tried")];
+    const vain = ["--isolation", "bind", ...model.flags];
+    const refused = await harness(place, [...several, ...vain]);
+    assert.deepEqual([refused.code, refused.stdout.match(/--attempts: .*\(row 1\)/)?.length], [2, 1]);
+    assert.deepEqual(existsSync(place.at("tried")), false);
     const tried = await harness(place, [...several, ...model.flags]);
     assert.equal(tried.code, 0, tried.stderr);
     assert.equal(await readFile(place.at("b/notes.txt"), "utf8"), "one\nx\n");

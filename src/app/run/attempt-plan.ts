@@ -5,6 +5,7 @@ import { type Outcome, outcomeOf } from "../../agent/ending/outcome.ts";
 import type { Config } from "../../config/load-config.ts";
 import type { Settings } from "../../config/settings-schema.ts";
 import { countsOf } from "../../core/changes.ts";
+import type { Mode } from "../../core/decision.ts";
 import { EXIT, HarnessError, type Signal } from "../../core/errors.ts";
 import type { CandidateTold, RunChanges } from "../../core/events.ts";
 import type { Intent } from "../../core/messages.ts";
@@ -51,6 +52,27 @@ export function attemptsFor({ settings, origins, flags, prompt }: Asked): Attemp
   const wantsChange = guessIntent(prompt, mode) === "change" && !asksToRun(prompt) && !asksToLook(prompt);
   if (!byFlag && intent === undefined && !wantsChange) return ONE;
   return { count, jobs: Math.min(jobs, count) };
+}
+
+interface AskedRow {
+  readonly row: number;
+  readonly kind: "dir" | "repo";
+  readonly mode?: Mode | undefined;
+}
+
+/**
+ * What `--attempts` asks of rows of a batch in vain is said once, before any begins. A row that says itself that it only
+ * reads has one attempt.
+ */
+export function refuseVainRows({ settings, origins }: Config, rows: readonly AskedRow[]): void {
+  if (settings.attempts === 1 || !isFlag(origins["attempts"])) return;
+  for (const { row, kind, mode = settings.mode } of rows.filter((each) => each.mode !== "read-only")) {
+    // A clone is never worked on in place.
+    const isolation = kind === "repo" ? "overlay" : settings.isolation;
+    const why = vain({ ...settings, mode, isolation, on_ask: "contained" }, origins, { continue: false });
+    if (why !== undefined)
+      throw new HarnessError(EXIT.usage, `--attempts: ${why} (row ${row})`, "leave one out");
+  }
 }
 
 const isFlag = (origin: string | undefined): boolean => origin?.startsWith("--") === true;

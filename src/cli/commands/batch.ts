@@ -124,13 +124,16 @@ export class Batch extends HarnessCommand {
         "--out DIR; what loops of a cluster keep goes to kubernetes.results_bucket (docs/scale.md)",
       );
     const { rows, source, title } = await this.#rows(args.tasks, flags);
-    const { settings } = await ownConfigFor(flags);
+    const config = await ownConfigFor(flags);
+    const { settings } = config;
     const limits = limitsFrom(flags, settings.max_turns);
-    const [own, { refuseUnpriced }] = await Promise.all([
+    const [own, { refuseUnpriced }, { refuseVainRows }] = await Promise.all([
       import("../../app/batch/batch-command.ts"),
       import("../../app/model-terms.ts"),
+      import("../../app/run/attempt-plan.ts"),
     ]);
     refuseUnpriced(limits.cost, settings);
+    refuseVainRows(config, rows);
     if (flags.html !== undefined) await requirePage(flags.html);
     const onCluster = flags.on === undefined || flags.on === "here" ? undefined : flags.on;
     if (flags["print-manifests"]) return this.#print({ on: onCluster ?? "here", rows, settings, flags });

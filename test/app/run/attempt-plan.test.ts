@@ -8,6 +8,7 @@ import {
   type Candidate,
   candidateConfig,
   isGreen,
+  refuseVainRows,
   temperatureOf,
   type Tried,
   wholeOf,
@@ -249,4 +250,27 @@ test("a person's signal counts before what none of them came to", () => {
   const stopped = { status: "interrupted", exit_code: 130, changes: CHANGED } as const;
   const end = whole([candidate(1, stopped)], { signal: "SIGINT" });
   assert.deepEqual([end.status, end.exit_code, end.changes], ["interrupted", 130, NONE]);
+});
+
+test("what a batch asks of its rows in vain is refused once, and names the row", () => {
+  const batch = (more: Partial<Settings>, rows: Parameters<typeof refuseVainRows>[1]) => {
+    const settings: Settings = { ...DEFAULTS, attempts: 3, isolation: "overlay", ...more };
+    const origins = { attempts: "--attempts", isolation: "--isolation", mode: "--mode" };
+    return () => refuseVainRows({ settings, origins }, rows);
+  };
+  const dir = { row: 1, kind: "dir" } as const;
+  const repo = { row: 2, kind: "repo" } as const;
+  const inPlace = { exit: 2, message: /^--attempts: .*--isolation bind has none \(row 1\)$/ };
+  assert.throws(batch({ isolation: "bind" }, [repo, dir]), inPlace);
+  assert.throws(batch({ mode: "read-only" }, [dir, repo]), { exit: 2, message: /read-only.*\(row 1\)$/ });
+  const reads = { ...dir, mode: "read-only" } as const;
+  const writes = { ...dir, mode: "workspace-write" } as const;
+  for (const fits of [
+    batch({ isolation: "bind" }, [repo, reads]),
+    batch({ isolation: "bind", attempts: 1 }, [dir]),
+    batch({ mode: "read-only" }, [writes]),
+    batch({ on_ask: "park" }, [dir, repo]),
+    batch({}, [dir, repo, reads]),
+  ])
+    assert.doesNotThrow(fits);
 });
