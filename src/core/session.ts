@@ -169,6 +169,8 @@ export interface Session {
   readonly records: () => readonly SessionRecord[];
   readonly log: (event: AgentEvent) => void;
   readonly events: () => Iterable<AgentEvent>;
+  /** The run of its last event; undefined where it has none. */
+  readonly lastRun: () => string | undefined;
   /** The events, each with the time it was logged, in milliseconds since 1970. */
   readonly timeline: () => Iterable<{ readonly at: number; readonly event: AgentEvent }>;
   readonly outputs: Outputs;

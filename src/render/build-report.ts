@@ -33,13 +33,19 @@ interface ReportParts {
 }
 
 export function reportOf({ session, timeline, audit, diff }: ReportParts): Report {
+  const all: RunBuilder[] = [];
   const runs = new Map<string, RunBuilder>();
   for (const timed of timeline) {
     const { event } = timed;
-    if (event.type === "run.started") runs.set(event.run, new RunBuilder(timed.at, event));
+    if (event.type === "run.started") {
+      // Older versions gave the number of a run that was killed to the next one, too.
+      const run = new RunBuilder(timed.at, event);
+      all.push(run);
+      runs.set(event.run, run);
+    }
     runs.get(event.run)?.take(timed);
   }
-  return { session, runs: [...runs.values()].map((run) => run.report()), audit, diff };
+  return { session, runs: all.map((run) => run.report()), audit, diff };
 }
 
 type Of<T extends AgentEvent["type"]> = Extract<AgentEvent, { readonly type: T }>;

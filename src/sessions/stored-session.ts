@@ -73,6 +73,13 @@ export class StoredSession implements Session {
     for (const { event } of this.timeline()) yield event;
   }.bind(this);
 
+  readonly lastRun = (): string | undefined =>
+    (
+      this.#db.get("SELECT run FROM events WHERE session = ? ORDER BY seq DESC LIMIT 1", this.id) as
+        | { readonly run: string }
+        | undefined
+    )?.run;
+
   /** Read in portions, so that no reader holds up those who write. */
   readonly timeline = function* (this: StoredSession): Generator<{ at: number; event: AgentEvent }> {
     for (let last = 0; ;) {

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { runId } from "../../src/app/sessions/session-access.ts";
 import type { AgentEvent } from "../../src/core/events.ts";
 import type { Message } from "../../src/core/messages.ts";
 import { type SessionRecord, parkedIn } from "../../src/core/session.ts";
@@ -176,6 +177,18 @@ function eventCases(add: Add): void {
       ],
     );
     assert.deepEqual(session.records(), []);
+  });
+
+  add("a run has a number of its own, also behind one that was killed", ({ store }) => {
+    const session = store.create(ABOUT);
+    assert.deepEqual([session.lastRun(), runId(session)], [undefined, `${session.id}.1`]);
+    session.log({ ...note("begun"), run: runId(session), seq: 1 });
+    assert.deepEqual([session.lastRun(), runId(session)], [`${session.id}.1`, `${session.id}.2`]);
+    session.log({ ...note("begun"), run: runId(session), seq: 1 });
+    session.append(turn("done"));
+    assert.equal(runId(session), `${session.id}.3`);
+    const fork = store.fork(session.id);
+    assert.deepEqual([fork.lastRun(), runId(fork)], [undefined, `${fork.id}.2`]);
   });
 
   add("a call with its verdict and its end", ({ store }) => {

@@ -138,6 +138,8 @@ class MemorySession implements Session {
 
   events = (): Iterable<AgentEvent> => structuredClone(this.#events).map(({ event }) => event);
 
+  lastRun = (): string | undefined => this.#events.at(-1)?.event.run;
+
   timeline = (): ReturnType<Session["timeline"]> => structuredClone(this.#events);
 
   #touch(): void {

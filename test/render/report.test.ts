@@ -22,6 +22,18 @@ import {
 const textOf = (report: ReturnType<typeof reportFrom>, columns = 100): string =>
   reportText(report, fakeTerminal(columns).stream);
 
+test("of two runs that an older version gave one number both are told", () => {
+  const [first, second] = [started("the one that was killed"), started("the one behind it")];
+  const { runs } = reportFrom([first, said("I look."), second, said("I go on."), finished()]);
+  assert.deepEqual(
+    runs.map(({ task, end }) => [task, end === null]),
+    [
+      ["the one that was killed", true],
+      ["the one behind it", false],
+    ],
+  );
+});
+
 test("a run as people have them is told whole", () => {
   assert.equal(
     textOf(reportFrom(USUAL)),

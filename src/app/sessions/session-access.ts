@@ -127,6 +127,9 @@ export function aboutSession(
 
 const MAX_TITLE = 80;
 
-/** One session may have many runs. */
-export const runId = (session: Session): string =>
-  `${session.id}.${session.records().filter(({ kind }) => kind === "turn").length + 1}`;
+/** One session may have many runs: one that was killed has told no end, and its number is taken all the same. */
+export function runId(session: Session): string {
+  const ended = session.records().filter(({ kind }) => kind === "turn").length;
+  const last = Number(/\.(\d+)$/.exec(session.lastRun() ?? "")?.[1] ?? 0);
+  return `${session.id}.${Math.max(ended, last) + 1}`;
+}
