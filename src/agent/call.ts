@@ -1,5 +1,5 @@
 import type { Decision } from "../core/decision.ts";
-import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import { cutOffBy, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import type { EventBody } from "../core/events.ts";
 import type { ToolCall } from "../core/messages.ts";
 import type { Answer, Question } from "../core/ports.ts";
@@ -61,12 +61,12 @@ export function endLeft(
   agent: AgentContext,
   calls: readonly ToolCall[],
   made: number,
-  { aborted }: AbortSignal,
+  signal: AbortSignal,
 ): Extract<LoopEnd, { readonly how: "cancelled" | "repeated" }> {
   const done = new Set(agent.ended.slice(made).map(({ call }) => call));
   for (const call of calls)
-    if (!done.has(call.id)) endUnrun(agent, call, aborted ? CANCELLED : notRun(STOPPED));
-  return { how: aborted ? "cancelled" : "repeated" };
+    if (!done.has(call.id)) endUnrun(agent, call, signal.aborted ? cutOff(signal) : notRun(STOPPED));
+  return { how: signal.aborted ? "cancelled" : "repeated" };
 }
 
 const STOPPED = "Not run: the same calls were repeated over and over, and the run ends with that.";
@@ -127,7 +127,7 @@ async function judgedCall(
   const judge = await agent.judge();
   const hooked = await beforeCall(agent, given, (changed) => prepare(agent, changed), signal);
   const { call, veto } = hooked;
-  if (veto !== undefined && signal.aborted) return endUnrun(agent, call, CANCELLED);
+  if (veto !== undefined && signal.aborted) return endUnrun(agent, call, cutOff(signal));
   const { facts, run: work, shown } = hooked.prepared.state();
   const byPolicy = judge.judge(facts, call.name);
   const judged = veto === undefined ? byPolicy : judgedByHook(byPolicy, veto);
@@ -312,15 +312,16 @@ async function run(
   { call: { name }, work, judged: { mayWrite } }: RunningCall,
   signal: AbortSignal,
 ): Promise<ToolResult> {
-  if (signal.aborted) return CANCELLED;
+  if (signal.aborted) return cutOff(signal);
   const { box, lasting } = agent;
   try {
     const result = await work(box, signal);
+    if (result.kind === "cancelled" && signal.aborted) return { ...result, ...cutOffBy(signal) };
     if (mayWrite) await lasting?.bringHome();
     const news = lasting?.news();
     return news === undefined ? result : { ...result, text: `${result.text}\n\n${newBoxText(news)}` };
   } catch (thrown) {
-    if (signal.aborted) return CANCELLED;
+    if (signal.aborted) return cutOff(signal);
     if (thrown instanceof Stopped) throw thrown;
     const lost = await lasting?.another(thrown);
     if (lost !== undefined) return lostCall(name, lost);
@@ -343,7 +344,12 @@ const lostCall = (name: string, why: string): ToolResult => ({
   reason: `the box was lost: ${why}`,
 });
 
-const CANCELLED: ToolResult = { kind: "cancelled", cause: "user", text: "Cancelled." };
+/** What is not run any more, or is not waited for. */
+export const cutOff = (signal: AbortSignal): ToolResult => ({
+  kind: "cancelled",
+  text: "Cancelled.",
+  ...cutOffBy(signal),
+});
 
 const REFUSED_BY: Readonly<Record<Settled["by"], string>> = {
   policy: "Denied by the policy",

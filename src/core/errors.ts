@@ -48,6 +48,16 @@ export class HarnessError extends Error {
 /** Something false was touched that nobody has a reason to touch: what runs in the box is not to be trusted further. */
 export class CanaryTouched extends HarnessError {}
 
+/** The box is no more. No message is taken apart to know that, or `why`. */
+export class BoxLost extends HarnessError {
+  readonly why: string;
+
+  constructor(why: string, remedy: string, cause?: unknown) {
+    super(EXIT.sandbox, `the box was lost: ${why}`, remedy, cause);
+    this.why = why;
+  }
+}
+
 /** One line of reason from any thrown value; socket errors often carry only a code. */
 export function reasonOf(thrown: unknown): string {
   if (!(thrown instanceof Error)) return asText(thrown);
@@ -99,6 +109,21 @@ export class Interrupted extends Error {
     super(`interrupted by ${signal}`);
     this.signal = signal;
   }
+}
+
+/** By what a call was cut off; no cause where it is none of those that there are, as for want of a box. */
+export function cutOffBy({ reason }: AbortSignal): {
+  readonly cause: Cause | null;
+  readonly reason?: string;
+} {
+  if (reason instanceof CanaryTouched) return { cause: "canary", reason: reason.message };
+  if (reason instanceof Interrupted)
+    return reason.signal === "overtaken"
+      ? { cause: null, reason: "another candidate was first" }
+      : { cause: "user" };
+  if (!(reason instanceof Error) || reason.name === "AbortError") return { cause: "user" };
+  if (reason.name === "TimeoutError") return { cause: "timeout", reason: "the time of the run is up" };
+  return { cause: null, reason: reason.message };
 }
 
 /** What ended it, whoever aborted without saying is taken for Ctrl-C. */

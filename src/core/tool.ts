@@ -30,7 +30,8 @@ export type ToolResult =
   | (Ended & { readonly kind: "failed" | "blocked" | "denied"; readonly cause: Cause })
   | (Ended & { readonly kind: "invalid"; readonly issues: readonly string[] })
   | (Ended & { readonly kind: "timed_out"; readonly cause: "timeout" })
-  | (Ended & { readonly kind: "cancelled"; readonly cause: "user" });
+  /** Tools say `user`; whoever has their signal knows what cut them off. */
+  | (Ended & { readonly kind: "cancelled"; readonly cause: Cause | null });
 
 /** What a call will touch, stated before it runs, for the policy to judge. */
 export interface Facts {

@@ -4,7 +4,7 @@ import * as z from "zod";
 import { FittedAnswer } from "../../src/agent/ending/final-answer.ts";
 import { Limits } from "../../src/agent/limits.ts";
 import { work } from "../../src/agent/loop.ts";
-import { EXIT, HarnessError } from "../../src/core/errors.ts";
+import { BoxLost, CanaryTouched, EXIT, HarnessError, Interrupted } from "../../src/core/errors.ts";
 import { type Intent, INTENTS } from "../../src/core/messages.ts";
 import { type AnyTool, anyTool, type Facts, NO_FACTS, type ToolResult } from "../../src/core/tool.ts";
 import { fakeAgent, type FakeAgent, type Line } from "../fakes/agent.ts";
@@ -155,6 +155,34 @@ test("whatever ends a run, each call that was proposed has its end", async () =>
   const cancelled = seatOf([{ calls: [say("a"), say("b"), say("c"), say("d")] }], [toy({ does })]);
   assert.deepEqual(await work(cancelled, cancel.signal), { how: "cancelled" });
   assert.deepEqual(openCalls(cancelled), []);
+});
+
+test("a call that is cut off tells by what: a person, the time, a canary, or for want of a box", async () => {
+  const lost = new BoxLost("it is gone", "start again");
+  const noBox = new HarnessError(EXIT.sandbox, "no engine answers", "docker info");
+  const timeUp = new DOMException("The operation was aborted due to timeout", "TimeoutError");
+  for (const [reason, cause, told] of [
+    [new Interrupted("SIGINT"), "user", "Cancelled."],
+    [new Interrupted("overtaken"), null, "another candidate was first"],
+    [timeUp, "timeout", "the time of the run is up"],
+    [new CanaryTouched(EXIT.sandbox, "a false key was read"), "canary", "a false key was read"],
+    [lost, null, "the box was lost: it is gone"],
+    [noBox, null, "no engine answers"],
+  ] as const) {
+    const cancel = new AbortController();
+    // The tool itself knows no more than that it is not to go on.
+    const does = (): ToolResult => {
+      cancel.abort(reason);
+      return { kind: "cancelled", cause: "user", text: "Cancelled." };
+    };
+    const agent = seatOf([{ calls: [say("under way"), say("not begun")] }], [toy({ does })]);
+    await work(agent, cancel.signal);
+    const ends = agent.events.flatMap((event) =>
+      event.type === "call.ended" ? [[event.kind, event.cause, event.reason]] : [],
+    );
+    const end = ["cancelled", cause, told];
+    assert.deepEqual(ends, [end, end]);
+  }
 });
 
 test("a limit of turns ends it, and the model was told before", async () => {

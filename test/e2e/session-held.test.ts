@@ -9,6 +9,7 @@ import { COMPILED } from "../fixtures/cli.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { household } from "./box-command.ts";
 import { ROOT } from "./package.ts";
+import { noTerminal, onTerminal } from "./terminal.ts";
 import { harness, type Ran, type Said, startModel } from "./run-command.ts";
 
 /** A session is for one process alone, as long as that works on it. */
@@ -43,6 +44,8 @@ function started(place: Scratch, words: readonly string[]): { child: ChildProces
   });
   return { child, ended: once(child, "exit") };
 }
+
+const PROMPT = /harness> $/;
 
 const idsIn = (place: Scratch): readonly string[] => {
   using store = openStore(place.at(".local/state/harness"), { warn: (text) => assert.fail(text) });
@@ -108,4 +111,27 @@ test("when one of several sessions is worked on, none is removed", async () => {
     answer();
     child.kill("SIGKILL");
   }
+});
+
+test("a chat holds its session until it leaves, also while nothing is asked", { skip: noTerminal }, async () => {
+  await using place = await household();
+  await using model = await startModel([{ text: "An answer." }]);
+  await using terminal = onTerminal(place, ["--mode", "read-only", ...model.flags]);
+  await terminal.until(PROMPT);
+  terminal.type("say an answer\r");
+  await terminal.until(/An answer\.[^]*harness> $/);
+  const [id = ""] = idsIn(place);
+  const pid = await terminal.pid();
+  assertRefused(await harness(place, ["sessions", "rm", id]), id, pid);
+  assertRefused(await harness(place, direct(model.flags, "--continue", "me too")), id, pid);
+  await using other = onTerminal(place, ["resume", id, ...model.flags]);
+  assert.equal(await other.ended, 2);
+  assert.match(other.screen(), /is worked on by another harness/);
+  // Another session is begun: the one before is free.
+  terminal.type("/new\r");
+  await terminal.until(PROMPT);
+  const gone = await harness(place, ["sessions", "rm", id]);
+  assert.equal(gone.code, 0, gone.stderr);
+  terminal.type("\u0004");
+  assert.equal(await terminal.ended, 0);
 });

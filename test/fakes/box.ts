@@ -1,5 +1,5 @@
 import path from "node:path";
-import { EXIT, HarnessError } from "../../src/core/errors.ts";
+import { BoxLost } from "../../src/core/errors.ts";
 import type { Box, ExecRequest, ExecResult, Job, OwnedBox, Sandbox } from "../../src/core/ports.ts";
 import { COMMANDS, type FakeCommand } from "./commands.ts";
 import { FakeKeeper } from "./keeper.ts";
@@ -36,7 +36,7 @@ export function fakeBox({ workspace = "/repo", files = {}, commands = {} }: Fake
   const lost = new AbortController();
   const lose = (reason: string): void => {
     gone.resolve(reason);
-    lost.abort(new HarnessError(EXIT.sandbox, `the box was lost: ${reason}`, "harness doctor"));
+    lost.abort(new BoxLost(reason, "harness doctor"));
   };
   const at = (file: string): string => path.resolve(workspace, file);
   const whileHere = async <T>(work: () => T): Promise<T> => {

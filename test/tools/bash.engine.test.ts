@@ -33,7 +33,7 @@ function shell(over: Partial<ToolContext> = {}, box: Box | undefined = shared.re
   return { desk, box, ask, run: async (command) => (await ask({ command })).text };
 }
 
-const cause = (result: ToolResult): string => ("cause" in result ? result.cause : "none");
+const cause = (result: ToolResult): string => ("cause" in result ? (result.cause ?? "none") : "none");
 
 test("folder and exported variables go on from call to call", { skip }, async () => {
   const { desk, run } = shell();

@@ -1,7 +1,7 @@
 import { setImmediate } from "node:timers/promises";
 import type { Lasting } from "../../core/lasting.ts";
 import { addChanges, allChanges, type Change, listed } from "../../core/changes.ts";
-import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import { BoxLost, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { RunChanges } from "../../core/events.ts";
 import type { GrantedNetwork, OwnedBox } from "../../core/ports.ts";
 
@@ -41,9 +41,6 @@ export const noLosses = (): BoxLosses => ({
 
 /** Of a run. What is lost more often has its reason in what is run. */
 const MOST = 3;
-
-export const lostBox = (reason: string, remedy: string): HarnessError =>
-  new HarnessError(EXIT.sandbox, `the box was lost: ${reason}`, remedy);
 
 export const mayFollow = ({ reasons }: BoxLosses, box: OwnedBox, reason: string): boolean =>
   reasons.length < MOST && box.mayFollow?.(reason) === true;
@@ -130,13 +127,8 @@ export async function afterLoss(
     }
     return next;
   } catch (thrown) {
-    const message = `the box was lost: ${reason}; there is no other: ${reasonOf(thrown)}`;
-    throw new HarnessError(
-      EXIT.sandbox,
-      message,
-      thrown instanceof HarnessError ? thrown.remedy : "",
-      thrown,
-    );
+    const remedy = thrown instanceof HarnessError ? thrown.remedy : "";
+    throw new BoxLost(`${reason}; there is no other: ${reasonOf(thrown)}`, remedy, thrown);
   }
 }
 
@@ -158,8 +150,7 @@ export function lastingWork(
   return {
     bringHome: async () => (await current())?.home?.bring(),
     another: async (thrown) => {
-      if (!(thrown instanceof HarnessError) || !thrown.message.startsWith("the box was lost: "))
-        return undefined;
+      if (!(thrown instanceof BoxLost)) return undefined;
       // Who waits for the box to be gone has been told by then.
       await setImmediate();
       if (losses.lost !== undefined) await box();

@@ -2,7 +2,7 @@ import type { Request } from "../../agent/agent-run.ts";
 import { byContent, changesIn, handoffIn, isUntouched, NO_CHANGES } from "../../agent/ending/run-changes.ts";
 import { type BoxLog, EMPTY_LOG } from "../../core/box-log.ts";
 import type { Checkpoints } from "../../core/checkpoint-port.ts";
-import { CanaryTouched, type HarnessError, reasonOf } from "../../core/errors.ts";
+import { BoxLost, CanaryTouched, type HarnessError, reasonOf } from "../../core/errors.ts";
 import type { EventBody } from "../../core/events.ts";
 import type { Connection } from "../../core/network.ts";
 import type { ListedPackages } from "../../docker/environments/installed-packages.ts";
@@ -14,7 +14,6 @@ import {
   goingOn,
   type LastingWork,
   lastingWork,
-  lostBox,
   mayFollow,
   noLosses,
   standingNetwork,
@@ -172,7 +171,7 @@ function boxOf(started: StartedBox, opening: Opening): () => Promise<OwnedBox> {
   const lose = (box: OwnedBox, reason: string): void => {
     if (started.ended === true || walls.signal.aborted) return;
     if (mayFollow(started, box, reason)) started.lost = { box, reason };
-    else walls.abort(lostBox(reason, remedy));
+    else walls.abort(new BoxLost(reason, remedy));
   };
   const open = async (): Promise<OwnedBox> => {
     const began = performance.now();

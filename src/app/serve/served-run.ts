@@ -1,7 +1,7 @@
 import type { AgentContext } from "../../agent/agent-context.ts";
 import { type Ended, finish, type Request } from "../../agent/agent-run.ts";
 import { unattended } from "../../agent/approvers.ts";
-import { type ReadCall, runCall } from "../../agent/call.ts";
+import { cutOff, type ReadCall, runCall } from "../../agent/call.ts";
 import { endUnrun } from "../../agent/call-result.ts";
 import { PromptSize } from "../../agent/context/prompt-size.ts";
 import { Deeds } from "../../agent/ending/deeds.ts";
@@ -159,7 +159,7 @@ export class ServedRun {
     } catch (thrown) {
       if (!(thrown instanceof HarnessError) || thrown.exit !== EXIT.sandbox) {
         if (!signal.aborted) throw thrown;
-        return endUnrun(own, read.call, { kind: "cancelled", cause: "user", text: "Cancelled." });
+        return endUnrun(own, read.call, cutOff(signal));
       }
       return endUnrun(own, read.call, { kind: "failed", cause: "program", text: this.#lost(thrown) });
     }

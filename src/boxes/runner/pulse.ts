@@ -1,4 +1,4 @@
-import { EXIT, HarnessError } from "../../core/errors.ts";
+import { BoxLost } from "../../core/errors.ts";
 
 const TICK_MS = 1000;
 /** Looks without a word of the runner, which is asked for one at each: for any call; and for one that is to have ended. */
@@ -11,7 +11,7 @@ interface Asked {
   /** Whether nothing is read now, so that nothing can be heard. */
   readonly isDeaf: () => boolean;
   readonly ping: () => void;
-  readonly give: (up: HarnessError) => void;
+  readonly give: (up: BoxLost) => void;
 }
 
 /**
@@ -78,9 +78,8 @@ export class Pulse {
   }
 }
 
-const silentFor = (seconds: number): HarnessError =>
-  new HarnessError(
-    EXIT.sandbox,
-    `the box was lost: it has not answered for ${seconds} seconds. Its container is paused or stopped, or the engine hangs`,
+const silentFor = (seconds: number): BoxLost =>
+  new BoxLost(
+    `it has not answered for ${seconds} seconds. Its container is paused or stopped, or the engine hangs`,
     "start again; harness doctor tells whether the engine answers",
   );

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { constants } from "node:os";
 import type { Duplex } from "node:stream";
 import { textOfBytes } from "../../core/text/bytes.ts";
-import { EXIT, HarnessError } from "../../core/errors.ts";
+import { BoxLost, EXIT, HarnessError } from "../../core/errors.ts";
 import { MAY_HOLD } from "../protect/replaced.ts";
 import { Pulse } from "./pulse.ts";
 import { exitUnstarted, readExit, type RunnerExit } from "./runner-exit.ts";
@@ -63,7 +63,7 @@ export class RunnerClient {
   readonly #pulse: Pulse;
   /** Of the harness's own: what they wait for is not looked after. */
   readonly #own = new Set<number>();
-  #given: HarnessError | undefined;
+  #given: BoxLost | undefined;
   /** The runner was told to hold: any frame but one that resumes it would end it, and the box with it. */
   #silent = false;
   /** What the box found to have lost its mount, as far as it could still say so. */
@@ -99,11 +99,9 @@ export class RunnerClient {
         },
         onEnd: (reason) => {
           this.#pulse.stop();
-          const lost = new HarnessError(EXIT.sandbox, `the box was lost: ${reason}`, "harness doctor");
-          this.#calls.lose(this.#given ?? lost);
-          resolve(
-            this.#given === undefined ? reason : this.#given.message.replace(/^the box was lost: /, ""),
-          );
+          const lost = this.#given ?? new BoxLost(reason, "harness doctor");
+          this.#calls.lose(lost);
+          resolve(lost.why);
         },
       },
     );
@@ -113,7 +111,7 @@ export class RunnerClient {
   }
 
   /** The box is no more, for this reason and no other. */
-  #giveUp(lost: HarnessError): void {
+  #giveUp(lost: BoxLost): void {
     this.#given ??= lost;
     this.#wire.fail(lost.message);
   }
@@ -271,11 +269,10 @@ type Input = Parameters<typeof feed>[0];
 
 const EMPTY = Buffer.alloc(0);
 
-function unprotected(paths: readonly string[]): HarnessError {
+function unprotected(paths: readonly string[]): BoxLost {
   const named = paths.length === 0 ? "" : `: ${paths.slice(0, NAMED).join(", ")}`;
-  return new HarnessError(
-    EXIT.sandbox,
-    `the box was lost: a protected path was replaced from outside while the box was open, so its protection is gone${named}. All that ran in the box was ended; what stands there now ${MAY_HOLD}`,
+  return new BoxLost(
+    `a protected path was replaced from outside while the box was open, so its protection is gone${named}. All that ran in the box was ended; what stands there now ${MAY_HOLD}`,
     "start again: the new box protects what is there now",
   );
 }

@@ -1,0 +1,27 @@
+import assert from "node:assert/strict";
+import test from "node:test";
+import { lazyBox } from "../../../src/app/run/lazy-box.ts";
+import { BoxLost, EXIT, HarnessError } from "../../../src/core/errors.ts";
+import type { OwnedBox } from "../../../src/core/ports.ts";
+
+test("another box follows the loss of one, told by its kind and not by how a message begins", async () => {
+  const lost = Promise.withResolvers<string>();
+  const starts: OwnedBox[] = [];
+  const start = (): Promise<OwnedBox> => {
+    const box = {
+      gone: starts.length === 0 ? lost.promise : new Promise<string>(() => undefined),
+      mayFollow: () => true,
+      [Symbol.asyncDispose]: () => Promise.resolve(),
+    } as unknown as OwnedBox;
+    starts.push(box);
+    return Promise.resolve(box);
+  };
+  await using box = lazyBox(start, () => undefined);
+  await box.box();
+  lost.resolve("evicted");
+  const said = "the box was lost: a program says so";
+  assert.equal(await box.another(new HarnessError(EXIT.sandbox, said)), undefined);
+  assert.equal(starts.length, 1);
+  assert.equal(await box.another(new BoxLost("evicted", "start again")), "evicted");
+  assert.equal(starts.length, 2);
+});
