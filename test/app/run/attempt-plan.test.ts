@@ -252,12 +252,13 @@ test("a person's signal counts before what none of them came to", () => {
   assert.deepEqual([end.status, end.exit_code, end.changes], ["interrupted", 130, NONE]);
 });
 
+const batch = (more: Partial<Settings>, rows: Parameters<typeof refuseVainRows>[1]) => {
+  const settings: Settings = { ...DEFAULTS, attempts: 3, isolation: "overlay", ...more };
+  const origins = { attempts: "--attempts", isolation: "--isolation", mode: "--mode" };
+  return () => refuseVainRows({ settings, origins }, rows);
+};
+
 test("what a batch asks of its rows in vain is refused once, and names the row", () => {
-  const batch = (more: Partial<Settings>, rows: Parameters<typeof refuseVainRows>[1]) => {
-    const settings: Settings = { ...DEFAULTS, attempts: 3, isolation: "overlay", ...more };
-    const origins = { attempts: "--attempts", isolation: "--isolation", mode: "--mode" };
-    return () => refuseVainRows({ settings, origins }, rows);
-  };
   const dir = { row: 1, kind: "dir" } as const;
   const repo = { row: 2, kind: "repo" } as const;
   const inPlace = { exit: 2, message: /^--attempts: .*--isolation bind has none \(row 1\)$/ };
