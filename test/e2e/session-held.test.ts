@@ -113,25 +113,29 @@ test("when one of several sessions is worked on, none is removed", async () => {
   }
 });
 
-test("a chat holds its session until it leaves, also while nothing is asked", { skip: noTerminal }, async () => {
-  await using place = await household();
-  await using model = await startModel([{ text: "An answer." }]);
-  await using terminal = onTerminal(place, ["--mode", "read-only", ...model.flags]);
-  await terminal.until(PROMPT);
-  terminal.type("say an answer\r");
-  await terminal.until(/An answer\.[^]*harness> $/);
-  const [id = ""] = idsIn(place);
-  const pid = await terminal.pid();
-  assertRefused(await harness(place, ["sessions", "rm", id]), id, pid);
-  assertRefused(await harness(place, direct(model.flags, "--continue", "me too")), id, pid);
-  await using other = onTerminal(place, ["resume", id, ...model.flags]);
-  assert.equal(await other.ended, 2);
-  assert.match(other.screen(), /is worked on by another harness/);
-  // Another session is begun: the one before is free.
-  terminal.type("/new\r");
-  await terminal.until(PROMPT);
-  const gone = await harness(place, ["sessions", "rm", id]);
-  assert.equal(gone.code, 0, gone.stderr);
-  terminal.type("\u0004");
-  assert.equal(await terminal.ended, 0);
-});
+test(
+  "a chat holds its session until it leaves, also while nothing is asked",
+  { skip: noTerminal },
+  async () => {
+    await using place = await household();
+    await using model = await startModel([{ text: "An answer." }]);
+    await using terminal = onTerminal(place, ["--mode", "read-only", ...model.flags]);
+    await terminal.until(PROMPT);
+    terminal.type("say an answer\r");
+    await terminal.until(/An answer\.[^]*harness> $/);
+    const [id = ""] = idsIn(place);
+    const pid = await terminal.pid();
+    assertRefused(await harness(place, ["sessions", "rm", id]), id, pid);
+    assertRefused(await harness(place, direct(model.flags, "--continue", "me too")), id, pid);
+    await using other = onTerminal(place, ["resume", id, ...model.flags]);
+    assert.equal(await other.ended, 2);
+    assert.match(other.screen(), /is worked on by another harness/);
+    // Another session is begun: the one before is free.
+    terminal.type("/new\r");
+    await terminal.until(PROMPT);
+    const gone = await harness(place, ["sessions", "rm", id]);
+    assert.equal(gone.code, 0, gone.stderr);
+    terminal.type("\u0004");
+    assert.equal(await terminal.ended, 0);
+  },
+);
