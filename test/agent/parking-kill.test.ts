@@ -9,7 +9,7 @@ import { ABOUT } from "../contract/store-words.ts";
 import { scratch, type Scratch } from "../fixtures/scratch.ts";
 import { killingItself } from "../kills/killed.ts";
 
-const RUN = path.join(import.meta.dirname, "../fixtures/parking-run.ts");
+const RUN = path.join(import.meta.dirname, "../fixtures/parking-writer.ts");
 const SIDE_BY_SIDE = 3;
 
 interface Left {

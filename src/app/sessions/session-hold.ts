@@ -4,7 +4,7 @@ import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { Host } from "../host.ts";
 
 /** Another process has the session. */
-export class SessionBusy extends HarnessError {}
+class SessionBusy extends HarnessError {}
 
 /**
  * A session for this process alone, as long as it is worked on: what two wrote at once would be mixed up, and one that is
