@@ -256,6 +256,13 @@ test("cancelled, a turn ends with its command, and the session goes on", { skip 
   const { place, agent } = editor;
   editor.answer = () => "allow_once";
   const id = await begin(editor);
+  // Right behind it, before anything of it has begun: the first of a session, and a later one.
+  for (const text of ["run: touch early.txt", "run: touch early.txt again"]) {
+    const early = say(editor, id, text);
+    await agent.notify(methods.agent.session.cancel, { sessionId: id });
+    assert.deepEqual(await early, { stopReason: "cancelled" });
+  }
+  assert.ok(!existsSync(place.at("work/early.txt")));
   const turn = say(editor, id, "run: echo begun > begun.txt; sleep 300; echo late > late.txt");
   while (!existsSync(place.at("work/begun.txt"))) await sleep(20);
   await assert.rejects(say(editor, id, "hello"), /at work/);

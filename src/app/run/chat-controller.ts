@@ -223,13 +223,16 @@ export class ChatController implements AsyncDisposable {
 
   /** One request to its end; the first begins a session. */
   async request(text: string): Promise<Finished> {
-    if (this.#conversation !== undefined) await this.#tellNewSkills();
-    const { newSession } = await import("../sessions/session-access.ts");
-    const { id } = this.#parts;
-    const about = { workspace: this.workspace, prompt: text, ...(id === undefined ? {} : { id }) };
-    const conversation =
-      this.#conversation ?? (await this.#begun(newSession(await this.store(), this.#settings, about), false));
-    return this.#work(conversation, (input) => chatTurn(input, text));
+    return this.aside(async (signal) => {
+      if (this.#conversation !== undefined) await this.#tellNewSkills();
+      const { newSession } = await import("../sessions/session-access.ts");
+      const { id } = this.#parts;
+      const about = { workspace: this.workspace, prompt: text, ...(id === undefined ? {} : { id }) };
+      const conversation =
+        this.#conversation ??
+        (await this.#begun(newSession(await this.store(), this.#settings, about), false));
+      return this.#work(conversation, signal, (input) => chatTurn(input, text));
+    });
   }
 
   /** The prompt of a session stays as it is: servers would read all of it anew. */
@@ -247,10 +250,10 @@ export class ChatController implements AsyncDisposable {
 
   /** Whether the conversation is shorter now. */
   async compact(conversation: Conversation): Promise<boolean> {
-    return this.#work(conversation, compactNow);
+    return this.aside((signal) => this.#work(conversation, signal, compactNow));
   }
 
-  /** What is done for the person and not for the model, while nothing else is; it ends as a request does. */
+  /** Busy with it from the call on, with nothing else, and ended by a cancel: a request, and what is done for the person alone. */
   async aside<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const working = new AbortController();
     this.#working = working;
@@ -332,9 +335,11 @@ export class ChatController implements AsyncDisposable {
     });
   }
 
-  async #work<T>(conversation: Conversation, work: (input: TurnInput) => Promise<T>): Promise<T> {
-    const working = new AbortController();
-    this.#working = working;
+  async #work<T>(
+    conversation: Conversation,
+    signal: AbortSignal,
+    work: (input: TurnInput) => Promise<T>,
+  ): Promise<T> {
     const { view, approver } = this.#parts;
     const observers = (this.#observers ??= await observersFor({
       host: this.#parts.host,
@@ -362,13 +367,12 @@ export class ChatController implements AsyncDisposable {
           this.decided.take(event);
           observers.take(event);
         },
-        signal: working.signal,
+        signal,
       });
     } catch (thrown) {
       observers.failed(thrown);
       throw thrown;
     } finally {
-      this.#working = undefined;
       view.end();
     }
   }

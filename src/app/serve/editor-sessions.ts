@@ -131,6 +131,8 @@ class EditorChat implements EditorSession {
   readonly #chat: ChatController;
   #notes: readonly string[];
   #working: Promise<unknown> | undefined;
+  /** The prompt that is worked on. */
+  #cancelled = false;
 
   constructor(parts: ChatParts) {
     const { host, config, runtime, warn, workspace, link, id, store } = parts;
@@ -156,7 +158,10 @@ class EditorChat implements EditorSession {
 
   readonly mode = (): Mode => this.#chat.settings.mode;
   readonly busy = (): boolean => this.#working !== undefined;
-  readonly cancel = (): void => void this.#chat.cancel("SIGINT");
+  readonly cancel = (): void => {
+    this.#cancelled = true;
+    this.#chat.cancel("SIGINT");
+  };
   readonly setMode = (mode: Mode): Promise<void> => this.#chat.change({ mode });
   readonly messages = (): readonly Message[] =>
     cleaned(this.#chat.conversation?.memory.history.messages ?? [], maskSecrets);
@@ -164,10 +169,14 @@ class EditorChat implements EditorSession {
   readonly commands = async () => (await this.#chat.commands()).all;
 
   async prompt(text: string) {
+    this.#cancelled = false;
     const working = this.#request(text);
     this.#working = working;
     try {
       return await working;
+    } catch (thrown) {
+      if (!this.#cancelled) throw thrown;
+      return CANCELLED;
     } finally {
       this.#working = undefined;
     }
@@ -178,7 +187,8 @@ class EditorChat implements EditorSession {
     for (const note of this.#notes) link.say(note);
     this.#notes = [];
     await room();
-    return this.#chat.request(await this.#said(text));
+    const said = await this.#said(text);
+    return this.#cancelled ? CANCELLED : this.#chat.request(said);
   }
 
   /** A line of the user's or of a trusted project, typed by its name, is what it says: it goes the way of every prompt. */
@@ -204,6 +214,9 @@ class EditorChat implements EditorSession {
     await this.#chat[Symbol.asyncDispose]();
   };
 }
+
+/** Before there was a turn that could say so. */
+const CANCELLED = { status: "interrupted", reason: "cancelled" } as const;
 
 const YES: Answer = { runs: true, by: "person", reason: "" };
 const NO: Answer = { runs: false, by: "person", reason: "" };

@@ -51,6 +51,7 @@ export interface EditorSession {
   readonly mode: () => Mode;
   readonly setMode: (mode: Mode) => Promise<void>;
   readonly busy: () => boolean;
+  /** Busy from the call on: a cancel that comes behind it ends it, however little of it has begun. */
   readonly prompt: (text: string) => Promise<{ readonly status: RunStatus; readonly reason: string }>;
   readonly cancel: () => void;
   readonly messages: () => readonly Message[];
@@ -93,7 +94,7 @@ export function serveAcp(host: AcpHost, wire: Wire): AcpServing {
 function appOf(editor: Editor) {
   const { session } = methods.agent;
   return agent({ name: "harness" })
-    .onRequest(methods.agent.initialize, ({ params }) => editor.initialize(params.protocolVersion))
+    .onRequest(methods.agent.initialize, () => editor.initialize())
     .onRequest(methods.agent.authenticate, () => ({}))
     .onRequest(session.new, ({ params, client }) => editor.open(params, client))
     .onRequest(session.load, ({ params, client }) => editor.load(params, client, true))
@@ -122,6 +123,7 @@ class Editor {
   readonly #host: AcpHost;
   readonly #sessions = new Map<string, OpenSession>();
   #opening = 0;
+  readonly #loading = new Set<string>();
 
   constructor(host: AcpHost) {
     this.#host = host;
@@ -131,10 +133,11 @@ class Editor {
     return this.#sessions.get(id);
   }
 
-  initialize(asked: number) {
+  /** Whatever is asked for: an editor that does not know the one version that is spoken leaves. */
+  initialize() {
     const { version } = this.#host;
     return {
-      protocolVersion: Math.min(asked, PROTOCOL_VERSION),
+      protocolVersion: PROTOCOL_VERSION,
       agentInfo: { name: "harness", title: "harness", version },
       agentCapabilities: {
         loadSession: true,
@@ -157,19 +160,25 @@ class Editor {
     client: AgentContext,
     again: boolean,
   ) {
-    await this.#sessions.get(sessionId)?.session.close();
-    this.#sessions.delete(sessionId);
+    const folder = folderOf(where);
+    if (this.#loading.has(sessionId))
+      throw RequestError.invalidRequest({ sessionId }, "this session is being opened already");
+    this.#loading.add(sessionId);
     const told = new Told(client);
-    const session = await this.#added(told, where, () =>
-      this.#host.resume(sessionId, folderOf(where), told.link),
-    );
+    const opened = async (): Promise<EditorSession> => {
+      await this.#sessions.get(sessionId)?.session.close();
+      this.#sessions.delete(sessionId);
+      return this.#host.resume(sessionId, folder, told.link);
+    };
+    const session = await this.#added(told, where, opened).finally(() => this.#loading.delete(sessionId));
     if (again) for (const each of replayed(session.messages(), session.workspace)) told.update(each);
     await told.all();
     return { modes: modesOf(session) };
   }
 
   async list(folder: string | undefined) {
-    const sessions = await answered(() => this.#host.list(folder));
+    const at = folder === undefined ? undefined : folderOf({ cwd: folder });
+    const sessions = await answered(() => this.#host.list(at));
     return {
       sessions: sessions.map(({ id, workspace, title, changed }) => ({
         sessionId: id,
@@ -212,8 +221,7 @@ class Editor {
     const cancel = (): void => session.cancel();
     signal.addEventListener("abort", cancel, { once: true });
     try {
-      await told.commands(session);
-      const ended = await answered(() => session.prompt(text));
+      const [ended] = await Promise.all([answered(() => session.prompt(text)), told.commands(session)]);
       await told.all();
       const failure = failureOf(ended);
       if (failure !== undefined) throw new RequestError(INTERNAL, failure);

@@ -43,33 +43,44 @@ interface Fake {
   readonly prompts: string[];
   /** What a prompt shows. */
   events: readonly EventBody[];
+  /** What a prompt, and the opening of an earlier session, waits for. */
+  begins?: Promise<void>;
+  readonly cancelled?: string[];
 }
 
 /** The protocol's own client over two pipes, and sessions that only do as they are told. */
 async function editing(fake: Fake) {
   const [toAgent, toEditor] = [new PassThrough(), new PassThrough()];
-  const begin = (folder: string, link: EditorLink): Promise<EditorSession> =>
-    Promise.resolve({
+  const begin = (folder: string, link: EditorLink): Promise<EditorSession> => {
+    const state = { busy: false };
+    return Promise.resolve({
       id: "s",
       workspace: folder,
       modes: ["read-only"],
       mode: () => "read-only",
       setMode: () => Promise.resolve(),
-      busy: () => false,
-      prompt: (text) => {
+      busy: () => state.busy,
+      prompt: async (text) => {
+        state.busy = true;
         fake.prompts.push(text);
         for (const [at, body] of fake.events.entries()) link.show({ ...body, run: "r", seq: at + 1 });
-        return Promise.resolve({ status: "done", reason: "" });
+        await fake.begins;
+        state.busy = false;
+        return { status: "done", reason: "" };
       },
-      cancel: () => undefined,
+      cancel: () => fake.cancelled?.push(fake.prompts.at(-1) ?? "nothing"),
       messages: () => [],
       commands: () => fake.commands(),
       close: () => Promise.resolve(),
     });
+  };
   const host: AcpHost = {
     version: "1",
     begin,
-    resume: (_, folder, link) => begin(folder, link),
+    resume: async (_, folder, link) => {
+      await fake.begins;
+      return begin(folder, link);
+    },
     list: () => Promise.resolve([]),
   };
   const write = (message: object): Promise<void> =>
@@ -153,4 +164,50 @@ test("an answer that a hook replaced is shown behind what was said", async () =>
     each.sessionUpdate === "agent_message_chunk" && each.content.type === "text" ? each.content.text : "",
   );
   assert.match(said.join(""), /^first words\n\n\[harness\] A hook put this in place .*\n\nother words$/s);
+});
+
+test("a cancel, and another prompt, right behind a prompt find it at work", async () => {
+  const { promise: begins, resolve: go } = Promise.withResolvers<void>();
+  const commands = (): Promise<readonly EditorCommand[]> => begins.then(() => []);
+  const fake: Fake = { commands, prompts: [], events: [], begins, cancelled: [] };
+  await using editor = await begun(fake);
+  const first = editor.say("first");
+  const cancelled = editor.agent.notify(methods.agent.session.cancel, { sessionId: "s" });
+  const second = editor.say("second");
+  const mode = editor.agent.request(methods.agent.session.setMode, { sessionId: "s", modeId: "read-only" });
+  await assert.rejects(second, /at work in this session already/);
+  await assert.rejects(mode, /a prompt is at work/);
+  await cancelled;
+  assert.deepEqual([fake.prompts, fake.cancelled], [["first"], ["first"]]);
+  go();
+  assert.deepEqual(await first, { stopReason: "end_turn" });
+  assert.deepEqual(await editor.say("third"), { stopReason: "end_turn" });
+});
+
+test("one session is opened once at a time", async () => {
+  const { promise: begins, resolve: go } = Promise.withResolvers<void>();
+  const fake: Fake = { commands: () => Promise.resolve([]), prompts: [], events: [], begins };
+  await using editor = await editing(fake);
+  const load = (sessionId: string, cwd = "/w") =>
+    editor.agent.request(methods.agent.session.load, { sessionId, cwd, mcpServers: [] });
+  const first = load("s");
+  await assert.rejects(load("s"), /being opened already/);
+  const beside = load("other");
+  go();
+  await Promise.all([first, beside]);
+  await load("s");
+  await assert.rejects(load("s", "relative"), /absolute/);
+  assert.deepEqual(await editor.say("hello"), { stopReason: "end_turn" });
+});
+
+test("the one version that is spoken is named whatever is asked for, and a folder is named as a whole", async () => {
+  const fake: Fake = { commands: () => Promise.resolve([]), prompts: [], events: [] };
+  await using editor = await editing(fake);
+  for (const protocolVersion of [0, 1, 65_535])
+    assert.equal(
+      (await editor.agent.request(methods.agent.initialize, { protocolVersion })).protocolVersion,
+      PROTOCOL_VERSION,
+    );
+  assert.deepEqual(await editor.agent.request(methods.agent.session.list, { cwd: "/w" }), { sessions: [] });
+  await assert.rejects(editor.agent.request(methods.agent.session.list, { cwd: "w" }), /absolute/);
 });
