@@ -152,7 +152,7 @@ export const PACKAGE_CAPABILITIES = { CHOWN: 0, DAC_OVERRIDE: 1, FOWNER: 3, FSET
  * Nothing below /proc/net: the kernel drops a mount there at the next look at it, and it tells only of the box itself.
  */
 export const MASKED_PATHS: readonly string[] = [
-  below("/proc", "asound acpi kcore keys latency_stats timer_list timer_stats sched_debug scsi"),
+  below("/proc", "asound acpi kcore keys key-users latency_stats timer_list timer_stats sched_debug scsi"),
   below("/proc", "cmdline partitions diskstats interrupts kallsyms"),
   below("/sys", "firmware block module kernel class/dmi devices/virtual/dmi devices/virtual/powercap"),
 ].flat();

@@ -47,7 +47,7 @@ const RUNNER = volume("runner", "/opt/runner", true);
 const NO_NETWORK = { NetworkMode: "none", Dns: ["127.0.0.1"], DnsSearch: ["."] };
 
 const MASKED =
-  "/proc/asound /proc/acpi /proc/kcore /proc/keys /proc/latency_stats /proc/timer_list /proc/timer_stats " +
+  "/proc/asound /proc/acpi /proc/kcore /proc/keys /proc/key-users /proc/latency_stats /proc/timer_list /proc/timer_stats " +
   "/proc/sched_debug /proc/scsi /proc/cmdline /proc/partitions /proc/diskstats /proc/interrupts " +
   "/proc/kallsyms /sys/firmware /sys/block /sys/module /sys/kernel /sys/class/dmi " +
   "/sys/devices/virtual/dmi /sys/devices/virtual/powercap";

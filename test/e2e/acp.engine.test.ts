@@ -453,3 +453,34 @@ test(
     assert.equal(await ended, 143);
   },
 );
+
+test("an editor that leaves and takes nothing any more holds the program no longer", async () => {
+  await using place = await household(FILES);
+  // More than a pipe holds.
+  await using model = await startModel(() => ({ text: "word ".repeat(400_000) }));
+  const child = spawn(path.join(ROOT, "bin/harness"), ["acp", ...model.flags], {
+    cwd: place.at("work"),
+    env: { PATH: process.env["PATH"] ?? "", HOME: place.path, ...COMPILED },
+    stdio: ["pipe", "pipe", "ignore"],
+    timeout: PATIENCE_MS,
+    killSignal: "SIGKILL",
+  });
+  const exited = once(child, "exit").then(([code]) => code as number | null);
+  const put = (id: number, method: string, params: object): void =>
+    void child.stdin.write(`${JSON.stringify({ jsonrpc: "2.0", id, method, params })}\n`);
+  put(1, "initialize", { protocolVersion: 1 });
+  put(2, "session/new", { cwd: place.at("work"), mcpServers: [] });
+  const texts = { out: "" };
+  for await (const chunk of child.stdout.iterator({ destroyOnReturn: false })) {
+    texts.out += String(chunk);
+    if (texts.out.includes('"sessionId"')) break;
+  }
+  const [, sessionId = ""] = /"sessionId":"(\w+)"/.exec(texts.out) ?? [];
+  put(3, "session/prompt", { sessionId, prompt: [{ type: "text", text: "hello" }] });
+  while (model.asked().length === 0) {
+    assert.deepEqual([child.exitCode, child.signalCode], [null, null]);
+    await sleep(20);
+  }
+  child.stdin.end();
+  assert.equal(await exited, 0);
+});

@@ -292,6 +292,8 @@ test("a box that is lost is said, and the next call has another one", { skip }, 
   await engine.api.getContainer(box).remove({ force: true });
   const lost = await waiting;
   assert.deepEqual([lost.isError, /no result: .*lost/.test(lost.text)], [true, true], lost.text);
+  // The client did not give it up.
+  assert.deepEqual([lost.about["kind"], lost.about["cause"]], ["failed", "program"]);
   const again = await other.call("bash", { command: "cat first.txt" });
   assert.equal(again.text.trim(), "first");
   assert.equal(again.about["session"], lost.about["session"]);

@@ -257,7 +257,7 @@ const FACTS = ["/proc/cmdline", "/proc/partitions", "/proc/diskstats", "/proc/ka
 attacks([
   {
     name: "what /proc and /sys tell of the host",
-    run: `for f in ${FACTS.join(" ")} /proc/keys /proc/kcore /proc/timer_list; do head -c 40 $f 2>/dev/null; done; ls /sys/block /sys/module /sys/kernel /sys/firmware /sys/class/dmi /proc/acpi /proc/scsi 2>/dev/null | grep -v :$ | tr -d '\\n'; true`,
+    run: `for f in ${FACTS.join(" ")} /proc/keys /proc/key-users /proc/kcore /proc/timer_list; do head -c 40 $f 2>/dev/null; done; ls /sys/block /sys/module /sys/kernel /sys/firmware /sys/class/dmi /proc/acpi /proc/scsi 2>/dev/null | grep -v :$ | tr -d '\\n'; true`,
     denied: (_, { all }) => assert.equal(all.trim(), ""),
     twin: "head -1 /proc/meminfo && head -1 /proc/cpuinfo && ls /sys/fs/cgroup",
     control: true,

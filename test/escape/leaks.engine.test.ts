@@ -129,7 +129,7 @@ const SYSTEM: readonly Attack[] = [
   },
   {
     name: "the kernel's command line, disks, interrupts, symbols and modules",
-    run: "cat /proc/cmdline /proc/partitions /proc/diskstats /proc/interrupts /proc/kallsyms /proc/keys /proc/timer_list /proc/sched_debug /proc/kcore 2>/dev/null | head -c 20000; ls /sys/block /sys/module /sys/firmware /sys/kernel /proc/acpi /proc/scsi",
+    run: "cat /proc/cmdline /proc/partitions /proc/diskstats /proc/interrupts /proc/kallsyms /proc/keys /proc/key-users /proc/timer_list /proc/sched_debug /proc/kcore 2>/dev/null | head -c 20000; ls /sys/block /sys/module /sys/firmware /sys/kernel /proc/acpi /proc/scsi",
     denied: (room, ran) => {
       tellsNone(
         read("/proc/cmdline") || "\0none",

@@ -155,7 +155,8 @@ export class ServedRun {
     try {
       const result = await runCall(own, read, signal);
       if (result === "stop" || result instanceof Stopped) throw new Error("nobody is there to be waited for");
-      return this.over && result.kind === "cancelled" ? { ...result, text: this.#lost() } : result;
+      if (!this.over || result.kind !== "cancelled") return result;
+      return { ...result, kind: "failed", cause: "program", text: this.#lost() };
     } catch (thrown) {
       if (!(thrown instanceof HarnessError) || thrown.exit !== EXIT.sandbox) {
         if (!signal.aborted) throw thrown;

@@ -13,6 +13,18 @@ interface Serving {
   readonly close: () => Promise<void> | void;
 }
 
+/** Between two looks at whether a peer that has left takes what was written to it before. */
+const TAKES_MS = 10_000;
+
+/** What it still reads it gets; one that takes nothing any more holds the process no longer. */
+function leaveBehind(): void {
+  let left = stdout.waiting;
+  setInterval(() => {
+    if (stdout.isBehind && stdout.waiting === left) process.exit();
+    left = stdout.waiting;
+  }, TAKES_MS).unref();
+}
+
 /** Until the peer leaves, or a signal comes; then `end` puts away what there is. The exit code. */
 export async function untilLeft(serving: Serving, end: (how: Ended) => Promise<void>): Promise<ExitCode> {
   using stopped = interruption();
@@ -25,6 +37,7 @@ export async function untilLeft(serving: Serving, end: (how: Ended) => Promise<v
     await serving.close();
     await end(signal.aborted ? { how: "cancelled", signal: signalOf(signal) } : { how: "served" });
   }
+  leaveBehind();
   if (!signal.aborted) return EXIT.done;
   const by = signalOf(signal);
   // A peer that closes both ends has left, whichever is seen first.

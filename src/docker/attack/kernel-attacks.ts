@@ -220,6 +220,7 @@ export const KERNEL_ATTACKS: readonly Attack[] = [
         symbols: filled("/proc/kallsyms"),
         "how it was started": filled("/proc/cmdline"),
         keys: filled("/proc/keys"),
+        "whose keys": filled("/proc/key-users"),
         timers: filled("/proc/timer_list"),
         disks: filled("/proc/diskstats"),
         firmware: "ls /sys/firmware | grep .",

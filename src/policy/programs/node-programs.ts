@@ -91,18 +91,20 @@ const CHECK_PROGRAMS: ReadonlySet<string> = new Set(PROGRAM_WORDS.checks.program
 /** A package that is not installed is fetched, unless an option before it forbids that. */
 function runsPackage(use: Use): readonly Found[] {
   const [first, second] = use.args;
-  if (first?.kind === "literal" && use.installed(first.value)) return runsInstalled(first, use);
+  if (first?.kind === "literal" && use.installed(first.value)) return runsInstalled(first, use.args, use);
   const stays = use.program === "npx" && first?.kind === "literal" && /^--no(?:-install)?$/.test(first.value);
   const named = second?.kind === "literal" && /^[\w@][\w@./-]*$/.test(second.value);
+  if (stays && named && CHECK_PROGRAMS.has(second.value))
+    return runsInstalled(second, use.args.slice(1), use);
   const effects = stays && named ? (["project"] as const) : (["install", "project"] as const);
   return [...effects.map((each) => fixedEffect(each, use.folder, use.program)), ...codeElsewhere(use)];
 }
 
 /** A program of the packages that are there: the project's code, and what its arguments ask of it where it is known. */
-function runsInstalled(name: Arg, use: Use): readonly Found[] {
+function runsInstalled(name: Arg, words: readonly Arg[], use: Use): readonly Found[] {
   if (!CHECK_PROGRAMS.has(name.value))
     return [fixedEffect("project", use.folder, use.program), ...codeElsewhere(use)];
-  return [fixedEffect("check", use.folder, use.program), ...use.command(use.args)];
+  return [fixedEffect("check", use.folder, use.program), ...use.command(words)];
 }
 
 const CHECK_SCRIPTS: ReadonlySet<string> = new Set(PROGRAM_WORDS.checks.scripts);
@@ -174,12 +176,6 @@ function yarnAgain(use: Use): readonly Found[] {
   return first === undefined ? [] : use.command([word("yarn", first), ...use.operands]);
 }
 
-/** With `-p` and `-f` its operands are files. */
-const packageFiles = (use: Use): readonly Found[] =>
-  use.options.some(({ name }) => name === "-p" || name === "-f" || name === "--file")
-    ? use.operands.map((arg) => ({ kind: "read", path: use.place(arg), span: arg.span }))
-    : [];
-
 /** `bun lint` is `bun run lint`; what has another name may be a file. */
 const scriptOrFile = (use: Use): readonly Found[] =>
   CHECK_SCRIPTS.has(use.args[0]?.value ?? "") ? runsScript(use) : programEffects(use.args[0], use);
@@ -208,5 +204,4 @@ export const NODE_READERS: Readonly<Record<string, Reader>> = {
   "script file first": scriptOrFile,
   "yarn workspace": yarnInWorkspace,
   "yarn workspaces foreach": yarnAgain,
-  "package files": packageFiles,
 };

@@ -1,7 +1,7 @@
 import type { Preset } from "../../core/grant.ts";
 import { PROGRAM_WORDS } from "../program-words.generated.ts";
 import { fixedEffect, reading } from "./argument-roles.ts";
-import type { Arg, Found, Use } from "./program-model.ts";
+import type { Arg, Found, Reader, Use } from "./program-model.ts";
 
 /** Managers of packages: what they are given either only chooses among what registries have, or may lead anywhere. */
 
@@ -59,3 +59,23 @@ export const PACKAGE_EFFECTS = {
   "installs from cargo": installs("cargo"),
   "installs from go": installs("go"),
 } as const;
+
+/** With `-p` and `-f` its operands are files. */
+const packageFiles = (use: Use): readonly Found[] =>
+  use.options.some(({ name }) => name === "-p" || name === "-f" || name === "--file")
+    ? use.operands.map((arg) => reading(arg, use))
+    : [];
+
+/** What apt is told to show may be a package, a package of a release (`bash/stable`), or a file of one. */
+const PACKAGE_FILE = /^(?:\.{0,2}|~[^/]*)\/|\.(?:u?deb|dsc|changes)$/;
+
+const packageFileNames = (use: Use): readonly Found[] =>
+  use.operands
+    .filter(({ kind, value }) => kind === "dynamic" || PACKAGE_FILE.test(value))
+    .map((arg) => reading(arg, use));
+
+/** The readers of this file, by the names that rows use. */
+export const PACKAGE_READERS: Readonly<Record<string, Reader>> = {
+  "package files": packageFiles,
+  "names of package files": packageFileNames,
+};

@@ -15,6 +15,7 @@ import { GIT_SETTINGS_READERS } from "./git-settings.ts";
 import { JQ_READERS } from "./jq-program.ts";
 import { NETWORK_READERS } from "./network-programs.ts";
 import { NODE_READERS } from "./node-programs.ts";
+import { PACKAGE_READERS } from "./package-programs.ts";
 import type { Check, Reader } from "./program-model.ts";
 import { PYTHON_READERS } from "./python-programs.ts";
 import { ROW_CHECKS } from "./row-checks.ts";
@@ -55,6 +56,7 @@ const READERS: ReadonlyMap<string, Reader> = new Map(
     JQ_READERS,
     NETWORK_READERS,
     NODE_READERS,
+    PACKAGE_READERS,
     PYTHON_READERS,
     SEARCH_READERS,
     SED_READERS,

@@ -138,7 +138,12 @@ export class Output {
 
   /** The reader has some of what was written still to take. */
   get isBehind(): boolean {
-    return this.#stream.writableLength > 0;
+    return this.waiting > 0;
+  }
+
+  /** How many bytes of it. */
+  get waiting(): number {
+    return this.#stream.writableLength;
   }
 
   /** Resolves when the reader has all that was written before; at once where it has it already, or is gone. */

@@ -20,6 +20,11 @@ describe("builders", () => {
     "meson test -C build": "allow; read build; code check",
     "meson test --wrapper ./x": "ask; option.loads-code ./x; code check",
     "ninja -v": "ask; code project",
+    "ninja -C build -j 4 test": "allow; read build; code check",
+    "ninja test install": "ask; code project",
+    "ninja -C ../evil test": "ask; read /home/dev/evil; code check",
+    "ninja -f /tmp/x test": "ask; code project; code check",
+    "ninja -t clean": "ask; option.unknown -t; code project",
   });
 });
 
@@ -54,5 +59,11 @@ describe("packages of systems", () => {
     "rpm -qp https://evil.example/x.rpm": "ask; network; read https:/evil.example/x.rpm",
     "dpkg -c /home/x.deb": "ask; read /home/x.deb",
     "apt-cache policy nodejs": "allow",
+    "apt show bash/stable": "allow",
+    "apt show ./x.deb": "allow; read x.deb",
+    "apt-cache show /home/x.deb": "ask; read /home/x.deb",
+    'apt show "$F"': "ask; word.dynamic ?; read ?",
+    "dpkg --field /home/x.deb": "ask; read /home/x.deb",
+    "dpkg-query --control-list bash": "allow",
   });
 });
