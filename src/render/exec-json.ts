@@ -24,7 +24,13 @@ export interface ExecJson extends Partial<Told> {
   /** All changed paths, ignored ones included. */
   readonly changes: ListedChanges & { readonly incomplete?: true };
   readonly peak: ExecResult["peak"];
+  /** Why nothing was started; left out where something was. */
+  readonly reason?: string;
 }
+
+/** The command did not begin, and so says nothing itself. */
+export const isUnstarted = ({ exit_code, cause, stdout, stderr }: ExecResult): boolean =>
+  (exit_code === 126 || exit_code === 127) && cause !== null && stdout.total + stderr.total === 0;
 
 export function execJson(result: ExecResult, changes: Changes, told?: Told): ExecJson {
   return {
@@ -39,6 +45,7 @@ export function execJson(result: ExecResult, changes: Changes, told?: Told): Exe
     blocked_connections: result.blocked_connections ?? [],
     changes: { ...listed(changes.all), ...(changes.incomplete ? { incomplete: true } : {}) },
     peak: result.peak,
+    ...(isUnstarted(result) ? { reason: result.reason } : {}),
     ...told,
   };
 }

@@ -103,7 +103,9 @@ test("without a box the code is 125: no engine, the root, a home", { skip }, asy
     assert.equal(code, 125, folder);
     assert.match(stderr, /no box can stand over/);
   }
-  const { error } = answerOf(await sandboxExec(place, ["--json", "--", "true"], { env: engineless }));
+  const told = await sandboxExec(place, ["--json", "--", "true"], { env: engineless });
+  assert.equal(told.code, 125);
+  const { error } = answerOf(told);
   assert.deepEqual(Object.keys(error as object), ["message", "remedy", "exit_code"]);
 });
 

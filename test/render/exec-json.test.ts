@@ -46,6 +46,14 @@ test("the keys are the contract's, no more and no less, in its order", () => {
   );
 });
 
+test("of a command that was not started it is told why", () => {
+  const unstarted = { ...RESULT, exit_code: 127, reason: "nope: there is no such program" };
+  assert.equal(execJson(unstarted, CHANGES).reason, "nope: there is no such program");
+  // A shell says so itself.
+  const said = { ...NONE, head: Buffer.from("sh: nope: not found\n"), total: 20 };
+  assert.equal(execJson({ ...unstarted, stderr: said }, CHANGES).reason, undefined);
+});
+
 test("a list that is too long is cut by its bytes, and one that is not whole says so", () => {
   const all = Array.from({ length: 1000 }, (_, at) => ({
     what: "added" as const,

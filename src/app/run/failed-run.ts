@@ -1,15 +1,21 @@
 import type { AgentContext } from "../../agent/agent-context.ts";
-import type { Finished } from "../../agent/agent-run.ts";
+import type { Finished, Request } from "../../agent/agent-run.ts";
 import type { Limits } from "../../agent/limits.ts";
 import { denialsOf, type Outcome, outcomeOf } from "../../agent/ending/outcome.ts";
 import { EXIT, type ExitCode, Interrupted } from "../../core/errors.ts";
-import type { RunStatus } from "../../core/events.ts";
+import type { Settings } from "../../config/settings-schema.ts";
+import type { RunChanges, RunStatus } from "../../core/events.ts";
 import type { Session } from "../../core/session.ts";
 import { visible } from "../../core/text/visible.ts";
 import { NO_USAGE } from "../../models/usage.ts";
 import { stderr } from "../../render/tty/output.ts";
 import { describeFailure } from "../stderr-messages.ts";
+import { hasChanges } from "./attempt-plan.ts";
 import type { WaitingSink } from "./event-sink.ts";
+
+type Seen = Awaited<ReturnType<Request["changes"]>>;
+
+const NOTHING_SEEN: Seen = { changes: null, handoff: [] };
 
 /** How far a run has come. */
 export interface RunProgress {
@@ -18,6 +24,10 @@ export interface RunProgress {
   readonly failed?: (thrown: unknown) => void;
   agent?: AgentContext;
   finished?: Finished;
+  /** What it had changed when it failed. */
+  seen?: Seen | undefined;
+  /** Where a person finds that, and what can be done with it. */
+  where?: string;
 }
 
 /**
@@ -27,7 +37,7 @@ export interface RunProgress {
 export function failedRun(
   thrown: unknown,
   { limits, session }: { readonly limits: Limits; readonly session: Session },
-  { sink, agent, finished }: RunProgress,
+  { sink, agent, finished, seen: { untouched: _, ...seen } = NOTHING_SEEN, where }: RunProgress,
 ): Finished {
   if (!sink.begun()) throw thrown;
   const outcome = outcomeAfter(thrown);
@@ -38,21 +48,56 @@ export function failedRun(
   const failed: Finished = {
     type: "run.finished",
     ...outcome,
+    reason: where === undefined ? outcome.reason : `${outcome.reason}; ${where}`,
     turns: limits.turns,
     tool_calls: limits.calls,
     usage: agent?.spent.whole ?? NO_USAGE,
     denials: denialsOf(agent?.ended ?? []),
-    changes: null,
-    handoff: [],
+    ...seen,
     session: session.id,
     verified: null,
     grounded: null,
     answer: null,
   };
+  if (agent !== undefined) recordEnd(session, agent, failed);
   const unwritten = new Set(sink.last(failed).map((each) => outcomeAfter(each).reason));
   unwritten.delete(outcome.reason);
   for (const reason of unwritten) stderr.write(`error: ${visible(reason)}\n`);
   return failed;
+}
+
+interface FailedAt {
+  readonly flags: { readonly passing?: boolean };
+  readonly settings: Pick<Settings, "isolation">;
+  readonly session: Session;
+  readonly workspace: string;
+}
+
+/** Where a person finds what a run had changed when it failed. */
+export function whereLeft(
+  { flags, settings, session: { id }, workspace }: FailedAt,
+  changes: RunChanges | null,
+): string {
+  if (changes !== null && !hasChanges(changes)) return "nothing was changed until then";
+  if (flags.passing === true) return "what it changed until then goes with its folder";
+  const shows = `harness diff ${id} shows it`;
+  return settings.isolation === "bind"
+    ? `what it changed until then is in ${workspace}: ${shows}, harness undo ${id} takes it back`
+    : `what it changed until then waits beside ${workspace}: ${shows}, harness apply ${id} brings it there`;
+}
+
+/** So that it has an end in lists, too, where that can still be written; why it cannot is told as the run's own failure. */
+function recordEnd(
+  session: Session,
+  { intent: { intent }, spent: { usage } }: AgentContext,
+  { status, reason, turns, tool_calls: toolCalls }: Finished,
+): void {
+  const result = { intent, status, reason, usage, turns, toolCalls, answer: null };
+  try {
+    session.append({ kind: "turn", result });
+  } catch {
+    // The end is shown all the same.
+  }
 }
 
 /** What a failure comes to, for the last event of a run. */

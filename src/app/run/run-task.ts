@@ -50,7 +50,7 @@ import {
   yamlError,
 } from "./asked-run.ts";
 import { aboutRun, runRenderer, runSink, startedEvent, type WaitingSink, waitingSink } from "./event-sink.ts";
-import { failedRun, type RunProgress } from "./failed-run.ts";
+import { failedRun, type RunProgress, whereLeft } from "./failed-run.ts";
 import { withCanaries } from "./canary-watch.ts";
 import { boxChanges, connectionEvent, type LazyBox, lazyBox, readyEvent } from "./lazy-box.ts";
 import { undoNote } from "./mode-note.ts";
@@ -148,9 +148,16 @@ async function runSteps(given: RunInput, progress: RunProgress): Promise<Finishe
   };
   // What servers have to offer is in the first request, however long they may take to say so.
   await unlessAborted(Promise.resolve(extensions.ready?.()), signal);
-  const finished = await (parkedRun === undefined
-    ? runRequest(agent, request, signal)
-    : goOn(agent, request, parkedRun.parked, signal));
+  const running =
+    parkedRun === undefined
+      ? runRequest(agent, request, signal)
+      : goOn(agent, request, parkedRun.parked, signal);
+  const finished = await running.catch(async (thrown: unknown) => {
+    // As long as its box can be asked.
+    const seen = await request.changes(true).catch(() => undefined);
+    Object.assign(progress, { seen, where: whereLeft(given, seen?.changes ?? null) });
+    throw thrown;
+  });
   progress.finished = finished;
   return finished;
 }

@@ -8,6 +8,7 @@ import { boxFlags, configFor, workspaceOf } from "../../settings.ts";
 import { untilInterrupted } from "../../../app/interruption.ts";
 import { pipedInput } from "../../terminal.ts";
 import { noteUntrusted } from "../../../app/project/project-trust.ts";
+import { isUnstarted } from "../../../render/exec-json.ts";
 import { noteTo } from "../../../app/stderr-messages.ts";
 import { openBoxFor } from "../../../app/box-access.ts";
 import { asNoBox, execAnswer } from "../../../app/own-boxes.ts";
@@ -55,7 +56,7 @@ export class SandboxExec extends HarnessCommand {
         { ...opening, watchChanges: flags.json, keep: null, warn: noteTo(flags.quiet) },
         signal,
       );
-      await using box = await opened.catch((thrown: unknown) => asNoBox(thrown, flags.json));
+      await using box = await opened.catch((thrown: unknown) => asNoBox(thrown));
       using given = pipedInput();
       const { input } = given;
       const what = { words, timeoutMs: settings.timeout, ...(input === undefined ? {} : { input }) };
@@ -127,8 +128,9 @@ async function closed(box: OwnedBox): Promise<{ readonly log: BoxLog; readonly f
 }
 
 /** Endings that the command's own output does not tell of. */
-function explain({ exit_code, cause, reason, ...said }: ExecResult, program: string): void {
-  const unstarted = (exit_code === 126 || exit_code === 127) && said.stdout.total + said.stderr.total === 0;
+function explain(result: ExecResult, program: string): void {
+  const { cause, reason } = result;
+  const unstarted = isUnstarted(result);
   if (cause === null || (cause === "program" && !unstarted)) return;
   stderr.write(`harness: ${visible(unstarted ? `${visibleLine(program)}: ${reason}` : reason)}\n`);
 }
