@@ -14,6 +14,7 @@ export class StoredSession implements Session {
   readonly steps: Steps;
   readonly #db: Database;
   readonly #clock: Clock;
+  #isNewest = false;
 
   constructor(id: string, own: Pick<Session, "outputs" | "audit">, db: Database, clock: Clock) {
     this.id = id;
@@ -65,7 +66,7 @@ export class StoredSession implements Session {
       const at = this.#clock.stamp(this.id);
       this.#db.insert("events", { ...row, at, run: event.run, type: event.type, body });
       projectEvent(this.#db, row, event);
-      this.#db.run("UPDATE sessions SET changed = max(changed, ?) WHERE id = ?", at, this.id);
+      this.#change(at);
     });
   };
 
@@ -101,14 +102,23 @@ export class StoredSession implements Session {
     const at = this.#clock.stamp(this.id);
     this.#db.insert("records", { ...row, at, kind: record.kind, body });
     projectRecord(this.#db, row, record, before);
-    this.#db.run(
-      "UPDATE sessions SET changed = max(changed, ?), messages = ? WHERE id = ?",
-      at,
-      countAfter(record, before),
-      this.id,
-    );
+    this.#change(at);
+    const messages = countAfter(record, before);
+    if (messages !== before) this.#db.run("UPDATE sessions SET messages = ? WHERE id = ?", messages, this.id);
     const status = statusAfter(record);
     if (status !== undefined) this.#db.run("UPDATE sessions SET status = ? WHERE id = ?", status, this.id);
+  }
+
+  /** Who begins to write to it makes it the last one, also where the clock was set back since another was changed. */
+  #change(at: number): void {
+    this.#db.run("UPDATE sessions SET changed = max(changed, ?) WHERE id = ?", at, this.id);
+    if (this.#isNewest) return;
+    this.#db.run(
+      `UPDATE sessions SET changed = max(changed, (SELECT max(changed) + 1 FROM sessions WHERE id <> ?1))
+       WHERE id = ?1 AND EXISTS (SELECT 1 FROM sessions WHERE id <> ?1)`,
+      this.id,
+    );
+    this.#isNewest = true;
   }
 
   #countOf(): number {
