@@ -11,7 +11,7 @@ import {
   type Stats,
   writeFileSync,
 } from "node:fs";
-import { type FileHandle, open, rename, rm } from "node:fs/promises";
+import { type FileHandle, link, lstat, open, rename, rm } from "node:fs/promises";
 import path from "node:path";
 
 /**
@@ -139,7 +139,26 @@ export async function replaceFile(
   if (lasts === "name") await syncFolder(path.dirname(file));
 }
 
-/** The same at once; `content` may write it piece by piece. */
+/** Makes a private file as a whole where there is none of that name; else it rejects with EEXIST. A kill leaves it or none. */
+export async function newFile(file: string, content: string | Uint8Array): Promise<void> {
+  const written = `${file}.${beside()}`;
+  try {
+    {
+      await using handle = await open(written, "wx", PRIVATE);
+      await handle.writeFile(content);
+      await handle.sync();
+    }
+    await link(written, file).catch(async (thrown: unknown) => {
+      if ((await lstat(file).catch(() => undefined)) !== undefined) throw thrown;
+      // Not every file system has links.
+      await rename(written, file);
+    });
+  } finally {
+    await rm(written, { force: true });
+  }
+}
+
+/** The same as `replaceFile` at once; `content` may write it piece by piece. */
 export function replaceFileSync(
   file: string,
   content: string | Uint8Array | ((descriptor: number) => void),

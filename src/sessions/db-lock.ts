@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { accessSync, constants, existsSync } from "node:fs";
 import path from "node:path";
 import { diskTroubleOf } from "../core/disk-trouble.ts";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
@@ -39,6 +39,7 @@ export class DatabaseLock extends FileLock {
 export function storeFailure(thrown: unknown, file: string): HarnessError {
   if (thrown instanceof HarnessError) return thrown;
   const folder = nearest(path.dirname(file));
+  const trouble = diskTroubleOf(thrown);
   const [why, remedy] = {
     full: ["no space is left on the disk", `df -h ${folder}`],
     "read-only": ["it may not be written", `ls -ld ${folder}`],
@@ -50,8 +51,18 @@ export function storeFailure(thrown: unknown, file: string): HarnessError {
     taken: ["something that is no file has its name", `ls -ld ${file}; move it away`],
     unreachable: ["it cannot be reached", `ls -ld ${folder}; df -h ${folder}`],
     other: ["it failed", "HARNESS_DEBUG=1 shows where"],
-  }[diskTroubleOf(thrown)] as [string, string];
+  }[trouble === "unreachable" && !mayWrite(folder) ? "read-only" : trouble] as [string, string];
   return new HarnessError(EXIT.failed, `sessions in ${file}: ${why} (${reasonOf(thrown)})`, remedy, thrown);
+}
+
+/** SQLite opens nothing where it may make no file, and does not say that this is why. */
+function mayWrite(folder: string): boolean {
+  try {
+    accessSync(folder, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 /** The folder, or the next one above it that is there. */

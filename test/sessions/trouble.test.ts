@@ -4,6 +4,7 @@ import path from "node:path";
 import test from "node:test";
 import { promisify } from "node:util";
 import { EXIT, HarnessError } from "../../src/core/errors.ts";
+import { ABOUT } from "../contract/store-words.ts";
 import { openStore } from "../../src/sessions/session-store.ts";
 import { scratch } from "../fixtures/scratch.ts";
 
@@ -81,6 +82,20 @@ test("a database that became read-only loses nothing", { skip }, async () => {
   const { told } = before as { told: Told };
   assert.match(told.message, /may not be written/, JSON.stringify(before));
   assert.equal(after, "the same");
+});
+
+test("sessions in a folder that became read-only: that is the reason that is told", { skip }, async () => {
+  await using place = await scratch({ "state/x": "" });
+  {
+    using store = openStore(place.at("state"));
+    store.create(ABOUT);
+  }
+  const [before] = await inNamespace(
+    `mount --bind "$1/state" "$1/state"; mount -o remount,ro,bind "$1/state"; "$2" "$3" "$1/state" | head -n 1`,
+    place.path,
+  );
+  const { told } = before as { told: Told };
+  assert.match(told.message, /may not be written/, JSON.stringify(before));
 });
 
 test("a state folder that is a file is said", async () => {

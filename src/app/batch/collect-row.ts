@@ -2,12 +2,11 @@ import { randomUUID } from "node:crypto";
 import { constants } from "node:fs";
 import { copyFile, open, rename, rm } from "node:fs/promises";
 import path from "node:path";
-import type { Session, SessionStore } from "../../core/session.ts";
 import { replaceFile } from "../../platform/safe-files.ts";
 import { reportPage } from "../../render/html-page.ts";
 import { gitPatchOf } from "../../render/tty/file-diffs.ts";
 import { diffOfSession } from "../sessions/checkpoint-access.ts";
-import { exportBundle } from "../sessions/bundle-file.ts";
+import { bundleBytes } from "../sessions/bundle-file.ts";
 import type { Host } from "../host.ts";
 import { sessionReport } from "../sessions/report-file.ts";
 import { withSessions } from "../sessions/session-access.ts";
@@ -52,24 +51,16 @@ export async function collectRow({
       await replaceFile(`${at}.patch`, text, { mode: modeOf(), lasts: "content" });
       await replaceFile(`${at}.html`, page, { mode: modeOf(), lasts: "content" });
       await copyWhole(path.join(host.places.state, "audit", `${id}.jsonl`), `${at}.audit.jsonl`);
-      if (bundle) await bundled(host, store, session, `${at}.bundle.tar`);
+      if (bundle) {
+        const bytes = await bundleBytes(host, store, session, () => undefined);
+        await replaceFile(`${at}.bundle.tar`, bytes, { lasts: "content" });
+      }
     } catch (thrown) {
       throw outLost(folder, thrown);
     }
     if (passing) await removeLayer(host, session);
     return left;
   });
-}
-
-async function bundled(host: Host, store: SessionStore, session: Session, to: string): Promise<void> {
-  const aside = `${to}.${randomUUID()}`;
-  try {
-    await exportBundle(host, store, { session, file: aside, say: () => undefined });
-    await rename(aside, to);
-  } catch (thrown) {
-    await rm(aside, { force: true }).catch(() => undefined);
-    throw thrown;
-  }
 }
 
 /** An audit may be long: it is not read into this process. */

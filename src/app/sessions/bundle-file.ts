@@ -1,6 +1,8 @@
-import { open, readFile, rm } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
+import path from "node:path";
 import * as z from "zod";
 import type { Settings } from "../../config/settings-schema.ts";
+import { diskTroubleOf } from "../../core/disk-trouble.ts";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { maskSecrets } from "../../core/text/secrets.ts";
 import type { Session, SessionStore } from "../../core/session.ts";
@@ -8,6 +10,7 @@ import { inertJson } from "../../core/text/visible.ts";
 import { ollamaAddress } from "../../models/providers/ollama-address.ts";
 import { fullName, ollamaListing } from "../../models/providers/ollama-server.ts";
 import { cleaned } from "../../render/event-json.ts";
+import { newFile } from "../../platform/safe-files.ts";
 import { pipedPatch } from "../../render/tty/file-diffs.ts";
 import { sha256 } from "../../sessions/audit-chain.ts";
 import { bundleOf, type Parts } from "../../sessions/session-bundle.ts";
@@ -20,16 +23,30 @@ export interface Exported {
   readonly sha256: string;
 }
 
-/** Writes a session into a file that is not there yet, with what looks like a secret masked in every part. */
+interface Exporting {
+  readonly session: Session;
+  readonly file: string;
+  readonly say: (text: string) => void;
+}
+
+/** Writes a session into a file that is not there yet. */
 export async function exportBundle(
   host: Host,
   store: SessionStore,
-  {
-    session,
-    file,
-    say,
-  }: { readonly session: Session; readonly file: string; readonly say: (text: string) => void },
+  { session, file, say }: Exporting,
 ): Promise<Exported> {
+  const bytes = await bundleBytes(host, store, session, say);
+  await writeNew(file, bytes, session.id);
+  return { file, bytes: bytes.length, sha256: sha256(bytes) };
+}
+
+/** A session as a bundle, with what looks like a secret masked in every part. */
+export async function bundleBytes(
+  host: Host,
+  store: SessionStore,
+  session: Session,
+  say: (text: string) => void,
+): Promise<Buffer> {
   const info = session.info();
   const audit = await auditOf(session);
   const { settings, versions } = lastRunIn(audit);
@@ -48,9 +65,7 @@ export async function exportBundle(
     policy: versions["policy"] ?? null,
     model,
   };
-  const bytes = bundleOf(about, parts);
-  await writeNew(file, bytes, info.id);
-  return { file, bytes: bytes.length, sha256: sha256(bytes) };
+  return bundleOf(about, parts);
 }
 
 function jsonLines(values: Iterable<unknown>): Buffer {
@@ -126,13 +141,13 @@ async function digestOf(
 
 async function writeNew(file: string, bytes: Buffer, id: string): Promise<void> {
   try {
-    await using handle = await open(file, "wx", 0o600);
-    await handle.writeFile(bytes).catch(async (thrown: unknown) => {
-      // A part of one is none, and would stand in the way of the next.
-      await rm(file, { force: true });
-      throw thrown;
-    });
+    // A part of one is none, and would stand in the way of the next.
+    await newFile(file, bytes);
   } catch (thrown) {
+    if (diskTroubleOf(thrown) === "full") {
+      const message = `${file} cannot be written: the disk is full (${reasonOf(thrown)})`;
+      throw new HarnessError(EXIT.failed, message, `df -h ${path.dirname(file)}`, thrown);
+    }
     const is = errorCode(thrown) === "EEXIST";
     const what = is ? `${file} is there already` : `${file} cannot be written: ${reasonOf(thrown)}`;
     throw new HarnessError(EXIT.usage, what, `harness sessions export ${id} --bundle NEW-FILE.tar`, thrown);
