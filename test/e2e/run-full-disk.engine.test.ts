@@ -15,13 +15,16 @@ const noMount = process.getuid?.() === 0 ? false : "only root mounts a small dis
 
 /** Until nothing more fits there. */
 function fill(file: string): void {
-  for (const size of [2 ** 20, 2 ** 12, 1])
-    for (let taken = 0; ; taken += 1)
-      try {
-        writeFileSync(file, Buffer.alloc(size), { flag: "a" });
-      } catch {
-        break;
-      }
+  for (const size of [2 ** 20, 2 ** 12, 1]) while (grown(file, size));
+}
+
+function grown(file: string, size: number): boolean {
+  try {
+    writeFileSync(file, Buffer.alloc(size), { flag: "a" });
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 test(

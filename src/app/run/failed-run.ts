@@ -37,7 +37,7 @@ export interface RunProgress {
 export function failedRun(
   thrown: unknown,
   { limits, session }: { readonly limits: Limits; readonly session: Session },
-  { sink, agent, finished, seen: { untouched: _, ...seen } = NOTHING_SEEN, where }: RunProgress,
+  { sink, agent, finished, seen = NOTHING_SEEN, where }: RunProgress,
 ): Finished {
   if (!sink.begun()) throw thrown;
   const outcome = outcomeAfter(thrown);
@@ -45,6 +45,7 @@ export function failedRun(
     stderr.write(`error: ${visible(outcome.reason)}\n`);
     return { ...finished, exit_code: outcome.exit_code };
   }
+  const { untouched: _, ...told } = seen;
   const failed: Finished = {
     type: "run.finished",
     ...outcome,
@@ -53,7 +54,7 @@ export function failedRun(
     tool_calls: limits.calls,
     usage: agent?.spent.whole ?? NO_USAGE,
     denials: denialsOf(agent?.ended ?? []),
-    ...seen,
+    ...told,
     session: session.id,
     verified: null,
     grounded: null,
