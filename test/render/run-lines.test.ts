@@ -242,7 +242,7 @@ test("other events have lines where a person should know of them", () => {
       "ends",
       "! 5 turns are left",
       "≡ older turns summarised: about 12,000 -> 4,000 tokens",
-      "rolled back",
+      "the unfinished turn is left out",
       "",
     ].join("\n"),
   );
