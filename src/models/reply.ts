@@ -152,6 +152,7 @@ export class Reply {
 
   #called(part: Extract<WireEvent, { readonly type: "call" }>): ProviderEvent {
     const args = this.#bounded(part.args ?? "");
+    if (this.#circles?.push(args) === true) this.#endsCircle();
     const { id, name: called, ...rest } = part;
     const given = {
       ...rest,

@@ -138,3 +138,23 @@ test("a small model's held reply that goes round in circles is ended, and the mo
   const large = finished(await asked({ ...REQUEST, hold: { now: true } }));
   assert.doesNotMatch(large.malformed[0]?.reason ?? "", /over and over/, "a large one may mean it");
 });
+
+test("so is a small model's reply that is not held, in its words and in a native call", async () => {
+  const round = "and once more\n".repeat(12);
+  const begun: WireEvent = { type: "call", index: 0, name: "list_dir", args: '{"path": "' };
+  const more: WireEvent = { type: "call", index: 0, args: JSON.stringify(round).slice(1, -1) };
+  const small = { ...REQUEST, maxTokens: 4096 };
+  for (const pieces of [
+    Array<WireEvent>(100).fill(text(round)),
+    [begun, ...Array<WireEvent>(100).fill(more)],
+  ]) {
+    const { asked } = holding(() => [...pieces, { type: "stop", stop: "length" }]);
+    const ended = finished(await asked(small));
+    assert.match(ended.notes.join(), /over and over/);
+    assert.equal(ended.stop, "length");
+    assert.ok(ended.message.text.length < 3000);
+    for (const { reason } of ended.malformed) assert.match(reason, /over and over/);
+    assert.equal(ended.malformed.length, pieces[0] === begun ? 1 : 0);
+    assert.equal(finished(await asked(REQUEST)).notes.join(), "", "a large one may mean it");
+  }
+});

@@ -47,6 +47,8 @@ interface Asked {
   readonly request: string;
   /** A check that is not what it was is none, whatever else was done. */
   readonly strict: boolean;
+  /** For people: what would have the check run where a program of it is not there. */
+  readonly remedy?: () => Promise<string | undefined>;
 }
 
 export interface CheckRun {
@@ -212,7 +214,8 @@ export class Verification {
     if (!(await this.#mayRun(agent, signal))) return this.#none(agent, NOT_ASKED);
     const run = await this.#run(agent, "before", signal);
     const isProjects = this.#check.by === "project";
-    if (isProjects && run.cannot !== undefined) return this.#none(agent, run.cannot);
+    if (isProjects && run.cannot !== undefined)
+      return this.#none(agent, run.cannot, await this.#asked.remedy?.());
     if (isProjects && run.isCut) this.#unended = 0;
     this.#before = run;
     return run;
@@ -236,9 +239,10 @@ export class Verification {
     return { kind: "green" };
   }
 
-  #none(agent: CheckContext, why: string): undefined {
+  #none(agent: CheckContext, why: string, remedy = ""): undefined {
     this.#isNone = true;
-    const text = `No check: \`${visible(this.command)}\` is not run in the box (${why}). --check CMD names another.`;
+    const next = [remedy, "--check CMD names another."].filter(Boolean).join(" ");
+    const text = `No check: \`${visible(this.command)}\` is not run in the box (${why}). ${next}`;
     agent.emit({ type: "notice", text });
   }
 

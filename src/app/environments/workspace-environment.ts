@@ -50,6 +50,25 @@ export async function environmentFor(engine: Engine, wanted: Wanted): Promise<Bo
   };
 }
 
+/** What would install what the project needs, where nothing was built for it; undefined where nothing is known of its needs. */
+export async function unbuiltEnvironment({
+  host,
+  settings,
+  workspace: given,
+}: {
+  readonly host: Host;
+  readonly settings: Pick<Settings, "env" | "image">;
+  readonly workspace: string;
+}): Promise<string | undefined> {
+  if (settings.env !== null || settings.image !== null) return undefined;
+  const workspace = await realpath(given).catch(() => given);
+  if ((await readRecord(filesOf(host.places.state, workspace, ""))) !== undefined) return undefined;
+  const chosen = await chooseRecipe(host, workspace, null).catch(() => undefined);
+  const { toolchains = {}, setup = [], image = null } = chosen?.recipe ?? {};
+  const isEmpty = Object.keys(toolchains).length + setup.length === 0 && image === null;
+  return isEmpty ? undefined : `\`${buildCommand(null)}\` installs what the project needs.`;
+}
+
 export const buildCommand = (name: string | null): string =>
   name === null ? "harness env build" : `harness env build --env ${name}`;
 

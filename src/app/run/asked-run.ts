@@ -92,7 +92,10 @@ export function wantedOf({ prompt, flags, parkedRun }: Pick<AskedRun, "prompt" |
 }
 
 /** The check that was named, else the project's own tests, where a change is asked for and may be made. */
-export async function verificationFor(given: AskedRun): Promise<Verification | null> {
+export async function verificationFor(
+  given: AskedRun,
+  remedy?: () => Promise<string | undefined>,
+): Promise<Verification | null> {
   const { settings, flags, prompt, session, parkedRun, replayed } = given;
   const { check, timeout } = settings;
   if (flags["no-verify"] === true) return null;
@@ -103,7 +106,8 @@ export async function verificationFor(given: AskedRun): Promise<Verification | n
       : ({ command: check, by: replayed === undefined ? "user" : "record" } as const);
   if (found === undefined) return null;
   const strict = flags.strict || flags.candidate !== undefined;
-  const verification = new Verification(found, timeout, { request, strict });
+  const asked = { request, strict, ...(remedy === undefined ? {} : { remedy }) };
+  const verification = new Verification(found, timeout, asked);
   if (parkedRun !== undefined)
     for (const event of session.events())
       if (event.type === "check.ended" && event.command === found.command) verification.resume(event);

@@ -106,7 +106,10 @@ async function runSteps(given: RunInput, progress: RunProgress): Promise<Finishe
   await using index = indexFor(given, box);
   await using requests = requestsFor(given, sink.emit);
   await using extensions = await extensionsFor(given, { box, requests, emit: sink.emit });
-  const ends = given.replayed?.asks === false ? null : new EndRules(await verificationFor(given), yamlError);
+  const unbuilt = async (): Promise<string | undefined> =>
+    (await import("../environments/workspace-environment.ts")).unbuiltEnvironment(given);
+  const ends =
+    given.replayed?.asks === false ? null : new EndRules(await verificationFor(given, unbuilt), yamlError);
   const parts = {
     sink,
     box,

@@ -197,6 +197,18 @@ test("the project's own check counts only where it can be run", async () => {
   assert.equal((await run(named)).exit_code, 1);
 });
 
+test("where a program of the project's own check is not there, what would install it is told", async () => {
+  const check: Check = { command: "npm test", by: "project" };
+  const missing = { codes: [1], says: "sh: 1: jest: not found", check };
+  const asked = { request: "", strict: false, remedy: () => Promise.resolve("`x` installs it.") };
+  const agent = agentWith(missing);
+  await new Verification(check, 1000, asked).before(agent, new AbortController().signal);
+  const told = agent.events.flatMap((event) => (event.type === "notice" ? [event.text] : []));
+  assert.deepEqual(told, [
+    "No check: `npm test` is not run in the box (jest is not there). `x` installs it. --check CMD names another.",
+  ]);
+});
+
 test("a check that a record names is judged, as it may be anybody's", async () => {
   const denied = agentWith({ codes: [0], check: { command: "rm -rf /", by: "record" } });
   assert.deepEqual([(await run(denied)).verified, checks(denied)], [null, []]);
