@@ -38,6 +38,8 @@ interface Parts {
   /** Takes secrets out of a text. */
   readonly clean: (text: string) => string;
   readonly changes: "here" | "waiting" | "gone";
+  /** Nobody has said which model is asked. */
+  readonly isUnchosen?: boolean;
 }
 
 export function rendererNamed(name: RendererName, parts: Parts): Renderer {
@@ -51,7 +53,7 @@ export function rendererNamed(name: RendererName, parts: Parts): Renderer {
   }
 }
 
-function asLines({ stderr, clock, clean, changes }: Parts, quiet: boolean): Renderer {
+function asLines({ stderr, clock, clean, changes, isUnchosen = false }: Parts, quiet: boolean): Renderer {
   stderr.neverBlocks();
   const began = clock.now();
   const lines = new RunLines(stderr, { quiet, answerIsSeen: false, clock });
@@ -61,7 +63,7 @@ function asLines({ stderr, clock, clean, changes }: Parts, quiet: boolean): Rend
       lines.take(event);
       if (event.type !== "run.finished") return;
       lines.end();
-      stderr.write(runSummary(event, { ms: clock.now() - began, quiet, changes }, stderr));
+      stderr.write(runSummary(event, { ms: clock.now() - began, quiet, changes, isUnchosen }, stderr));
     },
     end: () => lines.end(),
   };

@@ -13,15 +13,17 @@ const summary = (
     columns = 80,
     quiet = false,
     changes = "here",
+    isUnchosen = false,
   }: {
     readonly columns?: number;
     readonly quiet?: boolean;
     readonly changes?: "here" | "waiting" | "gone";
+    readonly isUnchosen?: boolean;
   } = {},
 ): string =>
   runSummary(
     { ...EVERY_EVENT["run.finished"], run: "r1", seq: 9, ...event },
-    { ms: 63_000, quiet, changes },
+    { ms: 63_000, quiet, changes, isUnchosen },
     fakeTerminal(columns).stream,
   );
 
@@ -138,6 +140,9 @@ test("what comes next fits how it ended", () => {
   assert.equal(nextOf({ status: "parked", exit_code: 7 }), "harness approve s1");
   assert.equal(nextOf({ status: "sandbox", exit_code: 6, changes }), "harness doctor");
   assert.equal(nextOf({ status: "failed", exit_code: 1, changes }), 'harness run --continue "…"');
+  const silent = { status: "model", exit_code: 5, changes } as const;
+  assert.equal(nextOf(silent), "harness doctor");
+  assert.match(summary(silent, { isUnchosen: true }), /^next {6}harness init$/m);
 });
 
 test("what a reason says to do stands first, in a row that can be typed, with --quiet too", () => {

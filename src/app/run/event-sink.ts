@@ -220,6 +220,8 @@ interface Wanted {
   readonly json: boolean;
   readonly quiet: boolean;
   readonly changes: "here" | "waiting" | "gone";
+  /** Who set each setting; left out where no model is asked. */
+  readonly origins?: Config["origins"];
   /** Left out where nobody is told of the end. */
   readonly tells?: {
     readonly notify: Settings["notify"];
@@ -230,13 +232,15 @@ interface Wanted {
 }
 
 /** For `run` and `approve`, as the flags and the terminal want it. */
-export function runRenderer({ changes, tells, ...wanted }: Wanted): Renderer {
+export function runRenderer({ changes, origins, tells, ...wanted }: Wanted): Renderer {
+  const isSet = (key: string): boolean => (origins?.[key] ?? "default") !== "default";
   const shown = rendererNamed(rendererFor(wanted, stderr), {
     stdout,
     stderr,
     clock: systemClock,
     clean: maskSecrets,
     changes,
+    isUnchosen: origins !== undefined && !["provider", "chat_model", "base_url"].some(isSet),
   });
   if (tells === undefined || !isWatched(wanted, stderr, process.env["CI"])) return shown;
   const { notify, title, workspace } = tells;

@@ -85,11 +85,16 @@ export async function runTask(given: RunInput): Promise<Finished> {
   }
 }
 
-function shownRun({ flags, settings, session, workspace }: RunInput): Renderer {
+function shownRun({ flags, settings, origins, session, workspace }: RunInput): Renderer {
   const { notify, isolation } = settings;
   const waits = isolation === "bind" ? "here" : "waiting";
   const changes = flags.passing === true ? "gone" : waits;
-  return runRenderer({ ...flags, changes, tells: { notify, title: session.info().title, workspace } });
+  return runRenderer({
+    ...flags,
+    changes,
+    origins,
+    tells: { notify, title: session.info().title, workspace },
+  });
 }
 
 async function runSteps(given: RunInput, progress: RunProgress): Promise<Finished> {

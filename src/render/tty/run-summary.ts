@@ -23,13 +23,16 @@ interface About {
    * run, and nothing can be done further in it.
    */
   readonly changes: "here" | "waiting" | "kept" | "gone";
+  /** Nobody has said which model server and which model: the one that is taken then may be another one than there is. */
+  readonly isUnchosen?: boolean;
 }
 
 const LABEL = 10;
 const MAX_PATHS = 12;
 
 /** The last lines of a run: what changed, what was refused, what it cost, how it ended, what to type next. */
-export function runSummary(event: Finished, { ms, quiet, changes }: About, stream: Output): string {
+export function runSummary(event: Finished, about: About, stream: Output): string {
+  const { ms, quiet, changes } = about;
   const width = widthOfStream(stream) - LABEL;
   const refused = event.denials.flatMap((denial) => refusedRows(denial, width));
   const { said, next } = partedNext(event.reason);
@@ -58,7 +61,7 @@ export function runSummary(event: Finished, { ms, quiet, changes }: About, strea
         ["recorded", recordedRows(event)],
         ["cost", costRows(event, ms).flatMap((row) => wrapped(row, width))],
         ["status", status],
-        ["next", [...new Set([next, ...nextRows(event, changes)])].flatMap((each) => wrapped(each, width))],
+        ["next", [...new Set([next, ...nextRows(event, about)])].flatMap((each) => wrapped(each, width))],
       ];
   const text = blocks.map(([label, rows]) => block(label, rows, stream)).join("");
   return text === "" ? "" : `\n${text}`;
@@ -239,14 +242,17 @@ function statusRows(
 
 const FURTHER = { here: "undo", waiting: "apply" } as const;
 
-function nextRows({ status, session, changes }: Finished, where: About["changes"]): readonly string[] {
+function nextRows(
+  { status, session, changes }: Finished,
+  { changes: where, isUnchosen = false }: About,
+): readonly string[] {
   const changed =
     changes !== null && changes.added.length + changes.modified.length + changes.deleted.length > 0;
   if (where === "kept") return keptRows(session);
   const first: Partial<Record<RunStatus, string>> = {
     parked: `harness approve ${session}`,
     sandbox: "harness doctor",
-    model: "harness doctor",
+    model: isUnchosen ? "harness init" : "harness doctor",
   };
   return [
     first[status] ?? "",
