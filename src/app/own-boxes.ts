@@ -117,8 +117,8 @@ export async function execAnswer(
 }
 
 /** `sandbox exec` and `shell` end with their command's code, so that want of a box has one of its own. */
-export function asNoBox(thrown: unknown): never {
-  if (thrown instanceof HarnessError && thrown.exit === EXIT.sandbox)
+export function asNoBox(thrown: unknown, json: boolean): never {
+  if (!json && thrown instanceof HarnessError && thrown.exit === EXIT.sandbox)
     throw new HarnessError(EXIT.noBox, thrown.message, thrown.remedy, thrown);
   throw thrown;
 }

@@ -146,7 +146,7 @@ test("so is a small model's reply that is not held, in its words and in a native
   const small = { ...REQUEST, maxTokens: 4096 };
   for (const pieces of [
     Array<WireEvent>(100).fill(text(round)),
-    [begun, ...Array<WireEvent>(100).fill(more)],
+    [begun, ...Array.from({ length: 100 }, () => more)],
   ]) {
     const { asked } = holding(() => [...pieces, { type: "stop", stop: "length" }]);
     const ended = finished(await asked(small));

@@ -56,7 +56,7 @@ export class SandboxExec extends HarnessCommand {
         { ...opening, watchChanges: flags.json, keep: null, warn: noteTo(flags.quiet) },
         signal,
       );
-      await using box = await opened.catch((thrown: unknown) => asNoBox(thrown));
+      await using box = await opened.catch((thrown: unknown) => asNoBox(thrown, flags.json));
       using given = pipedInput();
       const { input } = given;
       const what = { words, timeoutMs: settings.timeout, ...(input === undefined ? {} : { input }) };

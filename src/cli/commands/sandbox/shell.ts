@@ -37,7 +37,7 @@ export class SandboxShell extends HarnessCommand {
         { ...opening, watchChanges: false, keep: null, warn: noteTo(flags.quiet) },
         signal,
       );
-      await using box = await opened.catch((thrown: unknown) => asNoBox(thrown));
+      await using box = await opened.catch((thrown: unknown) => asNoBox(thrown, flags.json));
       const { exit_code } =
         process.stdin.isTTY && stdout.isTTY ? await onTerminal(box, signal) : await piped(box, signal);
       process.exitCode = exit_code;
