@@ -130,6 +130,14 @@ test(
     await using other = onTerminal(place, ["resume", id, ...model.flags]);
     assert.equal(await other.ended, 2);
     assert.match(other.screen(), /is worked on by another harness/);
+    // A chat that cannot have it stays with what it had.
+    await using beside = onTerminal(place, ["--mode", "read-only", ...model.flags]);
+    await beside.until(PROMPT);
+    beside.type(`/resume ${id}\r`);
+    await beside.until(/is worked on by another harness[^]*harness> $/);
+    beside.type("say an answer\r");
+    await beside.until(/An answer\.[^]*harness> $/);
+    assert.equal(idsIn(place).length, 2);
     // Another session is begun: the one before is free.
     terminal.type("/new\r");
     await terminal.until(PROMPT);
