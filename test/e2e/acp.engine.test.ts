@@ -433,6 +433,8 @@ test(
       }
     };
     put("garbage\n[]\n17\n\u0000\n{}\n");
+    const deep = "[".repeat(100_000) + "]".repeat(100_000);
+    put(`{"jsonrpc":"2.0","id":${deep},"method":"session/list"}\n`);
     for (let n = 0; n < 9; n += 1) put("z".repeat(1024 * 1024));
     put("\n");
     put({ jsonrpc: "2.0", id: 1, method: "initialize", params: { protocolVersion: 1 } });

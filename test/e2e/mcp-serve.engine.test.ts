@@ -353,6 +353,10 @@ test(
     await using raw = await rawly(place);
     const { child, texts, ended, messages, answer, put } = raw;
     put("garbage\n\u0000\u0007\n[]\n{}\n");
+    const deep = "[".repeat(100_000) + "]".repeat(100_000);
+    put(
+      `{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"bash","arguments":{"x":${deep}}}}\n`,
+    );
     put(INITIALIZE);
     await answer(0);
     put({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: 7 } });

@@ -82,17 +82,30 @@ function resourceText(given: unknown): string | undefined {
 /** Of Base64. */
 const sizeOf = (data: string): string => formatSize(Math.floor((data.length * 3) / 4));
 
-/** Servers give the same once as text, for clients that know no other: as JSON, or as the one text that is in it. */
+/**
+ * Servers give the same once as text, for clients that know no other: the value, or the one that is in it; where that is a
+ * list, perhaps each of its items by itself.
+ */
 function repeats(lines: readonly string[], value: unknown): boolean {
+  if (isDeeper(value, DEEPEST)) return false;
   const inner: readonly unknown[] = typeof value === "object" && value !== null ? Object.values(value) : [];
-  if (inner.length === 1 && inner[0] === lines.join("\n")) return true;
-  return lines.some((line) => {
-    try {
-      return JSON.stringify(JSON.parse(line)) === JSON.stringify(value);
-    } catch {
-      return false;
-    }
-  });
+  const [only] = inner.length === 1 ? inner : [];
+  if (only === lines.join("\n")) return true;
+  const told = lines.map(asJson);
+  const wholes = new Set<string | undefined>([value, only].map((each) => JSON.stringify(each)));
+  if (told.some((line) => line !== undefined && wholes.has(line))) return true;
+  const items: readonly unknown[] = Array.isArray(only) ? only : [];
+  const each = items.length === lines.length ? items : [];
+  return each.length > 0 && each.every((item, at) => item === lines[at] || JSON.stringify(item) === told[at]);
+}
+
+/** Written as values are compared; undefined where it is no JSON. */
+function asJson(line: string): string | undefined {
+  try {
+    return JSON.stringify(JSON.parse(line));
+  } catch {
+    return undefined;
+  }
 }
 
 function json(value: unknown): string {

@@ -3,6 +3,9 @@ import type { Readable } from "node:stream";
 /** Of one message. The SDKs end the connection at the first that is longer; here it alone is dropped. */
 const MAX_MESSAGE_BYTES = 8 * 1024 * 1024;
 
+/** What looks at a message, here and behind, goes down into it: no call of a tool is nested as deep. */
+const DEEPEST = 100;
+
 /** The two ends of standard input and output, or of anything like them. */
 export interface Wire {
   readonly input: Readable;
@@ -12,7 +15,7 @@ export interface Wire {
 
 export type MessageLine =
   | { readonly kind: "message"; readonly value: unknown }
-  /** Not JSON, or more than is taken. */
+  /** Not JSON, or longer or deeper than is taken. */
   | { readonly kind: "unreadable"; readonly why: string };
 
 const NEWLINE = 0x0a;
@@ -65,9 +68,29 @@ const tooLong = (max: number): MessageLine => ({
 function readLine(bytes: Buffer): MessageLine | undefined {
   const text = bytes.toString("utf8").trim();
   if (text === "") return undefined;
+  if (isDeeper(bytes)) return { kind: "unreadable", why: `a message of more than ${DEEPEST} levels` };
   try {
     return { kind: "message", value: JSON.parse(text) as unknown };
   } catch {
     return { kind: "unreadable", why: "no JSON" };
   }
+}
+
+const QUOTE = 0x22;
+const BACKSLASH = 0x5c;
+
+/** By the brackets alone, before anything is made of them. */
+function isDeeper(bytes: Buffer): boolean {
+  let depth = 0;
+  let quoted = false;
+  for (let at = 0; at < bytes.length; at += 1) {
+    const byte = bytes[at];
+    if (quoted && byte === BACKSLASH) at += 1;
+    else if (byte === QUOTE) quoted = !quoted;
+    else if (!quoted && (byte === 0x5b || byte === 0x7b)) {
+      depth += 1;
+      if (depth > DEEPEST) return true;
+    } else if (!quoted && (byte === 0x5d || byte === 0x7d)) depth -= 1;
+  }
+  return false;
 }

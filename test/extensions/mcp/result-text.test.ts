@@ -21,6 +21,20 @@ for (const [name, given, kind, expected] of [
     "ok",
     '{"a":1}',
   ],
+  ["nor is a number in a value", { content: [text("3")], structuredContent: { result: 3 } }, "ok", "3"],
+  ["nor a list in a value", { content: [text("[1, 2]")], structuredContent: { r: [1, 2] } }, "ok", "[1, 2]"],
+  [
+    "nor a list in a value, item by item",
+    { content: [text("1"), text("a"), text('{"b": 2}')], structuredContent: { result: [1, "a", { b: 2 }] } },
+    "ok",
+    '1\na\n{"b": 2}',
+  ],
+  [
+    "a value that says more is said",
+    { content: [text("1"), text("2")], structuredContent: { result: [1, 2, 3] } },
+    "ok",
+    '1\n2\n{\n "result": [\n  1,\n  2,\n  3\n ]\n}',
+  ],
   ["nor is one text in a value", { content: [text("a")], structuredContent: { content: "a" } }, "ok", "a"],
   [
     "a picture is named",

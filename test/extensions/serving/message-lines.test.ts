@@ -51,6 +51,17 @@ test("as much as is taken is read whole", async () => {
   assert.deepEqual(await read([`"${text}"\n`], 1024 * 1024), [message(text)]);
 });
 
+const nested = (levels: number): string => `${'[{"a\\"[[":'.repeat(levels / 2)}1${"}]".repeat(levels / 2)}`;
+
+test("a message that is nested deeper than any is said, and what follows is read", async () => {
+  const deep: MessageLine = { kind: "unreadable", why: "a message of more than 100 levels" };
+  const most = nested(100);
+  assert.deepEqual(
+    await read([`${nested(102)}\n${most}\n`, `${nested(400_000)}\n`, `"${"[".repeat(200)}"`]),
+    [deep, message(JSON.parse(most)), deep, message("[".repeat(200))],
+  );
+});
+
 async function* broken(): AsyncGenerator<Uint8Array> {
   yield Buffer.from('{"a":1}\n');
   throw new Error("EIO");
