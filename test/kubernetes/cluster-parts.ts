@@ -67,7 +67,10 @@ export function partWords(plan: Plan): Readonly<Record<Part, Words>> {
         "listen-peer-urls": "http://127.0.0.1:2380",
       }),
     ],
-    api: [program("kube-apiserver"), ...flags({ ...apiFlags(at), ...noPort("insecure-port") })],
+    api: [
+      program("kube-apiserver"),
+      ...flags({ ...apiFlags(at), ...noPort("insecure-port"), ...alpha(plan.release) }),
+    ],
     controllers: [
       program("kube-controller-manager"),
       ...flags({
@@ -161,6 +164,15 @@ const apiFlags = (at: At): Readonly<Record<string, string | number | boolean>> =
   "service-account-issuer": "https://kubernetes.default.svc",
   "allow-privileged": true,
 });
+
+/** Policies that change what is made are served by who is told to. */
+const alpha = (release: Release): Readonly<Record<string, string>> =>
+  release === "1.20"
+    ? {}
+    : {
+        "feature-gates": "MutatingAdmissionPolicy=true",
+        "runtime-config": "admissionregistration.k8s.io/v1alpha1=true",
+      };
 
 const kubeletFlags = (at: At): Readonly<Record<string, string>> => ({
   config: at("kubelet.json"),

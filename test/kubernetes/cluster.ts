@@ -138,7 +138,8 @@ async function freePort(): Promise<number> {
 async function order(folder: string, method: string, url: string): Promise<unknown> {
   const { promise, resolve, reject } = Promise.withResolvers<unknown>();
   const asked = request(
-    { socketPath: path.join(folder, "control"), method, path: url, timeout: 30_000 },
+    // A connection that is kept has ended by the time a test that built an image comes back.
+    { socketPath: path.join(folder, "control"), method, path: url, timeout: 30_000, agent: false },
     (answer) => {
       let text = "";
       answer.setEncoding("utf8").on("data", (chunk: string) => (text += chunk));

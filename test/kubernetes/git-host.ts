@@ -16,27 +16,37 @@ export interface GitHost extends AsyncDisposable {
   readonly repository: (name: string, files: Readonly<Record<string, string>>) => string;
 }
 
+/** Key and certificate of a server at the address of the node, and who signed it; the folder has to be there. */
+export function nodeCertificate(folder: string): {
+  readonly key: string;
+  readonly cert: string;
+  readonly authority: string;
+} {
+  const openssl = (words: string): void =>
+    void execFileSync("openssl", words.split(" "), { cwd: folder, stdio: "ignore" });
+  const made = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2";
+  openssl(
+    `${made} -subj /CN=tests-authority -addext keyUsage=critical,keyCertSign -keyout ca.key -out ca.pem`,
+  );
+  openssl(
+    `${made} -CA ca.pem -CAkey ca.key -subj /CN=node -addext basicConstraints=CA:FALSE -addext subjectAltName=IP:${NODE_ADDRESS} -keyout own.key -out own.pem`,
+  );
+  const read = (file: string): string => readFileSync(path.join(folder, file), "utf8");
+  return { key: read("own.key"), cert: read("own.pem"), authority: read("ca.pem") };
+}
+
 export async function gitHost(folder: string): Promise<GitHost> {
   const at = (...parts: readonly string[]): string => path.join(folder, ...parts);
   mkdirSync(at("repos"), { recursive: true });
-  const openssl = (words: string): void =>
-    void execFileSync("openssl", words.split(" "), { cwd: folder, stdio: "ignore" });
-  const key = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2";
-  openssl(
-    `${key} -subj /CN=tests-authority -addext keyUsage=critical,keyCertSign -keyout ca.key -out ca.pem`,
-  );
-  openssl(
-    `${key} -CA ca.pem -CAkey ca.key -subj /CN=git -addext basicConstraints=CA:FALSE -addext subjectAltName=IP:${NODE_ADDRESS} -keyout own.key -out own.pem`,
-  );
-  const read = (file: string): string => readFileSync(at(file), "utf8");
-  const server = createServer({ key: read("own.key"), cert: read("own.pem") }, (request, response) =>
+  const { key, cert, authority } = nodeCertificate(folder);
+  const server = createServer({ key, cert }, (request, response) =>
     gitBackend(at("repos"), request, response),
   );
   await once(server.listen(0, "127.0.0.1"), "listening");
   const address = server.address();
   return {
     port: typeof address === "object" && address !== null ? address.port : 0,
-    authority: read("ca.pem"),
+    authority,
     repository: (name, files) => {
       const work = at("work", name);
       for (const [file, text] of Object.entries(files)) {
