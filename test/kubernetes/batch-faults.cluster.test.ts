@@ -103,6 +103,49 @@ test(
   },
 );
 
+/** Until the namespace has what a coordinator makes one after the other. */
+const MADE: readonly (readonly [what: string, path: string, is: (object: KubeObject) => boolean])[] = [
+  ["its Job", "/apis/batch/v1/namespaces/NAME/jobs", () => true],
+  [
+    "its rows",
+    "/api/v1/namespaces/NAME/configmaps",
+    ({ metadata }) => metadata.name.startsWith("harness-batch-"),
+  ],
+  [
+    "the word that lets it begin",
+    "/apis/batch/v1/namespaces/NAME/jobs",
+    (job) => look(job, "spec", "suspend") === false,
+  ],
+];
+
+test(
+  "one that is killed hard as soon as each of its things is there, again and again, loses nothing; no row runs twice",
+  { skip },
+  async () => {
+    await using place = await batchPlace(await team(), replies);
+    const tasks = await tasksOf(await team(), place, [SLOW]);
+    const words = [tasks, "--out", place.place.at("out"), "--resume"];
+    for (const [what, at, is] of MADE) {
+      const started = place.start(...words);
+      await api.until(at.replace("NAME", place.space.name), ({ body }) =>
+        ((body["items"] ?? []) as KubeObject[]).some(is),
+      );
+      started.child.kill("SIGKILL");
+      assert.equal((await started.ended).code, null, what);
+    }
+    const watching = place.start(...words);
+    await underWay(place);
+    watching.child.kill("SIGKILL");
+    await watching.ended;
+    const { rows } = await allDone(place.start(...words));
+    assert.deepEqual([rows[0]?.attempts, place.model.asked().length], [0, 2]);
+    assert.equal((await place.jobs()).length, 1);
+    // What has ended is told again, and run no more.
+    await allDone(place.start(tasks, "--out", place.place.at("another"), "--resume"));
+    assert.equal(place.model.asked().length, 2);
+  },
+);
+
 test("two that watch one batch are told the same", { skip }, async () => {
   await using place = await batchPlace(await team(), replies);
   const tasks = await tasksOf(await team(), place, [SLOW]);
@@ -234,21 +277,31 @@ test("an image that is not to be had is told; Ctrl-C ends the watching alone", {
 });
 
 test(
-  "an API server that is gone for half a minute costs a try at most, and the row ends",
+  "an API server that is gone for a minute, and knows no watch of before, costs a try at most, and the row ends",
   { skip },
   async () => {
     await using place = await batchPlace(await team(), replies);
     const tasks = await tasksOf(await team(), place, [SLOW]);
     const started = place.start(tasks, "--out", place.place.at("out"));
     await underWay(place);
+    const { metadata } = await api.must("GET", place.space.pods);
     await cluster.kill("api");
     try {
       await heard(started, /the cluster does not answer/);
-      await sleep(30_000);
+      await sleep(60_000);
     } finally {
       await cluster.start("api");
     }
     await heard(started, /the cluster answers again/);
+    // As a watch that goes on where it was is told.
+    const from = metadata.resourceVersion ?? "";
+    const said: string[] = [];
+    for await (const { type, object } of api.watch(
+      `${place.space.pods}?watch=1&resourceVersion=${from}&timeoutSeconds=1`,
+      AbortSignal.timeout(30_000),
+    ))
+      said.push(`${type} ${String(look(object, "code"))}`);
+    assert.deepEqual(said, ["ERROR 410"]);
     await allDone(started);
   },
 );

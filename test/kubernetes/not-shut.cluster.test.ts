@@ -1,9 +1,10 @@
 import assert from "node:assert/strict";
-import test from "node:test";
-import { replies } from "../e2e/batch.ts";
+import test, { after } from "node:test";
+import { batchOf, replies } from "../e2e/batch.ts";
 import { service } from "../e2e/secret-service.ts";
 import { startModel } from "../e2e/run-command.ts";
 import { runProgram } from "../fixtures/cli.ts";
+import { batchPlace, tasksOf, type Team, teamOn } from "./batch-place.ts";
 import { look } from "./cluster-api.ts";
 import { type BoxPlace, boxPlace } from "./cluster-boxes.ts";
 import { attached, type Cluster } from "./cluster.ts";
@@ -71,3 +72,32 @@ test("so does one whose folder has an environment, whose image the node has pull
   });
   await nothingLeft(place);
 });
+
+const shared: { team?: Promise<Team> } = {};
+const team = (): Promise<Team> => (shared.team ??= teamOn(cluster));
+after(async () => {
+  await (await shared.team)?.[Symbol.asyncDispose]();
+});
+
+test(
+  "each row of a batch ends with 6 by the word `sandbox` when its tries are spent, and its model is asked for nothing more",
+  {
+    skip:
+      skip ||
+      (cluster.release === "1.20" && "its Jobs have no back-off for each index") ||
+      (network === "none" && "loops reach no API server, no repository and no model there"),
+  },
+  async () => {
+    await using place = await batchPlace(await team(), replies);
+    const tasks = await tasksOf(await team(), place, ["echo two >> notes.txt", "echo three >> notes.txt"]);
+    const words = ["--out", place.place.at("out"), "--jobs", "2", "--retries", "1"];
+    const ran = await place.run(tasks, ...words);
+    const { rows, whole } = batchOf(ran);
+    assert.deepEqual([ran.code, whole.failed, whole.by_cause], [1, 2, { sandbox: 2 }], ran.stderr);
+    for (const { exit_code, reason, attempts, changes } of rows) {
+      assert.deepEqual([exit_code, attempts, changes?.modified ?? []], [6, 1, []]);
+      assert.match(reason, WHY);
+    }
+    await nothingLeft(place);
+  },
+);
