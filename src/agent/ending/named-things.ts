@@ -142,9 +142,14 @@ async function textIn(box: Box, file: string): Promise<string | undefined> {
   return read.kind === "ok" ? textOfBytes(read.value.content) : undefined;
 }
 
-/** Only where each manifest that has one has another: of several packages one may be meant. */
+/** Only where each manifest that has one has another: of several packages one may be meant, also one below that was changed. */
 async function versionsBut(wanted: string, box: Box): Promise<readonly string[]> {
   const others: string[] = [];
+  for (const { path, what } of (await box.changes()).all) {
+    const manifest = MANIFESTS.find(({ file }) => path.endsWith(`/${file}`));
+    if (manifest === undefined || what === "deleted") continue;
+    if (manifest.version((await textIn(box, path)) ?? "") === wanted) return [];
+  }
   for (const { file, version } of MANIFESTS) {
     const is = version((await textIn(box, `${box.workspace}/${file}`)) ?? "");
     if (is === undefined) continue;

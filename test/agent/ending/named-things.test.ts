@@ -89,6 +89,15 @@ test("a version is wrong where every manifest that has one has another", async (
   assert.deepEqual(await wrongIn({ "package.json": "{" }, "bump the version to 3.0.0"), []);
 });
 
+test("in a repository of several packages the version may be that of one below", async () => {
+  const box = fakeBox({ files: { "package.json": '{\n  "version": "0.0.0"\n}\n' } });
+  const wrong = () => thingsNotAsNamed("bump the version to 3.0.0", () => Promise.resolve(box));
+  await box.write("packages/a/package.json", Buffer.from('{\n  "version": "2.0.0"\n}\n'));
+  assert.deepEqual(await wrong(), ["package.json still has version 0.0.0"]);
+  await box.write("packages/b/package.json", Buffer.from('{\n  "version": "3.0.0"\n}\n'));
+  assert.deepEqual(await wrong(), []);
+});
+
 test("a dependency is gone where no manifest names it", async () => {
   assert.deepEqual(await wrongIn(MANIFESTS, "remove the dependency vary"), [
     "package.json still names vary",
