@@ -164,6 +164,10 @@ export interface ExecResult {
   readonly folder_gone?: true;
 }
 
+/** The command did not begin, and so says nothing itself. */
+export const isUnstarted = ({ exit_code, cause, stdout, stderr }: ExecResult): boolean =>
+  (exit_code === 126 || exit_code === 127) && cause !== null && stdout.total + stderr.total === 0;
+
 export interface Job {
   readonly result: Promise<ExecResult>;
   /** What is kept of its output so far. */

@@ -344,9 +344,10 @@ async function connected(
     randomBytes(KEY_BYTES),
   );
   try {
+    // What lets it out stands first: where a network comes with that, the box has to tell of it.
+    await handed;
     const report = await askReport(client, []);
     refuseUnlessPlanned("the box itself", podReportDifferences(plan, report));
-    await handed;
     // The filler has the same network, and was let out first.
     const seenOpen = container === BOX && plan.mode === "read-only";
     const targets = [...targetsOn(node), ...own];

@@ -1,7 +1,7 @@
 import type { AgentEvent } from "../core/events.ts";
 import { listed, type ListedChanges } from "../core/changes.ts";
 import type { BlockedConnection } from "../core/network.ts";
-import type { Changes, ExecResult, KeptOutput } from "../core/ports.ts";
+import { type Changes, type ExecResult, isUnstarted, type KeptOutput } from "../core/ports.ts";
 
 type Finished = Extract<AgentEvent, { readonly type: "run.finished" }>;
 
@@ -27,10 +27,6 @@ export interface ExecJson extends Partial<Told> {
   /** Why nothing was started; left out where something was. */
   readonly reason?: string;
 }
-
-/** The command did not begin, and so says nothing itself. */
-export const isUnstarted = ({ exit_code, cause, stdout, stderr }: ExecResult): boolean =>
-  (exit_code === 126 || exit_code === 127) && cause !== null && stdout.total + stderr.total === 0;
 
 export function execJson(result: ExecResult, changes: Changes, told?: Told): ExecJson {
   return {

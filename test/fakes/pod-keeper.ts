@@ -292,11 +292,11 @@ export class PodKeeper implements AsyncDisposable {
         this.#containers.set(`${name}/${wanted.name}`, made);
         if (this.#objects.pods.get(name) !== item) return void (await made.remove({ force: true, v: true }));
         await made.start();
+        await this.#enforce();
         const state = { running: { startedAt: new Date().toISOString() } };
         item.status[statuses] = [{ name: wanted.name, state, ready: kind === "containers" }];
         if (kind === "containers") item.status.phase = "Running";
         this.#tell("MODIFIED", item);
-        await this.#enforce();
         const { StatusCode: exitCode } = (await made.wait()) as { StatusCode: number };
         if (this.#objects.pods.get(name) !== item || item.status.reason !== undefined) return;
         const reason = exitCode === 0 ? "Completed" : "Error";
@@ -353,7 +353,8 @@ export class PodKeeper implements AsyncDisposable {
       StdinOnce: wanted.stdinOnce,
       AttachStdin: true,
       HostConfig: {
-        NetworkMode: this.#isShut(item) ? "none" : (this.#bridge?.name ?? "none"),
+        // One that begins without can be given none later on.
+        NetworkMode: this.#bridge?.name ?? "none",
         ReadonlyRootfs: wanted.securityContext.readOnlyRootFilesystem,
         CapDrop: wanted.securityContext.capabilities.drop,
         SecurityOpt: ["no-new-privileges"],

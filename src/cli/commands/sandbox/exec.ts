@@ -1,14 +1,13 @@
 import { Flags } from "@oclif/core";
 import { type BoxLog, EMPTY_LOG, notesOf } from "../../../core/box-log.ts";
 import { EXIT, HarnessError } from "../../../core/errors.ts";
-import type { ExecResult, OwnedBox } from "../../../core/ports.ts";
+import { type ExecResult, isUnstarted, type OwnedBox } from "../../../core/ports.ts";
 import { answerJson, HarnessCommand } from "../../command.ts";
 import { visible, visibleLine, visibleWhole } from "../../../core/text/visible.ts";
 import { boxFlags, configFor, workspaceOf } from "../../settings.ts";
 import { untilInterrupted } from "../../../app/interruption.ts";
 import { pipedInput } from "../../terminal.ts";
 import { noteUntrusted } from "../../../app/project/project-trust.ts";
-import { isUnstarted } from "../../../render/exec-json.ts";
 import { noteTo } from "../../../app/stderr-messages.ts";
 import { openBoxFor } from "../../../app/box-access.ts";
 import { asNoBox, execAnswer } from "../../../app/own-boxes.ts";
