@@ -429,6 +429,34 @@ test(
       task,
     );
     assert.equal(code, 0, finished.reason);
-    assert.match(lastOf(asked[3]), /It is not done: old_sum is still in b\.py\. Do it now/);
+    assert.match(
+      lastOf(asked[3]),
+      /It is not done: old_sum is still in b\.py\. Do it now with a call \(git grep -lwF old_sum \| xargs sed -i 's/,
+    );
   },
 );
+
+const manifest = (names: object): string =>
+  `${JSON.stringify({ name: "a", dependencies: names }, null, 2)}\n`;
+
+test("a dependency that is to be removed is looked for where it is imported, too", { skip }, async () => {
+  const files = {
+    "package.json": manifest({ vary: "1" }),
+    "a.js": "const vary = require('vary');\n",
+    "b.mjs": 'import { append } from "vary/append";\n',
+    "c.py": "from vary.core import x\n",
+    "d.js": "const varying = require('varying');\n",
+  };
+  const removed = call("edit_file", { path: "package.json", old: files["package.json"], new: manifest({}) });
+  const read = call("read_file", { path: "package.json" });
+  const done = answer("It is removed.");
+  const { code, asked, finished } = await ran(
+    files,
+    [read, removed, done, done],
+    "remove the dependency vary",
+  );
+  assert.equal(code, 1);
+  const wrong = "vary is still imported in a.js, b.mjs, c.py";
+  assert.equal(finished.reason, `what was asked for is not done: ${wrong}`);
+  assert.match(lastOf(asked[3]), /Do it now with a call, or say/, "nothing to be deleted is named");
+});

@@ -27,7 +27,7 @@ import {
   unexpectedText,
 } from "./expected-output.ts";
 import { notAsNamed } from "./named-files.ts";
-import { thingsNotAsNamed } from "./named-things.ts";
+import { renamingOf, thingsNotAsNamed } from "./named-things.ts";
 import type { Verification } from "./verification.ts";
 
 /** Whether what was done earns the ending that the model claims. Pure, but for files that are parsed. */
@@ -393,7 +393,11 @@ export class EndRules {
     if (files === undefined && things.length === 0) return EARNED;
     const wrong = [...(files === undefined ? [] : [files]), ...things].join(", ");
     return mayTell && this.#tell("named files")
-      ? { kind: "nudge", text: namedText(wrong), demand: "act" }
+      ? {
+          kind: "nudge",
+          text: namedText(wrong, files === undefined ? renamingOf(request) : FILES_HINT),
+          demand: "act",
+        }
       : { kind: "nothing_done", reason: `what was asked for is not done: ${wrong}` };
   }
 
@@ -481,8 +485,11 @@ const RUN_IT =
 const NOT_GREEN =
   "Your answer says that tests pass, but the last command that you ran failed. Say what really came of it; that they fail, or cannot be run here, is an answer.";
 
-const namedText = (wrong: string): string =>
-  `It is not done: ${wrong}. Do it now with a call (bash has rm and mv), or say in your final answer why it cannot be.`;
+const FILES_HINT = "bash has rm and mv";
+
+/** A hint is taken for what is to be done: rm is named for nothing but files. */
+const namedText = (wrong: string, hint: string | undefined): string =>
+  `It is not done: ${wrong}. Do it now with a call${hint === undefined ? "" : ` (${hint})`}, or say in your final answer why it cannot be.`;
 
 const STILL_FAILS =
   "The last command that you ran failed, so you are not done. Mend what it shows and run it again; if the command itself was wrong, run a right one.";

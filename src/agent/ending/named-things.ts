@@ -86,6 +86,7 @@ export async function thingsNotAsNamed(
   return [
     ...(version === undefined ? [] : await versionsBut(version, box)),
     ...(await dependedOn(undepended, box)),
+    ...(await importedStill(undepended, box)),
     ...(await notIn(there, box)),
     ...(await leftIn(nowhere, box)),
   ];
@@ -197,16 +198,38 @@ const NEVER = new AbortController().signal;
 async function leftIn(names: readonly string[], box: Box): Promise<readonly string[]> {
   const left: string[] = [];
   for (const name of names) {
-    const words = ["git", "grep", "--no-index", "--exclude-standard", "-zlIwF", "-e", name, "--", "."];
-    const prose = ["md", "rst", "txt", "adoc"].map((extension) => `:!*.${extension}`);
-    const request = { words: [...words, ...prose], timeoutMs: TIME_MS, keep: KEEP };
-    const { exit_code, stdout } = await box.exec(request, NEVER);
-    const files = exit_code === 0 ? textOfBytes(stdout.head).split("\0").filter(Boolean) : [];
-    const more = files.length > MOST_NAMED ? ", …" : "";
-    if (files.length > 0)
-      left.push(
-        `${visibleLine(name)} is still in ${files.slice(0, MOST_NAMED).map(visibleLine).join(", ")}${more}`,
-      );
+    const files = await grep(box, ["-wF", "-e", name]);
+    if (files !== "") left.push(`${visibleLine(name)} is still in ${files}`);
   }
   return left;
+}
+
+/** A package that no manifest names any more is not imported either, as JavaScript, Python and Go do it. */
+async function importedStill(packages: readonly string[], box: Box): Promise<readonly string[]> {
+  const left: string[] = [];
+  for (const name of packages) {
+    const quoted = `(require\\(|from|import)[[:space:]]*['"]${escaped(name)}['"/]`;
+    const word = `^[[:space:]]*(import|from)[[:space:]]+${escaped(name)}([[:space:].,;]|$)`;
+    const files = await grep(box, ["-E", "-e", quoted, "-e", word, "-e", `^[[:space:]]+"${escaped(name)}"$`]);
+    if (files !== "") left.push(`${visibleLine(name)} is still imported in ${files}`);
+  }
+  return left;
+}
+
+/** Files but prose, as they are named to people; empty where none has it. */
+async function grep(box: Box, what: readonly string[]): Promise<string> {
+  const prose = ["md", "rst", "txt", "adoc"].map((extension) => `:!*.${extension}`);
+  const words = ["git", "grep", "--no-index", "--exclude-standard", "-zlI", ...what, "--", ".", ...prose];
+  const { exit_code, stdout } = await box.exec({ words, timeoutMs: TIME_MS, keep: KEEP }, NEVER);
+  const files = exit_code === 0 ? textOfBytes(stdout.head).split("\0").filter(Boolean) : [];
+  const more = files.length > MOST_NAMED ? ", …" : "";
+  return `${files.slice(0, MOST_NAMED).map(visibleLine).join(", ")}${more}`;
+}
+
+/** What a small model may type to have a name be another one in all files, where a shell reads both as they are. */
+export function renamingOf(request: string): string | undefined {
+  const { there, nowhere } = thingsWanted(request);
+  const [from = "", to = ""] = [nowhere[0], there.at(-1)];
+  if (nowhere.length !== 1 || !/^\w+$/.test(from) || !/^\w+$/.test(to)) return undefined;
+  return `git grep -lwF ${from} | xargs sed -i 's/\\b${from}\\b/${to}/g'`;
 }

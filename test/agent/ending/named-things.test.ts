@@ -1,6 +1,11 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { thingsNotAsNamed, type ThingsWanted, thingsWanted } from "../../../src/agent/ending/named-things.ts";
+import {
+  renamingOf,
+  thingsNotAsNamed,
+  type ThingsWanted,
+  thingsWanted,
+} from "../../../src/agent/ending/named-things.ts";
 import { fakeBox } from "../../fakes/box.ts";
 
 const NOTHING: ThingsWanted = { version: undefined, there: [], nowhere: [], undepended: [] };
@@ -143,4 +148,13 @@ test("a name that is to be nowhere is looked for by git in all but prose", async
   assert.deepEqual(await wrong(), ["MustParse is still in a.go, b.go"]);
   files = "";
   assert.deepEqual(await wrong(), []);
+});
+
+test("what renames everywhere is told where a shell reads both names as they are", () => {
+  assert.equal(
+    renamingOf("Rename the function MustParse to ParseOrPanic everywhere."),
+    "git grep -lwF MustParse | xargs sed -i 's/\\bMustParse\\b/ParseOrPanic/g'",
+  );
+  assert.equal(renamingOf("Rename the function MustParse to ParseOrPanic."), undefined);
+  assert.equal(renamingOf("Rename the function `a.b` to `a.c` everywhere."), undefined);
 });
