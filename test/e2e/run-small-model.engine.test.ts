@@ -446,6 +446,7 @@ test("a dependency that is to be removed is looked for where it is imported, too
     "b.mjs": 'import { append } from "vary/append";\n',
     "c.py": "from vary.core import x\n",
     "d.js": "const varying = require('varying');\n",
+    "e.json": '[\n  "vary"\n]\n',
   };
   const removed = call("edit_file", { path: "package.json", old: files["package.json"], new: manifest({}) });
   const read = call("read_file", { path: "package.json" });

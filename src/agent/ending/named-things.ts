@@ -210,7 +210,9 @@ async function importedStill(packages: readonly string[], box: Box): Promise<rea
   for (const name of packages) {
     const quoted = `(require\\(|from|import)[[:space:]]*['"]${escaped(name)}['"/]`;
     const word = `^[[:space:]]*(import|from)[[:space:]]+${escaped(name)}([[:space:].,;]|$)`;
-    const files = await grep(box, ["-E", "-e", quoted, "-e", word, "-e", `^[[:space:]]+"${escaped(name)}"$`]);
+    // Alone on its line; a list of JSON may have any other name so.
+    const inGo = /^[\w-]+(?:\.[\w-]+)+\//.test(name) ? ["-e", `^[[:space:]]+"${escaped(name)}"$`] : [];
+    const files = await grep(box, ["-E", "-e", quoted, "-e", word, ...inGo]);
     if (files !== "") left.push(`${visibleLine(name)} is still imported in ${files}`);
   }
   return left;
