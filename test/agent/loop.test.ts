@@ -1,6 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import * as z from "zod";
+import { EndRules } from "../../src/agent/ending/earned-end.ts";
 import { FittedAnswer } from "../../src/agent/ending/final-answer.ts";
 import { Limits } from "../../src/agent/limits.ts";
 import { work } from "../../src/agent/loop.ts";
@@ -311,4 +312,40 @@ test("the tools and the system prompt are the same in every request, whatever th
       prefixes.add(JSON.stringify([offered, messages[0]]));
   }
   assert.equal(prefixes.size, 1);
+});
+
+/** A tool of files by its name, which says what it did to which. */
+const ofFile = (name: string, did: string[]): AnyTool =>
+  anyTool({
+    name,
+    description: "",
+    input: z.object({ path: z.string() }),
+    facts: () => NO_FACTS,
+    beside: false,
+    where: "session",
+    run: ({ path }) => {
+      did.push(`${name} ${path}`);
+      return Promise.resolve({ kind: "ok", text: "a part of it" });
+    },
+  });
+
+test("a small model does not write over a file that it reads in the same reply, and does behind it", async () => {
+  for (const isWeak of [true, false]) {
+    const did: string[] = [];
+    const ends = new EndRules(null);
+    ends.asked = { request: "mend it", isWeak };
+    const [reads, writes] = [["read_file", { path: "a" }] as const, ["write_file", { path: "a" }] as const];
+    const agent = fakeAgent({
+      lines: [{ calls: [reads, writes] }, { calls: [writes] }, { text: "It is mended." }],
+      tools: [ofFile("read_file", did), ofFile("write_file", did)],
+      over: { ends },
+    });
+    await work(agent, NEVER);
+    assert.match(
+      results(agent)[1] ?? "",
+      isWeak ? /^Not run: you read this file in the same reply/ : /^a part/,
+    );
+    const all = ["read_file a", "write_file a", "write_file a"];
+    assert.deepEqual(did, isWeak ? all.slice(0, 2) : all);
+  }
 });

@@ -3,7 +3,7 @@ import test from "node:test";
 import { noOverlay } from "../docker/isolation/open-box.ts";
 import { skip } from "../fixtures/engine.ts";
 import { household } from "./box-command.ts";
-import { type AskedChat, finishedOf, harness, type Said, startModel } from "./run-command.ts";
+import { type AskedChat, eventsOf, finishedOf, harness, type Said, startModel } from "./run-command.ts";
 
 /** Runs of a model of one billion parameters, whose word is not enough. */
 
@@ -460,4 +460,36 @@ test("a dependency that is to be removed is looked for where it is imported, too
   const wrong = "vary is still imported in a.js, b.mjs, c.py";
   assert.equal(finished.reason, `what was asked for is not done: ${wrong}`);
   assert.match(lastOf(asked[3]), /Do it now with a call, or say/, "nothing to be deleted is named");
+});
+
+test("most of a file is not replaced by a part of it at once", { skip }, async () => {
+  const lines = Array.from({ length: 30 }, (_, at) => `line ${at}`).join("\n");
+  const part = write("notes.txt", "line 3 is other now\n");
+  const { asked, finished } = await ran(
+    { "notes.txt": `${lines}\n` },
+    [
+      call("read_file", { path: "notes.txt" }),
+      part,
+      part,
+      call("bash", { command: "wc -l notes.txt" }),
+      answer("It is."),
+    ],
+    "make line 3 of notes.txt another one",
+  );
+  assert.match(lastOf(asked[2]), /notes\.txt: 30 of its 30 lines would be gone, so nothing was written/);
+  assert.deepEqual(finished.changes?.modified, ["notes.txt"], "the second time it is meant");
+});
+
+test("a check whose program is not there is told with what would install it", { skip }, async () => {
+  const manifest =
+    '{"scripts": {"test": "nowhere-to-be-found"}, "devDependencies": {"nowhere-to-be-found": "1"}}\n';
+  await using place = await household({ "package.json": manifest, "conf.json": CONF });
+  await using model = await startModel([turned("true", "false"), answer("Debug is off.")]);
+  assert.equal((await harness(place, ["config", "set", "capabilities", HELD])).code, 0);
+  const run = await harness(place, ["run", "--json", ...model.smallFlags, "set debug to false in conf.json"]);
+  const told = eventsOf(run).flatMap((event) => (event.type === "notice" ? [event.text] : []));
+  assert.match(
+    told.join("\n"),
+    /No check: .*`harness env build` installs what the project needs\. --check CMD/,
+  );
 });
