@@ -720,18 +720,19 @@ test("a command of megabytes is looked through for tests in one pass", () => {
   }
 });
 
+const toldAfterARun = (request: string, runs: boolean): string => {
+  const ends = new EndRules(null);
+  ends.asked = { request, isWeak: true, runs };
+  const deeds = after([{ tool: "bash", target: "npm test", kind: "failed" }, 1]);
+  const run = { intent: { intent: "change" }, deeds, ended: [] } as const;
+  const earned = ends.earned("I will look at it.", run, false);
+  return earned.kind === "nothing_done" ? earned.reason : earned.kind;
+};
+
 test("of a request that something be run, an answer that is none is told with how the last command ended", () => {
-  const reasonOf = (request: string, runs: boolean): string => {
-    const ends = new EndRules(null);
-    ends.asked = { request, isWeak: true, runs };
-    const deeds = after([{ tool: "bash", target: "npm test", kind: "failed" }, 1]);
-    const run = { intent: { intent: "change" }, deeds, ended: [] } as const;
-    const earned = ends.earned("I will look at it.", run, false);
-    return earned.kind === "nothing_done" ? earned.reason : earned.kind;
-  };
   assert.match(
-    reasonOf("run the tests", true),
+    toldAfterARun("run the tests", true),
     /^there is no answer: .*, and the last command that the model ran failed \(exit 1\): `npm test`$/,
   );
-  assert.match(reasonOf("mend the parser", false), /^nothing was changed: (?!.*npm test)/);
+  assert.match(toldAfterARun("mend the parser", false), /^nothing was changed: (?!.*npm test)/);
 });
