@@ -24,6 +24,8 @@ import type { Guard, Malformed } from "./repetition-guard.ts";
 /** What one run and all its subagents share. */
 interface SharedContext {
   readonly model: string;
+  /** It has few parameters: it repeats itself, and writes the part of a file that it thinks of for the whole of it. */
+  readonly isWeak: boolean;
   readonly provider: Provider;
   readonly mode: Mode;
   readonly limits: Limits;

@@ -114,16 +114,16 @@ async function turn(agent: AgentContext, signal: AbortSignal): Promise<LoopEnd |
 
 /** A small model's reply that was ended because it said the same over and over. */
 const goesRound = (
-  { ends }: AgentContext,
+  { isWeak }: AgentContext,
   { stop, message: { text } }: Extract<Reply, { readonly kind: "replied" }>,
-): boolean => stop === "length" && ends?.asked.isWeak === true && circleIn(text) !== undefined;
+): boolean => stop === "length" && isWeak && circleIn(text) !== undefined;
 
 /** What the next reply is held to, by what was done and by what the model still has before it. */
 function holdNext(agent: AgentContext): void {
   // A question is answered better by a model that looked itself.
   const isChange = agent.intent.intent === "change";
   if (agent.history.compaction !== undefined || !isChange) agent.next.nothingShown();
-  if (agent.ends?.asked.isWeak === true) agent.next.simple();
+  if (agent.isWeak) agent.next.simple();
   const demand = agent.ends?.demandOn(agent);
   if (demand === undefined) return;
   // Whatever is known of how it calls tools: left the choice, it looks for a file that says how.

@@ -165,7 +165,7 @@ const requestOf = (agent: AgentContext, format: JsonSchema | undefined): ModelRe
   messages: agent.history.view(),
   tools: agent.tools.map(({ name, description, schema }) => ({ name, description, schema })),
   temperature: agent.next.temperature,
-  ...(agent.ends?.asked.isWeak === true ? { maxTokens: SMALL_REPLY } : {}),
+  ...(agent.isWeak ? { maxTokens: SMALL_REPLY } : {}),
   ...(format === undefined ? {} : { format }),
 });
 

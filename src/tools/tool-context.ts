@@ -65,7 +65,7 @@ export interface ToolContext {
   /** Time limit of a command that names none. */
   readonly timeoutMs: number;
   /** The model is one of few parameters, which writes the part of a file that it thinks of for the whole of it. */
-  readonly isWeak?: boolean;
+  readonly isWeak?: () => boolean;
   readonly index?: Index;
   /** Only the parent has one: what a person is shown is what the whole run is about. */
   readonly plan?: (plan: Plan) => void;

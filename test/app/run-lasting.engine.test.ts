@@ -25,7 +25,7 @@ async function after(mode: Mode): Promise<readonly unknown[]> {
   const parts = { session, store, workspace, timeoutMs: 10_000, prompt: "", index };
   const lasting = sessionState({ ...parts, extensions: NO_EXTENSIONS });
   const judge = lazyJudge(hostFrom(process.env), { mode, allow_domains: [] }, workspace);
-  lasting.judgedBy(judge, mode);
+  lasting.workedOnBy({ isWeak: false, judge, mode });
   const bash = lasting.tools.find(({ name }) => name === "bash") ?? assert.fail();
   const first = await called(bash, { command: "source ./env.sh" }, real.box);
   const later = await called(bash, { command: LOOK }, real.box);

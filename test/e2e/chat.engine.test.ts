@@ -35,10 +35,11 @@ async function chatting(
   files: Readonly<Record<string, string>> = {},
   replies: Replies = obeys,
   env: Readonly<Record<string, string>> = {},
+  flags: "flags" | "smallFlags" = "flags",
 ) {
   const place = await household(files);
   const model = await startModel(replies);
-  const terminal = onTerminal(place, model.flags, env);
+  const terminal = onTerminal(place, model[flags], env);
   await terminal.until(PROMPT);
   const ask = async (text: string): Promise<string> => {
     terminal.type(`${text}\r`);
@@ -90,6 +91,47 @@ test(
     assert.match(await asks("run the tests"), WORD);
   },
 );
+
+const TOGETHER = Array.from(
+  { length: 24 },
+  (_, at) => `Then I look at the file number ${at} of them.\n`,
+).join("");
+
+test(
+  "a small model that goes round in circles is stopped, and asked anew, three times",
+  { skip },
+  async () => {
+    await using chat = await chatting({}, [{ text: TOGETHER.repeat(5) }], {}, "smallFlags");
+    const screen = (await chat.ask("what is a monad?")).replaceAll(/\s+/g, " ");
+    assert.match(screen, /said the same over and over, 3 replies in a row/);
+    const asked = chat.model.asked();
+    assert.equal(asked.length, 3);
+    assert.equal(asked[1]?.messages.at(-2)?.content, `${TOGETHER}…`);
+    assert.deepEqual(new Set(asked.map(({ options }) => options?.num_predict)), new Set([4096]));
+  },
+);
+
+const LONG = Array.from({ length: 40 }, (_, at) => `line ${at}\n`).join("");
+/** Writes a part of a file for all of it, twice at most. */
+const partly: Replies = (chat): Said => {
+  const { role, content } = chat.messages.at(-1) ?? { role: "", content: "" };
+  const path = /file (\w+)/.exec(content)?.[1];
+  if (path !== undefined && role === "user") return { calls: [["read_file", { path }]] };
+  const read = chat.messages.findLast(({ role: by }) => by === "user")?.content ?? "";
+  if (/^\d+\t/m.test(content))
+    return { calls: [["write_file", { path: /file (\w+)/.exec(read)?.[1], content: "line 3\n" }]] };
+  return { text: `It said: ${content.split("\n")[0]}` };
+};
+
+test("what would take most of a file is met once where the model is a small one now", { skip }, async () => {
+  const files = { a: LONG, b: LONG };
+  await using chat = await chatting(files, partly, {}, "smallFlags");
+  assert.match(await chat.ask("mend file a"), /39 of its 40 lines/);
+  assert.equal(await chat.place.read("work/a"), LONG);
+  await chat.ask("/model coder:7b");
+  assert.match(await chat.ask("mend file b"), /b: replaced/);
+  assert.equal(await chat.place.read("work/b"), "line 3\n");
+});
 
 test("y runs a command once, Enter refuses it, and the files show it", { skip }, async () => {
   await using chat = await chatting();

@@ -108,7 +108,7 @@ interface SeatOptions {
   readonly earlier?: readonly SessionRecord[];
 }
 
-/** A agent over a box in memory, with all its tools. */
+/** An agent over a box in memory, with all its tools. */
 export function fakeAgent({
   lines,
   tools,
@@ -139,6 +139,7 @@ export function fakeAgent({
     loseBox: (reason) => walls.abort(reason),
     memory,
     model: "fake",
+    isWeak: over.ends?.asked.isWeak ?? false,
     provider,
     mode: "workspace-write",
     limits: new Limits({ turns: 40 }, () => 0),

@@ -198,7 +198,7 @@ test("a small model is asked once whether most of a file is to go; another one, 
   const part = { path: "f", content: "line 3\nnew\n" };
   const weak = async (isWeak: boolean) => {
     const box = fakeBox({ files: { f: text, "g h": text } });
-    const caller = calling(box, fakeDesk({ workspace: box.workspace, isWeak }));
+    const caller = calling(box, fakeDesk({ workspace: box.workspace, isWeak: () => isWeak }));
     for (const path of ["f", "g h"]) await caller.call("read_file", { path });
     return { ...caller, box };
   };

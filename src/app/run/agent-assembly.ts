@@ -35,6 +35,8 @@ import type { SessionState } from "./session-state.ts";
 export interface AgentParts {
   readonly host: Host;
   readonly settings: Settings;
+  /** The model has few parameters. */
+  readonly isWeak: boolean;
   /** Absolute and resolved. */
   readonly workspace: string;
   readonly outputs: Outputs;
@@ -73,6 +75,7 @@ export async function agentContext(parts: AgentParts): Promise<AgentContext> {
   const kept = (): string => [planKept(memory.plan), tasks.kept()].filter((text) => text !== "").join("\n\n");
   const context: AgentContext = {
     model: settings.chat_model,
+    isWeak: parts.isWeak,
     provider: local ? parts.provider : withoutSecrets(parts.provider),
     mode: settings.mode,
     limits: parts.limits,
@@ -119,7 +122,7 @@ export async function agentContext(parts: AgentParts): Promise<AgentContext> {
     briefing: parts.briefing,
     emit: sink.emit,
   };
-  state.judgedBy(judge, settings.mode);
+  state.workedOnBy({ isWeak: parts.isWeak, judge, mode: settings.mode });
   state.subagentsBy({
     run: foreground(begin, parked?.children ?? []),
     begin: (part, signal) => tasks.begin(part, signal),

@@ -135,7 +135,6 @@ export async function openConversation(parts: ConversationParts): Promise<Conver
     store,
     workspace,
     timeoutMs,
-    isWeak: modelAsked({ settings, replayed: undefined }).isWeak,
     prompt: prompt.text,
     index,
     extensions,
@@ -317,6 +316,7 @@ async function turnContext(input: TurnInput, sink: Sink, checkpoints: Checkpoint
   return agentContext({
     host,
     settings,
+    isWeak: modelAsked({ settings, replayed: undefined }).isWeak,
     workspace,
     outputs: conversation.session.outputs,
     checkpoints,

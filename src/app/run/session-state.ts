@@ -23,8 +23,15 @@ export interface SessionState {
   readonly subagentsBy: (subagents: Subagents) => void;
   /** Who is told of a new plan, until somebody else is. */
   readonly planTo: (show: (plan: Plan) => void) => void;
-  /** Who says which exported variables go on, until somebody else does. */
-  readonly judgedBy: (judge: () => Promise<Judge>, mode: Mode) => void;
+  /** Which model works with the tools, and who says which of its exported variables go on, until others do. */
+  readonly workedOnBy: (who: WorkedOnBy) => void;
+}
+
+interface WorkedOnBy {
+  /** The model has few parameters. */
+  readonly isWeak: boolean;
+  readonly judge: () => Promise<Judge>;
+  readonly mode: Mode;
 }
 
 export interface SessionStateParts {
@@ -33,8 +40,6 @@ export interface SessionStateParts {
   /** Absolute and resolved. */
   readonly workspace: string;
   readonly timeoutMs: number;
-  /** Of few parameters. */
-  readonly isWeak?: boolean;
   /** For a session that has none yet. */
   readonly prompt: string;
   /** What finds code, when it is asked. */
@@ -53,7 +58,6 @@ export function sessionState({
   store,
   workspace,
   timeoutMs,
-  isWeak = false,
   prompt,
   index,
   extensions,
@@ -80,12 +84,13 @@ export function sessionState({
       outputs: session.outputs,
       notes,
       timeoutMs,
-      isWeak,
+      isWeak: () => late.isWeak,
       index,
       refused: (variables) => late.refused(variables),
       ...own,
     });
   const late: LateTools = {
+    isWeak: false,
     subagents: NOBODY,
     refused: (variables) => Promise.resolve(new Set(variables.keys())),
     planned: () => undefined,
@@ -116,7 +121,8 @@ export function sessionState({
     planTo: (show) => {
       late.planned = show;
     },
-    judgedBy: (judge, mode) => {
+    workedOnBy: ({ isWeak, judge, mode }) => {
+      late.isWeak = isWeak;
       late.refused = refusedBy(judge, mode);
     },
   };
@@ -146,6 +152,7 @@ function giveUp(session: Session): void {
 }
 
 interface LateTools {
+  isWeak: boolean;
   subagents: Subagents;
   refused: NonNullable<ToolContext["refused"]>;
   planned: (plan: Plan) => void;

@@ -285,6 +285,8 @@ function contextOf(
   return agentContext({
     host,
     settings,
+    // Which one calls the tools, nobody says.
+    isWeak: false,
     workspace,
     outputs: session.outputs,
     checkpoints,
