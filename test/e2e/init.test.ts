@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import path from "node:path";
@@ -30,7 +31,30 @@ interface Told {
   readonly written: boolean;
 }
 
+const alone =
+  spawnSync("unshare", ["-rn", "true"]).status === 0
+    ? false
+    : "no network namespace may be made here (unshare -rn)";
+
+/** A run whose model is at an address where nobody listens, as this machine has no network: what to type next. */
+async function nextOf(place: Place, words: readonly string[], env: Record<string, string> = {}) {
+  const run = spawnSync("unshare", ["-rn", path.join(ROOT, "bin/harness"), "run", ...words, "hello"], {
+    cwd: place.at("work"),
+    env: { PATH: process.env["PATH"], HOME: place.path, ...env },
+    encoding: "utf8",
+  });
+  assert.equal(run.status, 5, run.stderr);
+  return /^next {6}(.*)$/m.exec(run.stderr)?.[1];
+}
+
 describe("init", () => {
+  test("a run that cannot reach a model which nobody chose names it", { skip: alone }, async () => {
+    await using place = await scratch({ "work/x": "" });
+    assert.equal(await nextOf(place, []), "harness init");
+    assert.equal(await nextOf(place, ["--model", "mine:8b"]), "harness doctor");
+    assert.equal(await nextOf(place, [], { HARNESS_BASE_URL: "http://127.0.0.1:9" }), "harness doctor");
+  });
+
   test("without a terminal it says what it would write; with --yes it writes that", async () => {
     await using place = await scratch({ x: "" });
     await using fake = await startFakeOllama({ models });
