@@ -48,6 +48,9 @@ export class HarnessError extends Error {
 /** Something false was touched that nobody has a reason to touch: what runs in the box is not to be trusted further. */
 export class CanaryTouched extends HarnessError {}
 
+/** What a person can do something about: there is no such session. */
+export class UnknownSession extends HarnessError {}
+
 /** The box is no more. No message is taken apart to know that, or `why`. */
 export class BoxLost extends HarnessError {
   readonly why: string;

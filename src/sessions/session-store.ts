@@ -1,6 +1,6 @@
 import { randomInt } from "node:crypto";
 import path from "node:path";
-import { EXIT, HarnessError } from "../core/errors.ts";
+import { EXIT, UnknownSession } from "../core/errors.ts";
 import type { Message } from "../core/messages.ts";
 import type {
   Notes,
@@ -162,7 +162,7 @@ export function onlyId(given: string, found: readonly string[]): string {
   const exact = found.find((id) => id === given) ?? (found.length === 1 ? found[0] : undefined);
   if (exact !== undefined && given !== "") return exact;
   const why = found.length === 0 || given === "" ? "no session has this id" : "several sessions begin so";
-  throw new HarnessError(EXIT.usage, `${JSON.stringify(given)}: ${why}`, "harness sessions list --all");
+  throw new UnknownSession(EXIT.usage, `${JSON.stringify(given)}: ${why}`, "harness sessions list --all");
 }
 
 /** Whatever the case, in any script. */

@@ -1,7 +1,7 @@
 import manifest from "../../../package.json" with { type: "json" };
 import type { Config } from "../../config/load-config.ts";
 import { type Mode, MODES } from "../../core/decision.ts";
-import { EXIT, type ExitCode, HarnessError } from "../../core/errors.ts";
+import { EXIT, type ExitCode, HarnessError, UnknownSession } from "../../core/errors.ts";
 import type { Message } from "../../core/messages.ts";
 import type { Answer, Approver, Question } from "../../core/ports.ts";
 import { maskSecrets } from "../../core/text/secrets.ts";
@@ -39,6 +39,8 @@ class EditorSessions implements AcpHost, AsyncDisposable {
   readonly version = manifest.version;
   readonly #parts: EditorParts;
   readonly #open = new Set<EditorChat>();
+  /** Of sessions in which nothing was said yet: no store knows them. */
+  readonly #promised = new Map<string, string>();
   #store: SessionStore | undefined;
 
   constructor(parts: EditorParts) {
@@ -47,18 +49,31 @@ class EditorSessions implements AcpHost, AsyncDisposable {
 
   async begin(folder: string, link: EditorLink): Promise<EditorSession> {
     const workspace = await runWorkspace(folder, "open a folder that is there");
-    return this.#chat(workspace, link, this.#sessions().reserve());
+    const id = this.#sessions().reserve();
+    this.#promised.set(id, workspace);
+    return this.#chat(workspace, link, id);
   }
 
   async resume(id: string, folder: string, link: EditorLink): Promise<EditorSession> {
     const workspace = await runWorkspace(folder, "open a folder that is there");
-    const session = this.#sessions().open(id);
+    const session = this.#kept(id, workspace);
+    if (session === undefined) return this.#chat(workspace, link, id);
     const own = session.info().workspace;
     if (own !== workspace)
       throw new HarnessError(EXIT.usage, `session ${session.id} works in ${own}`, "open that folder");
     const chat = await this.#chat(workspace, link, session.id);
     await chat.resume(session);
     return chat;
+  }
+
+  /** Undefined where nothing was said in it yet. */
+  #kept(id: string, workspace: string): Session | undefined {
+    try {
+      return this.#sessions().open(id);
+    } catch (thrown) {
+      if (thrown instanceof UnknownSession && this.#promised.get(id) === workspace) return undefined;
+      throw thrown;
+    }
   }
 
   async list(folder: string | undefined): Promise<readonly ListedSession[]> {

@@ -12,7 +12,7 @@ import {
   type Stream,
 } from "@agentclientprotocol/sdk";
 import { type Mode, MODES } from "../../core/decision.ts";
-import { HarnessError } from "../../core/errors.ts";
+import { HarnessError, UnknownSession } from "../../core/errors.ts";
 import type { AgentEvent, RunStatus } from "../../core/events.ts";
 import type { Message } from "../../core/messages.ts";
 import type { Question } from "../../core/ports.ts";
@@ -234,7 +234,7 @@ class Editor {
   #known(id: string): OpenSession {
     const found = this.#sessions.get(id);
     if (found === undefined)
-      throw RequestError.invalidParams({ sessionId: id }, "no such session is open: session/load opens one");
+      throw new RequestError(NOT_FOUND, "no such session is open: session/load opens one", { sessionId: id });
     return found;
   }
 
@@ -296,6 +296,8 @@ const modesOf = (session: EditorSession): SessionModeState => ({
 
 const INTERNAL = -32_603;
 const INVALID = -32_602;
+/** By which editors know that they have to begin another session. */
+const NOT_FOUND = -32_002;
 
 /** What a person can act on is said as it is. */
 async function answered<T>(work: () => Promise<T>): Promise<T> {
@@ -304,7 +306,8 @@ async function answered<T>(work: () => Promise<T>): Promise<T> {
   } catch (thrown) {
     if (!(thrown instanceof HarnessError)) throw thrown;
     const next = thrown.remedy === "" ? "" : `; next: ${thrown.remedy}`;
-    throw new RequestError(thrown.exit === 2 ? INVALID : INTERNAL, `${thrown.message}${next}`);
+    const code = thrown.exit === 2 ? INVALID : INTERNAL;
+    throw new RequestError(thrown instanceof UnknownSession ? NOT_FOUND : code, `${thrown.message}${next}`);
   }
 }
 
