@@ -43,7 +43,8 @@ async function write({ context, box, questioned }: At, path: string, text: strin
   // Nothing is changed, its time neither: what a run changed is told by that.
   if (known.kind !== "absent" && content.equals(known.content))
     return { ...ok(`${name}: it already had this content`), unchanged: true };
-  const loss = context.isWeak?.() === true && known.kind === "known" ? lossOf(known.content, text) : undefined;
+  const loss =
+    context.isWeak?.() === true && known.kind === "known" ? lossOf(known.content, text) : undefined;
   if (loss !== undefined && !questioned.has(path)) {
     questioned.add(path);
     return failed(
