@@ -60,9 +60,16 @@ export function unreachable(thrown: unknown, asked: Asked): BucketTrouble {
   const code = errorCode(inner) ?? "";
   const where = serverOf(asked.access);
   const why = visibleLine(reasonOf(thrown));
-  if (/CERT|SIGNATURE|^ERR_(?:TLS|SSL)|^EPROTO$/.test(code))
+  // What the library says here is a line of its source.
+  if (/^ERR_SSL|^EPROTO$/.test(code))
     return new BucketTrouble(
-      `cannot ${asked.what}: ${where} is not trusted, or does not speak TLS (${why})`,
+      `cannot ${asked.what}: ${where} does not speak TLS (${code})`,
+      "see the port in AWS_ENDPOINT_URL; http:// in AWS_ENDPOINT_URL asks without TLS",
+      { cause: thrown },
+    );
+  if (/CERT|SIGNATURE|^ERR_TLS/.test(code))
+    return new BucketTrouble(
+      `cannot ${asked.what}: ${where} is not trusted (${why})`,
       "NODE_EXTRA_CA_CERTS=FILE names a certificate of your own; http:// in AWS_ENDPOINT_URL asks without TLS",
       { cause: thrown },
     );
@@ -108,10 +115,14 @@ export function refusalOf(said: Refusal, asked: Asked): BucketTrouble {
   return (
     elsewhere(said, asked) ??
     notThere(said, asked) ??
+    notTaken(said, asked, told) ??
     notAllowed(said, asked, told) ??
     new BucketTrouble(
       `${cannot}: ${serverOf(access)} refuses it (${told})`,
-      "see whether AWS_ENDPOINT_URL leads to a server of S3",
+      // A server that wants TLS says so in words of its own.
+      words === "" && access.endpoint?.protocol === "http:"
+        ? "see whether AWS_ENDPOINT_URL leads to a server of S3, and whether it has to begin with https://"
+        : "see whether AWS_ENDPOINT_URL leads to a server of S3",
     )
   );
 }
@@ -154,6 +165,25 @@ function notThere({ status, code }: Refusal, { access, what, bucket }: Asked): B
   );
 }
 
+/** The key, or the bytes. */
+function notTaken(
+  { status, code }: Refusal,
+  { access, what }: Asked,
+  told: string,
+): BucketTrouble | undefined {
+  if (/(?:ObjectName|KeyTooLong(?:Error)?|InvalidURI|ParentIsObject)$/.test(code))
+    return new BucketTrouble(
+      `cannot ${what}: ${serverOf(access)} does not take such a key (${told})`,
+      "give the object another key; some servers take none with two slashes together, or with a part of more than 255 bytes",
+    );
+  if (status === 507 || /(?:StorageFull|QuotaExceeded)$/.test(code))
+    return new BucketTrouble(
+      `cannot ${what}: ${serverOf(access)} has no room for it (${told})`,
+      "make room there, or have its bound raised by who runs it",
+    );
+  return undefined;
+}
+
 function notAllowed(
   { status, code, date }: Refusal,
   { access, what, bucket, right }: Asked,
@@ -179,6 +209,7 @@ function notAllowed(
       );
     case "ExpiredToken":
     case "InvalidToken":
+    case "InvalidTokenId":
     case "TokenRefreshRequired":
       return new BucketTrouble(
         `${cannot}: the token in AWS_SESSION_TOKEN has expired, or belongs to other keys`,

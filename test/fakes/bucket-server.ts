@@ -36,6 +36,8 @@ export interface BucketOptions {
   readonly clockBehind?: number;
   /** Keys in lists are written as they are, though encoded ones were asked for. */
   readonly plainKeys?: boolean;
+  /** What is in the bucket is kept for a while by default: of what comes the sum is wanted. */
+  readonly locks?: boolean;
   /** Before the bucket in each path. */
   readonly below?: string;
 }
@@ -77,6 +79,7 @@ export async function startBucket(options: BucketOptions = {}): Promise<BucketSe
       if (fault !== undefined) return void response.writeHead(fault.status, fault.headers).end(fault.body);
       try {
         verify(request, body, options);
+        verifySum(request, body, options);
         if (!inBucket) throw new Refused(404, "NoSuchBucket");
         serve(request, response, { key, query, body, objects, options });
       } catch (thrown) {
@@ -192,6 +195,14 @@ function refuseOthers(
     throw new Refused(403, "RequestTimeTooSkewed");
   if (token !== undefined && headers["x-amz-security-token"] !== token)
     throw new Refused(400, "InvalidToken");
+}
+
+function verifySum({ method, headers }: IncomingMessage, body: Buffer, { locks }: BucketOptions): void {
+  const said = headers["content-md5"];
+  if (said === undefined && locks === true && method === "PUT")
+    throw new Refused(400, "InvalidRequest", "<Info>Content-MD5 OR x-amz-checksum- is required</Info>");
+  if (said !== undefined && said !== createHash("md5").update(body).digest("base64"))
+    throw new Refused(400, "BadDigest");
 }
 
 function momentIn(time: string): number {

@@ -80,6 +80,19 @@ test("the stand-in refuses what is not signed, or otherwise than it is sent", as
   assert.equal(server.objects.get("x")?.bytes.toString(), "x");
 });
 
+test("a bucket that locks what is in it takes it, since its sum is told", async () => {
+  await using server = await startBucket({ locks: true });
+  const bucket = bucketOf(server);
+  await bucket.put("x", Buffer.from("whole"), signal);
+  assert.equal((await bucket.get("x", MAX, signal)).toString(), "whole");
+});
+
+test("a server without TLS that is asked by it is told from one that is not trusted", async () => {
+  await using server = await startBucket();
+  const bucket = bucketOf(server, { AWS_ENDPOINT_URL: server.url.replace("http:", "https:") });
+  await assert.rejects(bucket.put("x", Buffer.from("x"), signal), /does not speak TLS \([A-Z_]+\)$/);
+});
+
 const SLOW: Fault = { status: 503, body: "<Error><Code>SlowDown</Code><Message>less</Message></Error>" };
 
 test("a server that is busy, broken or cut off is asked again, as long as it says", async () => {
@@ -190,6 +203,34 @@ const CASES: Readonly<Record<string, Case>> = {
     fault: { status: 404, body: "<html>no</html>" },
     says: /does not know such an address/,
     next: /AWS_ENDPOINT_URL leads to a server of S3/,
+  },
+  "a token of other keys, in the words of another server": {
+    fault: { status: 403, body: "<Error><Code>InvalidTokenId</Code></Error>" },
+    says: /the token in AWS_SESSION_TOKEN has expired/,
+    next: /AWS_SESSION_TOKEN=…/,
+  },
+  "a key that it does not take": {
+    fault: {
+      status: 400,
+      body: "<Error><Code>XMinioInvalidObjectName</Code><Message>signs</Message></Error>",
+    },
+    says: /does not take such a key \(XMinioInvalidObjectName: signs\)$/,
+    next: /^give the object another key/,
+  },
+  "a disk that is full": {
+    fault: { status: 507, body: "<Error><Code>XMinioStorageFull</Code></Error>" },
+    says: /has no room for it \(XMinioStorageFull\)$/,
+    next: /^make room there/,
+  },
+  "a bound that is reached": {
+    fault: { status: 403, body: "<Error><Code>QuotaExceeded</Code></Error>" },
+    says: /has no room for it \(QuotaExceeded\)$/,
+    next: /^make room there/,
+  },
+  "a server that wants TLS": {
+    fault: { status: 400, body: "Client sent an HTTP request to an HTTPS server.\n" },
+    says: /refuses it \(it answers with 400\)$/,
+    next: /whether it has to begin with https:\/\/$/,
   },
   "what it cannot do": {
     fault: { status: 501, body: "<Error><Code>NotImplemented</Code></Error>" },

@@ -1,0 +1,60 @@
+/**
+ * `npm run test:s3 [-- FILE…]`: what reads and writes buckets, on a real server of S3 (MinIO) on this machine's loopback. By
+ * hand, beside the tests: the server is built once of Go's modules, by Go's own client. It ends with 2 where there can be no
+ * server, with 1 where something is not as it should be.
+ */
+import { spawn, spawnSync } from "node:child_process";
+import { once } from "node:events";
+import { readdirSync } from "node:fs";
+import { mkdir, writeFile } from "node:fs/promises";
+import path from "node:path";
+import { reasonOf } from "../../src/core/errors.ts";
+import { noCertificates } from "../fixtures/https-stub.ts";
+import type { Run } from "../kubernetes/cluster-build.ts";
+import { isKept, kept, onceBuilt } from "../kubernetes/cluster-cache.ts";
+
+const VERSION = "v0.0.0-20260212201848-7aac2a2c5b7c";
+const MODULE = `github.com/minio/minio@${VERSION}`;
+const FOLDER = `minio-${VERSION}-1`;
+const ROOT = path.join(import.meta.dirname, "../..");
+const say = (line: string): void => void process.stdout.write(`${line}\n`);
+
+async function build(place: string, run: Run): Promise<void> {
+  const bin = path.join(place, "bin");
+  await mkdir(bin);
+  const env = { GOBIN: bin, GOFLAGS: "", GOWORK: "off", CGO_ENABLED: "0" };
+  await run(["nice", "-n", "10", "go", "install", "-trimpath", "-ldflags", "-s -w", MODULE], place, env);
+  await writeFile(path.join(bin, "version"), `${VERSION}\n`);
+}
+
+/** The program's path, or why there is none. */
+async function program(): Promise<{ readonly file: string } | { readonly none: string }> {
+  if (process.platform !== "linux") return { none: "it was tried on Linux alone" };
+  if (noCertificates !== false) return { none: noCertificates };
+  try {
+    if (!isKept(FOLDER) && spawnSync("go", ["version"]).status !== 0)
+      return { none: "the server is built by Go, and there is no program go" };
+    await onceBuilt(FOLDER, { build, say, what: `${MODULE}, some ten minutes of two cores,` });
+    return { file: path.join(kept(FOLDER), "minio") };
+  } catch (thrown) {
+    return { none: `it could not be built: ${reasonOf(thrown)}` };
+  }
+}
+
+const wanted = process.argv.slice(2);
+const files = readdirSync(import.meta.dirname)
+  .filter((name) => name.endsWith(".real.test.ts"))
+  .map((name) => `test/s3/${name}`)
+  .filter((file) => wanted.length === 0 || wanted.some((one) => file.endsWith(one)));
+const found = files.length === 0 ? { none: "there is no such file of tests" } : await program();
+
+if ("none" in found) {
+  say(`no server of S3 here: ${found.none}`);
+  process.exitCode = 2;
+} else {
+  const words = ["--test", "--test-concurrency=1", "--test-reporter=spec", ...files];
+  const env = { ...process.env, HARNESS_TEST_MINIO: found.file };
+  const child = spawn(process.execPath, words, { cwd: ROOT, env, stdio: ["ignore", "inherit", "inherit"] });
+  const [code] = (await once(child, "exit")) as [number | null];
+  process.exitCode = code === 0 ? 0 : 1;
+}
