@@ -45,7 +45,7 @@ export interface PushedEnvironment {
 /** Puts one that is built into the registry, unless it is there; the record says so from then on. */
 export async function pushEnvironment(pushing: Pushing): Promise<PushedEnvironment> {
   const { host, workspace, engine, files, record, bases, registry, onLine, signal } = pushing;
-  const login = await registryLogin(host.env, registry);
+  const login = await registryLogin({ env: host.env, repository: registry, apart: workspace, signal });
   const before = record.pushed?.registry === registry ? pushedImage(record) : undefined;
   if (before !== undefined && (await isInRegistry(engine, { image: before, repository: registry, login })))
     return { record, image: before, how: "kept", moved: 0 };

@@ -86,13 +86,15 @@ interface EngineLogin {
   readonly username: string;
   readonly password: string;
   readonly serveraddress: string;
+  readonly identitytoken?: string;
 }
 
 /** An engine wants to be told, even that there is nobody. */
-const authOf = (login: RegistryLogin, repository: string): EngineLogin =>
-  login.kind === "login"
-    ? { username: login.username, password: login.password, serveraddress: registryOf(repository) }
-    : { username: "", password: "", serveraddress: registryOf(repository) };
+function authOf(login: RegistryLogin, repository: string): EngineLogin {
+  const nobody = { username: "", password: "", serveraddress: registryOf(repository) };
+  if (login.kind === "token") return { ...nobody, identitytoken: login.token };
+  return login.kind === "login" ? { ...nobody, username: login.username, password: login.password } : nobody;
+}
 
 type Word = "not authorised" | "refused" | "no answer" | "plain http" | "failed";
 
@@ -131,21 +133,20 @@ export function pushFailure(
     "plain http": `list ${registry} under insecure-registries of the engine, or give it TLS, then: ${AGAIN}`,
     failed: AGAIN,
   };
-  const said = login.kind === "login" ? withoutLogin(why, login) : why;
+  const said = withoutLogin(why, login);
   const message = `the environment is built, and could not be pushed to ${repository}: ${word}: ${visible(said.slice(0, 500))}`;
   return new HarnessError(EXIT.failed, message, next[word]);
 }
 
 const AGAIN = "harness env build, which pushes what is built";
 
-function withoutLogin(
-  text: string,
-  { username, password }: RegistryLogin & { readonly kind: "login" },
-): string {
-  const base64 = Buffer.from(`${username}:${password}`).toString("base64");
-  return [base64, password, encodeURIComponent(password)]
-    .filter((secret) => secret !== "")
-    .reduce((said, secret) => said.replaceAll(secret, "…"), text);
+function withoutLogin(text: string, login: RegistryLogin): string {
+  if (login.kind === "none") return text;
+  const secret = login.kind === "token" ? login.token : login.password;
+  const named = login.kind === "token" ? "" : Buffer.from(`${login.username}:${secret}`).toString("base64");
+  return [named, secret, encodeURIComponent(secret)]
+    .filter((each) => each !== "")
+    .reduce((said, each) => said.replaceAll(each, "…"), text);
 }
 
 interface Asked {

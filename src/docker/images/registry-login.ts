@@ -1,13 +1,17 @@
+import { realpath } from "node:fs/promises";
 import path from "node:path";
 import { readRegular } from "../../platform/safe-files.ts";
 import { dockerHome } from "../engine-endpoint.ts";
+import { askCredentialHelper, type HelperQuestion } from "./credential-helper.ts";
 
 /**
- * Who pushes, as `docker login` keeps it in its own config.json: an entry of `auths` with a name and a password. Helpers that
- * keep passwords elsewhere are programs, and none is asked.
+ * Who pushes, as `docker login` keeps it: with the helper that docker's own config.json names for the registry, or in an entry
+ * of its `auths`.
  */
 export type RegistryLogin =
   | { readonly kind: "login"; readonly username: string; readonly password: string }
+  /** What a registry gave in place of a password. */
+  | { readonly kind: "token"; readonly token: string }
   /** What else is kept there of it, which does not count; undefined: nothing. */
   | { readonly kind: "none"; readonly instead?: string };
 
@@ -18,42 +22,76 @@ type Fields = Readonly<Record<string, unknown>>;
 const fieldsOf = (value: unknown): Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : {};
 
-export async function registryLogin(
-  env: Readonly<Record<string, string | undefined>>,
-  repository: string,
-): Promise<RegistryLogin> {
+interface LoginQuestion extends Omit<HelperQuestion, "helper" | "server"> {
+  readonly repository: string;
+}
+
+/** `apart` is the folder that is worked in: a config in it is no user's, and names no program. */
+export async function registryLogin(question: LoginQuestion): Promise<RegistryLogin> {
+  const { repository, env, apart } = question;
   const file = path.join(dockerHome(env), "config.json");
   const read = await readRegular(file, { links: "follow", max: MAX_BYTES }).catch(() => undefined);
+  const config = read === undefined ? {} : jsonIn(read);
+  // Nothing of the file is repeated: it holds passwords.
+  if (config === undefined) return { kind: "none", instead: `${file} cannot be read as JSON` };
+  const written = loginIn(config, repository);
+  const kept = helperIn(config, repository);
+  if (kept === undefined) return written;
+  const otherwise = (instead: string): RegistryLogin =>
+    written.kind === "none" ? { kind: "none", instead } : written;
+  if (await liesIn(file, apart))
+    return otherwise(`${file} lies in this folder, and no helper it names is asked`);
+  const told = await askCredentialHelper({ ...question, ...kept });
+  if (told.kind === "failed") return otherwise(told.why);
+  return told.kind === "none" ? otherwise(`docker-credential-${kept.helper} has no login for it`) : told;
+}
+
+function jsonIn(bytes: Buffer): Fields | undefined {
   try {
-    return loginIn(read === undefined ? {} : fieldsOf(JSON.parse(read.toString("utf8"))), repository);
+    return fieldsOf(JSON.parse(bytes.toString("utf8")));
   } catch {
-    // Nothing of the file is repeated: it holds passwords.
-    return { kind: "none", instead: `${file} cannot be read as JSON` };
+    return undefined;
   }
+}
+
+async function liesIn(file: string, folder: string): Promise<boolean> {
+  const [real, around] = await Promise.all([file, folder].map((each) => realpath(each).catch(() => each)));
+  const way = path.relative(around ?? folder, real ?? file);
+  return way !== ".." && !way.startsWith(`..${path.sep}`) && !path.isAbsolute(way);
 }
 
 /** Of a repository such as registry.example:5000/team/box. */
 export const registryOf = (repository: string): string => repository.split("/", 1)[0] ?? "";
 
-export function loginIn(config: Fields, repository: string): RegistryLogin {
+/** The entry of a registry, and the name it has there. */
+const entryOf = (fields: unknown, registry: string): readonly [name: string, value: unknown] | undefined =>
+  Object.entries(fieldsOf(fields)).find(([name]) => hostOf(name) === registry);
+
+/** Which helper is asked, and for what. One for the registry goes before one for all. */
+export function helperIn(
+  config: Fields,
+  repository: string,
+): Pick<HelperQuestion, "helper" | "server"> | undefined {
   const registry = usual(registryOf(repository));
-  const [, entry] =
-    Object.entries(fieldsOf(config["auths"])).find(([name]) => hostOf(name) === registry) ?? [];
-  const kept = fieldsOf(entry);
-  const [, helper = config["credsStore"]] =
-    Object.entries(fieldsOf(config["credHelpers"])).find(([name]) => hostOf(name) === registry) ?? [];
-  if (typeof kept["auth"] === "string" && kept["auth"] !== "") {
-    const text = Buffer.from(kept["auth"], "base64").toString("utf8").replace(/\0+$/, "");
-    const colon = text.indexOf(":");
-    return colon > 0
-      ? { kind: "login", username: text.slice(0, colon), password: text.slice(colon + 1) }
-      : { kind: "none", instead: "its entry under auths is not of the form NAME:PASSWORD" };
-  }
-  if (kept["identitytoken"] !== undefined)
-    return { kind: "none", instead: "docker keeps an identity token for it, which is not read" };
-  return typeof helper === "string" && helper !== ""
-    ? { kind: "none", instead: `docker-credential-${helper} keeps its password, and no such helper is asked` }
-    : { kind: "none" };
+  const [name, helper = config["credsStore"]] = entryOf(config["credHelpers"], registry) ?? [];
+  if (typeof helper !== "string" || helper === "") return undefined;
+  // `docker login` leaves an entry without a password under the name that the helper knows.
+  const [written = name] = entryOf(config["auths"], registry) ?? [];
+  const usualName = registry === "docker.io" ? "https://index.docker.io/v1/" : registry;
+  return { helper, server: written ?? usualName };
+}
+
+/** What the file itself holds. */
+export function loginIn(config: Fields, repository: string): RegistryLogin {
+  const [, entry] = entryOf(config["auths"], usual(registryOf(repository))) ?? [];
+  const { auth, identitytoken: token } = fieldsOf(entry);
+  if (typeof token === "string" && token !== "") return { kind: "token", token };
+  if (typeof auth !== "string" || auth === "") return { kind: "none" };
+  const text = Buffer.from(auth, "base64").toString("utf8").replace(/\0+$/, "");
+  const colon = text.indexOf(":");
+  return colon > 0
+    ? { kind: "login", username: text.slice(0, colon), password: text.slice(colon + 1) }
+    : { kind: "none", instead: "its entry under auths is not of the form NAME:PASSWORD" };
 }
 
 /** Entries may be addresses: https://index.docker.io/v1/. */
