@@ -3,21 +3,18 @@
  * hand, beside the tests: the server is built once of Go's modules, by Go's own client. It ends with 2 where there can be no
  * server, with 1 where something is not as it should be.
  */
-import { spawn, spawnSync } from "node:child_process";
-import { once } from "node:events";
-import { readdirSync } from "node:fs";
+import { spawnSync } from "node:child_process";
 import { mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { reasonOf } from "../../src/core/errors.ts";
 import { noCertificates } from "../fixtures/https-stub.ts";
+import { runSuites, say } from "../fixtures/real-suite.ts";
 import type { Run } from "../kubernetes/cluster-build.ts";
 import { isKept, kept, onceBuilt } from "../kubernetes/cluster-cache.ts";
 
 const VERSION = "v0.0.0-20260212201848-7aac2a2c5b7c";
 const MODULE = `github.com/minio/minio@${VERSION}`;
 const FOLDER = `minio-${VERSION}-1`;
-const ROOT = path.join(import.meta.dirname, "../..");
-const say = (line: string): void => void process.stdout.write(`${line}\n`);
 
 async function build(place: string, run: Run): Promise<void> {
   const bin = path.join(place, "bin");
@@ -41,20 +38,11 @@ async function program(): Promise<{ readonly file: string } | { readonly none: s
   }
 }
 
-const wanted = process.argv.slice(2);
-const files = readdirSync(import.meta.dirname)
-  .filter((name) => name.endsWith(".real.test.ts"))
-  .map((name) => `test/s3/${name}`)
-  .filter((file) => wanted.length === 0 || wanted.some((one) => file.endsWith(one)));
-const found = files.length === 0 ? { none: "there is no such file of tests" } : await program();
-
+const found = await program();
 if ("none" in found) {
   say(`no server of S3 here: ${found.none}`);
   process.exitCode = 2;
 } else {
-  const words = ["--test", "--test-concurrency=1", "--test-reporter=spec", ...files];
-  const env = { ...process.env, HARNESS_TEST_MINIO: found.file };
-  const child = spawn(process.execPath, words, { cwd: ROOT, env, stdio: ["ignore", "inherit", "inherit"] });
-  const [code] = (await once(child, "exit")) as [number | null];
-  process.exitCode = code === 0 ? 0 : 1;
+  const env = { HARNESS_TEST_MINIO: found.file };
+  process.exitCode = await runSuites(import.meta.dirname, env, process.argv.slice(2));
 }

@@ -113,7 +113,9 @@ function answerIn(stdout: string): HelperAnswer | undefined {
   }
   if (typeof told !== "object" || told === null) return undefined;
   const { Username: username, Secret: secret } = told as Readonly<Record<string, unknown>>;
-  if (typeof username !== "string" || typeof secret !== "string" || secret === "") return undefined;
+  if (typeof username !== "string" || typeof secret !== "string") return undefined;
+  // So older helpers say that they have none.
+  if (secret === "") return username === "" ? { kind: "none" } : undefined;
   if (username === TOKEN_NAME) return { kind: "token", token: secret };
   return username === "" ? undefined : { kind: "login", username, password: secret };
 }

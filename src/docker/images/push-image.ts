@@ -96,17 +96,26 @@ function authOf(login: RegistryLogin, repository: string): EngineLogin {
   return login.kind === "login" ? { ...nobody, username: login.username, password: login.password } : nobody;
 }
 
-type Word = "not authorised" | "refused" | "no answer" | "plain http" | "failed";
+type Word =
+  | "not authorised"
+  | "refused"
+  | "no answer"
+  | "plain http"
+  | "not trusted"
+  | "a fault of the registry"
+  | "failed";
 
 /** What engines say of a registry's no, the first that fits. */
 const SIGNS: readonly (readonly [RegExp, Word])[] = [
   [/server gave HTTP response to HTTPS client/i, "plain http"],
+  [/x509:|tls: failed to verify|certificate (?:is|has|signed)/i, "not trusted"],
   [/unauthori[sz]ed|authentication required|no basic auth|incorrect username|\b401\b/i, "not authorised"],
   [/denied|forbidden|insufficient.scope|not allowed|\b403\b/i, "refused"],
   [
     /connection re(?:fused|set)|no such host|\bEOF\b|broken pipe|timeout|deadline exceeded|no progress|no route|unreachable|\b50[234]\b/i,
     "no answer",
   ],
+  [/\b500\b|internal server error|no space left/i, "a fault of the registry"],
 ];
 
 export const pushWord = (why: string): Word => SIGNS.find(([sign]) => sign.test(why))?.[1] ?? "failed";
@@ -128,9 +137,11 @@ export function pushFailure(
   const docker = isPodman(engine) ? "podman" : "docker";
   const next: Readonly<Record<Word, string>> = {
     "not authorised": `${docker} login ${registry}${instead}, then: ${AGAIN}`,
-    refused: `ask who runs the registry for the right to push to ${repository}, then: ${AGAIN}`,
+    refused: `ask who runs the registry for the right to push to ${repository}, or whether it is read alone now, then: ${AGAIN}`,
     "no answer": `see that ${registry} answers, then: ${AGAIN}`,
     "plain http": `list ${registry} under insecure-registries of the engine, or give it TLS, then: ${AGAIN}`,
+    "not trusted": `give the engine its authority (/etc/docker/certs.d/${registry}/ca.crt on the engine's machine), then: ${AGAIN}`,
+    "a fault of the registry": `ask who runs the registry, whose disk may be full, then: ${AGAIN}`,
     failed: AGAIN,
   };
   const said = withoutLogin(why, login);

@@ -15,6 +15,9 @@ const SAID: readonly (readonly [string, string])[] = [
   ["EOF", "no answer"],
   ["the push made no progress for 300 s", "no answer"],
   ["http: server gave HTTP response to HTTPS client", "plain http"],
+  ['Get "https://registry.test/v2/": x509: certificate signed by unknown authority', "not trusted"],
+  ["error parsing HTTP 405 response body: invalid character 'M': \"Method not allowed\\n\"", "refused"],
+  ["received unexpected HTTP status: 500 Internal Server Error", "a fault of the registry"],
   ["manifest invalid: manifest invalid", "failed"],
 ];
 
@@ -34,6 +37,19 @@ test("a failure says that the environment is built, why it was not pushed, and w
   const instead = "docker-credential-x keeps its password, and no such helper is asked";
   const helped = pushFailure(DOCKER, { ...about, login: { kind: "none", instead } });
   assert.match(helped.remedy, /^docker login registry\.example \(docker-credential-x keeps .*\), then: /);
+});
+
+test("an authority that the engine does not know is named with where it is put", () => {
+  const why = 'Get "https://registry.example/v2/": x509: certificate signed by unknown authority';
+  const { message, remedy } = pushFailure(DOCKER, { ...about, why, login: { kind: "none" } });
+  assert.match(message, /: not trusted: /);
+  assert.match(remedy, /\/etc\/docker\/certs\.d\/registry\.example\/ca\.crt/);
+});
+
+test("a registry that repeats a token is not repeated", () => {
+  const login = { kind: "token", token: "t0ken of mine" } as const;
+  const { message } = pushFailure(DOCKER, { ...about, why: `unauthorized: ${login.token}`, login });
+  assert.match(message, /unauthorized: …$/);
 });
 
 test("a registry that repeats a password is not repeated", () => {

@@ -150,6 +150,10 @@ const TROUBLES: Readonly<Record<string, readonly [string, RegExp, number?]>> = {
     "echo 'credentials not found in native keychain'; exit 1",
     /^docker-credential-odd has no login for it$/,
   ],
+  "has none, and says so by an empty login": [
+    `echo '{"ServerURL":"x","Username":"","Secret":""}'`,
+    /^docker-credential-odd has no login for it$/,
+  ],
   "fails with a word": [
     "printf 'the keychain is \\033[2Jlocked\\n'; exit 3",
     /^docker-credential-odd ended with 3: the keychain is [^\u001b]*locked$/,
