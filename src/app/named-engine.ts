@@ -68,6 +68,17 @@ function mayBeNamed({ env }: Host): boolean {
   return existsSync(path.join(folder, "config.json"));
 }
 
+/**
+ * Who asks the engine at this address, which has what a session has changed: named for the first run of it, it need not be
+ * named for each look at that. One that --engine names goes before it.
+ */
+export async function hostAt(host: Host, at: string | undefined): Promise<Host> {
+  if (at === undefined || host.engine !== null || readEngineAddress(at).kind === "wrong") return host;
+  const { endpointsFrom } = await import("../docker/engine-endpoint.ts");
+  const asked = await endpointsFrom(host.env, host.uid, await namedEngine(host)).catch(() => []);
+  return asked.some((endpoint) => endpoint.host === at) ? host : { ...host, engine: at };
+}
+
 /** What an engine is called that stands elsewhere; nothing is asked for it. */
 async function elsewhere(host: Host, { settings, origins }: Config): Promise<string | undefined> {
   const { engine } = settings;

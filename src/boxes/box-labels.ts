@@ -20,6 +20,7 @@ const LABEL = {
   pid: "dev.harness.owner_pid",
   start: "dev.harness.owner_start",
   boot: "dev.harness.boot_id",
+  machine: "dev.harness.machine",
   created: "dev.harness.created",
   mode: "dev.harness.mode",
   isolation: "dev.harness.isolation",
@@ -34,6 +35,8 @@ export interface Owner {
   /** Start time in clock ticks since boot. Only compared, never used in arithmetic. */
   readonly start: string;
   readonly boot: string;
+  /** Told where an engine may have things of several machines; of older things, and of files, nobody knows. */
+  readonly machine?: string;
 }
 
 /** What the labels of a box record. Its volumes carry the same labels. */
@@ -61,6 +64,7 @@ export const ownerLabels = (uid: number, owner?: Owner): Labels => ({
   ...(owner === undefined
     ? {}
     : { [LABEL.pid]: String(owner.pid), [LABEL.start]: owner.start, [LABEL.boot]: owner.boot }),
+  ...(owner?.machine === undefined ? {} : { [LABEL.machine]: owner.machine }),
 });
 
 export const boxLabels = (box: BoxIdentity): Labels => ({
@@ -125,9 +129,10 @@ export const boxFilter = (uid: number): { label: string[] } => ({
 function ownerIn(labels: Labels): Owner | undefined {
   const pid = numberIn(labels[LABEL.pid]);
   const [start, boot] = [filled(labels[LABEL.start]), filled(labels[LABEL.boot])];
+  const machine = filled(labels[LABEL.machine]);
   return pid === undefined || pid === 0 || start === undefined || boot === undefined
     ? undefined
-    : { pid, start, boot };
+    : { pid, start, boot, ...(machine === undefined ? {} : { machine }) };
 }
 
 const filled = (text: string | undefined): string | undefined => (text === "" ? undefined : text);

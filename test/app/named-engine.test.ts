@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import test from "node:test";
 import { hostFrom } from "../../src/app/host.ts";
-import { namedEngine, settingsOnEngine } from "../../src/app/named-engine.ts";
+import { hostAt, namedEngine, settingsOnEngine } from "../../src/app/named-engine.ts";
 import { loadConfig } from "../../src/config/load-config.ts";
 import { endpointsFrom } from "../../src/docker/engine-endpoint.ts";
 import { refusalOf } from "../fixtures/refusal.ts";
@@ -142,4 +142,21 @@ test("a trusted project names no engine", async () => {
   const project = { file: place.at("p.json"), text: '{"engine": "ssh://theirs"}', trusted: true };
   const config = await loadConfig({ env: envOf(place), project, flags: new Map() });
   assert.equal(config.settings.engine, null);
+});
+
+const engineOf = async (host: ReturnType<typeof hostFrom>, at: string | undefined): Promise<unknown> =>
+  (await hostAt(host, at)).engine;
+
+test("what a session has changed is looked for on the engine that has it, unless one is named on the line", async () => {
+  await using place = await scratch();
+  const [far, here] = ["ssh://dev@far.test", "unix:///d.sock"];
+  const env = envOf(place, { DOCKER_HOST: here });
+  assert.equal(await engineOf(hostFrom(env), far), far);
+  assert.equal(await engineOf(hostFrom({ ...env, HARNESS_ENGINE: "kubernetes:" }), far), far);
+  // It would be asked anyway, perhaps with what belongs to a context.
+  assert.equal(await engineOf(hostFrom(env), here), null);
+  assert.equal(await engineOf(hostFrom({ ...env, HARNESS_ENGINE: far }), far), null);
+  assert.equal(await engineOf(hostFrom(env, "tcp://of.flag:1"), far), "tcp://of.flag:1");
+  for (const unknown of [undefined, "npipe:////./pipe/docker"])
+    assert.equal(await engineOf(hostFrom(env), unknown), null);
 });

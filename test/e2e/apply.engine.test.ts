@@ -154,3 +154,33 @@ test("a copy is applied as a layer is, and its volume goes with it", { skip: noO
   const filters = { label: [`dev.harness.kept=${finishedOf(ran).session}`] };
   assert.deepEqual((await engine.api.listVolumes({ filters })).Volumes ?? [], []);
 });
+
+test(
+  "a copy that the engine does not have is not taken for one whose files were all deleted",
+  { skip: noOverlay },
+  async () => {
+    await using place = await household({ a: "1\n", b: "2\n" });
+    const ran = await runInLayer(place, "echo 3 > a", ["--isolation", "copy"]);
+    const id = finishedOf(ran).session;
+    const record = `.local/state/harness/layers/${id}/layer`;
+    const layer = JSON.parse(await place.read(record)) as { readonly volume: string; readonly at: string };
+    assert.equal(layer.at, engine.endpoint.host);
+    await engine.api.getVolume(layer.volume).remove();
+    const here = ["--engine", engine.endpoint.host];
+    for (const words of [["diff"], ["apply"]]) {
+      const gone = await harness(place, [...words, id, ...here]);
+      assert.equal(gone.code, 6, gone.stderr + gone.stdout);
+      assert.match(gone.stderr, /the copy that .* has worked on is gone: the engine at .* has no volume/);
+      // As a session whose runs were on another engine.
+      await place.write(record, JSON.stringify({ ...layer, at: "ssh://dev@far.test" }));
+      const other = await harness(place, [...words, id, ...here]);
+      assert.equal(other.code, 2, other.stderr + other.stdout);
+      assert.match(other.stderr, /copy on the engine at ssh:\/\/dev@far\.test, and the one at/);
+      assert.match(other.stderr, /next: say --engine ssh:\/\/dev@far\.test$/m);
+      await place.write(record, JSON.stringify(layer));
+    }
+    assert.deepEqual([await place.read("work/a"), await place.read("work/b")], ["1\n", "2\n"]);
+    const removed = await harness(place, ["sessions", "rm", id]);
+    assert.equal(removed.code, 0, removed.stderr);
+  },
+);

@@ -22,7 +22,7 @@ import { checkpointStores, endBoxes, endDeadBoxes } from "./checkpoint-access.ts
 import type { Host } from "../host.ts";
 import { logBehind } from "./session-access.ts";
 import { holdSessions } from "./session-hold.ts";
-import { namedCluster } from "../named-engine.ts";
+import { hostAt, namedCluster } from "../named-engine.ts";
 import { holdExisting } from "../../boxes/layers/hold-layer.ts";
 
 /** Works on the states of a workspace that no box is over, and no other undo. */
@@ -106,15 +106,16 @@ async function inFrozen(host: Host, session: Session, moves: boolean): Promise<s
 
 /** What a session has changed in a layer, while nobody else works on that or on the folder. */
 export async function withLayer<T>(
-  host: Host,
+  asking: Host,
   sessions: SessionStore,
   session: Session,
   { say, moves }: LayerUse,
   work: (open: OpenLayer) => Promise<T>,
 ): Promise<T> {
-  const { state } = host.places;
+  const { state } = asking.places;
   const found = await layerOf(state, session.id);
   if (found === undefined) throw noLayer(session);
+  const host = await hostAt(asking, found.at);
   await finishEarlierUndo(host, sessions, found.workspace, say);
   const done = await aloneIn(host, found.workspace, async (store) => {
     await using locked = (await holdExisting(state, session.id)) ?? refuse(session);
@@ -148,8 +149,9 @@ const noLayer = ({ id }: Session): HarnessError =>
   );
 
 /** What a session has changed and nobody applied goes with it, and the box that waits for it; what cannot go now, the next box takes away. */
-export async function removeLayer(host: Host, session: Session): Promise<void> {
-  const stateDir = host.places.state;
+export async function removeLayer(asking: Host, session: Session): Promise<void> {
+  const stateDir = asking.places.state;
+  const host = await hostAt(asking, (await layerOf(stateDir, session.id))?.at);
   await dropFrozen(host, session.id);
   {
     await using locked = await holdExisting(stateDir, session.id);

@@ -97,7 +97,7 @@ export async function holdLayer(stateDir: string, wanted: Wanted, room: Room): P
     return holdLayer(stateDir, wanted, room);
   }
   const { layer } = held;
-  const { workspace, isolation, engine } = layer;
+  const { workspace, isolation, engine, at } = layer;
   if (workspace === wanted.workspace && isolation === wanted.isolation && engine === wanted.engine)
     return held;
   if (await isEmpty(layer)) {
@@ -109,8 +109,14 @@ export async function holdLayer(stateDir: string, wanted: Wanted, room: Room): P
   throw new HarnessError(
     EXIT.usage,
     `what this session has changed lies in ${isolation === "copy" ? "a copy of" : "a layer over"} ${workspace}${engine === undefined ? "" : " that pods work on"}, and is not applied`,
-    `harness apply ${wanted.session}   (or go on with it: --isolation ${isolation} --cwd ${workspace}${engine === undefined ? "" : " --engine kubernetes:"})`,
+    `harness apply ${wanted.session}   (or go on with it: --isolation ${isolation} --cwd ${workspace}${engineWords(engine, at)})`,
   );
+}
+
+/** An engine of this machine is the one that is asked anyway. */
+function engineWords(engine: Layer["engine"], at: Layer["at"]): string {
+  if (engine !== undefined) return " --engine kubernetes:";
+  return at === undefined || at.startsWith("unix:") ? "" : ` --engine ${at}`;
 }
 
 /** Undefined when the session has none. */

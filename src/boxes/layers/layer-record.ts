@@ -19,6 +19,8 @@ export interface LayerRecord {
   readonly isolation: "overlay" | "copy";
   /** The copy, once it is whole. */
   readonly volume: string | null;
+  /** The address of the engine that has the copy, as it was dialled; of older records nobody knows. */
+  readonly at?: string | undefined;
   /** Its boxes are pods: the copy's tree comes back into the folder as a whole. Left out: they are an engine's. */
   readonly engine?: "kubernetes" | undefined;
   /** Paths below the workspace that are no part of the copy: its boxes have something else there. */
@@ -36,6 +38,7 @@ const form: z.ZodType<LayerRecord> = z.object({
   workspace: z.string(),
   isolation: z.enum(["overlay", "copy"]),
   volume: z.string().nullable(),
+  at: z.string().optional(),
   engine: z.literal("kubernetes").optional(),
   apart: z.array(z.string()).optional(),
   made: z.number(),
@@ -80,8 +83,8 @@ export async function makeLayer(stateDir: string, record: LayerRecord): Promise<
   }
 }
 
-export const noteVolume = (layer: Layer, volume: string): Promise<void> =>
-  rewrite({ ...layer, volume }, "never");
+export const noteVolume = (layer: Layer, volume: string, at: string): Promise<void> =>
+  rewrite({ ...layer, volume, at }, "never");
 
 /** What was apart once stays so: nothing of it was ever in the copy. */
 export async function noteApart(layer: Layer, paths: readonly string[]): Promise<void> {
@@ -120,6 +123,7 @@ export interface Found {
   readonly folder: string;
   readonly state: "kept" | "given-up" | "begun";
   readonly volume: string | null;
+  readonly at?: LayerRecord["at"];
   readonly engine?: LayerRecord["engine"];
   /** When it was last changed, in milliseconds. */
   readonly changed: number;
@@ -142,6 +146,7 @@ export async function allLayers(stateDir: string): Promise<readonly Found[]> {
         folder,
         state: stateOf(name),
         volume: read.success ? read.data.volume : null,
+        at: read.data?.at,
         engine: read.data?.engine,
         changed,
       };

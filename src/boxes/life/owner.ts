@@ -1,4 +1,6 @@
+import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
+import { hostname } from "node:os";
 import { errorCode, EXIT, HarnessError } from "../../core/errors.ts";
 import type { Owner } from "../box-labels.ts";
 import { runHost } from "../../platform/host-programs.ts";
@@ -6,7 +8,8 @@ import { runHost } from "../../platform/host-programs.ts";
 /**
  * Who owns a lock or a box: a process, told from every later one with the same pid.
  * Limits: only processes of the same pid namespace are seen, so an owner in another container looks
- * dead, and so does one on another machine that shares the state directory over the network.
+ * dead, and so does one on another machine that shares the state directory over the network. Boxes say their machine:
+ * one engine may have those of several.
  */
 
 export async function thisProcess(): Promise<Owner> {
@@ -18,12 +21,13 @@ export async function thisProcess(): Promise<Owner> {
 /** undefined when there is no such process, or only its zombie. */
 export async function processOwner(pid: number): Promise<Owner | undefined> {
   const [boot, start] = await Promise.all([bootId(), startOf(pid)]);
-  return start === undefined ? undefined : { pid, start, boot };
+  return start === undefined ? undefined : { pid, start, boot, machine: await machineId() };
 }
 
-/** False only when it is certain: another boot, no such process, another start time, or a zombie. */
+/** False only when it is certain: another boot of this machine, no such process, another start time, or a zombie. */
 export async function isAlive(owner: Owner): Promise<boolean> {
-  if ((await bootId()) !== owner.boot) return false;
+  if ((await bootId()) !== owner.boot)
+    return owner.machine !== undefined && owner.machine !== (await machineId());
   try {
     return (await startOf(owner.pid)) === owner.start;
   } catch {
@@ -35,7 +39,7 @@ export async function isAlive(owner: Owner): Promise<boolean> {
 export function liveness(): (owner: Owner) => Promise<boolean> {
   const asked = new Map<string, Promise<boolean>>();
   return (owner) => {
-    const key = `${owner.pid} ${owner.start} ${owner.boot}`;
+    const key = `${owner.pid} ${owner.start} ${owner.boot} ${owner.machine ?? ""}`;
     const answer = asked.get(key) ?? isAlive(owner);
     asked.set(key, answer);
     return answer;
@@ -46,6 +50,18 @@ async function bootId(): Promise<string> {
   const id = await readFile("/proc/sys/kernel/random/boot_id", "utf8").catch(() => undefined);
   return id?.trim() ?? (await ask("sysctl", "-n", "kern.bootsessionuuid")) ?? "unknown";
 }
+
+/** The same after it is started anew. Machines that were copied of each other have at least another name. */
+async function machineId(): Promise<string> {
+  const files = ["/etc/machine-id", "/var/lib/dbus/machine-id"];
+  const read = await Promise.all(files.map((file) => readFile(file, "utf8").catch(() => "")));
+  const known = read.find((text) => text.trim() !== "");
+  const id = known === undefined ? ((await uuidOfMac()) ?? hostname()) : `${known.trim()} ${hostname()}`;
+  return createHash("sha256").update(id).digest("hex").slice(0, 16);
+}
+
+const uuidOfMac = async (): Promise<string | undefined> =>
+  process.platform === "darwin" ? ask("sysctl", "-n", "kern.uuid") : undefined;
 
 /** The start of a running process; undefined when there is none, or only its zombie. */
 async function startOf(pid: number): Promise<string | undefined> {

@@ -16,7 +16,7 @@ import { unstartedContainer } from "../unstarted-container.ts";
 import { changesOfCopy, unpack } from "../../boxes/layers/copy-changes.ts";
 import { removeTree } from "../../boxes/life/workspace-folders.ts";
 import type { Layer } from "../../boxes/layers/layer-record.ts";
-import { notedImage, overlayVolume } from "./layer-volumes.ts";
+import { notedImage, overlayVolume, requireCopy } from "./layer-volumes.ts";
 import { changesOfUpper } from "../../boxes/layers/upper-changes.ts";
 
 interface Reading {
@@ -48,6 +48,7 @@ async function copied(layer: Layer, { engine: find, uid }: Reading): Promise<Lay
   const engine = await find();
   const labels = ownerLabels(uid, await thisProcess());
   const content = path.join(layer.folder, "tree");
+  if (layer.volume !== null) await requireCopy(engine, { ...layer, volume: layer.volume });
   await removeTree(content);
   await mkdir(content, { mode: 0o700 });
   if (layer.volume !== null)

@@ -24,10 +24,14 @@ const BEGUN_MS = 3_600_000;
 /** Layers that were given up, or never finished being made. */
 export async function layersToRemove(engine: Engine, { uid, stateDir }: Place): Promise<readonly Leftover[]> {
   const found = await allLayers(stateDir);
-  return found.filter(isDone).map((each) => ({
-    id: path.basename(each.folder),
-    remove: () => removeLayer(engine, uid, each),
-  }));
+  const here = ({ at }: Found): boolean => at === undefined || at === engine.endpoint.host;
+  // The copy of another engine goes when that one is asked next: nothing else knows of it.
+  return found
+    .filter((each) => isDone(each) && here(each))
+    .map((each) => ({
+      id: path.basename(each.folder),
+      remove: () => removeLayer(engine, uid, each),
+    }));
 }
 
 /** What cannot be removed now is left to the next box. */

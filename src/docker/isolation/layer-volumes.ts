@@ -1,6 +1,8 @@
 import { readFile, rmdir, writeFile } from "node:fs/promises";
 import path from "node:path";
-import { errorCode } from "../../core/errors.ts";
+import type { Layer } from "../../boxes/layers/layer-record.ts";
+import { errorCode, EXIT, HarnessError } from "../../core/errors.ts";
+import { engineFailure, isMissing } from "../engine-failure.ts";
 import type { Engine } from "../engine.ts";
 import { unstartedContainer } from "../unstarted-container.ts";
 import { makeFolder } from "../../platform/folders.ts";
@@ -33,6 +35,31 @@ export async function overlayVolume(engine: Engine, folder: string, wanted: Volu
     Labels: { ...labels },
   });
   return volume.name;
+}
+
+/** Before a copy is mounted: the engine would make an empty one of that name, as if all of it had been deleted. */
+export async function requireCopy(
+  { api, endpoint }: Engine,
+  { session, volume, at }: Pick<Layer, "session" | "at"> & { readonly volume: string },
+): Promise<void> {
+  try {
+    await api.getVolume(volume).inspect();
+  } catch (thrown) {
+    if (!isMissing(thrown)) throw engineFailure("looking for the copy", thrown);
+    if (at !== undefined && at !== endpoint.host)
+      throw new HarnessError(
+        EXIT.usage,
+        `what the session ${session} has changed is in a copy on the engine at ${at}, and the one at ${endpoint.host} was asked`,
+        `say --engine ${at}`,
+        thrown,
+      );
+    throw new HarnessError(
+      EXIT.sandbox,
+      `the copy that the session ${session} has worked on is gone: the engine at ${endpoint.host} has no volume ${volume}`,
+      `${at === undefined ? "name the engine that has it: --engine ADDRESS; or " : ""}give it up: harness sessions rm ${session}`,
+      thrown,
+    );
+  }
 }
 
 /** Notes which image a container could be made of, only to mount these layers again. */

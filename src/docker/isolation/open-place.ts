@@ -6,6 +6,7 @@ import type { Engine } from "../engine.ts";
 import { topOf, unstartedContainer } from "../unstarted-container.ts";
 import { noteVolume } from "../../boxes/layers/layer-record.ts";
 import { changesIn } from "../../boxes/runner/runner-files.ts";
+import { requireCopy } from "./layer-volumes.ts";
 import { makeOverlay } from "./overlay-place.ts";
 import { archiveOf, refuseTooLarge, type Skipped } from "../../boxes/layers/workspace-archive.ts";
 import type { VolumeRequest } from "./workspace-place.ts";
@@ -35,8 +36,8 @@ const TREE = "/harness-copy/tree";
 async function makeCopy(request: VolumeRequest): Promise<Place> {
   const { engine, layer } = request;
   const kept = layer?.volume ?? undefined;
-  if (kept === undefined) await makeVolume(request);
-  else await requireVolume(request, kept);
+  if (layer === null || kept === undefined) await makeVolume(request);
+  else await requireCopy(engine, { ...layer, volume: kept });
   return {
     ...(kept === undefined ? {} : { volume: kept }),
     disk: engine.endpoint.host.startsWith("unix://") ? request.engineRoot : undefined,
@@ -53,7 +54,7 @@ async function makeVolume(request: VolumeRequest): Promise<void> {
   try {
     await engine.api.createVolume({ Name: volume, Driver: "local", Labels: labelsOf(request) });
     await fill(request);
-    if (layer !== null) await noteVolume(layer, volume);
+    if (layer !== null) await noteVolume(layer, volume, engine.endpoint.host);
   } catch (thrown) {
     await removeVolume(request).catch(() => undefined);
     throw thrown instanceof HarnessError ? thrown : engineFailure("copying the workspace", thrown);
@@ -63,21 +64,6 @@ async function makeVolume(request: VolumeRequest): Promise<void> {
 const removeVolume = async ({ engine, volume }: VolumeRequest): Promise<void> => {
   await engine.api.getVolume(volume).remove();
 };
-
-/** The engine would make an empty one of that name. */
-async function requireVolume({ engine, layer }: VolumeRequest, volume: string): Promise<void> {
-  await engine.api
-    .getVolume(volume)
-    .inspect()
-    .catch((thrown: unknown) => {
-      throw new HarnessError(
-        EXIT.sandbox,
-        `the copy that this session has worked on is gone: the engine has no volume ${volume}`,
-        `give it up: harness sessions rm ${layer?.session ?? ""}`,
-        thrown,
-      );
-    });
-}
 
 /** One that is to outlive its box is not labelled as a box's: what a session has goes when the session lets it. */
 function labelsOf({ labels, layer, stateDir }: VolumeRequest): Record<string, string> {

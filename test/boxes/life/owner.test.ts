@@ -38,6 +38,19 @@ test("this process is alive; with another start, boot or pid it is another one",
   assert.deepEqual(await Promise.all(others.map(isAlive)), [true, false, false, false]);
 });
 
+test("of a process of another machine nobody knows that it has ended", { skip }, async () => {
+  const own = await thisProcess();
+  const boot = "11111111-2222-3333-4444-555555555555";
+  const { machine: _, ...unknown } = own;
+  const others = [
+    { ...own, boot, machine: "0123456789abcdef" },
+    { ...own, boot },
+    { ...unknown, boot },
+  ];
+  assert.deepEqual(await Promise.all(others.map(isAlive)), [true, false, false]);
+  assert.match(own.machine ?? "", /^[0-9a-f]{16}$/);
+});
+
 test("a killed process is dead", { skip }, async () => {
   await using child = await sleeper();
   assert.equal(await isAlive(child.owner), true);

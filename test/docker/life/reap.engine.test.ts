@@ -28,11 +28,16 @@ test("only boxes of this user whose owner is gone are removed", { skip }, async 
     uid: UID,
     owner: { ...own, boot: "11111111-2222-3333-4444-555555555555" },
   });
+  // An engine may have boxes of several machines, and their users may have the same number.
+  const elsewhere = await realBox({
+    uid: UID,
+    owner: { ...own, boot: "11111111-2222-3333-4444-555555555555", machine: "0123456789abcdef" },
+  });
   const reused = await realBox({ uid: UID, owner: { ...own, start: "1" } });
   const reaped = await reap(engine, { uid: UID, stateDir: place.at("state") });
   assert.deepEqual([...reaped.containers].toSorted(), [orphan, rebooted, reused].toSorted());
   assert.deepEqual(reaped.failed, []);
-  assert.deepEqual(await leftOf(UID), [living, oneShot].toSorted());
+  assert.deepEqual(await leftOf(UID), [living, oneShot, elsewhere].toSorted());
   assert.deepEqual(await leftOf(OTHER), [foreign]);
 });
 
