@@ -162,24 +162,3 @@ async function look(
   const result = await run(agent.box, signal);
   return result.kind === "ok" ? firstBytes(agent.clean(result.text), Math.min(most * 2, 2 ** 16)) : undefined;
 }
-
-/** Models of so many billion parameters are shown the files with their task. */
-const SMALL_BILLIONS = 4;
-const SMALL_WINDOW = 16_384;
-
-/** By its parameters (`qwen2.5-coder:1.5b`), or by a window that is known to be small. */
-export function isSmallModel(
-  model: string,
-  window: { readonly tokens: number; readonly known: boolean },
-): boolean {
-  return (window.known && window.tokens <= SMALL_WINDOW) || hasFewParameters(model);
-}
-
-/** By the size in its name alone. */
-export function hasFewParameters(model: string): boolean {
-  const sizes = Array.from(
-    model.matchAll(/(?<![a-z0-9.])(\d+(?:\.\d+)?)(b|m)(?![a-z0-9])/gi),
-    (size) => Number(size[1]) / (size[2]?.toLowerCase() === "m" ? 1000 : 1),
-  );
-  return sizes.length > 0 && Math.max(...sizes) <= SMALL_BILLIONS;
-}

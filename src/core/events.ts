@@ -269,6 +269,13 @@ export const eventForm = z.discriminatedUnion("type", [
       .exactOptional(),
     ...REQUEST,
   }),
+  event(
+    "model.small",
+    "Its server says that it has few parameters, as its name does not: its word counts for less.",
+    {
+      parameters: z.number().describe("Billions of them."),
+    },
+  ),
   event("model.aside", "A request beside the turns is over: its reply is a part of no conversation.", {
     purpose: z
       .enum(["compaction", "expectation"])

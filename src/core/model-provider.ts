@@ -151,6 +151,8 @@ export interface Capabilities {
   readonly thinking: boolean;
   /** The server caches the prompt prefix. */
   readonly cache: boolean;
+  /** Billions of them, where the server tells. */
+  readonly parameters?: number;
   readonly origin: Readonly<
     Record<
       "context" | "tools" | "calls" | "thinking" | "cache",

@@ -11,9 +11,17 @@ export interface Reported {
   readonly tools: boolean | null;
   readonly thinking: boolean | null;
   readonly cache: boolean | null;
+  /** Billions. */
+  readonly parameters: number | null;
 }
 
-export const NOT_REPORTED: Reported = { context: null, tools: null, thinking: null, cache: null };
+export const NOT_REPORTED: Reported = {
+  context: null,
+  tools: null,
+  thinking: null,
+  cache: null,
+  parameters: null,
+};
 
 /** A row of the setting `capabilities`. */
 interface OwnRow {
@@ -82,6 +90,7 @@ export function capabilitiesOf(model: string, { user, maxContext, probe, server 
     calls: calls[0],
     thinking: thinking[0],
     cache: cache[0],
+    ...(server.parameters === null ? {} : { parameters: server.parameters }),
     origin: { context: context[1], tools: tools[1], calls: calls[1], thinking: thinking[1], cache: cache[1] },
   };
 }
@@ -184,7 +193,8 @@ export function ollamaCapabilities(
   facts: ModelInForce,
   sources: Omit<Sources, "server">,
 ): Capabilities {
-  const server = { context: null, tools: facts.tools, thinking: facts.thinks, cache: true };
+  const { tools, thinks: thinking, parameters } = facts;
+  const server = { context: null, tools, thinking, cache: true, parameters };
   const assumed = capabilitiesOf(model, { ...sources, server });
   const { tokens, limit } = facts.window;
   return { ...assumed, context: tokens, origin: { ...assumed.origin, context: ORIGINS[limit] } };

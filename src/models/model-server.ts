@@ -5,6 +5,7 @@ import { readKey } from "./api-keys.ts";
 import { NOT_REPORTED, type Reported } from "./capabilities.ts";
 import { type Answer, askJson } from "./http-request.ts";
 import { kindOf } from "./model-kinds.ts";
+import { billions } from "./model-size.ts";
 import { type KeyedProvider, PROVIDER_SERVERS } from "./provider-servers.ts";
 import { ollamaAddress } from "./providers/ollama-address.ts";
 import { ollamaHealth, SMALL_CONTEXT } from "./providers/ollama-health.ts";
@@ -267,7 +268,7 @@ const listed = z.object({
     .nullish()
     .catch(null),
   /** llama.cpp. What it was trained for is no promise: the server may run with less, and /props tells. */
-  meta: z.object({ n_ctx: tokens }).nullish().catch(null),
+  meta: z.object({ n_ctx: tokens, n_params: tokens }).nullish().catch(null),
 });
 type KeyedServerListed = z.infer<typeof listed>;
 
@@ -285,7 +286,13 @@ const idsIn = (answer: unknown): readonly string[] | null =>
 export function reportedIn(entry: unknown): Reported {
   const { data } = listed.safeParse(entry);
   if (data === undefined) return NOT_REPORTED;
-  return { context: contextOf(data), tools: toolsOf(data), thinking: thinkingOf(data), cache: null };
+  return {
+    context: contextOf(data),
+    tools: toolsOf(data),
+    thinking: thinkingOf(data),
+    cache: null,
+    parameters: billions(data.meta?.n_params),
+  };
 }
 
 function contextOf(data: KeyedServerListed): number | null {

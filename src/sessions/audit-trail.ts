@@ -77,6 +77,7 @@ export class AuditTrail {
       case "model.waiting":
       case "model.finished":
       case "model.aside":
+      case "model.small":
       case "call.missed":
       case "candidate.finished":
         return [];

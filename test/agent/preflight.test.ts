@@ -3,7 +3,7 @@ import test from "node:test";
 import { runRequest } from "../../src/agent/agent-run.ts";
 import { EndRules } from "../../src/agent/ending/earned-end.ts";
 import { NO_CHANGES } from "../../src/agent/ending/run-changes.ts";
-import { isSmallModel, namedIn, preflight, type Preflight } from "../../src/agent/preflight.ts";
+import { namedIn, preflight, type Preflight } from "../../src/agent/preflight.ts";
 import type { Facts } from "../../src/core/tool.ts";
 import { toolsFor } from "../../src/tools/index.ts";
 import { type FakeAgent, fakeAgent } from "../fakes/agent.ts";
@@ -129,32 +129,6 @@ test("files are named by path, by name and by stem, the surest first", () => {
     ["write a game", []],
   ];
   for (const [text, wanted] of table) assert.deepEqual(namedIn(text, names), wanted, text);
-});
-
-test("which models are small", () => {
-  const window = { tokens: 131_072, known: true };
-  for (const model of [
-    "qwen2.5-coder:1.5b",
-    "llama3.2:3b-instruct-q4",
-    "smollm2:135m",
-    "gemma3:270M",
-    "phi-3.8b",
-    "Qwen/Qwen3-4B",
-  ])
-    assert.equal(isSmallModel(model, window), true, model);
-  for (const model of [
-    "qwen3:8b",
-    "qwen3:14b",
-    "gpt-4o-mini",
-    "claude-3b-like:70b",
-    "llama3.1:405b",
-    "mixtral:8x7b",
-    "q4b",
-    "gpt-oss:120b",
-  ])
-    assert.equal(isSmallModel(model, window), false, model);
-  assert.equal(isSmallModel("unknown", { tokens: 8192, known: true }), true);
-  assert.equal(isSmallModel("unknown", { tokens: 8192, known: false }), false);
 });
 
 const firstOf = async (runs: boolean): Promise<string> => {

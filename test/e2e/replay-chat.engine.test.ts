@@ -23,12 +23,13 @@ const CALLS: Readonly<Record<string, (what: string) => NonNullable<Said["calls"]
   ask: (question) => ["ask_user", { question }],
   read: (file) => ["read_file", { path: file }],
   edit: (file) => ["edit_file", { path: file, old: "one", new: "two" }],
+  part: (file) => ["write_file", { path: file, content: "one\n" }],
 };
 
 /** Calls the one thing that a request names, and answers with what came of it. */
 function obeys({ messages }: AskedChat): Said {
   const { role, content } = messages.at(-1) ?? { role: "", content: "" };
-  const [, how = "", what = ""] = /^(run|ask|read|edit): (.*)$/m.exec(content) ?? [];
+  const [, how = "", what = ""] = /^(run|ask|read|edit|part): (.*)$/m.exec(content) ?? [];
   const call = role === "user" ? CALLS[how]?.(what) : undefined;
   return call === undefined ? { text: `Done: ${content.split("\n")[0]}` } : { calls: [call] };
 }
@@ -165,3 +166,22 @@ test(
     assert.deepEqual(await readdir(other.at("work")), ["a.txt"]);
   },
 );
+
+test("a chat with a small model is played as one", { skip }, async () => {
+  const long = Array.from({ length: 40 }, (_, at) => `line ${at}\n`).join("");
+  await using place = await household({ "long.txt": long });
+  {
+    await using model = await startModel(obeys);
+    await using terminal = onTerminal(place, model.toldSmallFlags);
+    await terminal.until(/harness> $/);
+    terminal.type("read: long.txt\r");
+    await terminal.until(AGAIN);
+    terminal.type("part: long.txt\r");
+    assert.match(await terminal.until(AGAIN), /40 of its 40 lines/);
+    terminal.type("exit\r");
+    await terminal.ended;
+  }
+  const again = await replayed(place);
+  assert.deepEqual([again.differ, again.ran.code], [[], 0], again.text);
+  assert.equal(again.lines.filter(({ tool }) => tool === "write_file").length, 1);
+});

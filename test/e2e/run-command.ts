@@ -115,6 +115,8 @@ export interface Model extends AsyncDisposable {
   readonly cloudFlags: readonly string[];
   /** The same to a small model. */
   readonly smallFlags: readonly string[];
+  /** Of a model that is small by its server's word alone. */
+  readonly toldSmallFlags: readonly string[];
   readonly port: number;
   /** What was asked so far, in order. */
   readonly asked: () => readonly AskedChat[];
@@ -145,8 +147,9 @@ export async function startModel(replies: Replies, context = 32_768, port = 0): 
     else response.end();
   };
   const server: FakeOllama = await startFakeOllama({
-    models: ["coder:7b", "coder:7b-cloud", "coder:1b"].map((name) => ({
+    models: ["coder:7b", "coder:7b-cloud", "coder:1b", "mine:latest"].map((name) => ({
       name,
+      ...(name === "mine:latest" ? { parameters: 1_543_714_304 } : {}),
       trained: context,
       capabilities: ["completion", "tools"],
     })),
@@ -158,6 +161,7 @@ export async function startModel(replies: Replies, context = 32_768, port = 0): 
     flags: [...flags, "coder:7b"],
     cloudFlags: [...flags, "coder:7b-cloud"],
     smallFlags: [...flags, "coder:1b"],
+    toldSmallFlags: [...flags, "mine"],
     port: Number(new URL(server.url).port),
     asked: () =>
       server.requests.filter(({ path: at }) => at === "/api/chat").map(({ body }) => body as AskedChat),

@@ -493,3 +493,33 @@ test("a check whose program is not there is told with what would install it", { 
     /No check: .*`harness env build` installs what the project needs\. --check CMD/,
   );
 });
+
+test(
+  "a model whose name says nothing is a small one where its server counts so few parameters, and when it is played again",
+  { skip },
+  async () => {
+    const long = Array.from({ length: 40 }, (_, at) => `line ${at}\n`).join("");
+    await using place = await household({ "a.txt": long });
+    const part: Said = { calls: [["write_file", { path: "a.txt", content: "line 3, now\n" }]] };
+    const mends: Said = { calls: [["edit_file", { path: "a.txt", old: "line 3\n", new: "line 3, now\n" }]] };
+    await using model = await startModel([part, mends, { text: "Line 3 of a.txt says now." }]);
+    const run = await harness(place, [
+      "run",
+      "--json",
+      ...model.toldSmallFlags,
+      "add now to line 3 of a.txt",
+    ]);
+    assert.equal(run.code, 0, run.stdout);
+    assert.deepEqual(
+      eventsOf(run).flatMap((each) => (each.type === "model.small" ? [each.parameters] : [])),
+      [1.5],
+    );
+    const [first, second] = model.asked();
+    assert.match(lastOf(first), /The files of the workspace[^]*line 39/);
+    assert.equal(first?.options?.num_predict, 4096);
+    assert.match(lastOf(second), /40 of its 40 lines would be gone/);
+    await place.write("work/a.txt", long);
+    const again = await harness(place, ["replay", "--conversation", "--json"]);
+    assert.equal(again.code, 0, again.stdout + again.stderr);
+  },
+);

@@ -16,6 +16,10 @@ interface FakeModel {
   /** Context length it is loaded with; left out, it is not in memory. */
   readonly loaded?: number;
   readonly capabilities?: readonly string[];
+  /** As the file counts them; left out, its details say 8.2B. */
+  readonly parameters?: number;
+  /** What the details say, where they say something else. */
+  readonly billions?: string;
 }
 
 /** What is wrong with an answer: nothing ever comes, no JSON, a web page, another server, HTTP errors, a cut. */
@@ -148,21 +152,21 @@ const FAULTS: Readonly<Record<Fault, Route>> = {
 };
 
 const nameIn = (body: unknown): string => String((body as { model?: unknown } | undefined)?.model);
-const detailsOf = (): object => ({
+const detailsOf = ({ billions = "8.2B" }: Pick<FakeModel, "billions">): object => ({
   format: "gguf",
   family: "qwen3",
   families: ["qwen3"],
-  parameter_size: "8.2B",
+  parameter_size: billions,
   quantization_level: "Q4_K_M",
 });
 
-const summary = ({ name, size = 5_225_388_164 }: FakeModel): object => ({
+const summary = ({ name, size = 5_225_388_164, billions }: FakeModel): object => ({
   name,
   model: name,
   modified_at: "2026-10-03T23:34:03.409490317-07:00",
   size,
   digest: FAKE_DIGEST.slice("sha256:".length),
-  details: detailsOf(),
+  details: detailsOf(billions === undefined ? {} : { billions }),
 });
 
 const running = (model: FakeModel): object => ({
@@ -181,12 +185,13 @@ function show(body: unknown, response: ServerResponse, models: readonly FakeMode
     parameters: "temperature 0.6",
     template: model.template ?? "{{ .Prompt }}",
     ...(model.renderer === undefined ? {} : { renderer: model.renderer }),
-    details: detailsOf(),
+    details: detailsOf(model),
     model_info: {
       "general.architecture": "qwen3",
       "qwen3.block_count": 36,
       "qwen3.vision.context_length": 512,
       ...(trained === null ? {} : { "qwen3.context_length": trained }),
+      ...(model.parameters === undefined ? {} : { "general.parameter_count": model.parameters }),
       "tokenizer.ggml.tokens": null,
     },
     capabilities: model.capabilities ?? ["completion", "tools", "thinking"],

@@ -20,7 +20,7 @@ const CASES: readonly (readonly [string, string, Partial<Sources>, string])[] = 
   [
     "the server's word",
     "qwen3:8b",
-    { server: { context: 8192, tools: false, thinking: false, cache: null } },
+    { server: { ...NOT_REPORTED, context: 8192, tools: false, thinking: false } },
     "8192 server, false server, false server, true table",
   ],
   [
@@ -35,7 +35,7 @@ const CASES: readonly (readonly [string, string, Partial<Sources>, string])[] = 
     {
       user: [{ prefix: "qwen3", context: 16_384, tools: true, thinking: false }],
       probe: "text",
-      server: { context: 8192, tools: false, thinking: true, cache: false },
+      server: { ...NOT_REPORTED, context: 8192, tools: false, thinking: true, cache: false },
     },
     "16384 user, true user, false user, false server",
   ],
@@ -102,7 +102,8 @@ test("the window that is wanted is the row's within the setting, or the setting"
 
 test("of Ollama the window in force is believed, whoever bounds it", () => {
   const origins = (["trained", "setting", "memory", "default"] as const).map((limit) => {
-    const facts = { window: { tokens: 12_288, limit }, tools: true, thinks: null, version: "0.12.6" };
+    const window = { tokens: 12_288, limit };
+    const facts = { window, tools: true, thinks: null, parameters: 1.5, version: "0.12.6" };
     return ollamaCapabilities("qwen3:8b", facts, { user: [], maxContext: null, probe: null });
   });
   const rest = { tools: "server", calls: "server", thinking: "table", cache: "server" };
@@ -114,6 +115,7 @@ test("of Ollama the window in force is believed, whoever bounds it", () => {
       calls: "native",
       thinking: true,
       cache: true,
+      parameters: 1.5,
       origin: { context, ...rest },
     })),
   );

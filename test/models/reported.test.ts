@@ -61,7 +61,7 @@ const ENTRIES: readonly (readonly [string, object, number | null, boolean | null
 
 for (const [server, entry, context, tools, thinking] of ENTRIES)
   test(`what ${server} tells of a model`, () => {
-    assert.deepEqual(reportedIn(entry), { context, tools, thinking, cache: null });
+    assert.deepEqual(reportedIn(entry), { context, tools, thinking, cache: null, parameters: null });
   });
 
 test("llama-server's /props tells the window of a slot", () => {
@@ -142,4 +142,9 @@ test("a server without a list has no word, and a reason", async () => {
   using server = await serving({});
   const { models, reason, wordOn } = await askServer(server.question);
   assert.deepEqual([models, reason, wordOn("a").context], [null, "HTTP 404", null]);
+});
+
+test("llama.cpp counts the parameters of its model", () => {
+  const entry = { id: "m", meta: { n_ctx: 4096, n_params: 1_543_714_304 } };
+  assert.deepEqual([reportedIn(entry).parameters, reportedIn({ id: "m" }).parameters], [1.5, null]);
 });

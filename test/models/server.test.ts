@@ -17,6 +17,7 @@ const ready = (changes: object = {}): object => ({
   context: { trained: 40_960, loaded: null },
   capabilities: ["completion", "tools", "thinking"],
   size: 5000,
+  parameters: 8.2,
   ...changes,
 });
 
@@ -32,6 +33,17 @@ const CASES: readonly (readonly [string, FakeOllamaOptions, object])[] = [
     { models: [{ ...QWEN, trained: null }] },
     ready({ context: { trained: null, loaded: null } }),
   ],
+  [
+    "what the file counts goes before how it is written",
+    { models: [{ ...QWEN, parameters: 1_543_714_304, billions: "494.03M" }] },
+    ready({ parameters: 1.5 }),
+  ],
+  [
+    "a size is read as it is written",
+    { models: [{ ...QWEN, billions: "494.03M" }] },
+    ready({ parameters: 0.5 }),
+  ],
+  ["what is no size tells none", { models: [{ ...QWEN, billions: "large" }] }, ready({ parameters: null })],
   [
     "a template that prints a tool as Go does shows the model none",
     { models: [{ ...QWEN, template: "{{ range .Tools }}{{ .Function }}{{ end }}" }] },

@@ -35,8 +35,8 @@ import type { SessionState } from "./session-state.ts";
 export interface AgentParts {
   readonly host: Host;
   readonly settings: Settings;
-  /** The model has few parameters. */
-  readonly isWeak: boolean;
+  /** Whether the model has few parameters, of which its server tells these billions. */
+  readonly isWeak: (told?: number) => boolean;
   /** Absolute and resolved. */
   readonly workspace: string;
   readonly outputs: Outputs;
@@ -69,13 +69,14 @@ export async function agentContext(parts: AgentParts): Promise<AgentContext> {
   const { history } = memory;
   const capabilities = await parts.capabilities;
   const local = isLocalModel(parts.host, settings);
+  const isWeak = parts.isWeak(capabilities.parameters);
   const showPlan = (plan: Plan): void => sink.emit({ type: "plan", steps: plan });
   state.planTo(showPlan);
   const { begin, tasks } = childrenOf(parts, () => context, capabilities);
   const kept = (): string => [planKept(memory.plan), tasks.kept()].filter((text) => text !== "").join("\n\n");
   const context: AgentContext = {
     model: settings.chat_model,
-    isWeak: parts.isWeak,
+    isWeak,
     provider: local ? parts.provider : withoutSecrets(parts.provider),
     mode: settings.mode,
     limits: parts.limits,
@@ -122,7 +123,7 @@ export async function agentContext(parts: AgentParts): Promise<AgentContext> {
     briefing: parts.briefing,
     emit: sink.emit,
   };
-  state.workedOnBy({ isWeak: parts.isWeak, judge, mode: settings.mode });
+  state.workedOnBy({ isWeak, judge, mode: settings.mode });
   state.subagentsBy({
     run: foreground(begin, parked?.children ?? []),
     begin: (part, signal) => tasks.begin(part, signal),

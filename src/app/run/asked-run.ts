@@ -2,13 +2,13 @@ import { NOTICE } from "../../agent/context/history.ts";
 import { isIdle } from "../../agent/ending/deeds.ts";
 import { asksToLook, asksToRun, guessIntent } from "../../agent/ending/intent.ts";
 import { type Check, Verification } from "../../agent/ending/verification.ts";
-import { hasFewParameters } from "../../agent/preflight.ts";
 import type { Settings } from "../../config/settings-schema.ts";
 import { lastStep } from "../../core/checkpoint-port.ts";
-import type { AgentEvent } from "../../core/events.ts";
+import type { AgentEvent, EventBody } from "../../core/events.ts";
 import type { Intent } from "../../core/messages.ts";
 import { visibleLine } from "../../core/text/visible.ts";
 import type { Parked, Session, SessionRecord } from "../../core/session.ts";
+import { hasFewParameters } from "../../models/model-size.ts";
 
 /** What a run is asked for, what was done before it, and what its end has to be worth. */
 
@@ -26,22 +26,36 @@ interface AskedRun {
   readonly resumed: boolean;
   readonly parkedRun?: { readonly parked: Parked };
   readonly replayed?: { readonly model?: ModelAsked | undefined } | undefined;
+  /** Billions of the model's parameters, where its server tells. */
+  readonly parameters?: () => Promise<number | undefined>;
 }
 
-interface ModelAsked {
+export interface ModelAsked {
   readonly provider: string;
   readonly name: string;
+  /** Of a run that is played again: as its server told then, where that counted. */
+  readonly parameters?: number | undefined;
 }
 
 /** A small one has sizes that are known, while one that is scripted, or of a service, has none. */
 export function modelAsked({ settings, replayed }: Pick<AskedRun, "settings" | "replayed">): {
   readonly name: string;
   readonly isServed: boolean;
-  readonly isWeak: boolean;
+  /** By its name, or by the billions of parameters that its server tells. */
+  readonly isWeak: (told?: number) => boolean;
 } {
-  const { provider, name } = replayed?.model ?? { provider: settings.provider, name: settings.chat_model };
+  const { provider, name, parameters }: ModelAsked = replayed?.model ?? {
+    provider: settings.provider,
+    name: settings.chat_model,
+  };
   const isServed = provider !== "anthropic" && provider !== "scripted";
-  return { name, isServed, isWeak: isServed && hasFewParameters(name) };
+  return { name, isServed, isWeak: (told) => isServed && hasFewParameters(name, parameters ?? told) };
+}
+
+/** Its name alone does not make it weak, its server's word does. */
+export function smallBy(asked: ReturnType<typeof modelAsked>, told?: number): EventBody | undefined {
+  if (told === undefined || !asked.isWeak(told) || asked.isWeak()) return undefined;
+  return { type: "model.small", parameters: told };
 }
 
 /** Of a run that was parked: as it noted it then. */
@@ -123,15 +137,18 @@ async function ownCheck(given: AskedRun): Promise<Check | undefined> {
   return command === undefined ? undefined : { command, by: "project" };
 }
 
+const isWeak = async (given: AskedRun): Promise<boolean> =>
+  modelAsked(given).isWeak(await given.parameters?.());
+
 /** A script that only its name calls a test may be anything: it is run where a model's word is worth little. */
 async function ownTests(given: AskedRun): Promise<string | undefined> {
   const { projectCheck } = await import("./project-check.ts");
-  return projectCheck(given.workspace, { scripts: modelAsked(given).isWeak });
+  return projectCheck(given.workspace, { scripts: await isWeak(given) });
 }
 
 /** What a small model is told behind a request to run the tests: it guesses how otherwise, and takes a workflow of the forge for them. */
 export async function testsNote(given: AskedRun): Promise<string> {
-  if (!modelAsked(given).isWeak || !wantedOf(given).runs || !/\b(?:tests?|suite)\b/i.test(given.prompt))
+  if (!wantedOf(given).runs || !/\b(?:tests?|suite)\b/i.test(given.prompt) || !(await isWeak(given)))
     return "";
   const command = await ownTests(given);
   return command === undefined

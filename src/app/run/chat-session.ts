@@ -16,7 +16,7 @@ import { installs } from "../../core/grant.ts";
 import type { Connection, GrantSaid } from "../../core/network.ts";
 import type { Usage } from "../../core/messages.ts";
 import type { Provider } from "../../core/model-provider.ts";
-import { modelAsked } from "./asked-run.ts";
+import { type ModelAsked, modelAsked, smallBy } from "./asked-run.ts";
 import type { Approver, Box, Index, OwnedBox } from "../../core/ports.ts";
 import { type Session, type SessionStore, settledIn } from "../../core/session.ts";
 import { NO_USAGE, sumUsage } from "../../models/usage.ts";
@@ -232,6 +232,8 @@ export interface TurnInput {
   readonly box: ChatBox;
   readonly requests: HarnessRequests;
   readonly model: ModelClient;
+  /** Of what is played again: who replied then. */
+  readonly recorded?: ModelAsked | undefined;
   readonly provider: Provider;
   readonly approver: Approver;
   /** Has what a person granted hold for what is left of the chat, or longer. */
@@ -255,6 +257,9 @@ export async function chatTurn(input: TurnInput, text: string): Promise<Finished
   const agent = await turnContext(input, sink, checkpoints);
   const before = memory.history.count;
   sink.emit(startedEvent({ settings, session, resumed, workspace, task: text, chat: true }));
+  const known = await input.model.capabilities(settings.chat_model, signal);
+  const small = smallBy(modelAsked({ settings, replayed: undefined }), known.parameters);
+  if (small !== undefined) sink.emit(small);
   try {
     await unlessAborted(Promise.resolve(conversation.extensions.ready?.()), signal);
     if (settings.allow_domains.some(installs)) await held.box.countPackages(signal);
@@ -316,7 +321,7 @@ async function turnContext(input: TurnInput, sink: Sink, checkpoints: Checkpoint
   return agentContext({
     host,
     settings,
-    isWeak: modelAsked({ settings, replayed: undefined }).isWeak,
+    isWeak: modelAsked({ settings, replayed: { model: input.recorded } }).isWeak,
     workspace,
     outputs: conversation.session.outputs,
     checkpoints,

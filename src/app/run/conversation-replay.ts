@@ -155,7 +155,16 @@ async function play(given: ConversationInput, playing: Playing, signal: AbortSig
     return (await playRun(given, { ...playing, settings }, { approver, show, signal: either })).reason;
   }
   const person = answeringAgain(calls);
-  const turn = { text, settings, freshBox, resumed: !playing.isFirst, approver, person, show };
+  const turn = {
+    text,
+    model: request.model,
+    settings,
+    freshBox,
+    resumed: !playing.isFirst,
+    approver,
+    person,
+    show,
+  };
   return (await chat.play(turn, either))?.reason ?? "";
 }
 

@@ -3,6 +3,7 @@ import type { Mode } from "../../core/decision.ts";
 import type { AgentEvent, ResultKind } from "../../core/events.ts";
 import type { Intent } from "../../core/messages.ts";
 import { SERVER_FAILURES } from "../../core/model-provider.ts";
+import type { ModelAsked } from "./asked-run.ts";
 
 /** A session's conversation as it can be played once more: what was asked, what the model replied, what came of it. */
 
@@ -49,7 +50,7 @@ export interface RecordedRequest {
   readonly strict: boolean;
   /** Of several: which. */
   readonly candidate: number | undefined;
-  readonly model: { readonly provider: string; readonly name: string };
+  readonly model: ModelAsked;
   /** It could reach something. */
   readonly network: boolean;
   readonly intent: Intent | undefined;
@@ -113,6 +114,7 @@ class RequestReader {
   #freshBox = false;
   #granted = false;
   #intent: Intent | undefined;
+  #parameters: number | undefined;
   #check: string | undefined;
   #end: RecordedRequest["end"] = null;
 
@@ -144,6 +146,9 @@ class RequestReader {
         return;
       case "intent":
         this.#intent ??= event.intent;
+        return;
+      case "model.small":
+        this.#parameters = event.parameters;
         return;
       case "check.started":
         this.#check = event.command;
@@ -233,7 +238,7 @@ class RequestReader {
       chat,
       strict,
       candidate,
-      model: { provider, name },
+      model: { provider, name, parameters: this.#parameters },
       freshBox: this.#freshBox,
       network: this.#granted || granted.length > 0,
       intent: this.#intent,

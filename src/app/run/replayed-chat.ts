@@ -12,6 +12,7 @@ import type { Host } from "../host.ts";
 import { modelClient } from "../model-access.ts";
 import { type RunIndex, runIndex } from "../search/run-index.ts";
 import { withCanaries } from "./canary-watch.ts";
+import type { ModelAsked } from "./asked-run.ts";
 import { ChatBox, chatTurn, type Conversation, openConversation } from "./chat-session.ts";
 
 interface ReplayedChatParts {
@@ -28,6 +29,8 @@ interface ReplayedChatParts {
 /** A request of a chat, with who was there. */
 interface ReplayedTurn {
   readonly text: string;
+  /** Who replied then. */
+  readonly model: ModelAsked;
   readonly settings: Settings;
   readonly freshBox: boolean;
   readonly resumed: boolean;
@@ -94,6 +97,7 @@ export class ReplayedChat implements AsyncDisposable {
     const asked = {
       requests,
       model,
+      recorded: turn.model,
       provider: model.provider(),
       approver,
       keepGrant: noGrant,

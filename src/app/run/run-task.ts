@@ -4,7 +4,6 @@ import type { AgentContext } from "../../agent/agent-context.ts";
 import { type Finished, goOn, runRequest } from "../../agent/agent-run.ts";
 import { remembering, unattended } from "../../agent/approvers.ts";
 import { EndRules } from "../../agent/ending/earned-end.ts";
-import { isSmallModel } from "../../agent/preflight.ts";
 import { PromptSize } from "../../agent/context/prompt-size.ts";
 import { type AnswerGate, FittedAnswer, PlainAnswer } from "../../agent/ending/final-answer.ts";
 import { guessIntent } from "../../agent/ending/intent.ts";
@@ -37,12 +36,14 @@ import { modelClient } from "../model-access.ts";
 import type { Untrusted } from "../project/project-trust.ts";
 import { type RunIndex, runIndex } from "../search/run-index.ts";
 import type { Renderer } from "../../render/renderers.ts";
+import { isSmallWindow } from "../../models/model-size.ts";
 import { noteTo } from "../stderr-messages.ts";
 import { agentContext, type AgentParts } from "./agent-assembly.ts";
 import {
   goesOnOnly,
   hasWorked,
   modelAsked,
+  smallBy,
   stepsBefore,
   testsNote,
   verificationFor,
@@ -113,8 +114,10 @@ async function runSteps(given: RunInput, progress: RunProgress): Promise<Finishe
   await using extensions = await extensionsFor(given, { box, requests, emit: sink.emit });
   const unbuilt = async (): Promise<string | undefined> =>
     (await import("../environments/workspace-environment.ts")).unbuiltEnvironment(given);
+  const model = beginModel(given, box);
+  const asked = { ...given, parameters: async () => (await model.capabilities).parameters };
   const ends =
-    given.replayed?.asks === false ? null : new EndRules(await verificationFor(given, unbuilt), yamlError);
+    given.replayed?.asks === false ? null : new EndRules(await verificationFor(asked, unbuilt), yamlError);
   const parts = {
     sink,
     box,
@@ -125,18 +128,20 @@ async function runSteps(given: RunInput, progress: RunProgress): Promise<Finishe
     index,
     extensions,
     requests,
+    model,
   };
-  const { agent, isSmall, isWeak } = await contextFor(given, parts, said);
+  const { agent, isSmall, small } = await contextFor(given, parts, said);
+  if (small !== undefined) sink.emit(small);
   progress.agent = agent;
   if (ends !== null) {
-    ends.asked = { request: given.prompt, isWeak, ...wantedOf(given) };
+    ends.asked = { request: given.prompt, isWeak: agent.isWeak, ...wantedOf(given) };
     ends.candidate = flags.candidate;
   }
   const taken = given.resumed ? undoNote(agent.history.messages, await takenBack(given.host, session)) : "";
   const request = {
     prompt: given.prompt,
     taken,
-    note: (await testsNote(given)) + note,
+    note: (await testsNote(asked)) + note,
     ...(flags.intent === undefined ? {} : { intent: flags.intent }),
     strict: flags.strict,
     goesOn: goesOnOnly(given),
@@ -212,25 +217,36 @@ const runGiven = ({ settings, origins, flags, limits, prompt, session, parkedRun
     ...(flags["no-verify"] === true ? { unverified: true } : {}),
   };
 
+/** Its server is asked what it is beside all that follows. */
+function beginModel({ host, settings, flags, prompt, signal }: RunInput, box: LazyBox) {
+  const model = modelClient(host, settings);
+  const capabilities = model.capabilities(settings.chat_model, signal);
+  // Beside all that follows, too, so that it is there when the first call comes; a greeting needs none.
+  if ((flags.intent ?? guessIntent(prompt, settings.mode)) !== "direct") box.warm();
+  return { model, capabilities };
+}
+
 async function contextFor(
-  { host, settings, flags, store, session, workspace, prompt, limits, signal, parkedRun, replayed }: RunInput,
+  { host, settings, flags, store, session, workspace, limits, signal, parkedRun, replayed }: RunInput,
   parts: Pick<AgentParts, "sink" | "box" | "checkpoints" | "answer" | "ends" | "boxNote"> & {
     readonly index: Index;
     readonly extensions: Extensions;
     readonly requests: HarnessRequests;
+    readonly model: ReturnType<typeof beginModel>;
   },
   said: Pick<Claimed, "runs" | "grant" | "told" | "edited"> | undefined,
-): Promise<{ readonly agent: AgentContext; readonly isSmall: boolean; readonly isWeak: boolean }> {
-  const { box, index, extensions, requests, ...others } = parts;
-  const model = modelClient(host, settings);
-  const capabilities = model.capabilities(settings.chat_model, signal);
-  // Beside all that follows, so that it is there when the first call comes; a greeting needs none.
-  if ((flags.intent ?? guessIntent(prompt, settings.mode)) !== "direct") box.warm();
+): Promise<{
+  readonly agent: AgentContext;
+  readonly isSmall: boolean;
+  readonly small: EventBody | undefined;
+}> {
+  const { box, index, extensions, requests, model: begun, ...others } = parts;
+  const { model, capabilities } = begun;
   const pinned = await sessionPrompt(host, settings, workspace, extensions.prompt);
   const timeoutMs = settings.timeout;
   const waits = parkedRun !== undefined;
   const text = pinned.text;
-  const { name, isServed, isWeak } = modelAsked({ settings, replayed });
+  const asked = modelAsked({ settings, replayed });
   const state = sessionState({
     session,
     store,
@@ -247,7 +263,7 @@ async function contextFor(
     host,
     box,
     settings,
-    isWeak,
+    isWeak: asked.isWeak,
     workspace,
     outputs: session.outputs,
     state,
@@ -278,9 +294,9 @@ async function contextFor(
     ...(parkedRun === undefined ? {} : { parked: parkedRun.parked }),
     signal,
   });
-  const { context: tokens, origin } = await capabilities;
-  const isSmall = isServed && isSmallModel(name, { tokens, known: origin.context !== "guess" });
-  return { agent, isSmall, isWeak };
+  const { context: tokens, origin, parameters } = await capabilities;
+  const isNarrow = asked.isServed && isSmallWindow({ tokens, known: origin.context !== "guess" });
+  return { agent, isSmall: isNarrow || agent.isWeak, small: smallBy(asked, parameters) };
 }
 
 const noRecord = (): Promise<void> => Promise.resolve();

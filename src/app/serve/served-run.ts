@@ -286,7 +286,7 @@ function contextOf(
     host,
     settings,
     // Which one calls the tools, nobody says.
-    isWeak: false,
+    isWeak: () => false,
     workspace,
     outputs: session.outputs,
     checkpoints,

@@ -2,6 +2,7 @@ import type { Ollama } from "ollama/browser";
 import { z } from "zod";
 import { quote } from "shell-quote";
 import type { Answer } from "../http-request.ts";
+import { billions } from "../model-size.ts";
 import { askOllama } from "./ollama-client.ts";
 
 /** What was found at an address. Everything that can go wrong on the way is an arm of it. */
@@ -40,6 +41,8 @@ export interface ReadyModel {
   readonly capabilities: readonly string[] | null;
   /** Bytes on disk. */
   readonly size: number | null;
+  /** Billions of them. */
+  readonly parameters: number | null;
 }
 
 export interface StatusRequest {
@@ -68,6 +71,10 @@ const showAnswer = z.object({
   capabilities: z.array(text).nullish().transform(orNull),
   template: text.nullish().catch(null).transform(orNull),
   renderer: text.nullish().catch(null).transform(orNull),
+  details: z
+    .object({ parameter_size: text.nullish().catch(null) })
+    .nullish()
+    .catch(null),
 });
 type ShowAnswer = z.output<typeof showAnswer>;
 
@@ -148,6 +155,7 @@ async function modelStatus(
     context: { trained: trainedContext(shown.model_info), loaded },
     capabilities: usable(shown),
     size: found.size,
+    parameters: parametersIn(shown),
   };
 }
 
@@ -189,6 +197,16 @@ function trainedContext(info: Readonly<Record<string, unknown>>): number | null 
   return typeof architecture === "string"
     ? (tokens.safeParse(info[`${architecture}.context_length`]).data ?? null)
     : null;
+}
+
+const counted = z.number().positive();
+
+/** The count of the file, else how the server writes it: `1.5B`, `494.03M`. */
+function parametersIn({ model_info: info, details }: ShowAnswer): number | null {
+  const told = billions(counted.safeParse(info["general.parameter_count"]).data);
+  if (told !== null) return told;
+  const [, size, unit] = /^(\d+(?:\.\d+)?)\s?([MB])$/i.exec(details?.parameter_size ?? "") ?? [];
+  return size === undefined ? null : billions(Number(size) * (unit?.toUpperCase() === "M" ? 1e6 : 1e9));
 }
 
 /**

@@ -10,6 +10,8 @@ export interface ModelInForce {
   /** null where the server does not tell. */
   readonly tools: boolean | null;
   readonly thinks: boolean | null;
+  /** Billions. */
+  readonly parameters: number | null;
   readonly version: string | null;
 }
 
@@ -66,6 +68,7 @@ export class OllamaSession {
           window: this.#window(model, null, null),
           tools: null,
           thinks: null,
+          parameters: null,
           version: status.version,
         };
       case "too-old":
@@ -90,6 +93,7 @@ export class OllamaSession {
       window: this.#window(model, status.context.trained, status.size),
       tools: able("tools"),
       thinks: able("thinking"),
+      parameters: status.parameters,
       version: status.version,
     };
   }
