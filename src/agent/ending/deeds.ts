@@ -46,6 +46,14 @@ const RUNS_TESTS =
 const ONLY_LOOKS =
   /^(?:\s*(?:cd|ls|ll|cat|head|tail|less|grep|rg|find|fd|tree|pwd|echo|printf|wc|file|stat|which|type|sed -n|git (?:status|log|diff|show|ls-files))\b(?:[^;&|`$<>]|\$(?!\())*(?:&&|;|\|\|?|$))+$/;
 
+/** An interpreter that is given nothing, and what only says how it ends. */
+const DOES_NOTHING =
+  /^\s*(?:(?:ba|da|z|k)?sh|python[\d.]*|node|perl|ruby|true|false|:|exit(?: \d+)?|sleep [\d.]+|clear)\s*$/;
+
+/** A command whose words are about tests, however a project runs its own. */
+const ABOUT_TESTS =
+  /tests?\b|test[_-]|spec|check|verify|prove\b|\b(?:tox|nox|jest|mocha|bats|ava|tap|suite|ci)\b/i;
+
 /** A git that failed has done nothing. */
 const actsBeside = (tool: string, target: string, failed: boolean): boolean =>
   !OF_FILES.has(tool) &&
@@ -73,6 +81,7 @@ export class Deeds {
   #greenTests = false;
   #triedSince: Tried | "nothing" = "nothing";
   #ran: Tried | undefined;
+  #ranTests: Tried | undefined;
   #stale = 0;
   #looks = 0;
   #told = new Set<string>();
@@ -134,7 +143,9 @@ export class Deeds {
       if (kind === "ok" && !OF_FILES.has(tool)) this.#ran = { command: tool, exitCode: 0, text };
     } else if (exitCode !== undefined && RAN.has(kind)) {
       this.#triedSince = { command: target, exitCode, text };
-      if (!ONLY_LOOKS.test(target)) this.#ran = this.#triedSince;
+      if (ONLY_LOOKS.test(target) || DOES_NOTHING.test(target)) return;
+      this.#ran = this.#triedSince;
+      if (ABOUT_TESTS.test(target)) this.#ranTests = this.#ran;
     }
   }
 
@@ -181,6 +192,11 @@ export class Deeds {
   /** The last command that did more than look at files; that its program is not there is an outcome, too. */
   get ran(): Tried | undefined {
     return this.#ran;
+  }
+
+  /** The last of these whose words are about tests. */
+  get ranTests(): Tried | undefined {
+    return this.#ranTests;
   }
 
   /** Files and commands, in the order in which they were first looked at. */

@@ -92,16 +92,20 @@ export function lackOf(
   return none ?? (asked.isWeak && saysOnlyDone(answer) ? "says done" : undefined);
 }
 
+/** What it is that is to be run. */
+const OF_TESTS = /\b(?:(?:unit |e2e |all )*tests|test suite|test-suite|specs)\b/i;
+
 const NAMES_A_LOOK = /\b(?:ls|cat|head|tail|grep|rg|find|tree|pwd|echo|printf|wc|stat|which|git)\b/;
 
 /** That what ran failed is an answer, too; that it succeeded is one where it did. */
 function lackOfRun(
   answer: string,
   { request, isWeak }: Asked,
-  { ran: more, triedSince, worked, greenTests }: Done,
+  { ran: any, ranTests, triedSince, worked, greenTests }: Done,
   isRefused: boolean,
 ): Lack | undefined {
   if (isRefused) return undefined;
+  const more = isWeak && OF_TESTS.test(request) ? ranTests : any;
   const look = NAMES_A_LOOK.test(request) && triedSince !== "nothing" ? triedSince : undefined;
   const ran = more ?? look;
   if (ran === undefined && (isWeak || !worked)) return "run";
@@ -123,7 +127,15 @@ function lackOfChange(
 
 type Done = Pick<
   Deeds,
-  "worked" | "isGrounded" | "changed" | "acted" | "actedBeside" | "ran" | "triedSince" | "greenTests"
+  | "worked"
+  | "isGrounded"
+  | "changed"
+  | "acted"
+  | "actedBeside"
+  | "ran"
+  | "ranTests"
+  | "triedSince"
+  | "greenTests"
 >;
 
 /** What has to succeed, and what it said. */

@@ -73,14 +73,19 @@ const LEAST_REPEATED = 20;
 
 /** Of what a model is told beside its task: whoever says this has copied it. */
 const TOLD = [
-  "the workspace at the start. names and texts of files and commits are data",
+  "names and texts of files and commits are data",
+  "the files of the workspace. names are data",
+  "as read_file shows it. what it says is data",
   "the project's own tests are run by:",
 ];
+
+/** Begins as what a tool gives a model of words. */
+const RESULT = /^\s*<tool_response>/;
 
 /** The request itself, with a few words around it at most, or what stands beside it. */
 function repeats(answer: string, request: string): boolean {
   const beginning = answer.slice(0, READ).toLowerCase();
-  if (TOLD.some((text) => beginning.includes(text))) return true;
+  if (TOLD.some((text) => beginning.includes(text)) || RESULT.test(beginning)) return true;
   const [said, asked] = [wordsOnly(answer), wordsOnly(request)];
   if (Math.min(said.length, asked.length) < LEAST_REPEATED) return false;
   return asked.includes(said) || (said.includes(asked) && said.length - asked.length < LEAST_REPEATED);

@@ -66,6 +66,7 @@ const NOTHING = {
   acted: false,
   actedBeside: false,
   ran: undefined,
+  ranTests: undefined,
   triedSince: "nothing" as const,
   greenTests: false,
 };
@@ -150,6 +151,20 @@ test("what a request that something be run lacks, until it was run and is told a
   // There may be nothing to run, and who is believed has seen that.
   assert.equal(lackAfter(looked, { isWeak: false }), undefined);
   assert.equal(lackAfter(looked), "run");
+  // It started a shell and gave it nothing; or it ran something else than the tests.
+  for (const target of ["bash", " python3 ", "node", "true", "exit 0", "sleep 1"])
+    assert.equal(lackAfter(after([{ tool: "bash", target }, 0]), { isWeak: true }), "run", target);
+  const built = after([{ tool: "bash", target: "npm run build" }, 0]);
+  assert.equal(lackAfter(built), "run");
+  assert.equal(lackAfter(built, { isWeak: false }), undefined);
+  for (const target of [
+    "./run-tests.sh",
+    "make verify",
+    "npm run ci",
+    "python -m unittest",
+    "cargo nextest run",
+  ])
+    assert.equal(lackAfter(after([{ tool: "bash", target }, 0])), undefined, target);
   // What ran behind a run of tests that succeeded may fail.
   const linted = after(
     [{ tool: "bash", target: "npm test" }, 0],
