@@ -90,10 +90,13 @@ export function capabilitiesOf(model: string, { user, maxContext, probe, server 
     calls: calls[0],
     thinking: thinking[0],
     cache: cache[0],
-    ...(server.parameters === null ? {} : { parameters: server.parameters }),
+    ...sizeTold(server),
     origin: { context: context[1], tools: tools[1], calls: calls[1], thinking: thinking[1], cache: cache[1] },
   };
 }
+
+const sizeTold = ({ parameters }: Reported): Pick<Capabilities, "parameters"> =>
+  parameters === null ? {} : { parameters };
 
 /** The window that the user wants for a model: the row's, or the setting's. */
 export function wantedWindow(

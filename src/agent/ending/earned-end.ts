@@ -5,17 +5,21 @@ import { visibleLine } from "../../core/text/visible.ts";
 import { type Demand, ownText, type ShownFile } from "../next-reply.ts";
 import type { Intent } from "../../core/messages.ts";
 import type { EndedCall } from "../../core/session.ts";
+import { asksOnCondition, saysNotNeeded } from "./no-answer.ts";
 import {
-  asksOnCondition,
-  type NoAnswer,
-  noAnswerIn,
-  noAnswerNudge,
-  noAnswerReason,
-  saysNotNeeded,
-  saysOnlyDone,
-} from "./no-answer.ts";
-import { saysTestsPass } from "./claims.ts";
-import type { Deeds, Tried } from "./deeds.ts";
+  type Asked,
+  demandOf,
+  type Earned,
+  EARNED,
+  endWith,
+  type Lack,
+  lackOf,
+  NAMED,
+  nudgeOf,
+  ranFor,
+  TRY_IT,
+} from "./answer-lack.ts";
+import type { Deeds } from "./deeds.ts";
 import {
   type AskAnew,
   expectedOf,
@@ -35,108 +39,9 @@ import type { Verification } from "./verification.ts";
 /** Whose exit code is an answer, and no failure. */
 const ANSWERS = /^\s*(?:!|\[|test\b|grep\b|rg\b|diff\b|cmp\b|git (?:diff|grep)\b)/;
 
-const NUDGES: Readonly<Record<"change" | "repo", string>> = {
-  change:
-    "Nothing was read or changed so far, and nobody is there to answer questions. A change was asked for: call a tool now. Only calls do anything; what stands in the text of a reply is not run.",
-  repo: "You looked at nothing of the repository, so this answer is a guess, and nobody is there to answer questions. Call a tool now to look (read_file, grep, list_dir), then answer from what you saw.",
-};
-
-const ONLY_LOOKED =
-  "You looked, and changed nothing. A change was asked for: make it now with a call. If none is needed, say why in your final answer.";
-
 /** Said where a round of repair was answered by words alone: what was not touched fails as before, and a round would be lost. */
 export const REPAIR_NOW =
   "You called nothing, so nothing is repaired, and the check still fails as it did. Call a tool now that mends its cause.";
-
-/** What becomes of an answer by what was done for it. */
-export type Earned =
-  | { readonly kind: "earned" }
-  /** For the model: said once. */
-  | { readonly kind: "nudge"; readonly text: string; readonly demand: Demand | "words" }
-  | { readonly kind: "nothing_done"; readonly reason: string };
-
-const EARNED: Earned = { kind: "earned" };
-
-/** What is wanted of an answer, and who gives it. */
-export interface Asked {
-  readonly intent: Intent;
-  readonly request: string;
-  /** Of few parameters: such a model often takes a look for the deed, and words for the answer. */
-  readonly isWeak: boolean;
-  /** Nothing is wanted but that something runs, and what comes of it. */
-  readonly runs?: boolean;
-  /** Nothing is wanted but what can be told of the repository. */
-  readonly looks?: boolean;
-}
-
-/**
- * What an answer lacks: any work, the answer itself, the change that was asked for, that what was changed was tried, that it
- * succeeded, that anything was run where no more than that was wanted, or a run that bears out what it says of tests.
- */
-export type Lack = "work" | NoAnswer | "change" | "trial" | "success" | "run" | "green";
-
-/** Where a call was refused the refusal is the cause, which a person can lift, and a nudge would hide it. */
-export function lackOf(
-  answer: string,
-  asked: Asked,
-  deeds: Done,
-  calls: readonly Pick<EndedCall, "refused">[],
-): Lack | undefined {
-  const isRefused = calls.some(({ refused }) => refused);
-  if (asked.intent === "change" && asked.runs === true) return lackOfRun(answer, asked, deeds, isRefused);
-  const isLook = asked.intent === "repo" || (asked.intent === "change" && asked.looks === true);
-  if (asked.intent === "change" && !isLook) return lackOfChange(answer, asked, deeds, isRefused);
-  if (!isLook || isRefused) return undefined;
-  if (!deeds.isGrounded) return "work";
-  const none = noAnswerIn(answer, asked.request);
-  return none ?? (asked.isWeak && saysOnlyDone(answer) ? "says done" : undefined);
-}
-
-/** What it is that is to be run. */
-const OF_TESTS = /\b(?:(?:unit |e2e |all )*tests|test suite|test-suite|specs)\b/i;
-
-const NAMES_A_LOOK = /\b(?:ls|cat|head|tail|grep|rg|find|tree|pwd|echo|printf|wc|stat|which|git)\b/;
-
-/** That what ran failed is an answer, too; that it succeeded is one where it did. */
-function lackOfRun(
-  answer: string,
-  { request, isWeak }: Asked,
-  { ran: any, ranTests, triedSince, worked, greenTests }: Done,
-  isRefused: boolean,
-): Lack | undefined {
-  if (isRefused) return undefined;
-  const more = isWeak && OF_TESTS.test(request) ? ranTests : any;
-  const look = NAMES_A_LOOK.test(request) && triedSince !== "nothing" ? triedSince : undefined;
-  const ran = more ?? look;
-  if (ran === undefined && (isWeak || !worked)) return "run";
-  if (ran?.exitCode !== 0 && !greenTests && saysTestsPass(answer)) return "green";
-  return noAnswerIn(answer, request);
-}
-
-function lackOfChange(
-  answer: string,
-  { request, isWeak }: Asked,
-  { worked, changed, acted, actedBeside }: Done,
-  isRefused: boolean,
-): Lack | undefined {
-  if (isWeak ? acted : changed) return undefined;
-  if (!isRefused && !worked) return "work";
-  const none = isRefused || actedBeside ? undefined : noAnswerIn(answer, request);
-  return none ?? (isWeak ? "change" : undefined);
-}
-
-type Done = Pick<
-  Deeds,
-  | "worked"
-  | "isGrounded"
-  | "changed"
-  | "acted"
-  | "actedBeside"
-  | "ran"
-  | "ranTests"
-  | "triedSince"
-  | "greenTests"
->;
 
 /** What has to succeed, and what it said. */
 export interface FailingCheck {
@@ -275,9 +180,8 @@ export class EndRules {
     return this.#demanded <= MOST_DEMANDS ? "act" : undefined;
   }
 
-  #run({ ran, triedSince }: Deeds): Demand | undefined {
-    const isRun = ran !== undefined || (triedSince !== "nothing" && NAMES_A_LOOK.test(this.asked.request));
-    if (isRun || this.#demanded >= LOOKS_FIRST) return undefined;
+  #run(deeds: Deeds): Demand | undefined {
+    if (ranFor(this.asked, deeds) !== undefined || this.#demanded >= LOOKS_FIRST) return undefined;
     this.#demanded += 1;
     return "run";
   }
@@ -457,80 +361,8 @@ interface RunSoFar {
   readonly ended: readonly EndedCall[];
 }
 
-/** What an answer comes to that still lacks it. */
-function endWith(
-  lack: Lack,
-  { intent, runs }: { readonly intent: Intent; readonly runs: boolean },
-  deeds: Deeds,
-): Earned {
-  switch (lack) {
-    case "change":
-    case "trial":
-      return EARNED;
-    case "success":
-      return { kind: "nothing_done", reason: failedTrial(deeds) };
-    case "run":
-      return { kind: "nothing_done", reason: deeds.worked ? "nothing was run" : "nothing was done" };
-    case "green":
-      return { kind: "nothing_done", reason: `the answer says that tests pass, but ${failedRun(deeds.ran)}` };
-    case "work":
-      return intent === "change" ? { kind: "nothing_done", reason: "nothing was done" } : EARNED;
-    default: {
-      const what = intent === "change" && !runs ? "nothing was changed" : "there is no answer";
-      const failed = runs && deeds.ran?.exitCode !== 0 ? `, and ${failedRun(deeds.ran)}` : "";
-      return { kind: "nothing_done", reason: `${what}: ${noAnswerReason(lack)}${failed}` };
-    }
-  }
-}
-
-function demandOf(lack: Lack, intent: Intent): Demand | "words" {
-  if (lack === "green") return "words";
-  if (lack === "trial" || lack === "run") return "run";
-  return intent === "change" && lack !== "work" ? "act" : "call";
-}
-
-const TRY_IT =
-  "You changed files and ran nothing since, and nothing else checks them. Run what you changed now, with bash, and look at what it prints; then mend it, or give your final answer.";
-
-const RUN_IT =
-  "Nothing was run so far. Only calls do anything; what stands in the text of a reply is not run. Call bash now with the command that was asked for, then say what it printed and whether it succeeded.";
-const NOT_GREEN =
-  "Your answer says that tests pass, but the last command that you ran failed. Say what really came of it; that they fail, or cannot be run here, is an answer.";
-
 const FILES_HINT = "bash has rm and mv";
 
 /** A hint is taken for what is to be done: rm is named for nothing but files. */
 const namedText = (wrong: string, hint: string | undefined): string =>
   `It is not done: ${wrong}. Do it now with a call${hint === undefined ? "" : ` (${hint})`}, or say in your final answer why it cannot be.`;
-
-const STILL_FAILS =
-  "The last command that you ran failed, so you are not done. Mend what it shows and run it again; if the command itself was wrong, run a right one.";
-/** Bytes of a command that are named. */
-const NAMED = 300;
-
-const failedTrial = ({ triedSince }: Deeds): string =>
-  triedSince === "nothing" ? "nothing was tried" : failedRun(triedSince);
-
-const failedRun = (ran: Tried | undefined): string =>
-  ran === undefined
-    ? "nothing was run"
-    : `the last command that the model ran failed (exit ${ran.exitCode}): \`${visibleLine(headWithin(ran.command, NAMED))}\``;
-
-function nudgeOf(lack: Lack, intent: Intent): string {
-  switch (lack) {
-    case "work":
-      return NUDGES[intent === "change" ? "change" : "repo"];
-    case "change":
-      return ONLY_LOOKED;
-    case "trial":
-      return TRY_IT;
-    case "success":
-      return STILL_FAILS;
-    case "run":
-      return RUN_IT;
-    case "green":
-      return NOT_GREEN;
-    default:
-      return noAnswerNudge(lack);
-  }
-}

@@ -130,8 +130,7 @@ async function runSteps(given: RunInput, progress: RunProgress): Promise<Finishe
     requests,
     model,
   };
-  const { agent, isSmall, small } = await contextFor(given, parts, said);
-  if (small !== undefined) sink.emit(small);
+  const { agent, isSmall } = await contextFor(given, parts, said);
   progress.agent = agent;
   if (ends !== null) {
     ends.asked = { request: given.prompt, isWeak: agent.isWeak, ...wantedOf(given) };
@@ -235,11 +234,7 @@ async function contextFor(
     readonly model: ReturnType<typeof beginModel>;
   },
   said: Pick<Claimed, "runs" | "grant" | "told" | "edited"> | undefined,
-): Promise<{
-  readonly agent: AgentContext;
-  readonly isSmall: boolean;
-  readonly small: EventBody | undefined;
-}> {
+): Promise<{ readonly agent: AgentContext; readonly isSmall: boolean }> {
   const { box, index, extensions, requests, model: begun, ...others } = parts;
   const { model, capabilities } = begun;
   const pinned = await sessionPrompt(host, settings, workspace, extensions.prompt);
@@ -289,17 +284,17 @@ async function contextFor(
       box,
       requests,
       warn: noteTo(flags.quiet),
-      keep: noRecord,
+      keep: () => Promise.resolve(),
     }),
     ...(parkedRun === undefined ? {} : { parked: parkedRun.parked }),
     signal,
   });
   const { context: tokens, origin, parameters } = await capabilities;
   const isNarrow = asked.isServed && isSmallWindow({ tokens, known: origin.context !== "guess" });
-  return { agent, isSmall: isNarrow || agent.isWeak, small: smallBy(asked, parameters) };
+  const small = smallBy(asked, parameters);
+  if (small !== undefined) parts.sink.emit(small);
+  return { agent, isSmall: isNarrow || agent.isWeak };
 }
-
-const noRecord = (): Promise<void> => Promise.resolve();
 
 const requestsFor = ({ host, settings, workspace, flags }: RunInput, emit: Emit): HarnessRequests =>
   new HarnessRequests({

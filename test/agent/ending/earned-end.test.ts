@@ -1,7 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { ACT_NOW, ACT_SOON, Deeds } from "../../../src/agent/ending/deeds.ts";
-import { EndRules, lackOf } from "../../../src/agent/ending/earned-end.ts";
+import { lackOf } from "../../../src/agent/ending/answer-lack.ts";
+import { EndRules } from "../../../src/agent/ending/earned-end.ts";
 import { agreed, isAsExpected, printedIn } from "../../../src/agent/ending/expected-output.ts";
 import type { Verification } from "../../../src/agent/ending/verification.ts";
 import { Limits, type LimitsGiven } from "../../../src/agent/limits.ts";
@@ -122,6 +123,9 @@ test("a look that is named is a run", () => {
     ["run ls", new Deeds(), "run"],
     ["run ls", listed, undefined],
     ["run the tests", listed, "run"],
+    ["run the tests", after([{ tool: "bash", target: "npm run build" }, 0]), "run"],
+    ["run the tests", after([{ tool: "bash", target: "npm test" }, 0]), undefined],
+    ["build the project", after([{ tool: "bash", target: "npm run build" }, 0]), undefined],
   ] as const) {
     ends.asked = { request, isWeak: true, runs: true };
     assert.equal(ends.demandOn({ ...run, deeds }), demand, request);
