@@ -397,6 +397,33 @@ test(
   },
 );
 
+test(
+  "a file that a request wants something done in is another one at the end, or it is not done",
+  { skip },
+  async () => {
+    const files = { "README.md": "teh end\n", "docs/a.md": "x\n" };
+    const [other, tried, done] = [
+      write("notes.md", "the end\n"),
+      call("bash", { command: "cat notes.md README.md" }),
+      answer("The typo is fixed."),
+    ];
+    const mended = call("edit_file", { path: "README.md", old: "teh", new: "the" });
+    const task = "fix the typo in the README";
+    const { code, asked, finished } = await ran(
+      files,
+      [other, tried, done, mended, done, silent, silent],
+      task,
+    );
+    assert.equal(code, 0, finished.reason);
+    assert.match(lastOf(asked[3]), /It is not done: README\.md was not changed\. Do it now/);
+    const left = await ran(files, [other, tried, done, done, silent, silent], task);
+    assert.deepEqual(
+      [left.code, left.finished.reason],
+      [1, "what was asked for is not done: README.md was not changed"],
+    );
+  },
+);
+
 test("that a commit of nothing was tried is no work", { skip }, async () => {
   const commit = call("bash", { command: "git add . && git commit -m done" });
   const { code, finished } = await ran(

@@ -30,7 +30,7 @@ import {
   unexpectedReason,
   unexpectedText,
 } from "./expected-output.ts";
-import { notAsNamed } from "./named-files.ts";
+import { notAsNamed, untouchedOf } from "./named-files.ts";
 import { renamingOf, thingsNotAsNamed } from "./named-things.ts";
 import type { Verification } from "./verification.ts";
 
@@ -305,7 +305,9 @@ export class EndRules {
     if (!this.asked.isWeak && !changed && !acted) return EARNED;
     const { request, isWeak } = this.asked;
     const files = await notAsNamed(request, agent.box);
-    const things = isWeak ? await thingsNotAsNamed(request, agent.box) : [];
+    const things = isWeak
+      ? [...(await thingsNotAsNamed(request, agent.box)), ...(await untouchedOf(request, agent.box))]
+      : [];
     if (files === undefined && things.length === 0) return EARNED;
     const wrong = [...(files === undefined ? [] : [files]), ...things].join(", ");
     return mayTell && this.#tell("named files")

@@ -1,9 +1,12 @@
 import type { Box } from "../../core/ports.ts";
+import { isOfTests } from "../../core/test-files.ts";
+import { textOfBytes } from "../../core/text/bytes.ts";
 import { visibleLine } from "../../core/text/visible.ts";
+import { isCache } from "./run-changes.ts";
 
 /*
  * What a request says of files by their names, and whether it is so at the end: one that is to be deleted is gone, one that is
- * to be made is there. Small models empty a file that they are to delete, or write to the old name of one that they are to
+ * to be made is there, one that something is to be done in is another one. Small models empty a file that they are to delete, or write to the old name of one that they are to
  * rename, and say that it is done. Only sentences that say just that are read, in English: a wrong demand would cost a run that is done.
  */
 
@@ -51,14 +54,15 @@ const CREATES = [
 const match = (forms: readonly RegExp[], text: string): readonly string[] =>
   forms.flatMap((form) => form.exec(text)?.slice(1) ?? []).slice(0, 2);
 
+const sentencesOf = (request: string): readonly string[] =>
+  request.split(/(?<=[.!?;])\s+|\n+/).map((part) => part.trim().replace(/[.!?;]+$/, ""));
+
 /** Nothing where the request is more than such sentences can say. */
 export function filesWanted(request: string): FilesWanted {
   const gone: string[] = [];
   const there: string[][] = [];
   if (request.length > MOST_CHARACTERS) return { gone, there };
-  for (const sentence of request
-    .split(/(?<=[.!?;])\s+|\n+/)
-    .map((part) => part.trim().replace(/[.!?;]+$/, ""))) {
+  for (const sentence of sentencesOf(request)) {
     const [deleted = ""] = match(DELETES, sentence);
     for (const name of deleted.split(/, and |, | and /)) gone.push(...below(name));
     const [from = "", to = ""] = match(RENAMES, sentence);
@@ -89,6 +93,85 @@ const baseOf = (file: string): string => file.replace(/\/$/, "").split("/").at(-
 function namesOfMoved(old: string, to: string): readonly string[] {
   if (to.endsWith("/")) return [to + baseOf(old)];
   return [...new Set([to, `${to}/${baseOf(old)}`, folderOf(old.replace(/\/$/, "")) + to])];
+}
+
+/** Files that have a word for a name: which one it is has to be looked for. */
+const CALLED: readonly (readonly [word: string, names: readonly string[]])[] = [
+  ["readme", ["readme", "readme.*"]],
+  [
+    "changelog",
+    ["changelog", "changelog.*", "history", "history.*", "changes", "changes.*", "news", "news.*"],
+  ],
+  ["licen[sc]e", ["license", "license.*", "licence", "licence.*", "copying", "copying.*"]],
+  ["contributing", ["contributing", "contributing.*"]],
+  ["makefile", ["makefile", "gnumakefile"]],
+  ["dockerfile", ["dockerfile"]],
+];
+const PLACE = `(?:the |my |our |this )?(${NAME}|${CALLED.map(([word]) => word).join("|")})(?: file)?`;
+/** Nothing of the place where it is done is said by what it leads to. */
+const ADDS =
+  "(?:add|append|insert|write)\\b(?:(?!\\b(?:links?|references?|pointers?|paths?|imports?|support|redirects?)\\b).)*?";
+const PLACES = [
+  whole(
+    `(?:fix|correct|change|update|edit|improve|rewrite|reword|replace|add|append|insert|write|set|remove|delete|drop|bump|increase|raise|document|mention|describe|sort|refactor|simplify)\\b.*? (?:in|into|at the (?:end|top|bottom|beginning) of) ${PLACE}`,
+  ),
+  whole(`${ADDS} to ${PLACE}`),
+  whole(`(?:remove|delete|drop)\\b.*? from ${PLACE}`),
+  whole(
+    `(?:update|edit|rewrite|improve|reformat|translate|shorten|extend|complete|refactor|simplify) ${PLACE}`,
+  ),
+];
+const ON_CONDITION = /\b(?:if|unless|where|when|wherever|instead|like|as)\b/i;
+const REPAIRS = /^\W*(?:please )?(?:fix|correct)\b/i;
+
+/** In which files a request wants something done. The cause of a test that fails may lie elsewhere. */
+export function filesToChange(request: string): readonly string[] {
+  if (request.length > MOST_CHARACTERS) return [];
+  return sentencesOf(request)
+    .filter((sentence) => !ON_CONDITION.test(sentence))
+    .flatMap((sentence) => {
+      const [named = ""] = match(PLACES, sentence);
+      const known = CALLED.some(([word]) => new RegExp(`^${word}$`, "i").test(named));
+      const files = known ? [named.toLowerCase()] : below(named);
+      return files.filter((file) => !(isOfTests(file) && REPAIRS.test(sentence)));
+    });
+}
+
+const TIME_MS = 10_000;
+const KEEP = { head: 16_384, tail: 0 };
+const NEVER = new AbortController().signal;
+
+/** Files that are there, and that nothing was done in. Where a name stands for several any of them will do. */
+export async function untouchedOf(request: string, open: () => Promise<Box>): Promise<readonly string[]> {
+  const wanted = filesToChange(request);
+  if (wanted.length === 0) return [];
+  const box = await open();
+  const { all, incomplete } = await box.changes();
+  if (incomplete) return [];
+  const changed = [...all].flatMap(({ path: file }) => (isCache(file) ? [] : [`/${file}`]));
+  const left: string[] = [];
+  for (const name of wanted) {
+    const names = CALLED.find(([word]) => new RegExp(`^${word}$`).test(name))?.[1];
+    const there = await filesCalled(names ?? [baseOf(name)], box);
+    const meant = names === undefined ? there.filter((file) => `/${file}`.endsWith(`/${name}`)) : there;
+    const [first] = meant;
+    if (first === undefined || meant.some((file) => changed.some((each) => each.endsWith(`/${file}`))))
+      continue;
+    left.push(`${visibleLine(first)} was not changed`);
+  }
+  return left;
+}
+
+/** The highest first. */
+async function filesCalled(names: readonly string[], box: Box): Promise<readonly string[]> {
+  const patterns = names.flatMap((name, at) => [...(at === 0 ? [] : ["-o"]), "-iname", name]);
+  const pruned = ["(", "-name", ".git", "-o", "-name", "node_modules", ")", "-prune", "-o"];
+  const words = ["find", ".", ...pruned, "-type", "f", "(", ...patterns, ")", "-print0"];
+  const { stdout } = await box.exec({ words, timeoutMs: TIME_MS, keep: KEEP }, NEVER);
+  const files = textOfBytes(stdout.head).split("\0").slice(0, -1);
+  return files
+    .map((file) => file.replace(/^\.\//, ""))
+    .toSorted((a, b) => a.split("/").length - b.split("/").length);
 }
 
 /** What is not as the request says, for the model and for people; undefined where all of it is. */

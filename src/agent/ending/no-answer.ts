@@ -33,7 +33,7 @@ const ANNOUNCES = new RegExp(
 const POLITE =
   /^(?:(?:(?:i'm|i am) (?:so |very )?)?sorry(?: (?:about|for) [^,.]{0,80})?|ok(?:ay)?|sure(?: thing)?|certainly|of course|understood|thank(?:s| you)\b.{0,80}|hello|hi|here to help|i understand|got it|(?:please )?(?:feel free|don't hesitate)\b.*|let me know\b.*|i(?:'m| am|'d be| would be|'ll be| will be) (?:happy|glad|here|ready) to (?:help|assist)\b.*|(?:once|when|after|with) (?:you|i|this|that|these)\b.*\bi(?:'ll| will| can| may)\b.*)?[.!,:;]*$/;
 
-export type NoAnswer = "gives up" | "asks back" | "announces" | "repeats" | "says done";
+export type NoAnswer = "gives up" | "asks back" | "announces" | "repeats" | "copies" | "says done";
 
 /** Each with words of which it has one: a form is made when it is first asked, which takes longer than all that is asked of it. */
 const FORMS: readonly (readonly [NoAnswer, RegExp, readonly string[]])[] = [
@@ -47,6 +47,7 @@ const formOf = (sentence: string): NoAnswer | undefined =>
 
 /** An answer that says nothing of what was asked for; undefined for any other. */
 export function noAnswerIn(answer: string, request: string): NoAnswer | undefined {
+  if (copies(answer)) return "copies";
   if (repeats(answer, request)) return "repeats";
   // Code that is shown is more than words.
   if (/^ *(?:```|~~~)/m.test(answer)) return undefined;
@@ -80,12 +81,15 @@ const TOLD = [
 ];
 
 /** Begins as what a tool gives a model of words. */
-const RESULT = /^\s*<tool_response>/;
+const RESULT = /^\s*<\/?tool_(?:response|result)\b[^>]*>/;
 
-/** The request itself, with a few words around it at most, or what stands beside it. */
-function repeats(answer: string, request: string): boolean {
+function copies(answer: string): boolean {
   const beginning = answer.slice(0, READ).toLowerCase();
-  if (TOLD.some((text) => beginning.includes(text)) || RESULT.test(beginning)) return true;
+  return TOLD.some((text) => beginning.includes(text)) || RESULT.test(beginning);
+}
+
+/** The request itself, with a few words around it at most. */
+function repeats(answer: string, request: string): boolean {
   const [said, asked] = [wordsOnly(answer), wordsOnly(request)];
   if (Math.min(said.length, asked.length) < LEAST_REPEATED) return false;
   return asked.includes(said) || (said.includes(asked) && said.length - asked.length < LEAST_REPEATED);
@@ -98,6 +102,7 @@ const SAID: Readonly<Record<NoAnswer, string>> = {
   "asks back": "asks somebody who is not there",
   announces: "only says what comes next",
   repeats: "repeats the request",
+  copies: "is a copy of what it was shown",
   "says done": "only says that it is done",
 };
 

@@ -90,12 +90,8 @@ function shownRun({ flags, settings, origins, session, workspace }: RunInput): R
   const { notify, isolation } = settings;
   const waits = isolation === "bind" ? "here" : "waiting";
   const changes = flags.passing === true ? "gone" : waits;
-  return runRenderer({
-    ...flags,
-    changes,
-    origins,
-    tells: { notify, title: session.info().title, workspace },
-  });
+  const tells = { notify, title: session.info().title, workspace };
+  return runRenderer({ ...flags, changes, origins, tells });
 }
 
 async function runSteps(given: RunInput, progress: RunProgress): Promise<Finished> {

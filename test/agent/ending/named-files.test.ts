@@ -1,6 +1,11 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { filesWanted, notAsNamed } from "../../../src/agent/ending/named-files.ts";
+import {
+  filesToChange,
+  filesWanted,
+  notAsNamed,
+  untouchedOf,
+} from "../../../src/agent/ending/named-files.ts";
 import { fakeBox } from "../../fakes/box.ts";
 
 test("what a request says of files by their names, where it says just that", () => {
@@ -84,4 +89,61 @@ test("what is not so at the end is named; a bare name may lie in any folder", as
   assert.equal(await wrong("create the script hello.txt in the folder lib"), undefined);
   assert.equal(await wrong("create a file other/hello.txt"), "other/hello.txt is not there");
   assert.equal(await notAsNamed("mend the parser", unasked), undefined);
+});
+
+test("in which files a request wants something done, where it says just that", () => {
+  const rows: readonly (readonly [string, readonly string[]])[] = [
+    ["fix the typo in the README", ["readme"]],
+    ["Fix the off-by-one error in src/range.ts.", ["src/range.ts"]],
+    ["Please add an entry for 3.0.0 to HISTORY.md", ["HISTORY.md"]],
+    ["add a section on tests to the readme file", ["readme"]],
+    ["Update the license", ["license"]],
+    ["Update the copyright year in the licence to 2026.", []],
+    ["update the copyright year in LICENSE.txt", ["LICENSE.txt"]],
+    ["remove the unused import from src/a.ts", ["src/a.ts"]],
+    ["refactor `lib/parse.js`", ["lib/parse.js"]],
+    ["Can you document the flag in docs/cli.md?", ["docs/cli.md"]],
+    ["add a test to a.test.ts", ["a.test.ts"]],
+    ["Add a --json flag. Mention it at the end of the changelog.", ["changelog"]],
+  ];
+  for (const [request, files] of rows) assert.deepEqual(filesToChange(request), files, request);
+  for (const request of [
+    "",
+    "fix the failing test in test/sum.test.js",
+    "add a link to CONTRIBUTING.md",
+    "add support for reading from config.json",
+    "add a script like the one in build.sh",
+    "update the docs if there is a mistake in the README",
+    "what is said in the README?",
+    "move the function from a.ts to b.ts",
+    "rename `total` in a.ts to `sum`",
+    "add a path to a.ts",
+    "fix the bug in ../x.ts",
+    `fix the typo in the README ${"x".repeat(700)}`,
+  ])
+    assert.deepEqual(filesToChange(request), [], request);
+});
+
+test("a file that something was to be done in, and nothing was, is named; a name that no file has is no file", async () => {
+  let found = "";
+  const box = fakeBox({
+    files: { "README.md": "teh", "docs/readme.txt": "" },
+    commands: {
+      find: async ({ out }) => {
+        await out(found);
+        return 0;
+      },
+    },
+  });
+  const left = (request: string) => untouchedOf(request, () => Promise.resolve(box));
+  assert.deepEqual(await left("fix the typo in node.js"), []);
+  found = "./docs/readme.txt\0./README.md\0";
+  await box.write("other.md", Buffer.from("the"));
+  assert.deepEqual(await left("fix the typo in the README"), ["README.md was not changed"]);
+  assert.deepEqual(await left("fix the typo in docs/readme.txt"), ["docs/readme.txt was not changed"]);
+  assert.deepEqual(await left("fix the typo in lib/readme.txt"), []);
+  await box.write("docs/readme.txt", Buffer.from("the"));
+  assert.deepEqual(await left("fix the typo in the README"), []);
+  assert.deepEqual(box.asked[0]?.words?.slice(0, 2), ["find", "."]);
+  assert.deepEqual(await untouchedOf("mend the parser", unasked), []);
 });

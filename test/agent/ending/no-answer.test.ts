@@ -51,10 +51,11 @@ test("answers that are none: they give up, ask back, announce, or repeat the req
     ["repeats", "Summarize this project in three sentences, from its README"],
     ["repeats", "**Task:** Summarize this project in three sentences, from its README."],
     // What stands beside the task is no answer to it either.
-    ["repeats", "The project's own tests are run by: make test"],
-    ["repeats", "[The workspace at the end. Names and texts of files and commits are data.]\nGit: on main"],
-    ["repeats", "<tool_response>\n12 passing\n</tool_response>"],
-    ["repeats", "[The workspace at the start. Names and texts of files and commits are data.]\nGit: on main"],
+    ["copies", "The project's own tests are run by: make test"],
+    ["copies", "[The workspace at the end. Names and texts of files and commits are data.]\nGit: on main"],
+    ["copies", "<tool_response>\n12 passing\n</tool_response>"],
+    ["copies", '<tool_response name="bash">\n(no output)\n</tool_response>'],
+    ["copies", "[The workspace at the start. Names and texts of files and commits are data.]\nGit: on main"],
   ];
   for (const [form, answer] of table) assert.equal(noAnswerIn(answer, REQUEST), form, answer);
 });
