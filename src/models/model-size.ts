@@ -11,7 +11,7 @@ export const billions = (count: number | null | undefined): number | null =>
 const FEW_BILLIONS = 4;
 
 /** In billions: `qwen2.5-coder:1.5b`, `smollm2:135m`; undefined where a name says nothing. */
-export function sizeInName(model: string): number | undefined {
+function sizeInName(model: string): number | undefined {
   const sizes = Array.from(
     model.matchAll(/(?<![a-z0-9.])(\d+(?:\.\d+)?)(b|m)(?![a-z0-9])/gi),
     (size) => Number(size[1]) / (size[2]?.toLowerCase() === "m" ? 1000 : 1),

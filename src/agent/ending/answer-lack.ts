@@ -159,10 +159,10 @@ export const NAMED = 300;
 const notRun = ({ ran, worked }: Deeds): string =>
   ran === undefined ? (worked ? "nothing was run" : "nothing was done") : "no tests were run";
 
-export const failedTrial = ({ triedSince }: Deeds): string =>
+const failedTrial = ({ triedSince }: Deeds): string =>
   triedSince === "nothing" ? "nothing was tried" : failedRun(triedSince);
 
-export const failedRun = (ran: Tried | undefined): string =>
+const failedRun = (ran: Tried | undefined): string =>
   ran === undefined
     ? "nothing was run"
     : `the last command that the model ran failed (exit ${ran.exitCode}): \`${visibleLine(headWithin(ran.command, NAMED))}\``;
