@@ -60,17 +60,29 @@ const MOST_SPREAD_MS = 5000;
 export const isBusy = (status: number): boolean => status === 429 || status === 503 || status === 529;
 
 /**
- * Milliseconds that a Retry-After header asks for: seconds, or an HTTP date, which counts from `now` (milliseconds since
- * 1970) and asks for nothing once it is past; null where it is neither.
+ * Milliseconds that a Retry-After header asks for: seconds, or an HTTP date, which counts from the answer's own `date`, so
+ * that no second clock is asked, else from `now` (milliseconds since 1970), and asks for nothing once it is past; null where
+ * it is neither.
  */
-export function askedToWait(header: string | null | undefined, now: number): number | null {
+export function askedToWait(
+  header: string | null | undefined,
+  now: number,
+  date?: string | null,
+): number | null {
   const said = header?.trim() ?? "";
   if (/^\d{1,12}(?:\.\d{1,9})?$/.test(said)) return bounded(Number(said) * 1000);
+  const until = momentOf(said);
+  return until === null ? null : bounded(until - (momentOf(date) ?? now));
+}
+
+/** What a date of HTTP says, in milliseconds since 1970; null where it is none. */
+export function momentOf(header: string | null | undefined): number | null {
+  const said = header?.trim() ?? "";
   // Date.parse takes much that is no date of HTTP, such as "1" or "soon 7".
   if (!HTTP_DATE.test(said)) return null;
   // The oldest of its three forms names no zone, and means the same one.
-  const until = Date.parse(said.endsWith("GMT") ? said : `${said} GMT`);
-  return Number.isNaN(until) ? null : bounded(until - now);
+  const moment = Date.parse(said.endsWith("GMT") ? said : `${said} GMT`);
+  return Number.isNaN(moment) ? null : moment;
 }
 
 const HTTP_DATE =

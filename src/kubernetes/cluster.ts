@@ -11,6 +11,7 @@ import { formatDuration } from "../core/text/bounds.ts";
 import {
   askedToWait,
   delayAfter,
+  momentOf,
   type PassingFailure,
   type RetryRules,
   SPREAD,
@@ -112,7 +113,7 @@ const failureForm = z.object({ reason: z.string().catch(""), message: z.string()
 function apiFailure({ statusCode: status = 0, headers }: IncomingMessage, body: unknown): ApiFailure {
   const read = failureForm.safeParse(body);
   const said = read.data?.message ?? "";
-  const asked = askedToWait(headers["retry-after"], Date.now());
+  const asked = askedToWait(headers["retry-after"], Date.now(), headers.date);
   return new ApiFailure(status, read.data?.reason ?? "", said === "" ? `HTTP ${status}` : said, asked);
 }
 
@@ -143,20 +144,26 @@ const REAL_TIME: ClusterTime = {
 
 /** One namespace of a cluster. What comes is given as it came: nothing of an object is left out for not being known. */
 export class Cluster {
-  readonly config: KubeConfig;
   readonly namespace: string;
   /** For how long an API server that never answered is waited for, and a policy that does not hold yet. */
   readonly patienceMs: number;
   readonly time: ClusterTime;
   /** Whether it serves an API, by its group and version: for whoever asks next. */
   readonly serves = new Map<string, Promise<boolean>>();
+  #config: KubeConfig;
   #answered = false;
+  /** What its clock said last, and when that was here. */
+  #told: { readonly there: number; readonly here: number; readonly wall: number } | undefined;
 
   constructor(config: KubeConfig, namespace: string, patienceMs = PATIENCE_MS, time = REAL_TIME) {
-    this.config = config;
+    this.#config = config;
     this.time = time;
     this.namespace = namespace;
     this.patienceMs = patienceMs;
+  }
+
+  get config(): KubeConfig {
+    return this.#config;
   }
 
   get server(): string {
@@ -180,6 +187,23 @@ export class Cluster {
       if (statusCode < 200 || statusCode > 299) throw apiFailure(response, answer);
       return answer;
     });
+  }
+
+  /**
+   * Milliseconds since 1970 by the API server's clock, a second less at most. What is written into objects, and compared
+   * by others there, goes by it alone. One that tells no time, as behind some proxies, has ours.
+   */
+  async now(signal?: AbortSignal): Promise<number> {
+    const { now } = this.time;
+    // Where our clock was set meanwhile, or the machine slept, what has passed since is not known.
+    const strayed = this.#told === undefined ? 0 : Date.now() - this.#told.wall - (now() - this.#told.here);
+    if (this.#told === undefined || Math.abs(strayed) > 1000)
+      await this.call("/version", { signal }).catch((thrown: unknown) => {
+        // A refusal has its time as well.
+        if (!(thrown instanceof ApiFailure)) throw thrown;
+      });
+    const { there, here } = this.#told ?? { there: Date.now(), here: now() };
+    return there + (now() - here);
   }
 
   /** The events of a watch, until the server ends it. */
@@ -209,7 +233,7 @@ export class Cluster {
     const begun = now();
     for (let failures = 1; ; failures += 1) {
       try {
-        const answer = await ask();
+        const answer = await this.#renewing(ask);
         this.#answered = true;
         return answer;
       } catch (thrown) {
@@ -221,6 +245,17 @@ export class Cluster {
         if (now() - begun + pause > patience) throw this.#unanswered(thrown);
         await wait(pause, signal);
       }
+    }
+  }
+
+  /** When a credential is over was told by its own clock, and kept by ours: one that is refused is asked for anew. */
+  async #renewing<T>(ask: () => Promise<T>): Promise<T> {
+    try {
+      return await ask();
+    } catch (thrown) {
+      if (!(thrown instanceof ApiFailure && thrown.status === 401 && isRenewable(this.#config))) throw thrown;
+      this.#config = renewedConfig(this.#config);
+      return ask();
     }
   }
 
@@ -248,7 +283,10 @@ export class Cluster {
     request.on("error", reject);
     request.on("timeout", () => request.destroy(noAnswer(this.time)));
     request.end(sent);
-    return promise;
+    const response = await promise;
+    const there = momentOf(response.headers.date);
+    if (there !== null) this.#told = { there, here: this.time.now(), wall: Date.now() };
+    return response;
   }
 
   #unanswered(thrown: unknown): unknown {
@@ -260,6 +298,19 @@ export class Cluster {
       thrown,
     );
   }
+}
+
+const isRenewable = (config: KubeConfig): boolean => {
+  const user = config.getCurrentUser();
+  return Boolean(user?.exec) || Boolean(user?.authProvider);
+};
+
+/** The same, with nothing kept of what its tokens are read from, or made by. */
+function renewedConfig(config: KubeConfig): KubeConfig {
+  const { clusters, users, contexts, currentContext } = config;
+  const renewed = new KubeConfig();
+  renewed.loadFromOptions({ clusters, users, contexts, currentContext });
+  return renewed;
 }
 
 const TYPES: Partial<Readonly<Record<Method, string>>> = { PATCH: "application/merge-patch+json" };

@@ -128,7 +128,8 @@ export async function listPods(cluster: Cluster, mine: Mine): Promise<readonly L
       mode: record?.mode ?? null,
       isolation: record?.isolation ?? null,
       owner: owner === undefined ? null : { pid: owner.pid, alive: await alive(owner) },
-      created: record?.created ?? metadata.creationTimestamp,
+      // By one clock for all of them: that of the process that made it may have been set since.
+      created: metadata.creationTimestamp || (record?.created ?? ""),
       state: (status?.phase ?? "unknown").toLowerCase(),
       parked: null,
     };

@@ -288,11 +288,16 @@ async function opened(given: Making, { locks, things }: Ends, signal: AbortSigna
 const OUT_OF_TIME = "deadline: ";
 
 /** The pod, or what has it made, which goes by itself some time after the pod has to be over. */
-function madeFor({ maker, request, plan }: Making, spec: JsonObject, signal: AbortSignal): Promise<PodState> {
+async function madeFor(
+  { maker, request, plan }: Making,
+  spec: JsonObject,
+  signal: AbortSignal,
+): Promise<PodState> {
   const { scheduleMs, startMs, deadlineMs } = request.wants;
   const starting = { signal, scheduleMs, onWarning: maker.onWarning };
   if (plan.kind === "Pod") return madePod(maker.cluster, plan, spec, starting);
-  const until = new Date(Date.now() + scheduleMs + startMs + deadlineMs + HOUR_MS);
+  // By the cluster's clock: that of this machine may be any other.
+  const until = new Date((await maker.cluster.now(signal)) + scheduleMs + startMs + deadlineMs + HOUR_MS);
   return sandboxPod(maker.cluster, plan, sandboxSpec(spec, until), starting);
 }
 

@@ -18,6 +18,7 @@ interface Kind {
   readonly passing?: boolean;
   readonly busy?: boolean;
   readonly missing?: boolean;
+  readonly skewed?: boolean;
   readonly retryAfterMs?: number | null;
   readonly cause?: unknown;
 }
@@ -29,13 +30,20 @@ export class BucketTrouble extends HarnessError {
   readonly busy: boolean;
   /** There is no such object. */
   readonly missing: boolean;
+  /** The time of the signature is too far from its clock. */
+  readonly skewed: boolean;
   readonly retryAfterMs: number | null;
 
-  constructor(message: string, remedy: string, { passing, busy, missing, retryAfterMs, cause }: Kind = {}) {
+  constructor(
+    message: string,
+    remedy: string,
+    { passing, busy, missing, skewed, retryAfterMs, cause }: Kind = {},
+  ) {
     super(passing === true ? EXIT.failed : EXIT.usage, message, remedy, cause);
     this.passing = passing ?? false;
     this.busy = busy ?? false;
     this.missing = missing ?? false;
+    this.skewed = skewed ?? false;
     this.retryAfterMs = retryAfterMs ?? null;
   }
 }
@@ -196,6 +204,7 @@ function notAllowed(
       return new BucketTrouble(
         `${cannot}: the clocks are too far apart (here it is ${new Date().toUTCString()}${date === "" ? "" : `, there ${shown(date, access)}`})`,
         "set the clock that is wrong: timedatectl",
+        { skewed: true },
       );
     case "InvalidAccessKeyId":
       return new BucketTrouble(

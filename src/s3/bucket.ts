@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { setTimeout as sleep } from "node:timers/promises";
 import { bucketAddress, badKey } from "../core/bucket-address.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
-import { askedToWait, delayAfter, RETRIES, type RetryRules, SPREAD } from "../core/server-wait.ts";
+import { askedToWait, delayAfter, momentOf, RETRIES, type RetryRules, SPREAD } from "../core/server-wait.ts";
 import { visibleLine } from "../core/text/visible.ts";
 import type { BucketAccess } from "./bucket-access.ts";
 import { type Asked, BucketTrouble, refusalOf, unreachable } from "./bucket-trouble.ts";
@@ -49,13 +49,17 @@ interface Question {
 const NOTHING = new Uint8Array();
 
 /**
- * One bucket. A server that is away or busy is asked again, for half a minute or as long as it says; all else, and what is
- * still so then, rejects with `BucketTrouble`.
+ * One bucket. A server that is away or busy is asked again, for half a minute or as long as it says; one that refuses the
+ * time of a signature, once more by its own clock; all else, and what is still so then, rejects with `BucketTrouble`.
  */
 export class Bucket {
   readonly name: string;
   readonly #access: BucketAccess;
   readonly #time: BucketTime;
+  /** How far its clock is before ours, by its last answer. */
+  #ahead = 0;
+  /** Signatures go by its clock, as ours was refused. */
+  #byItsClock = false;
 
   constructor(name: string, access: BucketAccess, time: BucketTime = REAL_TIME) {
     this.name = name;
@@ -98,6 +102,11 @@ export class Bucket {
     }
   }
 
+  /** Milliseconds since 1970 by the bucket's own clock, once it has answered; before that, and where it tells no time, ours. */
+  now(): number {
+    return this.#time.now().getTime() + this.#ahead;
+  }
+
   readonly #shown = (key: string): string => visibleLine(bucketAddress(this.name, key));
 
   readonly #asked = (what: string, right: Asked["right"]): Asked => ({
@@ -114,6 +123,10 @@ export class Bucket {
         return await this.#once(question, asked, signal);
       } catch (thrown) {
         if (!(thrown instanceof BucketTrouble)) throw thrown;
+        if (thrown.skewed && !this.#byItsClock && this.#ahead !== 0) {
+          this.#byItsClock = true;
+          continue;
+        }
         const ms = delayAfter(failures, thrown, PAUSES, this.#time.random);
         if (ms === null) throw thrown;
         await this.#time.wait(ms, signal).catch(() => undefined);
@@ -128,7 +141,8 @@ export class Bucket {
   ): Promise<Buffer> {
     const { credentials, region } = this.#access;
     const url = this.#urlOf(key, query);
-    const at = this.#time.now();
+    const own = this.#time.now();
+    const at = this.#byItsClock ? new Date(this.now()) : own;
     const unsigned = { method, url, payload, headers: method === "PUT" ? sumOf(payload) : {} };
     const headers = signedHeaders(unsigned, credentials, { region, at });
     const bounded = AbortSignal.any([signal, AbortSignal.timeout(ms)]);
@@ -141,8 +155,10 @@ export class Bucket {
         signal: bounded,
         ...(method === "PUT" ? { body: payload as Uint8Array<ArrayBuffer> } : {}),
       });
+      const told = momentOf(response.headers.get("date"));
+      if (told !== null) this.#ahead = told - this.#time.now().getTime();
       if (response.status === 200) return await bytesOf(response, max, asked);
-      throw refusalOf(await refusalIn(response, at), asked);
+      throw refusalOf(await refusalIn(response, own), asked);
     } catch (thrown) {
       if (thrown instanceof HarnessError) throw thrown;
       signal.throwIfAborted();
@@ -203,7 +219,7 @@ async function bytesWithin(
   return { bytes: Buffer.concat(pieces), whole: true };
 }
 
-async function refusalIn(response: Response, at: Date): Promise<Parameters<typeof refusalOf>[0]> {
+async function refusalIn(response: Response, own: Date): Promise<Parameters<typeof refusalOf>[0]> {
   const { status, headers } = response;
   const { bytes } = await bytesWithin(response, MAX_ERROR_BYTES);
   const told = errorIn(bytes.toString("utf8"));
@@ -212,6 +228,6 @@ async function refusalIn(response: Response, at: Date): Promise<Parameters<typeo
     status,
     region: headers.get("x-amz-bucket-region") ?? told.region,
     date: headers.get("date") ?? "",
-    retryAfterMs: askedToWait(headers.get("retry-after"), at.getTime()),
+    retryAfterMs: askedToWait(headers.get("retry-after"), own.getTime(), headers.get("date")),
   };
 }

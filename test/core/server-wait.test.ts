@@ -84,5 +84,17 @@ const HEADERS: readonly (readonly [string | undefined, number | null])[] = [
 for (const [header, ms] of HEADERS)
   test(`Retry-After: ${String(header)}`, () => assert.equal(askedToWait(header, NOW), ms));
 
+test("Retry-After as a date counts by the clock that wrote it, where the answer tells that one's time", () => {
+  const until = "Tue, 24 Nov 2026 12:00:30 GMT";
+  const date = "Tue, 24 Nov 2026 12:00:10 GMT";
+  for (const here of [NOW - 5 * 3_600_000, NOW, NOW + 5 * 3_600_000])
+    assert.deepEqual(
+      [date, "Tuesday, 24-Nov-26 12:00:10 GMT"].map((told) => askedToWait(until, here, told)),
+      [20_000, 20_000],
+    );
+  for (const none of ["yesterday", "", null, undefined])
+    assert.equal(askedToWait(until, NOW, none), 30_000, String(none));
+});
+
 test("429, 503 and 529 are a server that is there, others are not", () =>
   assert.deepEqual([429, 503, 529, 500, 502, 504, 401].filter(isBusy), [429, 503, 529]));

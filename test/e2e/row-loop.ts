@@ -34,9 +34,10 @@ export async function printed(
   place: Scratch,
   row: object,
   env: Readonly<Record<string, string>>,
+  flags: readonly string[] = [],
 ): Promise<Printed> {
   const tasks = await place.write("tasks.jsonl", rowsText([row]));
-  const words = ["batch", tasks, "--on", "kubernetes:/team", "--print-manifests"];
+  const words = ["batch", tasks, "--on", "kubernetes:/team", "--print-manifests", ...flags];
   const { code, stdout, stderr } = await harness(place, words, { env });
   assert.equal(code, 0, stderr);
   return readPrinted(stdout);

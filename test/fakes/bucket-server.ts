@@ -34,6 +34,8 @@ export interface BucketOptions {
   readonly token?: string;
   /** Of the server, in milliseconds before ours. */
   readonly clockBehind?: number;
+  /** Its answers do not tell it. */
+  readonly tellsNoTime?: boolean;
   /** Keys in lists are written as they are, though encoded ones were asked for. */
   readonly plainKeys?: boolean;
   /** What is in the bucket is kept for a while by default: of what comes the sum is wanted. */
@@ -62,6 +64,8 @@ export async function startBucket(options: BucketOptions = {}): Promise<BucketSe
   const asked: string[] = [];
   const faults: Fault[] = [];
   const server = createServer((request, response) => {
+    response.sendDate = false;
+    if (options.tellsNoTime !== true) response.setHeader("date", new Date(timeOf(options)).toUTCString());
     const pieces: Buffer[] = [];
     request.on("data", (piece: Buffer) => pieces.push(piece));
     request.on("end", () => {
@@ -121,7 +125,7 @@ interface Served {
 function serve(request: IncomingMessage, response: ServerResponse, served: Served): void {
   const { key, query, body, objects, options } = served;
   if (request.method === "PUT") {
-    objects.set(key, { bytes: body, changed: Date.now() });
+    objects.set(key, { bytes: body, changed: timeOf(options) });
     return void response.end();
   }
   if (key === "") return void response.end(listed(query, objects, options));
@@ -158,6 +162,8 @@ function listed(
 
 const QUARTER_MS = 15 * 60_000;
 
+const timeOf = ({ clockBehind = 0 }: BucketOptions): number => Date.now() - clockBehind;
+
 /** The signature of the request, after "Signature Version 4" and what S3 makes of it. */
 function verify(request: IncomingMessage, body: Buffer, options: BucketOptions): void {
   const form =
@@ -191,7 +197,7 @@ function refuseOthers(
 ): void {
   if (place !== region) throw new Refused(400, "AuthorizationHeaderMalformed", `<Region>${region}</Region>`);
   if (id !== KEY_ID) throw new Refused(403, "InvalidAccessKeyId");
-  if (!(Math.abs(momentIn(time) - (Date.now() - clockBehind)) < QUARTER_MS))
+  if (!(Math.abs(momentIn(time) - timeOf({ clockBehind })) < QUARTER_MS))
     throw new Refused(403, "RequestTimeTooSkewed");
   if (token !== undefined && headers["x-amz-security-token"] !== token)
     throw new Refused(400, "InvalidToken");

@@ -35,6 +35,8 @@ export interface FakeApi extends AsyncDisposable {
   /** Undefined: agent-sandbox is not installed. */
   readonly sandboxes: SandboxController | undefined;
   readonly installSandboxes: () => SandboxController;
+  /** Its clock, in milliseconds before ours. */
+  clockAhead: number;
   /** Rights that nobody has: `verb resource`. */
   readonly denied: Set<string>;
   /** By somebody. */
@@ -104,6 +106,7 @@ export async function startKubernetesApi(network: PodNetwork, scratch: string): 
       return state.sandboxes;
     },
     installSandboxes: () => (state.sandboxes ??= new SandboxController(keeper, (pod) => api.mutate?.(pod))),
+    clockAhead: 0,
     denied: new Set(),
     [Symbol.asyncDispose]: async () => {
       server.closeAllConnections();
@@ -115,6 +118,7 @@ export async function startKubernetesApi(network: PodNetwork, scratch: string): 
   server.on("connection", (socket) => state.away && socket.destroy());
   server.on("request", (request, response) => {
     heard.push(`${request.method} ${request.url}`);
+    response.setHeader("date", new Date(Date.now() + api.clockAhead).toUTCString());
     void answer(api, keeper, { request, response }).catch((thrown: unknown) =>
       reply(response, 500, statusOf(500, "InternalError", String(thrown))),
     );

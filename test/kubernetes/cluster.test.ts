@@ -208,3 +208,53 @@ test("a watch gives its events line by line, wherever the pieces break", async (
   const first = expired.watch(expired.at("pods?watch=1"), AbortSignal.timeout(10_000)).next();
   await assert.rejects(first, (thrown) => thrown instanceof ApiFailure && thrown.status === 410);
 });
+
+for (const hours of [-9, 9])
+  test(`what time it is in the cluster is told by its API server, be that ${hours} hours before ours`, async (t) => {
+    let asked = 0;
+    const away = hours * 3_600_000;
+    const cluster = await clusterAt(t, (_, response) => {
+      asked += 1;
+      response.setHeader("date", new Date(Date.now() + away).toUTCString());
+      failing(403, "Forbidden", "no")(response);
+    });
+    for (const _ of [1, 2]) assert.ok(Math.abs((await cluster.now()) - (Date.now() + away)) < 60_000);
+    assert.equal(asked, 1);
+    // Our clock is set: what has passed since is not known by it.
+    const { now } = Date;
+    t.after(() => void (Date.now = now));
+    const there = now() + away;
+    Date.now = () => now() - 3_600_000;
+    assert.ok(Math.abs((await cluster.now()) - (there - 3_600_000)) < 60_000);
+    assert.equal(asked, 2);
+  });
+
+test("a credential that is over by the cluster's clock is asked for anew, once; one that stays as it is, is not", async (t) => {
+  const home = await folder(t);
+  const asked: (string | undefined)[] = [];
+  const server = await serving(t, ({ headers }, response) => {
+    asked.push(headers.authorization);
+    if (headers.authorization === "Bearer 1") failing(401, "Unauthorized", "who?")(response);
+    else response.end("{}");
+  });
+  // Each time it is asked it gives another one, which by our clock is good for years.
+  const program = `n=$(cat n 2>/dev/null || echo 0); n=$((n + 1)); echo $n > n; echo '{"status": {"token": "'$n'", "expirationTimestamp": "2999-01-01T00:00:00Z"}}'`;
+  const exec = {
+    apiVersion: "client.authentication.k8s.io/v1",
+    command: "sh",
+    args: ["-c", `cd ${home}; ${program}`],
+    interactiveMode: "Never",
+  };
+  const at = async (user: object): Promise<Cluster> => {
+    const file = path.join(home, "config");
+    const text = { ...(JSON.parse(kubeconfig(server)) as object), users: [{ name: "u", user }] };
+    await writeFile(file, JSON.stringify(text));
+    return clusterOf({ context: null, namespace: null }, { env: { KUBECONFIG: file }, home }, 0);
+  };
+  const cluster = await at({ exec });
+  assert.deepEqual(await cluster.call("/api"), {});
+  assert.deepEqual(await cluster.call("/api"), {});
+  assert.deepEqual(asked.splice(0), ["Bearer 1", "Bearer 2", "Bearer 2"]);
+  await assert.rejects((await at({ token: "1" })).call("/api"), { status: 401 });
+  assert.deepEqual(asked, ["Bearer 1"]);
+});

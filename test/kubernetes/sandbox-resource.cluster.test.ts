@@ -116,6 +116,27 @@ test(
   },
 );
 
+for (const hours of [-9, 9])
+  test(
+    `the Sandbox of a machine whose clock is ${hours} hours before the cluster's ends when it should, by the cluster's`,
+    { skip },
+    async (t) => {
+      await using place = await boxPlace(cluster);
+      const { now } = Date;
+      t.after(() => void (Date.now = now));
+      Date.now = () => now() + hours * 3_600_000;
+      await using box = await place.open(wanting("always"));
+      assert.equal(await said(box, "cat a.txt"), "one\n");
+      const [name = ""] = await namesOf(place);
+      const sandbox = await api.must("GET", `${pathOf(place)}/${name}`);
+      const made = Date.parse(String(look(sandbox, "metadata", "creationTimestamp")));
+      const until = Date.parse(String(look(sandbox, "spec", "shutdownTime")));
+      const { scheduleMs, startMs, deadlineMs } = wanting("always").wants;
+      const meant = made + scheduleMs + startMs + deadlineMs + 3_600_000;
+      assert.ok(Math.abs(until - meant) < 60_000, `${until - meant}`);
+    },
+  );
+
 test("a Sandbox of which nothing may be written is filled by the other container", { skip }, async () => {
   await using place = await boxPlace(cluster);
   await using box = await place.open({ ...wanting("always"), mode: "read-only" });

@@ -72,6 +72,25 @@ test(
   },
 );
 
+for (const hours of [-8, 8])
+  test(
+    `the end of a Sandbox goes by the cluster's clock, be that ${hours} hours before ours`,
+    { skip },
+    async () => {
+      await using place = await stubPlace("enforced");
+      place.api.clockAhead = hours * 3_600_000;
+      const sandboxes = place.api.installSandboxes();
+      await using box = await place.open();
+      await box.exec(asking(["true"]), NEVER);
+      const [made] = sandboxes.all();
+      const { startMs, scheduleMs, deadlineMs } = podWants(image);
+      const later = Date.parse(made?.spec.shutdownTime ?? "") - (Date.now() + place.api.clockAhead);
+      // An hour after its pod has to be over, whenever that began.
+      assert.ok(later > scheduleMs + startMs + deadlineMs, String(later));
+      assert.ok(later < scheduleMs + startMs + deadlineMs + 3_660_000, String(later));
+    },
+  );
+
 test("a Sandbox of which nothing may be written is filled by the other container", { skip }, async () => {
   await using place = await stubPlace("enforced");
   place.api.installSandboxes();

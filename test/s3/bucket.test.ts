@@ -136,6 +136,29 @@ test("that has an end, which says so, and whoever leaves meanwhile is not held",
   );
 });
 
+for (const hours of [-7, 7])
+  test(`a clock ${-hours} hours before the bucket's costs one request: signatures go by the bucket's from then on`, async () => {
+    await using server = await startBucket({ clockBehind: -hours * 3_600_000 });
+    const clock = timed();
+    const bucket = bucketOf(server, {}, clock);
+    await bucket.put("x", Buffer.from("whole"), signal);
+    assert.equal((await bucket.get("x", MAX, signal)).toString(), "whole");
+    assert.deepEqual(await keysOf(bucket), ["x"]);
+    assert.deepEqual(server.asked, ["PUT x", "PUT x", "GET x", "LIST "]);
+    assert.deepEqual(clock.waits, []);
+    assert.ok(Math.abs(bucket.now() - (Date.now() + hours * 3_600_000)) < 60_000);
+  });
+
+test("a bucket that refuses its own time is asked once more, and no more", async () => {
+  await using server = await startBucket();
+  const skewed = { status: 403, body: "<Error><Code>RequestTimeTooSkewed</Code></Error>" };
+  server.faults.push(skewed, skewed, skewed);
+  await assert.rejects(bucketOf(server).put("x", Buffer.from("x"), signal), {
+    message: /the clocks are too far apart \(here it is .* GMT, there .* GMT\)/,
+  });
+  assert.deepEqual(server.asked, ["PUT x", "PUT x"]);
+});
+
 interface Case {
   readonly env?: Readonly<Record<string, string>>;
   readonly options?: Parameters<typeof startBucket>[0];
@@ -161,9 +184,9 @@ const CASES: Readonly<Record<string, Case>> = {
     says: /sends elsewhere \(307\), which is not followed/,
     next: /AWS_ENDPOINT_URL/,
   },
-  "a clock that is wrong": {
-    options: { clockBehind: 3_600_000 },
-    says: /the clocks are too far apart \(here it is .* GMT, there .* GMT\)/,
+  "a clock that is wrong, of a server that does not tell its own": {
+    options: { clockBehind: 3_600_000, tellsNoTime: true },
+    says: /the clocks are too far apart \(here it is .* GMT\)/,
     next: /set the clock/,
   },
   "a key that is not known": {

@@ -48,19 +48,34 @@ export function rowsInBucket(
           [Symbol.asyncDispose]: () => rm(folder, { recursive: true, force: true }),
         } satisfies KeptRow;
       }),
-    others: async function* ({ results }, signal) {
+    results: async function* (signal) {
       const bucket = opened();
-      const root = keyOf("");
-      const prefix = root === "" ? "" : `${root}/`;
-      for await (const { key, changed } of listed(bucket, prefix, signal)) {
-        const [name = "", file, ...deeper] = key.slice(prefix.length).split("/");
-        if (!ROW_NAME.test(name) || deeper.length > 0) continue;
-        if (file === RUNNING && !Number.isNaN(changed)) yield { begun: changed };
-        if (file === RESULTS && results)
-          yield { result: await orNotKept(() => resultIn(bucket, key, signal)) };
-      }
+      for await (const { key } of ofRows(bucket, keyOf(""), RESULTS, signal))
+        yield await orNotKept(() => resultIn(bucket, key, signal));
+    },
+    // What was written when is told by the bucket's clock, and what time it is in the same answer.
+    underWay: async (_, signal) => {
+      const bucket = opened();
+      let first = Number.POSITIVE_INFINITY;
+      for await (const { changed } of ofRows(bucket, keyOf(""), RUNNING, signal))
+        if (!Number.isNaN(changed)) first = Math.min(first, changed);
+      return Math.max(0, bucket.now() - Math.min(bucket.now(), first));
     },
   };
+}
+
+/** The objects of this name, of all rows. */
+async function* ofRows(
+  bucket: Bucket,
+  root: string,
+  file: string,
+  signal: AbortSignal,
+): ReturnType<Bucket["list"]> {
+  const prefix = root === "" ? "" : `${root}/`;
+  for await (const object of listed(bucket, prefix, signal)) {
+    const [name = "", ...behind] = object.key.slice(prefix.length).split("/");
+    if (ROW_NAME.test(name) && behind.length === 1 && behind[0] === file) yield object;
+  }
 }
 
 /** What runs in a pod ends with it. */

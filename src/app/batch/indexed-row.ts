@@ -6,10 +6,11 @@ import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { Usage } from "../../core/messages.ts";
 import { type RowResult, summaryOf } from "../../render/batch-results.ts";
 import type { Host } from "../host.ts";
+import { namedCluster } from "../named-engine.ts";
 import { BatchBusy } from "./batch-folder.ts";
 import { type BatchBudget, codeOf, Spending } from "./batch-run.ts";
 import { type BatchRow, readRows } from "./batch-rows.ts";
-import { type KeptRows, NotKept, rowsInFolder } from "./kept-rows.ts";
+import { type CommonClock, type KeptRows, NotKept, rowsInFolder } from "./kept-rows.ts";
 import { toldResult } from "./pod-result.ts";
 import { standIn, toldEnvironment } from "./row-environments.ts";
 import { PASSING, type RowPlan, runRow } from "./row-run.ts";
@@ -34,10 +35,22 @@ export async function keptAt(
   out: string,
   settings: Settings,
 ): Promise<{ readonly kept: KeptRows; readonly env: NodeJS.ProcessEnv }> {
-  if (!isBucketAddress(out)) return { kept: rowsInFolder(path.resolve(out)), env: host.env };
+  if (!isBucketAddress(out))
+    return { kept: rowsInFolder(path.resolve(out), commonClock(host)), env: host.env };
   const { rowsInBucket, withoutKeys } = await import("./bucket-rows.ts");
   return { kept: rowsInBucket(host, out), env: withoutKeys(host.env, settings) };
 }
+
+/** Of loops on several nodes it is the clock of the API server that they have in common. */
+const commonClock =
+  (host: Host): CommonClock =>
+  async (signal) => {
+    const named = await namedCluster(host);
+    if (named === undefined) return Date.now();
+    const { clusterOf } = await import("../../kubernetes/cluster.ts");
+    const cluster = await clusterOf(named, { env: host.env, home: host.places.home });
+    return cluster.now(signal);
+  };
 
 interface InFolder {
   readonly folder: string;
@@ -87,7 +100,7 @@ export async function runIndexedRow(
     try {
       await using place = await kept.open(row, signal);
       if (place.earlier !== undefined) return place.earlier;
-      const spent = await spentOf(kept, budget, plan.warn, signal);
+      const spent = await spentOf({ row, kept, budget, warn: plan.warn }, signal);
       if (spent !== undefined)
         return notBegun(row, "budget", EXIT.budget, `not begun: ${spent} of the whole batch was spent`);
       const { folder, begun, ended } = place;
@@ -140,19 +153,13 @@ const notBegun = (
 
 /** Which limit of the whole is spent by the rows that have ended; time goes from the first on that was begun. */
 async function spentOf(
-  kept: KeptRows,
-  budget: BatchBudget,
-  warn: (text: string) => void,
+  { row, kept, budget, warn }: Pick<IndexedRow, "row" | "kept" | "budget"> & Pick<RowPlan, "warn">,
   signal: AbortSignal,
 ): Promise<string | undefined> {
   const { ms, ...counted } = budget;
-  const wanted = { results: Object.keys(counted).length > 0 };
-  if (ms === undefined && !wanted.results) return undefined;
   const spending = new Spending(budget, [], warn);
-  let first = Date.now();
-  for await (const { begun, result } of kept.others(wanted, signal)) {
-    first = Math.min(first, begun ?? first);
-    if (result !== undefined) spending.count(summaryOf(result));
-  }
-  return spending.which(Date.now() - first);
+  const passed = ms === undefined ? 0 : await kept.underWay(row, signal);
+  if (Object.keys(counted).length > 0)
+    for await (const result of kept.results(signal)) spending.count(summaryOf(result));
+  return spending.which(passed);
 }

@@ -1,4 +1,4 @@
-import { readdir, stat } from "node:fs/promises";
+import { readdir, readFile, rename, writeFile } from "node:fs/promises";
 import path from "node:path";
 import { EXIT, type ExitCode, HarnessError } from "../../core/errors.ts";
 import { rowResultForm, type RowResult } from "../../render/batch-results.ts";
@@ -10,12 +10,14 @@ import { resultLines } from "./result-lines.ts";
 export interface KeptRows {
   /** Rejects with `BatchBusy` where another pod is seen to work on it, with `NotKept` where it cannot be kept there. */
   readonly open: (row: BatchRow, signal: AbortSignal) => Promise<KeptRow>;
-  /** All that have begun, this one too. `results`: whether what they came to is wanted. */
-  readonly others: (
-    wanted: { readonly results: boolean },
-    signal: AbortSignal,
-  ) => AsyncIterable<{ readonly begun?: number; readonly result?: RowResult }>;
+  /** What all that have ended came to. */
+  readonly results: (signal: AbortSignal) => AsyncIterable<RowResult>;
+  /** Milliseconds since the first of all rows began, which may be this one: by one clock, whose it ever is. */
+  readonly underWay: (row: BatchRow, signal: AbortSignal) => Promise<number>;
 }
+
+/** Milliseconds since 1970, by a clock that is the same for all who ask. */
+export type CommonClock = (signal: AbortSignal) => Promise<number>;
 
 export interface KeptRow extends AsyncDisposable {
   /** Of the files that a run leaves, on this machine. */
@@ -52,8 +54,22 @@ export const ROW_NAME = /^\d+-[0-9a-f]{16}$/;
 export const RESULTS = "results.jsonl";
 export const RUNNING = "running";
 
-/** A folder that all pods of the batch have, as a volume. */
-export function rowsInFolder(out: string): KeptRows {
+/** When a row began, by the common clock. */
+const BEGUN = "begun";
+/** A time of day of the next centuries, in milliseconds. */
+const MOMENT = /^\d{12,14}$/;
+
+/**
+ * A folder that all pods of the batch have, as a volume. When its files were made is told by the clock of whichever node or
+ * server keeps them, so that moments are written into them.
+ */
+export function rowsInFolder(out: string, clock: CommonClock): KeptRows {
+  const rows = async (): Promise<readonly string[]> =>
+    (await readdir(out)).filter((each) => ROW_NAME.test(each));
+  const begunAt = async (name: string): Promise<number> => {
+    const text = await readFile(path.join(out, name, BEGUN), "utf8").catch(() => "");
+    return MOMENT.test(text) ? Number(text) : Number.POSITIVE_INFINITY;
+  };
   return {
     open: async (row) => {
       const folder = path.join(out, rowName(row));
@@ -73,15 +89,22 @@ export function rowsInFolder(out: string): KeptRows {
         [Symbol.asyncDispose]: () => open.disposeAsync(),
       };
     },
-    others: async function* ({ results }) {
-      for (const name of (await readdir(out)).filter((each) => ROW_NAME.test(each))) {
-        const { birthtimeMs, mtimeMs } = await stat(path.join(out, name, RUNNING));
-        yield { begun: birthtimeMs || mtimeMs };
-        if (!results) continue;
+    results: async function* () {
+      for (const name of await rows()) {
         const file = path.join(out, name, RESULTS);
-        for await (const result of resultLines({ file, form: rowResultForm, writer: "batch" }))
-          yield { result };
+        yield* resultLines({ file, form: rowResultForm, writer: "batch" });
       }
+    },
+    underWay: async (row, signal) => {
+      const now = await clock(signal);
+      const own = path.join(out, rowName(row));
+      if ((await begunAt(rowName(row))) === Number.POSITIVE_INFINITY) {
+        // Whole under its name, or not there: a loop may be killed at any time.
+        await writeFile(path.join(own, `.${BEGUN}`), String(Math.floor(now)));
+        await rename(path.join(own, `.${BEGUN}`), path.join(own, BEGUN));
+      }
+      const begun = await Promise.all((await rows()).map(begunAt));
+      return Math.max(0, now - Math.min(now, ...begun));
     },
   };
 }

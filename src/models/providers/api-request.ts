@@ -122,7 +122,7 @@ function retryAfter({ headers }: IncomingMessage): number | null {
   const exact = headers["retry-after-ms"];
   return typeof exact === "string" && /^\d{1,12}(?:\.\d+)?$/.test(exact)
     ? askedToWait(String(Number(exact) / 1000), Date.now())
-    : askedToWait(headers["retry-after"], Date.now());
+    : askedToWait(headers["retry-after"], Date.now(), headers.date);
 }
 
 interface Mishap {

@@ -76,18 +76,24 @@ export class Refused extends Error {
   readonly words: string;
   /** Its Retry-After header. */
   readonly retryAfter: string | undefined;
+  readonly date: string | undefined;
   /** Where a redirect leads that was not followed. */
   readonly redirect: string | undefined;
 
   constructor(
     status: number,
     words: string,
-    more: { readonly retryAfter?: string | undefined; readonly redirect?: string } = {},
+    more: {
+      readonly retryAfter?: string | undefined;
+      readonly date?: string | undefined;
+      readonly redirect?: string;
+    } = {},
   ) {
     super(words);
     this.status = status;
     this.words = words;
     this.retryAfter = more.retryAfter;
+    this.date = more.date;
     this.redirect = more.redirect;
   }
 }
@@ -172,5 +178,8 @@ async function refusalOf(response: IncomingMessage): Promise<Refused> {
   const { text, whole, broken } = await textWithin(response, MAX_BODY_LENGTH);
   if (broken !== undefined) throw broken;
   const words = whole ? errorWords(parsedJson(text)) : undefined;
-  return new Refused(status, words ?? "", { retryAfter: response.headers["retry-after"] });
+  return new Refused(status, words ?? "", {
+    retryAfter: response.headers["retry-after"],
+    date: response.headers.date,
+  });
 }

@@ -20,6 +20,8 @@ export interface Refusal {
   readonly words: string;
   /** Its Retry-After header. */
   readonly retryAfter?: string | undefined;
+  /** Of the answer, by the server's clock. */
+  readonly date?: string | undefined;
 }
 
 interface Row {
@@ -127,7 +129,7 @@ export function failureOf(refusal: Refusal, asked: Asked): WireFailure {
       [400, 422, 500, 501].includes(refusal.status) &&
       raw === null &&
       NO_SCHEMA.test(words),
-    retryAfterMs: askedToWait(refusal.retryAfter, Date.now()),
+    retryAfterMs: askedToWait(refusal.retryAfter, Date.now(), refusal.date),
     raw,
   });
 }

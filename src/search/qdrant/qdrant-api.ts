@@ -188,7 +188,9 @@ function statusOf(thrown: unknown): number | null {
 function waitIn(thrown: unknown): number | null {
   const headers =
     typeof thrown === "object" && thrown !== null && "headers" in thrown ? thrown.headers : null;
-  return headers instanceof Headers ? askedToWait(headers.get("retry-after"), Date.now()) : null;
+  return headers instanceof Headers
+    ? askedToWait(headers.get("retry-after"), Date.now(), headers.get("date"))
+    : null;
 }
 
 /** Qdrant's own words, or of something else the first of its body. */

@@ -157,6 +157,20 @@ test("budgets are held against what all others have left, however many pages the
   assert.equal(server.asked.filter((each) => each.startsWith("GET")).length, 2);
 });
 
+for (const hours of [-5, 5])
+  test(`--max-time goes by the bucket's clock alone, be it ${hours} hours before the loop's`, async () => {
+    await using place = await scratch();
+    const clockBehind = -hours * 3_600_000;
+    await using server = await startBucket({ clockBehind });
+    const kept = rowsAt(place, server);
+    await ranTo(kept, rowAt(0), {});
+    await assert.rejects(toldOf(begins(kept), rowAt(1), { ms: 3_600_000 }), /it begins/);
+    for (const [key, { bytes }] of server.objects)
+      if (key.endsWith("running"))
+        server.objects.set(key, { bytes, changed: Date.now() - clockBehind - 3_700_000 });
+    assert.equal((await toldOf(kept, rowAt(2), { ms: 3_600_000 })).cause, "budget");
+  });
+
 test("what lies beside the rows counts for nothing, and a result that is none is told by its name", async () => {
   await using place = await scratch();
   await using server = await startBucket();
@@ -170,8 +184,8 @@ test("what lies beside the rows counts for nothing, and a result that is none is
   ])
     server.objects.set(key, stray);
   const seen: unknown[] = [];
-  for await (const each of kept.others({ results: true }, signal)) seen.push(each);
-  assert.deepEqual(seen, []);
+  for await (const each of kept.results(signal)) seen.push(each);
+  assert.deepEqual([seen, await kept.underWay(rowAt(2), signal)], [[], 0]);
   server.objects.set("of/hash/1-0123456789abcdef/results.jsonl", stray);
   const told = await toldOf(kept, rowAt(2), { tokens: 1 });
   assert.deepEqual([told.cause, told.exit_code], ["bucket", 2]);
