@@ -61,6 +61,10 @@ function jobCalls(requests: ClusterRequests, namespace: string): Omit<BatchClust
       };
       await requests.ask({ method: "PATCH", path: `${jobs}/${name}`, body }, signal);
     },
+    suspendJob: async (name, signal) => {
+      const body = { spec: { suspend: true } };
+      await requests.ask({ method: "PATCH", path: `${jobs}/${name}`, body, expected: [404] }, signal);
+    },
     hasServiceAccount: async (name, signal) => {
       const path = `${core}/serviceaccounts/${name}`;
       const { status } = await requests.ask({ method: "GET", path, expected: [404] }, signal);
@@ -81,17 +85,19 @@ function jobCalls(requests: ClusterRequests, namespace: string): Omit<BatchClust
   };
 }
 
-const podsOf = (hash: string): Readonly<Record<string, string>> => ({
-  labelSelector: `${BATCH_LABEL}=${hash}`,
+const INDEX = "batch.kubernetes.io/job-completion-index";
+
+const podsOf = (hash: string, index?: number): Readonly<Record<string, string>> => ({
+  labelSelector: `${BATCH_LABEL}=${hash}${index === undefined ? "" : `,${INDEX}=${index}`}`,
 });
 
 function podCalls(requests: ClusterRequests, path: string): PodCalls {
   return {
-    listPods: async (hash, onPod, signal) => {
+    listPods: async ({ hash, index }, onPod, signal) => {
       let next: unknown;
       for (;;) {
         const query = {
-          ...podsOf(hash),
+          ...podsOf(hash, index),
           limit: PAGE,
           ...(typeof next === "string" ? { continue: next } : {}),
         };
@@ -136,7 +142,7 @@ function podCalls(requests: ClusterRequests, path: string): PodCalls {
 
 function tell(object: unknown, onPod: Parameters<BatchCluster["listPods"]>[1], gone = false): void {
   const pod = podSeen(object, gone);
-  if (pod !== undefined) onPod(pod);
+  if (pod !== undefined) onPod(pod, object);
 }
 
 const text = (value: unknown): string => (typeof value === "string" ? value : "");
@@ -152,6 +158,7 @@ function jobSeen({ metadata, spec, status }: Job): SeenJob {
     queued: labels["kueue.x-k8s.io/queue-name"] !== undefined,
     completed: text(status?.completedIndexes),
     failed: text(status?.failedIndexes),
+    template: spec?.template,
     ...endOf(status?.conditions ?? []),
   };
 }

@@ -12,22 +12,27 @@ export interface BatchCluster {
   /** `of another`: it belongs to an earlier Job, and goes with it. */
   readonly createRows: (rows: ConfigMap, signal: AbortSignal) => Promise<"made" | "there" | "of another">;
   readonly hasServiceAccount: (name: string, signal: AbortSignal) => Promise<boolean>;
-  /** All pods of a batch, and the state of the cluster that they were read at. */
+  /** No more of its pods are made, and those that are there are ended; what has ended stays. */
+  readonly suspendJob: (name: string, signal: AbortSignal) => Promise<void>;
+  /** All pods of a batch, or of one index of it, and the state of the cluster that they were read at. */
   readonly listPods: (
-    hash: string,
-    onPod: (pod: SeenPod) => void,
+    of: { readonly hash: string; readonly index?: number },
+    onPod: OnPod,
     signal: AbortSignal,
   ) => Promise<{ readonly version: string }>;
   /** What happens to them from there on, until the server ends it: `expired` where that state is too old by now. */
   readonly watchPods: (
     hash: string,
     version: string,
-    onPod: (pod: SeenPod) => void,
+    onPod: OnPod,
     signal: AbortSignal,
   ) => Promise<{ readonly version: string } | "expired">;
   /** Why its pods are not made, where somebody says so: the last reasons. */
   readonly whyNoPods: (name: string, signal: AbortSignal) => Promise<readonly string[]>;
 }
+
+/** `object`: all of it, as the cluster has it. */
+export type OnPod = (pod: SeenPod, object: unknown) => void;
 
 export interface SeenJob {
   readonly uid: string;
@@ -41,6 +46,8 @@ export interface SeenJob {
   /** Indexes, as ranges: `0,3-5`. */
   readonly completed: string;
   readonly failed: string;
+  /** What its pods are made by. */
+  readonly template: unknown;
   readonly ended: "complete" | "failed" | undefined;
   readonly reason: string;
 }
@@ -48,9 +55,13 @@ export interface SeenJob {
 export interface SeenPod {
   readonly index: number;
   readonly name: string;
+  /** The uid of the Job that had it made: one of the same name may have been there before. */
+  readonly job: string;
   readonly phase: "waiting" | "running" | "succeeded" | "failed";
   /** It was deleted. */
   readonly gone: boolean;
+  /** It is told to end. */
+  readonly ending: boolean;
   /** What it waits for, in the cluster's words. */
   readonly waiting: { readonly kind: "image" | "place" | "other"; readonly why: string } | undefined;
   /** Of the container that ended it. */
@@ -63,6 +74,8 @@ export interface SeenPod {
   readonly disrupted: boolean;
   /** How often its row had failed before. */
   readonly failures: number;
+  /** How many pods of its row had ended before: by no clock, of several the last one is told by this. */
+  readonly before: number;
   readonly ms: number;
 }
 

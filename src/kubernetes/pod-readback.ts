@@ -32,7 +32,9 @@ export const mayBeGiven = (label: string, kind: BoxKind): boolean =>
  * What a cluster may make of a pod beside what was said: defaults that change nothing, where it runs and how it is
  * scheduled. A field that is not here and was not planned is refused by its name, whatever a later version calls it.
  */
-const ADDED: Readonly<Record<string, (value: unknown) => boolean>> = {
+export type Additions = Readonly<Record<string, (value: unknown) => boolean>>;
+
+const ADDED: Additions = {
   "spec.nodeName": () => true,
   "spec.schedulerName": () => true,
   "spec.tolerations": () => true,
@@ -78,13 +80,33 @@ export function readbackDifferences(
   // Other labels could bring other network policies; annotations are notes, but some runtimes obey them.
   const labels = isObject(metadata["labels"]) ? { ...metadata["labels"] } : {};
   if (kind === "Sandbox" && isText(labels[OF_SANDBOX])) delete labels[OF_SANDBOX];
-  compare("metadata.labels", meant["labels"], labels, lines);
-  const notes = isObject(metadata["annotations"]) ? metadata["annotations"] : {};
-  for (const [name, value] of Object.entries(notes))
-    if (OBEYED.test(name) && OPT_OUTS[name] !== value && !TOLD.test(name) && !isProfile(planned, name, value))
-      lines.push(`metadata.annotations.${name}: was added`);
-  compare("spec", planned["spec"], seen["spec"], lines);
+  compare("metadata.labels", meant["labels"], labels, { lines, may: ADDED });
+  lines.push(...obeyedNotes(planned, metadata));
+  compare("spec", planned["spec"], seen["spec"], { lines, may: ADDED });
   return lines;
+}
+
+/** Notes that were not planned, and that some runtime obeys. */
+export function obeyedNotes(planned: JsonObject, { annotations }: Fields): readonly string[] {
+  const notes = Object.entries(isObject(annotations) ? annotations : {});
+  return notes
+    .filter(
+      ([name, value]) =>
+        OBEYED.test(name) && OPT_OUTS[name] !== value && !TOLD.test(name) && !isProfile(planned, name, value),
+    )
+    .map(([name]) => `metadata.annotations.${name}: was added`);
+}
+
+/** One line for each field of a specification that is not as it was planned; `more`: what may be there beside it as well. */
+export function specDifferences(planned: unknown, seen: unknown, more: Additions): readonly string[] {
+  const lines: string[] = [];
+  compare("spec", planned, seen, { lines, may: { ...ADDED, ...more } });
+  return lines;
+}
+
+interface Reading {
+  readonly lines: string[];
+  readonly may: Additions;
 }
 
 const SECCOMP = /^(?:container\.)?seccomp\.security\.alpha\.kubernetes\.io\//;
@@ -111,8 +133,9 @@ type Fields = Readonly<Record<string, unknown>>;
 const isObject = (value: unknown): value is Fields =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-function compare(path: string, planned: unknown, seen: unknown, lines: string[]): void {
-  if (Array.isArray(planned)) return compareLists(path, planned, seen, lines);
+function compare(path: string, planned: unknown, seen: unknown, reading: Reading): void {
+  const { lines, may: added } = reading;
+  if (Array.isArray(planned)) return compareLists(path, planned, seen, reading);
   if (!isObject(planned)) {
     if (!isSame(path, planned, seen)) lines.push(`${path}: is ${shown(seen)}, planned ${shown(planned)}`);
     return;
@@ -121,23 +144,23 @@ function compare(path: string, planned: unknown, seen: unknown, lines: string[])
   for (const [name, value] of Object.entries(planned)) {
     const inner = `${path}.${name}`;
     const dropped = fields[name] === undefined && DROPPED.has(general(inner)) && isNothing(value);
-    if (!dropped) compare(inner, value, fields[name], lines);
+    if (!dropped) compare(inner, value, fields[name], reading);
   }
   for (const [name, value] of Object.entries(fields)) {
     if (name in planned || isNothing(value)) continue;
     const inner = `${path}.${name}`;
-    const may = ADDED[general(inner)] ?? ADDED[`${general(path)}.*`];
+    const may = added[general(inner)] ?? added[`${general(path)}.*`];
     if (may?.(value) !== true) lines.push(`${inner}: was added (${shown(value)})`);
   }
 }
 
-function compareLists(path: string, planned: readonly unknown[], seen: unknown, lines: string[]): void {
+function compareLists(path: string, planned: readonly unknown[], seen: unknown, reading: Reading): void {
   const there: readonly unknown[] = Array.isArray(seen) ? seen : [];
   if (path === "spec.imagePullSecrets") return;
   for (const [index, value] of planned.entries())
-    compare(`${path}[${String(index)}]`, value, there[index], lines);
+    compare(`${path}[${String(index)}]`, value, there[index], reading);
   for (let index = planned.length; index < there.length; index += 1)
-    lines.push(`${path}[${String(index)}]: was added (${shown(there[index])})`);
+    reading.lines.push(`${path}[${String(index)}]: was added (${shown(there[index])})`);
 }
 
 /** Containers of every kind and number alike. */

@@ -3,17 +3,24 @@ import type { SeenPod } from "./batch-cluster.ts";
 
 const INDEX = "batch.kubernetes.io/job-completion-index";
 const FAILURES = "batch.kubernetes.io/job-index-failure-count";
+/** Of those that are no tries. */
+const IGNORED = "batch.kubernetes.io/job-index-ignored-failure-count";
 
 /** What a pod of a batch says of its row; undefined for one that is not of an index. */
 export function podSeen(object: unknown, gone: boolean): SeenPod | undefined {
   if (typeof object !== "object" || object === null) return undefined;
   const { metadata = {}, status = {} } = object as Pod;
-  const { annotations = {}, labels = {}, name = "" } = metadata;
+  const { annotations = {}, labels = {}, name = "", ownerReferences = [], deletionTimestamp } = metadata;
   const named = annotations[INDEX] ?? labels[INDEX];
   if (named === undefined || !/^\d{1,6}$/.test(named)) return undefined;
-  const failures = Number(annotations[FAILURES] ?? 0) || 0;
-  return { index: Number(named), name, gone, failures, ...stateOf(status) };
+  const [failures, ignored] = [numberIn(annotations[FAILURES]), numberIn(annotations[IGNORED])];
+  const before = failures + ignored;
+  const job = ownerReferences.find(({ controller }) => controller === true)?.uid ?? "";
+  const ending = deletionTimestamp !== undefined;
+  return { index: Number(named), name, job, gone, ending, failures, before, ...stateOf(status) };
 }
+
+const numberIn = (note = "0"): number => Number(note) || 0;
 
 function stateOf(
   status: NonNullable<Pod["status"]>,

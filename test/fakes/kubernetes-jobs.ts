@@ -1,4 +1,4 @@
-import { randomUUID } from "node:crypto";
+import { createHash, randomUUID } from "node:crypto";
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import type { ConfigMap, Job, Pod } from "../../src/kubernetes/manifest.ts";
@@ -21,6 +21,8 @@ export interface PodPlay {
   readonly waits?: { readonly reason: string; readonly message: string };
   /** It runs until this is settled. */
   readonly until?: Promise<unknown>;
+  /** What its admission makes of the pod. */
+  readonly admitted?: (pod: Pod) => void;
 }
 
 interface Faults {
@@ -33,6 +35,8 @@ interface Faults {
   /** Fields of a Job's spec that an older cluster does not know. */
   drops: readonly string[];
   hasAccount: boolean;
+  /** What the admission of Jobs makes of one. */
+  mutates: (job: Job) => void;
   /** Each watch ends after so many events. */
   watchEnds: number;
   /** Asked before each request is worked on, and after it, before it is answered; what it gives is waited for. */
@@ -60,6 +64,7 @@ export interface FakeCluster extends AsyncDisposable {
 }
 
 const NAMESPACE = "team";
+const INDEX = "batch.kubernetes.io/job-completion-index";
 
 export async function startFakeCluster(
   play: (index: number, attempt: number, job: Job) => PodPlay = () => ({}),
@@ -70,6 +75,7 @@ export async function startFakeCluster(
     quota: undefined,
     drops: [],
     hasAccount: true,
+    mutates: () => undefined,
     watchEnds: Number.POSITIVE_INFINITY,
     hold: () => undefined,
   };
@@ -194,9 +200,10 @@ class Store {
     const kept: Job = {
       ...job,
       metadata: { ...job.metadata, uid: randomUUID() },
-      spec: spec as unknown as Job["spec"] & {},
+      spec: structuredClone(spec) as unknown as Job["spec"] & {},
       status: {},
     };
+    this.#faults.mutates(kept);
     if (isDry) return [201, kept];
     this.jobs.set(name, kept);
     this.#begin(name);
@@ -233,7 +240,11 @@ class Store {
   #listPods(url: URL): Reply {
     const limit = Number(url.searchParams.get("limit") ?? 500);
     const from = Number(url.searchParams.get("continue") ?? 0);
-    const all = [...this.pods.values()];
+    const index = /job-completion-index=(\d+)/.exec(url.searchParams.get("labelSelector") ?? "")?.[1];
+    const those = [...this.pods.values()].filter(
+      ({ metadata }) => index === undefined || metadata?.labels?.[INDEX] === index,
+    );
+    const all = those.toSorted((a, b) => ((a.metadata?.name ?? "") < (b.metadata?.name ?? "") ? -1 : 1));
     const next = from + limit < all.length ? { continue: String(from + limit) } : {};
     return [
       200,
@@ -343,7 +354,9 @@ class Controller {
   readonly #failed = new Set<number>();
   readonly #failures = new Map<number, number>();
   readonly #attempts = new Map<number, number>();
-  readonly #active = new Set<number>();
+  readonly #active = new Map<number, Pod>();
+  /** A pod of an earlier one was ended with its Job. */
+  #times = 0;
   #stopped = false;
 
   constructor(world: ControllerWorld) {
@@ -356,12 +369,12 @@ class Controller {
 
   go(): void {
     const job = this.#world.job();
-    if (job?.spec === undefined || this.#stopped || job.spec.suspend === true || !this.#world.mayCreate())
-      return;
+    if (job?.spec === undefined || this.#stopped) return;
+    if (job.spec.suspend === true) return this.#endAll();
+    if (!this.#world.mayCreate()) return;
     const { completions = 0, parallelism = 1 } = job.spec;
     for (let index = 0; index < completions && this.#active.size < parallelism; index += 1) {
       if (this.#completed.has(index) || this.#failed.has(index) || this.#active.has(index)) continue;
-      this.#active.add(index);
       void this.#run(index, job);
     }
     if (this.#completed.size + this.#failed.size === completions && this.#active.size === 0) this.#end(job);
@@ -371,20 +384,29 @@ class Controller {
     const attempt = this.#attempts.get(index) ?? 0;
     this.#attempts.set(index, attempt + 1);
     const play = this.#world.play(index, attempt, job);
-    const pod = podOf(job, index, attempt, this.#failures.get(index) ?? 0);
+    const pod = podOf(job, { index, attempt, failures: this.#failures.get(index) ?? 0 });
+    play.admitted?.(pod);
+    this.#active.set(index, pod);
+    const times = this.#times;
     this.#world.pod(waiting(pod, play), "ADDED");
     await new Promise(setImmediate);
-    if (play.waits !== undefined) return;
+    if (play.waits !== undefined || times !== this.#times) return;
     this.#world.ran(`${index}/${attempt}`);
     this.#world.pod({ ...pod, status: { ...pod.status, phase: "Running" } }, "MODIFIED");
     await (play.until ?? new Promise(setImmediate));
-    if (this.#stopped) return;
+    if (this.#stopped || times !== this.#times) return;
     const ended = endedPod(pod, play);
     this.#settle(index, ended, job);
     this.#active.delete(index);
     this.#put();
     this.#world.pod(ended, "MODIFIED");
     this.go();
+  }
+
+  #endAll(): void {
+    this.#times += 1;
+    for (const pod of this.#active.values()) this.#world.pod(pod, "DELETED");
+    this.#active.clear();
   }
 
   #settle(index: number, pod: Pod, { spec }: Job): void {
@@ -413,17 +435,62 @@ class Controller {
   }
 }
 
-const podOf = (job: Job, index: number, attempt: number, failures: number): Pod => ({
+interface Made {
+  readonly index: number;
+  readonly attempt: number;
+  readonly failures: number;
+}
+
+/** Its name says nothing of the order: as a controller's, it ends with signs of chance. */
+const podOf = (job: Job, { index, attempt, failures }: Made): Pod => ({
   metadata: {
-    name: `${job.metadata?.name}-${index}-${attempt}`,
-    labels: { ...job.spec?.template.metadata?.labels },
+    name: `${job.metadata?.name}-${index}-${createHash("sha256").update(`${index}/${attempt}`).digest("hex").slice(0, 5)}`,
+    labels: { ...job.spec?.template.metadata?.labels, [INDEX]: String(index) },
+    ownerReferences: [
+      {
+        apiVersion: "batch/v1",
+        kind: "Job",
+        name: job.metadata?.name ?? "",
+        uid: job.metadata?.uid ?? "",
+        controller: true,
+      },
+    ],
     annotations: {
       "batch.kubernetes.io/job-completion-index": String(index),
       "batch.kubernetes.io/job-index-failure-count": String(failures),
+      ...(attempt > failures
+        ? { "batch.kubernetes.io/job-index-ignored-failure-count": String(attempt - failures) }
+        : {}),
     },
   },
+  spec: madeSpec(job, index),
   status: { phase: "Pending", startTime: "2026-01-01T00:00:00Z" },
 });
+
+/** As 1.33 was seen to make it: defaults of the API, the index of the controller, and where it runs. */
+function madeSpec(job: Job, index: number): Pod["spec"] & {} {
+  const spec = structuredClone(job.spec?.template.spec) ?? { containers: [] };
+  const fieldPath = "metadata.labels['batch.kubernetes.io/job-completion-index']";
+  const told = { name: "JOB_COMPLETION_INDEX", valueFrom: { fieldRef: { apiVersion: "v1", fieldPath } } };
+  for (const container of [...(spec.initContainers ?? []), ...spec.containers]) {
+    container.env = [...(container.env ?? []), told];
+    container.imagePullPolicy ??= "IfNotPresent";
+    container.terminationMessagePath ??= "/dev/termination-log";
+  }
+  for (const { projected } of spec.volumes ?? []) if (projected) projected.defaultMode ??= 420;
+  return {
+    ...spec,
+    hostname: `${job.metadata?.name}-${index}`,
+    nodeName: "node",
+    dnsPolicy: "ClusterFirst",
+    schedulerName: "default-scheduler",
+    serviceAccount: spec.serviceAccountName ?? "default",
+    tolerations: [{ key: "node.kubernetes.io/not-ready", operator: "Exists", tolerationSeconds: 300 }],
+    priority: 0,
+    enableServiceLinks: false,
+    preemptionPolicy: "PreemptLowerPriority",
+  };
+}
 
 const waiting = (pod: Pod, { waits }: PodPlay): Pod =>
   waits === undefined

@@ -1,12 +1,14 @@
 import { randomUUID } from "node:crypto";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import { type BatchCluster, lostFields, type SeenJob } from "../../kubernetes/batch-cluster.ts";
+import { loopDifferences } from "../../kubernetes/loop-readback.ts";
 import { batchJob, batchName, type BatchPlan, batchRows } from "../../kubernetes/batch-job.ts";
 import { NO_USAGE, sumUsage } from "../../models/usage.ts";
 import { type BatchEnd, type RowResult, type RowSummary, summaryOf } from "../../render/batch-results.ts";
 import { openBatchFolder } from "./batch-folder.ts";
 import { codeOf } from "./batch-run.ts";
 import type { BatchRow } from "./batch-rows.ts";
+import { changedTemplate } from "./changed-pods.ts";
 import { type Clock, patiently, watchBatch } from "./cluster-watch.ts";
 
 /** `harness batch --on kubernetes`: the Job is made once, by whoever is first; everybody else only watches. */
@@ -34,8 +36,9 @@ export async function runClusterBatch(batch: ClusterBatch, signal: AbortSignal):
     batch.onResult(result, ended.length);
   };
   try {
-    await prepared(batch, asking, signal);
-    const end = await watchBatch({ ...asking, cluster: batch.cluster, rows, known, onResult }, signal);
+    const { uid, template } = await prepared(batch, asking, signal);
+    const { cluster } = batch;
+    const end = await watchBatch({ ...asking, uid, template, cluster, rows, known, onResult }, signal);
     if (end === "deleted")
       warn(`the Job ${batchName(plan.hash)} is gone: --resume makes it anew, for the rows that are left`);
   } catch (thrown) {
@@ -59,7 +62,7 @@ type Asking = Parameters<typeof patiently>[0];
  * A Job with all its rows, which goes on from wherever it was left: it is made suspended, gets its rows, and begins only
  * then. Each step may be done twice, by several at once.
  */
-async function prepared(batch: ClusterBatch, asking: Asking, signal: AbortSignal): Promise<void> {
+async function prepared(batch: ClusterBatch, asking: Asking, signal: AbortSignal): Promise<SeenJob> {
   const { cluster, plan, resume, warn } = batch;
   const name = batchName(plan.hash);
   const read = (): Promise<SeenJob | undefined> =>
@@ -89,10 +92,11 @@ async function prepared(batch: ClusterBatch, asking: Asking, signal: AbortSignal
       `the Job ${name} has ${job.completions} rows, this batch has ${plan.rows.length}`,
       `kubectl get job ${name} -o yaml`,
     );
-  if (job.ready) return;
+  if (job.ready) return job;
   for (const rows of batchRows(plan, job.uid)) await made(batch, asking, rows, signal);
   const start = !job.queued;
   await patiently(asking, () => cluster.readyJob(name, { start }, signal), signal);
+  return job;
 }
 
 /** What an earlier Job of the same name has left goes with it, which takes a moment. */
@@ -144,6 +148,8 @@ async function refuseOlder(
       `the cluster would make another Job than the one that is asked for, without ${lost.slice(0, 6).join(", ")}`,
       "a cluster of version 1.33 or later; where it is one: what its admission changes",
     );
+  const added = loopDifferences(wanted.spec?.template, would.spec?.template);
+  if (added.length > 0) throw changedTemplate(added);
   const has = await patiently(asking, () => cluster.hasServiceAccount(plan.serviceAccount, signal), signal);
   if (!has)
     throw new HarnessError(

@@ -5,12 +5,15 @@ import {
   type BatchCluster,
   ClusterTrouble,
   inRanges,
+  type OnPod,
   type SeenJob,
   type SeenPod,
 } from "../../kubernetes/batch-cluster.ts";
 import { batchName } from "../../kubernetes/batch-job.ts";
 import type { RowResult } from "../../render/batch-results.ts";
 import type { BatchRow } from "./batch-rows.ts";
+import { changedError, type ChangedPod, MadePods } from "./changed-pods.ts";
+import { clusterError, describeJob } from "./cluster-errors.ts";
 import { podResult } from "./pod-result.ts";
 
 /**
@@ -20,6 +23,10 @@ import { podResult } from "./pod-result.ts";
 export interface WatchedBatch {
   readonly cluster: BatchCluster;
   readonly hash: string;
+  /** Of its Job. */
+  readonly uid: string;
+  /** What its pods are to be. */
+  readonly template: unknown;
   readonly rows: readonly BatchRow[];
   /** Indexes whose results are kept already. */
   readonly known: ReadonlySet<number>;
@@ -52,8 +59,6 @@ const PATIENCE_MS = 10 * 60_000;
 const BUSY_MS = 1000;
 const QUIET_MS = 15_000;
 
-const kubectl = (hash: string): string => `kubectl describe job ${batchName(hash)}`;
-
 /** Asks again while the cluster is away; what else it says is told. */
 export async function patiently<T>(
   { clock, warn, hash }: Pick<WatchedBatch, "clock" | "warn" | "hash">,
@@ -81,46 +86,6 @@ export async function patiently<T>(
   }
 }
 
-/** Each kind of trouble has its own word and its own next step. */
-function clusterError(trouble: ClusterTrouble, hash: string): HarnessError {
-  const said = visibleLine(trouble.message);
-  switch (trouble.kind) {
-    case "away":
-    case "expired":
-      return new HarnessError(
-        EXIT.sandbox,
-        `the cluster does not answer: ${said}`,
-        "kubectl version; what runs there goes on, and --resume goes on watching it",
-        trouble,
-      );
-    case "quota":
-      return new HarnessError(
-        EXIT.sandbox,
-        `a quota of the namespace has no room: ${said}`,
-        "kubectl describe quota; once there is room, --resume goes on",
-        trouble,
-      );
-    case "forbidden":
-      return new HarnessError(
-        EXIT.usage,
-        `the cluster forbids it: ${said}`,
-        "kubectl auth can-i --list",
-        trouble,
-      );
-    case "unauthorised":
-      return new HarnessError(
-        EXIT.usage,
-        `the cluster does not know you: ${said}`,
-        "kubectl auth whoami",
-        trouble,
-      );
-    case "no_namespace":
-      return new HarnessError(EXIT.usage, `it is not there: ${said}`, "kubectl get namespaces", trouble);
-    case "invalid":
-      return new HarnessError(EXIT.sandbox, `the cluster does not take it: ${said}`, kubectl(hash), trouble);
-  }
-}
-
 /** How the watch ended; rows without a result have not ended. */
 export type WatchEnd = "ended" | "deleted";
 
@@ -144,11 +109,11 @@ export async function watchBatch(batch: WatchedBatch, signal: AbortSignal): Prom
 /** Keeps what is known of the pods as it is: a list, then what changes, then a list again where that broke off. */
 async function keepWatching(batch: WatchedBatch, rows: RowsSeen, signal: AbortSignal): Promise<never> {
   const { cluster, hash } = batch;
-  const onPod = (pod: SeenPod): void => rows.see(pod);
+  const onPod: OnPod = (pod, object) => rows.see(pod, object);
   for (let version = ""; ;) {
     signal.throwIfAborted();
     if (version === "") {
-      ({ version } = await patiently(batch, () => cluster.listPods(hash, onPod, signal), signal));
+      ({ version } = await patiently(batch, () => cluster.listPods({ hash }, onPod, signal), signal));
       rows.listed();
     }
     const from = version;
@@ -171,20 +136,39 @@ async function keepWatching(batch: WatchedBatch, rows: RowsSeen, signal: AbortSi
 }
 
 async function settleAll(batch: WatchedBatch, rows: RowsSeen, signal: AbortSignal): Promise<WatchEnd> {
-  const { cluster, hash, clock } = batch;
+  const { cluster, hash, clock, uid } = batch;
   const stalled = new Stalled(batch);
   await rows.whenListed(signal);
   for (;;) {
     const job = await patiently(batch, () => cluster.readJob(batchName(hash), signal), signal);
-    if (job === undefined) return "deleted";
-    // Its pods are as new as the Job by then.
-    if (job.ended !== undefined)
-      await patiently(batch, () => cluster.listPods(hash, (pod) => rows.see(pod), signal), signal);
+    if (job?.uid !== uid) return "deleted";
+    await caughtUp(batch, rows, job, signal);
     for (const result of rows.settle(job)) await batch.onResult(result);
     if (job.ended !== undefined) return "ended";
+    if (rows.changed !== undefined) {
+      await patiently(batch, () => cluster.suspendJob(batchName(hash), signal), signal);
+      throw changedError(rows.changed, hash);
+    }
     await stalled.look(job, rows, signal);
     await rows.whenMoved(clock, signal);
   }
+}
+
+/** Where more rows than these have ended, one question for all pods is less. */
+const MOST_ASKED = 10;
+
+/** What is told of rows that have ended is as new as the Job: a watch may be behind it, or have begun anew. */
+async function caughtUp(
+  batch: WatchedBatch,
+  rows: RowsSeen,
+  job: SeenJob,
+  signal: AbortSignal,
+): Promise<void> {
+  const { cluster, hash } = batch;
+  const onPod: OnPod = (pod, object) => rows.see(pod, object);
+  const unknown = rows.unknown(job);
+  const asked = unknown.length > MOST_ASKED ? [{ hash }] : unknown.map((index) => ({ hash, index }));
+  for (const of of asked) await patiently(batch, () => cluster.listPods(of, onPod, signal), signal);
 }
 
 /** What is known of each row's last pod; of rows that have ended nothing is kept. */
@@ -193,12 +177,14 @@ class RowsSeen {
   readonly #ended: Set<number>;
   readonly #last = new Map<number, SeenPod>();
   readonly #told = new Set<string>();
+  readonly #pods: MadePods;
   readonly #listed = Promise.withResolvers<void>();
   #moved = Promise.withResolvers<void>();
 
   constructor(batch: WatchedBatch) {
     this.#batch = batch;
     this.#ended = new Set(batch.known);
+    this.#pods = new MadePods(batch.template);
   }
 
   listed(): void {
@@ -209,16 +195,29 @@ class RowsSeen {
     await Promise.race([this.#listed.promise, aborted(signal)]);
   }
 
-  see(pod: SeenPod): void {
-    const { index } = pod;
-    if (this.#ended.has(index) || index >= this.#batch.rows.length) return;
+  get changed(): ChangedPod | undefined {
+    return this.#pods.changed;
+  }
+
+  see(pod: SeenPod, object: unknown): void {
+    const { index, job } = pod;
+    if (job !== this.#batch.uid || this.#ended.has(index) || index >= this.#batch.rows.length) return;
+    if (this.#pods.look(pod, object)) this.#moved.resolve();
     const before = this.#last.get(index);
-    // A pod that is cleaned away has said what it had to say; one that was replaced says no more.
-    if (pod.gone && (before === undefined || before.name !== pod.name || isOver(before))) return;
-    if (before !== undefined && before.name !== pod.name && isOver(pod) && !isOver(before)) return;
+    if (!isNews(pod, before)) return;
     this.#last.set(index, pod);
     if (isOver(pod) && (before === undefined || before.name !== pod.name || !isOver(before)))
       this.#moved.resolve();
+  }
+
+  /** Rows that have ended and were not told, whose last pod may not have been seen. */
+  unknown({ completed, failed }: SeenJob): readonly number[] {
+    return [...this.#batch.rows.keys()].filter(
+      (index) =>
+        !this.#ended.has(index) &&
+        this.#last.get(index)?.phase !== "succeeded" &&
+        (inRanges(failed, index) || inRanges(completed, index)),
+    );
   }
 
   /** The results of rows that have ended by now. */
@@ -270,6 +269,15 @@ class RowsSeen {
   }
 }
 
+/** Whether it says more than what is known: a pod that is cleaned away, or was replaced, has said what it had to say. */
+function isNews(pod: SeenPod, before: SeenPod | undefined): boolean {
+  if (before === undefined) return !pod.gone;
+  // A list has them in the order of their names.
+  if (pod.before < before.before) return false;
+  if (pod.gone) return before.name === pod.name && !isOver(before);
+  return before.name === pod.name || !isOver(pod) || isOver(before);
+}
+
 const isOver = ({ phase }: SeenPod): boolean => phase === "succeeded" || phase === "failed";
 
 /** The Job counts it as done; its pod may be gone by then, and its words with it. */
@@ -317,7 +325,7 @@ class Stalled {
     throw new HarnessError(
       EXIT.sandbox,
       `no pod of the batch has run for ${PATIENCE_MS / 60_000} minutes: ${last}`,
-      `${kubectl(this.#batch.hash)}; nothing is lost: once it is mended, --resume goes on watching`,
+      `${describeJob(this.#batch.hash)}; nothing is lost: once it is mended, --resume goes on watching`,
     );
   }
 

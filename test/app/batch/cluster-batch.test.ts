@@ -173,6 +173,21 @@ for (const { name, plays, cause, code, tries } of ENDINGS)
     if (name.startsWith("words")) assert.equal(first?.session, null);
   });
 
+test("whoever looks at what has ended tells each row by its last pod, whatever its pods are called", async () => {
+  await using place = await scratch();
+  await using cluster = await startFakeCluster((index, attempt) => {
+    const ends = [said(ROWS[index], 5, { cause: "model" }), said(ROWS[index], 6, { cause: "sandbox" })];
+    return ends[attempt] ?? { code: 137, reason: "OOMKilled" };
+  });
+  await coordinate({ cluster, rows: ROWS, folder: place.at("first") });
+  const { results } = await coordinate({ cluster, rows: ROWS, folder: place.at("out"), resume: true });
+  assert.deepEqual(
+    results.map(({ cause }) => cause),
+    ROWS.map(() => "memory"),
+  );
+  assert.equal(cluster.ran.length, 12);
+});
+
 test("pods that were cleaned away count by what the Job says of them", async () => {
   await using place = await scratch();
   const plays = [said(ROWS[0]), said(ROWS[1], 1, { cause: "check" })];
@@ -413,8 +428,8 @@ test("a Job that somebody deletes ends the watch; --resume makes it anew for wha
   });
   assert.equal(batchTotals(end).exit_code, 1);
   assert.equal(batchTotals(end).not_started, 4 - results.length);
+  // Its pods are cleaned away later, and say nothing of the next one's.
   cluster.maps.clear();
-  cluster.pods.clear();
   gate.resolve();
   const again = await coordinate({ cluster, rows: ROWS, folder: place.at("out"), resume: true });
   assert.equal(results.length + again.results.length, 4);

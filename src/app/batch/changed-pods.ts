@@ -1,0 +1,59 @@
+import { EXIT, HarnessError } from "../../core/errors.ts";
+import { visibleLine } from "../../core/text/visible.ts";
+import type { SeenPod } from "../../kubernetes/batch-cluster.ts";
+import { BATCH_LABEL, batchName } from "../../kubernetes/batch-job.ts";
+import { loopDifferences } from "../../kubernetes/loop-readback.ts";
+
+/** A pod that the cluster made otherwise than its Job says. */
+export interface ChangedPod {
+  readonly name: string;
+  readonly lines: readonly string[];
+}
+
+/** Holds each pod of a batch once against what it was to be, while it may still do something. */
+export class MadePods {
+  changed: ChangedPod | undefined;
+  readonly #template: unknown;
+  readonly #looked = new Set<string>();
+
+  constructor(template: unknown) {
+    this.#template = template;
+  }
+
+  /** Whether it is the first that is another. */
+  look({ name, gone, ending, phase }: SeenPod, object: unknown): boolean {
+    if (gone || ending || (phase !== "waiting" && phase !== "running")) return false;
+    if (this.changed !== undefined || this.#looked.has(name)) return false;
+    this.#looked.add(name);
+    const lines = loopDifferences(this.#template, object);
+    if (lines.length > 0) this.changed = { name, lines };
+    return lines.length > 0;
+  }
+}
+
+const SHOWN = 6;
+
+const listOf = (lines: readonly string[]): string => {
+  const more = lines.length > SHOWN ? [`and ${lines.length - SHOWN} more`] : [];
+  return [...lines.slice(0, SHOWN).map((line) => visibleLine(line)), ...more]
+    .map((line) => `\n    ${line}`)
+    .join("");
+};
+
+const leaveOut = `have its admission (webhooks, policies) leave out pods with the label ${BATCH_LABEL}`;
+
+/** As a box is refused: another container could take the key of the model, another account more than a loop may. */
+export const changedError = ({ name, lines }: ChangedPod, hash: string): HarnessError =>
+  new HarnessError(
+    EXIT.sandbox,
+    `the pod ${visibleLine(name)} is not as its Job says, so the batch is stopped:${listOf(lines)}`,
+    `${leaveOut}; kubectl patch job ${batchName(hash)} -p '{"spec":{"suspend":false}}'; then --resume`,
+  );
+
+/** Of a Job that is only tried. */
+export const changedTemplate = (lines: readonly string[]): HarnessError =>
+  new HarnessError(
+    EXIT.sandbox,
+    `the cluster would make other pods than those that are asked for, so nothing is begun:${listOf(lines)}`,
+    leaveOut,
+  );

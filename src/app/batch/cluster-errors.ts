@@ -1,0 +1,51 @@
+import { EXIT, HarnessError } from "../../core/errors.ts";
+import { visibleLine } from "../../core/text/visible.ts";
+import type { ClusterTrouble } from "../../kubernetes/batch-cluster.ts";
+import { batchName } from "../../kubernetes/batch-job.ts";
+
+export const describeJob = (hash: string): string => `kubectl describe job ${batchName(hash)}`;
+
+/** Each kind of trouble has its own word and its own next step. */
+export function clusterError(trouble: ClusterTrouble, hash: string): HarnessError {
+  const said = visibleLine(trouble.message);
+  switch (trouble.kind) {
+    case "away":
+    case "expired":
+      return new HarnessError(
+        EXIT.sandbox,
+        `the cluster does not answer: ${said}`,
+        "kubectl version; what runs there goes on, and --resume goes on watching it",
+        trouble,
+      );
+    case "quota":
+      return new HarnessError(
+        EXIT.sandbox,
+        `a quota of the namespace has no room: ${said}`,
+        "kubectl describe quota; once there is room, --resume goes on",
+        trouble,
+      );
+    case "forbidden":
+      return new HarnessError(
+        EXIT.usage,
+        `the cluster forbids it: ${said}`,
+        "kubectl auth can-i --list",
+        trouble,
+      );
+    case "unauthorised":
+      return new HarnessError(
+        EXIT.usage,
+        `the cluster does not know you: ${said}`,
+        "kubectl auth whoami",
+        trouble,
+      );
+    case "no_namespace":
+      return new HarnessError(EXIT.usage, `it is not there: ${said}`, "kubectl get namespaces", trouble);
+    case "invalid":
+      return new HarnessError(
+        EXIT.sandbox,
+        `the cluster does not take it: ${said}`,
+        describeJob(hash),
+        trouble,
+      );
+  }
+}
