@@ -1,15 +1,21 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
-import path from "node:path";
 import test, { after } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { batchOf, replies } from "../e2e/batch.ts";
 import { type KubeObject, look } from "./cluster-api.ts";
 import { attached, type Cluster } from "./cluster.ts";
-import { cgroupOf } from "./cluster-parts.ts";
-import { NODE } from "./cluster-places.ts";
-import { type BatchPlace, batchPlace, type Started, tasksOf, type Team, teamOn } from "./batch-place.ts";
+import {
+  drained,
+  heard,
+  indexOf,
+  nothingLeft,
+  phase,
+  pods,
+  starve,
+  tooOld,
+  underWay,
+} from "./batch-faults.ts";
+import { batchPlace, type Started, tasksOf, type Team, teamOn } from "./batch-place.ts";
 
 /** What befalls a batch in a real cluster: nothing is lost, nothing ends twice, and each cause has its own word. */
 
@@ -25,46 +31,6 @@ after(async () => {
   await (await shared.team)?.[Symbol.asyncDispose]();
 });
 
-const INDEX = "batch.kubernetes.io/job-completion-index";
-const indexOf = (pod: KubeObject): string | undefined => pod.metadata.labels?.[INDEX];
-const isBox = (pod: KubeObject): boolean => pod.metadata.labels?.["dev.harness.pod"] !== undefined;
-const phase = (pod: KubeObject): unknown => look(pod, "status", "phase");
-
-/** The pods of the namespace once this is so of them. */
-async function pods(
-  { space }: BatchPlace,
-  are: (pods: readonly KubeObject[]) => boolean,
-): Promise<readonly KubeObject[]> {
-  const found = await api.until(
-    space.pods,
-    ({ body }) => are((body["items"] ?? []) as KubeObject[]),
-    120_000,
-  );
-  return found["items"] as KubeObject[];
-}
-
-/** The loop of the row and its box, while a command is under way in it. */
-async function underWay(place: BatchPlace): Promise<{ readonly loop: KubeObject; readonly box: KubeObject }> {
-  const before = place.model.asked().length;
-  const all = await pods(
-    place,
-    (now) => now.some((pod) => isBox(pod) && phase(pod) === "Running") && place.model.asked().length > before,
-  );
-  const box = all.find((pod) => isBox(pod) && phase(pod) === "Running");
-  const owner = look(box, "metadata", "ownerReferences", 0, "name");
-  const loop = all.find(({ metadata }) => metadata.name === owner);
-  assert.ok(box !== undefined && loop !== undefined, `a box has no loop: ${String(owner)}`);
-  return { loop, box };
-}
-
-async function heard(started: Started, words: RegExp): Promise<void> {
-  const patience = AbortSignal.timeout(120_000);
-  while (!words.test(started.said.stderr)) {
-    assert.ok(!patience.aborted && started.child.exitCode === null, started.said.stderr);
-    await sleep(100);
-  }
-}
-
 const SLOW = "sleep 12; echo two >> notes.txt";
 
 /** Of each row what it came to; a batch whose rows all did. */
@@ -75,9 +41,6 @@ async function allDone(started: Started, rows = 1): Promise<ReturnType<typeof ba
   assert.deepEqual([told.rows.length, told.whole.done], [rows, rows]);
   return told;
 }
-
-const nothingLeft = (place: BatchPlace): Promise<unknown> =>
-  pods(place, (now) => now.every((pod) => !isBox(pod)));
 
 test(
   "a coordinator that is killed hard leaves its Job, which --resume finds; no row runs twice",
@@ -188,25 +151,12 @@ test("a pod that is deleted with no time to end is another try of its row, too",
   await nothingLeft(place);
 });
 
-async function evict(place: BatchPlace, pod: KubeObject): Promise<void> {
-  const { name } = pod.metadata;
-  const body = { apiVersion: "policy/v1", kind: "Eviction", metadata: { name } };
-  await api.must("POST", `${place.space.pods}/${name}/eviction`, body);
-}
-
 test("a node that is drained is no try of a row, though none is left", { skip }, async () => {
   await using place = await batchPlace(await team(), replies);
   const tasks = await tasksOf(await team(), place, [SLOW]);
   const started = place.start(tasks, "--out", place.place.at("out"), "--retries", "0");
   const { loop, box } = await underWay(place);
-  const node = `/api/v1/nodes/${NODE}`;
-  await api.must("PATCH", node, { spec: { unschedulable: true } });
-  try {
-    await Promise.all([evict(place, loop), evict(place, box)]);
-    await heard(started, /no node has room: /);
-  } finally {
-    await api.must("PATCH", node, { spec: { unschedulable: null } });
-  }
+  await drained(place, [loop, box], () => heard(started, /no node has room: /));
   const { rows } = await allDone(started);
   assert.equal(rows[0]?.attempts, 0);
 });
@@ -219,7 +169,7 @@ test(
     const tasks = await tasksOf(await team(), place, [SLOW]);
     const started = place.start(tasks, "--out", place.place.at("out"), "--retries", "0");
     const { loop } = await underWay(place);
-    starve(loop);
+    starve(cluster, loop);
     const ran = await started.ended;
     const { rows } = batchOf(ran);
     assert.deepEqual(
@@ -228,25 +178,6 @@ test(
     );
   },
 );
-
-/**
- * Its limit is what it has by now, and somebody in its group wants more: the kernel ends those whose score says so first,
- * which are the loop's own.
- */
-function starve(loop: KubeObject): void {
-  const group = `/sys/fs/cgroup/memory/${cgroupOf(cluster.name)}`;
-  const statuses = look(loop, "status", "containerStatuses") as readonly object[];
-  const id = String(look(statuses[0], "containerID")).replace("containerd://", "");
-  const all: readonly string[] = readdirSync(group, { recursive: true, encoding: "utf8" });
-  const folder = all.find((name) => name.endsWith(id));
-  assert.ok(folder !== undefined, `no group of ${id}`);
-  const at = path.join(group, folder);
-  const used = Number(readFileSync(path.join(at, "memory.usage_in_bytes"), "utf8"));
-  writeFileSync(path.join(at, "memory.limit_in_bytes"), String(used + 2 ** 24));
-  const wants = "import time; x = bytearray(2 ** 29); time.sleep(2)";
-  const line = `echo $$ > '${at}/cgroup.procs'; exec timeout 20 python3 -c '${wants}'`;
-  spawn("sh", ["-c", line], { stdio: "ignore" });
-}
 
 test("a quota that has no room is told, and the batch goes on when it has", { skip }, async () => {
   await using place = await batchPlace(await team(), replies);
@@ -293,15 +224,7 @@ test(
       await cluster.start("api");
     }
     await heard(started, /the cluster answers again/);
-    // As a watch that goes on where it was is told.
-    const from = metadata.resourceVersion ?? "";
-    const said: string[] = [];
-    for await (const { type, object } of api.watch(
-      `${place.space.pods}?watch=1&resourceVersion=${from}&timeoutSeconds=1`,
-      AbortSignal.timeout(30_000),
-    ))
-      said.push(`${type} ${String(look(object, "code"))}`);
-    assert.deepEqual(said, ["ERROR 410"]);
+    await tooOld(place, metadata.resourceVersion);
     await allDone(started);
   },
 );

@@ -39,6 +39,7 @@ export async function teamOn(cluster: Cluster): Promise<Team> {
 }
 
 export interface BatchPlace extends AsyncDisposable {
+  readonly cluster: Cluster;
   readonly space: OwnSpace;
   readonly place: Scratch;
   readonly model: Model;
@@ -47,6 +48,8 @@ export interface BatchPlace extends AsyncDisposable {
   readonly run: (...words: readonly string[]) => Promise<Ran>;
   /** Its coordinator, to be killed. */
   readonly start: (...words: readonly string[]) => Started;
+  /** The same with further variables. */
+  readonly startWith: (env: Readonly<Record<string, string>>, ...words: readonly string[]) => Started;
   readonly jobs: () => Promise<readonly KubeObject[]>;
 }
 
@@ -58,13 +61,25 @@ export interface Started {
 
 const RIGHTS = { "dev.harness.part": "rights" };
 
+interface Beside {
+  /** Of the loops, beside where their model is. */
+  readonly secret?: Readonly<Record<string, string>>;
+  /** Of the namespace. */
+  readonly labels?: Readonly<Record<string, string>>;
+}
+
 /** A namespace as restricted as they come, with all that a batch is told to need there, and nothing more. */
-export async function batchPlace(team: Team, replies: Replies, settings: object = {}): Promise<BatchPlace> {
+export async function batchPlace(
+  team: Team,
+  replies: Replies,
+  settings: object = {},
+  { secret = {}, labels = {} }: Beside = {},
+): Promise<BatchPlace> {
   const { cluster } = team;
   const { api } = cluster;
   await using stack = new AsyncDisposableStack();
   const restricted = { "pod-security.kubernetes.io/enforce": "restricted" };
-  const space = stack.use(await ownSpace(api, restricted));
+  const space = stack.use(await ownSpace(api, { ...restricted, ...labels }));
   const place = stack.use(await scratch({}, AWAY));
   const model = stack.use(await startModel(replies));
   const results = path.join(cluster.folder, "results", space.name);
@@ -76,7 +91,7 @@ export async function batchPlace(team: Team, replies: Replies, settings: object 
   const modelPort = await cluster.letOut(model.port);
   await api.must("POST", `/api/v1/namespaces/${space.name}/secrets`, {
     metadata: { name: "model" },
-    stringData: { OLLAMA_HOST: `http://${NODE_ADDRESS}:${modelPort}` },
+    stringData: { OLLAMA_HOST: `http://${NODE_ADDRESS}:${modelPort}`, ...secret },
   });
   const config = {
     provider: "ollama",
@@ -98,16 +113,19 @@ export async function batchPlace(team: Team, replies: Replies, settings: object 
   const on = `kubernetes:/${space.name}`;
   await rights(
     api,
-    await start("batch", await place.write("any.jsonl", anyRow), "--on", on, "--print-manifests").ended,
+    await start({}, "batch", await place.write("any.jsonl", anyRow), "--on", on, "--print-manifests").ended,
   );
   const kept = stack.move();
-  const begin = (...words: readonly string[]): Started => start("batch", ...words, "--on", on, "--json");
+  const all = (words: readonly string[]): readonly string[] => ["batch", ...words, "--on", on, "--json"];
+  const begin = (...words: readonly string[]): Started => start({}, ...all(words));
   return {
+    cluster,
     space,
     place,
     model,
     results,
     start: begin,
+    startWith: (env, ...words) => start(env, ...all(words)),
     run: (...words) => begin(...words).ended,
     jobs: () => api.list(`/apis/batch/v1/namespaces/${space.name}/jobs`),
     [Symbol.asyncDispose]: () => kept.disposeAsync(),
@@ -159,11 +177,15 @@ async function volume(api: ClusterApi, space: OwnSpace, folder: string): Promise
 }
 
 /** On two cores a batch of a few rows takes a while. */
-const PATIENCE_MS = 8 * 60_000;
+const PATIENCE_MS = 15 * 60_000;
 
-function starter(place: Scratch, cluster: Cluster): (...words: readonly string[]) => Started {
-  return (...words) => {
-    const env = { PATH: process.env["PATH"], HOME: place.path, KUBECONFIG: cluster.kubeconfig, ...COMPILED };
+function starter(
+  place: Scratch,
+  cluster: Cluster,
+): (more: Readonly<Record<string, string>>, ...words: readonly string[]) => Started {
+  return (more, ...words) => {
+    const own = { PATH: process.env["PATH"], HOME: place.path, KUBECONFIG: cluster.kubeconfig };
+    const env = { ...own, ...COMPILED, ...more };
     const child = spawn(path.join(ROOT, "bin/harness"), words, {
       cwd: place.at("work"),
       env,

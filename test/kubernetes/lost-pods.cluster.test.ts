@@ -3,10 +3,14 @@ import { readFile } from "node:fs/promises";
 import test from "node:test";
 import { lazyBox } from "../../src/app/run/lazy-box.ts";
 import { layerOf } from "../../src/boxes/layers/layer-record.ts";
+import { parseGrant } from "../../src/core/grant.ts";
+import type { PodRequest } from "../../src/kubernetes/start-pod-box.ts";
+import { noCertificates } from "../fixtures/https-stub.ts";
 import { asking, NEVER } from "../contract/box-words.ts";
 import { look } from "./cluster-api.ts";
 import { type BoxPlace, boxPlace } from "./cluster-boxes.ts";
 import { attached, type Cluster } from "./cluster.ts";
+import { openedAt } from "./granted-network.ts";
 
 /** Pods of a real cluster that are lost in the middle of a run, and the ones that take their place. */
 
@@ -38,10 +42,10 @@ async function evict(place: BoxPlace): Promise<unknown> {
 }
 
 /** A box as a run has it, and what it does in it. */
-function working(place: BoxPlace) {
+function working(place: Pick<BoxPlace, "open">, wanted: Partial<PodRequest> = {}) {
   const told: string[] = [];
   const lazy = lazyBox(
-    () => place.open({ keep }),
+    () => place.open({ keep, ...wanted }),
     () => undefined,
     { tell: (text) => void told.push(text) },
   );
@@ -90,3 +94,47 @@ test("a pod that is evicted in the middle of a call takes that one alone with it
   await lazy[Symbol.asyncDispose]();
   assert.deepEqual([await place.named("pods"), await place.named("networkpolicies")], [[], []]);
 });
+
+const HOST = "api.test";
+const ASK = `curl -sS --max-time 30 https://${HOST}/hello 2>&1 || true`;
+
+test(
+  "what was granted in the middle of a run holds for the pod that takes the place of one that was lost; what was taken back does not",
+  { skip: skip || noCertificates },
+  async () => {
+    const places: BoxPlace[] = [];
+    const newPlace = async (): Promise<BoxPlace> => {
+      const place = await boxPlace(cluster);
+      places.push(place);
+      return place;
+    };
+    await using all = await openedAt({ newPlace }, { grants: [] }, "enforced");
+    const [place] = places;
+    assert.ok(place !== undefined);
+    const { lazy, told, exec } = working(place, all.wanted);
+    assert.match(await exec(ASK), /Could ?n.t (?:connect|resolve)|resolve host/);
+    await (await lazy.network())?.grant([parseGrant(`${HOST}:private`)]);
+    const withdraw = await (await lazy.network())?.grant([parseGrant("gone.test")]);
+    withdraw?.();
+    assert.equal(await exec(ASK), "you are nobody, /hello\n");
+    for (const lose of [remove, evict]) {
+      const before = await lazy.box();
+      await lose(place);
+      await before.gone;
+      assert.equal(await exec(ASK), "you are nobody, /hello\n");
+      assert.notEqual(await lazy.box(), before);
+      assert.match(await exec(`curl -sS https://gone.test/ 2>&1; true`), /403/);
+    }
+    const granted = told.filter((text) => text.startsWith("what was granted holds"));
+    assert.deepEqual(granted, [
+      `what was granted holds for it as well: ${HOST}`,
+      `what was granted holds for it as well: ${HOST}`,
+    ]);
+    assert.deepEqual(
+      new Set(all.heard.map(({ host, verdict }) => `${verdict} ${host}`)),
+      new Set([`allowed ${HOST}`, "denied gone.test"]),
+    );
+    await lazy[Symbol.asyncDispose]();
+    assert.deepEqual([await place.named("pods"), await place.named("networkpolicies")], [[], []]);
+  },
+);

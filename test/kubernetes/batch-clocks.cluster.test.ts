@@ -1,0 +1,44 @@
+import assert from "node:assert/strict";
+import test, { after } from "node:test";
+import { batchOf, replies } from "../e2e/batch.ts";
+import { skewedClock } from "../fixtures/skewed-clock.ts";
+import { attached, type Cluster } from "./cluster.ts";
+import { batchPlace, tasksOf, type Team, teamOn } from "./batch-place.ts";
+
+/** Loops and a coordinator whose clocks are hours apart, on a real cluster. */
+
+const cluster: Cluster = await attached(process.env["HARNESS_TEST_KUBERNETES"] ?? "tests");
+const skip =
+  (cluster.release === "1.20" && "its Jobs have no back-off for each index") ||
+  (cluster.network !== "enforced" && `boxes want a network that is shut: it is ${cluster.network}`);
+
+const shared: { team?: Promise<Team> } = {};
+const team = (): Promise<Team> => (shared.team ??= teamOn(cluster));
+after(async () => {
+  await (await shared.team)?.[Symbol.asyncDispose]();
+});
+
+/** The first row by a clock that is ahead, the second by one that is behind, and so on. */
+const SKEWED = skewedClock("Number(process.env.JOB_COMPLETION_INDEX) % 2 === 0 ? 7 : -7");
+const SLEEP_S = 15;
+const task = `date -u; sleep ${SLEEP_S}; echo two >> notes.txt`;
+
+for (const hours of [-5, 5])
+  test(
+    `--max-time holds for a batch of loops that are 14 hours apart, watched ${hours} hours before the cluster's time`,
+    { skip },
+    async () => {
+      await using place = await batchPlace(await team(), replies, {}, { secret: SKEWED });
+      const tasks = await tasksOf(await team(), place, [task, task, task, task, task, task]);
+      // Two rows at once; the last two begin when the two before them have slept.
+      const words = [tasks, "--out", place.place.at("out"), "--jobs", "2", "--max-time", `${2 * SLEEP_S}s`];
+      const ran = await place.startWith(skewedClock(String(hours)), ...words).ended;
+      const { rows } = batchOf(ran);
+      const told = rows.toSorted((a, b) => a.row - b.row);
+      assert.equal(told.length, 6, ran.stderr);
+      // By each clock of their own the second would have begun after the end, or the last before it.
+      for (const early of told.slice(0, 2)) assert.deepEqual([early.exit_code, early.cause], [0, null]);
+      for (const late of told.slice(4)) assert.deepEqual([late.exit_code, late.cause], [3, "budget"]);
+      for (const { duration_ms } of told) assert.ok(duration_ms < 600_000, String(duration_ms));
+    },
+  );
