@@ -83,6 +83,7 @@ mkdir /run/m /run/sshd
 mount --bind ${folder} /run/m
 for file in passwd group hosts; do mount --bind /run/m/$file /etc/$file; done
 for folder in ${HIDDEN.filter((each) => existsSync(each)).join(" ")}; do mount -t tmpfs -o mode=1777 tmpfs $folder; done
+[ ! -d /etc/docker ] || mount --bind /run/m/docker-etc /etc/docker
 mkdir -p /home/dev /home/other && chown 1500:1500 /home/dev && chown 1501:1501 /home/other
 cd /
 ip link set lo up
@@ -135,6 +136,10 @@ export async function startMachines(): Promise<Machines> {
   };
 }
 
+/** A folder of far's that its engine reads as /etc/docker, where this machine has one. */
+export const farDocker = (place: Scratch): string | undefined =>
+  existsSync("/etc/docker") ? place.at("far/docker-etc") : undefined;
+
 /** What the machines have of files before they are there. */
 async function filesOf(place: Scratch): Promise<void> {
   execFileSync("chown", ["-R", "1000:1000", place.at("work")]);
@@ -145,6 +150,7 @@ async function filesOf(place: Scratch): Promise<void> {
   const users = { passwd: PASSWD("/root"), group: GROUP, hosts: "127.0.0.1 localhost\n", sshd_config: SSHD };
   for (const name of ["far", "jump"]) {
     for (const [file, text] of Object.entries(users)) await place.write(`${name}/${file}`, text);
+    await mkdir(place.at(name, "docker-etc"));
     await cp(PROGRAMS, place.at(name, "programs"), { recursive: true });
     await copyFile(place.at(".ssh/id_ed25519.pub"), place.at(name, "authorized"));
   }

@@ -20,7 +20,9 @@ function whyNot(): string | false {
 
 const why = whyNot();
 const found =
-  why === false ? await unpacked("openssh-server-1", ["openssh-server", "libwrap0"]) : { none: why };
+  why === false
+    ? await unpacked("openssh-server-2", ["openssh-server", "libwrap0", "docker-registry"])
+    : { none: why };
 if ("none" in found) {
   say(`no machine with an engine here: ${found.none}`);
   process.exitCode = 2;
