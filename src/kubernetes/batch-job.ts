@@ -92,6 +92,9 @@ const LASTING: readonly number[] = [EXIT.failed, EXIT.usage, EXIT.budget, EXIT.r
   (a, b) => a - b,
 );
 
+/** Whether the Job makes no other pod of a row that ends so. */
+export const isLasting = (code: number): boolean => code === EXIT.done || LASTING.includes(code);
+
 export function batchJob(plan: BatchPlan): Job {
   const labels = batchLabels(plan.hash);
   return {

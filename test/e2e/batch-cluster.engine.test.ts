@@ -9,6 +9,7 @@ import { rowsFor, said } from "../fixtures/cluster-batch.ts";
 import { skip } from "../fixtures/engine.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { batchOf, folders, replies, rowsText } from "./batch.ts";
+import { killRun } from "./row-loop.ts";
 import { harness, type RunStart, startModel } from "./run-command.ts";
 
 const KUBERNETES = JSON.stringify({
@@ -164,6 +165,30 @@ test(
       [143, 143, "interrupted", null],
       ended.stderr,
     );
+    await using model = await startModel(replies);
+    const again = await indexRun(place, { flags: model.flags });
+    assert.deepEqual([again.code, again.told.cause], [0, null], again.stderr);
+  },
+);
+
+test(
+  "a run that is killed while its loop lives is told as that, is kept as no result, and the next pod runs the row",
+  { skip },
+  async () => {
+    await using place = await folders("tree");
+    await place.write(
+      "rows/rows-0000.jsonl",
+      rowsText([
+        { repo: "https://git.example/owner/r0", prompt: "Change the notes. do: echo two >> notes.txt" },
+      ]),
+    );
+    const asked = place.at("asked");
+    await using slow = await startModel(() => {
+      writeFileSync(asked, "");
+      return "hang";
+    });
+    const ended = await indexRun(place, { flags: slow.flags, whenMade: [asked, killRun] });
+    assert.deepEqual([ended.code, ended.told.cause], [137, "killed"], ended.stderr);
     await using model = await startModel(replies);
     const again = await indexRun(place, { flags: model.flags });
     assert.deepEqual([again.code, again.told.cause], [0, null], again.stderr);

@@ -1,4 +1,5 @@
 import assert from "node:assert/strict";
+import { writeFileSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
 import test from "node:test";
@@ -8,7 +9,7 @@ import { AWAY } from "../fixtures/scratch.ts";
 import { startKubernetesApi } from "../fakes/kubernetes-api.ts";
 import { replies } from "./batch.ts";
 import { household } from "./box-command.ts";
-import { KUBERNETES, loop, printed } from "./row-loop.ts";
+import { killRun, KUBERNETES, loop, printed } from "./row-loop.ts";
 import { startModel } from "./run-command.ts";
 import { holding, holds, service, VALUE } from "./secret-service.ts";
 
@@ -71,3 +72,33 @@ test(
     assert.deepEqual([api.named("pods"), api.named("networkpolicies")], [[], []]);
   },
 );
+
+test("of a run that is killed while its loop lives no box is left", { skip }, async () => {
+  await using place = await household({}, AWAY);
+  await place.write("tree/notes.txt", "one\n");
+  await giveAway(place.at("tree"));
+  await using api = await startKubernetesApi("enforced", place.at("node"));
+  await place.write("kubeconfig", api.kubeconfig);
+  await using model = await startModel(replies);
+  const settings = { kubernetes: KUBERNETES, chat_model: "coder:7b" };
+  await place.write(".config/harness/config.json", JSON.stringify(settings));
+  const row = { repo: "https://git.example/owner/r0", prompt: "Wait. do: sleep 1000" };
+  const batch = await printed(place, row, {});
+  await place.write(".config/harness/config.json", "{}");
+  const asleep = place.at("asleep");
+  const seen = (lines: readonly string[]): void => {
+    if (lines.some((line) => line.includes("sleep 1000"))) writeFileSync(asleep, "");
+  };
+  const poll = setInterval(() => {
+    const [pod] = api.named("pods");
+    if (pod !== undefined) api.processes(pod).then(seen, () => undefined);
+  }, 200);
+  try {
+    const secret = { OLLAMA_HOST: `127.0.0.1:${model.port}` };
+    const ended = await loop(place, batch, secret, "loop-killed", [asleep, killRun]);
+    assert.deepEqual([ended.code, ended.told.cause], [137, "killed"], ended.said);
+    assert.deepEqual([api.named("pods"), api.named("networkpolicies")], [[], []], ended.said);
+  } finally {
+    clearInterval(poll);
+  }
+});

@@ -1,4 +1,6 @@
 import assert from "node:assert/strict";
+import type { ChildProcess } from "node:child_process";
+import { readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { parseAllDocuments } from "yaml";
 import { rowResultForm, type RowResult } from "../../src/render/batch-results.ts";
@@ -6,7 +8,7 @@ import type { ConfigMap, Job } from "../../src/kubernetes/manifest.ts";
 import { image } from "../fixtures/engine.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { rowsText } from "./batch.ts";
-import { harness } from "./run-command.ts";
+import { harness, type RunStart } from "./run-command.ts";
 
 /** A loop as its Job says it, with its box at an API server whose pods are containers. */
 
@@ -60,6 +62,15 @@ export function readPrinted(stdout: string): Printed {
   return { text: stdout, words: kept, env: Object.fromEntries(said), out, rows };
 }
 
+/** The last of those that it has started: of a loop the run of its row. */
+function startedBy(pid: number): number {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, "utf8").trim();
+  return children === "" ? pid : startedBy(Number(children.split(" ")[0]));
+}
+
+export const killRun = ({ pid }: ChildProcess): void =>
+  void process.kill(startedBy(pid ?? assert.fail()), "SIGKILL");
+
 export interface Looped {
   readonly code: number | null;
   readonly told: RowResult;
@@ -73,13 +84,17 @@ export async function loop(
   { words, env, out, rows }: Printed,
   secret: Readonly<Record<string, string>>,
   name: string,
+  whenMade?: NonNullable<RunStart["whenMade"]>,
 ): Promise<Looped> {
   for (const [file, text] of Object.entries(rows)) await place.write(`rows/${file}`, text);
   const pod = { HARNESS_POD_NAME: name, HARNESS_POD_NAMESPACE: "team", HARNESS_POD_UID: `uid-of-${name}` };
   const kubeconfig = { KUBECONFIG: place.at("kubeconfig") };
   const results = out.startsWith("s3:") ? out : place.at(name);
   const own = ["--index=0", `--tree=${place.at("tree")}`, `--out=${results}`, `--told=${place.at("told")}`];
-  const start = { env: { ...secret, ...env, ...pod, ...kubeconfig } };
+  const start = {
+    env: { ...secret, ...env, ...pod, ...kubeconfig },
+    ...(whenMade === undefined ? {} : { whenMade }),
+  };
   const { code, stdout, stderr } = await harness(place, ["batch", place.at("rows"), ...own, ...words], start);
   const told = rowResultForm.parse(JSON.parse(await readFile(place.at("told"), "utf8")));
   return { code, told, said: stdout + stderr, results };

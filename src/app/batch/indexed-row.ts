@@ -1,6 +1,7 @@
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import path from "node:path";
 import type { Settings } from "../../config/settings-schema.ts";
+import { isLasting } from "../../kubernetes/batch-job.ts";
 import { isBucketAddress } from "../../core/bucket-address.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { Usage } from "../../core/messages.ts";
@@ -109,8 +110,10 @@ export async function runIndexedRow(
         { ...plan, folder, retries: 0, alone: (work) => work(), begun, ended },
         signal,
       );
-      // What may pass is told, and not kept: another pod begins the row anew.
-      return PASSING.has(ran.cause) ? ran : await place.keep(ran);
+      // Who made its box is gone, and this pod may stay for a week.
+      if (ran.cause === "killed") await sweepBoxes(plan);
+      // What may pass is told, and not kept: another pod begins the row anew, as after a run that was killed.
+      return PASSING.has(ran.cause) || !isLasting(ran.exit_code) ? ran : await place.keep(ran);
     } catch (thrown) {
       // Deleted, or its node goes down: that is no end of the row's, and is told as what it is.
       if (signal.aborted) return notBegun(row, "interrupted", codeOf(signal), "its pod was told to end");
@@ -124,6 +127,14 @@ export async function runIndexedRow(
   if (told !== null)
     await writeFile(told, toldResult(result)).catch((thrown: unknown) => plan.warn(reasonOf(thrown)));
   return result;
+}
+
+async function sweepBoxes({ host, warn }: Pick<RowPlan, "host" | "warn">): Promise<void> {
+  const cluster = await namedCluster(host);
+  if (cluster === undefined) return;
+  const { sweepPods } = await import("../pod-access.ts");
+  const left = await sweepPods(host, cluster).catch((thrown: unknown) => [{ reason: reasonOf(thrown) }]);
+  for (const { reason } of left) warn(`a box of its run is left: ${reason}`);
 }
 
 /** Of a row that has not run to an end here. */
