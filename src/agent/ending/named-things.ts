@@ -5,7 +5,7 @@ import { isCache } from "./run-changes.ts";
 
 /*
  * What a request says by name of things that stand in files, and whether it is so at the end: the version that the project is to
- * have, a function that is to be there, a name that is to be another one everywhere, a dependency that is to be gone. Small
+ * have, a function or a value that is to be there, a name that is to be another one everywhere, a dependency that is to be gone. Small
  * models write the new version into the list of changes alone, or rename in one file of ten, and say that it is done. As with
  * files, only sentences that say just that are read, in English.
  */
@@ -42,6 +42,13 @@ const RENAMED = begins(
 const UNDEPENDED = begins(
   "(?:remove|drop|uninstall|delete) (?:the |our )?(?:npm |pip |python |cargo |go )?(?:dependency|package)(?: on)? [`\"']?((?:@[\\w.-]+/)?[\\w./-]*\\w)[`\"']?",
 );
+/** A value that can be told from the words around it: quoted, a number, or a name with digits. */
+const VALUE =
+  "(?:`([^`]{1,60})`|\"([^\"]{1,60})\"|'([^']{1,60})'|#?(\\d\\d[\\d.]*|\\d\\.[\\d.]+)|([A-Za-z][\\w.+]*-[\\w.+-]*\\d[\\w.+-]*))";
+const SET = new RegExp(
+  `${ASKED}(?:set|change|replace|switch|update|raise|increase|lower|decrease|reduce)\\b.*? (?:to|with) ${VALUE}(?:\\w*(?: (?:seconds?|minutes?|hours?|days?|ms|bytes|characters|px|percent))?)?(?: (?:in|for|everywhere|throughout)\\b.*)?[.!;]?$`,
+  "i",
+);
 /** A word that is a name by its form; any other may be the next one of the sentence. */
 const NAME = /^(?:`.*`|--?\w.*|.*\(\)|[A-Za-z][a-z0-9]*[A-Z_$]\S*|[A-Z]\w*\d\w*)$/;
 const EVERYWHERE =
@@ -64,7 +71,7 @@ export function thingsWanted(request: string): ThingsWanted {
   });
   return {
     version: plainly.map((sentence) => VERSION.exec(sentence)?.[1]).findLast(Boolean),
-    there: [...plainly.flatMap(addedIn), ...renamed.map(({ to }) => to)],
+    there: [...plainly.flatMap(addedIn), ...renamed.map(({ to }) => to), ...plainly.flatMap(setIn)],
     nowhere: EVERYWHERE.test(request) ? renamed.map(({ from }) => from) : [],
     undepended: plainly.flatMap((sentence) => UNDEPENDED.exec(sentence)?.[1] ?? []),
   };
@@ -73,6 +80,15 @@ export function thingsWanted(request: string): ThingsWanted {
 function addedIn(sentence: string): readonly string[] {
   const [, called, added] = ADDED.exec(sentence) ?? [];
   return added !== undefined && (called !== undefined || NAME.test(added)) ? [bare(added)] : [];
+}
+
+function setIn(sentence: string): readonly string[] {
+  if (VERSION.test(sentence)) return [];
+  const value = SET.exec(sentence)
+    ?.slice(1)
+    .find(Boolean)
+    ?.replace(/[.,]+$/, "");
+  return value === undefined || value === "" ? [] : [value];
 }
 
 /** What is not as the request says, for the model and for people; empty where all of it is. */

@@ -32,6 +32,11 @@ test("what a request says by name of things in files, where it says just that", 
     ["Rename the variable `n` to `count` in a.py", { there: ["count"] }],
     ["Remove the dependency vary and inline what is needed.", { undepended: ["vary"] }],
     ["drop the npm package @scope/a.", { undepended: ["@scope/a"] }],
+    ["Set the license in package.json to Apache-2.0.", { there: ["Apache-2.0"] }],
+    ["change the default port from 3000 to 8080", { there: ["8080"] }],
+    ["Increase the timeout to 30 seconds in src/client.ts", { there: ["30"] }],
+    ["replace `foo()` with `bar(1)` everywhere", { there: ["bar(1)"] }],
+    ["Change the greeting to 'Good day'.", { there: ["Good day"] }],
   ];
   for (const [request, wanted] of rows)
     assert.deepEqual(thingsWanted(request), { ...NOTHING, ...wanted }, request);
@@ -54,6 +59,13 @@ test("what may mean anything else is no demand", () => {
     "Remove the package if it is unused",
     "remove the dependency vary where it is not needed",
     "remove the unused function foo()",
+    "increase the timeout by 10 seconds",
+    "change the name to something shorter",
+    "set debug to false in conf.json",
+    "update the copyright year to this year",
+    "update the docs to mention `--json`",
+    "replace tabs with spaces",
+    "what does it change 3000 to 8080 for?",
     `Add a method IsNil. ${"x".repeat(700)}`,
   ])
     assert.deepEqual(thingsWanted(request), NOTHING, request);
