@@ -1,11 +1,12 @@
-import { boxFilter, RUNNER_LABEL } from "../boxes/box-labels.ts";
+import { boxFilter, boxOf, RUNNER_LABEL } from "../boxes/box-labels.ts";
+import { isOfAnother } from "../boxes/life/owner.ts";
 import { engineFailure, isMissing } from "./engine-failure.ts";
 import { answered, type Engine } from "./engine.ts";
 import { BASE_REPOSITORY } from "./images/base-image.ts";
 import { ACCOUNT_REPOSITORY, SANDBOX_REPOSITORY } from "./images/image-inputs.ts";
 import { removeBox } from "./life/box-list.ts";
 
-/** Removes every sandbox container of one user, and their volumes; answers how many containers there were. */
+/** Removes every sandbox container of one user of this machine, and their volumes; answers how many containers there were. */
 export async function removeBoxes(engine: Engine, uid: number): Promise<number> {
   const filters = boxFilter(uid);
   const boxes = await answered((abortSignal) =>
@@ -13,11 +14,26 @@ export async function removeBoxes(engine: Engine, uid: number): Promise<number> 
   ).catch((thrown: unknown) => {
     throw engineFailure("listing sandboxes", thrown);
   });
-  await Promise.all(boxes.map(({ Id }) => removeBox(engine, Id)));
+  const own = await ofThisMachine(boxes);
+  await Promise.all(own.map(({ Id }) => removeBox(engine, Id)));
   const { Volumes } = await engine.api.listVolumes({ filters });
   // The engine answers null for an empty list.
-  await Promise.all((Volumes ?? []).map(({ Name }) => engine.api.getVolume(Name).remove().catch(unlessGone)));
-  return boxes.length;
+  const volumes = await ofThisMachine(Volumes ?? []);
+  await Promise.all(volumes.map(({ Name }) => engine.api.getVolume(Name).remove().catch(unlessGone)));
+  return own.length;
+}
+
+/** An engine may have boxes of several machines, and users of the same number on each. */
+async function ofThisMachine<T extends { readonly Labels: Readonly<Record<string, string>> | null }>(
+  things: readonly T[],
+): Promise<readonly T[]> {
+  const others = await Promise.all(
+    things.map(async ({ Labels }) => {
+      const owner = boxOf(Labels)?.owner;
+      return owner !== undefined && (await isOfAnother(owner));
+    }),
+  );
+  return things.filter((_, index) => !others[index]);
 }
 
 /** Removes the images that harness made, and those named; answers the ones that went. */

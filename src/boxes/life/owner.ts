@@ -26,14 +26,17 @@ export async function processOwner(pid: number): Promise<Owner | undefined> {
 
 /** False only when it is certain: another boot of this machine, no such process, another start time, or a zombie. */
 export async function isAlive(owner: Owner): Promise<boolean> {
-  if ((await bootId()) !== owner.boot)
-    return owner.machine !== undefined && owner.machine !== (await machineId());
+  if ((await bootId()) !== owner.boot) return isOfAnother(owner);
   try {
     return (await startOf(owner.pid)) === owner.start;
   } catch {
     return true;
   }
 }
+
+/** Whether it is certain that another machine has it, which looks after it itself. */
+export const isOfAnother = async ({ boot, machine }: Owner): Promise<boolean> =>
+  machine !== undefined && machine !== (await machineId()) && boot !== (await bootId());
 
 /** Asks once for each process, however many things it owns. */
 export function liveness(): (owner: Owner) => Promise<boolean> {

@@ -6,12 +6,12 @@ import { engineFailure, isBeingRemoved, isMissing } from "../engine-failure.ts";
 import type { Engine } from "../engine.ts";
 import { holderOf, type Standing } from "../isolation/parked-files.ts";
 import { removeUnthawed } from "./container-processes.ts";
-import { liveness } from "../../boxes/life/owner.ts";
+import { isOfAnother, liveness } from "../../boxes/life/owner.ts";
 
 /** As long as people see ids elsewhere. */
 export const SHORT_ID = 12;
 
-/** Every box of one user, running or not, the oldest first. */
+/** Every box of one user of this machine, running or not, the oldest first. */
 export async function listBoxes(engine: Engine, uid: number): Promise<readonly ListedBox[]> {
   const found = await engine.api
     .listContainers({ all: true, filters: boxFilter(uid) })
@@ -21,7 +21,7 @@ export async function listBoxes(engine: Engine, uid: number): Promise<readonly L
   const alive = liveness();
   const boxes = found.map(async (container): Promise<readonly ListedBox[]> => {
     const record = boxOf(container.Labels);
-    if (record?.uid !== uid) return [];
+    if (record?.uid !== uid || (record.owner !== undefined && (await isOfAnother(record.owner)))) return [];
     const standing = await holderOf(record, container.State === "paused");
     const owner = standing?.kind === "taken" ? standing.owner : record.owner;
     const living = owner === undefined ? null : { pid: owner.pid, alive: await alive(owner) };

@@ -135,3 +135,13 @@ test(
     assert.deepEqual([(await leftOf(UID)).length, (await leftOf(OTHER)).length], [0, 1]);
   },
 );
+
+test("what another machine has on the engine is neither listed nor torn down", { skip }, async () => {
+  await using _ = cleared(UID);
+  const boot = "11111111-2222-3333-4444-555555555555";
+  const owner = { ...(await thisProcess()), boot, machine: "0123456789abcdef" };
+  const theirs = [await realBox({ uid: UID, owner }), await realVolume({ uid: UID, owner })];
+  assert.deepEqual(await listBoxes(engine, UID), []);
+  assert.equal(await removeBoxes(engine, UID), 0);
+  assert.deepEqual(await leftOf(UID), theirs.toSorted());
+});
