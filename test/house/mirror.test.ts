@@ -11,12 +11,14 @@ const OUTSIDE = new Set([
   "escape",
   "e2e",
   "fakes",
+  "far",
   "fixtures",
   "house",
   "kills",
   "kubernetes",
   "projects",
   "real",
+  "registry",
   "bin",
 ]);
 

@@ -4,13 +4,13 @@ import { once } from "node:events";
 import { chmod, mkdir } from "node:fs/promises";
 import path from "node:path";
 import test from "node:test";
-import { COMPILED, type Ended, runProgram } from "../../fixtures/cli.ts";
-import { engine } from "../../fixtures/engine-api.ts";
-import { image, ROOT } from "../../fixtures/engine.ts";
-import { ownImage } from "../../fixtures/own-image.ts";
-import type { Scratch } from "../../fixtures/scratch.ts";
-import { FILES, LOOK, recipeOn, SEEN } from "../../kubernetes/pod-environment.ts";
-import { stubPlace } from "../../kubernetes/stub-pods.ts";
+import { COMPILED, type Ended, runProgram } from "../fixtures/cli.ts";
+import { engine } from "../fixtures/engine-api.ts";
+import { image, ROOT } from "../fixtures/engine.ts";
+import { ownImage } from "../fixtures/own-image.ts";
+import type { Scratch } from "../fixtures/scratch.ts";
+import { FILES, LOOK, recipeOn, SEEN } from "../kubernetes/pod-environment.ts";
+import { stubPlace } from "../kubernetes/stub-pods.ts";
 import { PASSWORD, realRegistry, type RealRegistry, USER } from "./real-registry.ts";
 
 interface User {

@@ -4,9 +4,9 @@
  * with 1 where something is not as it should be.
  */
 import path from "node:path";
-import { skip } from "../../fixtures/engine.ts";
-import { noCertificates } from "../../fixtures/https-stub.ts";
-import { runSuites, say, unpacked } from "../../fixtures/real-suite.ts";
+import { skip } from "../fixtures/engine.ts";
+import { noCertificates } from "../fixtures/https-stub.ts";
+import { runSuites, say, unpacked } from "../fixtures/real-suite.ts";
 
 const why = skip || noCertificates;
 const found =

@@ -7,8 +7,8 @@ import { type AddressInfo, connect, createServer as createWire, type Socket } fr
 import path from "node:path";
 import { text } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
-import { makeCertificates } from "../../fixtures/https-stub.ts";
-import { scratch, type Scratch } from "../../fixtures/scratch.ts";
+import { makeCertificates } from "../fixtures/https-stub.ts";
+import { scratch, type Scratch } from "../fixtures/scratch.ts";
 
 /** The registry of the distribution on this machine's loopback, with a folder of its own. */
 
