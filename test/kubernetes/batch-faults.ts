@@ -13,7 +13,7 @@ import type { BatchPlace, Started } from "./batch-place.ts";
 
 const INDEX = "batch.kubernetes.io/job-completion-index";
 export const indexOf = (pod: KubeObject): string | undefined => pod.metadata.labels?.[INDEX];
-const isBox = (pod: KubeObject): boolean => pod.metadata.labels?.["dev.harness.pod"] !== undefined;
+export const isBox = (pod: KubeObject): boolean => pod.metadata.labels?.["dev.harness.pod"] !== undefined;
 export const phase = (pod: KubeObject): unknown => look(pod, "status", "phase");
 
 /** The pods of the namespace once this is so of them. */
@@ -31,13 +31,13 @@ export async function pods(
 
 const PATIENCE_MS = 240_000;
 
-interface UnderWay {
+export interface UnderWay {
   readonly loop: KubeObject;
   readonly box: KubeObject;
 }
 
 /** Of each row whose box runs, that and its loop. */
-function loopsIn(all: readonly KubeObject[]): readonly UnderWay[] {
+export function loopsIn(all: readonly KubeObject[]): readonly UnderWay[] {
   return all.flatMap((box) => {
     if (!isBox(box) || phase(box) !== "Running" || look(box, "metadata", "deletionTimestamp") !== undefined)
       return [];
@@ -75,7 +75,7 @@ async function evict({ space, cluster: { api } }: BatchPlace, { metadata }: Kube
 }
 
 /** Until it comes about, where the API server may be away meanwhile. */
-async function again<T>(work: () => Promise<T>): Promise<T> {
+export async function again<T>(work: () => Promise<T>): Promise<T> {
   for (const patience = AbortSignal.timeout(PATIENCE_MS); ;) {
     try {
       return await work();
