@@ -106,6 +106,8 @@ static int terminal(int *near, int *far) {
   return *far < 0 ? -1 : 0;
 }
 
+#define ROOM_FOR_OUTPUT 262144
+
 /* Pairs of ends: ours first. */
 static int open_ends(const struct command *c, int with_stdin, int ends[5][2]) {
   int pipe_ends[2];
@@ -118,8 +120,11 @@ static int open_ends(const struct command *c, int with_stdin, int ends[5][2]) {
       if (pipe2(pipe_ends, O_CLOEXEC) < 0) return -1;
       ends[0][0] = pipe_ends[1], ends[0][1] = pipe_ends[0];
     } else if ((ends[0][1] = open("/dev/null", O_RDONLY | O_CLOEXEC)) < 0) return -1;
-    for (int i = 1; i < 3; i++)
+    for (int i = 1; i < 3; i++) {
       if (pipe2(ends[i], O_CLOEXEC) < 0) return -1;
+      /* What says much is read in fewer pieces; where there is no room for more, it stays as it is. */
+      fcntl(ends[i][0], F_SETPIPE_SZ, ROOM_FOR_OUTPUT);
+    }
   }
   if (c->observed && socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends[4]) < 0) return -1;
   return pipe2(ends[3], O_CLOEXEC);

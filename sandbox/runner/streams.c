@@ -10,16 +10,21 @@ void read_stream(struct call *c, int *fd, struct keep *k, uint8_t type) {
   static unsigned char chunk[262144];
   for (int rounds = 0; rounds < 8; rounds++) {
     if (k->total < k->head && link_waiting() >= FULL) return;
-    ssize_t n = read(*fd, chunk, sizeof chunk);
+    size_t room = sizeof chunk;
+    unsigned char *kept = k->total < k->head ? NULL : keep_room(k, &room);
+    ssize_t n = read(*fd, kept == NULL ? chunk : kept, room);
     if (n < 0 && errno == EINTR) continue;
     if (n < 0 && errno == EAGAIN) return;
     if (n <= 0) {
       shut(fd);
       return;
     }
-    size_t front = keep_add(k, chunk, (size_t)n);
-    if (front > 0) link_send(type, c->id, chunk, front);
-    if ((size_t)n < sizeof chunk / 4) return;
+    if (kept != NULL) keep_took(k, (size_t)n);
+    else {
+      size_t front = keep_add(k, chunk, (size_t)n);
+      if (front > 0) link_send(type, c->id, chunk, front);
+    }
+    if ((size_t)n < room && (size_t)n < sizeof chunk / 4) return;
   }
 }
 
