@@ -3,14 +3,13 @@
  * machine's loopback, for tests and by hand. `up` leaves it running and prints its kubeconfig.
  */
 import { spawn, spawnSync } from "node:child_process";
-import { once } from "node:events";
 import { closeSync, existsSync, openSync } from "node:fs";
 import { mkdir, readdir, readFile, rm, rmdir, writeFile } from "node:fs/promises";
 import { request } from "node:http";
-import { createServer } from "node:net";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { parseArgs } from "node:util";
+import { freePort } from "../fixtures/loopback-port.ts";
 import { image } from "../fixtures/engine.ts";
 import { ClusterApi } from "./cluster-api.ts";
 import type { GateOrder } from "./cluster-gate.ts";
@@ -124,14 +123,6 @@ async function lastWords(folder: string): Promise<string> {
     return `--- ${file}\n${lines.join("\n")}`;
   });
   return (await Promise.all(told)).join("\n");
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  return typeof address === "object" && address !== null ? address.port : 0;
 }
 
 /** What the keeper of a cluster is told, and answers. */

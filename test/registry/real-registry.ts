@@ -6,7 +6,7 @@ import { createServer, type IncomingMessage } from "node:http";
 import { type AddressInfo, connect, createServer as createWire, type Socket } from "node:net";
 import path from "node:path";
 import { text } from "node:stream/consumers";
-import { setTimeout as sleep } from "node:timers/promises";
+import { freePort, listensAt } from "../fixtures/loopback-port.ts";
 import { makeCertificates } from "../fixtures/https-stub.ts";
 import { scratch, type Scratch } from "../fixtures/scratch.ts";
 
@@ -64,7 +64,7 @@ export async function realRegistry(options: RegistryOptions = {}): Promise<RealR
     const [program = "", ...rest] =
       options.disk === undefined ? words : ["unshare", "-m", "sh", "-c", room, "sh", ...words];
     child = spawn(program, rest, { stdio: "ignore", env: { PATH: process.env["PATH"] } });
-    await answering(port, child);
+    await listensAt(port, child);
   };
   await start();
   const registry = { cutAt: undefined } as { cutAt: RealRegistry["cutAt"] };
@@ -167,31 +167,6 @@ async function granted(request: IncomingMessage): Promise<readonly string[] | un
   const basic = `Basic ${Buffer.from(`${USER}:${PASSWORD}`).toString("base64")}`;
   if (request.headers.authorization !== basic) return undefined;
   return scopesIn(new URL(request.url ?? "/", "http://x").searchParams);
-}
-
-async function freePort(): Promise<number> {
-  const server = createWire().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
-}
-
-async function answering(port: number, child: ChildProcess): Promise<void> {
-  const patience = AbortSignal.timeout(60_000);
-  for (;;) {
-    if (child.exitCode !== null) throw new Error(`the registry has ended with ${child.exitCode}`);
-    const tried = connect(port, "127.0.0.1");
-    const up = await once(tried, "connect").then(
-      () => true,
-      () => false,
-    );
-    tried.destroy();
-    if (up) return;
-    if (patience.aborted) throw new Error("the registry does not come up");
-    await sleep(50);
-  }
 }
 
 async function startWire(

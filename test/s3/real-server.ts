@@ -8,6 +8,7 @@ import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import path from "node:path";
 import { text as textOf } from "node:stream/consumers";
 import { setTimeout as sleep } from "node:timers/promises";
+import { freePort, listensAt } from "../fixtures/loopback-port.ts";
 import { signedHeaders } from "../../src/s3/signature.ts";
 import { makeCertificates } from "../fixtures/https-stub.ts";
 import { scratch } from "../fixtures/scratch.ts";
@@ -86,7 +87,7 @@ export async function realServer({ tls = false, disk }: RealOptions = {}): Promi
         MINIO_UPDATE: "off",
       },
     });
-    await answering(port, child);
+    await listensAt(port, child);
   };
   const asked = (method: string, address: string, sent: Sent = {}): Promise<string> =>
     ownerAsks({ method, url: new URL(`${scheme}://127.0.0.1:${port}${address}`), ca, ...sent });
@@ -190,31 +191,6 @@ async function lent(url: URL, ca: string | undefined, policy: object): Promise<s
       authorization: `AWS4-HMAC-SHA256 Credential=${KEY_ID}/${scope.join("/")}, SignedHeaders=${names}, Signature=${hmac(key, text).toString("hex")}`,
     },
   });
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
-}
-
-async function answering(port: number, child: ChildProcess): Promise<void> {
-  const patience = AbortSignal.timeout(60_000);
-  for (;;) {
-    if (child.exitCode !== null) throw new Error(`the server has ended with ${child.exitCode}`);
-    const is = connect(port, "127.0.0.1");
-    const up = await once(is, "connect").then(
-      () => true,
-      () => false,
-    );
-    is.destroy();
-    if (up) return;
-    if (patience.aborted) throw new Error("the server does not come up");
-    await sleep(50);
-  }
 }
 
 /** What stands between a client and the server: it can cut what is sent. */

@@ -1,8 +1,7 @@
 import assert from "node:assert/strict";
 import { randomBytes } from "node:crypto";
-import { createServer, type AddressInfo } from "node:net";
-import { once } from "node:events";
 import test, { after, before } from "node:test";
+import { freePort } from "../../fixtures/loopback-port.ts";
 import { hostFrom } from "../../../src/app/host.ts";
 import { modelStep } from "../../../src/app/setup/setup-model.ts";
 import type { SetupContext, StepResult } from "../../../src/app/setup/setup-context.ts";
@@ -22,15 +21,6 @@ before(async () => {
   if (skip === false) pieces.use(await fakeOllamaImage(engine.api, IMAGE));
 });
 after(() => pieces.disposeAsync());
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const { port } = server.address() as AddressInfo;
-  server.close();
-  await once(server, "close");
-  return port;
-}
 
 interface Home extends AsyncDisposable {
   readonly place: Scratch;
