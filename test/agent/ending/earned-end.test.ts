@@ -158,6 +158,9 @@ test("what a request that something be run lacks, until it was run and is told a
   // It started a shell and gave it nothing; or it ran something else than the tests.
   for (const target of ["bash", " python3 ", "node", "true", "exit 0", "sleep 1"])
     assert.equal(lackAfter(after([{ tool: "bash", target }, 0]), { isWeak: true }), "run", target);
+  const build = { intent: "change", request: "build the project", isWeak: true, runs: true } as const;
+  assert.equal(lackOf("It is built.", build, after([{ tool: "bash", target: "bash" }, 0]), []), "run");
+  assert.equal(lackOf("It is built.", build, after([{ tool: "bash", target: "make" }, 0]), []), undefined);
   const built = after([{ tool: "bash", target: "npm run build" }, 0]);
   assert.equal(lackAfter(built), "run");
   assert.equal(lackAfter(built, { isWeak: false }), undefined);
