@@ -1,6 +1,7 @@
 import {
   CUT,
   type Found,
+  GARBLED,
   isRecord,
   type OfferedTool,
   type Reading,
@@ -19,6 +20,8 @@ export function isShown(
   text: string,
   final: boolean,
 ): boolean | undefined {
+  // Where it ends shows at the end of the reply.
+  if (!final && item.weak && item.found.some(({ broken }) => broken === GARBLED)) return undefined;
   if (after?.kind === "calls") return !final && (item.weak || after.weak) ? undefined : false;
   const prose = proseOf(after, text);
   if (prose === "") return final ? false : undefined;

@@ -72,7 +72,7 @@ function readBroken(text: string, start: number, read: Unread, tools: OfferedToo
   return {
     kind: "calls",
     found: [{ name, args: {}, repaired: false, broken: reason }],
-    end: read.cut ? text.length : paragraphEnd(text, read.at),
+    end: read.cut ? text.length : brokenEnd(text, read.at),
     cut: read.cut,
   };
 }
@@ -86,6 +86,17 @@ function isMeantAsCall(head: string, name: string, cut: boolean, tools: OfferedT
 
 const beginsWithArguments = (head: string): boolean =>
   /^\[?\s*\{\s*["'](?:arguments|parameters)["']\s*:\s*\{/.test(head);
+
+/** What it writes may have blank lines: where all that is left of a reply is closed as a call is, it is that call's. */
+function brokenEnd(text: string, from: number): number {
+  const isItsEnd = CLOSED.test(text.slice(-CLOSING)) && !OPENS_ANOTHER.test(text.slice(from));
+  return isItsEnd ? text.length : paragraphEnd(text, from);
+}
+
+const CLOSING = 60;
+const CLOSED = /["'\]}]\s*\}\s*(?:`{3,}\s*)?$/;
+const OPENS_ANOTHER =
+  /\n[ \t]*(?:`{3,}\w*\n[ \t]*)?[[{][ \t\n]{0,8}\{?[ \t\n]{0,8}["'](?:name|tool|function|arguments|parameters)["']/;
 
 function paragraphEnd(text: string, from: number): number {
   const blank = /\n[ \t\r]*\n|\n[ \t]*```/g;
