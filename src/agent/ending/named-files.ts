@@ -122,13 +122,16 @@ const PLACES = [
   ),
 ];
 const ON_CONDITION = /\b(?:if|unless|where|when|wherever|instead|like|as)\b/i;
+/** The file only says what is meant: its code is tested, called or told of somewhere else. */
+const MEANT_BY =
+  /\b(?:tests?|specs?|benchmarks?|documentation|docs|examples?|mocks?|stubs?|wrappers?|bindings?|typings)\b.* (?:for|of)\b|\b(?:with|by|using|via|of|for|from|to|calls?|uses?|callers|than) (?:all |each |every )?(?:of )?(?:the|these|those|its)\b.* in\b/i;
 const REPAIRS = /^\W*(?:please )?(?:fix|correct)\b/i;
 
 /** In which files a request wants something done. The cause of a test that fails may lie elsewhere. */
 export function filesToChange(request: string): readonly string[] {
   if (request.length > MOST_CHARACTERS) return [];
   return sentencesOf(request)
-    .filter((sentence) => !ON_CONDITION.test(sentence))
+    .filter((sentence) => !ON_CONDITION.test(sentence) && !MEANT_BY.test(sentence))
     .flatMap((sentence) => {
       const [named = ""] = match(PLACES, sentence);
       const known = CALLED.some(([word]) => new RegExp(`^${word}$`, "i").test(named));

@@ -46,7 +46,7 @@ const UNDEPENDED = begins(
 const VALUE =
   "(?:`([^`]{1,60})`|\"([^\"]{1,60})\"|'([^']{1,60})'|#?(\\d\\d[\\d.]*|\\d\\.[\\d.]+)|([A-Za-z][\\w.+]*-[\\w.+-]*\\d[\\w.+-]*))";
 const SET = new RegExp(
-  `${ASKED}(?:set|change|replace|switch|update|raise|increase|lower|decrease|reduce)\\b.*? (?:to|with) ${VALUE}(?:\\w*(?: (?:seconds?|minutes?|hours?|days?|ms|bytes|characters|px|percent))?)?(?: (?:in|for|everywhere|throughout)\\b.*)?[.!;]?$`,
+  `${ASKED}(?:set|change|replace|switch|update|raise|increase|lower|decrease|reduce)\\b.*? (?:to|with) ${VALUE}(?:\\w*(?: (?:seconds?|minutes?|hours?|days?|ms|bytes|px|percent))?)?(?: (?:in|for|everywhere|throughout)\\b.*)?[.!;]?$`,
   "i",
 );
 /** A word that is a name by its form; any other may be the next one of the sentence. */

@@ -65,6 +65,7 @@ test("what may mean anything else is no demand", () => {
     "update the copyright year to this year",
     "update the docs to mention `--json`",
     "replace tabs with spaces",
+    "reduce the length of lines to 80 characters",
     "what does it change 3000 to 8080 for?",
     `Add a method IsNil. ${"x".repeat(700)}`,
   ])
