@@ -14,6 +14,7 @@ void keep_start(struct keep *k, uint64_t head, size_t tail) {
 
 static void make_ring(struct keep *k) {
   if (k->ring != NULL) return;
+  if (k->tail > SIZE_MAX - SPARE) _exit(71);
   k->size = k->tail + SPARE;
   if ((k->ring = malloc(k->size)) == NULL) _exit(71);
 }
