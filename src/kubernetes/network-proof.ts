@@ -1,12 +1,11 @@
 import * as z from "zod";
-import { startCommand } from "../boxes/box-command.ts";
-import type { RunnerClient } from "../boxes/runner/runner-client.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
+import { unlessAborted } from "../platform/cancelled.ts";
 import { ApiFailure, type Cluster, isThere } from "./cluster.ts";
+import type { NetworkProbe, Sight } from "./network-probe.ts";
 import { refusalOf } from "./pod-failure.ts";
 import { mayBeGiven } from "./pod-readback.ts";
 import {
-  API_VARIABLE,
   type JsonObject,
   NAME_LABEL,
   POLICY_PARTS,
@@ -92,33 +91,75 @@ async function removePolicy(cluster: Cluster, name: string): Promise<void> {
   }
 }
 
-const PAUSE_MS = 200;
+/** So many answers tell how late one comes here, so that one that is late is told from none. */
+const LEAST_ANSWERS = 3;
+/** Times the slowest of them, within these bounds. */
+const [TIMES, LEAST_MS, LONG_MS, LONG_TIMES] = [30, 300, 1000, 3];
+/** Of each target; one packet that is lost shuts nothing. */
+const LEAST_WAITED = 8;
 
-type Seen = "open" | "shut";
-
-interface Probe {
-  /** What the box sees of its network now. */
-  readonly look: () => Promise<Seen>;
-  /** By another container of the pod, whose network is the same. */
-  readonly seenOpen: boolean;
+interface Proving {
+  readonly look: NetworkProbe["look"];
+  /** What another container of the pod saw, whose network is the same, while it was let out. */
+  readonly open: Sight | undefined;
 }
 
 /**
  * Shows that the box reaches nothing. While nothing but the runner is there, a policy lets it out, and one of the API server,
  * its node and what is named for it has to be reached; without that policy none of them may be, and nothing else was changed.
  */
-export async function proveShut(cluster: Cluster, plan: PodPlan, probe: Probe): Promise<void> {
-  await refuseOthers(cluster, plan);
-  if (!probe.seenOpen && !(await becomes(cluster, probe, "open")))
+export async function proveShut(cluster: Cluster, plan: PodPlan, { look, open }: Proving): Promise<Sight> {
+  const [opened] = await Promise.all([
+    open ?? seen(cluster, look, ({ answered }) => answered >= LEAST_ANSWERS),
+    refuseOthers(cluster, plan),
+  ]);
+  if (opened === undefined)
     throw none(
       "neither the API server nor anything else that is tried is reached when it may be, so that it proves nothing",
       "name something that pods here do reach: kubernetes.probe, HOST:PORT",
     );
   await removePolicy(cluster, policyName(plan, "open")).catch(refuse);
-  if (!(await becomes(cluster, probe, "shut")))
+  const { at: since } = await look();
+  const shut = await seen(cluster, look, (now) => isShut(now, since, Math.max(opened.slowest, now.slowest)));
+  if (shut === undefined)
     throw none(
       "it still reaches the API server or its node under a policy that denies all: nothing in the cluster enforces network policies",
       "install one that does (Calico, Cilium …), or use nodes whose pods have no network",
+    );
+  return { ...shut, slowest: Math.max(shut.slowest, opened.slowest) };
+}
+
+/** Nobody answers, of many connections, though the first of them is far older than the slowest answer was. */
+function isShut({ at, quiet, waited }: Sight, since: number, slowest: number): boolean {
+  const late = Math.min(TIMES * slowest, Math.max(LONG_MS, LONG_TIMES * slowest));
+  return Math.min(quiet, at - since) >= Math.max(LEAST_MS, late) && waited >= LEAST_WAITED;
+}
+
+/** What showed it once; undefined: in its time nothing did. */
+async function seen(
+  { patienceMs, time: { now } }: Cluster,
+  look: Proving["look"],
+  shows: (sight: Sight) => boolean,
+): Promise<Sight | undefined> {
+  const deadline = now() + patienceMs;
+  for (;;) {
+    const sight = await look();
+    if (shows(sight)) return sight;
+    if (now() > deadline) return undefined;
+  }
+}
+
+/** It is said all the while. */
+const LOOK_MS = 30_000;
+
+/** The last look, once all that is sent before anything is run is there: nobody has answered since it was shown to be shut. */
+export async function stillShut({ look, end }: NetworkProbe, shown: Sight): Promise<void> {
+  const { answered } = await unlessAborted(look(), AbortSignal.timeout(LOOK_MS));
+  await end();
+  if (answered > shown.answered)
+    throw none(
+      "it was shut, and reached the API server, its node or kubernetes.probe again before anything was run",
+      "kubectl get networkpolicies: who changed what stands there, or how it is enforced?",
     );
 }
 
@@ -126,53 +167,3 @@ export async function proveShut(cluster: Cluster, plan: PodPlan, probe: Probe): 
 export const removeOpening = async (cluster: Cluster, plan: PodPlan): Promise<void> => {
   await removePolicy(cluster, policyName(plan, "open")).catch(refuse);
 };
-
-/** Whether it was seen so; to be shut, by two looks that overlap: one packet that is lost shuts nothing. */
-async function becomes(
-  { patienceMs, time: { now, wait } }: Cluster,
-  { look }: Probe,
-  wanted: Seen,
-): Promise<boolean> {
-  const deadline = now() + patienceMs;
-  for (;;) {
-    const seen = wanted === "open" ? [look()] : [look(), wait(PAUSE_MS, undefined).then(look)];
-    if ((await Promise.all(seen)).every((one) => one === wanted)) return true;
-    if (now() > deadline) return false;
-    await wait(PAUSE_MS, undefined);
-  }
-}
-
-const PROBE_S = 1;
-const [CONNECTED, TIMED_OUT] = [10, 124];
-
-/** Host and port of the API server's service as the pod has them, and of the kubelet of its node. */
-export const targetsOn = (node: string): readonly string[] => [`$${API_VARIABLE}`, `${node} ${KUBELET}`];
-
-const KUBELET = 10_250;
-
-/** Refused by whoever is there counts as open: something answered. Open is one that is reached, shut are all that are not. */
-export async function probe(client: RunnerClient, targets: readonly string[]): Promise<Seen> {
-  const asked = await Promise.all(targets.map((target) => probeOne(client, target)));
-  return asked.includes("open") ? "open" : "shut";
-}
-
-/** `target`: host and port, as a text of the shell's. */
-async function probeOne(client: RunnerClient, target: string): Promise<Seen> {
-  const script = `read -r host port <<< "${target}"
-[ -n "$port" ] || exit 20
-said=$(LC_ALL=C timeout ${PROBE_S} bash -c 'exec 3<>"/dev/tcp/$0/$1"' "$host" "$port" 2>&1); code=$?
-[ $code = 0 ] && exit ${CONNECTED}
-[ $code = ${TIMED_OUT} ] && exit ${TIMED_OUT}
-case $said in
-*"Connection refused"*|*"Connection reset"*) exit ${CONNECTED};;
-*"unreachable"*|*"not permitted"*|*"timed out"*|*"No route to host"*) exit ${TIMED_OUT};;
-esac
-echo "$said" >&2; exit 21`;
-  const words = ["bash", "-c", script];
-  const command = { words, timeoutMs: 10_000, keep: { head: 1000, tail: 0 }, folder: "/" };
-  const { exit_code, stderr } = await startCommand(client, command, { workspace: "/" }).ended;
-  if (exit_code === CONNECTED) return "open";
-  if (exit_code === TIMED_OUT) return "shut";
-  const said = Buffer.from(stderr.head).toString("utf8").trim();
-  throw none(`the probe could not be made (${exit_code}${said === "" ? "" : `: ${said}`})`, "harness doctor");
-}

@@ -147,8 +147,11 @@ export const podNamed = (id: string): string => `${PREFIX}${id}`;
 export async function removeBoxPod(cluster: Cluster, name: string, kind?: BoxKind): Promise<boolean> {
   const had = kind === "Pod" ? false : await removedSandbox(cluster, name, kind);
   const was = await removed(cluster, `${whereOf(cluster, "pod")}/${name}`);
-  for (const part of POLICY_PARTS)
-    await removed(cluster, `${whereOf(cluster, "policy")}/${policyName({ name }, part)}`);
+  await Promise.all(
+    POLICY_PARTS.map((part) =>
+      removed(cluster, `${whereOf(cluster, "policy")}/${policyName({ name }, part)}`),
+    ),
+  );
   return was || had;
 }
 

@@ -14,23 +14,21 @@ import { protectOutside } from "../boxes/protect/protect-outside.ts";
 import { commitIdentity } from "../boxes/protect/repository.ts";
 import { NOTHING } from "../boxes/protect/scan.ts";
 import { NOTHING_TRACKED, trackedIn } from "../boxes/protect/tracked.ts";
-import { RunnerClient } from "../boxes/runner/runner-client.ts";
+import type { RunnerClient } from "../boxes/runner/runner-client.ts";
 import { changesIn, snapshotIn, writeFileIn } from "../boxes/runner/runner-files.ts";
-import { KEY_BYTES } from "../boxes/runner/runner-frames.ts";
-import { askReport } from "../boxes/runner/runner-report.ts";
 import { allChanges } from "../core/changes.ts";
 import { LogKeeper } from "../core/box-log.ts";
 import type { Mode } from "../core/decision.ts";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { BOX_HOME, type OwnedBox } from "../core/ports.ts";
 import type { Cluster } from "./cluster.ts";
-import { handOver, probe, proveShut, removeOpening, shut, targetsOn } from "./network-proof.ts";
-import { failureError, podFailure, type PodState } from "./pod-failure.ts";
-import { madePod, podOf, running } from "./pod-watch.ts";
+import { type Connected, connected, refuseUnlessPlanned } from "./connect-box.ts";
+import { handOver, shut } from "./network-proof.ts";
+import type { PodState } from "./pod-failure.ts";
+import { madePod, podOf } from "./pod-watch.ts";
 import { boxKind, boxOwner, sandboxPod, sandboxSpec, type SandboxWish } from "./sandbox-resource.ts";
 import { readbackDifferences } from "./pod-readback.ts";
 import { HOME_LABEL, homeOf, reapPods, removeBoxPod } from "./own-pods.ts";
-import { isAlone, podReportDifferences } from "./pod-report.ts";
 import {
   BOX,
   FILLER,
@@ -42,7 +40,6 @@ import {
   podSpec,
 } from "./pod-spec.ts";
 import { allBrought, PodHome } from "./pod-home.ts";
-import { attachTo } from "./pod-stream.ts";
 import { apartIn, fill } from "./pod-tree.ts";
 
 export interface PodMaker {
@@ -218,7 +215,6 @@ async function opened(given: Making, { locks, things }: Ends, signal: AbortSigna
   // Nothing is made any more of what is removed.
   const settled = handed.catch(() => undefined);
   things.defer(() => settled);
-  const making = { ...given, handed };
   const stands = async (): Promise<void> => {
     const now = await podOf(cluster, plan);
     refuseUnlessPlanned("the cluster", [
@@ -226,19 +222,10 @@ async function opened(given: Making, { locks, things }: Ends, signal: AbortSigna
       ...readbackDifferences(spec, now, plan.kind),
     ]);
   };
-  const over = AbortSignal.any([signal, AbortSignal.timeout(request.wants.startMs)]);
-  if (plan.mode === "read-only") {
-    const filler = await connected(making, FILLER, { ...plan, mode: "workspace-write" }, over);
-    await stands();
-    await filled(making, filler);
-    filler.close();
-  }
-  const client = await connected(making, BOX, plan, over);
-  things.defer(() => client.close());
-  await stands();
-  if (plan.mode !== "read-only") await filled(making, client);
+  const { client, still } = await filledBox(given, { handed, stands, signal, things });
   await tellGit(maker, client);
-  const network = await networkIn(making, client, things);
+  await still();
+  const network = await networkIn(given, client, things);
   const apart = apartIn(plan.brought, workspace.path).map((name) => path.join(workspace.path, name));
   if (request.watchChanges) await snapshotIn(client, workspace.path, apart);
   const home =
@@ -287,6 +274,38 @@ async function opened(given: Making, { locks, things }: Ends, signal: AbortSigna
 /** What a box may take in all is not had anew with another one. */
 const OUT_OF_TIME = "deadline: ";
 
+interface Filling {
+  readonly handed: Promise<void>;
+  /** Rejects where the pod is no longer the one that was made, as it was planned. */
+  readonly stands: () => Promise<void>;
+  readonly signal: AbortSignal;
+  readonly things: AsyncDisposableStack;
+}
+
+/** The box with the folder in it; where it may only read that, another container has filled it before. */
+async function filledBox(making: Making, { handed, stands, signal, things }: Filling): Promise<Connected> {
+  const { plan, request, maker } = making;
+  const { scheduleMs, startMs, probe } = request.wants;
+  const over = AbortSignal.any([signal, AbortSignal.timeout(startMs)]);
+  const { cluster, onWarning } = maker;
+  const starting = { cluster, handed, probe, scheduleMs, onWarning, signal: over };
+  const readOnly = plan.mode === "read-only";
+  let shown: Connected["shown"];
+  if (readOnly) {
+    const filler = await connected({ ...starting, plan: { ...plan, mode: "workspace-write" } }, FILLER);
+    await stands();
+    await filled(making, filler.client);
+    await filler.still();
+    ({ shown } = filler);
+    filler.client.close();
+  }
+  const box = await connected({ ...starting, plan }, BOX, shown);
+  things.defer(() => box.client.close());
+  await stands();
+  if (!readOnly) await filled(making, box.client);
+  return box;
+}
+
 /** The pod, or what has it made, which goes by itself some time after the pod has to be over. */
 async function madeFor(
   { maker, request, plan }: Making,
@@ -327,56 +346,6 @@ async function networkIn(
 
 const filled = ({ maker, workspace, layer, plan }: Making, client: RunnerClient): Promise<void> =>
   fill(client, { plan, workspace: workspace.path, layer, warn: maker.onWarning });
-
-/** The container's runner, once its own word is as planned and its network is proven to be shut. */
-async function connected(
-  {
-    maker: { cluster, onWarning },
-    request: {
-      wants: { probe: named, scheduleMs },
-    },
-    handed,
-  }: Making & { readonly handed: Promise<void> },
-  container: string,
-  plan: PodPlan,
-  signal: AbortSignal,
-): Promise<RunnerClient> {
-  const own = named === null ? [] : [named.replace(/:(?=\d+$)/, " ")];
-  const node =
-    (await running(cluster, plan, container, { signal, scheduleMs, onWarning })).status?.hostIP ?? "";
-  const client = new RunnerClient(
-    await attachTo(cluster, { pod: plan.name, container, signal }),
-    randomBytes(KEY_BYTES),
-  );
-  try {
-    // What lets it out stands first: where a network comes with that, the box has to tell of it.
-    await handed;
-    const report = await askReport(client, []);
-    refuseUnlessPlanned("the box itself", podReportDifferences(plan, report));
-    // The filler has the same network, and was let out first.
-    const seenOpen = container === BOX && plan.mode === "read-only";
-    const targets = [...targetsOn(node), ...own];
-    if (isAlone(report)) await removeOpening(cluster, plan);
-    else await proveShut(cluster, plan, { look: () => probe(client, targets), seenOpen });
-    return client;
-  } catch (thrown) {
-    const lost = client.lost;
-    client.close();
-    if (lost === undefined) throw thrown;
-    const failure = podFailure(await podOf(cluster, plan));
-    throw failure === undefined ? thrown : failureError(failure, thrown);
-  }
-}
-
-function refuseUnlessPlanned(who: string, lines: readonly string[]): void {
-  if (lines.length === 0) return;
-  const more = lines.length > 6 ? `\n    and ${lines.length - 6} more` : "";
-  throw new HarnessError(
-    EXIT.sandbox,
-    `the box is not as planned, says ${who}, so nothing is run in it:\n    ${lines.slice(0, 6).join("\n    ")}${more}`,
-    "harness doctor",
-  );
-}
 
 async function removePod({ cluster, onWarning }: PodMaker, { name, kind }: PodPlan): Promise<void> {
   const kinds = kind === "Pod" ? "pod,networkpolicy" : "sandboxes.agents.x-k8s.io,pod,networkpolicy";

@@ -54,7 +54,7 @@ test("different inputs never share a tag, not even when a letter moves from one 
   );
 });
 
-const SOURCES = "6028a7a2e079";
+const SOURCES = "dcfe3449d0a8";
 
 const FILES = {
   "package.json":
@@ -63,6 +63,7 @@ const FILES = {
   "sandbox/base-configure.sh": "true\n",
   "sandbox/bridge/bridge.c": "int main(void) { return 0; }\n",
   "sandbox/git/git.c": "int main(void) { return 0; }\n",
+  "sandbox/probe/probe.c": "int main(void) { return 0; }\n",
   "sandbox/relay/relay.c": "int main(void) { return 0; }\n",
   "sandbox/runner/main.c": "int main(void) { return 0; }\n",
 };

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import test, { describe } from "node:test";
-import type { RunnerClient } from "../../src/boxes/runner/runner-client.ts";
 import { EXIT } from "../../src/core/errors.ts";
-import { probe, handOver, proveShut, removeOpening, shut } from "../../src/kubernetes/network-proof.ts";
+import { handOver, proveShut, removeOpening, shut, stillShut } from "../../src/kubernetes/network-proof.ts";
+import type { Sight } from "../../src/kubernetes/network-probe.ts";
 import { type ObjectsApi, objectsApi } from "../fakes/kubernetes-objects.ts";
 import { PLAN } from "../fixtures/pod-plan.ts";
 
@@ -10,21 +10,49 @@ const POLICIES = "/apis/networking.k8s.io/v1/namespaces/team/networkpolicies";
 const OPENING = `${POLICIES}/${PLAN.name}-open`;
 
 interface Proof {
-  /** What the box sees, given whether the policy that lets it out is there. */
-  readonly sees?: (isLetOut: boolean, api: ObjectsApi) => "open" | "shut";
-  readonly seenOpen?: boolean;
+  /** Whether the box is answered, given whether the policy that lets it out is there. */
+  readonly answers?: (isLetOut: boolean, api: ObjectsApi) => boolean;
+  /** Of an answer. */
+  readonly slowest?: number;
+  /** How many of its connections have waited, of those that could have. */
+  readonly waited?: (could: number) => number;
+  readonly open?: Sight;
 }
 
 const OWNER = { name: PLAN.name, uid: "u" };
+const STEP_MS = 20;
 
-async function proving(api: ObjectsApi, { sees, seenOpen = false }: Proof = {}): Promise<void> {
+/** A probe that looks every 20 ms of the API's clock. */
+function probing(api: ObjectsApi, { answers, slowest = 1, waited = (could) => could }: Proof) {
+  const state = { answered: 0, since: 0, shown: undefined as Sight | undefined };
+  const look = async (): Promise<Sight> => {
+    await api.cluster.time.wait(STEP_MS, undefined);
+    const isLetOut = api.objects.has(OPENING);
+    const at = api.waited();
+    if (answers?.(isLetOut, api) ?? isLetOut) [state.answered, state.since] = [state.answered + 1, at];
+    const quiet = at - state.since;
+    const could = Math.max(0, Math.floor((quiet - 100) / STEP_MS));
+    return { at, answered: state.answered, slowest, quiet, waited: waited(could) };
+  };
+  return { look, state };
+}
+
+async function proving(api: ObjectsApi, proof: Proof = {}): Promise<Sight> {
   await shut(api.cluster, PLAN);
   await handOver(api.cluster, PLAN, OWNER);
-  const look = (): Promise<"open" | "shut"> => {
-    const isLetOut = api.objects.has(OPENING);
-    return Promise.resolve(sees?.(isLetOut, api) ?? (isLetOut ? "open" : "shut"));
+  return proveShut(api.cluster, PLAN, { look: probing(api, proof).look, open: proof.open });
+}
+
+/** How long nobody has answered when it was taken for shut, behind the policy that let it out. */
+async function silence(proof: Proof): Promise<number> {
+  await using api = await objectsApi();
+  let gone = 0;
+  const answers: Proof["answers"] = (isLetOut, { waited }) => {
+    if (isLetOut) gone = waited();
+    return proof.answers?.(isLetOut, api) ?? isLetOut;
   };
-  await proveShut(api.cluster, PLAN, { look, seenOpen });
+  await proving(api, { ...proof, answers });
+  return api.waited() - gone;
 }
 
 const refused = (words: RegExp) => ({ name: "HarnessError", exit: EXIT.sandbox, message: words });
@@ -40,18 +68,49 @@ describe("a network is taken for shut", () => {
     await using api = await objectsApi();
     let gone = Infinity;
     await proving(api, {
-      sees: (isLetOut, { waited }) => {
+      answers: (isLetOut, { waited }) => {
         if (!isLetOut) gone = Math.min(gone, waited());
-        return waited() < gone + 5000 ? "open" : "shut";
+        return waited() < gone + 5000;
       },
     });
     assert.ok(api.waited() >= 5000);
   });
 
-  test("by one look less where another container of the pod was seen open", async () => {
+  const SEEN: Sight = { at: 0, answered: 9, slowest: 20, quiet: 0, waited: 0 };
+
+  test("without being let out anew where another container of the pod was seen open", async () => {
     await using api = await objectsApi();
-    await proving(api, { sees: () => "shut", seenOpen: true });
+    const shown = await proving(api, { answers: () => false, slowest: 0, open: SEEN });
     assert.ok(!api.objects.has(OPENING));
+    assert.equal(shown.slowest, SEEN.slowest);
+    assert.ok(api.waited() >= 30 * SEEN.slowest, String(api.waited()));
+  });
+
+  for (const [what, proof, least] of [
+    ["behind a third of a second where answers came at once", {}, 300],
+    ["later where they came late, thirty times as late", { slowest: 25 }, 750],
+    ["a second at most where they took some hundred milliseconds", { slowest: 300 }, 1000],
+    ["but three times as long as they took", { slowest: 700 }, 2100],
+    ["when of each target so many connections have waited", { waited: (could: number) => could / 4 }, 740],
+  ] as const satisfies readonly (readonly [string, Proof, number])[])
+    test(what, async () => {
+      const took = await silence(proof);
+      assert.ok(took >= least && took < least + 100, String(took));
+    });
+
+  test("by a silence that began when nothing lets it out any more, not before", async () => {
+    await using api = await objectsApi();
+    // It takes a while to be removed, and nobody answers meanwhile.
+    const removal = /^DELETE .*-open$/;
+    api.lost.push(removal, removal, removal, removal);
+    let first = 0;
+    await proving(api, {
+      answers: (isLetOut, { waited }) => {
+        if (!isLetOut) first ||= waited();
+        return isLetOut;
+      },
+    });
+    assert.ok(first > 500 && api.waited() - first >= 300, `${first} ${api.waited()}`);
   });
 
   test("where it has nothing but itself, as soon as nothing lets it out", async () => {
@@ -93,13 +152,17 @@ describe("a network is taken for shut", () => {
   });
 });
 
+const OPENED: Sight = { at: 0, answered: 9, slowest: 1, quiet: 0, waited: 0 };
+
 describe("there is no box (6)", () => {
   const NEVER_SHUT = /nothing in the cluster enforces network policies/;
   for (const [what, proof, words] of [
-    ["where nothing enforces policies", { sees: () => "open" }, NEVER_SHUT],
-    ["so by the other container, too", { sees: () => "open", seenOpen: true }, NEVER_SHUT],
-    ["where it is open at every other look", { sees: flapping() }, NEVER_SHUT],
-    ["where nothing is ever reached", { sees: () => "shut" }, /it proves nothing/],
+    ["where nothing enforces policies", { answers: () => true }, NEVER_SHUT],
+    ["so by the other container, too", { answers: () => true, open: OPENED }, NEVER_SHUT],
+    ["where it is open every quarter of a second", { answers: flapping() }, NEVER_SHUT],
+    ["where nothing waits for an answer", { waited: () => 7 }, NEVER_SHUT],
+    ["where nothing is ever reached", { answers: () => false }, /it proves nothing/],
+    ["where hardly anything is", { answers: twice() }, /it proves nothing/],
   ] as const satisfies readonly (readonly [string, Proof, RegExp])[])
     test(what, async () => {
       await using api = await objectsApi();
@@ -119,9 +182,15 @@ describe("there is no box (6)", () => {
     });
 });
 
-function flapping(): (isLetOut: boolean) => "open" | "shut" {
+function flapping(): (isLetOut: boolean) => boolean {
   let looks = 0;
-  return (isLetOut) => (isLetOut || (looks += 1) % 2 === 1 ? "open" : "shut");
+  return (isLetOut) => isLetOut || (looks += 1) % 12 === 0;
+}
+
+/** However long it is let out. */
+function twice(): () => boolean {
+  let times = 0;
+  return () => (times += 1) <= 2;
 }
 
 const OUT = { egress: [{}] };
@@ -157,29 +226,20 @@ for (const [what, spec, isRefused] of POLICY_CASES)
     else await proving(api);
   });
 
-/** A runner whose command ends so. */
-const ending = (code: number, stderr = ""): RunnerClient =>
-  ({
-    run: (_: unknown, { onOutput }: { onOutput: (stream: string, part: string, bytes: Buffer) => void }) => {
-      onOutput("stderr", "head", Buffer.from(stderr));
-      const none = { total: 0, lost: 0 };
-      const rest = { signal: null, errno: null, where: 0, timedOut: false, killed: 0 };
-      const ended = Promise.resolve({ code, ...rest, stdout: none, stderr: none });
-      return { ended, signal: () => undefined, resize: () => undefined };
-    },
-  }) as unknown as RunnerClient;
-
-test("what the box sees is open where one thing is reached, shut where none is, and no word where it could not look", async () => {
-  const targets = ["$HARNESS_API", "10.0.0.1 10250"];
-  assert.equal(await probe(ending(10), targets), "open");
-  assert.equal(await probe(ending(124), targets), "shut");
-  for (const [code, said] of [
-    [20, ""],
-    [21, "bash: /dev/tcp: no such thing"],
-    [127, ""],
-  ] as const)
-    await assert.rejects(
-      probe(ending(code, said), targets),
-      refused(new RegExp(`the probe could not be made \\(${code}${said === "" ? "" : `: ${said}`}\\)`)),
-    );
+test("nobody may answer either while the folder is sent, before anything is run", async () => {
+  for (const [more, isRefused] of [
+    [0, false],
+    [1, true],
+  ] as const) {
+    await using api = await objectsApi();
+    const shown = await proving(api);
+    const ended: string[] = [];
+    const probe = {
+      look: () => Promise.resolve({ ...shown, answered: shown.answered + more }),
+      end: () => Promise.resolve(void ended.push("ended")),
+    };
+    if (isRefused) await assert.rejects(stillShut(probe, shown), refused(/it was shut, and reached/));
+    else await stillShut(probe, shown);
+    assert.deepEqual(ended, ["ended"]);
+  }
 });

@@ -32,7 +32,7 @@ export const shortHash = (text: string): string =>
 
 export const sandboxFolder = (root: string): string => path.join(root, "sandbox");
 /** The folders in it whose programs are compiled into the image. */
-export const COMPILED = ["runner", "bridge", "relay", "git"] as const;
+export const COMPILED = ["runner", "bridge", "relay", "probe", "git"] as const;
 
 export const configureScript = (root: string): string => path.join(root, "sandbox", "base-configure.sh");
 
