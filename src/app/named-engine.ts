@@ -68,15 +68,33 @@ function mayBeNamed({ env }: Host): boolean {
   return existsSync(path.join(folder, "config.json"));
 }
 
+/** Where what a session has changed lies, as its layer says it. */
+export interface LayerPlace {
+  /** The engine's address, as it was dialled. */
+  readonly at?: string | undefined;
+  /** The docker context that named it then. */
+  readonly context?: string | undefined;
+}
+
 /**
- * Who asks the engine at this address, which has what a session has changed: named for the first run of it, it need not be
+ * Who asks the engine which has what a session has changed: named for the first run of it, it need not be
  * named for each look at that. One that --engine names goes before it.
  */
-export async function hostAt(host: Host, at: string | undefined): Promise<Host> {
+export async function hostAt(host: Host, place: LayerPlace | undefined): Promise<Host> {
+  const { at, context } = place ?? {};
   if (at === undefined || host.engine !== null || readEngineAddress(at).kind === "wrong") return host;
+  if (await isAsked(host, at)) return host;
+  const { leadsTo } = await import("../docker/engine-endpoint.ts");
+  // Its certificates may be the context's own.
+  const named = context !== undefined && (await leadsTo(context, host.env, at)) ? context : at;
+  return { ...host, engine: named };
+}
+
+/** Whether the engine at this address is one that is asked without another word. */
+export async function isAsked(host: Host, at: string): Promise<boolean> {
   const { endpointsFrom } = await import("../docker/engine-endpoint.ts");
   const asked = await endpointsFrom(host.env, host.uid, await namedEngine(host)).catch(() => []);
-  return asked.some((endpoint) => endpoint.host === at) ? host : { ...host, engine: at };
+  return asked.some((endpoint) => endpoint.host === at);
 }
 
 /** What an engine is called that stands elsewhere; nothing is asked for it. */

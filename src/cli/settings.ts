@@ -3,7 +3,7 @@ import type { LimitsGiven } from "../agent/limits.ts";
 import { type Host, hostFrom } from "../app/host.ts";
 import { settingsOnEngine } from "../app/named-engine.ts";
 import { projectText } from "../app/project/project-trust.ts";
-import { type Config, loadConfig } from "../config/load-config.ts";
+import { type Config, type ConfigRequest, loadConfig } from "../config/load-config.ts";
 import { type SettingKey } from "../config/settings-schema.ts";
 import { ISOLATIONS, ON_ASK, PROVIDERS, STORES } from "../config/setting-words.ts";
 import { DURATION_FORM, parseDuration } from "../core/text/bounds.ts";
@@ -135,10 +135,13 @@ const KEY_OF_FLAG: Readonly<Record<string, SettingKey>> = {
   "park-timeout": "park_timeout",
 };
 
-/** The settings in force for a command, each with its origin. */
-export async function configFor(flags: Readonly<Record<string, unknown>>): Promise<Config> {
+/** The settings in force for a command, each with its origin. `said`: by the session that it goes on with. */
+export async function configFor(
+  flags: Readonly<Record<string, unknown>>,
+  said: ConfigRequest["flags"] = new Map(),
+): Promise<Config> {
   const project = await projectText(hostFrom(process.env), workspaceOf(flags), "settings");
-  return configWith(flags, project);
+  return configWith(flags, project, said);
 }
 
 /** The same, whatever the current folder brings. */
@@ -148,13 +151,15 @@ export const ownConfigFor = (flags: Readonly<Record<string, unknown>>): Promise<
 async function configWith(
   flags: Readonly<Record<string, unknown>>,
   project: Awaited<ReturnType<typeof projectText>>,
+  said: ConfigRequest["flags"] = new Map(),
 ): Promise<Config> {
   const given = Object.entries(KEY_OF_FLAG)
     .filter(([flag]) => flags[flag] !== undefined)
     .map(([flag, key]) => [`--${flag}`, { key, value: flags[flag] }] as const);
   const store = flags["store"];
   const search = store === undefined ? [] : [["--store", { key: "search", value: { store } }] as const];
-  const loaded = await loadConfig({ env: process.env, project, flags: new Map([...given, ...search]) });
+  const all = new Map([...said, ...given, ...search]);
+  const loaded = await loadConfig({ env: process.env, project, flags: all });
   const config = await settingsOnEngine(hostFrom(process.env), loaded);
   if (config.settings.plain) becomePlain();
   return config;

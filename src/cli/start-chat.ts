@@ -3,6 +3,7 @@ import type { Host } from "../app/host.ts";
 import { noteTo } from "../app/stderr-messages.ts";
 import { sessionsWorkspace } from "../app/sessions/session-access.ts";
 import { askForTrust, seenUntrusted, untrustedOf } from "../app/project/project-trust.ts";
+import type { TakenUp } from "../app/sessions/taken-up.ts";
 import { ChatController } from "../app/run/chat-controller.ts";
 import { ChatNotice, desktopNotice, isWatched } from "../app/run/person-notice.ts";
 import { LastingRules } from "../app/run/lasting-rules.ts";
@@ -47,9 +48,19 @@ export async function startChat(host: Host, flags: ChatFlags, earlier?: Earlier)
     const given = await sessionsWorkspace(workspaceOf({ cwd: flags.cwd }));
     const workspace = found === undefined || flags.cwd !== undefined ? given : found.info().workspace;
     await askOfProject(host, workspace, flags.quiet);
-    const { settings, origins } = await configFor({ ...flags, cwd: workspace });
+    const taken = found === undefined ? undefined : await takenUpAgain(host, found.id);
+    if (taken?.note !== undefined) noteTo(flags.quiet)(taken.note);
+    const { settings, origins } = await configFor({ ...flags, cwd: workspace }, taken?.said);
     checkNetwork(host, settings);
-    return await converse({ host, settings, origins, flags, workspace, stores, found });
+    return await converse({
+      host: taken?.host ?? host,
+      settings,
+      origins,
+      flags,
+      workspace,
+      stores,
+      found,
+    });
   } finally {
     await stores.close();
   }
@@ -252,6 +263,11 @@ function storeOnce(host: Host, warn: (text: string) => void) {
     open: (): Promise<SessionStore> => (held.store ??= open()),
     close: async (): Promise<void> => (await held.store?.catch(() => undefined))?.[Symbol.dispose](),
   };
+}
+
+async function takenUpAgain(host: Host, id: string): Promise<TakenUp | undefined> {
+  const { takenUp } = await import("../app/sessions/taken-up.ts");
+  return takenUp(host, id);
 }
 
 async function earlierIn(store: SessionStore, earlier: NonNullable<Earlier>, { cwd }: ChatFlags) {

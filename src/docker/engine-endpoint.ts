@@ -10,6 +10,8 @@ export interface Endpoint {
   readonly origin: string;
   /** Folder with ca.pem, cert.pem and key.pem, for engines behind TLS. */
   readonly tls?: string;
+  /** The docker context that describes it. */
+  readonly context?: string;
 }
 
 /** An engine that the user named for boxes, and what named it: a flag, a variable, a file. */
@@ -172,8 +174,12 @@ async function readContext(name: string, env: Env): Promise<Endpoint | undefined
     );
   const tls = path.join(home, "contexts", "tls", id, "docker");
   const secured = host.startsWith("tcp:") && (await readText(path.join(tls, "ca.pem"))) !== undefined;
-  return { host: checkedHost(host, origin), origin, ...(secured ? { tls } : {}) };
+  return { host: checkedHost(host, origin), origin, context: name, ...(secured ? { tls } : {}) };
 }
+
+/** Whether a docker context of that name still leads to this address. */
+export const leadsTo = async (name: string, env: Env, host: string): Promise<boolean> =>
+  (await readContext(name, env).catch(() => undefined))?.host === host;
 
 function usualSockets(env: Env, uid: number): readonly string[] {
   const home = valueOf(env, "HOME") ?? "/";

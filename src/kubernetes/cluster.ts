@@ -6,6 +6,7 @@ import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { KubeConfig } from "@kubernetes/client-node";
 import * as z from "zod";
+import { engineText } from "../core/engine-address.ts";
 import { EXIT, errorCode, HarnessError, reasonOf } from "../core/errors.ts";
 import { formatDuration } from "../core/text/bounds.ts";
 import {
@@ -81,13 +82,14 @@ function choose(config: KubeConfig, context: string): void {
   config.setCurrentContext(context);
 }
 
+/** Of the service account of the pod that this runs in: its context has no name that a kubeconfig knows. */
+const isPodsOwn = (config: KubeConfig): boolean => config.getCurrentUser()?.name === "inClusterUser";
+
 async function namespaceOf(config: KubeConfig, { namespace }: ClusterAddress): Promise<string> {
   const own = namespace ?? config.getContextObject(config.getCurrentContext())?.namespace;
   if (own !== undefined && own !== "") return own;
   const mounted = await readFile(path.join(SERVICE_ACCOUNT, "namespace"), "utf8").catch(() => "");
-  return config.getCurrentUser()?.name === "inClusterUser" && mounted.trim() !== ""
-    ? mounted.trim()
-    : "default";
+  return isPodsOwn(config) && mounted.trim() !== "" ? mounted.trim() : "default";
 }
 
 /** The API server's own no. */
@@ -168,6 +170,12 @@ export class Cluster {
 
   get server(): string {
     return this.config.getCurrentCluster()?.server ?? "";
+  }
+
+  /** As `--engine` names it, whatever context is the current one by then. */
+  get address(): string {
+    const context = isPodsOwn(this.#config) ? null : this.#config.getCurrentContext();
+    return engineText({ kind: "kubernetes", context, namespace: this.namespace });
   }
 
   /** Below the namespace, of the core API unless a group is named. */

@@ -129,7 +129,13 @@ export async function startPodBox(
         : locks.use(
             await holdLayer(
               stateDir,
-              { session: request.keep, workspace: folder, isolation: "copy", engine: "kubernetes" },
+              {
+                session: request.keep,
+                workspace: folder,
+                isolation: "copy",
+                engine: "kubernetes",
+                at: maker.cluster.address,
+              },
               { warn: maker.onWarning },
             ),
           ).layer;

@@ -52,7 +52,7 @@ test("a docker context is found by its name without docker, with its certificate
   await place.write(`${tls}/ca.pem`, "pem");
   const host = hostFrom(envOf(place, { DOCKER_HOST: "unix:///d.sock" }), "lab");
   assert.deepEqual(await endpointsFrom(host.env, 0, await namedEngine(host)), [
-    { host: "tcp://lab.example:2376", origin: "docker context lab", tls: place.at(tls) },
+    { host: "tcp://lab.example:2376", origin: "docker context lab", context: "lab", tls: place.at(tls) },
   ]);
   const usual = hostFrom(envOf(place, { DOCKER_HOST: "unix:///d.sock" }), "default");
   assert.deepEqual(await endpointsFrom(usual.env, 0, await namedEngine(usual)), [
@@ -145,7 +145,7 @@ test("a trusted project names no engine", async () => {
 });
 
 const engineOf = async (host: ReturnType<typeof hostFrom>, at: string | undefined): Promise<unknown> =>
-  (await hostAt(host, at)).engine;
+  (await hostAt(host, { at })).engine;
 
 test("what a session has changed is looked for on the engine that has it, unless one is named on the line", async () => {
   await using place = await scratch();
@@ -159,4 +159,15 @@ test("what a session has changed is looked for on the engine that has it, unless
   assert.equal(await engineOf(hostFrom(env, "tcp://of.flag:1"), far), "tcp://of.flag:1");
   for (const unknown of [undefined, "npipe:////./pipe/docker"])
     assert.equal(await engineOf(hostFrom(env), unknown), null);
+});
+
+test("an engine that a docker context named is found by that context, as long as it leads there", async () => {
+  await using place = await scratch();
+  const at = "tcp://lab.example:2376";
+  await contextAt(place, "lab", { Host: at });
+  const host = hostFrom(envOf(place, { DOCKER_HOST: "unix:///d.sock" }));
+  assert.equal((await hostAt(host, { at, context: "lab" })).engine, "lab");
+  await contextAt(place, "lab", { Host: "tcp://other.example:2376" });
+  assert.equal((await hostAt(host, { at, context: "lab" })).engine, at);
+  assert.equal((await hostAt(host, { at, context: "gone" })).engine, at);
 });

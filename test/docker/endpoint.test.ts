@@ -97,7 +97,7 @@ const metaOf = (host: string): string =>
 const labAt = (host: string, more: Env = {}): Promise<Scratch> =>
   scratch({ ".docker/config.json": '{"currentContext": "lab"}', [META]: metaOf(host), ...more });
 
-const LAB = { host: "unix:///lab.sock", origin: "docker context lab" };
+const LAB = { host: "unix:///lab.sock", origin: "docker context lab", context: "lab" };
 
 test("the context that docker uses is the only address tried", async () => {
   await using home = await labAt("unix:///lab.sock");

@@ -19,12 +19,22 @@ import {
   type SessionUpdate,
 } from "@agentclientprotocol/sdk";
 import { COMPILED } from "../fixtures/cli.ts";
+import { overNetwork } from "../fixtures/engine-over-network.ts";
 import { skip } from "../fixtures/engine.ts";
+import { removeCopies } from "../fixtures/kept-copies.ts";
 import { boxesOver } from "../fixtures/standing-boxes.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { household } from "./box-command.ts";
 import { ROOT } from "./package.ts";
-import { type AskedChat, harness, type Model, type Replies, type Said, startModel } from "./run-command.ts";
+import {
+  type AskedChat,
+  finishedOf,
+  harness,
+  type Model,
+  type Replies,
+  type Said,
+  startModel,
+} from "./run-command.ts";
 
 assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
 
@@ -337,6 +347,27 @@ test("two sessions of one folder take turns in it; one is loaded with what was s
   await say(editor, one, "still there?");
   assert.match(textOf(updates), /You said: still there\?/);
   assert.ok((editor.model.asked().at(-1)?.messages.length ?? 0) > 6);
+});
+
+test("a session of an engine elsewhere is opened again where its copy lies", { skip }, async () => {
+  await using far = await overNetwork();
+  const place = await household(FILES);
+  await using model = await startModel(obeys);
+  const words = ["run", "--json", ...model.flags, "--engine", far.host, "run: echo there > made.txt"];
+  const sessionId = finishedOf(await harness(place, words)).session;
+  await using editor = await editing([], place);
+  editor.answer = () => "allow_once";
+  await editor.agent.request(methods.agent.session.load, {
+    sessionId,
+    cwd: place.at("work"),
+    mcpServers: [],
+  });
+  editor.updates.length = 0;
+  await say(editor, sessionId, "run: cat made.txt");
+  assert.match(textOf(editor.updates), /It said: there/);
+  editor.child.stdin?.end();
+  await editor.ended;
+  await removeCopies(place);
 });
 
 test(

@@ -6,6 +6,7 @@ import type { AddressInfo } from "node:net";
 import path from "node:path";
 import test from "node:test";
 import { COMPILED, type Ended, runProgram } from "../fixtures/cli.ts";
+import { engine } from "../fixtures/engine-api.ts";
 import { image, ROOT, skip } from "../fixtures/engine.ts";
 import { type StubPlace, stubPlace } from "../kubernetes/stub-pods.ts";
 
@@ -73,10 +74,12 @@ test(
         .map((step) => JSON.stringify(step))
         .join("\n"),
     );
-    const again = await type(...run, "--continue", "what is in a.txt?");
+    const unsaid = run.filter((word) => word !== "--engine" && word !== "kubernetes:");
+    const again = await type(...unsaid, "--continue", "what is in a.txt?");
     assert.equal(again.code, 0, again.stderr);
-    const here = run.filter((word) => word !== "--engine" && word !== "kubernetes:");
-    const other = await type(...here, "--isolation", "copy", "--continue", "change a.txt");
+    assert.match(again.stderr.replaceAll(/\s+/g, " "), /goes on at kubernetes:\/\/stub\/team, where/);
+    const here = ["--engine", engine.endpoint.host];
+    const other = await type(...unsaid, ...here, "--isolation", "copy", "--continue", "change a.txt");
     assert.notEqual(other.code, 0);
     assert.match(other.stderr, /that pods\s+work on/);
   },

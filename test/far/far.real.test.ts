@@ -70,7 +70,7 @@ function sshOf(child: ChildProcess): readonly number[] {
   });
 }
 
-test("a run works there on a copy; diff, apply and undo find it without being told the engine again", async () => {
+test("a run works there on a copy; it goes on, and diff, apply and undo find it, without being told the engine again", async () => {
   const { place, harness } = machines;
   const model = await scripted("echo two >> a.txt; rm -f old; echo new > b.txt; hostname > who");
   const ran = await harness(["run", "--json", ...SSH, ...model, "change it"]);
@@ -79,9 +79,15 @@ test("a run works there on a copy; diff, apply and undo find it without being to
   assert.equal(await place.read("work/a.txt"), "one\n");
   const diff = await harness(["diff", session]);
   assert.match(diff.stdout, /^ one\n\+two$/m, diff.stderr);
+  const more = await scripted("cat b.txt && echo three >> a.txt");
+  const again = await harness(["run", "--json", "--continue", ...more, "go on"]);
+  assert.equal(finishedOf(again).status, "done", again.stdout + again.stderr);
   const applied = await harness(["apply", session]);
   assert.equal(applied.code, 0, applied.stderr);
-  assert.deepEqual([await place.read("work/a.txt"), await place.read("work/b.txt")], ["one\ntwo\n", "new\n"]);
+  assert.deepEqual(
+    [await place.read("work/a.txt"), await place.read("work/b.txt")],
+    ["one\ntwo\nthree\n", "new\n"],
+  );
   const undone = await harness(["undo", session]);
   assert.equal(undone.code, 0, undone.stderr);
   assert.deepEqual([await place.read("work/a.txt"), existsSync(place.at("work/b.txt"))], ["one\n", false]);

@@ -29,6 +29,7 @@ import { type Host, runWorkspace } from "../host.ts";
 import { checkModelSettings } from "../model-access.ts";
 import type { Prompter } from "../prompter.ts";
 import { openSessions } from "../sessions/session-access.ts";
+import { takenUp } from "../sessions/taken-up.ts";
 import { holdBehind } from "../sessions/session-hold.ts";
 import { noteTo } from "../stderr-messages.ts";
 import { interruption } from "../interruption.ts";
@@ -64,6 +65,12 @@ export async function approve(request: ApproveRequest): Promise<Finished> {
   }
 }
 
+/** Its box waits on the engine that it was made on, whoever named that: a flag, a setting, or docker's own settings. */
+async function hostOf(host: Host, id: string, { engine }: Settings): Promise<Host> {
+  if (host.engine !== null || engine !== null) return { ...host, engine: host.engine ?? engine };
+  return (await takenUp(host, id))?.host ?? host;
+}
+
 interface Answered {
   readonly finished: Finished;
   /** By a person who is there, who had another command run. */
@@ -78,8 +85,7 @@ async function answered(request: ApproveRequest): Promise<Answered> {
   const parked = waitingRun(session);
   const { question, given, strict } = parked;
   const settings = settingsOf(parked, session.records());
-  // Its box waits on the engine that it was made on.
-  const host = { ...request.host, engine: request.host.engine ?? settings.engine };
+  const host = await hostOf(request.host, session.id, settings);
   checkNetwork(host, settings);
   checkModelSettings(host, settings);
   const workspace = await runWorkspace(session.info().workspace);

@@ -1,5 +1,5 @@
 import manifest from "../../../package.json" with { type: "json" };
-import type { Config } from "../../config/load-config.ts";
+import type { Config, ConfigRequest } from "../../config/load-config.ts";
 import { type Mode, MODES } from "../../core/decision.ts";
 import { EXIT, type ExitCode, HarnessError, UnknownSession } from "../../core/errors.ts";
 import type { Message } from "../../core/messages.ts";
@@ -21,12 +21,13 @@ import { untrustedIn } from "../project/project-trust.ts";
 import { settledByMode } from "../prompter.ts";
 import { ChatController } from "../run/chat-controller.ts";
 import { openSessions, sessionsWorkspace } from "../sessions/session-access.ts";
+import { takenUp, type TakenUp } from "../sessions/taken-up.ts";
 import { toStdout, untilLeft } from "./stdio-serving.ts";
 
 interface EditorParts {
   readonly host: Host;
-  /** The settings in force in a folder, with the flags of the command. */
-  readonly configFor: (folder: string) => Promise<Config>;
+  /** The settings in force in a folder, with the flags of the command, and what an earlier session says. */
+  readonly configFor: (folder: string, said: ConfigRequest["flags"] | undefined) => Promise<Config>;
   readonly runtime: string | null;
   readonly warn: (text: string) => void;
 }
@@ -61,7 +62,8 @@ class EditorSessions implements AcpHost, AsyncDisposable {
     const own = session.info().workspace;
     if (own !== workspace)
       throw new HarnessError(EXIT.usage, `session ${session.id} works in ${own}`, "open that folder");
-    const chat = await this.#chat(workspace, link, session.id);
+    const taken = await takenUp(this.#parts.host, session.id);
+    const chat = await this.#chat(workspace, link, session.id, taken);
     await chat.resume(session);
     return chat;
   }
@@ -92,9 +94,10 @@ class EditorSessions implements AcpHost, AsyncDisposable {
     return (this.#store ??= openSessions(this.#parts.host, this.#parts.warn));
   }
 
-  async #chat(workspace: string, link: EditorLink, id: string): Promise<EditorChat> {
-    const { host, configFor, runtime, warn } = this.#parts;
-    const config = await configFor(workspace);
+  async #chat(workspace: string, link: EditorLink, id: string, taken?: TakenUp): Promise<EditorChat> {
+    const { configFor, runtime, warn } = this.#parts;
+    const host = taken?.host ?? this.#parts.host;
+    const config = await configFor(workspace, taken?.said);
     checkNetwork(host, config.settings);
     const untrusted = await untrustedIn(host, workspace);
     const store = this.#sessions();

@@ -8,7 +8,7 @@ import { changesOfLayer } from "../../docker/isolation/layer-changes.ts";
 import { clearGivenUp } from "../../docker/isolation/layer-quota.ts";
 import { changesOfReturned } from "../../boxes/layers/copy-changes.ts";
 import { foldPieces } from "../../boxes/layers/layer-pieces.ts";
-import { clearReturned, giveUpLayer, layerOf } from "../../boxes/layers/layer-record.ts";
+import { clearReturned, giveUpLayer, type Layer, layerOf } from "../../boxes/layers/layer-record.ts";
 import { frozenVolume } from "../../docker/isolation/parked-record.ts";
 import { lockWorkspace } from "../../boxes/life/workspace-lock.ts";
 import { prepareApply } from "../../sessions/apply-layer.ts";
@@ -85,6 +85,10 @@ interface OpenLayer {
 const hasLayer = async ({ places }: Host, session: Session): Promise<boolean> =>
   (await layerOf(places.state, session.id)) !== undefined;
 
+/** What came back from pods lies in the state folder: no engine has it. */
+const engineOf = (layer: Layer | undefined): Layer | undefined =>
+  layer?.engine === undefined ? layer : undefined;
+
 export interface LayerUse {
   readonly say: (text: string) => void;
   /** Something of it goes into the folder, or all of it is given up. */
@@ -115,7 +119,7 @@ export async function withLayer<T>(
   const { state } = asking.places;
   const found = await layerOf(state, session.id);
   if (found === undefined) throw noLayer(session);
-  const host = await hostAt(asking, found.at);
+  const host = await hostAt(asking, engineOf(found));
   await finishEarlierUndo(host, sessions, found.workspace, say);
   const done = await aloneIn(host, found.workspace, async (store) => {
     await using locked = (await holdExisting(state, session.id)) ?? refuse(session);
@@ -151,7 +155,8 @@ const noLayer = ({ id }: Session): HarnessError =>
 /** What a session has changed and nobody applied goes with it, and the box that waits for it; what cannot go now, the next box takes away. */
 export async function removeLayer(asking: Host, session: Session): Promise<void> {
   const stateDir = asking.places.state;
-  const host = await hostAt(asking, (await layerOf(stateDir, session.id))?.at);
+  const found = await layerOf(stateDir, session.id);
+  const host = await hostAt(asking, engineOf(found));
   await dropFrozen(host, session.id);
   {
     await using locked = await holdExisting(stateDir, session.id);

@@ -86,7 +86,7 @@ async function bytesIn(folder: string | Buffer): Promise<number> {
 
 type HeldLayer = AsyncDisposable & { readonly layer: Layer };
 
-type Wanted = Pick<LayerRecord, "session" | "workspace" | "isolation" | "engine">;
+type Wanted = Pick<LayerRecord, "session" | "workspace" | "isolation" | "engine" | "at">;
 
 /** The session's layer, or a new one where there is room, for one process alone. */
 export async function holdLayer(stateDir: string, wanted: Wanted, room: Room): Promise<HeldLayer> {
@@ -97,7 +97,7 @@ export async function holdLayer(stateDir: string, wanted: Wanted, room: Room): P
     return holdLayer(stateDir, wanted, room);
   }
   const { layer } = held;
-  const { workspace, isolation, engine, at } = layer;
+  const { workspace, isolation, engine } = layer;
   if (workspace === wanted.workspace && isolation === wanted.isolation && engine === wanted.engine)
     return held;
   if (await isEmpty(layer)) {
@@ -109,14 +109,14 @@ export async function holdLayer(stateDir: string, wanted: Wanted, room: Room): P
   throw new HarnessError(
     EXIT.usage,
     `what this session has changed lies in ${isolation === "copy" ? "a copy of" : "a layer over"} ${workspace}${engine === undefined ? "" : " that pods work on"}, and is not applied`,
-    `harness apply ${wanted.session}   (or go on with it: --isolation ${isolation} --cwd ${workspace}${engineWords(engine, at)})`,
+    `harness apply ${wanted.session}   (or go on with it: --isolation ${isolation} --cwd ${workspace}${engineWords(layer)})`,
   );
 }
 
 /** An engine of this machine is the one that is asked anyway. */
-function engineWords(engine: Layer["engine"], at: Layer["at"]): string {
-  if (engine !== undefined) return " --engine kubernetes:";
-  return at === undefined || at.startsWith("unix:") ? "" : ` --engine ${at}`;
+function engineWords({ engine, at, context }: Layer): string {
+  if (engine !== undefined) return ` --engine ${at ?? "kubernetes:"}`;
+  return at === undefined || at.startsWith("unix:") ? "" : ` --engine ${context ?? at}`;
 }
 
 /** Undefined when the session has none. */
@@ -134,7 +134,7 @@ export async function holdExisting(stateDir: string, session: string): Promise<H
 }
 
 /** Nothing is in it that could be applied. */
-async function isEmpty({ folder, isolation, volume, engine }: Layer): Promise<boolean> {
+export async function isEmpty({ folder, isolation, volume, engine }: Layer): Promise<boolean> {
   if (engine !== undefined) return (await returnedTree(folder)) === undefined && !(await hasPieces(folder));
   if (isolation === "copy") return volume === null;
   return (await readdir(path.join(folder, "upper"))).length === 0;

@@ -19,8 +19,10 @@ export interface LayerRecord {
   readonly isolation: "overlay" | "copy";
   /** The copy, once it is whole. */
   readonly volume: string | null;
-  /** The address of the engine that has the copy, as it was dialled; of older records nobody knows. */
+  /** The address of the engine that has the copy, as it was dialled, or the cluster of its pods; of older records nobody knows. */
   readonly at?: string | undefined;
+  /** The docker context that named that engine: certificates may belong to it. */
+  readonly context?: string | undefined;
   /** Its boxes are pods: the copy's tree comes back into the folder as a whole. Left out: they are an engine's. */
   readonly engine?: "kubernetes" | undefined;
   /** Paths below the workspace that are no part of the copy: its boxes have something else there. */
@@ -39,6 +41,7 @@ const form: z.ZodType<LayerRecord> = z.object({
   isolation: z.enum(["overlay", "copy"]),
   volume: z.string().nullable(),
   at: z.string().optional(),
+  context: z.string().optional(),
   engine: z.literal("kubernetes").optional(),
   apart: z.array(z.string()).optional(),
   made: z.number(),
@@ -83,8 +86,12 @@ export async function makeLayer(stateDir: string, record: LayerRecord): Promise<
   }
 }
 
-export const noteVolume = (layer: Layer, volume: string, at: string): Promise<void> =>
-  rewrite({ ...layer, volume, at }, "never");
+/** The engine as its endpoint names it. */
+export const noteVolume = (
+  layer: Layer,
+  volume: string,
+  { host: at, context }: { readonly host: string; readonly context?: string },
+): Promise<void> => rewrite({ ...layer, volume, at, context }, "never");
 
 /** What was apart once stays so: nothing of it was ever in the copy. */
 export async function noteApart(layer: Layer, paths: readonly string[]): Promise<void> {

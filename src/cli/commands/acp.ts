@@ -19,7 +19,7 @@ export class Acp extends HarnessCommand {
       stderr.write("note: this speaks ACP, and is meant to be started by an editor; Ctrl-D ends it\n");
     process.exitCode = await serveEditor({
       host: this.host,
-      configFor: (folder) => configFor({ ...given, cwd: folder }),
+      configFor: (folder, said) => configFor({ ...given, cwd: folder }, said),
       runtime: given.runtime ?? null,
       warn: noteTo(given.quiet),
       input: process.stdin,

@@ -1,4 +1,6 @@
 import { Args } from "@oclif/core";
+import type { SessionChoice } from "../../app/sessions/session-access.ts";
+import type { TakenUp } from "../../app/sessions/taken-up.ts";
 import { lastAnswer, HarnessCommand } from "../command.ts";
 import { configFor, limitsFrom, runFlags, settingFlags, workspaceOf } from "../settings.ts";
 import { promptFrom } from "../terminal.ts";
@@ -21,11 +23,12 @@ export class Run extends HarnessCommand {
   async run(): Promise<void> {
     const { argv, flags } = await this.parse(Run);
     const folder = await this.#folder(flags);
-    const config = await configFor({ ...flags, cwd: folder });
+    const taken = await this.#takenUp(flags, folder);
+    const config = await configFor({ ...flags, cwd: folder }, taken?.said);
     const limits = limitsFrom(flags, config.settings.max_turns);
     const { runUnattended } = await import("../../app/run/unattended-run.ts");
     const finished = await runUnattended({
-      host: this.host,
+      host: taken?.host ?? this.host,
       config,
       limits,
       folder: workspaceOf(flags),
@@ -47,6 +50,21 @@ export class Run extends HarnessCommand {
       import("../../app/stderr-messages.ts"),
     ]);
     return expandedPrompt(this.host, await runWorkspace(folder), prompt, noteTo(quiet));
+  }
+
+  /** What the session says that it goes on with. */
+  async #takenUp(
+    flags: SessionChoice & { readonly quiet: boolean },
+    folder: string,
+  ): Promise<TakenUp | undefined> {
+    if (!flags.continue && flags.resume === undefined) return undefined;
+    const [{ takenUpBy }, { noteTo }] = await Promise.all([
+      import("../../app/sessions/taken-up.ts"),
+      import("../../app/stderr-messages.ts"),
+    ]);
+    const taken = await takenUpBy(this.host, flags, folder);
+    if (taken?.note !== undefined) noteTo(flags.quiet)(taken.note);
+    return taken;
   }
 
   /** Whose project's settings count. */

@@ -63,6 +63,10 @@ export async function resume({ chat, argument: given, output }: SlashCall): Prom
   const { workspace, id: found } = session.info();
   if (workspace !== chat.workspace)
     return `${found} is a session of ${workspace}; there: harness resume ${found}`;
+  const { liesElsewhere } = await import("../../app/sessions/taken-up.ts");
+  const at = await liesElsewhere(chat.host, found);
+  if (at !== undefined)
+    return `what ${found} has changed lies at ${visible(at)}, where this chat has no box; there: harness resume ${found}`;
   const conversation = await chat.resume(session);
   return `${recalled(conversation.memory.history.messages, output)}Goes on with ${found}.`;
 }

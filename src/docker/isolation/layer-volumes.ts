@@ -40,7 +40,7 @@ export async function overlayVolume(engine: Engine, folder: string, wanted: Volu
 /** Before a copy is mounted: the engine would make an empty one of that name, as if all of it had been deleted. */
 export async function requireCopy(
   { api, endpoint }: Engine,
-  { session, volume, at }: Pick<Layer, "session" | "at"> & { readonly volume: string },
+  { session, volume, at, context }: Pick<Layer, "session" | "at" | "context"> & { readonly volume: string },
 ): Promise<void> {
   try {
     await api.getVolume(volume).inspect();
@@ -50,7 +50,7 @@ export async function requireCopy(
       throw new HarnessError(
         EXIT.usage,
         `what the session ${session} has changed is in a copy on the engine at ${at}, and the one at ${endpoint.host} was asked`,
-        `say --engine ${at}`,
+        `say --engine ${context ?? at}`,
         thrown,
       );
     throw new HarnessError(

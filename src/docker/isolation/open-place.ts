@@ -54,7 +54,7 @@ async function makeVolume(request: VolumeRequest): Promise<void> {
   try {
     await engine.api.createVolume({ Name: volume, Driver: "local", Labels: labelsOf(request) });
     await fill(request);
-    if (layer !== null) await noteVolume(layer, volume, engine.endpoint.host);
+    if (layer !== null) await noteVolume(layer, volume, engine.endpoint);
   } catch (thrown) {
     await removeVolume(request).catch(() => undefined);
     throw thrown instanceof HarnessError ? thrown : engineFailure("copying the workspace", thrown);
