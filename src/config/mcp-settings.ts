@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { DURATION_FORM, parseDuration } from "../core/text/bounds.ts";
+import { isFields } from "../core/text/json-values.ts";
 
 /** MCP servers as people write them: in the settings (`mcp`), and in the file of a project. */
 
@@ -198,21 +199,18 @@ export function projectServers(value: unknown): ProjectServers {
 }
 
 function tableIn(value: unknown): Readonly<Record<string, unknown>> | undefined {
-  if (!isRecord(value)) return undefined;
+  if (!isFields(value)) return undefined;
   const key = TABLES.find((each) => Object.hasOwn(value, each));
   if (key === undefined) return undefined;
   const table = value[key];
-  return isRecord(table) ? table : undefined;
+  return isFields(table) ? table : undefined;
 }
 
 function withoutForeign(given: unknown): unknown {
-  if (!isRecord(given)) return given;
+  if (!isFields(given)) return given;
   const own = Object.fromEntries(Object.entries(given).filter(([key]) => !FOREIGN.has(key)));
   return given["disabled"] === true ? { ...own, enabled: false } : own;
 }
-
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 function issueText(issue: z.core.$ZodIssue): string {
   const at = issue.path.slice(1).map(String).join(".");

@@ -3,6 +3,7 @@ import { closeSync, readFileSync } from "node:fs";
 import path from "node:path";
 import { reasonOf } from "../core/errors.ts";
 import type { HookOwner } from "../core/hook-form.ts";
+import { fieldsOf, parsedJson } from "../core/text/json-values.ts";
 import { openRegularSync, replaceFileSync } from "../platform/safe-files.ts";
 import { makeFolder } from "../platform/folders.ts";
 
@@ -82,8 +83,7 @@ function valuesIn(file: string): Readonly<Record<string, unknown>> {
     const { descriptor, stats } = openRegularSync(file, "refuse");
     try {
       if (stats.size > 2 * MAX_VALUES_BYTES) return {};
-      const value: unknown = JSON.parse(readFileSync(descriptor, "utf8"));
-      return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : {};
+      return fieldsOf(parsedJson(readFileSync(descriptor, "utf8")));
     } finally {
       closeSync(descriptor);
     }

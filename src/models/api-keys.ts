@@ -2,6 +2,7 @@ import { closeSync, readFileSync } from "node:fs";
 import * as z from "zod";
 import { quote } from "shell-quote";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import { parsedJson } from "../core/text/json-values.ts";
 import { NotRegularError, openRegularSync } from "../platform/safe-files.ts";
 import { type KeyedProvider, PROVIDER_SERVERS } from "./provider-servers.ts";
 
@@ -41,19 +42,10 @@ export function redact(text: string, keys: readonly string[]): string {
 function keysIn(file: string): z.infer<typeof keyFile> {
   const text = readSecret(file);
   if (text === undefined) return {};
-  const read = keyFile.safeParse(jsonIn(text));
+  const read = keyFile.safeParse(parsedJson(text));
   if (read.success) return read.data;
   const remedy = `Write it as {"openai": "sk-…", "anthropic": "sk-…"}; each of them may be left out.`;
   throw new HarnessError(EXIT.usage, `${file} is no file of keys`, remedy);
-}
-
-/** The parser's own message would show a part of the text. */
-function jsonIn(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
 }
 
 /** The file that was looked at is the one that is read, and it is never waited for. */

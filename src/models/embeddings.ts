@@ -4,7 +4,7 @@ import { EXIT, HarnessError } from "../core/errors.ts";
 import type { FailureKind } from "../core/model-provider.ts";
 import type { Embedder } from "../core/ports.ts";
 import { delayAfter, RETRIES, type RetryRules } from "../core/server-wait.ts";
-import { asCount, asFields, asList, parsedJson } from "./json-text.ts";
+import { asCount, asFields, asList, parsedJson } from "../core/text/json-values.ts";
 import { WireFailure } from "./model-api.ts";
 import { jsonResponse, ollamaClient } from "./providers/ollama-client.ts";
 import { ollamaLine } from "./providers/ollama-server.ts";

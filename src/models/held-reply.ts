@@ -1,6 +1,6 @@
 import type { Hold, JsonSchema, ModelRequest, ToolOffer } from "../core/model-provider.ts";
+import { isFields } from "../core/text/json-values.ts";
 import { readArguments } from "./reply.ts";
-import { isRecord } from "./text-calls/call-reading.ts";
 import { OfferedTools, notOffered, typed } from "./text-calls/settle.ts";
 import type { WrittenCalls } from "./text-protocol.ts";
 
@@ -31,7 +31,7 @@ function callSchemas(
   { paths = [], shown = {}, writes }: Hold,
 ): readonly JsonSchema[] {
   const properties = args["properties"];
-  if (!isRecord(properties) || !("path" in properties)) return [callOf(name, args)];
+  if (!isFields(properties) || !("path" in properties)) return [callOf(name, args)];
   const held = (over: Schema): Schema => ({ ...args, properties: { ...properties, ...over } });
   if (name === WRITES && writes !== undefined) return [callOf(name, held({ path: oneOf([writes]) }))];
   if ((name !== READS && name !== EDITS) || !isChoice(paths)) return [callOf(name, args)];
@@ -72,7 +72,7 @@ const callOf = (name: string, args: Schema): JsonSchema =>
 function argumentsOf({ schema }: ToolOffer, only: readonly string[] | undefined): Schema {
   const args = strict(schema);
   const properties = args["properties"];
-  if (only === undefined || !isRecord(properties)) return args;
+  if (only === undefined || !isFields(properties)) return args;
   const kept = only.filter((name) => name in properties);
   return objectOf(Object.fromEntries(kept.map((name) => [name, properties[name]])));
 }
@@ -81,20 +81,20 @@ function argumentsOf({ schema }: ToolOffer, only: readonly string[] | undefined)
 const KEPT: ReadonlySet<string> = new Set(["type", "enum", "const", "required"]);
 
 function strict(schema: unknown): Readonly<Record<string, unknown>> {
-  if (!isRecord(schema)) return {};
+  if (!isFields(schema)) return {};
   const kept = Object.fromEntries(Object.entries(schema).filter(([key]) => KEPT.has(key)));
   const { properties, items, additionalProperties } = schema;
   const choices = [schema["anyOf"], schema["oneOf"]].find((each) => Array.isArray(each));
   return {
     ...kept,
-    ...(isRecord(properties)
+    ...(isFields(properties)
       ? {
           properties: Object.fromEntries(
             Object.entries(properties).map(([key, value]) => [key, strict(value)]),
           ),
           additionalProperties: false,
         }
-      : isRecord(additionalProperties)
+      : isFields(additionalProperties)
         ? { additionalProperties: strict(additionalProperties) }
         : {}),
     ...(items === undefined ? {} : { items: strict(items) }),
@@ -178,9 +178,9 @@ export class HeldReply implements WrittenCalls {
     const read = readArguments(this.#text);
     if ("wrong" in read) return undefined;
     const { reply = read.args } = read.args;
-    if (!isRecord(reply) || Object.keys(reply).length !== 2) return undefined;
+    if (!isFields(reply) || Object.keys(reply).length !== 2) return undefined;
     const { tool, arguments: args } = reply;
-    if (typeof tool !== "string" || !isRecord(args)) return undefined;
+    if (typeof tool !== "string" || !isFields(args)) return undefined;
     const name = this.#tools.resolve(tool);
     const none = { calls: [], malformed: [], prose: "" };
     if (name === undefined)

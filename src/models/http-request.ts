@@ -1,6 +1,6 @@
 import type { ClientRequest, IncomingMessage } from "node:http";
 import { errorCode, reasonOf } from "../core/errors.ts";
-import { parsedJson } from "./json-text.ts";
+import { parsedJson } from "../core/text/json-values.ts";
 import { endless } from "./model-api.ts";
 
 /** One way to every model server: Ollama's client, OpenAI's and Anthropic's API, lists of models and embeddings. */

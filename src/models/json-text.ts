@@ -83,28 +83,3 @@ function backslashesBefore(json: string, at: number): number {
 
 const keyIn = (quoted: string): string =>
   quoted.includes("\\") ? String(JSON.parse(quoted)) : quoted.slice(1, -1);
-
-/** Reading JSON of which nothing is promised: what is not of the asked kind counts as absent. */
-
-export type Fields = Readonly<Record<string, unknown>>;
-
-export const asFields = (value: unknown): Fields | undefined =>
-  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : undefined;
-
-export const asList = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
-
-/** A text that is not empty. */
-export const asText = (value: unknown): string | undefined =>
-  typeof value === "string" && value !== "" ? value : undefined;
-
-export const asCount = (value: unknown): number | undefined =>
-  typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : undefined;
-
-/** The value of a JSON text; undefined, which JSON cannot say, when it is none. */
-export function parsedJson(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
-}

@@ -1,5 +1,6 @@
 import type { Tier } from "../core/handoff.ts";
 import { fold } from "../core/protected-names.ts";
+import { asFields, isFields, parsedJson } from "../core/text/json-values.ts";
 import { DANGEROUS, LOOK } from "./handoff-names.generated.ts";
 
 interface Known {
@@ -68,7 +69,7 @@ const PARTS = [
 
 /** Why a changed `package.json` matters to the host; undefined when none of those keys changed. */
 export function packageReason(before: string | undefined, after: string | undefined): string | undefined {
-  const [old, now] = [read(before ?? "{}"), read(after ?? "{}")];
+  const [old, now] = [before, after].map((text) => asFields(parsedJson(text ?? "{}")));
   if (old === undefined || now === undefined) return "npm runs its scripts, and what it depends on";
   const parts = PARTS.filter((part) => JSON.stringify(old[part]) !== JSON.stringify(now[part]));
   if (parts.length === 0) return undefined;
@@ -79,20 +80,6 @@ export function packageReason(before: string | undefined, after: string | undefi
     ...(others.length === 0 ? [] : [`changed: ${others.join(", ")}`]),
   ].join("; ");
 }
-
-type Fields = Readonly<Record<string, unknown>>;
-
-function read(text: string): Fields | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isFields(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-const isFields = (value: unknown): value is Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 function changedNames(before: unknown, after: unknown): readonly string[] {
   const [old, now] = [isFields(before) ? before : {}, isFields(after) ? after : {}];

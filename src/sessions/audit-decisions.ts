@@ -3,6 +3,7 @@ import path from "node:path";
 import { z } from "zod";
 import { MODES, VERDICTS } from "../core/decision.ts";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import { parsedJson } from "../core/text/json-values.ts";
 import { linesIn } from "../core/text/line-diff.ts";
 
 const place = z.string().refine((value) => path.isAbsolute(value));
@@ -72,7 +73,7 @@ async function* judgedIn(file: string, counts: Counts): AsyncGenerator<JudgedThe
   for await (const line of linesIn(handle.createReadStream())) {
     // Only the last line can be torn: another one after it says that this one was meant so.
     if (broken) counts.unreadable += 1;
-    const value = parsed(line);
+    const value = parsedJson(line);
     broken = value === undefined;
     if (value === undefined) continue;
     const judged = judgedFrom(value, path.basename(file, ".jsonl"));
@@ -80,15 +81,6 @@ async function* judgedIn(file: string, counts: Counts): AsyncGenerator<JudgedThe
     else yield judged;
   }
   if (broken) counts.torn += 1;
-}
-
-/** Undefined for what is no JSON. */
-function parsed(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return undefined;
-  }
 }
 
 function judgedFrom(value: unknown, file: string): JudgedThen | undefined {

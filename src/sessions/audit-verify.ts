@@ -1,5 +1,6 @@
 import * as z from "zod";
 import type { AuditVerdict } from "../core/audit.ts";
+import { parsedJson } from "../core/text/json-values.ts";
 import { beginsAsRecovered, hashIn, hashOfTorn, type Head, linesOf, NONE } from "./audit-chain.ts";
 
 const lineForm = z.looseObject({ kind: z.string(), ts: z.string(), session: z.string(), prev: z.string() });
@@ -11,14 +12,6 @@ const closedForm = z.object({ lines: z.number(), head: z.string() });
 
 type Line = z.infer<typeof lineForm>;
 type Expected = z.infer<typeof recoveredForm>["expected"];
-
-function valueIn(bytes: Buffer): unknown {
-  try {
-    return JSON.parse(bytes.toString("utf8"));
-  } catch {
-    return undefined;
-  }
-}
 
 interface Walked {
   /** Its place in the file, from 1. */
@@ -97,7 +90,7 @@ class Walk {
   }
 
   #read(bytes: Buffer): Line {
-    const { data } = lineForm.safeParse(valueIn(bytes));
+    const { data } = lineForm.safeParse(parsedJson(bytes.toString("utf8")));
     if (data === undefined) throw this.#foreign(this.#number);
     if (data.session !== this.#session)
       throw new Broken(this.#number, `it is of another session: ${data.session}`);

@@ -3,6 +3,7 @@ import type { AuditVerdict } from "../core/audit.ts";
 import { MODES } from "../core/decision.ts";
 import { EXIT, HarnessError, STATUSES } from "../core/errors.ts";
 import type { SessionInfo } from "../core/session.ts";
+import { parsedJson } from "../core/text/json-values.ts";
 import { hashIn, type Head, linesOf, NONE, sha256 } from "./audit-chain.ts";
 import { verified } from "./audit-verify.ts";
 
@@ -140,7 +141,7 @@ export function openBundle(bytes: Buffer, file: string): OpenedBundle {
 function manifestIn(told: Buffer, seal: Buffer | undefined, file: string): BundleManifest {
   if (told.length > MAX_MANIFEST_BYTES)
     refuse(file, `its ${MANIFEST} is larger than ${MAX_MANIFEST_BYTES / 2 ** 20} MiB`);
-  const value = jsonIn(told);
+  const value = parsedJson(told.toString("utf8"));
   const said = z.looseObject({ format: z.literal(FORMAT), version: z.number() }).safeParse(value);
   if (said.success && said.data.version !== BUNDLE_VERSION)
     throw new HarnessError(
@@ -178,14 +179,6 @@ function refuse(file: string, why: string): never {
     `${file} is no bundle of a session: ${why}`,
     "harness sessions export ID --bundle FILE",
   );
-}
-
-function jsonIn(bytes: Buffer): unknown {
-  try {
-    return JSON.parse(bytes.toString("utf8"));
-  } catch {
-    return undefined;
-  }
 }
 
 const BLOCK = 512;

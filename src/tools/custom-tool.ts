@@ -2,6 +2,7 @@ import * as z from "zod";
 import type { CustomToolGiven } from "../core/custom-tools.ts";
 import type { Box, ExecResult } from "../core/ports.ts";
 import type { JsonSchema } from "../core/model-provider.ts";
+import { asFields } from "../core/text/json-values.ts";
 import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../core/tool.ts";
 import { both, KEEP, wordsOf } from "./shell/command-words.ts";
 import { adviseOnce, asResult, BASH_ADVICE, endingOf } from "./shell/command-ending.ts";
@@ -110,8 +111,7 @@ async function keep(
 
 function changesIn(bytes: Uint8Array): Readonly<Record<string, unknown>> | undefined {
   try {
-    const value: unknown = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes));
-    return typeof value === "object" && value !== null && !Array.isArray(value) ? { ...value } : undefined;
+    return asFields(JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(bytes)));
   } catch {
     return undefined;
   }

@@ -1,4 +1,5 @@
 import type { VetStep } from "../core/behaviour.ts";
+import { fieldsIn, fieldsOf } from "../core/text/json-values.ts";
 
 /** Which commands of a repository a person would run first, as its files tell. Pure: nothing of them is run here. */
 
@@ -82,8 +83,8 @@ const LIFECYCLE = [
 
 const node: Reader = (place, granted) => {
   if (!place.names.has("package.json")) return [];
-  const manifest = objectIn(place.text("package.json"));
-  const scripts = tableIn(manifest["scripts"]);
+  const manifest = fieldsIn(place.text("package.json"));
+  const scripts = fieldsOf(manifest["scripts"]);
   const has = (name: string): boolean => typeof scripts[name] === "string" && scripts[name].trim() !== "";
   const scriptsOf = (names: readonly string[]): readonly PlannedStep[] =>
     names.filter(has).map((name) =>
@@ -124,7 +125,7 @@ const node: Reader = (place, granted) => {
 /** Whether all that it depends on lies in the repository. */
 function isLocal(manifest: Readonly<Record<string, unknown>>): boolean {
   const wanted = ["dependencies", "devDependencies", "optionalDependencies", "peerDependencies"].flatMap(
-    (key) => Object.values(tableIn(manifest[key])),
+    (key) => Object.values(fieldsOf(manifest[key])),
   );
   return wanted.every((value) => typeof value === "string" && /^(?:file|link|workspace):/.test(value));
 }
@@ -270,7 +271,7 @@ const COMPOSER_EVENTS = [
 
 const php: Reader = (place) => {
   if (!place.names.has("composer.json")) return [];
-  const scripts = tableIn(objectIn(place.text("composer.json"))["scripts"]);
+  const scripts = fieldsOf(fieldsIn(place.text("composer.json"))["scripts"]);
   const own = COMPOSER_EVENTS.flatMap((event) =>
     [scripts[event]]
       .flat()
@@ -362,16 +363,3 @@ const TEST_FROM: readonly (readonly [form: RegExp, names: readonly string[]])[] 
   [/^make /, ["Makefile", "makefile", "GNUmakefile"]],
   [PYTEST, ["pytest.ini", "conftest.py", "pyproject.toml", "setup.cfg", "tox.ini"]],
 ];
-
-function objectIn(text: string): Readonly<Record<string, unknown>> {
-  try {
-    return tableIn(JSON.parse(text.replace(/^\uFEFF/, "")));
-  } catch {
-    return {};
-  }
-}
-
-const tableIn = (value: unknown): Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value)
-    ? (value as Record<string, unknown>)
-    : {};

@@ -5,6 +5,7 @@ import * as z from "zod";
 import { diskTroubleOf } from "../../core/disk-trouble.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { isAlive, processOwner } from "../../boxes/life/owner.ts";
+import { parsedJson } from "../../core/text/json-values.ts";
 import { FileLock } from "../../platform/lock.ts";
 import { rowResultForm, type RowResult, type RowSummary, summaryOf } from "../../render/batch-results.ts";
 import { openResults, resultLines } from "./result-lines.ts";
@@ -114,7 +115,7 @@ async function endLeftovers(running: string): Promise<number> {
   const ended = await Promise.all(
     (await readdir(running)).map(async (name) => {
       const file = path.join(running, name);
-      const read = owner.safeParse(parsed(await readFile(file, "utf8").catch(() => "")));
+      const read = owner.safeParse(parsedJson(await readFile(file, "utf8").catch(() => "")));
       const wasThere = read.success && (await endProcess(read.data));
       await rm(file, { force: true });
       return wasThere;
@@ -150,12 +151,4 @@ async function removeAsides(folder: string): Promise<void> {
   const aside = /^\d+-[0-9a-f]{16}\.\w+(?:\.\w+)?\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
   for (const name of await readdir(folder))
     if (aside.test(name)) await rm(path.join(folder, name), { force: true });
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

@@ -3,6 +3,7 @@ import path from "node:path";
 import type { Settings } from "../../config/settings-schema.ts";
 import { readBucketAddress } from "../../core/bucket-address.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import { parsedJson } from "../../core/text/json-values.ts";
 import { makeFolder } from "../../platform/folders.ts";
 import { readRegular, TooLargeError } from "../../platform/safe-files.ts";
 import { rowResultForm, type RowResult } from "../../render/batch-results.ts";
@@ -116,21 +117,13 @@ const MAX_RESULT_BYTES = 16 * 2 ** 20;
 
 async function resultIn(bucket: Bucket, key: string, signal: AbortSignal): Promise<RowResult> {
   const text = (await bucket.get(key, MAX_RESULT_BYTES, signal)).toString("utf8");
-  const told = rowResultForm.safeParse(valueIn(text));
+  const told = rowResultForm.safeParse(parsedJson(text));
   if (told.success) return told.data;
   throw new HarnessError(
     EXIT.usage,
     `s3://${bucket.name}/${key} is no result of harness batch`,
     "see who wrote it; once it is gone, the row is run again",
   );
-}
-
-function valueIn(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** What has run is kept, also while its pod is told to end: it has a minute. */

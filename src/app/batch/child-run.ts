@@ -2,6 +2,7 @@ import { spawn } from "node:child_process";
 import path from "node:path";
 import type { Usage } from "../../core/messages.ts";
 import type { RunChanges } from "../../core/events.ts";
+import { parsedJson } from "../../core/text/json-values.ts";
 import { packageRoot } from "../host.ts";
 
 /** `harness` as a process of its own, as a user would start it: what it is judged and boxed by is what a run is. */
@@ -93,12 +94,7 @@ export function refusalIn(stdout: string): string | undefined {
 
 function lastLine(stdout: string, mark: string): unknown {
   const line = stdout.trimEnd().split("\n").at(-1) ?? "";
-  if (!line.includes(mark)) return undefined;
-  try {
-    return JSON.parse(line) as unknown;
-  } catch {
-    return undefined;
-  }
+  return line.includes(mark) ? parsedJson(line) : undefined;
 }
 
 const SHOWN_LINES = 12;

@@ -1,4 +1,5 @@
 import { EXIT } from "../../core/errors.ts";
+import { parsedJson } from "../../core/text/json-values.ts";
 import type { SeenPod } from "../../kubernetes/batch-cluster.ts";
 import { type RowCause, type RowResult, rowResultForm } from "../../render/batch-results.ts";
 import type { BatchRow } from "./batch-rows.ts";
@@ -48,21 +49,13 @@ export function podResult(row: BatchRow, pod: SeenPod | undefined): RowResult {
 function toldIn(pod: SeenPod | undefined, row: BatchRow): RowResult | undefined {
   const { end } = pod ?? {};
   if (end === undefined || end.container !== "loop") return undefined;
-  const read = rowResultForm.safeParse(valueIn(end.message));
+  const read = rowResultForm.safeParse(parsedJson(end.message));
   if (!read.success || read.data.id !== row.id || read.data.exit_code !== end.code) return undefined;
   const told = { ...read.data, attempts: pod?.failures ?? 0 };
   // The run is a process of its own, the largest there: it is ended for all of them, and the rest lives to tell of it.
   return end.reason === OUT_OF_MEMORY && told.cause === "killed"
     ? { ...told, ...outOfMemory(end.container) }
     : told;
-}
-
-function valueIn(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 type Told = Pick<RowResult, "status" | "exit_code" | "reason" | "cause">;

@@ -2,6 +2,7 @@ import { createReadStream } from "node:fs";
 import { open } from "node:fs/promises";
 import type * as z from "zod";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import { parsedJson } from "../../core/text/json-values.ts";
 
 /** Results as they come, one JSON value a line: what `harness eval` and `harness batch` go on from. */
 export interface ResultFile<T> {
@@ -17,7 +18,7 @@ export async function* resultLines<T>({ file, form, writer }: ResultFile<T>): As
   try {
     for await (const line of wholeLines(file)) {
       at += 1;
-      const read = form.safeParse(parsed(line));
+      const read = form.safeParse(parsedJson(line));
       if (!read.success)
         throw new HarnessError(
           EXIT.usage,
@@ -44,14 +45,6 @@ async function* wholeLines(file: string): AsyncGenerator<string> {
     const lines = (rest + String(chunk)).split("\n");
     rest = lines.pop() ?? "";
     yield* lines;
-  }
-}
-
-function parsed(line: string): unknown {
-  try {
-    return JSON.parse(line) as unknown;
-  } catch {
-    return undefined;
   }
 }
 

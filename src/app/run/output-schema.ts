@@ -2,6 +2,7 @@ import { Ajv2020, type ErrorObject, type ValidateFunction } from "ajv/dist/2020.
 import type { CheckAnswer } from "../../agent/ending/final-answer.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { JsonSchema } from "../../core/model-provider.ts";
+import { isFields } from "../../core/text/json-values.ts";
 import { readRegular } from "../../platform/safe-files.ts";
 
 /** In bytes; no schema that a person wrote is as long. */
@@ -23,7 +24,7 @@ export async function readOutputSchema(
 function schemaIn(file: string, text: string): JsonSchema {
   try {
     const value: unknown = JSON.parse(text);
-    if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as JsonSchema;
+    if (isFields(value)) return value;
   } catch (thrown) {
     throw unusable(file, `is no JSON: ${reasonOf(thrown)}`);
   }

@@ -4,6 +4,7 @@ import * as z from "zod";
 import type { Settings } from "../../config/settings-schema.ts";
 import { diskTroubleOf } from "../../core/disk-trouble.ts";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import { parsedJson } from "../../core/text/json-values.ts";
 import { maskSecrets } from "../../core/text/secrets.ts";
 import type { Session, SessionStore } from "../../core/session.ts";
 import { inertJson } from "../../core/text/visible.ts";
@@ -96,16 +97,8 @@ function lastRunIn(audit: Buffer): Pick<z.infer<typeof startForm>, "settings" | 
     .toString("utf8")
     .split("\n")
     .filter((line) => line.startsWith('{"kind":"run.started"'))
-    .flatMap((line) => startForm.safeParse(valueIn(line)).data ?? []);
+    .flatMap((line) => startForm.safeParse(parsedJson(line)).data ?? []);
   return starts.at(-1) ?? { settings: {}, versions: {} };
-}
-
-function valueIn(line: string): unknown {
-  try {
-    return JSON.parse(line);
-  } catch {
-    return undefined;
-  }
 }
 
 async function patchFor(

@@ -4,6 +4,7 @@ import { EXIT, HarnessError, reasonOf, STATUSES } from "../../core/errors.ts";
 import { type AgentEvent, eventForm } from "../../core/events.ts";
 import { MODES, VERDICTS } from "../../core/decision.ts";
 import { type SessionInfo, type SessionRecord, WORDS } from "../../core/session.ts";
+import { parsedJson } from "../../core/text/json-values.ts";
 import { visibleLine } from "../../core/text/visible.ts";
 import { maskSecrets } from "../../core/text/secrets.ts";
 import { planStepForm } from "../../core/work-plan.ts";
@@ -182,12 +183,7 @@ const unknownLine = (file: string, what: string): HarnessError =>
   );
 
 function valueIn(line: string): unknown {
-  if (isDeep(line)) return undefined;
-  try {
-    return JSON.parse(line);
-  } catch {
-    return undefined;
-  }
+  return isDeep(line) ? undefined : parsedJson(line);
 }
 
 const DEEPEST = 1000;

@@ -3,6 +3,7 @@ import { mkdir, readdir, readFile, rename, rm, stat, writeFile } from "node:fs/p
 import path from "node:path";
 import * as z from "zod";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import { parsedJson } from "../../core/text/json-values.ts";
 import { removeTree } from "../life/workspace-folders.ts";
 import { replaceFile } from "../../platform/safe-files.ts";
 import { makeFolder } from "../../platform/folders.ts";
@@ -147,7 +148,7 @@ export async function allLayers(stateDir: string): Promise<readonly Found[]> {
     folders.map(async (name) => {
       const folder = path.join(root, name);
       const text = await readFile(path.join(folder, "layer"), "utf8").catch(() => "{}");
-      const read = form.safeParse(jsonOf(text));
+      const read = form.safeParse(parsedJson(text));
       const changed = (await stat(folder).catch(() => undefined))?.ctimeMs ?? Date.now();
       return {
         folder,
@@ -163,11 +164,3 @@ export async function allLayers(stateDir: string): Promise<readonly Found[]> {
 
 const stateOf = (name: string): Found["state"] =>
   name.startsWith(GONE) ? "given-up" : name.startsWith(".") ? "begun" : "kept";
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}

@@ -1,7 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
+import { type Fields, fieldsOf, isFields } from "../../core/text/json-values.ts";
 import { type BoxPlan, commandOf, containerSpec, mountsOf } from "../container-spec.ts";
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /** The parts of the engine's report of a container that are checked here. */
 export interface Inspected {
@@ -18,13 +17,13 @@ export interface Inspected {
  * name must be empty, so that an option of a newer engine is a deviation until it is known here.
  */
 export function differences(plan: BoxPlan, inspected: Inspected): readonly string[] {
-  const { HostConfig: host, ...config } = fields(containerSpec(plan));
-  const found = fields(inspected.Config);
+  const { HostConfig: host, ...config } = fieldsOf(containerSpec(plan));
+  const found = fieldsOf(inspected.Config);
   return [
-    ...compare("HostConfig", fields(host), fields(inspected.HostConfig), HOST_READERS),
+    ...compare("HostConfig", fieldsOf(host), fieldsOf(inspected.HostConfig), HOST_READERS),
     ...compare("Config", config, found, CONFIG_READERS),
     ...environmentLines(config["Env"], found["Env"]),
-    ...labelLines(fields(config["Labels"]), fields(found["Labels"])),
+    ...labelLines(fieldsOf(config["Labels"]), fieldsOf(found["Labels"])),
     ...mountLines(plan, inspected.Mounts),
     ...identityLines(plan, inspected),
   ];
@@ -70,7 +69,7 @@ const CONFIG_READERS: Readonly<Record<string, Reader>> = {
   Env: ignored,
   Labels: ignored,
   // The image adds its intervals to a check that never runs.
-  Healthcheck: (value) => settled(fields(value)["Test"]),
+  Healthcheck: (value) => settled(fieldsOf(value)["Test"]),
   // Words of the image without effect here: no port is published, nothing is built, the end is a kill.
   ExposedPorts: ignored,
   OnBuild: ignored,
@@ -95,10 +94,7 @@ function compare(
 
 /** What no plan asked for must be empty as it stands: in a table, a key alone says something. */
 function unlessEmpty(value: unknown): unknown {
-  const filled =
-    typeof value === "object" && value !== null && !Array.isArray(value)
-      ? Object.keys(value).length > 0
-      : settled(value) !== undefined;
+  const filled = isFields(value) ? Object.keys(value).length > 0 : settled(value) !== undefined;
   return filled ? value : undefined;
 }
 
@@ -117,9 +113,6 @@ function settled(value: unknown): unknown {
   }
   return value === null || value === "" || value === 0 || value === false ? undefined : value;
 }
-
-const fields = (value: unknown): Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : {};
 
 function shown(value: unknown): string {
   const text = value === undefined ? "nothing" : JSON.stringify(value);
@@ -161,7 +154,7 @@ export function mountLines(plan: BoxPlan, found: unknown): readonly string[] {
   const wanted = mountsOf(plan).map((one) =>
     mountLine(one.Type, one.Source, one.Target, one.ReadOnly !== true),
   );
-  const there = (Array.isArray(found) ? found.map(fields) : []).map((one) =>
+  const there = (Array.isArray(found) ? found.map(fieldsOf) : []).map((one) =>
     mountLine(
       one["Type"],
       one["Type"] === "volume" ? one["Name"] : one["Source"],
@@ -176,7 +169,7 @@ export function mountLines(plan: BoxPlan, found: unknown): readonly string[] {
 }
 
 function identityLines(plan: BoxPlan, inspected: Inspected): readonly string[] {
-  const networks = Object.keys(fields(fields(inspected["NetworkSettings"])["Networks"]));
+  const networks = Object.keys(fieldsOf(fieldsOf(inspected["NetworkSettings"])["Networks"]));
   const planned = plan.mode === "danger-full-access" ? "bridge" : "none";
   const command = [inspected["Path"], ...((inspected["Args"] ?? []) as readonly unknown[])];
   const confined: readonly unknown[] = [undefined, "", plan.host.apparmor ? "docker-default" : "unconfined"];

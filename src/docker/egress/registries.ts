@@ -5,6 +5,7 @@ import path from "node:path";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import { type Preset, readGrant } from "../../core/grant.ts";
 import type { Grant } from "../../core/network.ts";
+import { fieldsOf } from "../../core/text/json-values.ts";
 import { readRegular, replaceFile } from "../../platform/safe-files.ts";
 import { askHost } from "../../platform/host-programs.ts";
 import { addressClass } from "./address-class.ts";
@@ -202,8 +203,7 @@ async function readKept(
     const value: unknown = JSON.parse(
       (await readRegular(file, { links: "refuse", max: 2 ** 20 })).toString(),
     );
-    if (typeof value !== "object" || value === null) return undefined;
-    const { key, until, urls } = value as Readonly<Record<string, unknown>>;
+    const { key, until, urls } = fieldsOf(value);
     if (typeof key !== "string" || typeof until !== "number" || !Array.isArray(urls)) return undefined;
     return { key, until, urls: urls.filter((url) => typeof url === "string") };
   } catch {

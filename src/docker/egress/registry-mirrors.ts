@@ -1,5 +1,6 @@
 import { parse as parseToml } from "smol-toml";
 import { CARGO_FILE } from "../../boxes/network-relay.ts";
+import { type Fields, fieldsOf } from "../../core/text/json-values.ts";
 
 /*
  * What stands in the user's settings of cargo and maven about where packages come from, for a box: these two take no mirror
@@ -18,20 +19,15 @@ export const NO_SETTINGS: BoxSettings = { files: {}, variables: {} };
 /** What Maven takes for its own `conf` where Java is told so; it loads its log's settings from there, too. */
 export const MAVEN_CONF = "maven";
 
-type Table = Readonly<Record<string, unknown>>;
-
-const tableOf = (value: unknown): Table =>
-  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Table) : {};
-
 /** A later text counts for less, as cargo reads its files. */
 export function cargoSettings(texts: readonly string[]): BoxSettings {
   const tables = texts.map(parsedToml).toReversed();
-  const merged = (key: string): Table =>
-    Object.assign({}, ...tables.map((each) => tableOf(each[key]))) as Table;
+  const merged = (key: string): Fields =>
+    Object.assign({}, ...tables.map((each) => fieldsOf(each[key]))) as Fields;
   const sources = sourcesIn(merged("source"));
   const variables: Record<string, string> = {};
   for (const [name, value] of Object.entries(merged("registries"))) {
-    const index = plainUrl(tableOf(value)["index"]);
+    const index = plainUrl(fieldsOf(value)["index"]);
     if (index !== undefined && /^[\w-]{1,64}$/.test(name))
       variables[`CARGO_REGISTRIES_${name.toUpperCase().replaceAll("-", "_")}_INDEX`] = index;
   }
@@ -41,7 +37,7 @@ export function cargoSettings(texts: readonly string[]): BoxSettings {
   return { files: sources === "" ? {} : { [CARGO_FILE]: sources }, variables };
 }
 
-function parsedToml(text: string): Table {
+function parsedToml(text: string): Fields {
   try {
     return parseToml(text);
   } catch {
@@ -50,11 +46,11 @@ function parsedToml(text: string): Table {
 }
 
 /** Sources with an address, and those that are replaced by one of them, over however many others. */
-function sourcesIn(sources: Table): string {
+function sourcesIn(sources: Fields): string {
   const kept = new Map<string, readonly string[]>();
   const lead = (name: string, behind: ReadonlySet<string>): boolean => {
     if (kept.has(name)) return true;
-    const source = Object.hasOwn(sources, name) ? tableOf(sources[name]) : {};
+    const source = Object.hasOwn(sources, name) ? fieldsOf(sources[name]) : {};
     const next = source["replace-with"];
     const registry = plainUrl(source["registry"]);
     const replaced = typeof next === "string" && !behind.has(next) && lead(next, new Set([...behind, next]));

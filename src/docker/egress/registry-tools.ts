@@ -2,6 +2,7 @@ import { mkdir, readdir, symlink, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import path from "node:path";
 import type { Preset } from "../../core/grant.ts";
+import { asList, fieldsIn, fieldsOf } from "../../core/text/json-values.ts";
 import { readRegular } from "../../platform/safe-files.ts";
 import { findRepository } from "../../boxes/protect/repository.ts";
 import { parseGitConfig } from "../../boxes/protect/git-config.ts";
@@ -61,7 +62,7 @@ const NONE: Settings = { urls: null };
 async function npm({ run }: Asking): Promise<Settings> {
   const text = await run(["npm", "config", "ls", "-l", "--json"]);
   if (text === null) return NONE;
-  const settings = objectIn(text);
+  const settings = fieldsIn(text);
   const urls = Object.entries(settings).flatMap(([key, value]) =>
     (key === "registry" || key.endsWith(":registry")) && typeof value === "string" ? [value] : [],
   );
@@ -129,8 +130,8 @@ async function pip(asking: Asking): Promise<Settings> {
       variables: { ...named(PIP_INDEX, index), ...named(PIP_MORE, more) },
       files: async () => {
         const answer = await run([...tool, ...PIP_REPORT], { env: { PIP_FIND_LINKS: "" } });
-        const [first] = answer === null ? [] : listIn(objectIn(answer)["install"]);
-        const { url } = objectOf(objectOf(first)["download_info"]);
+        const [first] = answer === null ? [] : asList(fieldsIn(answer)["install"]);
+        const { url } = fieldsOf(fieldsOf(first)["download_info"]);
         return typeof url === "string" ? [url] : [];
       },
     };
@@ -203,7 +204,7 @@ async function indexesBelow(folder: string): Promise<readonly string[]> {
   const found = await Promise.all(
     names.map(async (name) => {
       const host = /^(.+)-[0-9a-f]{16}$/.exec(name)?.[1];
-      const told = objectIn((await textOf(path.join(folder, name, "config.json"))) || "{}");
+      const told = fieldsIn((await textOf(path.join(folder, name, "config.json"))) || "{}");
       const { dl } = told;
       return [
         ...(host === undefined ? [] : [`https://${host}/`]),
@@ -320,15 +321,3 @@ const textOf = async (file: string): Promise<string> =>
     (bytes) => bytes.toString("utf8"),
     () => "",
   );
-
-const objectOf = (value: unknown): Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
-const listIn = (value: unknown): readonly unknown[] => (Array.isArray(value) ? (value as unknown[]) : []);
-
-function objectIn(text: string): Readonly<Record<string, unknown>> {
-  try {
-    return objectOf(JSON.parse(text));
-  } catch {
-    return {};
-  }
-}

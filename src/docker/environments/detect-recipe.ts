@@ -1,6 +1,7 @@
+import { fieldsIn } from "../../core/text/json-values.ts";
 import { ECOSYSTEMS, type Folder, type Needs, TOP } from "./ecosystems.ts";
 import { EMPTY_RECIPE, type FoundRecipe, type Recipe, type Taken, type Toolchain } from "./recipe.ts";
-import { objectIn, VERSION_FILES } from "./version-files.ts";
+import { VERSION_FILES } from "./version-files.ts";
 
 /** A file of the workspace that says what it needs; its text is cut where it is long. */
 export interface ProjectFile {
@@ -58,7 +59,7 @@ function covers(folders: ReadonlyMap<string, Folder>): Covers {
     node: where(
       (content) =>
         content.has("pnpm-workspace.yaml") ||
-        objectIn(content.get("package.json") ?? "")["workspaces"] !== undefined,
+        fieldsIn(content.get("package.json") ?? "")["workspaces"] !== undefined,
     ),
     rust: where((content) => /^\s*\[workspace\]/m.test(content.get("Cargo.toml") ?? "")),
     java: where(

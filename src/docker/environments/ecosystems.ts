@@ -1,6 +1,7 @@
 import { parse as parseToml } from "smol-toml";
+import { fieldsIn } from "../../core/text/json-values.ts";
 import type { Recipe } from "./recipe.ts";
-import { objectIn, textIn } from "./version-files.ts";
+import { textIn } from "./version-files.ts";
 
 /** What one project of one ecosystem needs; folders and steps are below the project's own folder. */
 export interface Needs {
@@ -28,7 +29,7 @@ const NPM_INSTALL = "npm install --no-package-lock --ignore-scripts";
 const node: Reader = (folder) => {
   const text = folder.get("package.json");
   if (text === undefined) return undefined;
-  const manifest = objectIn(text);
+  const manifest = fieldsIn(text);
   const lock = NODE_LOCKS.find((name) => folder.has(name));
   const [, manager, version = null] = PINNED.exec(textIn(manifest["packageManager"])) ?? [];
   const needs = INSTALLS[lock ?? manager ?? ""]?.(version, lock === undefined ? undefined : folder.get(lock));

@@ -1,5 +1,6 @@
 import type { Installed, Package } from "../../core/installed.ts";
 import { BOX_HOME, type Box } from "../../core/ports.ts";
+import { fieldsIn, fieldsOf } from "../../core/text/json-values.ts";
 import { ADDED_PACKAGES } from "./system-steps.ts";
 import { CACHE } from "./tool-variables.ts";
 
@@ -155,16 +156,16 @@ function byContent(place: string, content: string, add: Add): void {
   else if (place.endsWith(".yarn-state.yml"))
     for (const [, name, version] of content.matchAll(YARN_STATE)) add("npm", name, version);
   else if (place.endsWith(".yarn-integrity"))
-    for (const [asked, from] of entriesOf(objectIn(content)["lockfileEntries"]))
+    for (const [asked, from] of entriesOf(fieldsIn(content)["lockfileEntries"]))
       add("npm", /^(@?[^@]+)@/.exec(asked)?.[1], /-(\d+\.\d+\.\d+[^/]*)\.tgz/.exec(String(from))?.[1]);
   else if (place.endsWith(".package-lock.json"))
-    for (const [folder, about] of entriesOf(objectIn(content)["packages"])) {
+    for (const [folder, about] of entriesOf(fieldsIn(content)["packages"])) {
       const { name, version } = fieldsOf(about);
       const short = folder.split("node_modules/").at(-1);
       if (folder.includes("node_modules/")) add("npm", textIn(name) ?? short, textIn(version));
     }
   else
-    for (const [, about] of entriesOf(objectIn(content)["packages"])) {
+    for (const [, about] of entriesOf(fieldsIn(content)["packages"])) {
       const { name, version } = fieldsOf(about);
       add("composer", textIn(name), textIn(version));
     }
@@ -174,20 +175,8 @@ const YARN_STATE = /^"?(@?[^@"\n]+)@(?:virtual:[^#"\n]*#)?npm:([^"\n]+?)"?:$/gm;
 
 const textIn = (value: unknown): string | undefined => (typeof value === "string" ? value : undefined);
 
-function objectIn(text: string): Readonly<Record<string, unknown>> {
-  try {
-    const value: unknown = JSON.parse(text);
-    return typeof value === "object" && value !== null ? (value as Record<string, unknown>) : {};
-  } catch {
-    return {};
-  }
-}
-
 const entriesOf = (value: unknown): readonly (readonly [string, unknown])[] =>
   typeof value === "object" && value !== null ? Object.entries(value) : [];
-
-const fieldsOf = (value: unknown): { readonly name?: unknown; readonly version?: unknown } =>
-  typeof value === "object" && value !== null ? value : {};
 
 /** Most that are named; all of them are counted. */
 const NAMED_MOST = 500;

@@ -1,3 +1,4 @@
+import { fieldsIn } from "../../core/text/json-values.ts";
 import type { Toolchain } from "./recipe.ts";
 
 /** Which version of a language a project says that it wants. Digits only; null: it says nothing that binds. */
@@ -60,7 +61,7 @@ const pomXml: Reader = (text) => {
 
 /** What fits to them as well is no wish: `>=18` is met by any later one. */
 const packageJson: Reader = (text) => {
-  const { volta, engines } = objectIn(text) as {
+  const { volta, engines } = fieldsIn(text) as {
     readonly volta?: { readonly node?: unknown };
     readonly engines?: { readonly node?: unknown };
   };
@@ -111,18 +112,6 @@ export function lineOfRange(range: string): string | null {
   });
   const highest = Math.max(...lines);
   return Number.isFinite(highest) && highest > 0 ? String(highest) : null;
-}
-
-/** An empty object for what is no JSON object. */
-export function objectIn(text: string): Readonly<Record<string, unknown>> {
-  try {
-    const value: unknown = JSON.parse(text.replace(/^\uFEFF/, ""));
-    return typeof value === "object" && value !== null && !Array.isArray(value)
-      ? (value as Readonly<Record<string, unknown>>)
-      : {};
-  } catch {
-    return {};
-  }
 }
 
 export const textIn = (value: unknown): string => (typeof value === "string" ? value : "");

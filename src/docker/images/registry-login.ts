@@ -1,5 +1,6 @@
 import { realpath } from "node:fs/promises";
 import path from "node:path";
+import { type Fields, fieldsOf } from "../../core/text/json-values.ts";
 import { readRegular } from "../../platform/safe-files.ts";
 import { dockerHome } from "../engine-endpoint.ts";
 import { askCredentialHelper, type HelperQuestion } from "./credential-helper.ts";
@@ -16,11 +17,6 @@ export type RegistryLogin =
   | { readonly kind: "none"; readonly instead?: string };
 
 const MAX_BYTES = 2 ** 20;
-
-type Fields = Readonly<Record<string, unknown>>;
-
-const fieldsOf = (value: unknown): Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : {};
 
 interface LoginQuestion extends Omit<HelperQuestion, "helper" | "server"> {
   readonly repository: string;

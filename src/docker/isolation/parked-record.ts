@@ -1,6 +1,7 @@
 import { createHmac } from "node:crypto";
 import * as z from "zod";
 import { boxFilter, boxOf } from "../../boxes/box-labels.ts";
+import { parsedJson } from "../../core/text/json-values.ts";
 import type { Engine } from "../engine.ts";
 import { type KeptJob, keptJob } from "../../boxes/jobs.ts";
 import type { HostFile } from "../../boxes/protect/replaced.ts";
@@ -70,7 +71,7 @@ export function parkedText(parked: ParkedBox): string {
 
 /** Undefined for anything that is not, to the letter, what was written. */
 export function readParked(text: string): ParkedBox | undefined {
-  const outer = whole.safeParse(jsonOf(text));
+  const outer = whole.safeParse(parsedJson(text));
   const inner = form.safeParse(outer.data?.box);
   if (!outer.success || !inner.success) return undefined;
   const { container, labels, volume, named, network, files, key, next, asks, jobs } = inner.data;
@@ -86,12 +87,4 @@ export function readParked(text: string): ParkedBox | undefined {
     runner: { key: Buffer.from(key, "hex"), next, asks: late },
     jobs,
   };
-}
-
-function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

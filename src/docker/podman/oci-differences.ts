@@ -1,34 +1,28 @@
 import { isDeepStrictEqual } from "node:util";
+import { asList, type Fields, fieldsOf } from "../../core/text/json-values.ts";
 import { type BoxPlan, commandOf, containerSpec, mountsOf, PACKAGE_CAPABILITIES } from "../container-spec.ts";
 import { quotaOf } from "./podman-spec.ts";
 import { ULIMITS } from "../../boxes/runner/runner-report.ts";
-
-type Fields = Readonly<Record<string, unknown>>;
 
 /**
  * What the engine hands to its runtime (the bundle's config.json, by the OCI's form), against the plan: one line for each
  * deviation. What the plan does not name must be empty, and what is not known here is a deviation.
  */
 export function ociDifferences(plan: BoxPlan, config: unknown): readonly string[] {
-  const { process, root, linux, mounts, annotations, ...others } = fields(config);
+  const { process, root, linux, mounts, annotations, ...others } = fieldsOf(config);
   return [
     ...unknownLines("", others, ["ociVersion", "hostname"]),
-    ...annotationLines(fields(annotations)),
-    ...processLines(plan, fields(process)),
+    ...annotationLines(fieldsOf(annotations)),
+    ...processLines(plan, fieldsOf(process)),
     ...same(
       "root.readonly",
-      fields(root)["readonly"] === true,
+      fieldsOf(root)["readonly"] === true,
       containerSpec(plan).HostConfig.ReadonlyRootfs,
     ),
-    ...linuxLines(plan, fields(linux)),
-    ...mountLines(plan, list(mounts).map(fields)),
+    ...linuxLines(plan, fieldsOf(linux)),
+    ...mountLines(plan, asList(mounts).map(fieldsOf)),
   ];
 }
-
-const fields = (value: unknown): Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : {};
-
-const list = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 
 const shown = (value: unknown): string => {
   const text = JSON.stringify(value) ?? "nothing";
@@ -62,7 +56,7 @@ const PROCESS = "user args env cwd capabilities rlimits noNewPrivileges oomScore
 const LABELS = ["selinuxLabel", "apparmorProfile"];
 
 function processLines(plan: BoxPlan, found: Fields): readonly string[] {
-  const { uid, gid, additionalGids } = fields(found["user"]);
+  const { uid, gid, additionalGids } = fieldsOf(found["user"]);
   const profile = found["apparmorProfile"];
   const unconfined = profile === undefined || profile === "" || profile === "unconfined";
   return [
@@ -72,13 +66,13 @@ function processLines(plan: BoxPlan, found: Fields): readonly string[] {
     ...same("process.user", { uid, gid }, plan.user),
     ...same(
       "process.user.additionalGids",
-      list(additionalGids).filter((one) => one !== plan.user.gid),
+      asList(additionalGids).filter((one) => one !== plan.user.gid),
       [],
     ),
     ...same("process.noNewPrivileges", found["noNewPrivileges"], true),
     ...same("process.oomScoreAdj", found["oomScoreAdj"], containerSpec(plan).HostConfig.OomScoreAdj),
-    ...capabilityLines(plan, fields(found["capabilities"])),
-    ...rlimitLines(list(found["rlimits"]).map(fields)),
+    ...capabilityLines(plan, fieldsOf(found["capabilities"])),
+    ...rlimitLines(asList(found["rlimits"]).map(fieldsOf)),
     ...(plan.host.apparmor && unconfined ? ["process.apparmorProfile is nothing, planned one"] : []),
   ];
 }
@@ -86,7 +80,7 @@ function processLines(plan: BoxPlan, found: Fields): readonly string[] {
 function capabilityLines({ makesImage }: BoxPlan, found: Fields): readonly string[] {
   const allowed = makesImage === true ? Object.keys(PACKAGE_CAPABILITIES).map((name) => `CAP_${name}`) : [];
   return Object.entries(found).flatMap(([set, names]) =>
-    list(names)
+    asList(names)
       .filter((name) => !allowed.includes(String(name)))
       .map((name) => `process.capabilities.${set} has ${String(name)}`),
   );
@@ -115,10 +109,10 @@ const NAMESPACES = ["cgroup", "ipc", "mount", "network", "pid", "uts"];
 
 function linuxLines(plan: BoxPlan, found: Fields): readonly string[] {
   const { MaskedPaths = [], ReadonlyPaths = [], Sysctls = {} } = containerSpec(plan).HostConfig;
-  const masked = list(found["maskedPaths"]);
-  const covered = new Set([...masked, ...list(found["readonlyPaths"])]);
+  const masked = asList(found["maskedPaths"]);
+  const covered = new Set([...masked, ...asList(found["readonlyPaths"])]);
   const rootless = plan.host.podman?.rootless === true;
-  const namespaces = list(found["namespaces"]).map(fields);
+  const namespaces = asList(found["namespaces"]).map(fieldsOf);
   return [
     ...unknownLines("linux.", found, LINUX),
     ...same(
@@ -132,9 +126,9 @@ function linuxLines(plan: BoxPlan, found: Fields): readonly string[] {
     ...(rootless ? [] : unknownLines("linux.", { uid: found["uidMappings"], gid: found["gidMappings"] }, [])),
     ...MaskedPaths.filter((path) => !masked.includes(path)).map((path) => `${path} is not masked`),
     ...ReadonlyPaths.filter((path) => !covered.has(path)).map((path) => `${path} is not read-only`),
-    ...sysctlLines(Sysctls, fields(found["sysctl"])),
-    ...resourceLines(plan, fields(found["resources"])),
-    ...seccompLines(plan.seccomp, fields(found["seccomp"])),
+    ...sysctlLines(Sysctls, fieldsOf(found["sysctl"])),
+    ...resourceLines(plan, fieldsOf(found["resources"])),
+    ...seccompLines(plan.seccomp, fieldsOf(found["seccomp"])),
   ];
 }
 
@@ -148,8 +142,8 @@ const sysctlLines = (planned: Fields, found: Fields): readonly string[] => [
 
 function resourceLines(plan: BoxPlan, found: Fields): readonly string[] {
   const { HostConfig: host } = containerSpec(plan);
-  const { limit, swap, swappiness, ...memory } = fields(found["memory"]);
-  const { shares, quota, period, ...cpu } = fields(found["cpu"]);
+  const { limit, swap, swappiness, ...memory } = fieldsOf(found["memory"]);
+  const { shares, quota, period, ...cpu } = fieldsOf(found["cpu"]);
   const at = "linux.resources.";
   return [
     ...unknownLines(at, found, ["devices", "memory", "cpu", "pids"]),
@@ -159,11 +153,11 @@ function resourceLines(plan: BoxPlan, found: Fields): readonly string[] {
     ...same(`${at}memory.limit`, limit, host.Memory),
     ...same(`${at}memory.swap`, swap, host.MemorySwap),
     ...same(`${at}memory.swappiness`, swappiness, host.MemorySwappiness),
-    ...same(`${at}pids`, fields(found["pids"])["limit"], host.PidsLimit),
+    ...same(`${at}pids`, fieldsOf(found["pids"])["limit"], host.PidsLimit),
     ...same(`${at}cpu.shares`, shares, host.CpuShares),
     ...same(`${at}cpu.quota`, { quota, period }, { quota: quotaOf(host.NanoCpus ?? 0), period: 100_000 }),
-    ...list(found["devices"])
-      .filter((rule) => fields(rule)["allow"] !== false)
+    ...asList(found["devices"])
+      .filter((rule) => fieldsOf(rule)["allow"] !== false)
       .map((rule) => `${at}devices: ${shown(rule)}`),
   ];
 }
@@ -193,9 +187,9 @@ function seccompLines(profile: string, found: Fields): readonly string[] {
   const planned = JSON.parse(profile) as Fields;
   const { archMap, syscalls, defaultAction, ...others } = planned;
   const { architectures, syscalls: kept, ...rest } = found;
-  const [wanted, there] = [syscalls, kept].map((rules) => list(rules).map((one) => ruled(one as Rule)));
-  const known = list(archMap).map((one) => one as ArchMap);
-  const archs = list(architectures).map(String);
+  const [wanted, there] = [syscalls, kept].map((rules) => asList(rules).map((one) => ruled(one as Rule)));
+  const known = asList(archMap).map((one) => one as ArchMap);
+  const archs = asList(architectures).map(String);
   const complete = known.some(({ architecture, subArchitectures = [] }) =>
     isDeepStrictEqual(archs.toSorted(), [architecture, ...subArchitectures].toSorted()),
   );
@@ -221,7 +215,7 @@ function mountLines(plan: BoxPlan, found: readonly Fields[]): readonly string[] 
       .map((path) => `not mounted: ${path}`),
     ...found.flatMap((mount) => {
       const { destination, source, type, options } = mount;
-      const words = list(options).map(String);
+      const words = asList(options).map(String);
       const at = String(destination);
       const wanted = planned.get(at);
       if (wanted === undefined)

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import type Docker from "dockerode";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import { asList, type Fields, fieldsOf } from "../../core/text/json-values.ts";
 import { environmentLines, type Inspected, labelLines, mountLines } from "../box/inspected.ts";
 import { type BoxPlan, containerSpec } from "../container-spec.ts";
 import type { Engine } from "../engine.ts";
@@ -58,10 +59,6 @@ export async function inspectOnPodman(
   return { inspected, lines };
 }
 
-type Fields = Readonly<Record<string, unknown>>;
-const fields = (value: unknown): Fields =>
-  typeof value === "object" && value !== null ? (value as Fields) : {};
-
 async function configAt(file: unknown): Promise<unknown> {
   try {
     return JSON.parse(await readFile(String(file), "utf8")) as unknown;
@@ -84,18 +81,18 @@ function wordLines(
   { Image, Config, HostConfig, Mounts, ExecIDs }: Inspected,
   own: Own,
 ): string[] {
-  const [config, host] = [fields(Config), fields(HostConfig)];
+  const [config, host] = [fieldsOf(Config), fieldsOf(HostConfig)];
   const planned = containerSpec(plan);
   const runtime = path.basename(String(own.OCIRuntime));
   const known = plan.host.runtime === null ? KNOWN_RUNTIMES : [path.basename(plan.host.runtime)];
   const words: readonly (readonly [string, unknown, unknown])[] = [
     ["Privileged", host["Privileged"], false],
     ["AutoRemove", host["AutoRemove"], planned.HostConfig.AutoRemove],
-    ["LogConfig.Type", fields(host["LogConfig"])["Type"], "none"],
-    ["RestartPolicy.Name", fields(host["RestartPolicy"])["Name"], "no"],
+    ["LogConfig.Type", fieldsOf(host["LogConfig"])["Type"], "none"],
+    ["RestartPolicy.Name", fieldsOf(host["RestartPolicy"])["Name"], "no"],
     ["Tty", config["Tty"], false],
     ["OpenStdin", config["OpenStdin"], planned.OpenStdin],
-    ["Healthcheck", JSON.stringify(fields(config["Healthcheck"])["Test"]), '["NONE"]'],
+    ["Healthcheck", JSON.stringify(fieldsOf(config["Healthcheck"])["Test"]), '["NONE"]'],
     ...(plan.image.startsWith("sha256:") ? [["Image", Image, plan.image] as const] : []),
   ];
   return [
@@ -103,7 +100,7 @@ function wordLines(
       .filter(([, found, wanted]) => found !== wanted)
       .map(([name, found, wanted]) => `${name} is ${String(found)}, planned ${String(wanted)}`),
     ...(known.includes(runtime) ? [] : [`the runtime is ${runtime}, planned ${known.join(", ")}`]),
-    ...labelLines(fields(planned.Labels), fields(config["Labels"])),
+    ...labelLines(fieldsOf(planned.Labels), fieldsOf(config["Labels"])),
     ...mountLines(plan, Mounts),
     ...(Array.isArray(ExecIDs) && ExecIDs.length > 0 ? ["something else was started in it"] : []),
   ];
@@ -111,8 +108,8 @@ function wordLines(
 
 /** By the engine's default, the host's proxy is told to containers, with its password. */
 function environmentOf(plan: BoxPlan, config: unknown): readonly string[] {
-  const env = fields(fields(config)["process"])["env"];
-  const names = (Array.isArray(env) ? env : []).map((line) => String(line).split("=", 1)[0] ?? "");
+  const env = fieldsOf(fieldsOf(config)["process"])["env"];
+  const names = asList(env).map((line) => String(line).split("=", 1)[0] ?? "");
   return [
     ...environmentLines(containerSpec(plan).Env, env),
     ...names.filter((name) => /_proxy$/i.test(name)).map((name) => `the engine sets ${name}`),

@@ -1,4 +1,5 @@
 import type { JsonSchema } from "../../core/model-provider.ts";
+import { isFields } from "../../core/text/json-values.ts";
 import { visible } from "../../core/text/visible.ts";
 
 /**
@@ -69,11 +70,11 @@ class Unfit extends Error {}
 
 export function plainSchema(given: unknown): PlainSchemas | { readonly why: string } {
   try {
-    if (!isRecord(given) || (given["type"] !== undefined && given["type"] !== "object"))
+    if (!isFields(given) || (given["type"] !== undefined && given["type"] !== "object"))
       throw new Unfit("its arguments are no object");
     const whole = new Copy(given).schema(given, 0, []);
-    if (!isRecord(whole)) throw new Unfit("its arguments are no object");
-    const properties = isRecord(whole["properties"]) ? whole["properties"] : {};
+    if (!isFields(whole)) throw new Unfit("its arguments are no object");
+    const properties = isFields(whole["properties"]) ? whole["properties"] : {};
     const top = { ...whole, type: "object", properties };
     if (JSON.stringify(top).length > MOST_CHARACTERS) throw new Unfit("its schema is too large");
     return {
@@ -98,7 +99,7 @@ class Copy {
   schema(given: unknown, depth: number, refs: readonly string[]): unknown {
     this.#spend(depth);
     if (typeof given === "boolean") return given;
-    if (!isRecord(given)) throw new Unfit("a part of its schema is none");
+    if (!isFields(given)) throw new Unfit("a part of its schema is none");
     const ref = given["$ref"];
     if (ref !== undefined) return this.#referred(given, ref, depth, refs);
     const found = Object.entries(KEYWORDS).flatMap(([key, kind]) => {
@@ -120,7 +121,7 @@ class Copy {
     const target = this.schema(this.#at(ref), depth + 1, [...refs, ref]);
     const { $ref: _, ...beside } = given;
     const own = this.schema(beside, depth + 1, refs);
-    return isRecord(target) && isRecord(own) ? { ...target, ...own } : target;
+    return isFields(target) && isFields(own) ? { ...target, ...own } : target;
   }
 
   #at(ref: string): unknown {
@@ -159,7 +160,7 @@ class Copy {
   }
 
   #properties(given: unknown, depth: number, refs: readonly string[]): unknown {
-    if (!isRecord(given)) throw new Unfit("its properties are none");
+    if (!isFields(given)) throw new Unfit("its properties are none");
     const rows = Object.entries(given).map(([name, value]) => {
       if (!ARGUMENT.test(name) || name === "__proto__")
         throw new Unfit("an argument of it has a name that models cannot write");
@@ -172,7 +173,7 @@ class Copy {
   #data(given: unknown, depth: number): unknown {
     this.#spend(depth);
     if (Array.isArray(given)) return given.map((each) => this.#data(each, depth + 1));
-    if (isRecord(given))
+    if (isFields(given))
       return Object.fromEntries(
         Object.entries(given).map(([key, value]) => [this.#data(key, depth), this.#data(value, depth + 1)]),
       );
@@ -205,14 +206,14 @@ const shown = (text: string): string =>
 
 /** Without what only explains, at every place where a schema stands. */
 function withoutWords(schema: unknown): unknown {
-  if (!isRecord(schema)) return schema;
+  if (!isFields(schema)) return schema;
   const rows = Object.entries(schema)
     .filter(([key]) => !FOR_MODELS_ONLY.has(key))
     .map(([key, value]) => {
       const kind = KEYWORDS[key];
       if (kind === "schema") return [key, withoutWords(value)] as const;
       if (kind === "schemas" && Array.isArray(value)) return [key, value.map(withoutWords)] as const;
-      if (kind === "properties" && isRecord(value))
+      if (kind === "properties" && isFields(value))
         return [
           key,
           Object.fromEntries(Object.entries(value).map(([name, one]) => [name, withoutWords(one)])),
@@ -221,6 +222,3 @@ function withoutWords(schema: unknown): unknown {
     });
   return Object.fromEntries(rows);
 }
-
-const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);

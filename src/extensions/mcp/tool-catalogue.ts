@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import * as z from "zod";
 import type { JsonSchema } from "../../core/model-provider.ts";
+import { fieldsOf, isFields } from "../../core/text/json-values.ts";
 import { visible } from "../../core/text/visible.ts";
 import { plainSchema } from "./plain-schema.ts";
 
@@ -80,7 +81,7 @@ const sizeOf = ({ description, schema }: OfferedTool): number =>
   description.length + JSON.stringify(schema).length;
 
 function nameIn(given: unknown): string {
-  const name: unknown = typeof given === "object" && given !== null ? Reflect.get(given, "name") : undefined;
+  const { name } = fieldsOf(given);
   return typeof name === "string" ? name.slice(0, 100) : "(without a name)";
 }
 
@@ -107,7 +108,7 @@ function described(text: string): string {
 /** Order of keys is no change. */
 function hashOf(value: unknown): string {
   const text = JSON.stringify(value, (_, inner: unknown) =>
-    typeof inner === "object" && inner !== null && !Array.isArray(inner)
+    isFields(inner)
       ? Object.fromEntries(Object.entries(inner).toSorted(([a], [b]) => (a < b ? -1 : 1)))
       : inner,
   );

@@ -17,6 +17,7 @@ import type { AgentEvent, RunStatus } from "../../core/events.ts";
 import type { Message } from "../../core/messages.ts";
 import type { Question } from "../../core/ports.ts";
 import { ReplacedAnswer } from "../../core/replaced-answer.ts";
+import { isFields } from "../../core/text/json-values.ts";
 import {
   askedOf,
   commandsOf,
@@ -401,7 +402,7 @@ function streamOver({ input, write }: Wire): Stream {
       if (next.done === true) return controller.close();
       const line = next.value;
       if (line.kind === "unreadable") await refuse(PARSE_ERROR, `Parse error: ${line.why}`);
-      else if (isObject(line.value)) return controller.enqueue(line.value as AnyMessage);
+      else if (isFields(line.value)) return controller.enqueue(line.value as AnyMessage);
       else await refuse(INVALID_REQUEST, "Invalid Request");
     }
   };
@@ -413,6 +414,3 @@ function streamOver({ input, write }: Wire): Stream {
 
 const PARSE_ERROR = -32_700;
 const INVALID_REQUEST = -32_600;
-
-const isObject = (value: unknown): boolean =>
-  typeof value === "object" && value !== null && !Array.isArray(value);

@@ -1,5 +1,5 @@
 import type { ToolCall } from "../../core/messages.ts";
-import { asFields, asList, type Fields } from "../json-text.ts";
+import { asFields, asList, type Fields } from "../../core/text/json-values.ts";
 import { type Asked, brokenOff, OTHER_JSON, stranger } from "./api-refusals.ts";
 import { type Concession, Concessions, inWhole, opened, withoutField } from "./api-request.ts";
 import { replyEvents, valueIn } from "./event-stream.ts";

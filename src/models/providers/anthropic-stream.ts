@@ -1,5 +1,5 @@
 import type { Stop } from "../../core/model-provider.ts";
-import { asCount, asFields, asList, asText, type Fields, parsedJson } from "../json-text.ts";
+import { asCount, asFields, asList, asText, type Fields, parsedJson } from "../../core/text/json-values.ts";
 import { endless, MAX_LINE_LENGTH, type WireEvent } from "../model-api.ts";
 
 /** A whole text may come in the beginning of its block. */

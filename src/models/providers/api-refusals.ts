@@ -1,7 +1,7 @@
 import type { FailureKind } from "../../core/model-provider.ts";
 import { isBusy } from "../../core/server-wait.ts";
+import { asFields, asText, type Fields } from "../../core/text/json-values.ts";
 import { WireFailure } from "../model-api.ts";
-import { asFields, asText, type Fields } from "../json-text.ts";
 
 /** What a server said instead of an answer. */
 export interface Refusal {

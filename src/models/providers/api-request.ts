@@ -2,8 +2,8 @@ import type { IncomingMessage } from "node:http";
 import { formatDuration } from "../../core/text/bounds.ts";
 import { errorCode, reasonOf } from "../../core/errors.ts";
 import { askedToWait } from "../../core/server-wait.ts";
+import { type Fields, parsedJson } from "../../core/text/json-values.ts";
 import { NoConnection, redirectOrigin, send, textWithin } from "../http-request.ts";
-import { type Fields, parsedJson } from "../json-text.ts";
 import { endless, MAX_BODY_LENGTH, WireFailure } from "../model-api.ts";
 import {
   type Asked,

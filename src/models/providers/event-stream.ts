@@ -1,7 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { reasonOf } from "../../core/errors.ts";
+import { asFields, parsedJson } from "../../core/text/json-values.ts";
 import { chunksOf, letGo } from "../http-request.ts";
-import { asFields, parsedJson } from "../json-text.ts";
 import { endless, MAX_LINE_LENGTH, MAX_STREAM_LENGTH, WireFailure } from "../model-api.ts";
 import { type Asked, brokenOff, failureOf, notA, refusalIn, shown, stranger } from "./api-refusals.ts";
 import { wholeText } from "./api-request.ts";

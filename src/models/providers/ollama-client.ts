@@ -1,5 +1,6 @@
 import type { IncomingMessage } from "node:http";
 import type { Ollama } from "ollama/browser";
+import { asFields, parsedJson } from "../../core/text/json-values.ts";
 import {
   type Answer,
   askJson,
@@ -10,7 +11,6 @@ import {
   send,
   textWithin,
 } from "../http-request.ts";
-import { asFields, parsedJson } from "../json-text.ts";
 import { MAX_BODY_LENGTH } from "../model-api.ts";
 
 /**

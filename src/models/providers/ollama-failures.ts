@@ -1,7 +1,7 @@
 import { errorCode, reasonOf } from "../../core/errors.ts";
 import type { FailureKind } from "../../core/model-provider.ts";
 import { askedToWait, isBusy } from "../../core/server-wait.ts";
-import { parsedJson } from "../json-text.ts";
+import { parsedJson } from "../../core/text/json-values.ts";
 import { WireFailure } from "../model-api.ts";
 import { Refused } from "./ollama-client.ts";
 import { ollamaLine } from "./ollama-server.ts";

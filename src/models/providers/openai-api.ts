@@ -1,7 +1,7 @@
 import type { JsonSchema, Stop } from "../../core/model-provider.ts";
+import { asCount, asFields, asList, asText, type Fields } from "../../core/text/json-values.ts";
 import { type Asked, brokenOff, OTHER_JSON, stranger } from "./api-refusals.ts";
 import { type Concession, Concessions, inWhole, opened, withoutField } from "./api-request.ts";
-import { asCount, asFields, asList, asText, type Fields } from "../json-text.ts";
 import type { Wire, WireEvent, WireRequest } from "../model-api.ts";
 import {
   type Conversation,

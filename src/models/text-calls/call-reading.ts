@@ -63,8 +63,5 @@ export type Outcome =
   | { readonly kind: "text"; readonly end: number }
   | { readonly kind: "more" };
 
-export const isRecord = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
 export const CUT = "the call was cut off; send it again, whole";
 export const GARBLED = "this cannot be read without guessing; send the call again as valid JSON";

@@ -1,4 +1,5 @@
-import { isRecord, type Found, type Reading, type WrittenMiss } from "./call-reading.ts";
+import { isFields } from "../../core/text/json-values.ts";
+import type { Found, Reading, WrittenMiss } from "./call-reading.ts";
 import { announcesNextStep } from "./hidden-text.ts";
 import type { Item } from "./markup.ts";
 import { decide, notOffered, OfferedTools } from "./settle.ts";
@@ -77,7 +78,7 @@ const isProse = (item: Item, text: string): boolean =>
 const firstOffered = (items: readonly Calls[], tools: OfferedTools): Found | undefined =>
   items.flatMap(({ found }) => found).find(({ name }) => tools.resolve(name) !== undefined);
 
-const argsOf = ({ args }: Found): WrittenMiss["args"] => (isRecord(args) ? args : {});
+const argsOf = ({ args }: Found): WrittenMiss["args"] => (isFields(args) ? args : {});
 
 function notAlone(found: Found, tools: OfferedTools): WrittenMiss {
   const name = tools.resolve(found.name) ?? found.name;
@@ -89,7 +90,7 @@ function notAlone(found: Found, tools: OfferedTools): WrittenMiss {
 /** A call of a tool that was not offered, or one that stands in a list with such a call. */
 function missOf(found: Found, tools: OfferedTools): WrittenMiss | undefined {
   const { args, broken } = found;
-  if (broken !== undefined || !isRecord(args)) return undefined;
+  if (broken !== undefined || !isFields(args)) return undefined;
   const name = tools.resolve(found.name);
   if (name === undefined) return notOffered(found, tools);
   const reason = "it stands beside a call of a tool that there is not; send it again alone";

@@ -1,4 +1,5 @@
-import { isRecord, type WrittenMiss } from "./call-reading.ts";
+import { isFields } from "../../core/text/json-values.ts";
+import type { WrittenMiss } from "./call-reading.ts";
 import { notOffered, type OfferedTools } from "./settle.ts";
 
 /*
@@ -99,7 +100,7 @@ function flatName(text: string, tools: OfferedTools): string | undefined {
   if (!text.startsWith("{") || !text.endsWith("}")) return undefined;
   try {
     const value: unknown = JSON.parse(text);
-    if (!isRecord(value) || !Object.keys(value).some((key) => ARGUMENTS.has(key))) return undefined;
+    if (!isFields(value) || !Object.keys(value).some((key) => ARGUMENTS.has(key))) return undefined;
     const key = NAME_KEYS.find((each) => typeof value[each] === "string") ?? "";
     const name = value[key];
     if (typeof name !== "string") return undefined;

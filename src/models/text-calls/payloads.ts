@@ -1,4 +1,5 @@
-import { CUT, type Found, GARBLED, isRecord, type Outcome } from "./call-reading.ts";
+import { isFields } from "../../core/text/json-values.ts";
+import { CUT, type Found, GARBLED, type Outcome } from "./call-reading.ts";
 import {
   type Literal,
   readLiteral,
@@ -282,13 +283,13 @@ export function callsIn(value: unknown, repaired: boolean, depth = 0): Shape {
   if (Array.isArray(value)) {
     const found: Found[] = [];
     for (const each of value) {
-      const shape = isRecord(each) ? callsIn(each, repaired, depth + 1) : other();
+      const shape = isFields(each) ? callsIn(each, repaired, depth + 1) : other();
       if (shape.found === undefined) return shape;
       found.push(...shape.found);
     }
     return { found };
   }
-  if (!isRecord(value)) return other();
+  if (!isFields(value)) return other();
   const envelope = ENVELOPES.find((key) => typeof value[key] === "object" && value[key] !== null);
   if (envelope === undefined) return callOf(value, repaired);
   const clean = Object.keys(value).every((key) => key === envelope || BESIDE.has(key));
@@ -323,10 +324,10 @@ const beside = (value: Readonly<Record<string, unknown>>): number => {
 
 /** What a tool takes is no call of it. */
 const isDefinition = (value: unknown): boolean =>
-  isRecord(value) && (isSchema(value["parameters"]) || "input_schema" in value);
+  isFields(value) && (isSchema(value["parameters"]) || "input_schema" in value);
 
 const isSchema = (args: unknown): boolean =>
-  isRecord(args) && args["type"] === "object" && isRecord(args["properties"]);
+  isFields(args) && args["type"] === "object" && isFields(args["properties"]);
 
 /** Arguments that came as JSON text, once or twice over. */
 function parsed(args: unknown, again = true): { value: unknown; repaired: boolean } {

@@ -1,8 +1,8 @@
+import { isFields } from "../../core/text/json-values.ts";
 import {
   CUT,
   type Found,
   GARBLED,
-  isRecord,
   type OfferedTool,
   type Reading,
   type WrittenCall,
@@ -116,7 +116,7 @@ export function settle(list: readonly Item[], text: string, judge: Judge): Readi
 
 /** The order of keys makes no other call. */
 const sorted = (_key: string, value: unknown): unknown =>
-  isRecord(value)
+  isFields(value)
     ? Object.fromEntries(Object.entries(value).toSorted(([one], [other]) => (one < other ? -1 : 1)))
     : value;
 
@@ -131,7 +131,7 @@ function judgeCall(
   if (found.broken !== undefined) return { name: name ?? found.name, reason: found.broken };
   if (name === undefined) return notOffered(found, tools);
   const args = found.args ?? {};
-  if (!isRecord(args)) return { name, reason: "the arguments must be an object with names and values" };
+  if (!isFields(args)) return { name, reason: "the arguments must be an object with names and values" };
   if (found.repaired && !readers.has(name))
     return {
       name,
@@ -143,7 +143,7 @@ function judgeCall(
 
 /** A call that can be read, and names no tool that was offered. */
 export function notOffered({ name, args }: Found, tools: OfferedTools): WrittenMiss {
-  const given = isRecord(args) ? args : {};
+  const given = isFields(args) ? args : {};
   return {
     missed: "not_offered",
     name,
@@ -160,7 +160,7 @@ export function typed(
   args: Readonly<Record<string, unknown>>,
   schema: unknown,
 ): Readonly<Record<string, unknown>> {
-  const properties = isRecord(schema) && isRecord(schema["properties"]) ? schema["properties"] : undefined;
+  const properties = isFields(schema) && isFields(schema["properties"]) ? schema["properties"] : undefined;
   if (properties === undefined) return args;
   return Object.fromEntries(
     Object.entries(args).map(([key, value]) => [
@@ -171,7 +171,7 @@ export function typed(
 }
 
 function typedValue(value: unknown, schema: unknown): unknown {
-  if (!isRecord(schema)) return value;
+  if (!isFields(schema)) return value;
   const types = typesOf(schema);
   if (typeof value === "string") {
     if (types.has("string")) return value;
@@ -183,7 +183,7 @@ function typedValue(value: unknown, schema: unknown): unknown {
 function typedMembers(value: unknown, schema: Readonly<Record<string, unknown>>): unknown {
   if (Array.isArray(value) && schema["items"] !== undefined)
     return value.map((each) => typedValue(each, schema["items"]));
-  return isRecord(value) ? typed(value, schema) : value;
+  return isFields(value) ? typed(value, schema) : value;
 }
 
 function typesOf(schema: Readonly<Record<string, unknown>>): ReadonlySet<string> {
@@ -193,7 +193,7 @@ function typesOf(schema: Readonly<Record<string, unknown>>): ReadonlySet<string>
   };
   add(schema["type"]);
   for (const key of ["anyOf", "oneOf"])
-    for (const each of Array.isArray(schema[key]) ? schema[key] : []) if (isRecord(each)) add(each["type"]);
+    for (const each of Array.isArray(schema[key]) ? schema[key] : []) if (isFields(each)) add(each["type"]);
   const choices = schema["enum"];
   if (Array.isArray(choices) && choices.some((each) => typeof each === "string")) types.add("string");
   return types;
@@ -291,7 +291,7 @@ export class OfferedTools {
 
 function described(tool: OfferedTool): { name: string; schema: unknown } {
   if (typeof tool === "string") return { name: tool, schema: undefined };
-  const inner = isRecord(tool.function) ? tool.function : undefined;
+  const inner = isFields(tool.function) ? tool.function : undefined;
   const name = tool.name ?? inner?.name;
   return {
     name: typeof name === "string" ? name : "",

@@ -1,8 +1,9 @@
+import type { Fields } from "../../core/text/json-values.ts";
 import { imitatedBy, isKnownAddress } from "../known-hosts.ts";
 import { lineAt, type LookedAtFile } from "../look/looked-at-file.ts";
 import type { Found } from "../look/rules.ts";
 import { makefileParts } from "./make-targets.ts";
-import { fieldAt, type Fields, fieldsOf, textsIn, tomlOf } from "./manifest-fields.ts";
+import { fieldAt, fieldsOf, textsIn, tomlOf } from "./manifest-fields.ts";
 import { isVariableThatLoads, variablesIn } from "./loading-variables.ts";
 import type { Reader, Tree } from "./scripts.ts";
 import { XML_BUILDS } from "./xml-builds.ts";

@@ -1,12 +1,6 @@
 import { type ParseError, parse as parseJsonc } from "jsonc-parser";
 import { parse as parseToml } from "smol-toml";
-
-/** Manifests, read as far as they are what they should be. */
-
-export type Fields = Readonly<Record<string, unknown>>;
-
-const isFields = (value: unknown): value is Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
+import { type Fields, isFields } from "../../core/text/json-values.ts";
 
 /** Manifests are small; what is larger is none. */
 const MAX_TEXT = 4 * 2 ** 20;

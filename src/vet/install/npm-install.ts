@@ -1,9 +1,10 @@
+import type { Fields } from "../../core/text/json-values.ts";
 import { imitatedBy, isKnownAddress } from "../known-hosts.ts";
 import { isApart } from "../look/danger.ts";
 import type { LookedAtFile } from "../look/looked-at-file.ts";
 import { lineAt } from "../look/looked-at-file.ts";
 import type { Found } from "../look/rules.ts";
-import { fieldAt, type Fields, fieldsOf, isUsualProgram, textIn } from "./manifest-fields.ts";
+import { fieldAt, fieldsOf, isUsualProgram, textIn } from "./manifest-fields.ts";
 import type { Reader, Scripts, Tree } from "./scripts.ts";
 
 /** What runs, and from where things come, when somebody installs a package of npm's kind. */

@@ -1,7 +1,8 @@
+import type { Fields } from "../../core/text/json-values.ts";
 import { imitatedBy, isKnownAddress } from "../known-hosts.ts";
 import { lineAt, type LookedAtFile } from "../look/looked-at-file.ts";
 import type { Found } from "../look/rules.ts";
-import { fieldAt, type Fields, fieldsOf, isUsualProgram, textsIn, tomlOf } from "./manifest-fields.ts";
+import { fieldAt, fieldsOf, isUsualProgram, textsIn, tomlOf } from "./manifest-fields.ts";
 import type { Scripts, Tree } from "./scripts.ts";
 
 /** What pip runs when it installs, what Python loads by itself, and from where packages come. */

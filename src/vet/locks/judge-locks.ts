@@ -1,4 +1,5 @@
-import { fieldAt, type Fields, fieldsOf, tomlOf } from "../install/manifest-fields.ts";
+import type { Fields } from "../../core/text/json-values.ts";
+import { fieldAt, fieldsOf, tomlOf } from "../install/manifest-fields.ts";
 import { imitatedBy, isKnownHost } from "../known-hosts.ts";
 import type { LookedAtFile } from "../look/looked-at-file.ts";
 import type { Found } from "../look/rules.ts";

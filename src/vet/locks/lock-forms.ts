@@ -1,4 +1,5 @@
-import { fieldAt, type Fields, isWholeJson, tomlOf } from "../install/manifest-fields.ts";
+import { type Fields, isFields } from "../../core/text/json-values.ts";
+import { fieldAt, isWholeJson, tomlOf } from "../install/manifest-fields.ts";
 import { MAX_LOCK } from "./lock-entry.ts";
 
 /** Which lock a file is, by its name or by what it holds, and whether it is one to its end. Pure. */
@@ -175,9 +176,7 @@ const lineOf = (text: string, index: number): number => text.slice(0, index).spl
 function ofJson(text: string, problem: (fields: Fields) => string | undefined): string | undefined {
   try {
     const value: unknown = JSON.parse(text.startsWith("\ufeff") ? text.slice(1) : text);
-    return typeof value === "object" && value !== null && !Array.isArray(value)
-      ? problem(value as Fields)
-      : "it is no object of JSON";
+    return isFields(value) ? problem(value) : "it is no object of JSON";
   } catch {
     return "it is no JSON, or not to its end";
   }

@@ -1,5 +1,6 @@
+import type { Fields } from "../../core/text/json-values.ts";
 import { isKnownAddress } from "../known-hosts.ts";
-import { fieldAt, type Fields, fieldsOf, textsIn, tomlOf } from "../install/manifest-fields.ts";
+import { fieldAt, fieldsOf, textsIn, tomlOf } from "../install/manifest-fields.ts";
 import type { LookedAtFile } from "../look/looked-at-file.ts";
 import { type LockEntry, MAX_ENTRIES, MAX_LOCK, OF_GO_MOD } from "./lock-entry.ts";
 import { type LockForm, lockFormNamed } from "./lock-forms.ts";

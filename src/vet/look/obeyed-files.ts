@@ -1,7 +1,8 @@
 import type { Handoff } from "../../core/handoff.ts";
 import { isDependencies } from "../../core/protected-names.ts";
+import type { Fields } from "../../core/text/json-values.ts";
 import { isVariableThatLoads } from "../install/loading-variables.ts";
-import { fieldAt, type Fields, fieldsOf, textIn, textsIn, tomlOf } from "../install/manifest-fields.ts";
+import { fieldAt, fieldsOf, textIn, textsIn, tomlOf } from "../install/manifest-fields.ts";
 import type { Scripts } from "../install/scripts.ts";
 import { isProse, lineAt, type LookedAtFile } from "./looked-at-file.ts";
 import type { Found, LookRule } from "./rules.ts";
