@@ -1,6 +1,7 @@
 import { formatDuration } from "../core/text/bounds.ts";
 import type { Usage } from "../core/messages.ts";
 import type { SpentBefore } from "../core/session.ts";
+import { counted } from "../core/text/short-lists.ts";
 import { NO_USAGE, sumUsage } from "../models/usage.ts";
 
 /** What a run may spend; what is left out is not limited. */
@@ -204,9 +205,9 @@ export class Limits {
 function amount(which: LimitName, value: number): string {
   switch (which) {
     case "turns":
-      return count(value, "turn");
+      return counted(value, "turn");
     case "calls":
-      return count(value, "tool call");
+      return counted(value, "tool call");
     case "ms":
       return formatDuration(value);
     case "tokens":
@@ -215,8 +216,6 @@ function amount(which: LimitName, value: number): string {
       return `${Number(value.toPrecision(3))} (cost)`;
   }
 }
-
-const count = (value: number, word: string): string => `${value} ${word}${value === 1 ? "" : "s"}`;
 
 /** What all requests of a run have used, those of its subagents too. */
 export class Spent {

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { protectedName } from "./protected-names.ts";
+import { counted, firstOf } from "./text/short-lists.ts";
 import { visibleLine } from "./text/visible.ts";
 
 /** What the harness itself did in the workspace beside the commands of a box: moved paths and made commits. All of it is reported. */
@@ -174,7 +175,7 @@ export const NOT_ALL = "not all of its paths were looked at";
 function commitNote({ hash, subject, files, entries }: MadeCommit): string {
   const names = entries.map(({ path }) => path).filter(isObeyed);
   const holds = names.length === 0 ? "" : `; it holds ${listed(names)}: ${RETURNS}`;
-  return `commit ${hash.slice(0, 12)}${FOR_BOX}${files} ${files === 1 ? "file" : "files"}): ${shown(subject)}${holds}`;
+  return `commit ${hash.slice(0, 12)}${FOR_BOX}${counted(files, "file")}): ${shown(subject)}${holds}`;
 }
 
 const FOR_BOX = " was made for a command of the box (";
@@ -191,9 +192,7 @@ const isObeyed = (path: string): boolean =>
 
 const MAX_LISTED = 20;
 
-const listed = (paths: readonly string[]): string =>
-  paths.slice(0, MAX_LISTED).map(shown).join(", ") +
-  (paths.length > MAX_LISTED ? ` and ${paths.length - MAX_LISTED} more` : "");
+const listed = (paths: readonly string[]): string => firstOf(paths, MAX_LISTED, shown);
 
 /** Of one command: what it and its processes had at a time. */
 export const peakForm = z.strictObject({ memory_bytes: z.int().min(0), pids: z.int().min(0) }).readonly();

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { counted } from "./text/short-lists.ts";
 
 /** What managers of packages have installed in a box. */
 
@@ -29,4 +30,4 @@ export function byEcosystem(packages: readonly Pick<Package, "ecosystem">[]): st
 
 /** One line for people. */
 export const installedWords = ({ total, new: fresh, incomplete }: Omit<Installed, "packages">): string =>
-  `${total} package${total === 1 ? "" : "s"}, of them ${fresh} new${incomplete === true ? "; there was more than could be looked at" : ""}`;
+  `${counted(total, "package")}, of them ${fresh} new${incomplete === true ? "; there was more than could be looked at" : ""}`;

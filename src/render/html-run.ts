@@ -1,6 +1,7 @@
 import { formatDuration } from "../core/text/bounds.ts";
 import { countsOf, UNSEEN } from "../core/changes.ts";
 import type { RunChanges } from "../core/events.ts";
+import { counted } from "../core/text/short-lists.ts";
 import { targetOf } from "./tty/call-lines.ts";
 import { cutText, type Html, markup } from "./html-escape.ts";
 import { requestsCard } from "./request-figures.ts";
@@ -8,7 +9,7 @@ import {
   besideWords,
   type CallReport,
   callsOf,
-  counted,
+  costWords,
   endWords,
   momentWords,
   packageWords,
@@ -18,7 +19,6 @@ import {
   type RunReport,
   statusWords,
   type Step,
-  costWords,
   tokenWords,
   type TurnReport,
   verdictWords,

@@ -4,6 +4,7 @@ import type { Mode } from "../core/decision.ts";
 import type { AgentEvent, Denial, Recorded, RunStatus } from "../core/events.ts";
 import { type Installed, installedWords } from "../core/installed.ts";
 import type { Price, Usage } from "../core/messages.ts";
+import { counted } from "../core/text/short-lists.ts";
 import { type Plan, planCounts, type PlanStep } from "../core/work-plan.ts";
 import type { SessionInfo } from "../core/session.ts";
 import type { RequestReport } from "./request-figures.ts";
@@ -136,7 +137,7 @@ export interface Remark {
 export const peakWords = (end: CallReport["end"]): string =>
   end === null || end.peak === null || end.peak.memory_bytes === 0
     ? ""
-    : `, ${formatSize(end.peak.memory_bytes)} and ${end.peak.pids} ${end.peak.pids === 1 ? "process" : "processes"} at most`;
+    : `, ${formatSize(end.peak.memory_bytes)} and ${counted(end.peak.pids, "process", "processes")} at most`;
 
 /** All calls of a run, in order. */
 export const callsOf = ({ turns }: RunReport): readonly CallReport[] =>
@@ -231,8 +232,6 @@ export function tokenWords({ prompt_tokens, completion_tokens, cached_tokens }: 
   const cached = cached_tokens === null ? "" : ` (${count(cached_tokens)} cached)`;
   return `${count(prompt_tokens)} in${cached}, ${count(completion_tokens)} out`;
 }
-
-export const counted = (value: number, word: string): string => `${value} ${word}${value === 1 ? "" : "s"}`;
 
 /** Changes in the workspace beside the calls: one line each, and a count of those that do not fit. */
 export function besideWords(end: RunEnd): {

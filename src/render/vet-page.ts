@@ -1,9 +1,9 @@
 import type { Finding, VetComparison, VetReport, VetStep, Weight } from "../core/behaviour.ts";
 import { formatDuration, formatSize } from "../core/text/bounds.ts";
+import { counted } from "../core/text/short-lists.ts";
 import { cutText, type Html, markup } from "./html-escape.ts";
 import { PAGE_HEAD } from "./html-page.ts";
 import { pill } from "./html-run.ts";
-import { counted } from "./report-form.ts";
 
 /** A report on a repository as one self-contained file: no script, nothing loaded, all its texts escaped. */
 export function vetPage(report: VetReport): string {
@@ -57,7 +57,7 @@ function titleCard(report: VetReport): Html {
   const { verdict, repository } = report;
   const facts = [
     repository.commit === null ? repository.kind : `${repository.kind} at ${repository.commit.slice(0, 12)}`,
-    `${repository.files} ${repository.files === 1 ? "file" : "files"}, ${formatSize(repository.bytes)}`,
+    `${counted(repository.files, "file")}, ${formatSize(repository.bytes)}`,
     report.granted.length === 0 ? "no network" : `granted: ${report.granted.join(", ")}`,
     `runtime: ${report.runtime}`,
     formatDuration(report.took_ms),

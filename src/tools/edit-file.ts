@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { bytesOfText, textOfBytes } from "../core/text/bytes.ts";
 import type { Box } from "../core/ports.ts";
+import { counted } from "../core/text/short-lists.ts";
 import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../core/tool.ts";
 import { type ToolContext, absolute, shown } from "./tool-context.ts";
 import { failed, ok, refusal } from "./tool-results.ts";
@@ -80,7 +81,5 @@ async function edit({ context, box }: At, path: string, edits: readonly Edit[]):
   if (written.kind !== "ok") return refusal(context, written);
   await wrote(context, box, path, content);
   const { lines } = compactDiff(before, done.text);
-  return ok(
-    `${name}: ${done.places} ${done.places === 1 ? "place" : "places"} changed\n${boundedDiff(lines)}`,
-  );
+  return ok(`${name}: ${counted(done.places, "place")} changed\n${boundedDiff(lines)}`);
 }

@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { textOfBytes } from "../core/text/bytes.ts";
 import type { Box } from "../core/ports.ts";
+import { counted } from "../core/text/short-lists.ts";
 import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../core/tool.ts";
 import { type ToolContext, absolute, shown } from "./tool-context.ts";
 import { failed, ok, refusal } from "./tool-results.ts";
@@ -55,7 +56,7 @@ async function write({ context, box, questioned }: At, path: string, text: strin
   if (written.kind !== "ok") return refusal(context, written);
   await wrote(context, box, path, content);
   const count = linesIn(text);
-  if (known.kind === "absent") return ok(`${name}: made, ${count} ${count === 1 ? "line" : "lines"}`);
+  if (known.kind === "absent") return ok(`${name}: made, ${counted(count, "line")}`);
   if (known.content.includes(0)) return ok(`${name}: replaced; it was a binary file`);
   const before = textOfBytes(known.content);
   const { added, removed, lines } = compactDiff(before, text);

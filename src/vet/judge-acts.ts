@@ -1,6 +1,7 @@
 import type { Finding, Observed, VetStep } from "../core/behaviour.ts";
 import { formatSize } from "../core/text/bounds.ts";
 import type { Act } from "../core/behaviour.ts";
+import { counted, firstOf } from "../core/text/short-lists.ts";
 import { ActFindings, type RunRule } from "./acts/act-rules.ts";
 import { type AroundActs, judgeFile } from "./acts/judge-files.ts";
 import { judgeNetwork } from "./acts/judge-network.ts";
@@ -80,12 +81,7 @@ function judgeChanges({ changes, observed, what }: Behaved, around: JudgedAround
   const own = modified.filter(
     (path) => (!BUILT.test(path) || path.startsWith("lib/")) && !path.startsWith(".git/"),
   );
-  if (own.length > 0)
-    found.add(
-      "run.sources",
-      `changes ${own.slice(0, TOLD).join(", ")}${own.length > TOLD ? ` and ${own.length - TOLD} more` : ""}`,
-      null,
-    );
+  if (own.length > 0) found.add("run.sources", `changes ${firstOf(own, TOLD)}`, null);
   if (observed.by === "calls" || what === "given") return;
   const [first] = observed.processes;
   const [pid, at] = [first?.pid ?? 0, 0];
@@ -134,7 +130,7 @@ function judgeLeftovers(
   if (leftovers === 0 || observed.touched !== null || timed_out) return;
   const daemon = observed.processes.some(({ words }) => KNOWN_DAEMON.test(words.join(" ")));
   const rule = watched && !daemon ? "run.left-behind" : "run.left-behind-test";
-  const text = `leaves ${leftovers} ${leftovers === 1 ? "process" : "processes"} behind, which ended with it`;
+  const text = `leaves ${counted(leftovers, "process", "processes")} behind, which ended with it`;
   found.add(rule, text, null);
 }
 

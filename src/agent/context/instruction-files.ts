@@ -1,3 +1,4 @@
+import { firstOf } from "../../core/text/short-lists.ts";
 import { bytesOf, firstBytes, quoted, untagged } from "./untrusted-text.ts";
 
 /** Bytes of all that is rendered. */
@@ -61,9 +62,8 @@ const element = (path: string, text: string): string =>
   `<project_instructions path=${quoted(path)}>\n${text}\n</project_instructions>`;
 
 function markOf(left: readonly string[]): string {
-  const names = left.slice(0, MAX_NAMES).map((path) => firstBytes(quoted(path), 100));
-  const more = left.length > names.length ? ` and ${left.length - names.length} more` : "";
-  return `[Cut or left out for their length: ${names.join(", ")}${more}. Read them before you work in their folders.]`;
+  const names = firstOf(left, MAX_NAMES, (path) => firstBytes(quoted(path), 100));
+  return `[Cut or left out for their length: ${names}. Read them before you work in their folders.]`;
 }
 
 const folderOf = (path: string): string => path.slice(0, path.lastIndexOf("/") + 1);

@@ -1,5 +1,6 @@
 import type { RunChanges } from "../../core/events.ts";
 import { isInPlaceOfRunner, isOfTests, isRunnerFile } from "../../core/test-files.ts";
+import { firstLines } from "../../core/text/short-lists.ts";
 import { visibleLine } from "../../core/text/visible.ts";
 
 /*
@@ -345,10 +346,7 @@ export function asksForTests(request: string, paths: readonly string[]): boolean
 
 const MAX_NAMED = 3;
 
-function deedsOf({ deeds }: Bent): string {
-  const more = deeds.length - MAX_NAMED;
-  return `${deeds.slice(0, MAX_NAMED).map(visibleLine).join("; ")}${more > 0 ? `; and ${more} more` : ""}`;
-}
+const deedsOf = ({ deeds }: Bent): string => firstLines(deeds, MAX_NAMED, visibleLine).join("; ");
 
 /** For people, behind the answer or as the reason of a run that failed. */
 export const bentWords = (command: string, bent: Bent): string =>

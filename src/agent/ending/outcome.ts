@@ -1,4 +1,5 @@
 import { ONLY_LOOKED, PLAIN_ENDING } from "../../core/plain-ending.ts";
+import { firstOf } from "../../core/text/short-lists.ts";
 import type { Tried } from "./deeds.ts";
 import { headWithin } from "../../core/text/bytes.ts";
 import { EXIT, type ExitCode, type Signal } from "../../core/errors.ts";
@@ -157,11 +158,8 @@ function doneBecause({
 
 const MAX_LISTED = 5;
 
-function listed(looked: readonly string[]): string {
-  const names = looked.slice(0, MAX_LISTED).map((target) => visibleLine(target));
-  const more = looked.length - names.length;
-  return `${names.join(", ") || "the workspace"}${more > 0 ? ` and ${more} more` : ""}`;
-}
+const listed = (looked: readonly string[]): string =>
+  firstOf(looked, MAX_LISTED, visibleLine) || "the workspace";
 
 /** What was refused, in order: whatever the model says of it, and whether it got around it or not. */
 export function denialsOf(calls: readonly EndedCall[]): readonly Denial[] {

@@ -6,6 +6,7 @@ import type { Emit, EventBody } from "../../core/events.ts";
 import type { Hooks } from "../../core/hooks.ts";
 import type { Lasting } from "../../core/lasting.ts";
 import type { Approver, Box, ExecRequest, ExecResult } from "../../core/ports.ts";
+import { counted } from "../../core/text/short-lists.ts";
 import { NO_FACTS, type ToolResult } from "../../core/tool.ts";
 import { visible } from "../../core/text/visible.ts";
 import { endingOf } from "../../tools/shell/command-ending.ts";
@@ -395,7 +396,7 @@ export class Verification {
   #redReason({ text, ending }: CheckRun): string {
     const last = lastLines(text, LAST_LINES).join(" | ");
     const before = this.#before === undefined || this.#before.exit_code === 0 ? "" : ", as it did before";
-    const rounds = `${this.#rounds} ${this.#rounds === 1 ? "round" : "rounds"} of repair`;
+    const rounds = `${counted(this.#rounds, "round")} of repair`;
     const when = this.#rounds === 0 ? "fails" : `still fails after ${rounds}`;
     const said = last === "" ? "" : `: ${last}`;
     return `\`${visible(this.command)}\` ${when} (${ending}${before})${said}`;

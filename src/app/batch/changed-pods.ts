@@ -1,4 +1,5 @@
 import { EXIT, HarnessError } from "../../core/errors.ts";
+import { firstLines } from "../../core/text/short-lists.ts";
 import { visibleLine } from "../../core/text/visible.ts";
 import type { SeenPod } from "../../kubernetes/batch-cluster.ts";
 import { BATCH_LABEL, batchName } from "../../kubernetes/batch-job.ts";
@@ -33,12 +34,10 @@ export class MadePods {
 
 const SHOWN = 6;
 
-const listOf = (lines: readonly string[]): string => {
-  const more = lines.length > SHOWN ? [`and ${lines.length - SHOWN} more`] : [];
-  return [...lines.slice(0, SHOWN).map((line) => visibleLine(line)), ...more]
+const listOf = (lines: readonly string[]): string =>
+  firstLines(lines, SHOWN, visibleLine)
     .map((line) => `\n    ${line}`)
     .join("");
-};
 
 const leaveOut = `have its admission (webhooks, policies) leave out pods with the label ${BATCH_LABEL}`;
 

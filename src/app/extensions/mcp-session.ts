@@ -3,6 +3,7 @@ import path from "node:path";
 import manifest from "../../../package.json" with { type: "json" };
 import type { McpServerSettings } from "../../config/mcp-settings.ts";
 import type { Extensions } from "../../core/extensions.ts";
+import { firstLines } from "../../core/text/short-lists.ts";
 import { type AnyTool, type Facts, NO_FACTS } from "../../core/tool.ts";
 import { visibleLine } from "../../core/text/visible.ts";
 import { programOfHost } from "../../platform/host-programs.ts";
@@ -188,9 +189,8 @@ export class McpSession implements Extensions {
 
   #tellLeft(name: string, left: Catalogue["left"]): void {
     if (left.length === 0) return;
-    const shown = left.slice(0, 5).map(({ tool, why }) => `${tool} (${why})`);
-    const more = left.length > 5 ? `, and ${left.length - 5} more` : "";
-    this.#tell(`of the MCP server ${name} are left out: ${shown.join(", ")}${more}`);
+    const shown = firstLines(left, MAX_NAMED, ({ tool, why }) => `${tool} (${why})`);
+    this.#tell(`of the MCP server ${name} are left out: ${shown.join(", ")}`);
   }
 
   #tellChanges(
@@ -237,10 +237,10 @@ export class McpSession implements Extensions {
   }
 }
 
-function namesOf(tools: readonly OfferedTool[]): string {
-  const shown = tools.slice(0, 5).map(({ name }) => name);
-  return `${shown.join(", ")}${tools.length > 5 ? `, and ${tools.length - 5} more` : ""}`;
-}
+const MAX_NAMED = 5;
+
+const namesOf = (tools: readonly OfferedTool[]): string =>
+  firstLines(tools, MAX_NAMED, ({ name }) => name).join(", ");
 
 function factsOf(settings: McpServerSettings): Facts {
   if ("url" in settings) return { ...NO_FACTS, hosts: [new URL(settings.url).host] };

@@ -1,5 +1,6 @@
 import { readdir } from "node:fs/promises";
 import path from "node:path";
+import { counted } from "../../core/text/short-lists.ts";
 import { readRegularHead } from "../../platform/safe-files.ts";
 import { projectCheck } from "../run/project-check.ts";
 
@@ -174,11 +175,9 @@ async function head(file: string): Promise<string> {
   }
 }
 
-const many = (count: number): string => `${count} file${count === 1 ? "" : "s"}`;
-
 /** A short AGENTS.md that says them. */
 export function factsText({ languages, commands, folders }: ProjectFacts): string {
-  const spoken = languages.map(({ name, files }) => `${name} (${many(files)})`).join(", ");
+  const spoken = languages.map(({ name, files }) => `${name} (${counted(files, "file")})`).join(", ");
   return [
     "# Notes for whoever works here",
     "",
@@ -193,7 +192,7 @@ export function factsText({ languages, commands, folders }: ProjectFacts): strin
           "",
           ...folders.map(
             ({ name, files, language }) =>
-              `- \`${name}/\`: ${many(files)}${language === null ? "" : `, mostly ${language}`}`,
+              `- \`${name}/\`: ${counted(files, "file")}${language === null ? "" : `, mostly ${language}`}`,
           ),
           "",
         ]),

@@ -1,5 +1,6 @@
 import type { Mode } from "../../core/decision.ts";
 import type { Message } from "../../core/messages.ts";
+import { firstOf } from "../../core/text/short-lists.ts";
 
 const SAYS: Readonly<Record<Mode, string>> = {
   "read-only": "nothing can be changed any more",
@@ -68,11 +69,7 @@ export function undoNote(messages: readonly Message[], taken: readonly TakenBack
     .join("");
 }
 
-function named(paths: readonly string[]): string {
-  const more = paths.length - MAX_PATHS;
-  const names = paths.slice(0, MAX_PATHS).map((path) => JSON.stringify(path));
-  return names.join(", ") + (more > 0 ? ` and ${more} more` : "");
-}
+const named = (paths: readonly string[]): string => firstOf(paths, MAX_PATHS, (path) => JSON.stringify(path));
 
 /** Of a task in the background. */
 const LOST_NOTE = /\n\n\[harness\] t\d+ \([^\n]*\) is lost: [^\n]*/g;

@@ -4,6 +4,7 @@ import { setSetting } from "../../config/config-edit.ts";
 import { formatDuration, formatSize } from "../../core/text/bounds.ts";
 import { HarnessError } from "../../core/errors.ts";
 import type { Health } from "../../core/health.ts";
+import { counted } from "../../core/text/short-lists.ts";
 import type { Engine } from "../../docker/engine.ts";
 import { describeGpu, findGpu, type Gpu, isGpu } from "../../docker/host-gpu.ts";
 import { imageExists } from "../../docker/images/build-image.ts";
@@ -309,7 +310,7 @@ function paceOf(choice: ModelChoice, machine: ModelMachine): string {
 const sized = ({ name, download: bytes }: ModelChoice): string => `${name} (${formatSize(bytes)})`;
 
 function questionOf(offers: readonly Offer[], { memory, cores, gpu }: ModelMachine): string {
-  const processor = gpu ? "a graphics card" : `${cores} processor${cores === 1 ? "" : "s"}`;
+  const processor = gpu ? "a graphics card" : counted(cores, "processor");
   const beside = offers.some(({ bytes }) => bytes > 0)
     ? " A small model for search by meaning is loaded beside one that is not there yet."
     : "";

@@ -1,5 +1,6 @@
 import path from "node:path";
 import { EXIT, HarnessError } from "../../core/errors.ts";
+import { firstOf } from "../../core/text/short-lists.ts";
 
 /** True for the folder itself and everything below it. */
 export const within = (folder: string, file: string): boolean =>
@@ -96,9 +97,8 @@ function smallest(
 const NAMED = 5;
 
 const told = (closed: readonly string[]): string => {
-  const more = closed.length > NAMED ? ` and ${closed.length - NAMED} more` : "";
   const [are, each] = closed.length === 1 ? ["is", "it holds"] : ["are", "they hold"];
-  return `${closed.slice(0, NAMED).join(", ")}${more} ${are} read-only as a whole: ${each} too many protected paths for a mount each`;
+  return `${firstOf(closed, NAMED)} ${are} read-only as a whole: ${each} too many protected paths for a mount each`;
 };
 
 const tooMany = (root: string, limit: number): HarnessError =>

@@ -3,6 +3,7 @@ import path from "node:path";
 import { quote } from "shell-quote";
 import { EXIT, errorCode, HarnessError, reasonOf } from "../../core/errors.ts";
 import { bytesOfText } from "../../core/text/bytes.ts";
+import { firstOf } from "../../core/text/short-lists.ts";
 import { hold } from "./open-folder.ts";
 import { Inert, type Taken, takeBackScript } from "./inert-tree.ts";
 import { copyRegular, copyWhole, move, remove, renameOrOpenUp } from "./move-tree.ts";
@@ -75,11 +76,10 @@ async function privateFolder(into: string, at: string): Promise<string> {
 const NAMED = 10;
 
 function notMoved(planted: readonly string[], why: string, thrown: unknown): HarnessError {
-  const more = planted.length > NAMED ? ` and ${planted.length - NAMED} more` : "";
-  const names = planted.slice(0, NAMED).map((file) => shortened(printed(file)));
+  const names = firstOf(planted, NAMED, (file) => shortened(printed(file)));
   return new HarnessError(
     EXIT.sandbox,
-    `${names.join(", ")}${more} was made inside the box and could not be moved out of the workspace and made inert: ${why}`,
+    `${names} was made inside the box and could not be moved out of the workspace and made inert: ${why}`,
     "look at it and remove it before any program of yours reads that folder",
     thrown,
   );

@@ -5,6 +5,7 @@ import path from "node:path";
 import { setImmediate as breath } from "node:timers/promises";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { fold, PROTECTED, protectedName } from "../../core/protected-names.ts";
+import { firstOf } from "../../core/text/short-lists.ts";
 import { type ConfigEntry, parseGitConfig } from "./git-config.ts";
 import { followPointer, resolved } from "./git-pointer.ts";
 import { arrange, liesIn, outermost, within } from "./protected-mounts.ts";
@@ -159,10 +160,7 @@ function linkedLines(root: string, linked: readonly string[]): readonly string[]
 
 const NAMED = 5;
 
-const listed = (files: readonly string[]): string => {
-  const more = files.length > NAMED ? ` and ${files.length - NAMED} more` : "";
-  return `${files.slice(0, NAMED).map(printed).join(", ")}${more}`;
-};
+const listed = (files: readonly string[]): string => firstOf(files, NAMED, printed);
 
 const PIECE = 64;
 

@@ -1,6 +1,7 @@
 import { commandPolicy, explain, nextCommand } from "../../app/project/policy-commands.ts";
 import { workspacePolicy, wordsOfRule } from "../../app/project/policy-context.ts";
 import type { DecidedCall } from "../../app/run/decided-calls.ts";
+import { firstLines } from "../../core/text/short-lists.ts";
 import { visibleLine } from "../../core/text/visible.ts";
 import { widthOfStream } from "../../render/tty/columns.ts";
 import { explanation } from "../../render/lists/explained.ts";
@@ -19,17 +20,17 @@ export async function policy({ chat, argument, output }: SlashCall): Promise<str
     return explanation({ text: argument, ...told, ...remedy }, output).trimEnd();
   }
   const { rules } = context;
-  const more = rules.length - MAX_RULES;
   return [
     `mode     ${mode}`,
     `network  ${granted.length === 0 ? "none" : visibleLine(granted.join(", "))}`,
     rules.length === 0
       ? "rules    none of yours or of the project's (docs/policy-rules.md)"
       : `rules    ${rules.length} of yours and of the project's, beside those of harness:`,
-    ...rules
-      .slice(0, MAX_RULES)
-      .map((rule) => `  ${rule.decision.padEnd(5)}  ${visibleLine(`${wordsOfRule(rule)}: ${rule.reason}`)}`),
-    ...(more > 0 ? [`  and ${more} more`] : []),
+    ...firstLines(
+      rules,
+      MAX_RULES,
+      (rule) => `${rule.decision.padEnd(5)}  ${visibleLine(`${wordsOfRule(rule)}: ${rule.reason}`)}`,
+    ).map((line) => `  ${line}`),
     ...latelyLines(chat.decided.last, output),
   ].join("\n");
 }

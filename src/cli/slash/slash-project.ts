@@ -4,6 +4,7 @@ import { FACTS_FILE, factsDiff, writeFacts } from "../../app/project/facts-file.
 import { factsText, projectFacts } from "../../app/project/project-facts.ts";
 import type { ChatController } from "../../app/run/chat-controller.ts";
 import { instructionsFor } from "../../app/run/session-prompt.ts";
+import { firstLines } from "../../core/text/short-lists.ts";
 import { visible, visibleLine } from "../../core/text/visible.ts";
 import { fileDiffs } from "../../render/tty/file-diffs.ts";
 import { healthTable } from "../../render/lists/setup-lines.ts";
@@ -140,11 +141,11 @@ const asked = async (
 };
 
 function previewText({ paths, staged }: CommitPreview): string {
-  const rest = paths.length - MAX_SHOWN;
   return [
     staged ? "What is staged:" : "Nothing is staged, so all that is not ignored:",
-    ...paths.slice(0, MAX_SHOWN).map(({ mark, path }) => visibleLine(`  ${mark} ${path}`)),
-    ...(rest > 0 ? [`  and ${rest} more`] : []),
+    ...firstLines(paths, MAX_SHOWN, ({ mark, path }) => visibleLine(`${mark} ${path}`)).map(
+      (line) => `  ${line}`,
+    ),
     "Hooks of the repository are not run.",
   ].join("\n");
 }

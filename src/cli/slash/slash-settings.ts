@@ -3,6 +3,7 @@ import type { ChatController } from "../../app/run/chat-controller.ts";
 import { readLayer } from "../../config/config-layers.ts";
 import { PROVIDERS } from "../../config/setting-words.ts";
 import { type Mode, MODES } from "../../core/decision.ts";
+import { firstOf } from "../../core/text/short-lists.ts";
 import { nearest } from "../../core/text/spelling.ts";
 import { visible } from "../../core/text/visible.ts";
 import { widthOfStream, wrapped } from "../../render/tty/columns.ts";
@@ -65,13 +66,8 @@ export async function provider({ chat, argument }: SlashCall): Promise<string> {
 
 const MAX_MODELS = 20;
 
-function listOf(models: readonly string[]): string {
-  const more = models.length - MAX_MODELS;
-  const rest = more > 0 ? ` and ${more} more` : "";
-  return models.length === 0
-    ? "The server has none."
-    : `There are: ${models.slice(0, MAX_MODELS).join(", ")}${rest}`;
-}
+const listOf = (models: readonly string[]): string =>
+  models.length === 0 ? "The server has none." : `There are: ${firstOf(models, MAX_MODELS)}`;
 
 const isMode = (text: string): text is Mode => MODES.some((each) => each === text);
 

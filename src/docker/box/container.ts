@@ -4,6 +4,7 @@ import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import type Docker from "dockerode";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import { firstLines } from "../../core/text/short-lists.ts";
 import { type BoxPlan, containerSpec, isWithin, mountsOf } from "../container-spec.ts";
 import { engineFailure, hasStatus, isMissing } from "../engine-failure.ts";
 import { type Engine, isPodman } from "../engine.ts";
@@ -289,8 +290,7 @@ const isGuarded = ({ workspace, over, covered }: BoxPlan, path: string): boolean
 
 function refuseUnlessPlanned(who: string, lines: readonly string[]): void {
   if (lines.length === 0) return;
-  const more = lines.length > 6 ? `\n    and ${lines.length - 6} more` : "";
-  const message = `the box is not as planned, says ${who}, so nothing is run in it:\n    ${lines.slice(0, 6).join("\n    ")}${more}`;
+  const message = `the box is not as planned, says ${who}, so nothing is run in it:\n    ${firstLines(lines, 6).join("\n    ")}`;
   throw new HarnessError(EXIT.sandbox, message, "harness doctor");
 }
 

@@ -4,6 +4,7 @@ import { quote } from "shell-quote";
 import type { MovedAway } from "../../core/box-log.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { lockWorkspace } from "../../boxes/life/workspace-lock.ts";
+import { firstOf } from "../../core/text/short-lists.ts";
 import { type DeadRecord, deadRecords, type RecordedProtection } from "../life/protected-record.ts";
 import { findAllPlanted } from "../../boxes/protect/planted.ts";
 import { quarantine } from "../../boxes/protect/quarantine.ts";
@@ -45,8 +46,7 @@ async function refuseUnknown(
   { workspace, mode, onWarning }: Pick<BoxRequest, "workspace" | "mode"> & { readonly onWarning: Warn },
 ): Promise<void> {
   const { found } = await walk(path.resolve(workspace));
-  const more = found.length > MAX_NAMED ? ` and ${found.length - MAX_NAMED} more` : "";
-  const there = found.length === 0 ? "nothing" : `${found.slice(0, MAX_NAMED).join(", ")}${more}`;
+  const there = firstOf(found, MAX_NAMED) || "nothing";
   const message = `a run in ${workspace} was killed, and what the host would obey there before it is not known: ${file} is damaged. There is now: ${there}`;
   if (mode === "read-only") return onWarning(message);
   throw new HarnessError(

@@ -10,6 +10,7 @@ import {
 import * as z from "zod";
 import { formatDuration } from "../../core/text/bounds.ts";
 import { reasonOf } from "../../core/errors.ts";
+import { counted } from "../../core/text/short-lists.ts";
 import type { ToolResult } from "../../core/tool.ts";
 import { visibleLine } from "../../core/text/visible.ts";
 import { unlessAborted } from "../../platform/cancelled.ts";
@@ -201,7 +202,7 @@ export class McpServer implements AsyncDisposable {
     if (wait === undefined) {
       this.#state = "given up";
       this.#parts.notice(
-        `${gone}; it is given up after ${counted(this.#tries)}: harness mcp logs ${this.name}`,
+        `${gone}; it is given up after ${counted(this.#tries, "start")}: harness mcp logs ${this.name}`,
       );
       return;
     }
@@ -267,8 +268,6 @@ const isSessionLost = (thrown: unknown, { transport }: Client): boolean =>
   transport?.sessionId !== undefined &&
   SdkHttpError.isInstance(thrown) &&
   (thrown.status === 404 || thrown.status === 400);
-
-const counted = (starts: number): string => `${starts} start${starts === 1 ? "" : "s"}`;
 
 const tooSlow = (ms: number, why: () => string = () => ""): string =>
   [`it was not ready within ${formatDuration(ms)}`, why()].filter((words) => words !== "").join(": ");

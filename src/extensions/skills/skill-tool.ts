@@ -1,6 +1,7 @@
 import { randomBytes } from "node:crypto";
 import * as z from "zod";
 import type { Box } from "../../core/ports.ts";
+import { firstOf } from "../../core/text/short-lists.ts";
 import { nearest } from "../../core/text/spelling.ts";
 import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../../core/tool.ts";
 import { type Skill, type SkillFile, textOf } from "./skill-folders.ts";
@@ -79,10 +80,7 @@ async function whole(
 
 const ok = (text: string): ToolResult => ({ kind: "ok", text });
 const namesOf = (files: readonly string[]): string =>
-  `${files
-    .slice(0, MAX_NAMED)
-    .map((each) => JSON.stringify(each))
-    .join(", ")}${files.length > MAX_NAMED ? ` and ${files.length - MAX_NAMED} more` : ""}`;
+  firstOf(files, MAX_NAMED, (each) => JSON.stringify(each));
 
 const MAX_TEXT = 256 * 1024;
 

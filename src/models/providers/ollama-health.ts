@@ -1,5 +1,6 @@
 import { formatCount, formatSize } from "../../core/text/bounds.ts";
 import { ailing, broken, type Health, healthy } from "../../core/health.ts";
+import { firstOf } from "../../core/text/short-lists.ts";
 import { isLoopback } from "./ollama-address.ts";
 import { ollamaModels, type ServerModel } from "./ollama-models.ts";
 import { findOllama } from "./ollama-setup.ts";
@@ -96,13 +97,7 @@ function missingModel(models: readonly ServerModel[], { baseUrl, model }: Ollama
   return broken("model.name", `${model} is not there; ${there}`, remedy);
 }
 
-const namesOf = (models: readonly ServerModel[]): string => {
-  const shown = models
-    .slice(0, NAMES_SHOWN)
-    .map(({ name }) => name)
-    .join(", ");
-  return models.length > NAMES_SHOWN ? `${shown} and ${models.length - NAMES_SHOWN} more` : shown;
-};
+const namesOf = (models: readonly ServerModel[]): string => firstOf(models, NAMES_SHOWN, ({ name }) => name);
 
 /** The line that takes a model of the server's: one that calls tools before one that does not. */
 function chooseLine(models: readonly ServerModel[]): string {

@@ -1,3 +1,4 @@
+import { firstLines } from "../../core/text/short-lists.ts";
 import { visibleLine } from "../../core/text/visible.ts";
 import { tomlRule } from "../rule.ts";
 import type { Left, Proposal } from "./propose-policy.ts";
@@ -29,13 +30,8 @@ function hostsLine(grants: readonly string[]): string {
 
 function listed(name: string, list: readonly Left[]): readonly string[] {
   if (list.length === 0) return [];
-  const more = list.length - MAX_TOLD;
-  return [
-    "",
-    `${name}:`,
-    ...list.slice(0, MAX_TOLD).map(({ what, reason }) => `  ${cut(what)}: ${cut(reason)}`),
-    ...(more > 0 ? [`  and ${more} more`] : []),
-  ];
+  const lines = firstLines(list, MAX_TOLD, ({ what, reason }) => `${cut(what)}: ${cut(reason)}`);
+  return ["", `${name}:`, ...lines.map((line) => `  ${line}`)];
 }
 
 const MAX_LINE = 200;

@@ -1,5 +1,6 @@
 import { formatDuration } from "../../core/text/bounds.ts";
 import type { AgentEvent, CandidateTold } from "../../core/events.ts";
+import { counted } from "../../core/text/short-lists.ts";
 import { visibleLine } from "../../core/text/visible.ts";
 import { targetOf } from "../tty/call-lines.ts";
 import { fitted, widthOfStream, wrapped } from "../tty/columns.ts";
@@ -87,7 +88,7 @@ export class AttemptLines {
         ? (["yellow", "stopped"] as const)
         : (["red", "failed"] as const);
     const marked = mark(name, this.#stream);
-    const cost = `${turns} turn${turns === 1 ? "" : "s"}, ${formatDuration(ms)}`;
+    const cost = `${counted(turns, "turn")}, ${formatDuration(ms)}`;
     const words = `${candidate} of ${this.#showing.count}  ${session}  ${cost}  ${howEnded(ended, green)}`;
     const line = fitted(words, widthOfStream(this.#stream) - marked.length - 1);
     return `${styleText(colour, marked, { stream: this.#stream })} ${line}`;

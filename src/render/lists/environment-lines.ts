@@ -1,5 +1,6 @@
 import { formatSize } from "../../core/text/bounds.ts";
 import { byEcosystem, type Installed, installedWords } from "../../core/installed.ts";
+import { firstOf } from "../../core/text/short-lists.ts";
 import { visible, visibleLine } from "../../core/text/visible.ts";
 import { ageOf } from "./boxes-lines.ts";
 import { type Output, styleText } from "../tty/output.ts";
@@ -87,7 +88,6 @@ export function builtLines(
   how: "kept" | "built",
   { lost, pushed }: { readonly lost: readonly string[]; readonly pushed: Pushed | null },
 ): string {
-  const more = lost.length > NAMED ? ` and ${lost.length - NAMED} more` : "";
   return [
     how === "kept" ? `${record.id}  all of it is in place` : `${record.id}  built in ${record.seconds} s`,
     ...record.versions.map((line) => `  ${visibleLine(line)}`),
@@ -95,12 +95,7 @@ export function builtLines(
     ...(pushed === null ? [] : [visibleLine(pushedLine(pushed))]),
     ...(lost.length === 0
       ? []
-      : [
-          `  not kept, as it is in none of the environment's folders: ${lost
-            .slice(0, NAMED)
-            .map((file) => visibleLine(file))
-            .join(", ")}${more}`,
-        ]),
+      : [`  not kept, as it is in none of the environment's folders: ${firstOf(lost, NAMED, visibleLine)}`]),
     "",
   ].join("\n");
 }

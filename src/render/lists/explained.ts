@@ -6,6 +6,7 @@ import {
   runsUnattended,
   type Verdict,
 } from "../../core/decision.ts";
+import { counted } from "../../core/text/short-lists.ts";
 import { visibleLine } from "../../core/text/visible.ts";
 import { type Cell, cellsOf, fitted, hanging, widthOf } from "../tty/columns.ts";
 import { type Output, styleText } from "../tty/output.ts";
@@ -151,7 +152,7 @@ function marked(
       const shown = marks.slice(0, Math.max(1, width - blanks.length));
       return [`${INDENT}${line}`, `${INDENT}${blanks}${styleText(COLOURS[verdict], shown, { stream })}`];
     }),
-    ...(more > 0 ? [`${INDENT}… and ${more} more ${more === 1 ? "line" : "lines"}`] : []),
+    ...(more > 0 ? [`${INDENT}… and ${counted(more, "more line")}`] : []),
   ];
 }
 

@@ -1,6 +1,7 @@
 import type { AuditVerdict } from "../../core/audit.ts";
 import { formatDuration } from "../../core/text/bounds.ts";
 import { countsOf, UNSEEN } from "../../core/changes.ts";
+import { counted } from "../../core/text/short-lists.ts";
 import { visibleLine } from "../../core/text/visible.ts";
 import {
   auditWords,
@@ -8,7 +9,6 @@ import {
   type CallReport,
   callsOf,
   costWords,
-  counted,
   endWords,
   type FromBundle,
   momentWords,
@@ -267,7 +267,7 @@ export const NOT_PROVEN = [
 
 export function auditVerdict(verdict: AuditVerdict, stream: Output): string {
   const { file, lines, broken, notes } = verdict;
-  const count = `${lines} ${lines === 1 ? "line" : "lines"}`;
+  const count = counted(lines, "line");
   const head =
     broken === null
       ? styleText("green", `unbroken: ${count}, each as it was written`, { stream })

@@ -1,5 +1,6 @@
 import type { Step } from "../../core/checkpoint-port.ts";
 import type { Handoff } from "../../core/handoff.ts";
+import { counted } from "../../core/text/short-lists.ts";
 import { visibleLine } from "../../core/text/visible.ts";
 import { type Output, styleText } from "../tty/output.ts";
 
@@ -52,7 +53,7 @@ export function undoText(told: UndoTold, stream: Output): string {
     ),
   ];
   const same = redo ? " --redo" : target > 0 ? ` --to ${target}` : "";
-  const count = `${shown.length} path${shown.length === 1 ? "" : "s"}`;
+  const count = counted(shown.length, "path");
   if (refused.length > 0 && !done && !dryRun) {
     // Where there is no rest, --skip does nothing either.
     const next = shown.length === 0 ? `harness diff ${session}` : `harness undo ${session}${same} --skip`;
@@ -153,7 +154,7 @@ interface End extends Pick<AppliedTold, "session" | "done" | "whole" | "blocked"
 
 function endOf({ session, done, whole, count, refused, blocked }: End, stream: Output): string[] {
   const bold = (text: string): string => styleText("bold", text, { stream });
-  const paths = `${count} path${count === 1 ? "" : "s"}`;
+  const paths = counted(count, "path");
   if (blocked.length > 0)
     return [
       bold("nothing was applied: the host would run or obey what is blocked by itself"),

@@ -1,5 +1,6 @@
 import type { Finding, Verdict, VetComparison, VetReport, VetStep, Weight } from "../../core/behaviour.ts";
 import { formatDuration, formatSize } from "../../core/text/bounds.ts";
+import { counted } from "../../core/text/short-lists.ts";
 import { visibleLine } from "../../core/text/visible.ts";
 import { cellsOf, widthOf, widthOfStream, wrapped } from "../tty/columns.ts";
 import { mark } from "../tty/line-marks.ts";
@@ -12,7 +13,7 @@ export function vetText(report: VetReport, stream: Output): string {
   const title = `${verdict.toUpperCase()}  ${visibleLine(repository.name)}`;
   const facts = [
     `${repository.kind}${repository.commit === null ? "" : ` at ${visibleLine(repository.commit.slice(0, 12))}`}`,
-    `${repository.files} ${repository.files === 1 ? "file" : "files"}, ${formatSize(repository.bytes)}`,
+    `${counted(repository.files, "file")}, ${formatSize(repository.bytes)}`,
     report.granted.length === 0 ? "no network" : `granted: ${visibleLine(report.granted.join(", "))}`,
     steps.length === 0 ? "no command was run" : `seen by ${seenBy(steps)}`,
     `${formatDuration(report.took_ms)}${steps.length === 0 ? "" : `, ${formatDuration(report.own_ms)} of it our own`}`,

@@ -1,5 +1,6 @@
 import { bytesOfText } from "../../core/text/bytes.ts";
 import type { FileDiff, FileSide } from "../../core/text/line-diff.ts";
+import { counted } from "../../core/text/short-lists.ts";
 import { visible, visibleLine } from "../../core/text/visible.ts";
 import { type Output, styleText } from "./output.ts";
 
@@ -154,7 +155,7 @@ export function diffStat(files: readonly FileDiff[], stream: Output): string {
   const rows = files.map((file) => `${markOf(file, stream)} ${statName(file)}  ${countsOf(file, stream)}\n`);
   const sum = (of: "added" | "removed"): number =>
     files.reduce((all, { lines }) => all + (lines?.[of] ?? 0), 0);
-  const total = `${files.length} path${files.length === 1 ? "" : "s"} changed, +${sum("added")} -${sum("removed")} lines\n`;
+  const total = `${counted(files.length, "path")} changed, +${sum("added")} -${sum("removed")} lines\n`;
   return rows.join("") + total;
 }
 

@@ -3,6 +3,7 @@ import { countsOf, UNSEEN } from "../../core/changes.ts";
 import type { AgentEvent, Denial, RunStatus } from "../../core/events.ts";
 import { isPlainEnding } from "../../core/plain-ending.ts";
 import { installedWords } from "../../core/installed.ts";
+import { counted } from "../../core/text/short-lists.ts";
 import { visibleLine, visibleWhole } from "../../core/text/visible.ts";
 import { recordedWords } from "../report-form.ts";
 import { candidateRows } from "../lists/attempt-lines.ts";
@@ -203,7 +204,6 @@ function costRows({ turns, tool_calls, usage }: Finished, ms: number): readonly 
   ];
 }
 
-const counted = (count: number, word: string): string => `${count} ${word}${count === 1 ? "" : "s"}`;
 const tokens = (count: number | null): string => (count === null ? "unknown" : formatCount(count));
 
 const STATUS_WORDS: Readonly<Record<RunStatus, string>> = {

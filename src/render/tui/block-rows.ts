@@ -1,3 +1,4 @@
+import { counted } from "../../core/text/short-lists.ts";
 import { visible, visibleLine } from "../../core/text/visible.ts";
 import { callLine } from "../tty/call-lines.ts";
 import { fitted, widthOfStream, wrapped } from "../tty/columns.ts";
@@ -154,7 +155,7 @@ function quoted(lines: readonly string[], { most, from }: Part, stream: Output):
   const kept = from === "end" ? lines.slice(-most) : lines.slice(0, most);
   const more = lines.length - kept.length;
   const rows = kept.map((line) => styleText("dim", BAR, { stream }) + painted(line, width, stream, from));
-  const rest = `${BAR}… ${more} more ${more === 1 ? "line" : "lines"} (Ctrl-O shows all)`;
+  const rest = `${BAR}… ${counted(more, "more line")} (Ctrl-O shows all)`;
   const note = more > 0 ? [styleText("dim", fitted(rest, width + BAR.length), { stream })] : [];
   return from === "end" ? [...note, ...rows] : [...rows, ...note];
 }

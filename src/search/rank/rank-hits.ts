@@ -1,4 +1,5 @@
 import type { IndexHit } from "../../core/ports.ts";
+import { firstOf } from "../../core/text/short-lists.ts";
 import type { Chunk } from "../index-words.ts";
 import type { Candidate } from "../search-store.ts";
 import { bestRegions, foundByName, lookupIn, namedBy, type Placed } from "./name-lookup.ts";
@@ -193,14 +194,9 @@ export function why(chunk: Chunk, query: Query, tokenizer: Tokenizer): string {
   }
   const parts = (["name", "path", "text"] as const)
     .filter((place) => found[place].size > 0)
-    .map((place) => `${place}: ${listed([...found[place]])}`);
+    .map((place) => `${place}: ${firstOf([...found[place]], MAX_NAMED)}`);
   return parts.length === 0 ? "near in meaning" : parts.join("; ");
 }
-
-const listed = (words: readonly string[]): string =>
-  words.length <= MAX_NAMED
-    ? words.join(", ")
-    : `${words.slice(0, MAX_NAMED).join(", ")} and ${words.length - MAX_NAMED} more`;
 
 const LINES = 10;
 const MAX_LINE_LENGTH = 240;

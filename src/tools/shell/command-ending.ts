@@ -1,6 +1,7 @@
 import { formatDuration } from "../../core/text/bounds.ts";
 import type { Cause } from "../../core/errors.ts";
 import type { ExecResult } from "../../core/ports.ts";
+import { counted, firstOf } from "../../core/text/short-lists.ts";
 import type { ToolResult } from "../../core/tool.ts";
 
 /** The ending of a command, for the model: its cause, the lines that state it, and advice that is given once. */
@@ -110,22 +111,15 @@ function sideLines(
   for (const way of ways.slice(0, MAX_PATHS)) lines.push(`[no connection: ${way}]`);
   if (ways.length > MAX_PATHS) lines.push(`[and ${ways.length - MAX_PATHS} more hosts were refused]`);
   if (blocked.length > 0 && cause !== "filesystem")
-    lines.push(`[protected, not written: ${listed(blocked)}]`);
+    lines.push(`[protected, not written: ${firstOf(blocked, MAX_PATHS)}]`);
   if (quarantined.length > 0)
     lines.push(
-      `[moved out of the workspace, as the host would obey it: ${listed(quarantined.map(({ from }) => from))}]`,
+      `[moved out of the workspace, as the host would obey it: ${firstOf(quarantined, MAX_PATHS, ({ from }) => from)}]`,
     );
   if (leftovers > 0 && (cause === null || cause === "program"))
-    lines.push(
-      `[${leftovers} ${leftovers === 1 ? "process" : "processes"} that it left running ended with it]`,
-    );
+    lines.push(`[${counted(leftovers, "process", "processes")} that it left running ended with it]`);
   return lines;
 }
-
-const listed = (paths: readonly string[]): string => {
-  const more = paths.length - MAX_PATHS;
-  return paths.slice(0, MAX_PATHS).join(", ") + (more > 0 ? ` and ${more} more` : "");
-};
 
 /** Lines of advice that was not given before. */
 export type Advise = (advice: readonly Advice[]) => readonly string[];

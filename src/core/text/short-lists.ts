@@ -1,0 +1,22 @@
+/** How many there are, and the first of many, as people are told them. */
+
+/** `1 file`, `2 files`; `many` where an s is not enough. */
+export const counted = (count: number, one: string, many = `${one}s`): string =>
+  `${count} ${count === 1 ? one : many}`;
+
+/** The first so many, each as it is written, and behind them how many more there are. */
+export const firstLines = <T>(
+  all: readonly T[],
+  most: number,
+  write: (each: T) => string = String,
+): readonly string[] => [
+  ...all.slice(0, most).map((each) => write(each)),
+  ...(all.length > most ? [`and ${all.length - most} more`] : []),
+];
+
+/** The same in one line: `a, b and 3 more`. */
+export const firstOf = <T>(all: readonly T[], most: number, write: (each: T) => string = String): string =>
+  all
+    .slice(0, most)
+    .map((each) => write(each))
+    .join(", ") + (all.length > most ? ` and ${all.length - most} more` : "");
