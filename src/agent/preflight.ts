@@ -1,3 +1,4 @@
+import { lastName } from "../core/text/file-paths.ts";
 import type { AgentContext } from "./agent-context.ts";
 import { mendable } from "./ending/bent-check.ts";
 import type { ShownFile } from "./next-reply.ts";
@@ -124,7 +125,7 @@ export function namedIn(
   const words = new Set(text.match(/[\p{L}\p{N}_.\-/]+/gu)?.map(trimmed) ?? []);
   const lower = new Set([...words].map((word) => word.toLowerCase()));
   const rank = (name: string): number => {
-    const base = name.slice(name.lastIndexOf("/") + 1);
+    const base = lastName(name);
     const stem = base.replace(/(?<=.)\.[^.]*$/, "");
     if (words.has(name) || [...words].some((word) => word.length > name.length && word.endsWith(`/${name}`)))
       return 0;

@@ -2,8 +2,8 @@ import { lstat, readdir, readFile, realpath, statfs } from "node:fs/promises";
 import path from "node:path";
 import { quote } from "shell-quote";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import { isInside } from "../core/text/file-paths.ts";
 import { type Enclosing, enclosingOf } from "./protect/enclosing.ts";
-import { within } from "./protect/protected-mounts.ts";
 
 export interface WorkspaceRequest {
   readonly path: string;
@@ -184,11 +184,12 @@ const SHARED: ReadonlySet<string> = new Set(["/tmp", "/home", "/opt", "/media", 
 
 /** Why this path (absolute, links resolved) cannot be a workspace, or undefined. */
 export function refusedPlace(real: string, places: Places): string | undefined {
-  const holds = (inner: string): boolean => within(real, inner);
+  const holds = (inner: string): boolean => isInside(real, inner);
   if (real === "/") return "it is the root of the file system";
-  if (within(places.stateDir, real)) return "it belongs to the harness's own state";
-  if (places.settings.some((one) => within(one, real))) return "it belongs to the harness's own settings";
-  if (places.engineRoots.some((one) => within(one, real))) return "it belongs to the container engine's data";
+  if (isInside(places.stateDir, real)) return "it belongs to the harness's own state";
+  if (places.settings.some((one) => isInside(one, real))) return "it belongs to the harness's own settings";
+  if (places.engineRoots.some((one) => isInside(one, real)))
+    return "it belongs to the container engine's data";
   if (places.homes.includes(real)) return "it is a home directory";
   if (SHARED.has(real)) return "it is shared by every project in it";
   if (isSystem(real)) return "it belongs to the system";
@@ -200,5 +201,5 @@ export function refusedPlace(real: string, places: Places): string | undefined {
 }
 
 const isSystem = (real: string): boolean =>
-  (SYSTEM.some((one) => within(one, real)) || LIBRARIES.test(real)) &&
-  !ROOMS.some((room) => within(room, real));
+  (SYSTEM.some((one) => isInside(one, real)) || LIBRARIES.test(real)) &&
+  !ROOMS.some((room) => isInside(room, real));

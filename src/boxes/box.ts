@@ -17,9 +17,10 @@ import type {
   SearchRequest,
   SearchResult,
 } from "../core/ports.ts";
+import { asSeenFrom, isInside } from "../core/text/file-paths.ts";
 import type { Place } from "./layers/place.ts";
 import { findAllPlanted, findPlanted } from "./protect/planted.ts";
-import { outermost, within as isBelow } from "./protect/protected-mounts.ts";
+import { outermost } from "./protect/protected-mounts.ts";
 import { quarantine, type Quarantined, stillInert } from "./protect/quarantine.ts";
 import { blockedPaths } from "./protect/refusal.ts";
 import { type HostFile, isMoved, replacedAmong, replacedNote, workspaceMoved } from "./protect/replaced.ts";
@@ -128,7 +129,7 @@ export async function openBox(given: Omit<BoxParts, "moved" | "searches">): Prom
     },
     replaced: async () =>
       (await replacedIn(walls))
-        .filter((file) => file !== workspace && isBelow(workspace, file))
+        .filter((file) => file !== workspace && isInside(workspace, file))
         .map((file) => file.slice(workspace.length + 1)),
     changes: async () => {
       const { changes, incomplete } = await walls.place.changes(client);
@@ -368,7 +369,7 @@ export function searchResult(
     .toString("utf8")
     .split("\n")
     .flatMap(lineOf)
-    .map(({ file, ...line }) => ({ path: shown(workspace, path.join(folder, file)), ...line }));
+    .map(({ file, ...line }) => ({ path: asSeenFrom(workspace, path.join(folder, file)), ...line }));
   return {
     kind: "ok",
     value: { lines: found.slice(0, limit), more: found.length > limit || stdout.lost > 0 },
@@ -387,6 +388,3 @@ function lineOf(
     { file: textOf(data.path), line: data.line_number, text: textOf(data.lines).replace(/\r?\n$/, "") },
   ];
 }
-
-const shown = (workspace: string, file: string): string =>
-  file.startsWith(`${workspace}/`) ? file.slice(workspace.length + 1) : file;

@@ -4,6 +4,7 @@ import { BOX_HOME } from "../core/ports.ts";
 import type { Mode } from "../core/decision.ts";
 import { BOX_LABEL, LEASED } from "../boxes/box-labels.ts";
 import { NETWORK_FOLDER } from "../boxes/network-relay.ts";
+import { isInside } from "../core/text/file-paths.ts";
 
 /** What varies between containers; everything else is fixed in this file. */
 export interface BoxPlan {
@@ -259,18 +260,14 @@ const protectedPaths = ({ mode, readOnly }: Placed): readonly string[] =>
 function pinnedPaths(plan: Placed): readonly string[] {
   if (plan.mode !== "workspace-write") return [];
   const guarded = protectedPaths(plan);
-  return [...new Set(plan.pinned)].filter((pin) => !guarded.some((path) => isWithin(pin, path)));
+  return [...new Set(plan.pinned)].filter((pin) => !guarded.some((path) => isInside(path, pin)));
 }
-
-/** Whether a path equals another or is below it; both are absolute and normalized. */
-export const isWithin = (path: string, parent: string): boolean =>
-  path === parent || path.startsWith(parent === "/" ? "/" : `${parent}/`);
 
 /** Mounted last, because they are inside all of the others. A path that no mount shows needs none. */
 function covers({ mode, covered }: Placed, shown: readonly string[]): readonly Mount[] {
   if (covered === undefined || mode === "danger-full-access") return [];
   const { by, paths } = covered;
-  const seen = paths.filter((one) => shown.some((folder) => isWithin(one, folder)));
+  const seen = paths.filter((one) => shown.some((folder) => isInside(folder, one)));
   return seen.map((one) => ({ ...overItself(one, true), Source: by }));
 }
 

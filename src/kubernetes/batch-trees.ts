@@ -1,5 +1,5 @@
 import path from "node:path";
-import { within } from "../boxes/protect/protected-mounts.ts";
+import { isInside } from "../core/text/file-paths.ts";
 import { isMountable } from "./pod-spec.ts";
 
 /**
@@ -42,10 +42,10 @@ export function noTreeAt(workspace: string): string | undefined {
   if (/[\t\r\n\0:]/.test(workspace) || !path.isAbsolute(workspace))
     return "its path has characters that no mount of a pod can have";
   if (path.dirname(workspace) === "/") return "it lies at the top of the file system";
-  if (!isMountable(workspace) || [STATE, RESULTS].some((own) => within(own, workspace)))
+  if (!isMountable(workspace) || [STATE, RESULTS].some((own) => isInside(own, workspace)))
     return "a pod has something of its own there";
   const at = mountAt(workspace);
-  return at !== undefined && PROGRAMS.some((place) => within(at, place) || within(place, at))
+  return at !== undefined && PROGRAMS.some((place) => isInside(at, place) || isInside(place, at))
     ? "programs of the loop's image lie there"
     : undefined;
 }
@@ -53,9 +53,9 @@ export function noTreeAt(workspace: string): string | undefined {
 /** The folder above, for the clone to be made in; undefined where a volume is there anyway. */
 function mountAt(workspace: string): string | undefined {
   // Nobody but root passes its home folder, unless it is a mount itself.
-  if (within(ROOTS_HOME, workspace)) return ROOTS_HOME;
+  if (isInside(ROOTS_HOME, workspace)) return ROOTS_HOME;
   const above = path.dirname(workspace);
-  return within(WORK_AT, above) || above === TEMPORARY ? undefined : above;
+  return isInside(WORK_AT, above) || above === TEMPORARY ? undefined : above;
 }
 
 type Rows = readonly { readonly environment?: RowEnvironment }[];

@@ -1,6 +1,6 @@
-import { within } from "../boxes/protect/protected-mounts.ts";
 import { type MountPoint, readMountinfo } from "../boxes/runner/mountinfo.ts";
 import { type BoxReport, hostLines, limitLines, processLines } from "../boxes/runner/runner-report.ts";
+import { isInside } from "../core/text/file-paths.ts";
 import { placesBeside, type PodPlan, scratchOf } from "./pod-spec.ts";
 
 /** What the box says of itself against the plan, one line for each deviation. The network is proven elsewhere. */
@@ -48,7 +48,7 @@ const FILES = /^\/(?:etc\/(?:hosts|hostname|resolv\.conf)|dev\/termination-log)$
 
 /** What no plan has: kernel file systems below the kernel's own folders, and four files. All else is somebody's. */
 function strangerLines({ path, type, root }: MountPoint): readonly string[] {
-  const own = ["/proc", "/sys", "/dev"].some((folder) => within(folder, path));
+  const own = ["/proc", "/sys", "/dev"].some((folder) => isInside(folder, path));
   if (FILES.test(path) || (own && KERNEL.has(type))) return [];
   return [`${path}: was not planned (${type} of ${root})`];
 }

@@ -1,7 +1,7 @@
 import { BOX_HOME } from "../core/ports.ts";
 import type { Mode } from "../core/decision.ts";
-import { within } from "../boxes/protect/protected-mounts.ts";
 import { ULIMITS } from "../boxes/runner/runner-report.ts";
+import { isInside } from "../core/text/file-paths.ts";
 
 /** Of the same namespace; a pod, if nothing else is said. */
 export interface PodOwner {
@@ -192,7 +192,7 @@ export const placesBeside = ({
   brought,
   workspace,
 }: Pick<PodPlan, "brought" | "workspace">): readonly string[] =>
-  brought.map(({ to }) => to).filter((to) => !within(workspace, to));
+  brought.map(({ to }) => to).filter((to) => !isInside(workspace, to));
 
 function mountsOf(plan: PodPlan, container: string): Json {
   const scratch = scratchOf(plan).map(({ volume, path }) => ({ name: volume, mountPath: path }));
@@ -246,5 +246,5 @@ export const policyName = ({ name }: Pick<PodPlan, "name">, part: PolicyPart): s
 /** A path that a mount of ours or of the kubelet's would cover, or that would cover one. */
 export const isMountable = (workspace: string): boolean =>
   !["/proc", "/sys", "/dev", "/etc", "/run", BOX_HOME, "/usr/local/lib/harness"].some(
-    (place) => within(place, workspace) || within(workspace, place),
+    (place) => isInside(place, workspace) || isInside(workspace, place),
   );

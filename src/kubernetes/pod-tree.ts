@@ -8,9 +8,9 @@ import { dropPieces } from "../boxes/layers/layer-pieces.ts";
 import { type Layer, noteApart } from "../boxes/layers/layer-record.ts";
 import { archiveOf } from "../boxes/layers/workspace-archive.ts";
 import { removeTree } from "../boxes/life/workspace-folders.ts";
-import { within } from "../boxes/protect/protected-mounts.ts";
 import type { RunnerClient } from "../boxes/runner/runner-client.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
+import { isInside } from "../core/text/file-paths.ts";
 import type { PodPlan } from "./pod-spec.ts";
 
 /** The tree that a pod works on: how it comes there, and how what became of it comes back. */
@@ -29,7 +29,7 @@ const HOUR_MS = 3_600_000;
 
 /** What of the workspace is the image's own in the box, as paths below it: the host's is neither sent nor changed. */
 export const apartIn = (brought: PodPlan["brought"], workspace: string): readonly string[] =>
-  brought.filter(({ to }) => within(workspace, to)).map(({ to }) => path.relative(workspace, to));
+  brought.filter(({ to }) => isInside(workspace, to)).map(({ to }) => path.relative(workspace, to));
 
 /** What the session changed before, or the workspace as it is; then what the image brings. */
 export async function fill(client: RunnerClient, filling: Filling): Promise<void> {

@@ -1,4 +1,5 @@
 import type { CallForm, Capabilities, Provider } from "../core/model-provider.ts";
+import { lastName } from "../core/text/file-paths.ts";
 import type { Wire } from "./model-api.ts";
 import { FAMILIES } from "./model-families.generated.ts";
 import type { ContextInForce, ModelInForce } from "./providers/ollama-session.ts";
@@ -122,7 +123,7 @@ const bounded = (value: Value<number>, most: number | null): Value<number> =>
  */
 export function familyName(model: string): string {
   const lower = model.trim().toLowerCase();
-  const last = lower.slice(lower.lastIndexOf("/") + 1);
+  const last = lastName(lower);
   return last.replace(/^(?:meta|nvidia|ibm|google|microsoft|c4ai)[-_]/, "").replace(VERSION, "$1$2");
 }
 
@@ -138,7 +139,7 @@ export const ownRowOf = <T extends { readonly prefix: string }>(
   model: string,
 ): T | undefined => {
   const whole = model.trim().toLowerCase();
-  const names = [whole, whole.slice(whole.lastIndexOf("/") + 1), familyName(model)];
+  const names = [whole, lastName(whole), familyName(model)];
   return longest(rows, names);
 };
 

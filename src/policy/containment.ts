@@ -1,9 +1,10 @@
 import { coversHost } from "../core/grant.ts";
 import type { Grant } from "../core/network.ts";
+import { isInside } from "../core/text/file-paths.ts";
 import { namesSecret } from "./effects/environment.ts";
 import type { Called } from "./effects/walk.ts";
 import type { Effect } from "./effects/effect.ts";
-import { isInside, resolvePath } from "./paths/normal-path.ts";
+import { resolvePath } from "./paths/normal-path.ts";
 import { isTemp } from "./paths/system-paths.ts";
 import { UNKNOWN } from "./programs/program-model.ts";
 import { REACHING } from "./reaching.generated.ts";

@@ -1,8 +1,8 @@
 import { isPreset, readGrant } from "../core/grant.ts";
 import type { Grant } from "../core/network.ts";
+import { isInside } from "../core/text/file-paths.ts";
 import type { Doubt, Effect, Place } from "./effects/effect.ts";
 import type { IgnoreRules } from "./paths/ignore-rules.ts";
-import { isInside } from "./paths/normal-path.ts";
 import { isKept, type Op, type PlaceKind, placeOfResolved } from "./paths/path-place.ts";
 import { placeOfPattern } from "./paths/pattern-paths.ts";
 import { areGranted, codeObjection, isOwnHost, staysInside } from "./containment.ts";
@@ -250,8 +250,7 @@ const SYSTEM =
  */
 export function isBroad(path: string, { workspace, home }: Pick<Places, "workspace" | "home">): boolean {
   const folder = wholeOf(path);
-  const holds = (inner: string): boolean =>
-    folder === "/" || inner === folder || inner.startsWith(`${folder}/`);
+  const holds = (inner: string): boolean => isInside(folder, inner);
   return (
     holds(workspace) ||
     holds(home) ||

@@ -1,5 +1,5 @@
+import { isInside } from "../core/text/file-paths.ts";
 import { fits, type NamePattern, readPattern } from "./paths/path-glob.ts";
-import { isInside } from "./paths/normal-path.ts";
 
 /** A glob over whole paths: `*` stays inside one name, `**` stands for any number of names, zero included. */
 export interface PathPattern {

@@ -1,9 +1,9 @@
+import { below, isInside } from "../core/text/file-paths.ts";
 import type { CommandContext, CommandPolicy, Looked } from "./decide.ts";
 import { isAside } from "./effects/call-effects.ts";
 import type { Called } from "./effects/walk.ts";
 import type { Effect } from "./effects/effect.ts";
 import { type Places, placesFor, rulingOf } from "./judge-effects.ts";
-import { below, isInside } from "./paths/normal-path.ts";
 import { shellText } from "./shell/quote.ts";
 import { failedExamples } from "./rule-examples.ts";
 import { readRules } from "./rule-reader.ts";

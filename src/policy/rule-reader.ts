@@ -1,3 +1,4 @@
+import { lastName } from "../core/text/file-paths.ts";
 import { nearest } from "../core/text/spelling.ts";
 import { isBroad } from "./judge-effects.ts";
 import { RUNNING_OTHERS, RUNNING_WHAT_FOLLOWS } from "./programs/program-table.ts";
@@ -175,7 +176,7 @@ const blame = (key: string, message: string): TooBroad => ({ key, message });
 
 /** Without folders and version: `/usr/bin/python3.12` becomes python. */
 const plainNames = (word: string): readonly string[] => {
-  const name = word.slice(word.lastIndexOf("/") + 1);
+  const name = lastName(word);
   return [name, name.replace(/[-\d.]+$/, "") || name];
 };
 

@@ -1,5 +1,6 @@
 import type { AgentEvent, RunStatus } from "../core/events.ts";
 import type { Usage } from "../core/messages.ts";
+import { lastName } from "../core/text/file-paths.ts";
 
 /**
  * The events of one run as spans and measurements by OpenTelemetry's conventions for generative AI. Pure: time comes in with
@@ -135,7 +136,7 @@ export class RunSpans {
     this.close(at);
     const { provider, session, run, mode, resumed, candidate, task } = event;
     // A scripted model is named by its file, and where that is is nobody's business.
-    const model = provider === "scripted" ? event.model.slice(event.model.lastIndexOf("/") + 1) : event.model;
+    const model = provider === "scripted" ? lastName(event.model) : event.model;
     this.#model = model;
     this.#about = { "gen_ai.provider.name": provider, "gen_ai.request.model": model };
     const span = this.#open("invoke_agent harness", null, at);

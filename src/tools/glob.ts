@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { asSeenFrom } from "../core/text/file-paths.ts";
 import { type AnyTool, anyTool, NO_FACTS } from "../core/tool.ts";
 import { forgiving } from "./forgiving-input.ts";
 import { ripgrep } from "./ripgrep.ts";
@@ -21,8 +22,8 @@ export const globTool = (context: ToolContext): AnyTool =>
       const folder = absolute(context.workspace, path);
       const found = await ripgrep(box, ["--files", "--glob=!.git", "--", folder], signal);
       if (found.kind !== "found") return found;
-      const fits = globPattern(below(folder, pattern));
-      const files = found.out.split("\0").filter((file) => file !== "" && fits(below(folder, file)));
+      const fits = globPattern(asSeenFrom(folder, pattern));
+      const files = found.out.split("\0").filter((file) => file !== "" && fits(asSeenFrom(folder, file)));
       const lines = files.slice(0, MAX_COUNT).map((file) => shown(context.workspace, file));
       const rest =
         files.length > MAX_COUNT ? [`[and ${files.length - MAX_COUNT} more: narrow the pattern]`] : [];
@@ -31,9 +32,6 @@ export const globTool = (context: ToolContext): AnyTool =>
       return ok([...lines, ...rest, ...none, ...lost].join("\n"));
     },
   });
-
-const below = (folder: string, path: string): string =>
-  path.startsWith(`${folder}/`) ? path.slice(folder.length + 1) : path;
 
 /**
  * Patterns of paths: `*` and `?` within a name, `**` across folders, `[a-z]`, `{a,b}`. A pattern without a slash matches the

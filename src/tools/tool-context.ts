@@ -1,3 +1,4 @@
+import { asSeenFrom } from "../core/text/file-paths.ts";
 import type { Plan } from "../core/work-plan.ts";
 import { BOX_HOME, type Index } from "../core/ports.ts";
 import type { Notes, NoteText, Outputs } from "../core/session.ts";
@@ -95,11 +96,10 @@ export function absolute(workspace: string, path: string): string {
  */
 export function shown(workspace: string, path: string): string {
   if (path === workspace) return ".";
-  return nameShown(path.startsWith(`${workspace}/`) ? path.slice(workspace.length + 1) : path);
+  return nameShown(asSeenFrom(workspace, path));
 }
 
 export const nameShown = (name: string): string =>
   /[\u0000-\u001F\u007F]/.test(name) ? JSON.stringify(name.toWellFormed()) : name.toWellFormed();
 
 export const folderOf = (path: string): string => path.slice(0, Math.max(1, path.lastIndexOf("/")));
-export const nameOf = (path: string): string => path.slice(path.lastIndexOf("/") + 1);

@@ -1,8 +1,9 @@
 import type { Cause } from "../core/errors.ts";
 import type { Box, ExecResult, FileResult } from "../core/ports.ts";
+import { lastName } from "../core/text/file-paths.ts";
 import { nearest } from "../core/text/spelling.ts";
 import type { ToolResult } from "../core/tool.ts";
-import { type ToolContext, folderOf, nameOf, nameShown, shown } from "./tool-context.ts";
+import { folderOf, nameShown, shown, type ToolContext } from "./tool-context.ts";
 
 export type FileRefusal = Exclude<FileResult<never>, { readonly kind: "ok" }>;
 
@@ -58,7 +59,7 @@ async function hint(context: ToolContext, box: Box, path: string): Promise<strin
   const listed = await box.list(folder);
   if (listed.kind !== "ok") return path === "/" ? "" : hint(context, box, folder);
   const names = listed.value.map(({ name, kind }) => (kind === "folder" ? `${name}/` : name)).toSorted();
-  const wanted = nameOf(path);
+  const wanted = lastName(path);
   if (names.includes(wanted)) return ": it is a link that leads out of the box, or nowhere";
   const like = nearest(wanted, names) ?? names.find((name) => name.toLowerCase() === wanted.toLowerCase());
   if (like !== undefined) return `. Did you mean ${nameShown(like)}?`;

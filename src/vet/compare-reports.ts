@@ -7,6 +7,7 @@ import {
   VET_EXIT,
   type Weight,
 } from "../core/behaviour.ts";
+import { lastName } from "../core/text/file-paths.ts";
 import { visibleLine } from "../core/text/visible.ts";
 
 /** What one version of a repository does that another did not; `more` is what else is known to be new. Pure. */
@@ -88,7 +89,7 @@ function contacted({ connections, observed }: VetStep): readonly string[] {
 
 const programs = ({ observed }: VetStep): readonly string[] =>
   observed.processes.flatMap(({ words: [program = ""] }) => {
-    const name = program.slice(program.lastIndexOf("/") + 1);
+    const name = lastName(program);
     return name === "" ? [] : [name];
   });
 

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { isInside } from "../../src/core/text/file-paths.ts";
 import { fc } from "../fixtures/property.ts";
 import { MODES } from "../../src/core/decision.ts";
-import { isWithin, type BoxPlan, containerSpec } from "../../src/docker/container-spec.ts";
+import { type BoxPlan, containerSpec } from "../../src/docker/container-spec.ts";
 const MiB = 2 ** 20;
 
 const PLAN: BoxPlan = {
@@ -283,7 +284,7 @@ test("no plan mounts what it does not name, and a protected path is never below 
       if (plan.mode === "danger-full-access") return;
       const inWorkspace = mounts.slice(0, mounts.length - plan.volumes.length);
       for (const path of plan.readOnly) {
-        const over = inWorkspace.filter(({ Target }) => isWithin(Target, path));
+        const over = inWorkspace.filter(({ Target }) => isInside(path, Target));
         assert.ok(over.length > 0 && over.every(({ ReadOnly }) => ReadOnly === true), path);
       }
       if (plan.mode === "read-only") assert.ok(mounts.every(({ ReadOnly }) => ReadOnly === true));

@@ -1,3 +1,4 @@
+import { folderBefore } from "../../core/text/file-paths.ts";
 import { firstOf } from "../../core/text/short-lists.ts";
 import { bytesOf, firstBytes, quoted, untagged } from "./untrusted-text.ts";
 
@@ -66,7 +67,6 @@ function markOf(left: readonly string[]): string {
   return `[Cut or left out for their length: ${names}. Read them before you work in their folders.]`;
 }
 
-const folderOf = (path: string): string => path.slice(0, path.lastIndexOf("/") + 1);
 /** `..` leads to folders above the workspace. */
 const depthOf = (path: string): number =>
   path.split("/").reduce((depth, name) => depth + (name === ".." ? -1 : 1), 0);
@@ -82,7 +82,7 @@ function byDepth({ path: one }: InstructionFile, { path: other }: InstructionFil
 function withoutTwins(files: readonly InstructionFile[]): readonly InstructionFile[] {
   const said = new Set<string>();
   return files.filter(({ path, text }) => {
-    const folder = folderOf(path);
+    const folder = folderBefore(path);
     const own = `${folder}\0${text}`;
     const refers = /^@(?:\.\/)?([\w.-]+)$/.exec(text)?.[1];
     const twin =

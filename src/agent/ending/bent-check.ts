@@ -1,5 +1,6 @@
 import type { RunChanges } from "../../core/events.ts";
 import { isInPlaceOfRunner, isOfTests, isRunnerFile } from "../../core/test-files.ts";
+import { lastName } from "../../core/text/file-paths.ts";
 import { firstLines } from "../../core/text/short-lists.ts";
 import { visibleLine } from "../../core/text/visible.ts";
 
@@ -145,11 +146,9 @@ async function compare(
   if (less !== undefined) (less.slight === true ? found.slight : found.weak).push(`${path} ${less.how}`);
 }
 
-const baseOf = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
-
 /** The same name elsewhere, or as many tests in one that is new. */
 async function isMoved(path: string, added: readonly string[], reading: Reading): Promise<boolean> {
-  if (added.some((other) => baseOf(other) === baseOf(path))) return true;
+  if (added.some((other) => lastName(other) === lastName(path))) return true;
   if (!added.some(isOfTests)) return false;
   const was = await reading.before(path);
   if (was === undefined) return false;
@@ -338,7 +337,7 @@ export function asksForTests(request: string, paths: readonly string[]): boolean
   if (TESTS_ARE_WRONG.test(lower)) return true;
   const named = paths
     .filter((path) => isOfTests(path) || isRecipe(path))
-    .map((path) => baseOf(path).toLowerCase());
+    .map((path) => lastName(path).toLowerCase());
   return lower
     .split(/(?<=[.!?;:,])\s+|\n+/)
     .some((part) => !RED.test(part) && named.some((name) => part.includes(name)));

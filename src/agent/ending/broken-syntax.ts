@@ -1,6 +1,7 @@
 import type { Checkpoints } from "../../core/checkpoint-port.ts";
 import type { Box } from "../../core/ports.ts";
 import { bytesOfText, textOfBytes } from "../../core/text/bytes.ts";
+import { folderBefore } from "../../core/text/file-paths.ts";
 import { visibleLine } from "../../core/text/visible.ts";
 import { byContent, isCache } from "./run-changes.ts";
 
@@ -187,7 +188,7 @@ async function parseError(
 
 /** A compiler looks for what stands beside the file. */
 const besideOf = (path: string, [program]: readonly string[]): readonly string[] =>
-  program === "gcc" ? ["-iquote", path.slice(0, path.lastIndexOf("/") + 1) || "."] : [];
+  program === "gcc" ? ["-iquote", folderBefore(path) || "."] : [];
 
 async function* once(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   yield await Promise.resolve(bytes);

@@ -1,6 +1,7 @@
 import type { Box } from "../../core/ports.ts";
 import { isOfTests } from "../../core/test-files.ts";
 import { textOfBytes } from "../../core/text/bytes.ts";
+import { folderBefore } from "../../core/text/file-paths.ts";
 import { visibleLine } from "../../core/text/visible.ts";
 import { isCache } from "./run-changes.ts";
 
@@ -86,13 +87,12 @@ function below(given: string): readonly string[] {
   return name === "" || isElsewhere || /[*?[\]{}$\\\s:]/.test(name) ? [] : [name];
 }
 
-const folderOf = (file: string): string => file.slice(0, file.lastIndexOf("/") + 1);
 const baseOf = (file: string): string => file.replace(/\/$/, "").split("/").at(-1) ?? file;
 
 /** Into a folder it keeps its name; a bare name may be meant beside the old one. */
 function namesOfMoved(old: string, to: string): readonly string[] {
   if (to.endsWith("/")) return [to + baseOf(old)];
-  return [...new Set([to, `${to}/${baseOf(old)}`, folderOf(old.replace(/\/$/, "")) + to])];
+  return [...new Set([to, `${to}/${baseOf(old)}`, folderBefore(old.replace(/\/$/, "")) + to])];
 }
 
 /** Files that have a word for a name: which one it is has to be looked for. */

@@ -6,6 +6,7 @@ import type { EventBody, RunChanges } from "../../core/events.ts";
 import type { Handoff } from "../../core/handoff.ts";
 import type { Box, Changes } from "../../core/ports.ts";
 import { isDependencies } from "../../core/protected-names.ts";
+import { asSeenFrom, isInside } from "../../core/text/file-paths.ts";
 import { type ChangedPath, commitHandoff, handoffWithin, mergedHandoff } from "../../policy/handoff-paths.ts";
 
 /** What a run has changed in the workspace, for people: what the ignore rules cover is counted, not listed. */
@@ -287,11 +288,8 @@ function movedHandoff({ from, to, earlier }: MovedAway, workspace: string): Hand
   const made = earlier === true ? "it came since a run began that was killed" : "made in the box";
   const done =
     to === null ? "removed, as neither file, folder nor link" : `moved out of the workspace: ${to}`;
-  return { path: below(workspace, from), tier: "look", reason: `${made}, and ${done}` };
+  return { path: asSeenFrom(workspace, from), tier: "look", reason: `${made}, and ${done}` };
 }
-
-const below = (workspace: string, file: string): string =>
-  file.startsWith(`${workspace}/`) ? file.slice(workspace.length + 1) : file;
 
 interface Seen {
   readonly changes: RunChanges | null;
@@ -319,6 +317,6 @@ export function stillThere<C extends Paths>(changes: C, log: BoxLog, workspace: 
 }
 
 function staysBeside({ quarantined }: BoxLog, workspace: string): (path: string) => boolean {
-  const gone = quarantined.map(({ from }) => below(workspace, from));
-  return (path) => !gone.some((moved) => path === moved || path.startsWith(`${moved}/`));
+  const gone = quarantined.map(({ from }) => asSeenFrom(workspace, from));
+  return (path) => !gone.some((moved) => isInside(moved, path));
 }

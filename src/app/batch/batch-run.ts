@@ -2,6 +2,7 @@ import { realpath } from "node:fs/promises";
 import path from "node:path";
 import { EXIT, HarnessError, Interrupted } from "../../core/errors.ts";
 import type { Usage } from "../../core/messages.ts";
+import { isInside } from "../../core/text/file-paths.ts";
 import { NO_USAGE, sumUsage } from "../../models/usage.ts";
 import { type BatchEnd, type RowResult, type RowSummary, summaryOf } from "../../render/batch-results.ts";
 import { CODES } from "../interruption.ts";
@@ -83,7 +84,7 @@ export async function runBatch(request: BatchRequest, signal: AbortSignal): Prom
 async function refuseOutInside({ rows, folder }: BatchRequest): Promise<void> {
   const out = await realOf(folder);
   for (const { row, place } of await placed(rows)) {
-    if (place === undefined || !within(out, place)) continue;
+    if (place === undefined || !isInside(place, out)) continue;
     throw new HarnessError(
       EXIT.usage,
       `the results would be kept in ${out}, which lies in the folder that row ${row.row} writes in place: ${place}`,
@@ -143,13 +144,10 @@ class RowQueue {
   }
 
   #isBusy(place: string): boolean {
-    for (const busy of this.#busy) if (within(place, busy) || within(busy, place)) return true;
+    for (const busy of this.#busy) if (isInside(busy, place) || isInside(place, busy)) return true;
     return false;
   }
 }
-
-const within = (inner: string, outer: string): boolean =>
-  inner === outer || inner.startsWith(outer === path.sep ? outer : `${outer}${path.sep}`);
 
 /** What is spent of the whole: the time of this command, and what all rows that have ended took. */
 export class Spending {

@@ -3,6 +3,7 @@ import path from "node:path";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { type Extensions, NO_EXTENSIONS } from "../../core/extensions.ts";
 import type { HookGiven } from "../../core/hook-form.ts";
+import { isInside } from "../../core/text/file-paths.ts";
 import { NO_FACTS } from "../../core/tool.ts";
 import { projectOf } from "../../extensions/brought.ts";
 import type { HookVerdict } from "../../extensions/hook-answers.ts";
@@ -35,7 +36,7 @@ async function hostPlace({ host, workspace }: HookParts): Promise<HostPlace> {
   const { env, places } = host;
   const apart = (await projectOf(workspace, places.home))?.top ?? workspace;
   const folder = path.dirname(places.configFiles[0]);
-  const inside = folder === apart || folder.startsWith(`${apart}/`);
+  const inside = isInside(apart, folder);
   return { env, home: places.home, apart, cwd: existsSync(folder) && !inside ? folder : "/" };
 }
 

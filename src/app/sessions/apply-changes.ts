@@ -2,6 +2,7 @@ import path from "node:path";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { Handoff } from "../../core/handoff.ts";
 import type { Session, SessionStore } from "../../core/session.ts";
+import { isInside } from "../../core/text/file-paths.ts";
 import { visibleLine } from "../../core/text/visible.ts";
 import { type ChangedPath, handoffOf } from "../../policy/handoff-paths.ts";
 import { fileDiffs } from "../../render/tty/file-diffs.ts";
@@ -128,13 +129,12 @@ const unknown = (path: string): HarnessError =>
   );
 
 /** What is said of a folder counts for all that is in it. */
-const isOf = (path: string, told: readonly string[]): boolean =>
-  told.some((each) => path === each || path.startsWith(`${each}/`));
+const isOf = (path: string, told: readonly string[]): boolean => told.some((each) => isInside(each, path));
 
 /** A path as it was typed, below the workspace: from the current folder where that lies in it, else from its top. */
 export function belowWorkspace(given: string, workspace: string): string {
   const here = process.cwd();
-  const inside = here === workspace || here.startsWith(`${workspace}/`);
+  const inside = isInside(workspace, here);
   const below = path.relative(workspace, path.resolve(inside ? here : workspace, given));
   if (below !== "" && below !== ".." && !below.startsWith("../") && !path.isAbsolute(below)) return below;
   throw new HarnessError(

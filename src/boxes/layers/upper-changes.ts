@@ -4,6 +4,7 @@ import type { FileHandle } from "node:fs/promises";
 import { textOfBytes } from "../../core/text/bytes.ts";
 import type { Change } from "../../core/changes.ts";
 import { errorCode } from "../../core/errors.ts";
+import { isInside } from "../../core/text/file-paths.ts";
 import { NotRegularError, openRegular } from "../../platform/safe-files.ts";
 import { changeListOf, type FoundChange } from "../runner/change-list.ts";
 import { below, type Held, hold, lookIn, namesIn } from "./open-folders.ts";
@@ -202,7 +203,7 @@ export function* treeWithout(root: Held, apart: readonly string[]): Generator<Se
   const places = apart.map((place) => Buffer.from(place).toString("latin1"));
   for (const seen of treeOf(root)) {
     const name = seen.path.toString("latin1");
-    if (!places.some((place) => name === place || name.startsWith(`${place}/`))) yield seen;
+    if (!places.some((place) => isInside(place, name))) yield seen;
   }
 }
 

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { errorCode, EXIT, HarnessError } from "../../core/errors.ts";
+import { isInside } from "../../core/text/file-paths.ts";
 import type { Owner } from "../box-labels.ts";
 import { runHost } from "../../platform/host-programs.ts";
 
@@ -122,8 +123,5 @@ const overlap = (a: Claim, b: Claim): boolean =>
   a.self === b.self ||
   a.above.includes(b.self) ||
   b.above.includes(a.self) ||
-  within(a.path, b.path) ||
-  within(b.path, a.path);
-
-const within = (inner: string, outer: string): boolean =>
-  inner === outer || inner.startsWith(outer.endsWith("/") ? outer : `${outer}/`);
+  isInside(a.path, b.path) ||
+  isInside(b.path, a.path);

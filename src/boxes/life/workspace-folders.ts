@@ -3,6 +3,7 @@ import { chmod, mkdir, readdir, readFile, realpath, rename, rm, stat, writeFile 
 import path from "node:path";
 import * as z from "zod";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import { isInside } from "../../core/text/file-paths.ts";
 import type { Owner } from "../box-labels.ts";
 import { makeFolder } from "../../platform/folders.ts";
 
@@ -105,7 +106,7 @@ async function ownerOf(folder: string): Promise<Owner | undefined> {
 }
 
 async function reasonToKeep(folder: string, mounts: readonly string[]): Promise<string | undefined> {
-  const mount = mounts.find((point) => point === folder || point.startsWith(`${folder}/`));
+  const mount = mounts.find((point) => isInside(folder, point));
   if (mount !== undefined) return `something is mounted on ${mount}`;
   const entries = await readdir(folder).catch(() => ["keep"]);
   if (entries.includes("keep")) return "it is marked as kept";

@@ -1,7 +1,7 @@
 import path from "node:path";
+import { isInside } from "../../core/text/file-paths.ts";
 import { type ConfigEntry, parseGitConfig } from "./git-config.ts";
 import { readGitWords, refuseCommit } from "./git-words.ts";
-import { within } from "./protected-mounts.ts";
 
 /** The repository of a commit, as absolute paths. */
 export interface CommitTarget {
@@ -264,7 +264,7 @@ function commitMounts({ workspace, gitDir, commonDir }: CommitTarget): readonly 
 
 /** Folders between the workspace and a git directory in it: pinned, as in every box. */
 function pinned(workspace: string, gitDir: string): readonly CommitMount[] {
-  if (!within(workspace, gitDir)) return [];
+  if (!isInside(workspace, gitDir)) return [];
   const parts = path
     .relative(workspace, path.dirname(gitDir))
     .split(path.sep)

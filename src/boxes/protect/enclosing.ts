@@ -2,8 +2,9 @@ import type { Stats } from "node:fs";
 import { lstat } from "node:fs/promises";
 import path from "node:path";
 import { HarnessError, reasonOf } from "../../core/errors.ts";
+import { isInside } from "../../core/text/file-paths.ts";
 import { followPointer, isGitDir } from "./git-pointer.ts";
-import { outermost, within } from "./protected-mounts.ts";
+import { outermost } from "./protected-mounts.ts";
 import { type Protection, reachedIn } from "./scan.ts";
 import { look } from "./solid.ts";
 
@@ -49,7 +50,7 @@ export async function enclosingOf(
 async function repositoryIn(top: string, root: string): Promise<Stats | undefined> {
   const file = path.join(top, ".git");
   const dotGit = await seen(file);
-  if (dotGit === undefined || within(file, root)) return undefined;
+  if (dotGit === undefined || isInside(file, root)) return undefined;
   return dotGit.isDirectory() && !(await isGitDir(file)) ? undefined : dotGit;
 }
 
@@ -66,7 +67,7 @@ async function ledFrom(top: string, pointed: boolean, { path: root, uid }: Root)
   try {
     const lead = await followPointer(path.join(top, ".git"), top, uid);
     if (lead.kind === "unsafe") return { kind: "refused", top, why: lead.why };
-    if (within(lead.gitDir, root)) return NONE;
+    if (isInside(lead.gitDir, root)) return NONE;
     return { kind: "found", top, mounts: lead.kind === "inside" ? [top] : [top, lead.mount] };
   } catch (thrown) {
     return { kind: "refused", top, why: reasonOf(thrown) };
@@ -95,11 +96,11 @@ export async function surrounded(
   try {
     const above = enclosing.mounts;
     const { covered } = await reachedIn(top, [], { away: outermost(above), top: user, signal });
-    const fresh = covered.filter((file) => !within(root, file) && !given.covered.includes(file));
+    const fresh = covered.filter((file) => !isInside(root, file) && !given.covered.includes(file));
     return {
       ...given,
       above,
-      outside: given.outside.filter((folder) => !above.some((one) => within(one, folder))),
+      outside: given.outside.filter((folder) => !above.some((one) => isInside(one, folder))),
       covered: [...given.covered, ...fresh],
     };
   } catch (thrown) {

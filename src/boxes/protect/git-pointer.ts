@@ -1,8 +1,8 @@
 import { realpath } from "node:fs/promises";
 import { homedir } from "node:os";
 import path from "node:path";
+import { isInside } from "../../core/text/file-paths.ts";
 import { parseGitConfig } from "./git-config.ts";
-import { within } from "./protected-mounts.ts";
 import { look, readSmall, refuse } from "./solid.ts";
 
 /** Where a `.git` file leads. */
@@ -23,7 +23,7 @@ export async function followPointer(pointer: string, root: string, uid: number):
   if (named === undefined) return unreadable(pointer, text, root);
   const gitDir = path.resolve(path.dirname(pointer), named);
   if (gitDir === root) throw refuse(pointer, "makes the workspace itself a git directory");
-  if (within(root, gitDir)) {
+  if (isInside(root, gitDir)) {
     if (gitDir.includes("\uFFFD")) throw refuse(pointer, "leads to a path that is not valid UTF-8");
     return { kind: "inside", gitDir };
   }
@@ -33,7 +33,10 @@ export async function followPointer(pointer: string, root: string, uid: number):
 /** Git takes line breaks for a part of the path, and ends it at a NUL: what it would find in the workspace is refused. */
 function unreadable(pointer: string, text: string | undefined, root: string): Lead {
   const [line = ""] = (text ?? "").replace(/[\n\r]+$/, "").split("\0", 1);
-  if (line.startsWith(GITDIR) && within(root, path.resolve(path.dirname(pointer), line.slice(GITDIR.length))))
+  if (
+    line.startsWith(GITDIR) &&
+    isInside(root, path.resolve(path.dirname(pointer), line.slice(GITDIR.length)))
+  )
     throw refuse(pointer, "leads to a path with a line break or a NUL");
   return { kind: "unsafe", why: "it is not a gitdir line" };
 }
@@ -47,7 +50,7 @@ async function outside(pointer: string, gitDir: string, root: string, uid: numbe
     ? await commonDir(gitDir)
     : await ownRepository(gitDir, pointer);
   if (mount === undefined) return unsafe("does not name this worktree in turn");
-  if (within(mount, root) || within(mount, homedir())) return unsafe("lies above the workspace");
+  if (isInside(mount, root) || isInside(mount, homedir())) return unsafe("lies above the workspace");
   for (const folder of new Set([mount, gitDir])) {
     if ((await realpath(folder).catch(() => "")) !== folder) return unsafe("is reached through a link");
     if ((await look(folder))?.uid !== uid) return unsafe("belongs to somebody else");

@@ -1,10 +1,7 @@
 import path from "node:path";
 import { EXIT, HarnessError } from "../../core/errors.ts";
+import { isInside } from "../../core/text/file-paths.ts";
 import { firstOf } from "../../core/text/short-lists.ts";
-
-/** True for the folder itself and everything below it. */
-export const within = (folder: string, file: string): boolean =>
-  file === folder || file.startsWith(folder.endsWith(path.sep) ? folder : folder + path.sep);
 
 /** Parents before children, and nothing that lies in another of them. */
 export function outermost(paths: Iterable<string>): readonly string[] {
@@ -73,7 +70,7 @@ export function arrange(root: string, paths: Iterable<string>, limit = MOUNTS): 
 function savings(root: string, readOnly: readonly string[]): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
   const count = (file: string): void => {
-    for (let up = path.dirname(file); up !== root && within(root, up); up = path.dirname(up))
+    for (let up = path.dirname(file); up !== root && isInside(root, up); up = path.dirname(up))
       counts.set(up, (counts.get(up) ?? 0) + 1);
   };
   readOnly.forEach(count);

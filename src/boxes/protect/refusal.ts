@@ -1,5 +1,6 @@
 import path from "node:path";
-import { outermost, within } from "./protected-mounts.ts";
+import { isInside } from "../../core/text/file-paths.ts";
+import { outermost } from "./protected-mounts.ts";
 import type { Protection } from "./scan.ts";
 
 type Protected = Pick<Protection, "readOnly" | "pinned" | "outside" | "above">;
@@ -23,7 +24,7 @@ export function blockedPaths(stderr: string, cwd: string, protection: Protected)
     if (!busy && !readOnly) continue;
     const guarded = outermost([...protection.readOnly, ...protection.outside]);
     const stops = (file: string): boolean =>
-      [...guarded, ...protection.above].some((folder) => within(folder, file)) ||
+      [...guarded, ...protection.above].some((folder) => isInside(folder, file)) ||
       (busy && protection.pinned.includes(file));
     for (const file of namedIn(line, cwd, { guarded, stops })) found.add(file);
   }

@@ -1,8 +1,8 @@
 import path from "node:path";
 import { EXIT, HarnessError } from "../../core/errors.ts";
+import { isInside } from "../../core/text/file-paths.ts";
 import { parseGitConfig } from "./git-config.ts";
 import { followPointer, resolved } from "./git-pointer.ts";
-import { within } from "./protected-mounts.ts";
 import { look, readSmall, refuse } from "./solid.ts";
 
 export interface FoundRepository {
@@ -25,10 +25,10 @@ export async function findRepository(
   { workspace, top, uid }: Bounds,
   folder: string,
 ): Promise<FoundRepository | undefined> {
-  for (let worktree = path.resolve(folder); within(top, worktree); worktree = path.dirname(worktree)) {
+  for (let worktree = path.resolve(folder); isInside(top, worktree); worktree = path.dirname(worktree)) {
     if ((await look(worktree))?.isDirectory() !== true) throw refuse(worktree, "is no folder");
     // What commands could write leads out of the workspace only to a repository that knows it.
-    const found = await at(within(workspace, worktree) ? workspace : top, worktree, uid);
+    const found = await at(isInside(workspace, worktree) ? workspace : top, worktree, uid);
     if (found !== undefined) return found;
   }
   return undefined;

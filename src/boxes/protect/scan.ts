@@ -5,10 +5,11 @@ import path from "node:path";
 import { setImmediate as breath } from "node:timers/promises";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { fold, PROTECTED, protectedName } from "../../core/protected-names.ts";
+import { isInside } from "../../core/text/file-paths.ts";
 import { firstOf } from "../../core/text/short-lists.ts";
 import { type ConfigEntry, parseGitConfig } from "./git-config.ts";
 import { followPointer, resolved } from "./git-pointer.ts";
-import { arrange, liesIn, outermost, within } from "./protected-mounts.ts";
+import { arrange, liesIn, outermost } from "./protected-mounts.ts";
 import { walk } from "./protected-walk.ts";
 import { look, printed, readSmall, refuse, refuseOwner, solid } from "./solid.ts";
 
@@ -272,17 +273,17 @@ async function obeyed(repository: Repository, root: string, uid: number): Promis
   const finding: Finding = { root, uid, repository, paths: new Set(), warnings: [], read: new Set() };
   const { gitDir } = repository;
   const common = await resolved(gitDir, "commondir");
-  if (common === undefined && within(root, gitDir)) await refuseOdd(path.join(gitDir, "commondir"));
+  if (common === undefined && isInside(root, gitDir)) await refuseOdd(path.join(gitDir, "commondir"));
   if (common !== undefined) {
-    if (within(root, common)) finding.paths.add(common);
-    else if (within(root, gitDir))
+    if (isInside(root, common)) finding.paths.add(common);
+    else if (isInside(root, gitDir))
       finding.warnings.push(
         `${gitDir} says that its repository is ${common}: not mounted, git does not work there`,
       );
   }
-  if (within(root, gitDir) && (await look(path.join(gitDir, "objects/info/alternates"))) !== undefined)
+  if (isInside(root, gitDir) && (await look(path.join(gitDir, "objects/info/alternates"))) !== undefined)
     finding.warnings.push(`${gitDir} borrows objects of another repository that the box may not see`);
-  const known = common !== undefined && (within(root, common) || !within(root, gitDir));
+  const known = common !== undefined && (isInside(root, common) || !isInside(root, gitDir));
   for (const folder of known ? [gitDir, common] : [gitDir]) {
     await links(folder, finding);
     for (const name of ["config", "config.worktree"]) await readConfig(path.join(folder, name), finding);
@@ -326,7 +327,7 @@ async function links(gitDir: string, finding: Finding): Promise<void> {
     const stats = await look(file);
     if (stats?.isSymbolicLink() === true)
       add(path.resolve(path.dirname(file), await readlink(file)), finding);
-    else if (stats?.isFile() === true && within(finding.root, file)) refuseOwner(file, stats, finding.uid);
+    else if (stats?.isFile() === true && isInside(finding.root, file)) refuseOwner(file, stats, finding.uid);
   }
 }
 
@@ -334,7 +335,7 @@ async function links(gitDir: string, finding: Finding): Promise<void> {
 const MAX_COUNT = 10_000;
 
 function add(file: string, { root, paths, repository }: Finding): void {
-  if (!within(root, file)) return;
+  if (!isInside(root, file)) return;
   // Its bytes are lost by then, so that it could not be found.
   if (file.includes("\uFFFD"))
     throw refuse(repository.gitDir, `names a path that is not valid UTF-8: ${file}`);
@@ -347,7 +348,7 @@ async function readConfig(file: string, finding: Finding): Promise<void> {
   if (finding.read.size > MAX_COUNT) throw refuse(file, `is one of more than ${MAX_COUNT} included files`);
   const real = await realpath(file).catch(() => undefined);
   if (real === undefined) return;
-  if (real !== file && within(finding.root, real)) throw refuse(file, `is reached through a link, ${real}`);
+  if (real !== file && isInside(finding.root, real)) throw refuse(file, `is reached through a link, ${real}`);
   const text = await readSmall(real);
   const entries = text === undefined ? undefined : parseGitConfig(text);
   // Git might read it all the same, and then nobody has looked at what it names.
@@ -378,7 +379,7 @@ async function addScripts({ key, value }: ConfigEntry, finding: Finding): Promis
   for (const word of words) {
     if (word === "" || word.startsWith("-")) continue;
     const file = expand(worktree, word);
-    if (!within(finding.root, file)) continue;
+    if (!isInside(finding.root, file)) continue;
     const stats = await look(file).catch(() => undefined);
     if (stats !== undefined && !stats.isDirectory()) add(file, finding);
   }

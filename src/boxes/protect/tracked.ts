@@ -1,9 +1,9 @@
 import path from "node:path";
 import { bytesOfText, textOfBytes } from "../../core/text/bytes.ts";
 import { errorCode } from "../../core/errors.ts";
+import { isInside } from "../../core/text/file-paths.ts";
 import { readRegular } from "../../platform/safe-files.ts";
 import { resolved } from "./git-pointer.ts";
-import { within } from "./protected-mounts.ts";
 import { look, readSmall } from "./solid.ts";
 
 /** What git keeps track of in a workspace: ignore rules say nothing of it. */
@@ -108,8 +108,8 @@ interface Taken {
 
 function take({ paths, folders, whole }: Taken, { root, worktree, indexes }: In): void {
   // Of paths from the one to the other: what stands before them there, or here.
-  const above = within(worktree, root) ? prefixOf(path.relative(worktree, root)) : "";
-  const below = within(worktree, root) ? "" : prefixOf(path.relative(root, worktree));
+  const above = isInside(worktree, root) ? prefixOf(path.relative(worktree, root)) : "";
+  const below = isInside(worktree, root) ? "" : prefixOf(path.relative(root, worktree));
   if (indexes === undefined) return void whole.add(below.slice(0, -1));
   for (const index of indexes)
     for (const known of index.paths()) {

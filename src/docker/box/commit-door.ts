@@ -3,10 +3,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { GitEntry, LogKeeper } from "../../core/box-log.ts";
 import { textOfBytes } from "../../core/text/bytes.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import { isInside } from "../../core/text/file-paths.ts";
 import type { BoxPlan } from "../container-spec.ts";
 import type { Engine } from "../engine.ts";
 import { type CommitPlan, commitPlan } from "../../boxes/protect/commit-words.ts";
-import { outermost, within } from "../../boxes/protect/protected-mounts.ts";
+import { outermost } from "../../boxes/protect/protected-mounts.ts";
 import { quarantine } from "../../boxes/protect/quarantine.ts";
 import { commitIdentity, findRepository, type FoundRepository } from "../../boxes/protect/repository.ts";
 import { look } from "../../boxes/protect/solid.ts";
@@ -153,7 +154,7 @@ export class CommitDoor {
     const into = path.join(this.#request.stateDir, "quarantine");
     try {
       for (const root of new Set([gitDir, commonDir])) {
-        const own = outermost(planted.filter((file) => within(root, file)));
+        const own = outermost(planted.filter((file) => isInside(root, file)));
         this.#request.log.move(await quarantine(root, own, into));
       }
     } catch (thrown) {
@@ -339,8 +340,8 @@ function readAsked(payload: Buffer): Asked {
 }
 
 const isProtected = ({ readOnly, above = [], workspace }: BoxPlan, { gitDir }: FoundRepository): boolean =>
-  readOnly.some((folder) => within(folder, gitDir)) ||
-  (!within(workspace?.path ?? "", gitDir) && above.some((folder) => within(folder, gitDir)));
+  readOnly.some((folder) => isInside(folder, gitDir)) ||
+  (!isInside(workspace?.path ?? "", gitDir) && above.some((folder) => isInside(folder, gitDir)));
 
 const isThere = async ({ path: file, optional }: CommitPlan["mounts"][number]): Promise<boolean> =>
   !optional || (await look(file).catch(() => undefined)) !== undefined;
@@ -375,7 +376,7 @@ function inWorkspace(
 ): readonly RawEntry[] {
   return entries
     .map((entry) => ({ ...entry, file: path.join(worktree, entry.path) }))
-    .filter(({ file }) => within(workspace, file))
+    .filter(({ file }) => isInside(workspace, file))
     .map(({ file, ...entry }) => ({ ...entry, path: path.relative(workspace, file) }));
 }
 

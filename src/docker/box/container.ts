@@ -4,8 +4,9 @@ import type { Duplex } from "node:stream";
 import { setTimeout as sleep } from "node:timers/promises";
 import type Docker from "dockerode";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import { isInside } from "../../core/text/file-paths.ts";
 import { firstLines } from "../../core/text/short-lists.ts";
-import { type BoxPlan, containerSpec, isWithin, mountsOf } from "../container-spec.ts";
+import { type BoxPlan, containerSpec, mountsOf } from "../container-spec.ts";
 import { engineFailure, hasStatus, isMissing } from "../engine-failure.ts";
 import { type Engine, isPodman } from "../engine.ts";
 import { endWatch, mountsOutside, removeUnthawed } from "../life/container-processes.ts";
@@ -275,7 +276,7 @@ async function seen({ Source, Target: path }: BindMount): Promise<SeenFile> {
 
 /** Its target is a host path, which may be replaced by something else meanwhile. */
 const isOverHost = ({ workspace }: BoxPlan, { Source, Target }: BindMount): boolean =>
-  Source === Target || (workspace !== undefined && isWithin(Target, workspace.path));
+  Source === Target || (workspace !== undefined && isInside(workspace.path, Target));
 
 /**
  * What lies in the workspace: there a name that lost its mount can be written. A socket that its program makes anew is
@@ -285,7 +286,7 @@ const isGuarded = ({ workspace, over, covered }: BoxPlan, path: string): boolean
   over === undefined &&
   workspace !== undefined &&
   path !== workspace.path &&
-  isWithin(path, workspace.path) &&
+  isInside(workspace.path, path) &&
   covered?.paths.includes(path) !== true;
 
 function refuseUnlessPlanned(who: string, lines: readonly string[]): void {

@@ -1,12 +1,6 @@
 import { type MountPoint, readMountinfo } from "../../boxes/runner/mountinfo.ts";
-import {
-  type BoxPlan,
-  containerSpec,
-  isWithin,
-  MASKED_PATHS,
-  mountsOf,
-  READ_ONLY_PATHS,
-} from "../container-spec.ts";
+import { isInside } from "../../core/text/file-paths.ts";
+import { type BoxPlan, containerSpec, MASKED_PATHS, mountsOf, READ_ONLY_PATHS } from "../container-spec.ts";
 
 /** Compares the mounts in the box with the planned ones and those that every engine adds; any other is a deviation. */
 export function mountLines(plan: BoxPlan, mountinfo: string): readonly string[] {
@@ -89,7 +83,7 @@ function engineMount(point: MountPoint): string | undefined {
       return `is ${type} of ${point.root}, planned ${plain.type}`;
     return flags(point, plain.flags);
   }
-  if (isWithin(path, "/sys/fs/cgroup")) return cgroups(point);
+  if (isInside("/sys/fs/cgroup", path)) return cgroups(point);
   if (READ_ONLY_PATHS.includes(path)) return type === "proc" ? flags(point, ["ro"]) : `is ${type}`;
   if (isMask(point)) return undefined;
   if (/^\/etc\/(resolv\.conf|hostname|hosts)$/.test(path) && /\/[0-9a-f]{64}\//.test(point.root))
@@ -122,7 +116,7 @@ const isCover = ({ type, root, options }: MountPoint): boolean =>
 const withoutMasks = (points: readonly MountPoint[]): readonly MountPoint[] =>
   points.filter(
     (point, index) =>
-      !(isWithin(point.path, "/proc") || isWithin(point.path, "/sys")) ||
+      !(isInside("/proc", point.path) || isInside("/sys", point.path)) ||
       !isCover(point) ||
       (MASKED_PATHS.includes(point.path) && points.findIndex(({ path }) => path === point.path) === index),
   );

@@ -1,3 +1,4 @@
+import { lastName } from "../../core/text/file-paths.ts";
 import { fieldsIn } from "../../core/text/json-values.ts";
 import { ECOSYSTEMS, type Folder, type Needs, TOP } from "./ecosystems.ts";
 import { EMPTY_RECIPE, type FoundRecipe, type Recipe, type Taken, type Toolchain } from "./recipe.ts";
@@ -41,7 +42,7 @@ function foldersOf(files: readonly ProjectFile[]): ReadonlyMap<string, Folder> {
   const folders = new Map<string, Map<string, string>>();
   for (const { path, text } of files) {
     const nested = NESTED.find((name) => path === name || path.endsWith(`/${name}`));
-    const name = nested ?? path.slice(path.lastIndexOf("/") + 1);
+    const name = nested ?? lastName(path);
     const folder = path.slice(0, -name.length).replace(/\/$/, "") || ".";
     folders.set(folder, (folders.get(folder) ?? new Map<string, string>()).set(name, text));
   }

@@ -2,7 +2,8 @@ import { chown, lchown, lstat, mkdir, readFile, rmdir, symlink, writeFile } from
 import path from "node:path";
 import { errorCode, reasonOf } from "../../core/errors.ts";
 import { boxOf, type Owner } from "../../boxes/box-labels.ts";
-import { type BoxPlan, isWithin } from "../container-spec.ts";
+import { isInside } from "../../core/text/file-paths.ts";
+import type { BoxPlan } from "../container-spec.ts";
 import { engineFailure } from "../engine-failure.ts";
 import type { Engine } from "../engine.ts";
 import { emptyWork, noteImage, overlayVolume } from "../isolation/layer-volumes.ts";
@@ -160,7 +161,7 @@ async function mountable(
   { volumes, notes }: BoxEnvironment,
   { workspace, onWarning }: MountRequest,
 ): Promise<BoxEnvironment["volumes"]> {
-  const inside = volumes.filter(({ target }) => isWithin(target, workspace.path));
+  const inside = volumes.filter(({ target }) => isInside(workspace.path, target));
   const made: string[] = [];
   const refused = new Set<string>();
   for (const { target } of inside) {
@@ -213,7 +214,7 @@ async function removeMountPoints(
 ): Promise<void> {
   if (!alone) return;
   for (const folder of [...(await noted(notes))].toReversed())
-    if (isWithin(folder, root)) await rmdir(folder).catch(() => undefined);
+    if (isInside(root, folder)) await rmdir(folder).catch(() => undefined);
 }
 
 /** The same for an environment that is removed. */
@@ -222,5 +223,5 @@ export const forgetMountPoints = async (notes: string, root: string): Promise<vo
 
 /** What of the workspace's protection lies below these folders is not seen in the box: the host's own are covered. */
 export function besides(targets: readonly string[], paths: readonly string[]): readonly string[] {
-  return paths.filter((file) => !targets.some((target) => isWithin(file, target)));
+  return paths.filter((file) => !targets.some((target) => isInside(target, file)));
 }

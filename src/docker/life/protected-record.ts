@@ -3,9 +3,9 @@ import { open, readdir, realpath, rm } from "node:fs/promises";
 import path from "node:path";
 import * as z from "zod";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
+import { isInside } from "../../core/text/file-paths.ts";
 import { replaceFile } from "../../platform/safe-files.ts";
 import type { Owner } from "../../boxes/box-labels.ts";
-import { within } from "../../boxes/protect/protected-mounts.ts";
 import { NOTHING, type Protection } from "../../boxes/protect/scan.ts";
 import { isAlive } from "../../boxes/life/owner.ts";
 import { makeFolder } from "../../platform/folders.ts";
@@ -105,7 +105,7 @@ async function deadIn(folder: string, name: string, workspace: string): Promise<
   const held = await readRecord(file);
   if (held === "gone") return [];
   if (held === undefined) return hash === hashOf(workspace) ? [{ file, held }] : [];
-  const met = within(held.workspace, workspace) || within(workspace, held.workspace);
+  const met = isInside(held.workspace, workspace) || isInside(workspace, held.workspace);
   return met && hash === hashOf(held.workspace) ? [{ file, held }] : [];
 }
 

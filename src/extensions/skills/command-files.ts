@@ -1,12 +1,12 @@
 import { realpath } from "node:fs/promises";
 import path from "node:path";
 import { formatSize } from "../../core/text/bounds.ts";
+import { isInside } from "../../core/text/file-paths.ts";
 import { visible } from "../../core/text/visible.ts";
 import { readFrontMatter } from "./front-matter.ts";
 import {
   entriesOf,
   type Found,
-  isWithin,
   type Origin,
   type Problem,
   readText,
@@ -91,7 +91,7 @@ export async function ownCommands(folder: string, workspace: string): Promise<Fo
 async function ownCommand(place: string, file: string, workspace: string): Promise<AddedCommand | Problem> {
   const real = await realpath(place).catch(() => place);
   if (!real.endsWith(".md")) return { file: place, why: "it is a link to something else" };
-  if (isWithin(real, workspace)) return { file: place, why: WRITABLE };
+  if (isInside(workspace, real)) return { file: place, why: WRITABLE };
   const read = await readText(real, MAX_FILE);
   const words = typeof read === "string" ? readCommand(read, file) : read.why;
   if (typeof words === "string" || words === undefined) return { file: place, why: words ?? "" };

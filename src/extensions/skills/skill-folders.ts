@@ -4,6 +4,7 @@ import path from "node:path";
 import { formatSize } from "../../core/text/bounds.ts";
 import { errorCode, reasonOf } from "../../core/errors.ts";
 import { isDependencies } from "../../core/protected-names.ts";
+import { isInside } from "../../core/text/file-paths.ts";
 import { readRegular } from "../../platform/safe-files.ts";
 import { readFrontMatter } from "./front-matter.ts";
 
@@ -109,7 +110,7 @@ async function ownSkill(folder: string, workspace: string): Promise<Skill | Prob
     const real = await realpath(file).catch(() => undefined);
     if (real === undefined) continue;
     if (!MAINS.includes(path.basename(real))) return { file, why: "it is a link to something else" };
-    if (isWithin(real, workspace)) return { file, why: WRITABLE };
+    if (isInside(workspace, real)) return { file, why: WRITABLE };
     const read = await readText(real, MAX_MAIN);
     const words = typeof read === "string" ? readSkill(read, path.basename(folder)) : read.why;
     if (typeof words === "string") return { file, why: words };
@@ -120,9 +121,6 @@ async function ownSkill(folder: string, workspace: string): Promise<Skill | Prob
 }
 
 export const WRITABLE = "it lies in the workspace, where a run may have written it";
-
-export const isWithin = (file: string, folder: string): boolean =>
-  file === folder || file.startsWith(folder.endsWith("/") ? folder : `${folder}/`);
 
 /** A plain text of the user's; the reason where it is none. */
 export async function readText(file: string, max: number): Promise<string | { readonly why: string }> {

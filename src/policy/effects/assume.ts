@@ -1,4 +1,5 @@
-import { isInside, resolvePath } from "../paths/normal-path.ts";
+import { isInside, lastName } from "../../core/text/file-paths.ts";
+import { resolvePath } from "../paths/normal-path.ts";
 import type { Arg, Use } from "../programs/program-model.ts";
 import type { Assignment, Compound, List, Node, Piece, Simple, Word } from "../shell/shell-syntax.ts";
 import { BOX_LISTS } from "./environment.ts";
@@ -158,7 +159,7 @@ const ALONE: Readonly<Record<"pwd" | "git" | "mktemp" | "dirname" | "basename" |
       ),
     basename: (texts, node, at) =>
       namedByPrinting(node, at, (value) => {
-        const name = value.slice(value.lastIndexOf("/") + 1);
+        const name = lastName(value);
         const [, suffix = ""] = texts;
         return suffix !== "" && name.endsWith(suffix) ? name.slice(0, -suffix.length) : name;
       }),

@@ -1,4 +1,5 @@
-import { isInside, resolvePath } from "../paths/normal-path.ts";
+import { isInside } from "../../core/text/file-paths.ts";
+import { resolvePath } from "../paths/normal-path.ts";
 import { isSystem, isTemp } from "../paths/system-paths.ts";
 import type { Place } from "./effect.ts";
 import { VARIABLES } from "./environment.generated.ts";

@@ -1,6 +1,7 @@
+import { isInside } from "../../core/text/file-paths.ts";
 import type { Arg } from "../programs/program-model.ts";
 import { awkDeeds } from "../programs/awk-program.ts";
-import { isInside, resolvePath } from "../paths/normal-path.ts";
+import { resolvePath } from "../paths/normal-path.ts";
 import { isKept } from "../paths/path-place.ts";
 import { isSystem, isTemp } from "../paths/system-paths.ts";
 import type { EffectKind, Place } from "./effect.ts";

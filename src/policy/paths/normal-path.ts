@@ -69,16 +69,3 @@ export function processFile(names: readonly string[]): ProcessFile | undefined {
 const isProcess = (name: string): boolean => name === "self" || name === "thread-self" || isNumber(name);
 
 const isNumber = (name: string): boolean => /^[0-9]+$/.test(name);
-
-/** Both paths are absolute and resolved; a folder is inside itself. */
-export const isInside = (folder: string, path: string): boolean =>
-  folder === "/"
-    ? path.startsWith("/")
-    : path.startsWith(folder) && (path.length === folder.length || path.charCodeAt(folder.length) === SLASH);
-
-/**
- * The rest of the path below the folder, without a leading slash; empty for the folder itself. The path must lie
- * inside.
- */
-export const below = (folder: string, path: string): string =>
-  path.slice(folder === "/" ? 1 : folder.length + 1);

@@ -1,7 +1,8 @@
 import { foldPath, isDependencies, protectedFolded } from "../../core/protected-names.ts";
+import { below, isInside } from "../../core/text/file-paths.ts";
 import { processSecret, type SpecialKind, specialKind } from "./devices.ts";
 import { type IgnoreRules, isIgnored } from "./ignore-rules.ts";
-import { below, isInside, resolvePath } from "./normal-path.ts";
+import { resolvePath } from "./normal-path.ts";
 import { namedSecretAt, secretAt } from "./secret-paths.ts";
 import { HOME_STARTUP, SYSTEM_STARTUP } from "./startup-paths.generated.ts";
 import { endOfName, findPrefix, isSystem, isTemp, prefixTable, tempFolderOf } from "./system-paths.ts";

@@ -1,5 +1,6 @@
+import { isInside } from "../../core/text/file-paths.ts";
 import { specialKind } from "./devices.ts";
-import { isInside, resolvePath } from "./normal-path.ts";
+import { resolvePath } from "./normal-path.ts";
 import { type Op, type PlaceOf, placeOf, type Surroundings } from "./path-place.ts";
 
 /**

@@ -1,3 +1,4 @@
+import { lastName } from "../../core/text/file-paths.ts";
 import { SECRETS } from "./secret-paths.generated.ts";
 import { endOfName } from "./system-paths.ts";
 
@@ -34,7 +35,7 @@ const MAX_LENGTH = Math.max(...[...ENDS.keys()].map((end) => end.length));
 
 /** Why a read there may show a password or a key. The path is absolute, resolved and folded. */
 export function secretAt(folded: string): string | null {
-  const name = folded.slice(folded.lastIndexOf("/") + 1);
+  const name = lastName(folded);
   return isHarmless(name) ? null : (bySpelling(name) ?? byTable(folded));
 }
 

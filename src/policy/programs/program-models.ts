@@ -1,3 +1,4 @@
+import { lastName } from "../../core/text/file-paths.ts";
 import { fixedEffect, roleEffects, type Weight } from "./argument-roles.ts";
 import { readerOf } from "./program-readers.ts";
 import { optionTable } from "./option-groups.ts";
@@ -59,7 +60,7 @@ export class Models {
   /** All effects of this use. `words` starts with the program's name. */
   effects(model: Model, words: readonly [Arg, ...Arg[]], around: Surroundings): readonly Found[] {
     const [name] = words;
-    const call = { program: baseName(name.value), name, args: words.slice(1), globals: [] };
+    const call = { program: lastName(name.value), name, args: words.slice(1), globals: [] };
     return this.use(model, call, around);
   }
 
@@ -165,8 +166,6 @@ function tellsOfItself(args: readonly Arg[], { tells }: Compiled): boolean {
   const only = args.length === 1 ? args[0] : undefined;
   return only?.kind === "literal" && tells.has(only.value);
 }
-
-const baseName = (program: string): string => program.slice(program.lastIndexOf("/") + 1);
 
 /** Options such as `-C` change the folder, one after the other. */
 function movedBy({ options }: Reading, around: Surroundings): Surroundings {

@@ -1,8 +1,8 @@
 import type { Mode, Verdict } from "../../core/decision.ts";
+import { below, isInside } from "../../core/text/file-paths.ts";
 import { holdsMask, maskSecrets } from "../../core/text/secrets.ts";
 import { type CommandContext, CommandPolicy } from "../decide.ts";
 import { programOf } from "../effects/call-effects.ts";
-import { below, isInside } from "../paths/normal-path.ts";
 import { decidePath } from "../paths/decide-path.ts";
 import { ruleFor } from "../remember-rule.ts";
 import { failedExamples } from "../rule-examples.ts";

@@ -1,5 +1,6 @@
 import { formatDuration } from "../../core/text/bounds.ts";
 import type { AgentEvent } from "../../core/events.ts";
+import { lastName } from "../../core/text/file-paths.ts";
 import { fitted } from "./columns.ts";
 import type { Status } from "./live-status.ts";
 import { ModelPace } from "./model-pace.ts";
@@ -78,7 +79,7 @@ export class Activities {
     this.#counts.take(event);
     switch (event.type) {
       case "run.started":
-        if (event.agent === undefined) this.#model = event.model.slice(event.model.lastIndexOf("/") + 1);
+        if (event.agent === undefined) this.#model = lastName(event.model);
         return;
       case "turn.started":
         return this.#begin(model, { kind: "model", words: "waiting for", since: now });

@@ -2,6 +2,7 @@ import { canaryWords } from "../../core/behaviour.ts";
 import { formatCount, formatDuration } from "../../core/text/bounds.ts";
 import type { AgentEvent } from "../../core/events.ts";
 import { hookWords } from "../../core/hook-form.ts";
+import { lastName } from "../../core/text/file-paths.ts";
 import { visibleLine } from "../../core/text/visible.ts";
 import { type Plan, planCounts, type PlanStep } from "../../core/work-plan.ts";
 import { questionRows } from "./approval.ts";
@@ -262,7 +263,7 @@ function startedLines(event: Of<"run.started">, stream: Output): readonly string
 /** What works, how and where. */
 export function startedWords({ model, provider, mode, workspace }: Of<"run.started">): readonly string[] {
   // A scenario is a file: its base name is enough.
-  const name = provider === "scripted" ? model.slice(model.lastIndexOf("/") + 1) : model;
+  const name = provider === "scripted" ? lastName(model) : model;
   return [`${name} (${provider})`, mode, workspace];
 }
 

@@ -1,3 +1,4 @@
+import { lastName } from "../../core/text/file-paths.ts";
 import { visible } from "../../core/text/visible.ts";
 import { fitted, widthOfStream, wrapped } from "../tty/columns.ts";
 import type { Status } from "../tty/live-status.ts";
@@ -222,7 +223,7 @@ function footRows({ state, foot, asking }: FrameView, width: number, stream: Out
   const { context, spent } = state;
   const { model, mode, window, hasBox } = foot;
   const facts = [
-    fitted(model.slice(model.lastIndexOf("/") + 1), 32),
+    fitted(lastName(model), 32),
     mode,
     ...(context === undefined
       ? []

@@ -1,4 +1,5 @@
 import { isUtf8 } from "node:buffer";
+import { lastName } from "../../core/text/file-paths.ts";
 import type { CutFile, Piece, Skip } from "../index-words.ts";
 import { HUGE } from "./chunk-limits.ts";
 import type { Mark } from "./marks.ts";
@@ -100,7 +101,7 @@ const PROSE = new Set(["markdown", "text", "restructuredtext", "asciidoc", "tex"
 
 /** What a file is skipped for by its name alone. */
 function skippedName(path: string): Skip | undefined {
-  const name = path.slice(path.lastIndexOf("/") + 1).toLowerCase();
+  const name = lastName(path).toLowerCase();
   if (LOCKS.has(name)) return "lock";
   if (GENERATED_NAME.test(name)) return "generated";
   return MINIFIED_NAME.test(name) ? "minified" : undefined;
@@ -271,7 +272,7 @@ export const LANGUAGES: ReadonlySet<string> = new Set([
 
 /** The language of a file by its name, or else by the program that its first line names. */
 export function languageOf(path: string, firstLine = ""): string {
-  const name = path.slice(path.lastIndexOf("/") + 1).toLowerCase();
+  const name = lastName(path).toLowerCase();
   const dot = name.lastIndexOf(".");
   const known = BY_NAME.get(name) ?? (dot < 0 ? undefined : BY_EXTENSION.get(name.slice(dot + 1)));
   if (known !== undefined) return known;

@@ -1,3 +1,4 @@
+import { isInside } from "../../core/text/file-paths.ts";
 import { lookupIn } from "../rank/name-lookup.ts";
 import { WEIGHTS } from "../rank/weights.ts";
 import { rank, type SearchHit } from "../rank/rank-hits.ts";
@@ -31,9 +32,6 @@ export async function answersIn(
   const least = lookupIn(text) === null ? MIN_COUNT : MIN_BY_NAME;
   const most = below === null ? Math.max(least, limit * PER_HIT) : MAX_BELOW;
   const found = await store.candidates({ text, vector }, most, signal);
-  const wanted = found.filter(({ chunk }) => below === null || isAtOrBelow(chunk.path, below));
+  const wanted = found.filter(({ chunk }) => below === null || isInside(below, chunk.path));
   return rank(wanted, text, limit, weight === undefined ? WEIGHTS : { ...WEIGHTS, dense: weight });
 }
-
-const isAtOrBelow = (path: string, folder: string): boolean =>
-  path === folder || path.startsWith(`${folder}/`);

@@ -1,3 +1,4 @@
+import { lastName } from "../../core/text/file-paths.ts";
 import type { Chunk } from "../index-words.ts";
 
 /** A query that is nothing but a name: `JsonReader.peek()`, `fn parse_url`, `src/dict.c:452`. */
@@ -103,7 +104,7 @@ export function namedBy(path: string): { readonly folder: string; readonly name:
   const name = path.slice(cut + 1).replace(/(.)\.[^.]*$/, "$1");
   return {
     folder,
-    name: NAMELESS.has(name) && folder !== "" ? folder.slice(folder.lastIndexOf("/") + 1) : name,
+    name: NAMELESS.has(name) && folder !== "" ? lastName(folder) : name,
   };
 }
 

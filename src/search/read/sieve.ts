@@ -1,4 +1,5 @@
 import { DEPENDENCIES, isDependencies } from "../../core/protected-names.ts";
+import { lastName } from "../../core/text/file-paths.ts";
 import type { Skip } from "../index-words.ts";
 import type { IgnoredPaths, PathRules } from "./found-file.ts";
 
@@ -28,7 +29,6 @@ export const isRuleFile = (path: string): boolean =>
 /** The `.git` file of a worktree or submodule: it points to the repository on the host. */
 const isGitLink = (name: string): boolean => name.toLowerCase() === ".git";
 
-const nameOf = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
 export const folderOf = (path: string): string => path.slice(0, Math.max(path.lastIndexOf("/"), 0));
 
 /** Tells what of a workspace is looked at. Asked from the top down: what is in a folder that was left out is not asked for. */
@@ -52,14 +52,14 @@ export class Sieve {
 
   /** Whether it is looked into. */
   enters(path: string): boolean {
-    const name = nameOf(path);
+    const name = lastName(path);
     if (isNeverEntered(name) || this.#rules.guarded(name, name === path)) return false;
     return !this.#ignored(path, true);
   }
 
   /** Whether it is read, why not, or undefined: it is none of this index's business. */
   file(path: string, size: number): "read" | Skip | undefined {
-    if (isGitLink(nameOf(path)) || this.#ignored(path, false)) return undefined;
+    if (isGitLink(lastName(path)) || this.#ignored(path, false)) return undefined;
     if (this.#rules.secret(path)) return "secret";
     return size > this.#largest ? "huge" : "read";
   }

@@ -18,6 +18,7 @@ import {
 } from "node:fs";
 import { bytesOfText } from "../../core/text/bytes.ts";
 import { errorCode, EXIT, HarnessError } from "../../core/errors.ts";
+import { lastName } from "../../core/text/file-paths.ts";
 import { depthOf, type Entry, type FileEntry, hostPath, liesAt, parentOf, sameContent } from "./entry.ts";
 import type { Packs } from "./packs.ts";
 import type { Op } from "./undo-plan.ts";
@@ -118,7 +119,7 @@ function put({ path, from, to }: Op, site: Site): void {
     symlinkSync(bytesOfText(to.target), aside);
     give(to.owner, (uid, gid) => lchownSync(aside, uid, gid), site);
   } else if (to?.kind === "file") writeFile(aside, to, site);
-  renameSync(aside, ground.at(nameOf(path)));
+  renameSync(aside, ground.at(lastName(path)));
 }
 
 const NEW = constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL | constants.O_NOFOLLOW;
@@ -191,10 +192,8 @@ export class Ground implements Disposable {
   }
 }
 
-const nameOf = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
-
 /** Does something at a path without following a link to it or at it. */
 function onGround<T>(root: string, path: string, work: (at: string | Buffer) => T): T {
   using ground = new Ground(root, parentOf(path));
-  return work(ground.at(nameOf(path)));
+  return work(ground.at(lastName(path)));
 }

@@ -1,8 +1,9 @@
 import type { VetStep } from "../../core/behaviour.ts";
 import type { Handoff } from "../../core/handoff.ts";
 import { isDependencies, protectedName } from "../../core/protected-names.ts";
+import { lastName } from "../../core/text/file-paths.ts";
 import type { ActFindings } from "./act-rules.ts";
-import { baseOf, type PathAct, type SeenChains } from "./process-chain.ts";
+import type { PathAct, SeenChains } from "./process-chain.ts";
 
 /** What the policy's tables say of a path outside of the repository. */
 interface PlaceSeen {
@@ -227,7 +228,7 @@ const HOMES = /^\/(?:home|root|Users|home\/[^/]+|Users\/[^/]+)$/;
 const isPythonsOwn = ({ path, pid, at }: PathAct, { what, chains }: Judging): boolean => {
   if (!/\/\.(?:pypirc|netrc)$/.test(path)) return false;
   const [program = "", option, module] = chains.at(pid, at)?.words ?? [];
-  if (!/^python[\d.]*$/.test(baseOf(program))) return false;
+  if (!/^python[\d.]*$/.test(lastName(program))) return false;
   return what === "test" || what === "given" || (option === "-m" && module === "pip");
 };
 
@@ -335,7 +336,7 @@ function ofGitconfig(act: PathAct, told: string, { chains, found }: Judging): vo
 }
 
 function inPath(act: PathAct, what: string, found: ActFindings): void {
-  const name = baseOf(act.path);
+  const name = lastName(act.path);
   found.add(USUAL_TOOLS.has(name) ? "run.path-tool" : "run.path-program", what, act, act.path);
 }
 

@@ -1,6 +1,7 @@
 import type { Observed, SeenProcess, VetStep } from "../../core/behaviour.ts";
+import { lastName } from "../../core/text/file-paths.ts";
 import type { ActFindings, RunRule } from "./act-rules.ts";
-import { baseOf, type CallAct, type PathAct, type SeenChains } from "./process-chain.ts";
+import type { CallAct, PathAct, SeenChains } from "./process-chain.ts";
 
 /** What is said by the words of programs. */
 
@@ -128,7 +129,7 @@ export function judgeProcesses(
   judgePipes(processes, found);
 }
 
-const programOf = ({ words }: SeenProcess): string => baseOf(words[0] ?? "").replace(/^-/, "");
+const programOf = ({ words }: SeenProcess): string => lastName(words[0] ?? "").replace(/^-/, "");
 
 function judgeProgram(process: SeenProcess, name: string, found: ActFindings): void {
   const { words } = process;
@@ -168,12 +169,12 @@ function judgePipes(processes: readonly SeenProcess[], found: ActFindings): void
   for (const [parent, children] of Map.groupBy(processes, ({ parent }) => parent)) {
     const reader = children.find(
       ({ words }) =>
-        /^(?:(?:ba|z|da|k)?sh|python[\d.]*|node|perl)$/.test(baseOf(words[0] ?? "")) &&
+        /^(?:(?:ba|z|da|k)?sh|python[\d.]*|node|perl)$/.test(lastName(words[0] ?? "")) &&
         (words.length === 1 || (words.length === 2 && ["-", "-s"].includes(words[1] ?? ""))),
     );
     if (reader === undefined || parent <= 1) continue;
     const source = children.find(({ words }) => {
-      const name = baseOf(words[0] ?? "");
+      const name = lastName(words[0] ?? "");
       return (
         (name === "base64" && words.some((word) => /^(?:-d|-D|--decode|-di)$/.test(word))) ||
         ["curl", "wget", "xxd", "openssl"].includes(name)
@@ -225,7 +226,7 @@ function fetchedBy(words: readonly string[], name: string): Asked | undefined {
     return words[1] === "-m" && words[2] === "pip" && words[3] === "install"
       ? asking("pip install", words.slice(4))
       : undefined;
-  const script = baseOf(words[1] ?? "").replace(/\.(?:c|m)?js$/, "");
+  const script = lastName(words[1] ?? "").replace(/\.(?:c|m)?js$/, "");
   const manager = name === "node" ? script : name;
   if (!MANAGERS.has(manager)) return undefined;
   const given = words.slice(name === "node" ? 2 : 1);

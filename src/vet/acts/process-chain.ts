@@ -1,4 +1,5 @@
 import type { Act, SeenProcess } from "../../core/behaviour.ts";
+import { lastName } from "../../core/text/file-paths.ts";
 import { visibleLine } from "../../core/text/visible.ts";
 
 const MAX_WORDS = 120;
@@ -56,16 +57,14 @@ export class SeenChains {
   }
 }
 
-export const baseOf = (file: string): string => file.slice(file.lastIndexOf("/") + 1);
-
 const INTERPRETERS = /^(?:node|python[\d.]*|ruby|perl|php|sh|bash|dash|zsh|env)$/;
 
 /** What a command line starts, and what its interpreter runs, where neither lies in the repository. */
 function toolNames(words: readonly string[], workspace: string): readonly string[] {
   const [program = "", script = ""] = words;
-  const names = isOutside(program, workspace) ? [baseOf(program)] : [];
-  if (INTERPRETERS.test(baseOf(program)) && script.startsWith("/") && isOutside(script, workspace))
-    names.push(baseOf(script).replace(/\.(?:c|m)?js$/, ""));
+  const names = isOutside(program, workspace) ? [lastName(program)] : [];
+  if (INTERPRETERS.test(lastName(program)) && script.startsWith("/") && isOutside(script, workspace))
+    names.push(lastName(script).replace(/\.(?:c|m)?js$/, ""));
   return names;
 }
 

@@ -1,3 +1,4 @@
+import { folderBefore } from "../../core/text/file-paths.ts";
 import type { Fields } from "../../core/text/json-values.ts";
 import { imitatedBy, isKnownAddress } from "../known-hosts.ts";
 import { lineAt, type LookedAtFile } from "../look/looked-at-file.ts";
@@ -95,7 +96,7 @@ function lookAtCargoRegistry(address: string, path: string, found: Found): void 
 const cargoToml: Reader = async ({ path, text = "" }, { found, scripts, tree }) => {
   const fields = tomlOf(text);
   const own = fieldAt(fields, "package", "build");
-  const build = typeof own === "string" ? path.slice(0, path.lastIndexOf("/") + 1) + own : "";
+  const build = typeof own === "string" ? folderBefore(path) + own : "";
   // One of the usual name is looked at as a file.
   if (own !== "build.rs" && tree.has(build)) {
     found.add("install.script", "cargo runs it", { path: build });
@@ -124,10 +125,10 @@ async function procMacro(
   path: string,
   { scripts, tree }: Pick<Parameters<Reader>[1], "scripts" | "tree">,
 ): Promise<void> {
-  const folder = path.slice(0, path.lastIndexOf("/") + 1);
+  const folder = folderBefore(path);
   const top = folder + (textsIn(fieldAt(fields, "lib", "path")).join("") || "src/lib.rs");
   const text = await textAt(top, tree);
-  const below = top.slice(0, top.lastIndexOf("/") + 1);
+  const below = folderBefore(top);
   const modules = Array.from(text.matchAll(/^\s*(?:pub(?:\([\w\s]+\))?\s+)?mod\s+(\w{1,60})\s*;/gm)).flatMap(
     ([, name = ""]) => [`${below}${name}.rs`, `${below}${name}/mod.rs`],
   );
@@ -176,7 +177,7 @@ function classFile(
 ): string | undefined {
   const name = /^\\?([\w\\]{1,200})::\w+$/.exec(method.trim())?.[1];
   if (name === undefined) return undefined;
-  const folder = path.slice(0, path.lastIndexOf("/") + 1);
+  const folder = folderBefore(path);
   const rows = ["autoload", "autoload-dev"].flatMap((group) =>
     ["psr-4", "psr-0"].flatMap((form) =>
       Object.entries(fieldsOf(fieldAt(fields, group, form)) ?? {}).flatMap(([prefix, places]) =>
@@ -214,7 +215,7 @@ const composer: Reader = async ({ path, text = "" }, { scripts, found, tree }) =
       await scripts.look({ path: source, what: `composer ${name}`, text: sourceText, runs });
     }
   }
-  const folder = path.slice(0, path.lastIndexOf("/") + 1);
+  const folder = folderBefore(path);
   for (const each of textsIn(fieldAt(fields, "autoload", "files"))) {
     if (!tree.has(folder + each)) continue;
     const loaded = await textAt(folder + each, tree);

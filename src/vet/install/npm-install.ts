@@ -1,3 +1,4 @@
+import { folderBefore } from "../../core/text/file-paths.ts";
 import type { Fields } from "../../core/text/json-values.ts";
 import { imitatedBy, isKnownAddress } from "../known-hosts.ts";
 import { isApart } from "../look/danger.ts";
@@ -38,7 +39,7 @@ export async function lookAtPackage(
     ),
   );
   const lineOf = (name: string): number => lineAt(text, Math.max(text.indexOf(`"${name}"`), 0));
-  const folder = path.slice(0, path.lastIndexOf("/") + 1);
+  const folder = folderBefore(path);
   const installed = INSTALLED.test(path);
   for (const [name, command] of named) {
     const itself = LIFECYCLE.has(name) && !(installed && /prep|dependencies/.test(name));
@@ -196,7 +197,7 @@ async function lookAtProgram(
     isKnownAddress(value, "yarn plugins");
   if (value !== "") found.add(usual ? "install.script" : "install.settings", told.trim(), at);
   // Yarn itself is a bundle of very much; what is added to it is small.
-  const path = at.path.slice(0, at.path.lastIndexOf("/") + 1) + value.replace(/^\.\//, "");
+  const path = folderBefore(at.path) + value.replace(/^\.\//, "");
   if (/\.yarn\/releases\//.test(value) || !tree.has(path)) return;
   const text = (await tree.read(path))?.text ?? "";
   await scripts.look({ path, what: "yarn loads it", text, runs: "asked" });

@@ -1,3 +1,4 @@
+import { folderBefore } from "../../core/text/file-paths.ts";
 import type { Fields } from "../../core/text/json-values.ts";
 import { imitatedBy, isKnownAddress } from "../known-hosts.ts";
 import { lineAt, type LookedAtFile } from "../look/looked-at-file.ts";
@@ -25,7 +26,7 @@ export async function lookAtPyproject(
   const fields = tomlOf(text);
   lookAtSources(fields, file, found);
   await lookAtPlugins(fields, path, scripts);
-  const folder = path.slice(0, path.lastIndexOf("/") + 1);
+  const folder = folderBefore(path);
   const backend = fieldAt(fields, "build-system", "build-backend");
   const own = textsIn(fieldAt(fields, "build-system", "backend-path"));
   const hooks = [

@@ -1,3 +1,4 @@
+import { folderBefore } from "../../core/text/file-paths.ts";
 import { dangersIn, type Runs } from "../look/danger.ts";
 import type { LookedAtFile } from "../look/looked-at-file.ts";
 import type { Found } from "../look/rules.ts";
@@ -143,7 +144,7 @@ const TOP =
 
 /** Its own, and for a tool's settings the one that its settings lie in. */
 function foldersOf(file: string): readonly string[] {
-  const own = file.slice(0, file.lastIndexOf("/") + 1);
+  const own = folderBefore(file);
   const hidden = /(?:^|\/)\.[\w-]/.exec(own);
   return hidden === null ? [own] : [own, own.slice(0, hidden.index + (hidden[0].startsWith("/") ? 1 : 0))];
 }

@@ -1,3 +1,4 @@
+import { lastName } from "../../core/text/file-paths.ts";
 import type { Fields } from "../../core/text/json-values.ts";
 import { fieldAt, fieldsOf, tomlOf } from "../install/manifest-fields.ts";
 import { imitatedBy, isKnownHost } from "../known-hosts.ts";
@@ -128,7 +129,7 @@ function judgeName(entry: LockEntry, found: Found): void {
   if (match === null) return;
   const [, path = "", file = ""] = match;
   const fetched = path.replace(/%40/i, "@").replace(/%2f/i, "/");
-  const short = real.slice(real.lastIndexOf("/") + 1);
+  const short = lastName(real);
   if (fetched !== real) tell(entry, "lock.name", `it is fetched as ${fetched}`, found);
   else if (
     version !== "" &&

@@ -1,5 +1,6 @@
 import { isAscii, isUtf8 } from "node:buffer";
 import type { LookedAtTree, TreeEntry } from "../../core/looked-at.ts";
+import { lastName } from "../../core/text/file-paths.ts";
 
 /** A file's bytes, read within bounds, and its text where it is one. */
 export interface LookedAtFile {
@@ -35,7 +36,7 @@ export async function readLookedAt(
   if (head === undefined) return undefined;
   const more = entry.size > head.length && most > head.length && isText(head);
   const bytes = bufferOf(more ? ((await tree.read(entry.path, most)) ?? head) : head);
-  const name = entry.path.slice(entry.path.lastIndexOf("/") + 1);
+  const name = lastName(entry.path);
   const lower = name.toLowerCase();
   return {
     path: entry.path,

@@ -1,5 +1,6 @@
 import type { TreeEntry } from "../../core/looked-at.ts";
 import { fold } from "../../core/protected-names.ts";
+import { lastName } from "../../core/text/file-paths.ts";
 import type { Found } from "./rules.ts";
 
 /** What stands in a tree beside plain files and folders. */
@@ -73,7 +74,7 @@ export class OddEntries {
   }
 
   #link(path: string, target: string): void {
-    const name = path.slice(path.lastIndexOf("/") + 1);
+    const name = lastName(path);
     const text = `it leads to ${target}`;
     const way = ledTo(path, target);
     if (OF_GIT.has(fold(name)) && !(fold(name) === ".gitignore" && way !== undefined))

@@ -1,5 +1,6 @@
 import type { TreeEntry } from "../../core/looked-at.ts";
 import { fold } from "../../core/protected-names.ts";
+import { lastName } from "../../core/text/file-paths.ts";
 import { visible } from "../../core/text/visible.ts";
 import type { Found, LookRule } from "./rules.ts";
 
@@ -33,7 +34,7 @@ export class OddNames {
   }
 
   see({ path, kind }: TreeEntry): void {
-    const name = path.slice(path.lastIndexOf("/") + 1);
+    const name = lastName(path);
     if (name === ".git") return;
     for (const rule of oddIn(name, path === name)) this.#found.add(rule, visible(name), { path });
     this.#alike(path, kind);

@@ -1,8 +1,9 @@
 import assert from "node:assert/strict";
 import path from "node:path";
 import test from "node:test";
+import { isInside } from "../../../src/core/text/file-paths.ts";
 import { fc } from "../../fixtures/property.ts";
-import { isInside, resolvePath } from "../../../src/policy/paths/normal-path.ts";
+import { resolvePath } from "../../../src/policy/paths/normal-path.ts";
 
 for (const [from, given, wanted] of [
   ["/w", "a", "/w/a"],
