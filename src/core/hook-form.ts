@@ -2,6 +2,7 @@ import * as z from "zod";
 import { parseDuration } from "./text/bounds.ts";
 import { VERDICTS } from "./decision.ts";
 import { inertJson } from "./text/visible.ts";
+import { fitsWildcard, readWildcard } from "./text/wildcard.ts";
 
 /** Programs of the user or of a trusted project that are asked at fixed places of a run: what they are, and what they may say. */
 
@@ -82,21 +83,7 @@ export function hookName({ name, command }: HookGiven): string {
 
 /** Whether it is asked of calls of this tool. Linear. */
 export const isForTool = ({ tools = "*" }: HookGiven, tool: string): boolean =>
-  [tools].flat().some((each) => fitsGlob(each, tool));
-
-function fitsGlob(pattern: string, text: string): boolean {
-  const [first = "", ...rest] = pattern.split("*");
-  const last = rest.pop();
-  if (last === undefined) return text === first;
-  if (!text.startsWith(first) || !text.endsWith(last)) return false;
-  let at = first.length;
-  for (const part of rest) {
-    const found = text.indexOf(part, at);
-    if (found === -1) return false;
-    at = found + part.length;
-  }
-  return at <= text.length - last.length;
-}
+  [tools].flat().some((each) => fitsWildcard(readWildcard(each), tool));
 
 /** Of the event that one was asked. */
 export const hookTold = () => ({

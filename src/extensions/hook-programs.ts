@@ -5,6 +5,7 @@ import path from "node:path";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import type { CommandGiven } from "../core/hook-form.ts";
 import type { Box } from "../core/ports.ts";
+import { isWithin, safePath } from "../platform/host-programs.ts";
 import type { HookRan } from "./hook-answers.ts";
 
 /** How the program of a hook is started: the user's on the host, a project's in the box and nowhere else. */
@@ -66,7 +67,7 @@ export async function runOnHost(
   run: HookRun,
   signal: AbortSignal,
 ): Promise<HookRan> {
-  const folders = safePath(place);
+  const folders = safePath({ PATH: USUAL_PATH, ...place.env }, place.apart);
   const [program = "", ...words] = wordsOf(command, "/bin/sh");
   const file = await programOf(program, place, folders);
   if (typeof file !== "string") return file;
@@ -139,16 +140,7 @@ function ended(
   return promise;
 }
 
-/** A search path of which no folder lies where the model may write. */
-const safePath = ({ env, apart }: HostPlace): readonly string[] =>
-  (env["PATH"] ?? "/usr/local/bin:/usr/bin:/bin")
-    .split(":")
-    .filter((folder) => path.isAbsolute(folder) && !isWithin(apart, folder));
-
-const isWithin = (folder: string, file: string): boolean => {
-  const way = path.relative(folder, file);
-  return way === "" || !(way === ".." || way.startsWith("../") || path.isAbsolute(way));
-};
+const USUAL_PATH = "/usr/local/bin:/usr/bin:/bin";
 
 const within = (place: HostPlace, name: string): string =>
   path.resolve(place.cwd, name.startsWith("~/") ? path.join(place.home, name.slice(2)) : name);

@@ -104,7 +104,8 @@ export async function openHostPipe(
 export const safePath = ({ PATH = "" }: HostQuestion["env"], apart: string): readonly string[] =>
   PATH.split(":").filter((folder) => path.isAbsolute(folder) && !isWithin(apart, folder));
 
-const isWithin = (folder: string, file: string): boolean => {
+/** Both absolute, and perhaps with `.` and `..`. */
+export const isWithin = (folder: string, file: string): boolean => {
   const way = path.relative(folder, file);
   return way === "" || !(way === ".." || way.startsWith("../") || path.isAbsolute(way));
 };

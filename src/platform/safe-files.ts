@@ -10,6 +10,7 @@ import {
   rmSync,
   type Stats,
   writeFileSync,
+  writeSync,
 } from "node:fs";
 import { type FileHandle, link, lstat, open, rename, rm } from "node:fs/promises";
 import path from "node:path";
@@ -195,5 +196,19 @@ function syncFolderSync(folder: string): void {
     fsyncSync(descriptor);
   } finally {
     closeSync(descriptor);
+  }
+}
+
+/** All of it: the kernel may take less at once. */
+export function writeWhole(descriptor: number, bytes: Uint8Array): void {
+  for (let at = 0; at < bytes.length;) at += writeSync(descriptor, bytes, at);
+}
+
+/** The text at the head of a plain file; empty where there is none that can be read. */
+export async function headText(file: string, max: number): Promise<string> {
+  try {
+    return new TextDecoder().decode(await readRegularHead(file, { links: "refuse", max }));
+  } catch {
+    return "";
   }
 }

@@ -6,10 +6,11 @@ import {
   type Verdict,
 } from "../core/decision.ts";
 import { coversHost, grantText, readGrant } from "../core/grant.ts";
+import { fitsWildcard } from "../core/text/wildcard.ts";
 import { areGranted } from "./containment.ts";
 import type { CommandContext } from "./decide.ts";
 import { hostGrants } from "./judge-effects.ts";
-import { fitsWildcard, type UserRule } from "./rule.ts";
+import type { UserRule } from "./rule.ts";
 import { asksForCommand, asksForEffect, mayFitEffect } from "./rule-match.ts";
 
 /** What a call does that neither commands nor paths tell. */

@@ -1,6 +1,7 @@
 import type { GitEntry } from "../core/box-log.ts";
 import { type Handoff, type Tier, TIERS } from "../core/handoff.ts";
 import { fold, isDependencies, protectedName } from "../core/protected-names.ts";
+import { isInside, namesFrom } from "../core/text/file-paths.ts";
 import { knownName, packageReason } from "./handoff-names.ts";
 
 /** One changed path and the known facts about it. */
@@ -138,15 +139,8 @@ function oddReason({ kind, mode = 0, path, target }: ChangedPath, workspace: str
  * outside.
  */
 function ledTo(path: string, target: string, workspace: string): readonly string[] | undefined {
-  if (target.startsWith("/") && target !== workspace && !target.startsWith(`${workspace}/`)) return undefined;
-  const way = target.startsWith("/") ? [] : path.split("/").slice(0, -1);
-  const words = target.startsWith("/") ? target.slice(workspace.length) : target;
-  for (const name of words.split("/")) {
-    if (name === "" || name === ".") continue;
-    if (name !== "..") way.push(name);
-    else if (way.pop() === undefined) return undefined;
-  }
-  return way;
+  if (!target.startsWith("/")) return namesFrom(path.split("/").slice(0, -1), target);
+  return isInside(workspace, target) ? namesFrom([], target.slice(workspace.length)) : undefined;
 }
 
 function byName(change: ChangedPath, names: readonly string[]): readonly Handoff[] {

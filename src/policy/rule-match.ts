@@ -1,8 +1,9 @@
+import { fitsWildcard, type Wildcard } from "../core/text/wildcard.ts";
 import { programOf } from "./effects/call-effects.ts";
 import type { Called } from "./effects/walk.ts";
 import type { Effect } from "./effects/effect.ts";
 import { mayFit, type PathPattern, surelyFits } from "./path-pattern.ts";
-import { fitsWildcard, isCalled, isWhole, pathOf, type UserRule, type Wildcard } from "./rule.ts";
+import { isCalled, isWhole, pathOf, type UserRule } from "./rule.ts";
 
 export interface Around {
   readonly workspace: string;

@@ -1,5 +1,6 @@
 import { lastName } from "../core/text/file-paths.ts";
 import { nearest } from "../core/text/spelling.ts";
+import { readWildcard, type Wildcard } from "../core/text/wildcard.ts";
 import { isBroad } from "./judge-effects.ts";
 import { RUNNING_OTHERS, RUNNING_WHAT_FOLLOWS } from "./programs/program-table.ts";
 import { fixedPart, type PathPattern, readPathPattern, takesAll } from "./path-pattern.ts";
@@ -8,13 +9,11 @@ import {
   type Examples,
   isNeverAllowed,
   PATH_EFFECTS,
-  readWildcard,
   RULE_KEYS,
   type RuleForm,
   ruleForm,
   type RuleProblem,
   type UserRule,
-  type Wildcard,
 } from "./rule.ts";
 
 /** Origin of the rules. Whether those of a project that allow something count is not decided here. */

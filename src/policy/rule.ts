@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { type Verdict, VERDICTS } from "../core/decision.ts";
+import type { Wildcard } from "../core/text/wildcard.ts";
 import { CHANGE_KINDS, type Effect } from "./effects/effect.ts";
 import { DOUBTS } from "./judge-effects.ts";
 import type { PathPattern } from "./path-pattern.ts";
@@ -133,26 +134,6 @@ export function pathOf(effect: Effect): string | null {
 /** A recursive effect covers everything below the path. */
 export const isWhole = (effect: Effect): boolean =>
   (effect.kind === "delete" || effect.kind === "permissions") && effect.recursive;
-
-/** The literal parts of a text with `*` for any text. */
-export type Wildcard = readonly string[];
-
-export const readWildcard = (text: string): Wildcard => text.split("*");
-
-/** Linear: between the first and the last part, the leftmost match of each part suffices. */
-export function fitsWildcard([first = "", ...rest]: Wildcard, text: string): boolean {
-  const last = rest.pop();
-  if (last === undefined) return text === first;
-  if (!text.startsWith(first) || !text.endsWith(last)) return false;
-  const end = text.length - last.length;
-  let at = first.length;
-  for (const part of rest) {
-    const found = text.indexOf(part, at);
-    if (found === -1) return false;
-    at = found + part.length;
-  }
-  return at <= end;
-}
 
 const text = (what: string): z.ZodString =>
   z

@@ -1,8 +1,8 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { fitsWildcard, readWildcard } from "../../src/core/text/wildcard.ts";
 import { fc } from "../fixtures/property.ts";
 import { mayFit, readPathPattern, surelyFits } from "../../src/policy/path-pattern.ts";
-import { fitsWildcard, readWildcard } from "../../src/policy/rule.ts";
 import { AROUND } from "./judged.ts";
 
 test("a star is any text", () => {

@@ -1,7 +1,7 @@
 import { readdir } from "node:fs/promises";
 import path from "node:path";
 import { counted } from "../../core/text/short-lists.ts";
-import { readRegularHead } from "../../platform/safe-files.ts";
+import { headText } from "../../platform/safe-files.ts";
 import { projectCheck } from "../run/project-check.ts";
 
 /** What can be told of a project without a model, from names and the heads of plain files. */
@@ -117,7 +117,7 @@ const SCRIPTS = ["build", "test", "lint", "format", "typecheck", "check", "start
 
 async function commandsOf(workspace: string, top: ReadonlySet<string>): Promise<ProjectFacts["commands"]> {
   const read = (name: string): Promise<string> =>
-    top.has(name) ? head(path.join(workspace, name)) : Promise.resolve("");
+    top.has(name) ? headText(path.join(workspace, name), MAX_BYTES) : Promise.resolve("");
   const [manifest, makefile, python, test] = await Promise.all([
     read("package.json"),
     read("Makefile"),
@@ -166,14 +166,6 @@ const makeCommands = (text: string): ProjectFacts["commands"] =>
   SCRIPTS.flatMap((what) =>
     new RegExp(`^${what}[ \\t]*:(?!=)`, "m").test(text) ? [{ what, command: `make ${what}` }] : [],
   );
-
-async function head(file: string): Promise<string> {
-  try {
-    return new TextDecoder().decode(await readRegularHead(file, { links: "refuse", max: MAX_BYTES }));
-  } catch {
-    return "";
-  }
-}
 
 /** A short AGENTS.md that says them. */
 export function factsText({ languages, commands, folders }: ProjectFacts): string {

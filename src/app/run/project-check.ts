@@ -1,6 +1,6 @@
 import { lstat, readdir } from "node:fs/promises";
 import path from "node:path";
-import { readRegularHead } from "../../platform/safe-files.ts";
+import { headText } from "../../platform/safe-files.ts";
 
 /**
  * The command that runs a project's own tests, by what stands at the top of its folder. Only names and the heads of plain
@@ -14,7 +14,7 @@ export async function projectCheck(
   const folders = TEST_FOLDERS.filter((folder) => top.includes(folder));
   const below = await Promise.all(folders.map((folder) => namesIn(workspace, folder)));
   const names = new Set([...top, ...below.flat()]);
-  return checkFor({ names, read: (name) => plainHead(path.join(workspace, name)) }, { scripts });
+  return checkFor({ names, read: (name) => headText(path.join(workspace, name), MAX_BYTES) }, { scripts });
 }
 
 interface Taken {
@@ -175,11 +175,3 @@ async function testScript({ names, read }: ProjectTop): Promise<string | undefin
 }
 
 const MAX_BYTES = 256 * 1024;
-
-async function plainHead(file: string): Promise<string> {
-  try {
-    return new TextDecoder().decode(await readRegularHead(file, { links: "refuse", max: MAX_BYTES }));
-  } catch {
-    return "";
-  }
-}

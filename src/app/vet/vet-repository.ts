@@ -13,7 +13,7 @@ import { BOX_HOME, type OwnedBox } from "../../core/ports.ts";
 import { CANARY_ENV, plantCanaries } from "../../boxes/canaries.ts";
 import { projectFiles } from "../../docker/environments/project-files.ts";
 import { FolderTree } from "../../platform/folder-tree.ts";
-import { readRegularHead } from "../../platform/safe-files.ts";
+import { headText } from "../../platform/safe-files.ts";
 import { handoffOf } from "../../policy/handoff-paths.ts";
 import { placeOf } from "../../policy/paths/path-place.ts";
 import { judgeActs, type JudgedAround } from "../../vet/judge-acts.ts";
@@ -182,21 +182,14 @@ async function plannedIn(tree: string, { settings }: VetOptions): Promise<readon
     texts.set(folder, (texts.get(folder) ?? new Map<string, string>()).set(path.basename(file), text));
   }
   for (const [name, text] of texts.get("") ?? [])
-    if (text === "" && HEADS.test(name)) texts.get("")?.set(name, await headOf(path.join(tree, name)));
+    if (text === "" && HEADS.test(name))
+      texts.get("")?.set(name, await headText(path.join(tree, name), HEAD_BYTES));
   const places = [...texts].map(([folder, names]): ProjectPlace => ({
     folder,
     names: new Set(names.keys()),
     text: (name) => names.get(name) ?? "",
   }));
   return planSteps({ places, test, granted: presetsIn(settings) });
-}
-
-async function headOf(file: string): Promise<string> {
-  try {
-    return new TextDecoder().decode(await readRegularHead(file, { links: "refuse", max: HEAD_BYTES }));
-  } catch {
-    return "";
-  }
 }
 
 /** Tools are told that there is no network, so that what still tries one is the repository's own. */

@@ -24,3 +24,14 @@ export const below = (folder: string, path: string): string =>
 /** As it is called from the folder, where it lies below it; any other as it is. */
 export const asSeenFrom = (folder: string, path: string): string =>
   path !== folder && isInside(folder, path) ? below(folder, path) : path;
+
+/** The names that a path leads to from those of a folder; undefined where it leads out above the first. */
+export function namesFrom(folder: readonly string[], path: string): readonly string[] | undefined {
+  const names = [...folder];
+  for (const name of path.split("/")) {
+    if (name === "" || name === ".") continue;
+    if (name !== "..") names.push(name);
+    else if (names.pop() === undefined) return undefined;
+  }
+  return names;
+}

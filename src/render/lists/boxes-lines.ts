@@ -1,5 +1,6 @@
 import type { ListedBox } from "../../core/ports.ts";
 import { formatSize } from "../../core/text/bounds.ts";
+import { alignedRows } from "../tty/columns.ts";
 import { type Output, styleText } from "../tty/output.ts";
 
 interface Seen {
@@ -13,14 +14,8 @@ const HEAD = ["ID", "MODE", "ISOLATION", "STATE", "AGE", "MEMORY", "OWNER", "WOR
 /** One line per box. The workspace comes last because only its length varies without limit. */
 export function boxTable(boxes: readonly ListedBox[], seen: Seen, stream: Output): string {
   const rows = [HEAD, ...boxes.map((box) => cells(box, seen))];
-  const widths = HEAD.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
-  const lines = rows.map((row) =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join("  ")
-      .trimEnd(),
-  );
-  return lines.map((line, index) => `${index === 0 ? styleText("bold", line, { stream }) : line}\n`).join("");
+  const [head = "", ...lines] = alignedRows(rows);
+  return [styleText("bold", head, { stream }), ...lines, ""].join("\n");
 }
 
 const cells = (box: ListedBox, { now, memory }: Seen): readonly string[] => [

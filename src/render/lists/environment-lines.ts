@@ -2,6 +2,7 @@ import { formatSize } from "../../core/text/bounds.ts";
 import { byEcosystem, type Installed, installedWords } from "../../core/installed.ts";
 import { firstOf } from "../../core/text/short-lists.ts";
 import { visible, visibleLine } from "../../core/text/visible.ts";
+import { alignedRows } from "../tty/columns.ts";
 import { ageOf } from "./boxes-lines.ts";
 import { type Output, styleText } from "../tty/output.ts";
 
@@ -162,14 +163,8 @@ export function environmentTable(all: readonly Listed[], stream: Output, now = D
       visibleLine(workspace),
     ]),
   ];
-  const widths = HEAD.map((_, column) => Math.max(...rows.map((row) => row[column]?.length ?? 0)));
-  const lines = rows.map((row) =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join("  ")
-      .trimEnd(),
-  );
-  return lines.map((line, index) => `${index === 0 ? styleText("bold", line, { stream }) : line}\n`).join("");
+  const [head = "", ...lines] = alignedRows(rows);
+  return [styleText("bold", head, { stream }), ...lines, ""].join("\n");
 }
 
 const SHOWN = 20;

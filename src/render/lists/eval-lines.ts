@@ -1,6 +1,7 @@
 import { formatDuration } from "../../core/text/bounds.ts";
 import { visibleLine } from "../../core/text/visible.ts";
 import { comparedTasks, type EvalResult, type EvalTotals, grouped, totalsOf } from "../eval-results.ts";
+import { alignedRows } from "../tty/columns.ts";
 import { type Output, styleText } from "../tty/output.ts";
 
 /** One result, as soon as it is known. */
@@ -30,7 +31,7 @@ export function evalTable(results: readonly EvalResult[], stream: Output): strin
   const groups = [...grouped(results, ({ task }) => task), ...grouped(results, ({ language }) => language)];
   const rows = groups.map(([name, group]) => rowOf(name, totalsOf(group)));
   const tasks = new Set(results.map(({ task }) => task)).size;
-  const lines = columnsOf([COLUMNS, ...rows, rowOf("all", totalsOf(results))]);
+  const lines = alignedRows([COLUMNS, ...rows, rowOf("all", totalsOf(results))]);
   const [head = "", ...rest] = lines;
   return [
     styleText("bold", head, { stream }),
@@ -67,7 +68,7 @@ export function comparedTable(one: readonly EvalResult[], other: readonly EvalRe
     };
   });
   const all = [totalsOf(one), totalsOf(other)] as const;
-  return columnsOf([
+  return alignedRows([
     ["", "", "solved: A", "B", "false done: A", "B"],
     ...rows.toSorted((a, b) => Number(b.differs) - Number(a.differs)).map(({ row }) => row),
     ["", "all", share(all[0]), share(all[1]), falseDone(all[0]), falseDone(all[1])],
@@ -75,13 +76,3 @@ export function comparedTable(one: readonly EvalResult[], other: readonly EvalRe
 }
 
 const falseDone = (totals: EvalTotals): string => String(totals.false_done);
-
-function columnsOf(rows: readonly (readonly string[])[]): readonly string[] {
-  const widths = (rows[0] ?? []).map((_, at) => Math.max(...rows.map((row) => row[at]?.length ?? 0)));
-  return rows.map((row) =>
-    row
-      .map((cell, at) => cell.padEnd(widths[at] ?? 0))
-      .join("  ")
-      .trimEnd(),
-  );
-}

@@ -1,5 +1,6 @@
 import type { Capabilities } from "../../core/model-provider.ts";
 import { visibleLine } from "../../core/text/visible.ts";
+import { alignedRows } from "../tty/columns.ts";
 import { type Output, styleText } from "../tty/output.ts";
 import { formatCount } from "../../core/text/bounds.ts";
 
@@ -27,24 +28,17 @@ export function modelTable(rows: readonly ModelRow[], stream: Output): string {
     `${yes(thinking)} ${origin.thinking}`,
     `${yes(cache)} ${origin.cache}`,
   ]);
-  const widths = HEADS.map((head, column) =>
-    Math.max(head.length, ...cells.map((row) => row[column]?.length ?? 0)),
-  );
-  const line = (row: readonly string[]): string =>
-    row
-      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-      .join("  ")
-      .trimEnd();
+  const [heads = "", ...rowsOfChats] = alignedRows([HEADS, ...cells]);
+  const width = Math.max(HEADS[0].length, ...cells.map(([name = ""]) => name.length));
   const lines = chats.map(({ configured, present, kind }, index) => {
     const missing = present === false ? "  (not on the server)" : "";
     const silent = kind === "chat" ? "" : `  (${NOT_FOR[kind]})`;
-    return `${configured ? "*" : " "} ${line(cells[index] ?? [])}${missing}${silent}\n`;
+    return `${configured ? "*" : " "} ${rowsOfChats[index] ?? ""}${missing}${silent}\n`;
   });
   const last = others.map(
-    ({ model, kind }) =>
-      `  ${visibleLine(model).padEnd(widths[0] ?? 0)}  ${kind === "chat" ? "" : NOT_FOR[kind]}\n`,
+    ({ model, kind }) => `  ${visibleLine(model).padEnd(width)}  ${kind === "chat" ? "" : NOT_FOR[kind]}\n`,
   );
-  return `${styleText("dim", `  ${line(HEADS)}`, { stream })}\n${lines.join("")}${last.join("")}`;
+  return `${styleText("dim", `  ${heads}`, { stream })}\n${lines.join("")}${last.join("")}`;
 }
 
 const NOT_FOR = { embedding: "only embeds, for search; cannot chat", other: "cannot chat" } as const;

@@ -49,6 +49,22 @@ function columnsOf(character: string): number {
 export const widthOf = (cells: readonly Cell[]): number =>
   cells.reduce((width, { columns }) => width + columns, 0);
 
+/** Each row as a line, its cells in columns that are as wide as their widest cell; those beyond `most` stand out of theirs. */
+export function alignedRows(
+  rows: readonly (readonly string[])[],
+  most = Number.POSITIVE_INFINITY,
+): readonly string[] {
+  const widthAt = (column: number): number =>
+    Math.max(0, ...rows.map((row) => row[column]?.length ?? 0).filter((width) => width <= most));
+  const widths = (rows[0] ?? []).map((_, column) => widthAt(column));
+  return rows.map((row) =>
+    row
+      .map((cell, column) => cell.padEnd(widths[column] ?? 0))
+      .join("  ")
+      .trimEnd(),
+  );
+}
+
 const CUT = "…";
 /** Most characters of a text that are examined, half of them at each end. */
 const MAX_MEASURED = 4000;

@@ -1,9 +1,9 @@
 import { createHash, hash } from "node:crypto";
-import { readdirSync, readFileSync, rmSync, writeSync } from "node:fs";
+import { readdirSync, readFileSync, rmSync } from "node:fs";
 import path from "node:path";
 import { zstdDecompressSync } from "node:zlib";
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import { replaceFileSync } from "../../platform/safe-files.ts";
+import { replaceFileSync, writeWhole } from "../../platform/safe-files.ts";
 import type { Entry, Tree } from "./entry.ts";
 import { EntryList, EntryWriter, listIn } from "./entry-list.ts";
 import { changedIn, type EntryChange, changesBetween, listOf, merged, packed } from "./tree-merge.ts";
@@ -152,10 +152,6 @@ export function writeList(descriptor: number, head: string, list: EntryList): vo
     add(part);
   }
   writeWhole(descriptor, Buffer.concat([...parts, sum.digest()]));
-}
-
-function writeWhole(descriptor: number, bytes: Buffer): void {
-  for (let at = 0; at < bytes.length;) at += writeSync(descriptor, bytes, at);
 }
 
 /** Throws where it is not what was written. */

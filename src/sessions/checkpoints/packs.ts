@@ -9,12 +9,12 @@ import {
   readSync,
   rmSync,
   statSync,
-  writeSync,
 } from "node:fs";
 import path from "node:path";
 import { formatSize } from "../../core/text/bounds.ts";
 import { errorCode, EXIT, HarnessError } from "../../core/errors.ts";
 import { makeFolder } from "../../platform/folders.ts";
+import { writeWhole } from "../../platform/safe-files.ts";
 
 interface Writing {
   readonly pack: string;
@@ -230,10 +230,6 @@ export class Packs implements Disposable {
       .map((name) => name.slice(0, -".pack".length));
 
   readonly #file = (pack: string, kind: "pack" | "idx"): string => path.join(this.folder, `${pack}.${kind}`);
-}
-
-function writeWhole(descriptor: number, bytes: Uint8Array): void {
-  for (let at = 0; at < bytes.length;) at += writeSync(descriptor, bytes, at);
 }
 
 const bytesOf = (id: string): Buffer => Buffer.from(id, "base64url");

@@ -14,11 +14,11 @@ import {
   type Stats,
   symlinkSync,
   unlinkSync,
-  writeSync,
 } from "node:fs";
 import { bytesOfText } from "../../core/text/bytes.ts";
 import { errorCode, EXIT, HarnessError } from "../../core/errors.ts";
 import { lastName } from "../../core/text/file-paths.ts";
+import { writeWhole } from "../../platform/safe-files.ts";
 import { depthOf, type Entry, type FileEntry, hostPath, liesAt, parentOf, sameContent } from "./entry.ts";
 import type { Packs } from "./packs.ts";
 import type { Op } from "./undo-plan.ts";
@@ -136,10 +136,6 @@ function writeFile(aside: string | Buffer, entry: FileEntry, site: Site): void {
   } finally {
     closeSync(descriptor);
   }
-}
-
-function writeWhole(descriptor: number, content: Buffer): void {
-  for (let at = 0; at < content.length;) at += writeSync(descriptor, content, at);
 }
 
 function contentOf(piece: string, { packs }: Site): Buffer {

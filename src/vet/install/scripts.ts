@@ -1,4 +1,4 @@
-import { folderBefore } from "../../core/text/file-paths.ts";
+import { folderBefore, namesFrom } from "../../core/text/file-paths.ts";
 import { dangersIn, type Runs } from "../look/danger.ts";
 import type { LookedAtFile } from "../look/looked-at-file.ts";
 import type { Found } from "../look/rules.ts";
@@ -154,11 +154,6 @@ const SETTINGS = /(?:\.(?:json|ya?ml|toml|lock|md|txt|html?|css|svg|cfg|ini|xml|
 
 function joined(folder: string, word: string): string | undefined {
   if (word.startsWith("/")) return undefined;
-  const way = folder.split("/").filter((each) => each !== "");
-  for (const name of word.split("/")) {
-    if (name === "" || name === ".") continue;
-    if (name !== "..") way.push(name);
-    else if (way.pop() === undefined) return undefined;
-  }
-  return way.join("/");
+  const names = folder.split("/").filter((each) => each !== "");
+  return namesFrom(names, word)?.join("/");
 }

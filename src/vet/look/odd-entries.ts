@@ -1,6 +1,6 @@
 import type { TreeEntry } from "../../core/looked-at.ts";
 import { fold } from "../../core/protected-names.ts";
-import { lastName } from "../../core/text/file-paths.ts";
+import { lastName, namesFrom } from "../../core/text/file-paths.ts";
 import type { Found } from "./rules.ts";
 
 /** What stands in a tree beside plain files and folders. */
@@ -124,11 +124,5 @@ const outside = (
 function ledTo(path: string, target: string): readonly string[] | undefined {
   if (target.startsWith("/") || target.startsWith("~") || /^[A-Za-z]:[\\/]|^\\\\/.test(target))
     return undefined;
-  const way = path.split("/").slice(0, -1);
-  for (const name of target.split("/")) {
-    if (name === "" || name === ".") continue;
-    if (name !== "..") way.push(name);
-    else if (way.pop() === undefined) return undefined;
-  }
-  return way;
+  return namesFrom(path.split("/").slice(0, -1), target);
 }

@@ -1,6 +1,13 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { asSeenFrom, below, folderBefore, isInside, lastName } from "../../../src/core/text/file-paths.ts";
+import {
+  asSeenFrom,
+  below,
+  folderBefore,
+  isInside,
+  lastName,
+  namesFrom,
+} from "../../../src/core/text/file-paths.ts";
 
 test("a path is its folder and its last name", () => {
   for (const path of ["/a/b.ts", "b.ts", "a/", "/"]) assert.equal(folderBefore(path) + lastName(path), path);
@@ -24,4 +31,10 @@ test("from a folder what lies in it is called by its rest, all else as it is", (
     ["/w/a", "/w", "/wa", "a"].map((path) => asSeenFrom("/w", path)),
     ["a", "/w", "/wa", "a"],
   );
+});
+
+test("a path is followed from a folder, and not above the first of its names", () => {
+  assert.deepEqual(namesFrom(["a", "b"], "./../c//d"), ["a", "c", "d"]);
+  assert.deepEqual(namesFrom(["a"], ".."), []);
+  assert.equal(namesFrom(["a"], "../../b"), undefined);
 });

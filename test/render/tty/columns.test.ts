@@ -1,6 +1,14 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { cellsOf, fitted, belowItself, hanging, widthOf, wrapped } from "../../../src/render/tty/columns.ts";
+import {
+  alignedRows,
+  belowItself,
+  cellsOf,
+  fitted,
+  hanging,
+  widthOf,
+  wrapped,
+} from "../../../src/render/tty/columns.ts";
 import { columnsIn } from "../../../src/render/tui/graphemes.ts";
 
 for (const [text, columns] of [
@@ -54,4 +62,25 @@ test("a row that is too long goes on behind its label, and columns of what fits 
   ]);
   const hostile = belowItself(`${"x ".repeat(50_000)}  \u001B[2J`, 40);
   assert.ok(hostile.every((line) => line.length <= 40 && !line.includes("\u001B")));
+});
+
+test("columns are as wide as their widest cell, without blanks behind the last; a cell beyond the bound widens none", () => {
+  assert.deepEqual(
+    alignedRows([
+      ["a", "bb"],
+      ["ccc", ""],
+    ]),
+    ["a    bb", "ccc"],
+  );
+  assert.deepEqual(
+    alignedRows(
+      [
+        ["a", "b"],
+        ["cccc", "d"],
+      ],
+      3,
+    ),
+    ["a  b", "cccc  d"],
+  );
+  assert.deepEqual(alignedRows([]), []);
 });

@@ -1,5 +1,6 @@
 import { printable, type SettingKey, SETTING_KEYS } from "../../../config/settings-schema.ts";
 import { visibleWhole } from "../../../core/text/visible.ts";
+import { alignedRows } from "../../../render/tty/columns.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { configFor } from "../../settings.ts";
 
@@ -30,18 +31,6 @@ export class ConfigList extends HarnessCommand {
       const why = `does not count: ${project?.file} is not trusted (harness trust)`;
       return [counts, ["", visibleWhole(printable(key, ignored.get(key))), visibleWhole(why)] as const];
     });
-    const widths = [0, 1].map((column) =>
-      Math.max(...rows.map((row) => row[column]?.length ?? 0).filter((width) => width <= LONG)),
-    );
-    answer(
-      rows
-        .map((row) =>
-          row
-            .map((cell, column) => cell.padEnd(widths[column] ?? 0))
-            .join("  ")
-            .trimEnd(),
-        )
-        .join("\n"),
-    );
+    answer(alignedRows(rows, LONG).join("\n"));
   }
 }
