@@ -2,7 +2,7 @@ import type { Checkpoints } from "../core/checkpoint-port.ts";
 import type { Mode } from "../core/decision.ts";
 import type { Emit } from "../core/events.ts";
 import type { Hooks } from "../core/hooks.ts";
-import type { Lasting } from "../core/lasting.ts";
+import type { BoxRecovery } from "../core/box-recovery.ts";
 import type { Provider } from "../core/model-provider.ts";
 import type { GrantSaid } from "../core/network.ts";
 import type { Approver, Box } from "../core/ports.ts";
@@ -24,7 +24,7 @@ import type { Guard, Malformed } from "./repetition-guard.ts";
 /** What one run and all its subagents share. */
 interface SharedContext {
   readonly model: string;
-  /** It has few parameters: it repeats itself, and writes the part of a file that it thinks of for the whole of it. */
+  /** It has few parameters: it repeats itself, and writes a part of a file as if it were the whole. */
   readonly isWeak: boolean;
   readonly provider: Provider;
   readonly mode: Mode;
@@ -35,38 +35,38 @@ interface SharedContext {
   readonly judge: () => Promise<Judge>;
   readonly approver: Approver;
   /**
-   * Has the box reach what a person granted, and later calls judged by it; what it gives takes that back. It rejects with a
-   * HarnessError where it cannot be.
+   * Opens the box's network to what a person granted, and has later calls judged by it. The returned function withdraws
+   * the grant. Rejects with a HarnessError where it cannot be granted.
    */
   readonly grant: (said: GrantSaid, signal: AbortSignal) => Promise<() => void>;
   readonly outputs: Outputs;
-  /** Verified, and the same each time, unless another one took its place; rejects when there can be none. */
+  /** The verified box, the same each time unless a lost one was replaced; rejects when there can be none. */
   readonly box: () => Promise<Box>;
-  /** Has the box begin to start. */
+  /** Starts the box in the background. */
   readonly warm: () => void;
-  /** Said to the model where a parked turn goes on; left out, the box is a new one. */
+  /** For the model when a parked turn is resumed; left out, the box is a new one. */
   readonly boxNote?: string;
-  /** Fires when there can be no box, or no more; its reason is a HarnessError. */
-  readonly walls: AbortSignal;
+  /** Aborted when there can be no box, or none any more; its reason is a HarnessError. */
+  readonly noBox: AbortSignal;
   /** Left out where a box that is lost ends the run. */
-  readonly lasting?: Lasting;
+  readonly recovery?: BoxRecovery;
   readonly writes: WriteOrder;
   /** What became of every call, in order. */
   readonly ended: EndedCall[];
-  /** What is told of calls that wait, once their question is kept; never, where the run ends otherwise. */
-  readonly untold: (() => void)[];
+  /** Emits the events of waiting calls, once their question is stored; dropped where the run ends otherwise. */
+  readonly onceParked: (() => void)[];
   readonly deeds: Deeds;
   readonly now: () => number;
   readonly intent: RunIntent;
-  /** Of the user and of the project; subagents have the same. */
+  /** The hooks of the user and of the project; subagents share them. */
   readonly hooks: Hooks;
-  /** Takes secrets out of what leaves for a model that is not local. */
+  /** Masks secrets in what is sent to a model that is not local. */
   readonly clean: (text: string) => string;
 }
 
-/** What the loop works with. A subagent sits on another agent: its own memory, the ground shared. */
+/** What the loop works with. A subagent has a memory of its own, and shares the rest with its parent. */
 export interface AgentContext extends SharedContext {
-  /** The same list in every request, unless what users added changes: that has servers read the whole prompt anew. */
+  /** The same list in every request unless what users added changes: a changed list voids the server's prompt cache. */
   readonly tools: readonly AnyTool[];
   readonly history: History;
   /** Takes the history, and what goes with it, back to a count. */
@@ -76,14 +76,14 @@ export interface AgentContext extends SharedContext {
   readonly guard: Guard;
   readonly malformed: Malformed;
   readonly answer: AnswerGate;
-  /** What an answer has to be worth to be the end; null where a person reads it, or another agent. */
+  /** What an answer must prove to end the run; null where a person or another agent reads it. */
   readonly ends: EndRules | null;
   readonly next: NextReply;
-  /** Said to the model with the next results, once: what the box knows of the workspace. */
+  /** What the box found out about the workspace, told to the model once with the next results. */
   readonly briefing: () => Promise<string | undefined>;
   readonly emit: Emit;
   /** Its tasks in the background; a subagent has none. */
   readonly tasks?: BackgroundTasks;
-  /** Has its loop stop between two turns, as if it was cancelled there. */
+  /** Stops its loop between two turns, as if it was cancelled there. */
   readonly pause?: AbortSignal;
 }

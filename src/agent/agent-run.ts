@@ -6,7 +6,7 @@ import { type Parked, PARKED_FORM, type RunGiven, type SessionRecord } from "../
 import type { AgentContext } from "./agent-context.ts";
 import type { EndRules } from "./ending/earned-end.ts";
 import { asksToLook, guessIntent } from "./ending/intent.ts";
-import { work } from "./loop.ts";
+import { runLoop } from "./loop.ts";
 import {
   denialsOf,
   type Ending,
@@ -24,51 +24,53 @@ import { NOTICE } from "./context/history.ts";
 import { seenWith, type ToldHandoff } from "./ending/run-changes.ts";
 
 /** One request of the user. */
-export interface Request {
+export interface RunRequest {
   readonly prompt: string;
-  /** For the model behind the prompt; it is no part of what is wanted. */
+  /** For the model, after the prompt; not part of what the user wants. */
   readonly note?: string;
-  /** What a person took back of files since; where a parked run goes on, the model is told with the first results. */
+  /** File changes that a person undid since; a resumed run tells the model with the first results. */
   readonly taken?: string;
   /** Given by the user; guessed from the prompt when left out. */
   readonly intent?: Intent;
   readonly strict: boolean;
   /** A call of an earlier request of the session succeeded. */
   readonly workedBefore?: boolean;
-  /** It has no task of its own: the one before it goes on. */
+  /** It has no task of its own but continues the one before. */
   readonly goesOn?: boolean;
   /** The model is shown the files with its task, before it asks for any. */
   readonly preflight?: boolean;
   readonly session: string;
-  /** Somebody goes on from where they were: nothing stays of a request that was cancelled, or that nothing answered. */
+  /** Interactive: a request that was cancelled or got no answer is removed from the history. */
   readonly takesBack?: boolean;
-  /** What the workspace is like afterwards; null when nobody can tell. `last`: nothing goes on in its box. */
-  readonly changes: (last: boolean) => Promise<Seen>;
+  /** What has changed in the workspace. `last`: nothing runs in its box any more. */
+  readonly changes: (last: boolean) => Promise<WorkspaceOutcome>;
   readonly record: (record: SessionRecord) => void;
   /** For a run that may be parked: how it was started. */
   readonly given?: RunGiven;
-  /** Has the box stop where a run is parked; until when it is kept, or null. Nothing is asked of it afterwards. */
+  /** Stops the box of a run that is parked; until when it is kept, or null. The box is not used afterwards. */
   readonly park?: () => Promise<number | null>;
-  /** What was done in the workspace beside the calls; nothing more is done when it resolves, where the run ends here. */
+  /** Ends the box, or leaves it to be frozen; what was done in the workspace beside the calls. */
   readonly leave?: (parked: boolean) => Promise<BoxLog>;
-  /** What is told with the end beside all that, when nothing more is done. */
+  /** More fields of the last event, asked for when nothing runs any more. */
   readonly recorded?: () => Promise<Pick<Finished, "recorded">>;
   /** Absolute and resolved. */
   readonly workspace: string;
 }
 
-interface Seen extends ToldHandoff, Pick<Finished, "installed"> {
+/** What a request made of the workspace. */
+export interface WorkspaceOutcome extends ToldHandoff, Pick<Finished, "installed"> {
+  /** Null when they cannot be told. */
   readonly changes: RunChanges | null;
-  /** Nothing is other than it was but what programs leave for themselves. */
+  /** Nothing has changed but caches and the like that programs leave for themselves. */
   readonly untouched?: boolean;
 }
 
 export type Finished = Extract<EventBody, { readonly type: "run.finished" }>;
 
-/** From a request to its end, which is told whatever happens: what it came to, what was refused, what it cost. */
+/** Works on a request to its end; the last event always tells the outcome, the refusals and the cost. */
 export async function runRequest(
   agent: AgentContext,
-  request: Request,
+  request: RunRequest,
   signal: AbortSignal,
 ): Promise<Finished> {
   const either = agent.limits.deadline(signal);
@@ -94,16 +96,16 @@ export async function runRequest(
 }
 
 /**
- * What stands behind the task: what the check says of the workspace as it is, and for a small model what it would have
- * to look at first.
+ * What the model is told after the task: the result of the check before any change, and for a small model the files that it
+ * would have to look at first.
  */
-async function openingOf(agent: AgentContext, request: Request, signal: AbortSignal): Promise<string> {
+async function openingOf(agent: AgentContext, request: RunRequest, signal: AbortSignal): Promise<string> {
   const verification = agent.ends?.verification ?? null;
   try {
     const checked = await verification?.before(agent, signal);
     const note =
       verification === null || checked === undefined ? "" : checkNote(verification.command, checked);
-    // What is to be run is named, or known of the project; a file that looks like it leads away from it.
+    // A request to run something names it, or the project does; a file of a similar name would mislead.
     const isRun = agent.ends?.asked.runs === true;
     const asks = request.preflight === true && aboutWorkspace(agent.intent.intent) && !isRun;
     const about = { request: request.prompt, ...(checked === undefined ? {} : { checked }) };
@@ -114,7 +116,7 @@ async function openingOf(agent: AgentContext, request: Request, signal: AbortSig
     const told = await agent.hooks.begin({ emit: agent.emit, signal });
     return [note, seen.text, told].map((text) => (text === "" ? "" : `\n\n${NOTICE}${text}`)).join("");
   } catch (thrown) {
-    // Cancelled, it is the loop that says how this ends.
+    // When it is cancelled, the loop says how the run ends.
     if (signal.aborted) return "";
     throw thrown;
   }
@@ -122,10 +124,10 @@ async function openingOf(agent: AgentContext, request: Request, signal: AbortSig
 
 const aboutWorkspace = (intent: Intent): boolean => intent === "change" || intent === "repo";
 
-/** The same for a run that was parked, from the call that waited on; its figures are those of the whole run. */
-export async function goOn(
+/** The same for a parked run, from the waiting call on; its figures are those of the whole run. */
+export async function resumeRequest(
   agent: AgentContext,
-  request: Request,
+  request: RunRequest,
   parked: Parked,
   signal: AbortSignal,
 ): Promise<Finished> {
@@ -138,11 +140,11 @@ export async function goOn(
   return finish(agent, request, endingOf(end, { signal, agent }));
 }
 
-/** Whatever ends the loop, no task goes on behind it: they are kept where it is parked, and ended otherwise. */
+/** No task outlives the loop: tasks are stored where the run is parked, and ended otherwise. */
 async function workWithTasks(agent: AgentContext, ...given: WorkGiven): Promise<LoopEnd> {
   const { tasks } = agent;
   try {
-    const end = await work(agent, ...given);
+    const end = await runLoop(agent, ...given);
     if (end.how !== "parked" || tasks === undefined) return end;
     const children = [...end.waiting.children, ...(await tasks.pause())];
     return { ...end, waiting: { ...end.waiting, children } };
@@ -151,11 +153,15 @@ async function workWithTasks(agent: AgentContext, ...given: WorkGiven): Promise<
   }
 }
 
-type WorkGiven = Parameters<typeof work> extends [unknown, ...infer Given] ? Given : never;
+type WorkGiven = Parameters<typeof runLoop> extends [unknown, ...infer Given] ? Given : never;
 
 /** Tells the end of what was worked on, with what it came to. */
-export async function finish(agent: AgentContext, request: Request, ending: Ended): Promise<Finished> {
-  // The box is asked while it can be. Once the question is known somebody may answer it, and look for the box.
+export async function finish(
+  agent: AgentContext,
+  request: RunRequest,
+  ending: RequestEnd,
+): Promise<Finished> {
+  // The box is asked before it stops; as soon as the question is stored, somebody may answer it and look for the box.
   const changed = ending.how === "parked" ? await request.changes(false) : undefined;
   if (ending.how === "parked") {
     const kept = (await request.park?.()) ?? null;
@@ -163,7 +169,7 @@ export async function finish(agent: AgentContext, request: Request, ending: Ende
       kind: "parked",
       parked: { ...parkedOf(agent, request, ending.waiting), ...keptIn(kept) },
     });
-    for (const tell of agent.untold.splice(0)) tell();
+    for (const tell of agent.onceParked.splice(0)) tell();
   }
   const { untouched = false, ...seen } = changed ?? (await request.changes(true));
   const left = await leftBehind(agent, request, ending);
@@ -192,14 +198,14 @@ export async function finish(agent: AgentContext, request: Request, ending: Ende
   return finished;
 }
 
-/** What of an ending is known by more than the model's word. */
+/** What is known of an ending by more than the model's word. */
 function provedBy(
   { intent: { intent }, deeds, ends, limits }: AgentContext,
-  { strict }: Request,
+  { strict }: RunRequest,
   { isSame, said }: { readonly isSame: boolean; readonly said: string },
 ): Required<Pick<Finished, "verified" | "grounded">> & { readonly proved: Proved } {
   const { verified = null, bent } = ends?.verification ?? {};
-  // Of what was done before it was parked, or for an earlier request, an answer may tell as well.
+  // An answer may also tell of what was done before the run was parked, or for an earlier request.
   const idle = ends !== null && intent === "change" && isSame && !deeds.changedBefore;
   const grounded = groundedBy(intent, deeds);
   const proved = {
@@ -215,7 +221,7 @@ function provedBy(
   return { verified, grounded, proved };
 }
 
-/** Where a change was asked for and no file is changed: what was done shows in the files of the workspace, or was not done. */
+/** For a change request that changed no file: whatever was done would show in the workspace. */
 function idleWords(
   deeds: AgentContext["deeds"],
   ends: EndRules,
@@ -224,7 +230,7 @@ function idleWords(
   const isAllSeen = !deeds.shownBefore && !deeds.actedBeside;
   const claims = isAllSeen && saysChanged(said);
   const { runs, looks } = ends.asked;
-  // What was asked for was done by running it, and needed no change.
+  // Running it was all that was asked for.
   if (runs === true && deeds.ran !== undefined && !claims) return {};
   const mayDoubt = isAllSeen && runs !== true && looks !== true;
   return { onlyLooked: deeds.looked, claims, doubted: mayDoubt && ends.doubts(said) };
@@ -233,7 +239,7 @@ function idleWords(
 const wasRun = (ends: EndRules | null, { ran }: AgentContext["deeds"]): Proved["ran"] =>
   ends?.asked.runs === true ? ran : undefined;
 
-/** Of what was done for an earlier request a question may ask. */
+/** Whether an answer without any call claims a deed; a question may ask about an earlier request. */
 const isWord = (intent: Intent, said: string): boolean =>
   saysTestsPass(said) || (intent === "change" && saysChanged(said));
 
@@ -243,12 +249,12 @@ const groundedBy = (intent: Intent, { isGrounded }: AgentContext["deeds"]): bool
 const redTests = (deeds: AgentContext["deeds"], said: string): string | undefined =>
   saysTestsPass(said) ? deeds.redTests : undefined;
 
-/** What the host would obey and could not be moved out is worse than any other ending but a person's own. */
+/** Something that the host would obey and that could not be moved out outweighs any ending but a person's own. */
 async function leftBehind(
   agent: AgentContext,
-  { leave }: Request,
-  ending: Ended,
-): Promise<{ readonly log: BoxLog; readonly ending: Ended }> {
+  { leave }: RunRequest,
+  ending: RequestEnd,
+): Promise<{ readonly log: BoxLog; readonly ending: RequestEnd }> {
   try {
     return { log: (await leave?.(ending.how === "parked")) ?? EMPTY_LOG, ending };
   } catch (thrown) {
@@ -263,8 +269,8 @@ const keptIn = (kept: number | null): Pick<Parked, "kept"> => (kept === null ? {
 
 const NO_WEB = `this asks for the web, and its tools are off; to turn them on: harness config set web '{"fetch": true}', and --allow-domain HOST for each host`;
 
-/** Has what the request is likely to need begin at once. */
-function prepare(agent: AgentContext, { prompt, intent: given }: Request): void {
+/** Starts what the request is likely to need. */
+function prepare(agent: AgentContext, { prompt, intent: given }: RunRequest): void {
   const intent = given ?? guessIntent(prompt, agent.mode);
   agent.emit({ type: "intent", intent, by: given === undefined ? "words" : "flag" });
   if (intent === "web" && !agent.tools.some(({ name }) => name.startsWith("web_")))
@@ -274,15 +280,15 @@ function prepare(agent: AgentContext, { prompt, intent: given }: Request): void 
   if (intent === "change") agent.checkpoints.prepare();
 }
 
-export type Ended =
+export type RequestEnd =
   | Exclude<Ending, { readonly how: "answered" | "parked" }>
   | Extract<LoopEnd, { readonly how: "answered" | "parked" }>;
 
-/** Of two reasons to be cancelled, the person's counts. */
+/** The loop's end; a person's cancelling counts before a spent limit. */
 function endingOf(
   end: LoopEnd,
   { signal, agent }: { readonly signal: AbortSignal; readonly agent: AgentContext },
-): Ended {
+): RequestEnd {
   if (end.how !== "cancelled") return end;
   const spent = signal.aborted ? undefined : agent.limits.reached("turn");
   return spent === undefined ? { how: "cancelled", signal: signalOf(signal) } : { how: "limit", ...spent };
@@ -301,7 +307,7 @@ const resultOf = (
   answer,
 });
 
-function parkedOf(agent: AgentContext, { strict, given }: Request, waiting: Waiting): Parked {
+function parkedOf(agent: AgentContext, { strict, given }: RunRequest, waiting: Waiting): Parked {
   if (given === undefined) throw new Error("a call waits in a run that cannot be parked");
   const spent = { ...agent.limits.sofar(), usage: agent.spent.whole };
   const { intent } = agent.intent;

@@ -17,7 +17,7 @@ interface Ending {
 }
 
 /** Tells the end of a call, and adds it to the account of the run. */
-export function ended(agent: AgentContext, { call, judged, result, ms }: Ending): ToolResult {
+export function endCall(agent: AgentContext, { call, judged, result, ms }: Ending): ToolResult {
   const { kind, text, full = null, exitCode, peak } = result;
   const cause = "cause" in result ? result.cause : null;
   const exit = exitCode === undefined ? {} : { exit_code: exitCode };
@@ -95,7 +95,7 @@ const firstLine = (text: string): string => text.split("\n", 1)[0] ?? "";
 
 /** A call that is not run at all: no such tool, an input that cannot be read, a repetition. */
 export function endUnrun(agent: AgentContext, call: ToolCall, result: ToolResult): ToolResult {
-  return ended(agent, { call, judged: UNJUDGED, result, ms: 0 });
+  return endCall(agent, { call, judged: UNJUDGED, result, ms: 0 });
 }
 
 const UNJUDGED: Judged = {

@@ -9,19 +9,19 @@ import { stepFor } from "../policy/ruling.ts";
 import type { Judged } from "./action-judge.ts";
 import type { AgentContext } from "./agent-context.ts";
 import { afterCall, beforeCall, type HookedCall, judgedByHook, type Veto } from "./call-hooks.ts";
-import { ended, endUnrun } from "./call-result.ts";
+import { endCall, endUnrun } from "./call-result.ts";
 import { type LoopEnd, Stopped } from "./ending/outcome.ts";
 
-/** A call with its input, read once: before the first of the reply runs, so that readers can run together. */
+/** A call and its parsed input. All calls of a reply are read before the first one runs, so that readers can run together. */
 export interface ReadCall {
   readonly call: ToolCall;
   readonly prepared: PreparedCall | InvalidCall;
-  readonly beside: boolean;
+  readonly concurrent: boolean;
 }
 
 export function readCall(agent: Pick<AgentContext, "tools">, call: ToolCall): ReadCall {
   const prepared = prepare(agent, call);
-  return { call, prepared, beside: prepared.kind === "prepared" && prepared.beside };
+  return { call, prepared, concurrent: prepared.kind === "prepared" && prepared.concurrent };
 }
 
 function prepare(agent: Pick<AgentContext, "tools">, { name, args }: ToolCall): PreparedCall | InvalidCall {
@@ -34,28 +34,25 @@ function prepare(agent: Pick<AgentContext, "tools">, { name, args }: ToolCall): 
   return { kind: "invalid", issues: [issue] };
 }
 
-/** Calls that run side by side. */
-const WIDEST = 8;
+/** Most calls that run side by side. */
+const MAX_CONCURRENT = 8;
 
-/**
- * The calls of one reply in the waves in which they run: neighbours that may run beside others together, everything else
- * alone, all in the order in which they were called.
- */
-export function waves<Call extends { readonly beside: boolean }>(
+/** The calls of one reply in the waves in which they run: concurrent neighbours together, everything else alone, in order. */
+export function waves<Call extends { readonly concurrent: boolean }>(
   calls: readonly Call[],
 ): readonly (readonly Call[])[] {
   const all: Call[][] = [];
   for (const call of calls) {
     const last = all.at(-1);
-    if (call.beside && last?.at(-1)?.beside === true && last.length < WIDEST) last.push(call);
+    if (call.concurrent && last?.at(-1)?.concurrent === true && last.length < MAX_CONCURRENT) last.push(call);
     else all.push([call]);
   }
   return all;
 }
 
 /**
- * The end of a round that is cancelled, or in which a call was repeated once more: what was proposed and is not run any more
- * has its end, too. `made`: how many calls had theirs before this round.
+ * Ends a round that is cancelled, or in which a call was repeated too often: calls that are not run any more get their end
+ * event, too. `made`: how many calls had ended before this round.
  */
 export function endLeft(
   agent: AgentContext,
@@ -71,7 +68,7 @@ export function endLeft(
 
 const STOPPED = "Not run: the same calls were repeated over and over, and the run ends with that.";
 
-/** One call, from its turn to its end. "stop": the model repeats itself. `Stopped`: the call waits for a person. */
+/** Runs one call to its end. "stop": the model repeats itself. `Stopped`: the call waits for a person. */
 export async function runCall(
   agent: AgentContext,
   read: ReadCall,
@@ -116,8 +113,9 @@ const invalid = ({ name }: ToolCall, issues: readonly string[]): ToolResult => (
 });
 
 /**
- * A valid call: shown to the hooks, judged as they left it, then run, shown to them again, bounded and told. Rejects only
- * when the box is lost, and with `Stopped` when it has to wait for a person; one that waited is shown to the hooks anew.
+ * A valid call: the hooks may change or veto it, the policy judges it, it is run, the hooks see the result, and the end is
+ * told. Rejects only when the box is lost, and with `Stopped` when it has to wait for a person; the hooks are asked again
+ * when it is resumed.
  */
 async function judgedCall(
   agent: AgentContext,
@@ -139,7 +137,7 @@ async function judgedCall(
   const answer = veto === undefined ? await settle(agent, asked, signal) : VETOED;
   if (answer.edited !== undefined) return editedCall(agent, { call, replaces }, answer.edited, signal);
   agent.emit({ ...decided(call, judged, answer), judged: { ...facts, hosts: judged.hosts } });
-  // The time that a person takes to answer is not the call's.
+  // The time that a person takes to answer does not count.
   const began = agent.now();
   const result = answer.runs
     ? await checkpointed(agent, call, judged, () =>
@@ -149,10 +147,10 @@ async function judgedCall(
       )
     : refusal(judged, answer, veto);
   const ms = agent.now() - began;
-  return ended(agent, { call, judged, result: await afterCall(agent, hooked, result, signal), ms });
+  return endCall(agent, { call, judged, result: await afterCall(agent, hooked, result, signal), ms });
 }
 
-/** What a person wants in its place goes the whole way of a call: hooks, policy, and a question where that asks. */
+/** A command that a person put in its place is treated as any call: by the hooks, the policy, and a question if need be. */
 function editedCall(
   agent: AgentContext,
   { call: proposed, replaces = String(proposed.args["command"]) }: Pick<HookedCall, "call" | "replaces">,
@@ -166,7 +164,7 @@ function editedCall(
   return judgedCall(agent, { call, prepared, by: "the user", replaces }, signal);
 }
 
-/** Nothing was asked for but an answer: whoever writes then is told so, once. What a verdict or a mode refuses says why itself. */
+/** Only an answer was asked for: a call that would write is turned back, once. Refusals by verdict or mode explain themselves. */
 function isQuestioned(
   { intent, mode, limits, emit, checkpoints }: AgentContext,
   { changes, decision }: Judged,
@@ -232,13 +230,13 @@ async function settle(agent: AgentContext, asked: JudgedCall, signal: AbortSigna
     rules,
     ...needs,
   } as const;
-  agent.untold.push(() => agent.emit(waits));
+  agent.onceParked.push(() => agent.emit(waits));
   throw new Stopped(question);
 }
 
 function questionOf(agent: AgentContext, { call, facts, judged, shown, replaces }: JudgedCall): Question {
   const { folder, hosts, services = [], program } = facts;
-  // A host or a name of a tool says nothing of what is sent there.
+  // The name of a host or of a tool does not tell what is sent there.
   const isOpaque = program !== undefined || hosts.length + services.length > 0;
   const whole =
     judged.decision !== "ask" ? undefined : isOpaque ? JSON.stringify(call.args, null, 2) : shown?.();
@@ -280,7 +278,7 @@ const decided = (
   ...(word === undefined ? {} : { told: word }),
 });
 
-/** What is granted for this call ends with it. */
+/** Runs the call with what was granted for it; a grant for this call ends with it. */
 async function granted(
   agent: AgentContext,
   { grant }: Settled,
@@ -306,24 +304,24 @@ interface RunningCall {
   readonly judged: Judged;
 }
 
-/** Whatever a tool does wrong is its result; only the loss of the box goes further, where no other one takes its place. */
+/** A failure of the tool is its result; only the loss of the box is thrown, where no other box takes its place. */
 async function run(
   agent: AgentContext,
   { call: { name }, work, judged: { mayWrite } }: RunningCall,
   signal: AbortSignal,
 ): Promise<ToolResult> {
   if (signal.aborted) return cutOff(signal);
-  const { box, lasting } = agent;
+  const { box, recovery } = agent;
   try {
     const result = await work(box, signal);
     if (result.kind === "cancelled" && signal.aborted) return { ...result, ...cutOffBy(signal) };
-    if (mayWrite) await lasting?.bringHome();
-    const news = lasting?.news();
-    return news === undefined ? result : { ...result, text: `${result.text}\n\n${newBoxText(news)}` };
+    if (mayWrite) await recovery?.bringHome();
+    const loss = recovery?.untoldLoss();
+    return loss === undefined ? result : { ...result, text: `${result.text}\n\n${newBoxText(loss)}` };
   } catch (thrown) {
     if (signal.aborted) return cutOff(signal);
     if (thrown instanceof Stopped) throw thrown;
-    const lost = await lasting?.another(thrown);
+    const lost = await recovery?.replacedAfter(thrown);
     if (lost !== undefined) return lostCall(name, lost);
     if (thrown instanceof HarnessError && thrown.exit === EXIT.sandbox) throw thrown;
     return { kind: "failed", cause: "program", text: `${name} broke: ${reasonOf(thrown)}` };
@@ -336,7 +334,7 @@ const ITS_STATE =
 const newBoxText = (why: string): string =>
   `[The box was lost before this call (${why}). This is a new one. ${ITS_STATE}]`;
 
-/** It is not run again by itself: part of what it does may have been done elsewhere. */
+/** It is not repeated automatically: a part of its work may have reached beyond the box. */
 const lostCall = (name: string, why: string): ToolResult => ({
   kind: "failed",
   cause: /\bout of memory\b/.test(why) ? "memory" : "program",
@@ -344,7 +342,7 @@ const lostCall = (name: string, why: string): ToolResult => ({
   reason: `the box was lost: ${why}`,
 });
 
-/** What is not run any more, or is not waited for. */
+/** The result of a call that is not run, or not waited for. */
 export const cutOff = (signal: AbortSignal): ToolResult => ({
   kind: "cancelled",
   text: "Cancelled.",
@@ -360,7 +358,7 @@ const REFUSED_BY: Readonly<Record<Settled["by"], string>> = {
   nobody: "Refused",
 };
 
-/** Behind the reason of what wanted a network: whoever reads it later has neither the model's text nor the rules. */
+/** Added to the reason where a network was wanted: later readers see neither the model's text nor the rules. */
 const nextStep = (rule: string | undefined, option: string, hint: string | undefined): string =>
   option !== ""
     ? `; granted with ${option}`
@@ -368,7 +366,7 @@ const nextStep = (rule: string | undefined, option: string, hint: string | undef
       ? `; what would do: ${hint}`
       : "";
 
-/** What is denied no grant brings about. */
+/** No grant lifts a denial. */
 const hintOf = ({ rules: [rule], contained, decision, network }: Judged): string | undefined =>
   rule && stepFor(rule.id, contained, decision === "deny" ? undefined : network);
 

@@ -13,16 +13,20 @@ import type { Proof } from "./ending/verification.ts";
 import { askApart } from "./rewriting.ts";
 import { type LoopEnd, standingRefusal, Stopped, waitsFor } from "./ending/outcome.ts";
 
-/** What is left of a reply when its run is resumed; its calls without a result are in the history. */
-type Left = Omit<Round, "calls">;
+/** What remains of a reply when its run is resumed; its open calls are in the history. */
+type RestOfRound = Omit<Round, "calls">;
 
 /**
- * Asks the model, runs what it calls, shows it the results, until it answers or something ends it. Cancelled, the
- * history goes back to where the turn began; what finished calls did to files stays. With `left` it goes on with what is
- * left of the last reply.
+ * Asks the model, runs what it calls, shows it the results, until it answers or something ends the run. When it is
+ * cancelled, the history goes back to where the turn began; what finished calls did to files stays. `left`: the rest of the
+ * last reply is worked off first.
  */
-export async function work(agent: AgentContext, signal: AbortSignal, left?: Left): Promise<LoopEnd> {
-  const either = AbortSignal.any([signal, agent.walls]);
+export async function runLoop(
+  agent: AgentContext,
+  signal: AbortSignal,
+  left?: RestOfRound,
+): Promise<LoopEnd> {
+  const either = AbortSignal.any([signal, agent.noBox]);
   let next = left === undefined ? undefined : resumedTurn(agent, left, either);
   for (;;) {
     if (agent.pause?.aborted === true) return { how: "cancelled" };
@@ -34,18 +38,18 @@ export async function work(agent: AgentContext, signal: AbortSignal, left?: Left
     });
     if (either.aborted) agent.rollBack(mark);
     if (signal.aborted) return { how: "cancelled" };
-    if (agent.walls.aborted) return boxLost(agent.walls.reason);
+    if (agent.noBox.aborted) return boxLost(agent.noBox.reason);
     if (end !== undefined) return end;
   }
 }
 
-interface Step {
-  /** Where the history goes back to when it is cancelled. */
+interface Turn {
+  /** Where the history goes back to when the turn is cancelled. */
   readonly mark: number;
   readonly run: () => Promise<LoopEnd | undefined>;
 }
 
-function newTurn(agent: AgentContext, signal: AbortSignal): Step {
+function newTurn(agent: AgentContext, signal: AbortSignal): Turn {
   const spent = agent.limits.reached("turn");
   const end =
     spent === undefined ? (taskWaits(agent) ?? circled(agent)) : ({ how: "limit", ...spent } as const);
@@ -55,13 +59,13 @@ function newTurn(agent: AgentContext, signal: AbortSignal): Step {
   };
 }
 
-/** A question of a task in the background parks the run as one of its own does. */
+/** A question of a background task parks the run as one of its own does. */
 function taskWaits({ tasks }: AgentContext): LoopEnd | undefined {
   const stopped = tasks?.waiting;
   return stopped && parkedAt(stopped, [], []);
 }
 
-/** A candidate that goes round in circles is given up, and asked nothing more. */
+/** A candidate that repeats itself is given up. */
 function circled({ ends, deeds, next }: AgentContext): LoopEnd | undefined {
   const reason = ends?.circled(deeds, next.standing);
   if (reason === undefined) return undefined;
@@ -70,7 +74,7 @@ function circled({ ends, deeds, next }: AgentContext): LoopEnd | undefined {
 }
 
 /** The parked turn; undefined, so that a new one begins, where all its calls have results. */
-function resumedTurn(agent: AgentContext, left: Left, signal: AbortSignal): Step | undefined {
+function resumedTurn(agent: AgentContext, left: RestOfRound, signal: AbortSignal): Turn | undefined {
   const open = agent.history.openReply;
   if (open === undefined && left.note !== undefined)
     agent.history.add({ role: "user", text: `${NOTICE}${left.note}` });
@@ -85,7 +89,7 @@ async function turn(agent: AgentContext, signal: AbortSignal): Promise<LoopEnd |
   const shown = history.view();
   const sizes = { tokens: agent.size.tokens(shown), prompt: agent.size.parts(shown) };
   agent.emit({ type: "turn.started", turn: limits.turns, record_count: history.count, ...sizes });
-  // A request is given up by a pause, and nothing is lost; calls come to their end.
+  // A pause gives up a request, which loses nothing; calls are finished.
   const either = agent.pause === undefined ? signal : AbortSignal.any([signal, agent.pause]);
   const fitted = await compactor.fit(either);
   if (either.aborted) return { how: "cancelled" };
@@ -98,7 +102,7 @@ async function turn(agent: AgentContext, signal: AbortSignal): Promise<LoopEnd |
   const reply = apart ?? (await ask(agent, asked, either));
   if (reply.kind === "failed") return failed(agent, reply, signal);
   const circled = goesRound(agent, reply);
-  // With all its rounds before it a model goes on with them.
+  // A model that sees its repetitions goes on repeating.
   const message = circled ? { ...reply.message, text: withoutCircle(reply.message.text) } : reply.message;
   history.add(message);
   if (message.calls.length + reply.malformed.length > 0) {
@@ -108,34 +112,34 @@ async function turn(agent: AgentContext, signal: AbortSignal): Promise<LoopEnd |
   }
   if (circled) agent.next.circled();
   const taken = agent.answer.take(message.text, reply.stop === "length", circled);
-  if ("how" in taken) return taken.how === "answered" ? ending(agent, taken, signal) : taken;
+  if ("how" in taken) return taken.how === "answered" ? endByHooks(agent, taken, signal) : taken;
   history.add(taken);
   return undefined;
 }
 
-/** A small model's reply that was ended because it said the same over and over. */
+/** Whether a small model's reply was cut because it repeated itself. */
 const goesRound = (
   { isWeak }: AgentContext,
   { stop, message: { text } }: Extract<Reply, { readonly kind: "replied" }>,
 ): boolean => stop === "length" && isWeak && circleIn(text) !== undefined;
 
-/** What the next reply is held to, by what was done and by what the model still has before it. */
+/** Constrains the next reply by what was done, and by what the model still sees. */
 function holdNext(agent: AgentContext): void {
-  // A question is answered better by a model that looked itself.
+  // A question is answered better by a model that looks itself.
   const isChange = agent.intent.intent === "change";
   if (agent.history.compaction !== undefined || !isChange) agent.next.nothingShown();
   if (agent.isWeak) agent.next.simple();
   const demand = agent.ends?.demandOn(agent);
   if (demand === undefined) return;
-  // Whatever is known of how it calls tools: left the choice, it looks for a file that says how.
+  // However well it calls tools: left the choice, it looks for a file that says how to run it.
   if (demand === "run") agent.next.unusable();
-  // A small model that has all before it and is to call something greps for what it was shown, or checks again.
+  // A small model that sees all files and has to call something only greps for what it was shown, or checks again.
   const acts = agent.deeds.acted ? "edit" : "act";
   agent.next.demand(agent.next.seesAll && demand !== "run" ? acts : demand);
 }
 
-/** The model is told once what its tasks in the background come to; what runs behind that is ended with its answer. */
-async function answeredBeside(
+/** The model is told once of background tasks that still run; with its next answer they are ended. */
+async function endOfTasks(
   agent: AgentContext,
   answer: Extract<LoopEnd, { readonly how: "answered" }>,
   signal: AbortSignal,
@@ -143,24 +147,24 @@ async function answeredBeside(
   const waits = taskWaits(agent);
   if (waits !== undefined) return waits;
   const open = isLastTurn(agent) ? undefined : agent.tasks?.beforeAnswer();
-  if (open !== undefined) return told(agent, open);
-  // What a check proves is not changed behind it.
+  if (open !== undefined) return tellModel(agent, open);
+  // Nothing may change the workspace after the check.
   await agent.tasks?.endAll();
-  return answered(agent, answer, signal);
+  return earnedEnd(agent, answer, signal);
 }
 
 type Answered = Extract<LoopEnd, { readonly how: "answered" }>;
 
-/** What has earned its end is shown to the hooks: they may put it off, or say the answer in other words. */
-async function ending(
+/** An earned end is shown to the hooks: they may delay it, or reword the answer. */
+async function endByHooks(
   agent: AgentContext,
   answer: Answered,
   signal: AbortSignal,
 ): Promise<LoopEnd | undefined> {
-  const end = await answeredBeside(agent, answer, signal);
+  const end = await endOfTasks(agent, answer, signal);
   if (end?.how !== "answered" || signal.aborted) return end;
   const said = await agent.hooks.stop(end.text, { emit: agent.emit, signal });
-  if (said.kind === "continues") return isLastTurn(agent) ? end : told(agent, said.text);
+  if (said.kind === "continues") return isLastTurn(agent) ? end : tellModel(agent, said.text);
   if (said.text === end.text) return end;
   const fitted = agent.answer.take(said.text, false);
   if ("how" in fitted && fitted.how === "answered") return fitted;
@@ -171,19 +175,19 @@ async function ending(
   return end;
 }
 
-/** An answer is the end where it is earned: by what was done for what was asked, and by the check where there is one. */
-async function answered(
+/** Whether the answer ends the run: what was asked for has to be done, and the check, where there is one, has to succeed. */
+async function earnedEnd(
   agent: AgentContext,
   answer: Answered,
   signal: AbortSignal,
 ): Promise<LoopEnd | undefined> {
   const { ends } = agent;
-  // A refusal that stands is the end whatever was done, and a person has to lift it: nothing is left to prove.
+  // A standing refusal ends the run whatever was done: only a person can lift it.
   if (ends === null || standingRefusal(agent.ended) !== undefined) return answer;
   const mayTell = !isLastTurn(agent);
   const earned = ends.earned(answer.text, agent, mayTell);
   if (earned.kind !== "earned") return unearned(agent, earned);
-  if (mayTell && ends.isIdleRepair(agent.ended.length)) return toldToCall(agent, REPAIR_NOW, "edit");
+  if (mayTell && ends.isIdleRepair(agent.ended.length)) return tellModelToCall(agent, REPAIR_NOW, "edit");
   return proven(agent, { ends, answer }, signal);
 }
 
@@ -194,11 +198,11 @@ const unearned = (
 ): LoopEnd | undefined =>
   earned.kind === "nudge"
     ? earned.demand === "words"
-      ? told(agent, earned.text)
-      : toldToCall(agent, earned.text, earned.demand)
+      ? tellModel(agent, earned.text)
+      : tellModelToCall(agent, earned.text, earned.demand)
     : { how: "nothing_done", reason: earned.reason };
 
-/** What was done is looked at itself: whether it can be parsed, was tried, and whether the check succeeds where there is one. */
+/** Looks at the work itself: whether changed files parse, whether it was tried, and whether the check succeeds. */
 async function proven(
   agent: AgentContext,
   { ends, answer }: { readonly ends: EndRules; readonly answer: Answered },
@@ -208,20 +212,20 @@ async function proven(
   const named = await ends.notAsNamed(agent, !isLast);
   if (named.kind !== "earned") return unearned(agent, named);
   const broken = await ends.brokenIn(agent, signal);
-  if (broken !== undefined && !isLast && ends.tellsBroken()) return toldToCall(agent, broken.text);
+  if (broken !== undefined && !isLast && ends.tellsBroken()) return tellModelToCall(agent, broken.text);
   const tried = await ends.tried(agent, !isLast, (messages) => asideText(agent, messages, signal));
   if (tried.kind !== "earned") return unearned(agent, tried);
   const proof = await ends.verification?.after(agent, signal, isLast);
   if (signal.aborted) return { how: "cancelled" };
   if (proof?.kind === "repair") {
     ends.repairs(agent.ended.length);
-    return told(agent, proof.text);
+    return tellModel(agent, proof.text);
   }
   const reason = unprovenBy(proof, ends, broken);
   return reason === undefined ? answer : { how: "unverified", reason };
 }
 
-/** Why the answer is no end. A check that succeeds knows better than a parser. */
+/** Why the answer does not end the run. A check that succeeds outweighs a parser. */
 function unprovenBy(
   proof: Proof | undefined,
   { asked, verification }: EndRules,
@@ -232,7 +236,7 @@ function unprovenBy(
   return isProven ? undefined : broken?.reason;
 }
 
-/** The reply to a question of its own; undefined where there is none, or a limit is spent. */
+/** The reply to a side question; undefined where there is none, or a limit is spent. */
 async function asideText(
   agent: AgentContext,
   messages: readonly Message[],
@@ -244,20 +248,20 @@ async function asideText(
   return reply.kind === "failed" || reply.stop === "length" ? undefined : reply.message.text;
 }
 
-/** Tokens: a number or a few lines, and not the rest of a circle. */
+/** In tokens: a number or a few lines, and no endless repetition. */
 const SHORT_TEXT = 200;
 
-/** The same, and the next reply is held where the server can: of a weak model, to a call. */
-function toldToCall(agent: AgentContext, text: string, demand: Demand = "call"): undefined {
+/** The same, and the next reply is constrained where the server can: a weak model has to call a tool. */
+function tellModelToCall(agent: AgentContext, text: string, demand: Demand = "call"): undefined {
   agent.next.unusable();
   if (agent.ends?.asked.isWeak === true) agent.next.demand(demand);
-  return told(agent, text);
+  return tellModel(agent, text);
 }
 
 const isLastTurn = ({ limits }: AgentContext): boolean => limits.reached("turn") !== undefined;
 
-/** Said to the model; the loop goes on. */
-function told(agent: AgentContext, text: string): undefined {
+/** Adds a message to the model, and has the loop go on. */
+function tellModel(agent: AgentContext, text: string): undefined {
   const [line = ""] = text.split("\n", 1);
   agent.emit({ type: "notice", text: `The model is told: ${line}` });
   agent.history.add({ role: "user", text: `${NOTICE}${text}` });
@@ -293,7 +297,7 @@ interface Round {
   readonly malformed: Replied["malformed"];
   /** For the model, with the last result. */
   readonly note?: string;
-  /** It is meant as an answer, and holds calls that were not run. */
+  /** The reply is meant as an answer but holds calls that were not run. */
   readonly unrun?: boolean;
 }
 
@@ -320,7 +324,11 @@ async function runRound(
     const stopped = results.filter((result) => result instanceof Stopped);
     const [first] = stopped;
     const ends = wave === planned.at(-1) && first === undefined;
-    good += addResults(agent, endedOf(wave, results), ends ? await behind(agent, round, made, signal) : "");
+    good += addResults(
+      agent,
+      finishedCalls(wave, results),
+      ends ? await notesAfter(agent, round, made, signal) : "",
+    );
     if (first !== undefined) return parkedAt(first, stopped, malformed);
   }
   if (calls.length === 0) agent.history.add({ role: "user", text: (await notices(agent, round)).trim() });
@@ -331,8 +339,13 @@ async function runRound(
   return reason === undefined ? undefined : { how: "model_broken", reason };
 }
 
-/** What is said behind the results of a round: what the check says of its changes, and what there is to note. */
-async function behind(agent: AgentContext, round: Round, made: number, signal: AbortSignal): Promise<string> {
+/** What the model is told after the results of a round: the result of the check on its changes, and notices. */
+async function notesAfter(
+  agent: AgentContext,
+  round: Round,
+  made: number,
+  signal: AbortSignal,
+): Promise<string> {
   const isChanged = agent.ended.slice(made).some(({ changes, kind }) => changes && kind === "ok");
   const { ends } = agent;
   const checks = isChanged && ends?.asked.isWeak === true ? ends.verification : null;
@@ -341,25 +354,25 @@ async function behind(agent: AgentContext, round: Round, made: number, signal: A
   return said + (await notices(agent, round));
 }
 
-interface EndedOne {
+interface FinishedCall {
   readonly call: ToolCall;
   readonly result: ToolResult;
 }
 
-const endedOf = (
+const finishedCalls = (
   wave: readonly { readonly call: ToolCall }[],
   results: readonly (ToolResult | Stopped | "stop")[],
-): readonly EndedOne[] =>
+): readonly FinishedCall[] =>
   wave.flatMap(({ call }, at) => {
     const result = results[at];
     return result === undefined || result === "stop" || result instanceof Stopped ? [] : [{ call, result }];
   });
 
-/** Adds results to the history, `behind` after the last of them; gives how many of the calls were valid. */
-function addResults(agent: AgentContext, ended: readonly EndedOne[], behind: string): number {
+/** Adds results to the history, and `notes` after the last of them; returns how many of the calls were valid. */
+function addResults(agent: AgentContext, ended: readonly FinishedCall[], notes: string): number {
   for (const [at, { call, result }] of ended.entries()) {
     const told = agent.next.told(call, result);
-    const text = at === ended.length - 1 ? told + behind : told;
+    const text = at === ended.length - 1 ? told + notes : told;
     agent.history.add({ role: "tool", call: call.id, text });
   }
   return ended.filter(({ result }) => result.kind !== "invalid").length;
@@ -375,7 +388,7 @@ function parkedAt(
   return { how: "parked", reason: waitsFor(question), waiting: { question, malformed, children } };
 }
 
-/** For the model, after its results: there it leaves the prefix of the request unchanged. */
+/** For the model, after its results, so that the prefix of the request stays as it is. */
 async function notices(agent: AgentContext, { malformed, note, unrun }: Round): Promise<string> {
   const lines = malformed.map(
     ({ name, reason }) => `Your call of ${name || "a tool"} was not run: ${reason}`,

@@ -7,7 +7,7 @@ import { PlainAnswer } from "./ending/final-answer.ts";
 import type { Compactor } from "./context/compaction.ts";
 import type { History } from "./context/history.ts";
 import { Guard, Malformed } from "./repetition-guard.ts";
-import { work } from "./loop.ts";
+import { runLoop } from "./loop.ts";
 import { type LoopEnd, NEW_BOX, Stopped } from "./ending/outcome.ts";
 import type { ChildMemory, Memory } from "./memory.ts";
 import type { AgentContext } from "./agent-context.ts";
@@ -64,14 +64,14 @@ export function subagent(options: SubagentOptions, part: Part, { parked, backgro
   const run: Subagent["run"] = async (signal) => {
     tell("begun", headOf(prompt));
     const left = parked && { malformed: parked.malformed, note: parent.boxNote ?? NEW_BOX };
-    const end = await work(agent, signal, left);
+    const end = await runLoop(agent, signal, left);
     if (end.how === "parked") {
-      agent.untold.push(() => tell("parked", end.reason));
+      agent.onceParked.push(() => tell("parked", end.reason));
       const { question, malformed } = end.waiting;
       throw new Stopped(question, { ...kept(), malformed });
     }
     if (end.how === "cancelled" && background?.pause.aborted === true) {
-      agent.untold.push(() => tell("parked", ""));
+      agent.onceParked.push(() => tell("parked", ""));
       return "paused";
     }
     const result = resultOf(end);

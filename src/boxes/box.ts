@@ -78,34 +78,34 @@ export interface BoxParts {
 }
 
 export async function openBox(given: Omit<BoxParts, "moved" | "searches">): Promise<OwnedBox> {
-  const walls = { ...given, moved: [], searches: { last: Promise.resolve() } };
-  const { workspace, client } = walls;
+  const parts = { ...given, moved: [], searches: { last: Promise.resolve() } };
+  const { workspace, client } = parts;
   const running = new Set<Started>();
   const ending: Ending["ending"] = {};
   const endAll = (): void => {
     for (const command of running) command.end("disk");
   };
   using stack = new DisposableStack();
-  const { disk } = walls.place;
-  if (disk !== undefined) stack.use(await watchDisk(disk, endAll, walls.budget));
+  const { disk } = parts.place;
+  if (disk !== undefined) stack.use(await watchDisk(disk, endAll, parts.budget));
   const watch = stack.move();
   const start = (request: ExecRequest, past?: Past): Begun & { readonly started: Started } => {
     const folder = folderOf(workspace, request);
-    const env = { ...walls.network?.env(), ...walls.env, ...request.env };
+    const env = { ...parts.network?.env(), ...parts.env, ...request.env };
     const since = Date.now();
     const started = startCommand(client, { ...request, folder, env }, { workspace, past });
     running.add(started);
     const result = started.ended
       .finally(() => running.delete(started))
-      .then((ended) => judged(walls, request, { ended, errors: started.errors(), since }));
+      .then((ended) => judged(parts, request, { ended, errors: started.errors(), since }));
     return { folder, started, result };
   };
   const shelf = new FinishedJobs();
-  const old = walls.kept?.map((job) => [job.name, oldJob(shelf, job, start)] as const);
+  const old = parts.kept?.map((job) => [job.name, oldJob(shelf, job, start)] as const);
   return {
     ...(old === undefined ? {} : { kept: new Map(old) }),
-    ...(walls.parking === undefined ? {} : { park: () => park(walls, shelf, { watch, ending }) }),
-    ...(walls.network === undefined ? {} : { network: walls.network, networkEnv: walls.network.env }),
+    ...(parts.parking === undefined ? {} : { park: () => park(parts, shelf, { watch, ending }) }),
+    ...(parts.network === undefined ? {} : { network: parts.network, networkEnv: parts.network.env }),
     workspace,
     gone: client.gone,
     exec: async (request, signal) => {
@@ -128,35 +128,35 @@ export async function openBox(given: Omit<BoxParts, "moved" | "searches">): Prom
       return searchResult(request, { workspace, folder }, result);
     },
     replaced: async () =>
-      (await replacedIn(walls))
+      (await replacedIn(parts))
         .filter((file) => file !== workspace && isInside(workspace, file))
         .map((file) => file.slice(workspace.length + 1)),
     changes: async () => {
-      const { changes, incomplete } = await walls.place.changes(client);
-      return { all: withoutFolders(changes), incomplete, dropTracked: (paths) => walls.tracked.drop(paths) };
+      const { changes, incomplete } = await parts.place.changes(client);
+      return { all: withoutFolders(changes), incomplete, dropTracked: (paths) => parts.tracked.drop(paths) };
     },
-    settle: walls.settle,
+    settle: parts.settle,
     log: async () => {
-      await leaveNothingPlanted(walls);
-      return walls.log.take();
+      await leaveNothingPlanted(parts);
+      return parts.log.take();
     },
     close: async () => {
       ending.heard = true;
-      await (ending.done ??= end(walls, watch));
-      return walls.log.take();
+      await (ending.done ??= end(parts, watch));
+      return parts.log.take();
     },
-    [Symbol.asyncDispose]: () => disposed(walls, watch, ending),
+    [Symbol.asyncDispose]: () => disposed(parts, watch, ending),
   };
 }
 
 /** Warnings are passed on even when nobody asks for them; a failure only once. */
-async function disposed(walls: BoxParts, watch: Disposable, ending: Ending["ending"]): Promise<void> {
+async function disposed(parts: BoxParts, watch: Disposable, ending: Ending["ending"]): Promise<void> {
   try {
-    await (ending.done ??= end(walls, watch));
+    await (ending.done ??= end(parts, watch));
   } catch (thrown) {
     if (ending.heard !== true) throw thrown;
   } finally {
-    for (const note of notesOf(walls.log.takeUntold())) walls.onWarning(note);
+    for (const note of notesOf(parts.log.takeUntold())) parts.onWarning(note);
   }
 }
 
@@ -179,44 +179,44 @@ interface Ending {
 }
 
 async function park(
-  walls: BoxParts,
+  parts: BoxParts,
   shelf: FinishedJobs,
   { watch, ending }: Ending,
 ): Promise<ParkedHandle | null> {
-  if (walls.parking === undefined) return null;
-  await walls.network?.end?.();
+  if (parts.parking === undefined) return null;
+  await parts.network?.end?.();
   const key = randomBytes(KEY_BYTES);
-  const { going, ...held } = await walls.client.hold(key, shelf.lasting);
+  const { going, ...held } = await parts.client.hold(key, shelf.lasting);
   await shelf.settled(going);
-  const parked = await walls.parking({ key, ...held }, shelf.kept());
+  const parked = await parts.parking({ key, ...held }, shelf.kept());
   const freeze = async (): Promise<void> => {
     try {
       await parked.freeze();
     } catch (thrown) {
-      walls.onWarning(`the box could not be frozen, and is removed: ${reasonOf(thrown)}`);
-      return end(walls, watch);
+      parts.onWarning(`the box could not be frozen, and is removed: ${reasonOf(thrown)}`);
+      return end(parts, watch);
     }
     watch[Symbol.dispose]();
-    await letGo(walls);
+    await letGo(parts);
   };
   return { until: parked.until, freeze: () => (ending.done ??= freeze()) };
 }
 
-async function end(walls: BoxParts, watch: Disposable): Promise<void> {
+async function end(parts: BoxParts, watch: Disposable): Promise<void> {
   watch[Symbol.dispose]();
-  await walls.settle();
-  await walls.remove();
-  for (const file of await replacedIn(walls)) walls.onWarning(replacedNote(file, walls.workspace));
-  await letGo(walls);
+  await parts.settle();
+  await parts.remove();
+  for (const file of await replacedIn(parts)) parts.onWarning(replacedNote(file, parts.workspace));
+  await letGo(parts);
 }
 
 /** The workspace is searched before the next run, which would take planted files for the user's own. */
-async function letGo(walls: BoxParts): Promise<void> {
+async function letGo(parts: BoxParts): Promise<void> {
   try {
-    await leaveNothingPlanted(walls);
-    await walls.searched();
+    await leaveNothingPlanted(parts);
+    await parts.searched();
   } finally {
-    await walls.release();
+    await parts.release();
   }
 }
 
@@ -231,15 +231,15 @@ const folderOf = (workspace: string, { folder }: ExecRequest): string => within(
 
 /** How the command ended, with what it ran into and what it left in the workspace. */
 async function judged(
-  walls: BoxParts,
+  parts: BoxParts,
   request: ExecRequest,
   { ended: how, errors, since }: { readonly ended: Ended; readonly errors: string; readonly since: number },
 ): Promise<ExecResult> {
-  const { network } = walls;
+  const { network } = parts;
   const ended: Ended =
     network === undefined ? how : { ...how, blocked_connections: blockedSince(network, since) };
-  const { protection, workspace } = walls;
-  const quarantined = await inTurn(walls, async () => takeOut(walls, await planted(walls)));
+  const { protection, workspace } = parts;
+  const quarantined = await inTurn(parts, async () => takeOut(parts, await planted(parts)));
   const blocked = blockedPaths(errors, folderOf(workspace, request), protection);
   const refused = blocked.length > 0 && (ended.cause === "program" || ended.cause === null);
   if (!refused || ended.exit_code === 0) return { ...ended, blocked, quarantined };
@@ -254,30 +254,30 @@ function inTurn<T>({ searches }: BoxParts, search: () => Promise<T>): Promise<T>
   return turn;
 }
 
-const planted = async (walls: BoxParts): Promise<readonly string[]> =>
-  walls.exposed && !(await isMoved(walls.workspace, walls.files))
-    ? findPlanted(walls.workspace, walls.protection)
+const planted = async (parts: BoxParts): Promise<readonly string[]> =>
+  parts.exposed && !(await isMoved(parts.workspace, parts.files))
+    ? findPlanted(parts.workspace, parts.protection)
     : [];
 
-async function takeOut(walls: BoxParts, found: readonly string[]): Promise<ExecResult["quarantined"]> {
-  const moved = await quarantine(walls.workspace, found, path.join(walls.stateDir, "quarantine"));
-  walls.log.move(moved.map(({ from, to, takeBack }) => ({ from, to, takeBack })));
-  walls.moved.push(...moved);
+async function takeOut(parts: BoxParts, found: readonly string[]): Promise<ExecResult["quarantined"]> {
+  const moved = await quarantine(parts.workspace, found, path.join(parts.stateDir, "quarantine"));
+  parts.log.move(moved.map(({ from, to, takeBack }) => ({ from, to, takeBack })));
+  parts.moved.push(...moved);
   return moved;
 }
 
 /** The whole tree, nested repositories too; it is searched to its end, or this throws. */
-const leaveNothingPlanted = (walls: BoxParts): Promise<void> => inTurn(walls, () => leaveNothing(walls));
+const leaveNothingPlanted = (parts: BoxParts): Promise<void> => inTurn(parts, () => leaveNothing(parts));
 
-async function leaveNothing(walls: BoxParts): Promise<void> {
-  if (!walls.exposed) return;
-  if (await isMoved(walls.workspace, walls.files)) throw workspaceMoved(walls.workspace);
-  const { planted: found, warnings, unseen } = await findAllPlanted(walls.workspace, walls.protection);
+async function leaveNothing(parts: BoxParts): Promise<void> {
+  if (!parts.exposed) return;
+  if (await isMoved(parts.workspace, parts.files)) throw workspaceMoved(parts.workspace);
+  const { planted: found, warnings, unseen } = await findAllPlanted(parts.workspace, parts.protection);
   // A process whose working folder was moved may have kept writing into it.
-  await stillInert(walls.moved);
-  await takeOut(walls, found);
-  for (const warning of warnings) walls.onWarning(warning);
-  if (unseen.length > 0) throw notSearched(walls.workspace, unseen);
+  await stillInert(parts.moved);
+  await takeOut(parts, found);
+  for (const warning of warnings) parts.onWarning(warning);
+  if (unseen.length > 0) throw notSearched(parts.workspace, unseen);
 }
 
 const notSearched = (workspace: string, unseen: readonly string[]): HarnessError =>

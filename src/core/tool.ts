@@ -58,7 +58,7 @@ interface ToolWords<I> {
   readonly description: string;
   readonly input: z.ZodType<I>;
   /** Whether it may run side by side with other calls of the same reply. */
-  readonly beside: boolean | ((input: I) => boolean);
+  readonly concurrent: boolean | ((input: I) => boolean);
   /** Its text bounds itself, and is not kept for `show_full`. */
   readonly bounded?: true;
   /** What to do instead, for arguments that models know from other tools. */
@@ -100,7 +100,7 @@ export interface PreparedCall {
   readonly kind: "prepared";
   /** Taken when the call's turn comes: an earlier call of the same reply may have moved the shell. */
   state(): StatedCall<() => Promise<Box>>;
-  readonly beside: boolean;
+  readonly concurrent: boolean;
   readonly bounded: boolean;
 }
 
@@ -118,7 +118,7 @@ export interface AnyTool {
 }
 
 export function anyTool<I>(tool: Tool<I>): AnyTool {
-  const { name, description, input, beside, bounded = false, instead = {} } = tool;
+  const { name, description, input, concurrent, bounded = false, instead = {} } = tool;
   const schema = schemaOf(input);
   return {
     name,
@@ -131,7 +131,7 @@ export function anyTool<I>(tool: Tool<I>): AnyTool {
       return {
         kind: "prepared",
         state: () => stated(tool, given),
-        beside: typeof beside === "function" ? beside(given) : beside,
+        concurrent: typeof concurrent === "function" ? concurrent(given) : concurrent,
         bounded,
       };
     },

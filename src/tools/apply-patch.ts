@@ -19,7 +19,7 @@ export const applyPatchTool = (context: ToolContext): AnyTool =>
     description:
       "Change several files you have read, all or none: a unified diff, or *** Begin Patch / *** Add|Update|Delete File: path / *** Move to: path / @@ / *** End Patch.",
     input,
-    beside: false,
+    concurrent: false,
     shown: ({ patch }) => patch,
     where: "stated",
     state: ({ patch }) => {

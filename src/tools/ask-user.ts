@@ -22,7 +22,7 @@ export function askUserTool(person: AskPerson): AnyTool {
       "Ask the user one question, with up to 4 choices. Only for what you cannot find out and must not guess.",
     input,
     where: "session",
-    beside: false,
+    concurrent: false,
     facts: () => NO_FACTS,
     run: async ({ question, choices = [] }, signal) => {
       const answer = await person({ question, choices }, signal);

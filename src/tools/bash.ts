@@ -78,7 +78,7 @@ export function bashTool(context: ToolContext): AnyTool {
       "With job instead of command: its new output; kill: true ends it.",
     input,
     where: "stated",
-    beside: false,
+    concurrent: false,
     state: (given) => {
       const { folder, env } = context.shell;
       return {

@@ -47,7 +47,7 @@ export function customTool(tool: CustomTool): AnyTool {
     description: given.description,
     input,
     where: "box",
-    beside: reads,
+    concurrent: reads,
     facts: () => ({
       ...NO_FACTS,
       commands: [tool.commandText],

@@ -34,7 +34,7 @@ export const editFileTool = (context: ToolContext): AnyTool =>
     description:
       "Replace exact text in a file you have read. old must be there once, spaces included. All edits are made or none.",
     input,
-    beside: false,
+    concurrent: false,
     where: "box",
     facts: ({ path }) => {
       const writes = [absolute(context.workspace, path)];

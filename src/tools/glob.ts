@@ -15,7 +15,7 @@ export const globTool = (context: ToolContext): AnyTool =>
     name: "glob",
     description: "List files whose path fits a pattern like src/**/*.ts, without ignored files.",
     input,
-    beside: true,
+    concurrent: true,
     where: "box",
     facts: ({ path = "." }) => ({ ...NO_FACTS, reads: [absolute(context.workspace, path)] }),
     run: async ({ pattern, path = "." }, box, signal) => {

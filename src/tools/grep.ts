@@ -24,7 +24,7 @@ export const grepTool = (context: ToolContext): AnyTool =>
     name: "grep",
     description: "Search file contents with a regular expression (ripgrep), without ignored files.",
     input,
-    beside: true,
+    concurrent: true,
     where: "box",
     facts: ({ path = "." }) => ({ ...NO_FACTS, reads: [absolute(context.workspace, path)] }),
     run: async ({ path = ".", ...wanted }, box, signal) => {

@@ -19,7 +19,7 @@ export const listDirTool = (context: ToolContext): AnyTool =>
     instead: { recursive: BELOW, depth: BELOW, pattern: BELOW },
     description: "List a folder: folders end in /, links in @.",
     input,
-    beside: true,
+    concurrent: true,
     where: "box",
     facts: ({ path = "." }) => ({ ...NO_FACTS, reads: [absolute(context.workspace, path)] }),
     run: async ({ path = "." }, box) => {

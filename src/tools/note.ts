@@ -23,7 +23,7 @@ export function noteTool({ notes }: Pick<ToolContext, "notes">): AnyTool {
     description: "Save a note about this project for later sessions.",
     input,
     where: "session",
-    beside: false,
+    concurrent: false,
     facts: () => NO_FACTS,
     run: ({ title: given, body, tags = [] }) => {
       const title = given.replace(/\s+/g, " ").trim();

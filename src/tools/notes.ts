@@ -17,7 +17,7 @@ export function notesTool({ notes }: Pick<ToolContext, "notes">): AnyTool {
     description: "Read saved notes, newest first; query: a word in them.",
     input,
     where: "session",
-    beside: true,
+    concurrent: true,
     facts: () => NO_FACTS,
     run: ({ query = "" }) => Promise.resolve(listed(notes.find(query, MAX_NOTES + 1), query)),
   });

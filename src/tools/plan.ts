@@ -91,7 +91,7 @@ export function planTool(take: (plan: Plan) => void): AnyTool {
     description: "Show the user all steps of your plan, each after [ ], [>] doing, [x] done or [-] dropped.",
     input,
     where: "session",
-    beside: false,
+    concurrent: false,
     facts: () => NO_FACTS,
     run: ({ steps }) => {
       const whole = steps.map(stepOf).filter(({ text }) => text !== "");

@@ -25,7 +25,7 @@ export const readFileTool = (context: ToolContext): AnyTool =>
     instead: { start_line: LINES_OF, end_line: LINES_OF, lines: LINES_OF, range: LINES_OF },
     description: `Read a text file, lines numbered. At most ${LINES} lines at once; offset and limit page on.`,
     input,
-    beside: true,
+    concurrent: true,
     where: "box",
     facts: ({ path }) => ({ ...NO_FACTS, reads: [absolute(context.workspace, path)] }),
     run: ({ path, offset = 1, limit = LINES }, box, signal) => {

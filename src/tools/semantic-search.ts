@@ -18,7 +18,7 @@ export function semanticSearchTool(index: Index): AnyTool {
     description: "Find code by what it does.",
     input,
     where: "session",
-    beside: true,
+    concurrent: true,
     facts: () => NO_FACTS,
     run: async ({ query, limit = USUAL }, signal) => {
       const most = Math.min(Math.max(Math.floor(limit), 1), MAX_COUNT);

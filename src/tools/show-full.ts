@@ -17,7 +17,7 @@ export function showFullTool({ outputs }: Pick<ToolContext, "outputs">): AnyTool
     description: "Show the left out part of an earlier result by its id, a page from offset on.",
     input,
     where: "session",
-    beside: true,
+    concurrent: true,
     bounded: true,
     facts: () => NO_FACTS,
     run: ({ id, offset = 0 }) => Promise.resolve(page(outputs, id, Math.floor(offset))),

@@ -34,7 +34,7 @@ export function taskTool(subagents: Subagents): AnyTool {
       "background: true gives a task (t1…) that runs beside you. With task instead of prompt: its report, waiting timeout seconds; cancel: true ends it.",
     input,
     where: "session",
-    beside: true,
+    concurrent: true,
     facts: () => NO_FACTS,
     run: (given, signal) => run(subagents, given, signal),
   });

@@ -20,7 +20,7 @@ export function writeFileTool(context: ToolContext): AnyTool {
     name: "write_file",
     description: "Make a file, or replace the whole of one you have read.",
     input,
-    beside: false,
+    concurrent: false,
     where: "box",
     facts: ({ path }) => ({ ...NO_FACTS, writes: [absolute(context.workspace, path)] }),
     shown: ({ content }) => `@@ all of the file @@\n${linesOf("", content)}`,

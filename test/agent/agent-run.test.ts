@@ -13,7 +13,7 @@ const toolNamed = (name: string) =>
     description: "",
     input: z.object({}),
     facts: () => NO_FACTS,
-    beside: false,
+    concurrent: false,
     where: "session",
     run: () => Promise.resolve({ kind: "ok", text: "" }),
   });
@@ -59,7 +59,7 @@ const saying = (name: string, text: string) =>
     description: "",
     input: z.record(z.string(), z.unknown()),
     facts: () => NO_FACTS,
-    beside: false,
+    concurrent: false,
     where: "session",
     run: () => Promise.resolve({ kind: "ok", text }),
   });
@@ -148,7 +148,7 @@ async function endOf({ calls = [["read_file"]], commands = "", ...given }: Claim
         ...(writes === undefined ? {} : { writes: [writes] }),
         ...(name === "bash" ? { commands: [commands] } : {}),
       }),
-      beside: false,
+      concurrent: false,
       where: "box",
       run: () => Promise.resolve({ kind: "ok", text: "", ...(name === "bash" ? { exitCode: 0 } : {}) }),
     });

@@ -1,11 +1,11 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import * as z from "zod";
-import { goOn, type Request, runRequest } from "../../src/agent/agent-run.ts";
+import { resumeRequest, type RunRequest, runRequest } from "../../src/agent/agent-run.ts";
 import { remembering, unattended } from "../../src/agent/approvers.ts";
 import { WriteOrder } from "../../src/agent/background-tasks.ts";
 import { Limits } from "../../src/agent/limits.ts";
-import { work } from "../../src/agent/loop.ts";
+import { runLoop } from "../../src/agent/loop.ts";
 import { Memory } from "../../src/agent/memory.ts";
 import { EXIT, HarnessError, Interrupted } from "../../src/core/errors.ts";
 import { type Hooks, NO_HOOKS } from "../../src/core/hooks.ts";
@@ -31,7 +31,7 @@ const shell = (ran: string[], does: Does = () => undefined): AnyTool =>
     description: "",
     input: z.object({ command: z.string() }),
     facts: ({ command }) => ({ ...NO_FACTS, commands: [command] }),
-    beside: false,
+    concurrent: false,
     where: "session",
     run: async ({ command }, signal): Promise<ToolResult> => {
       ran.push(command);
@@ -60,7 +60,7 @@ const until = (signal: AbortSignal): Promise<void> =>
 
 function play(agent: Crew, signal = NEVER) {
   agent.history.add({ role: "user", text: "go" });
-  return work(agent, signal);
+  return runLoop(agent, signal);
 }
 
 /** When one of its tasks has ended well. */
@@ -226,7 +226,7 @@ test("a limit of the run is one of its tasks too, and ends them", async () => {
 
 const NO_CHANGES = { changes: null, handoff: [] };
 
-const request = (agent: Crew, over: Partial<Request> = {}): Request => ({
+const request = (agent: Crew, over: Partial<RunRequest> = {}): RunRequest => ({
   prompt: "go",
   intent: "direct",
   strict: false,
@@ -307,7 +307,7 @@ test("a question of a task parks the whole run; with the answer both go on where
     parked: parked.children,
     over: { approver: remembering({ always: [], once: said }, unattended("park")) },
   });
-  const end = await goOn(again, request(again), parked, NEVER);
+  const end = await resumeRequest(again, request(again), parked, NEVER);
   assert.deepEqual([end.status, end.answer, ran], ["done", "all done", ["ls", FAR, "pwd"]]);
   assert.match(
     again.history.messages.find(({ text }) => text.includes("A person was asked"))?.role ?? "",
@@ -361,7 +361,7 @@ test("tasks of a run that parks stop between two turns: calls come to their end,
     parked: parked.children,
     over: { approver: remembering({ always: [], once: said }, unattended("park")) },
   });
-  assert.equal((await goOn(again, request(again), parked, NEVER)).status, "done");
+  assert.equal((await resumeRequest(again, request(again), parked, NEVER)).status, "done");
   assert.deepEqual(
     ran.filter((each) => each.startsWith("echo")),
     ["echo one >> log", "echo two >> log"],
@@ -393,7 +393,7 @@ test("a report that was not told when the run parked is told when it goes on", a
     parked: parked.children,
     over: { approver: remembering({ always: [], once: said }, unattended("park")) },
   });
-  assert.equal((await goOn(again, request(again), parked, NEVER)).status, "done");
+  assert.equal((await resumeRequest(again, request(again), parked, NEVER)).status, "done");
   assert.match(results(again).at(-1) ?? "", /\[harness\] t1 has ended\. Its report:\nended early$/);
 });
 

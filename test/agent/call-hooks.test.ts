@@ -4,7 +4,7 @@ import * as z from "zod";
 import type { AgentContext } from "../../src/agent/agent-context.ts";
 import { remembering, unattended } from "../../src/agent/approvers.ts";
 import { FittedAnswer } from "../../src/agent/ending/final-answer.ts";
-import { work } from "../../src/agent/loop.ts";
+import { runLoop } from "../../src/agent/loop.ts";
 import { denialsOf, outcomeOf, standingRefusal } from "../../src/agent/ending/outcome.ts";
 import { type BeforeCall, type Hooks, NO_HOOKS } from "../../src/core/hooks.ts";
 import type { Approver, Question } from "../../src/core/ports.ts";
@@ -19,7 +19,7 @@ function shell(ran: string[], text = "it ran") {
     description: "",
     input: z.strictObject({ command: z.string() }),
     facts: ({ command }) => ({ ...NO_FACTS, commands: [command] }),
-    beside: false,
+    concurrent: false,
     where: "session",
     run: ({ command }): Promise<ToolResult> => {
       ran.push(command);
@@ -43,7 +43,7 @@ async function played({ commands, hooks, over = {}, after = [] }: Played) {
     tools: [shell(ran)],
     over: { hooks: { ...NO_HOOKS, ...hooks }, ...over },
   });
-  const end = await work(agent, signal);
+  const end = await runLoop(agent, signal);
   const results = agent.history.messages.flatMap((each) => (each.role === "tool" ? [each.text] : []));
   return { ran, agent, end, results };
 }
@@ -206,7 +206,7 @@ test("a call that is cancelled while a hook is asked is no refusal", async () =>
       },
     },
   });
-  assert.equal((await work(agent, cancel.signal)).how, "cancelled");
+  assert.equal((await runLoop(agent, cancel.signal)).how, "cancelled");
   assert.deepEqual(denialsOf(agent.ended), []);
 });
 

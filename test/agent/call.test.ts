@@ -3,7 +3,7 @@ import test from "node:test";
 import * as z from "zod";
 import type { AgentContext } from "../../src/agent/agent-context.ts";
 import { unattended } from "../../src/agent/approvers.ts";
-import { work } from "../../src/agent/loop.ts";
+import { runLoop } from "../../src/agent/loop.ts";
 import { type Checkpoints, NO_CHECKPOINTS } from "../../src/core/checkpoint-port.ts";
 import type { GrantSaid } from "../../src/core/network.ts";
 import type { Answer, Approver, Question } from "../../src/core/ports.ts";
@@ -21,7 +21,7 @@ async function played(
     description: "",
     input: z.object({ command: z.string() }),
     facts: ({ command }) => ({ ...NO_FACTS, commands: [command] }),
-    beside: false,
+    concurrent: false,
     where: "session",
     run: ({ command }) => {
       ran.push(command);
@@ -30,7 +30,7 @@ async function played(
   });
   const calls = commands.map((command) => ["bash", { command }] as const);
   const agent = fakeAgent({ lines: [{ calls }], tools: [shell], over });
-  await work(agent, new AbortController().signal);
+  await runLoop(agent, new AbortController().signal);
   return {
     ran,
     kinds: agent.ended.map(({ kind }) => kind),
@@ -181,7 +181,7 @@ test("the input of each call is read once, the state it runs in is taken when it
     name: "cd",
     description: "",
     input: z.object({ to: z.string() }).transform(({ to }) => (told.push(`read ${to}`), { to })),
-    beside: false,
+    concurrent: false,
     where: "stated",
     state: ({ to }) => {
       const { folder } = shell;
@@ -198,7 +198,7 @@ test("the input of each call is read once, the state it runs in is taken when it
   });
   const calls = ["/a", "/b"].map((to) => ["cd", { to }] as const);
   const agent = fakeAgent({ lines: [{ calls }], tools: [cd] });
-  await work(agent, new AbortController().signal);
+  await runLoop(agent, new AbortController().signal);
   assert.deepEqual(told, [
     "read /a",
     "read /b",
@@ -225,13 +225,13 @@ test("the end of a call says why in one line, where more is known than the exit 
     description: "",
     input: z.object({ how: z.string() }),
     facts: () => NO_FACTS,
-    beside: false,
+    concurrent: false,
     where: "session",
     run: ({ how }) => Promise.resolve(results[how] ?? { kind: "ok", text: "" }),
   });
   const calls = [...Object.keys(results), 3].map((how) => ["ends", { how }] as const);
   const agent = fakeAgent({ lines: [{ calls }], tools: [tool], over: { clean: hidden } });
-  await work(agent, new AbortController().signal);
+  await runLoop(agent, new AbortController().signal);
   const reasons = agent.events.flatMap((event) => (event.type === "call.ended" ? [event.reason] : []));
   assert.deepEqual(reasons, [
     undefined,
@@ -250,12 +250,12 @@ test("the end of a refused call says the reason of the rule", async () => {
     description: "",
     input: z.object({ command: z.string() }),
     facts: ({ command }) => ({ ...NO_FACTS, commands: [command] }),
-    beside: false,
+    concurrent: false,
     where: "session",
     run: () => Promise.resolve({ kind: "ok", text: "" }),
   });
   const agent = fakeAgent({ lines: [{ calls: [["bash", { command: "rm -rf /" }]] }], tools: [shell] });
-  await work(agent, new AbortController().signal);
+  await runLoop(agent, new AbortController().signal);
   const [decided] = agent.events.flatMap((event) => (event.type === "call.decided" ? [event] : []));
   const [ended] = agent.events.flatMap((event) => (event.type === "call.ended" ? [event] : []));
   assert.equal(ended?.reason, decided?.rules[0]?.reason);

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import * as z from "zod";
-import { work } from "../../src/agent/loop.ts";
+import { runLoop } from "../../src/agent/loop.ts";
 import { anyTool, type AnyTool, type Facts, NO_FACTS, type ToolResult } from "../../src/core/tool.ts";
 import { readAnswer } from "../../src/extensions/hook-answers.ts";
 import { toolsFor } from "../../src/tools/index.ts";
@@ -19,7 +19,7 @@ const tool = (name: string, facts: Facts, run: (args: object) => void): AnyTool 
     description: "",
     input: z.record(z.string(), z.unknown()),
     where: "session",
-    beside: false,
+    concurrent: false,
     facts: () => facts,
     run: (args) => {
       run(args);
@@ -47,7 +47,7 @@ test("a list that changes behind the reply changes nothing of its calls: what is
     ],
     tools,
   });
-  await work(agent, signal);
+  await runLoop(agent, signal);
   assert.deepEqual(ran, [], "as it was read it is done by a program of the host, which nobody allowed");
   const decided = agent.events.filter((event) => event.type === "call.decided");
   assert.deepEqual(
@@ -69,7 +69,7 @@ test("arguments cannot be changed behind the verdict, by the tool itself either"
       ),
     ],
   });
-  await work(agent, signal);
+  await runLoop(agent, signal);
   assert.equal(inner.path, "a");
   assert.match(agent.history.messages.map(({ text }) => text).join("\n"), /change broke: /);
 });

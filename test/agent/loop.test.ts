@@ -4,7 +4,7 @@ import * as z from "zod";
 import { EndRules } from "../../src/agent/ending/earned-end.ts";
 import { FittedAnswer } from "../../src/agent/ending/final-answer.ts";
 import { Limits } from "../../src/agent/limits.ts";
-import { work } from "../../src/agent/loop.ts";
+import { runLoop } from "../../src/agent/loop.ts";
 import { BoxLost, CanaryTouched, EXIT, HarnessError, Interrupted } from "../../src/core/errors.ts";
 import { type Intent, INTENTS } from "../../src/core/messages.ts";
 import { type AnyTool, anyTool, type Facts, NO_FACTS, type ToolResult } from "../../src/core/tool.ts";
@@ -14,19 +14,19 @@ const NEVER = new AbortController().signal;
 
 interface Toy {
   readonly name?: string;
-  readonly beside?: boolean;
+  readonly concurrent?: boolean;
   readonly facts?: Partial<Facts>;
   readonly does?: (word: string) => Promise<ToolResult> | ToolResult;
 }
 
 /** A tool with one argument that says it back. */
-function toy({ name = "say", beside = false, facts = {}, does }: Toy = {}): AnyTool {
+function toy({ name = "say", concurrent = false, facts = {}, does }: Toy = {}): AnyTool {
   return anyTool({
     name,
     description: "",
     input: z.object({ word: z.string() }),
     facts: () => ({ ...NO_FACTS, ...facts }),
-    beside,
+    concurrent,
     where: "session",
     run: async ({ word }) => (await does?.(word)) ?? { kind: "ok", text: `said ${word}` },
   });
@@ -37,7 +37,7 @@ const say = (word: string, name = "say"): readonly [string, object & Record<stri
   { word },
 ];
 
-const seatOf = (lines: readonly Line[], tools: readonly AnyTool[] = [toy()]): FakeAgent =>
+const agentWith = (lines: readonly Line[], tools: readonly AnyTool[] = [toy()]): FakeAgent =>
   fakeAgent({ lines, tools });
 
 const breaks = (): never => {
@@ -59,8 +59,8 @@ const results = ({ history }: FakeAgent): readonly string[] =>
   history.messages.flatMap((message) => (message.role === "tool" ? [message.text] : []));
 
 test("a reply without calls is the answer", async () => {
-  const agent = seatOf([{ calls: [say("a")] }, { text: "The end." }]);
-  assert.deepEqual(await work(agent, NEVER), { how: "answered", text: "The end." });
+  const agent = agentWith([{ calls: [say("a")] }, { text: "The end." }]);
+  assert.deepEqual(await runLoop(agent, NEVER), { how: "answered", text: "The end." });
   assert.deepEqual(results(agent), ["said a"]);
   assert.deepEqual(
     agent.history.messages.map(({ role }) => role),
@@ -78,7 +78,7 @@ test("readers of one reply run side by side, everything else in its order", asyn
     running.splice(running.indexOf(word), 1);
     return { kind: "ok", text: word };
   };
-  const tools = [toy({ name: "look", beside: true, does }), toy({ name: "change", does })];
+  const tools = [toy({ name: "look", concurrent: true, does }), toy({ name: "change", does })];
   const calls = [
     say("a", "look"),
     say("b", "look"),
@@ -86,15 +86,15 @@ test("readers of one reply run side by side, everything else in its order", asyn
     say("d", "change"),
     say("e", "look"),
   ];
-  const agent = seatOf([{ calls }], tools);
-  await work(agent, NEVER);
+  const agent = agentWith([{ calls }], tools);
+  await runLoop(agent, NEVER);
   assert.deepEqual(seen, ["a", "a+b", "c", "d", "e"]);
   assert.deepEqual(results(agent), ["a", "b", "c", "d", "e"]);
 });
 
 test("arguments that do not fit come back with what is wrong with each", async () => {
-  const agent = seatOf([{ calls: [["say", { word: 1 }]] }, { calls: [["shout", {}]] }]);
-  await work(agent, NEVER);
+  const agent = agentWith([{ calls: [["say", { word: 1 }]] }, { calls: [["shout", {}]] }]);
+  await runLoop(agent, NEVER);
   const [wrong = "", unknown = ""] = results(agent);
   assert.match(wrong, /say was not run.*\n- word: .*string/s);
   assert.match(unknown, /no tool "shout"; there are: say/);
@@ -102,8 +102,8 @@ test("arguments that do not fit come back with what is wrong with each", async (
 
 test("a model that makes no call that can be read is given up after five replies", async () => {
   const broken = { malformed: [{ id: "x", name: "say", reason: "its arguments are no JSON" }] };
-  const agent = seatOf(Array.from({ length: 9 }, () => broken));
-  assert.equal((await work(agent, NEVER)).how, "model_broken");
+  const agent = agentWith(Array.from({ length: 9 }, () => broken));
+  assert.equal((await runLoop(agent, NEVER)).how, "model_broken");
   assert.equal(agent.asked.length, 5);
   assert.match(
     agent.history.messages[1]?.text ?? "",
@@ -112,8 +112,8 @@ test("a model that makes no call that can be read is given up after five replies
 });
 
 test("a tool that breaks is its own result", async () => {
-  const agent = seatOf([{ calls: [say("a")] }], [toy({ does: breaks })]);
-  assert.equal((await work(agent, NEVER)).how, "answered");
+  const agent = agentWith([{ calls: [say("a")] }], [toy({ does: breaks })]);
+  assert.equal((await runLoop(agent, NEVER)).how, "answered");
   assert.deepEqual(results(agent), ["say broke: oops"]);
 });
 
@@ -123,11 +123,11 @@ test("the third call of the same is not run, and going on with it ends the run",
     said.push(word);
     return { kind: "ok", text: word };
   };
-  const agent = seatOf(
+  const agent = agentWith(
     Array.from({ length: 9 }, () => ({ calls: [say("again")] })),
     [toy({ does })],
   );
-  assert.deepEqual(await work(agent, NEVER), { how: "repeated" });
+  assert.deepEqual(await runLoop(agent, NEVER), { how: "repeated" });
   assert.deepEqual(said, ["again", "again"]);
   assert.match(results(agent)[2] ?? "", /third time in a row/);
 });
@@ -141,20 +141,20 @@ const openCalls = ({ events }: FakeAgent): readonly string[] => {
 };
 
 test("whatever ends a run, each call that was proposed has its end", async () => {
-  const repeats = seatOf(
+  const repeats = agentWith(
     Array.from({ length: 9 }, (_, at) => ({
       calls: [say("again"), ...(at === 3 ? [say("left"), say("left too")] : [])],
     })),
   );
-  assert.deepEqual(await work(repeats, NEVER), { how: "repeated" });
+  assert.deepEqual(await runLoop(repeats, NEVER), { how: "repeated" });
   assert.deepEqual(openCalls(repeats), []);
   const cancel = new AbortController();
   const does = (word: string): ToolResult => {
     if (word === "b") cancel.abort();
     return { kind: "ok", text: word };
   };
-  const cancelled = seatOf([{ calls: [say("a"), say("b"), say("c"), say("d")] }], [toy({ does })]);
-  assert.deepEqual(await work(cancelled, cancel.signal), { how: "cancelled" });
+  const cancelled = agentWith([{ calls: [say("a"), say("b"), say("c"), say("d")] }], [toy({ does })]);
+  assert.deepEqual(await runLoop(cancelled, cancel.signal), { how: "cancelled" });
   assert.deepEqual(openCalls(cancelled), []);
 });
 
@@ -176,8 +176,8 @@ test("a call that is cut off tells by what: a person, the time, a canary, or for
       cancel.abort(reason);
       return { kind: "cancelled", cause: "user", text: "Cancelled." };
     };
-    const agent = seatOf([{ calls: [say("under way"), say("not begun")] }], [toy({ does })]);
-    await work(agent, cancel.signal);
+    const agent = agentWith([{ calls: [say("under way"), say("not begun")] }], [toy({ does })]);
+    await runLoop(agent, cancel.signal);
     const ends = agent.events.flatMap((event) =>
       event.type === "call.ended" ? [[event.kind, event.cause, event.reason]] : [],
     );
@@ -192,17 +192,17 @@ test("a limit of turns ends it, and the model was told before", async () => {
     tools: [toy()],
     over: { limits: new Limits({ turns: 3 }, () => 0) },
   });
-  const end = await work(agent, NEVER);
+  const end = await runLoop(agent, NEVER);
   assert.deepEqual([end.how, agent.asked.length], ["limit", 3]);
   assert.match(results(agent).join("\n"), /last turn/);
 });
 
 test("without calls left the model may still answer, and calling on ends it", async () => {
   const answers = spent([{ calls: [say("a"), say("b"), say("c")] }]);
-  assert.equal((await work(answers, NEVER)).how, "answered");
+  assert.equal((await runLoop(answers, NEVER)).how, "answered");
   assert.match(results(answers)[2] ?? "", /^Not run\. The limit of 2 tool calls is spent/);
   const goesOn = spent([{ calls: [say("a"), say("b")] }, { calls: [say("c")] }]);
-  assert.equal((await work(goesOn, NEVER)).how, "limit");
+  assert.equal((await runLoop(goesOn, NEVER)).how, "limit");
 });
 
 test("cancelled, the history is back where the turn began", async () => {
@@ -211,8 +211,8 @@ test("cancelled, the history is back where the turn began", async () => {
     if (word === "b") cancel.abort();
     return { kind: "ok", text: word };
   };
-  const agent = seatOf([{ calls: [say("a")] }, { calls: [say("b")] }], [toy({ does })]);
-  assert.deepEqual(await work(agent, cancel.signal), { how: "cancelled" });
+  const agent = agentWith([{ calls: [say("a")] }, { calls: [say("b")] }], [toy({ does })]);
+  assert.deepEqual(await runLoop(agent, cancel.signal), { how: "cancelled" });
   assert.deepEqual(
     agent.history.messages.map(({ text }) => text),
     ["", "a"],
@@ -221,8 +221,8 @@ test("cancelled, the history is back where the turn began", async () => {
 
 test("a box that is lost ends it with its own reason", async () => {
   const lost = new HarnessError(EXIT.sandbox, "the box was lost: it is gone", "start again");
-  const agent = seatOf([{ before: () => agent.loseBox(lost) }]);
-  assert.deepEqual(await work(agent, NEVER), {
+  const agent = agentWith([{ before: () => agent.loseBox(lost) }]);
+  assert.deepEqual(await runLoop(agent, NEVER), {
     how: "sandbox_lost",
     reason: "the box was lost: it is gone; next: start again",
   });
@@ -234,34 +234,34 @@ test("a prompt that the server finds too long is shortened once, then sent again
     tools: [toy()],
   });
   agent.history.add({ role: "user", text: "a task" });
-  assert.equal((await work(agent, NEVER)).how, "answered");
+  assert.equal((await runLoop(agent, NEVER)).how, "answered");
   assert.ok(agent.history.compaction !== undefined);
-  const never = seatOf([{ fails: "too_long" }]);
-  assert.equal((await work(never, NEVER)).how, "too_long");
+  const never = agentWith([{ fails: "too_long" }]);
+  assert.equal((await runLoop(never, NEVER)).how, "too_long");
 });
 
 test("an answer that was cut is gone on with, and one that must fit a form is asked for again", async () => {
-  const cut = seatOf([{ text: "one ", stop: "length" }, { text: "two" }]);
-  assert.deepEqual(await work(cut, NEVER), { how: "answered", text: "one two" });
-  const called = seatOf([{ text: "Now I ", stop: "length" }, { calls: [say("x")] }, { text: "two" }]);
-  assert.deepEqual(await work(called, NEVER), { how: "answered", text: "two" });
-  const always = seatOf(Array.from({ length: 9 }, () => ({ text: "one ", stop: "length" })));
-  assert.equal((await work(always, NEVER)).how, "model_broken");
+  const cut = agentWith([{ text: "one ", stop: "length" }, { text: "two" }]);
+  assert.deepEqual(await runLoop(cut, NEVER), { how: "answered", text: "one two" });
+  const called = agentWith([{ text: "Now I ", stop: "length" }, { calls: [say("x")] }, { text: "two" }]);
+  assert.deepEqual(await runLoop(called, NEVER), { how: "answered", text: "two" });
+  const always = agentWith(Array.from({ length: 9 }, () => ({ text: "one ", stop: "length" })));
+  assert.equal((await runLoop(always, NEVER)).how, "model_broken");
   assert.equal(always.asked.length, 3);
   const number = Array.from({ length: 9 }, () => ({ text: "{}", stop: "length" }) as const);
-  assert.equal((await work(fitted(number), NEVER)).how, "model_broken");
-  assert.deepEqual(await work(fitted([{ text: "no" }, { text: "{}" }]), NEVER), {
+  assert.equal((await runLoop(fitted(number), NEVER)).how, "model_broken");
+  assert.deepEqual(await runLoop(fitted([{ text: "no" }, { text: "{}" }]), NEVER), {
     how: "answered",
     text: "{}",
   });
   const never = fitted(Array.from({ length: 9 }, () => ({ text: "no" })));
-  assert.equal((await work(never, NEVER)).how, "misfit");
+  assert.equal((await runLoop(never, NEVER)).how, "misfit");
   assert.equal(never.asked.length, 4);
 });
 
 test("writes of the first reply to a question are met with a question, later ones run", async () => {
   const tools = [
-    toy({ name: "read_file", beside: true }),
+    toy({ name: "read_file", concurrent: true }),
     toy({ name: "write_file", facts: { writes: ["made"] } }),
   ];
   const asking = (intent: Intent): FakeAgent => {
@@ -277,7 +277,7 @@ test("writes of the first reply to a question are met with a question, later one
     return agent;
   };
   const question = asking("repo");
-  await work(question, NEVER);
+  await runLoop(question, NEVER);
   const [read = "", first = "", second = "", third = ""] = results(question);
   assert.deepEqual([read, third], ["said a", "said d"]);
   for (const met of [first, second]) assert.match(met, /question about the repository.*say so/);
@@ -287,14 +287,14 @@ test("writes of the first reply to a question are met with a question, later one
   );
   for (const intent of ["change", "direct", "web"] as const) {
     const other = asking(intent);
-    await work(other, NEVER);
+    await runLoop(other, NEVER);
     assert.deepEqual(results(other), ["said a", "said b", "said c", "said d"]);
   }
 });
 
 test("the tools and the system prompt are the same in every request, whatever the intent", async () => {
   const tools = [
-    toy({ name: "read_file", beside: true }),
+    toy({ name: "read_file", concurrent: true }),
     toy({ name: "write_file", facts: { writes: ["made"] } }),
   ];
   const prefixes = new Set<string>();
@@ -306,7 +306,7 @@ test("the tools and the system prompt are the same in every request, whatever th
     ];
     const agent = fakeAgent({ lines, tools });
     agent.intent.begin(intent);
-    await work(agent, NEVER);
+    await runLoop(agent, NEVER);
     assert.equal(agent.asked.length, 3);
     for (const { tools: offered, messages } of agent.asked)
       prefixes.add(JSON.stringify([offered, messages[0]]));
@@ -321,7 +321,7 @@ const ofFile = (name: string, did: string[]): AnyTool =>
     description: "",
     input: z.object({ path: z.string() }),
     facts: () => NO_FACTS,
-    beside: false,
+    concurrent: false,
     where: "session",
     run: ({ path }) => {
       did.push(`${name} ${path}`);
@@ -340,7 +340,7 @@ test("a small model does not write over a file that it reads in the same reply, 
       tools: [ofFile("read_file", did), ofFile("write_file", did)],
       over: { ends },
     });
-    await work(agent, NEVER);
+    await runLoop(agent, NEVER);
     assert.match(
       results(agent)[1] ?? "",
       isWeak ? /^Not run: you read this file in the same reply/ : /^a part/,

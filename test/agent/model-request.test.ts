@@ -122,7 +122,7 @@ const tool = anyTool({
   description: "d".repeat(4000),
   input: z.object({}),
   facts: () => NO_FACTS,
-  beside: false,
+  concurrent: false,
   where: "session",
   run: () => Promise.resolve({ kind: "ok", text: "" }),
 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { EndRules } from "../../src/agent/ending/earned-end.ts";
-import { work } from "../../src/agent/loop.ts";
+import { runLoop } from "../../src/agent/loop.ts";
 import { NextReply } from "../../src/agent/next-reply.ts";
 import * as z from "zod";
 import { type Hooks, NO_HOOKS } from "../../src/core/hooks.ts";
@@ -279,7 +279,7 @@ const pathTool = (name: string) =>
     description: "",
     input: z.object({ path: z.string() }),
     facts: ({ path }) => ({ ...NO_FACTS, ...(name === "edit_file" ? { writes: [`/repo/${path}`] } : {}) }),
-    beside: false,
+    concurrent: false,
     where: "box",
     run: ({ path }) => Promise.resolve({ kind: "ok", text: path }),
   });
@@ -289,7 +289,7 @@ const changesIt = anyTool({
   description: "",
   input: z.object({ path: z.string(), old: z.string(), new: z.string() }),
   facts: ({ path }) => ({ ...NO_FACTS, writes: [`/repo/${path}`] }),
-  beside: false,
+  concurrent: false,
   where: "box",
   run: ({ path }) => Promise.resolve({ kind: "ok", text: path }),
 });
@@ -308,7 +308,7 @@ const demanded = async (
     over: { ends },
   });
   agent.intent.begin(over.intent ?? "change");
-  await work(agent, new AbortController().signal);
+  await runLoop(agent, new AbortController().signal);
   return agent.asked.map(({ hold }) =>
     hold?.call !== true ? "any" : hold.without === undefined ? "call" : "act",
   );
@@ -340,13 +340,13 @@ test("a call that is repeated three times is not offered for the reply behind it
     description: "",
     input: z.object({}),
     facts: () => NO_FACTS,
-    beside: false,
+    concurrent: false,
     where: "session",
     run: () => Promise.resolve({ kind: "ok", text: "said" }),
   });
   const again = { calls: [["say", {}]] } as const;
   const agent = fakeAgent({ lines: [again, again, again, { text: "enough" }], tools: [say] });
-  await work(agent, new AbortController().signal);
+  await runLoop(agent, new AbortController().signal);
   assert.deepEqual(
     agent.asked.map(({ hold, temperature, tools }) => [hold?.without ?? [], temperature, tools.length]),
     [
@@ -376,7 +376,7 @@ test("what a hook makes of an edit is what a small model is told of it", async (
     const agent = fakeAgent({ lines, tools: [changesIt], over: { ends, hooks } });
     agent.intent.begin("change");
     agent.next.files(["a"], [{ path: "a", text: "1\tone\n[1 line]" }]);
-    await work(agent, new AbortController().signal);
+    await runLoop(agent, new AbortController().signal);
     const result = agent.history.messages.find(({ role }) => role === "tool");
     assert.match(result?.text ?? "", wanted);
     const shown = Object.keys(agent.asked[1]?.hold?.shown ?? {});

@@ -3,7 +3,7 @@ import test from "node:test";
 import * as z from "zod";
 import { remembering, unattended } from "../../src/agent/approvers.ts";
 import { Limits } from "../../src/agent/limits.ts";
-import { work } from "../../src/agent/loop.ts";
+import { runLoop } from "../../src/agent/loop.ts";
 import { Memory } from "../../src/agent/memory.ts";
 import type { AgentContext } from "../../src/agent/agent-context.ts";
 import type { Question } from "../../src/core/ports.ts";
@@ -15,13 +15,13 @@ const NEVER = new AbortController().signal;
 const FAR = "curl http://example.com";
 
 /** Runs nothing, and is judged by what it is given; what ran is in `ran`. */
-function shell(ran: string[], beside = false): AnyTool {
+function shell(ran: string[], concurrent = false): AnyTool {
   return anyTool({
     name: "sh",
     description: "",
     input: z.object({ command: z.string() }),
     facts: ({ command }) => ({ ...NO_FACTS, commands: [command] }),
-    beside,
+    concurrent,
     where: "session",
     run: ({ command }) => {
       ran.push(command);
@@ -37,12 +37,12 @@ const sh = (...commands: readonly string[]): Line => ({
 interface Setting {
   readonly lines: readonly Line[];
   readonly ran: string[];
-  readonly beside?: boolean;
+  readonly concurrent?: boolean;
   readonly over?: Partial<AgentContext>;
 }
 
-const seatOf = ({ lines, ran, beside = false, over = {} }: Setting): FakeAgent =>
-  fakeAgent({ lines, tools: [shell(ran, beside)], over: { approver: unattended("park"), ...over } });
+const agentWith = ({ lines, ran, concurrent = false, over = {} }: Setting): FakeAgent =>
+  fakeAgent({ lines, tools: [shell(ran, concurrent)], over: { approver: unattended("park"), ...over } });
 
 /** Another process that goes on from what the first has recorded. */
 function again(
@@ -55,7 +55,7 @@ function again(
     said === undefined ? { always: [] } : { always: [], once: said },
     unattended("park"),
   );
-  return seatOf({
+  return agentWith({
     lines: [],
     ran,
     over: { history: memory.history, rollBack: (to) => memory.rollBack(to), approver },
@@ -66,9 +66,9 @@ const results = ({ history }: FakeAgent): readonly string[] =>
   history.messages.flatMap((message) => (message.role === "tool" ? [message.text] : []));
 
 async function parked(setting: Setting) {
-  const agent = seatOf(setting);
+  const agent = agentWith(setting);
   agent.history.add({ role: "user", text: "go" });
-  const end = await work(agent, NEVER);
+  const end = await runLoop(agent, NEVER);
   assert.ok(end.how === "parked");
   return { agent, end };
 }
@@ -87,7 +87,7 @@ test("the loop stops at a question: what came before has its results, nothing el
       .map(({ type }) => type);
   assert.deepEqual(told(), ["call.decided"]);
   // Whoever has kept the question has it told.
-  for (const tell of agent.untold) tell();
+  for (const tell of agent.onceParked) tell();
   assert.deepEqual(told(), ["call.decided", "call.parked"]);
 });
 
@@ -95,7 +95,7 @@ test("with the answer it goes on with the calls that are left, then with the mod
   const ran: string[] = [];
   const { agent, end } = await parked({ lines: [sh("ls", FAR, "pwd")], ran });
   const next = again(agent.records, ran, { question: end.waiting.question, runs: true });
-  const over = await work(next, NEVER, { malformed: [], note: "a person was asked" });
+  const over = await runLoop(next, NEVER, { malformed: [], note: "a person was asked" });
   assert.deepEqual([over.how, ran], ["answered", ["ls", FAR, "pwd"]]);
   assert.deepEqual(results(next), ["ran ls", `ran ${FAR}`, "ran pwd\n\n[harness] a person was asked"]);
   assert.equal(next.asked.length, 1);
@@ -105,7 +105,7 @@ test("a no is told as the user's, and later calls go on", async () => {
   const ran: string[] = [];
   const { agent, end } = await parked({ lines: [sh(FAR, "pwd")], ran });
   const next = again(agent.records, ran, { question: end.waiting.question, runs: false });
-  await work(next, NEVER, { malformed: [] });
+  await runLoop(next, NEVER, { malformed: [] });
   assert.deepEqual(ran, ["pwd"]);
   assert.match(results(next)[0] ?? "", /^The user said no/);
 });
@@ -113,16 +113,16 @@ test("a no is told as the user's, and later calls go on", async () => {
 test("without an answer it parks again, and with one the next question does", async () => {
   const ran: string[] = [];
   const { agent, end } = await parked({ lines: [sh(FAR, `${FAR}/b`)], ran });
-  assert.equal((await work(again(agent.records, ran), NEVER, { malformed: [] })).how, "parked");
+  assert.equal((await runLoop(again(agent.records, ran), NEVER, { malformed: [] })).how, "parked");
   const next = again(agent.records, ran, { question: end.waiting.question, runs: true });
-  const second = await work(next, NEVER, { malformed: [] });
+  const second = await runLoop(next, NEVER, { malformed: [] });
   assert.ok(second.how === "parked" && second.waiting.question.text === `${FAR}/b`);
   assert.deepEqual(ran, [FAR]);
 });
 
 test("of calls side by side those that need nobody keep their results", async () => {
   const ran: string[] = [];
-  const { agent, end } = await parked({ lines: [sh(FAR, "ls", `${FAR}/b`, "pwd")], ran, beside: true });
+  const { agent, end } = await parked({ lines: [sh(FAR, "ls", `${FAR}/b`, "pwd")], ran, concurrent: true });
   assert.deepEqual([ran, end.waiting.question.text], [["ls", "pwd"], FAR]);
   assert.deepEqual(results(agent), ["ran ls", "ran pwd"]);
   assert.equal(agent.limits.calls, 2);
@@ -137,7 +137,7 @@ test("cancelled while it goes on, the whole turn is taken back", async () => {
   const { agent } = await parked({ lines: [sh("ls", FAR)], ran });
   const cancelled = AbortSignal.abort();
   const next = again(agent.records, ran);
-  assert.equal((await work(next, cancelled, { malformed: [] })).how, "cancelled");
+  assert.equal((await runLoop(next, cancelled, { malformed: [] })).how, "cancelled");
   assert.deepEqual(next.history.messages, [{ role: "user", text: "go" }]);
 });
 
@@ -147,7 +147,7 @@ test("what was malformed in the reply is told when it goes on", async () => {
   const { agent, end } = await parked({ lines: [{ ...sh(FAR), malformed }], ran });
   assert.deepEqual(end.waiting.malformed, malformed);
   const next = again(agent.records, ran, { question: end.waiting.question, runs: true });
-  await work(next, NEVER, { malformed });
+  await runLoop(next, NEVER, { malformed });
   assert.match(results(next)[0] ?? "", /Your call of sh was not run: it was cut/);
 });
 

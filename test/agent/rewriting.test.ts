@@ -4,7 +4,7 @@ import * as z from "zod";
 import { EndRules } from "../../src/agent/ending/earned-end.ts";
 import { Verification } from "../../src/agent/ending/verification.ts";
 import { Limits } from "../../src/agent/limits.ts";
-import { work } from "../../src/agent/loop.ts";
+import { runLoop } from "../../src/agent/loop.ts";
 import { rewritingOf } from "../../src/agent/rewriting.ts";
 import type { AssistantMessage, Stop } from "../../src/core/model-provider.ts";
 import { anyTool, NO_FACTS, type ToolResult } from "../../src/core/tool.ts";
@@ -115,7 +115,7 @@ const write = anyTool({
   description: "",
   input: z.object({ path: z.string(), content: z.string() }),
   facts: ({ path }) => ({ ...NO_FACTS, writes: [path] }),
-  beside: false,
+  concurrent: false,
   where: "box",
   run: ({ path }): Promise<ToolResult> => Promise.resolve({ kind: "ok", text: `${path}: written` }),
 });
@@ -163,7 +163,7 @@ async function worked(
   if (repeated !== undefined) agent.next.repeated(repeated);
   const { signal } = new AbortController();
   await verification.before(agent, signal);
-  await work(agent, signal);
+  await runLoop(agent, signal);
   return agent;
 }
 

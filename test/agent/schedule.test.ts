@@ -5,7 +5,7 @@ import { fc } from "../fixtures/property.ts";
 
 /** r: may run beside others; w: may not. */
 const shape = (calls: string): string =>
-  waves(calls.split("").map((kind) => ({ kind, beside: kind === "r" })))
+  waves(calls.split("").map((kind) => ({ kind, concurrent: kind === "r" })))
     .map((wave) => wave.map(({ kind }) => kind).join(""))
     .join(" ");
 
@@ -22,12 +22,12 @@ test("a wave is at most eight wide", () => {
 
 test("whatever the calls, none is lost, added or moved, and no wave mixes", () => {
   fc.assert(
-    fc.property(fc.array(fc.record({ beside: fc.boolean(), id: fc.nat() })), (calls) => {
+    fc.property(fc.array(fc.record({ concurrent: fc.boolean(), id: fc.nat() })), (calls) => {
       const all = waves(calls);
       assert.deepEqual(all.flat(), calls);
       for (const wave of all) {
         assert.ok(wave.length > 0 && wave.length <= 8);
-        assert.ok(wave.length === 1 || wave.every(({ beside }) => beside));
+        assert.ok(wave.length === 1 || wave.every(({ concurrent }) => concurrent));
       }
     }),
   );

@@ -98,7 +98,7 @@ export interface FakeAgent extends AgentContext {
   readonly memory: Memory;
 }
 
-interface SeatOptions {
+interface AgentOptions {
   readonly lines: readonly Line[];
   readonly tools: readonly AnyTool[];
   readonly over?: Partial<AgentContext>;
@@ -116,14 +116,14 @@ export function fakeAgent({
   box = fakeBox(),
   window = {},
   earlier = [],
-}: SeatOptions): FakeAgent {
+}: AgentOptions): FakeAgent {
   const events: EventBody[] = [];
   const records: SessionRecord[] = [];
   const provider = linesProvider(lines);
   records.push(...earlier);
   const memory = new Memory(box.workspace, earlier, (record) => void records.push(record), { open: "come" });
   memory.history.pin("the system prompt");
-  const walls = new AbortController();
+  const noBox = new AbortController();
   const size = new PromptSize("fake", () => tools);
   const emit = (event: EventBody): void => void events.push(event);
   const judge = judgeIn({
@@ -136,7 +136,7 @@ export function fakeAgent({
     events,
     records,
     asked: provider.asked,
-    loseBox: (reason) => walls.abort(reason),
+    loseBox: (reason) => noBox.abort(reason),
     memory,
     model: "fake",
     isWeak: over.ends?.asked.isWeak ?? false,
@@ -151,10 +151,10 @@ export function fakeAgent({
     outputs: memoryOutputs(),
     box: () => Promise.resolve(box),
     warm: () => undefined,
-    walls: walls.signal,
+    noBox: noBox.signal,
     writes: new WriteOrder(),
     ended: [],
-    untold: [],
+    onceParked: [],
     now: () => 0,
     clean: (text) => text,
     hooks: NO_HOOKS,

@@ -64,7 +64,7 @@ export async function startQdrant(options: FakeQdrantOptions = {}): Promise<Fake
     calls: [] as QdrantCall[],
     fault: (): Fault | undefined => undefined,
   } as Omit<FakeQdrant, "close" | keyof AsyncDisposable> & { url: string };
-  const context: Seat = { fake, options, breaches };
+  const context: ServerContext = { fake, options, breaches };
   const server = createServer((request, response) => {
     serve(request, response, context).catch((thrown: unknown) => {
       breaches.push(String(thrown));
@@ -81,13 +81,17 @@ export async function startQdrant(options: FakeQdrantOptions = {}): Promise<Fake
   return Object.assign(fake, { close, [Symbol.asyncDispose]: close });
 }
 
-interface Seat {
+interface ServerContext {
   readonly fake: Omit<FakeQdrant, "close" | keyof AsyncDisposable>;
   readonly options: FakeQdrantOptions;
   readonly breaches: string[];
 }
 
-async function serve(request: IncomingMessage, response: ServerResponse, context: Seat): Promise<void> {
+async function serve(
+  request: IncomingMessage,
+  response: ServerResponse,
+  context: ServerContext,
+): Promise<void> {
   const { fake, options, breaches } = context;
   const bytes = await bytesOf(request);
   if (bytes === null) return;
@@ -121,7 +125,7 @@ async function bytesOf(request: IncomingMessage): Promise<Buffer | null> {
   return Buffer.concat(pieces);
 }
 
-function checkedAnswer(match: Match, url: URL, sent: Sent, context: Seat): Answer {
+function checkedAnswer(match: Match, url: URL, sent: Sent, context: ServerContext): Answer {
   const { largest = MAX_BYTES, version } = context.options;
   const breach =
     sent.bytes > largest
@@ -157,7 +161,7 @@ interface Sent {
   readonly bytes: number;
 }
 
-function answerTo(match: Match, url: URL, { body, bytes }: Sent, { fake, options }: Seat): Answer {
+function answerTo(match: Match, url: URL, { body, bytes }: Sent, { fake, options }: ServerContext): Answer {
   if (match.operation === "root") {
     const { title = "qdrant - vector search engine", version = "1.19.0" } = options;
     return { status: 200, body: { title, version, commit: "0000000000000000000000000000000000000000" } };

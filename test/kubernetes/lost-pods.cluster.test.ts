@@ -66,7 +66,7 @@ test("a pod that is deleted between two calls takes none of them with it", { ski
   await remove(place);
   assert.match(await first.gone, /deleted/);
   assert.equal(await exec("cat a.txt new/n; echo three >> a.txt"), "one\ntwo\nn\n");
-  assert.match(lazy.news() ?? "", /deleted/);
+  assert.match(lazy.untoldLoss() ?? "", /deleted/);
   assert.match(told.join("\n"), /the box was lost \(.*deleted.*\); another one goes on/);
   const { all } = await (await lazy.box()).changes();
   assert.deepEqual(
@@ -89,7 +89,7 @@ test("a pod that is evicted in the middle of a call takes that one alone with it
     () => undefined,
     (reason: unknown) => reason,
   );
-  assert.match((await lazy.another(thrown)) ?? "", /deleted|evicted/);
+  assert.match((await lazy.replacedAfter(thrown)) ?? "", /deleted|evicted/);
   assert.equal(await exec("cat a.txt"), "one\ntwo\n");
   await lazy[Symbol.asyncDispose]();
   assert.deepEqual([await place.named("pods"), await place.named("networkpolicies")], [[], []]);

@@ -201,10 +201,10 @@ test(
     const first = await lazy.box();
     await place.api.evict(place.api.named("pods")[0] ?? "", EVICTED);
     await first.gone;
-    assert.equal(lazy.walls.aborted, false);
+    assert.equal(lazy.noBox.aborted, false);
     assert.equal(await exec("cat a.txt; echo x > stays/x; rm new"), "one\ntwo\n");
-    assert.match(lazy.news() ?? "", /evicted/);
-    assert.equal(lazy.news(), undefined);
+    assert.match(lazy.untoldLoss() ?? "", /evicted/);
+    assert.equal(lazy.untoldLoss(), undefined);
     assert.match(told.join("\n"), /the box was lost \(.*evicted/);
     const { all } = await (await lazy.box()).changes();
     assert.deepEqual(
@@ -230,7 +230,7 @@ test(
       await box.gone;
       await setImmediate();
       if (asks) assert.notEqual(await lazy.box(), box);
-      return lazy.walls.reason;
+      return lazy.noBox.reason;
     };
     const late = { reason: "DeadlineExceeded", message: "Pod was active on the node longer than it may be" };
     assert.match(String(await lost(late, false)), /deadline: Pod was active/);
@@ -268,7 +268,7 @@ test(
       (reason: unknown) => reason,
     );
     place.api.away(false);
-    assert.match((await lazy.another(thrown)) ?? "", /connection lost/);
+    assert.match((await lazy.replacedAfter(thrown)) ?? "", /connection lost/);
     const { stdout } = await (await lazy.box()).exec(asking(["cat", "a.txt"]), NEVER);
     assert.equal(Buffer.from(stdout.head).toString(), "one\ntwo\n");
     assert.equal(place.api.named("pods").length, 1);

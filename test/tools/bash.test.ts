@@ -91,8 +91,8 @@ test("it is judged with the variables of earlier calls, where the shell is", () 
   const desk = fakeDesk();
   desk.shell.move("/repo/a", { A: "1" });
   const call = prepared(bashTool(desk), { command: "echo $A" });
-  const [{ facts }, { beside }] = [call.state(), call];
-  assert.deepEqual([facts.commands, facts.folder, beside], [["export A=1\necho $A"], "/repo/a", false]);
+  const [{ facts }, { concurrent }] = [call.state(), call];
+  assert.deepEqual([facts.commands, facts.folder, concurrent], [["export A=1\necho $A"], "/repo/a", false]);
   assert.deepEqual(prepared(bashTool(desk), { job: "j1" }).state().facts.commands, []);
 });
 

@@ -27,6 +27,6 @@ test("an unknown id and an offset past the end are told, for the model to repair
 });
 
 test("it bounds itself, needs no box and may run beside others", () => {
-  const { bounded, beside } = prepared(tool, { id: "o1" });
-  assert.deepEqual([bounded, beside], [true, true]);
+  const { bounded, concurrent } = prepared(tool, { id: "o1" });
+  assert.deepEqual([bounded, concurrent], [true, true]);
 });

@@ -18,7 +18,7 @@ test("a part of the task is handed over with ten turns, or as many as were asked
     { prompt: "look", maxTurns: 40 },
     { prompt: "look", maxTurns: 40 },
   ]);
-  assert.equal(prepared(tool, { prompt: "look" }).beside, true);
+  assert.equal(prepared(tool, { prompt: "look" }).concurrent, true);
 });
 
 test("one in the background is begun, looked at, waited for and cancelled by its id", async () => {

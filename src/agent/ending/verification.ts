@@ -4,7 +4,7 @@ import type { Checkpoints } from "../../core/checkpoint-port.ts";
 import type { Mode } from "../../core/decision.ts";
 import type { Emit, EventBody } from "../../core/events.ts";
 import type { Hooks } from "../../core/hooks.ts";
-import type { Lasting } from "../../core/lasting.ts";
+import type { BoxRecovery } from "../../core/box-recovery.ts";
 import type { Approver, Box, ExecRequest, ExecResult } from "../../core/ports.ts";
 import { counted } from "../../core/text/short-lists.ts";
 import { NO_FACTS, type ToolResult } from "../../core/tool.ts";
@@ -37,7 +37,7 @@ export interface CheckContext {
   readonly limits: Limits;
   readonly checkpoints: Checkpoints;
   readonly box: () => Promise<Box>;
-  readonly lasting?: Lasting;
+  readonly recovery?: BoxRecovery;
   readonly clean: (text: string) => string;
   readonly hooks: Pick<Hooks, "after">;
   readonly emit: Emit;
@@ -360,10 +360,10 @@ export class Verification {
   async #ended(agent: CheckContext, request: ExecRequest, signal: AbortSignal): Promise<ExecResult> {
     try {
       const result = await (await agent.box()).exec(request, signal);
-      await agent.lasting?.bringHome();
+      await agent.recovery?.bringHome();
       return result;
     } catch (thrown) {
-      if (signal.aborted || (await agent.lasting?.another(thrown)) === undefined) throw thrown;
+      if (signal.aborted || (await agent.recovery?.replacedAfter(thrown)) === undefined) throw thrown;
       return this.#ended(agent, request, signal);
     }
   }

@@ -38,7 +38,7 @@ function resourceTool(
     name: "mcp_resource",
     description: `Read a resource of an MCP server (${namesOf(all)}); without uri, list them.`,
     input: z.strictObject({ server: serverOf(all), uri: z.string().max(4000).optional() }),
-    beside: false,
+    concurrent: false,
     where: "session",
     facts: ({ server }) => find(all, server)?.facts ?? NO_FACTS,
     run: async ({ server, uri }, signal) => {
@@ -66,7 +66,7 @@ function promptTool(all: readonly Offering[]): Tool<PromptAsked> {
       name: z.string().max(400).optional(),
       arguments: z.record(z.string(), z.string()).optional(),
     }),
-    beside: false,
+    concurrent: false,
     where: "session",
     facts: ({ server }) => find(all, server)?.facts ?? NO_FACTS,
     run: async ({ server, name, arguments: values = {} }, signal) => {

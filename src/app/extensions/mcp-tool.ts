@@ -29,7 +29,7 @@ export function mcpTool(
             return server.call(own, given, signal);
           },
         }),
-        beside: false,
+        concurrent: false,
         bounded: false,
       };
     },

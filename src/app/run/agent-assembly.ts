@@ -91,13 +91,13 @@ export async function agentContext(parts: AgentParts): Promise<AgentContext> {
       box.warm();
       setTimeout(() => void judge().catch(() => undefined), ENGINE_AT_WORK_MS).unref();
     },
-    walls: box.walls,
-    lasting: box,
+    noBox: box.noBox,
+    recovery: box,
     ...(parts.boxNote === undefined ? {} : { boxNote: parts.boxNote }),
     tasks,
     writes: new WriteOrder(),
     ended: [...(parked?.ended ?? [])],
-    untold: [],
+    onceParked: [],
     now: () => performance.now(),
     hooks: state.hooks,
     clean: local ? (text) => text : maskSecrets,

@@ -1,11 +1,11 @@
 import { setImmediate } from "node:timers/promises";
-import type { Lasting } from "../../core/lasting.ts";
+import type { BoxRecovery } from "../../core/box-recovery.ts";
 import { addChanges, allChanges, type Change, listed } from "../../core/changes.ts";
 import { BoxLost, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { RunChanges } from "../../core/events.ts";
 import type { GrantedNetwork, OwnedBox } from "../../core/ports.ts";
 
-/** Boxes of one run that are lost in the middle of it, and those that take their place with what came home of them. */
+/** Boxes that are lost in the middle of a run, and their replacements, which start with what the lost ones had brought home. */
 
 interface Loss {
   readonly box: OwnedBox;
@@ -13,22 +13,22 @@ interface Loss {
 }
 
 export interface BoxLosses {
-  /** No other one was opened yet. */
+  /** Set until another one is opened. */
   lost?: Loss;
-  /** What was granted in the middle of the run and was not taken back, in its order. */
+  /** Granted during the run and not withdrawn, in order. */
   readonly grants: Set<StandingGrant>;
-  /** Why they were lost, in their order. */
+  /** Why boxes were lost, in order. */
   readonly reasons: string[];
-  /** What they had changed, as far as it came home. */
+  /** What they had changed, as far as it was brought home. */
   readonly changed: Map<string, Change>;
   /** How many of the losses the model was told of. */
   told: number;
 }
 
-/** Holds for the box that it was said of, and for those that take its place. */
+/** A grant that holds for the current box, and for those that take its place. */
 interface StandingGrant {
   readonly said: Parameters<GrantedNetwork["grant"]>;
-  /** Takes it back from the box that is there. */
+  /** Withdraws it from the current box. */
   withdraw: () => void;
 }
 
@@ -39,13 +39,13 @@ export const noLosses = (): BoxLosses => ({
   told: 0,
 });
 
-/** Of a run. What is lost more often has its reason in what is run. */
-const MOST = 3;
+/** Replacements of one run: more losses come from what is run in it. */
+const MAX_LOSSES = 3;
 
 export const mayFollow = ({ reasons }: BoxLosses, box: OwnedBox, reason: string): boolean =>
-  reasons.length < MOST && box.mayFollow?.(reason) === true;
+  reasons.length < MAX_LOSSES && box.mayFollow?.(reason) === true;
 
-/** Of the box that is there, whose grants outlast it. */
+/** The network of the current box, with grants that outlast it. */
 export const standingNetwork = ({ grants }: BoxLosses, network: GrantedNetwork): GrantedNetwork => ({
   connections: network.connections,
   grant: async (...said) => {
@@ -58,7 +58,7 @@ export const standingNetwork = ({ grants }: BoxLosses, network: GrantedNetwork):
   },
 });
 
-/** Rejects where one cannot be had again: the policy counts it as granted. */
+/** Rejects where a grant cannot be renewed: the policy counts it as granted. */
 async function grantedAgain({ grants }: BoxLosses, { network }: OwnedBox): Promise<readonly string[]> {
   const hosts: string[] = [];
   for (const one of grants) {
@@ -72,7 +72,7 @@ async function grantedAgain({ grants }: BoxLosses, { network }: OwnedBox): Promi
         cause: thrown,
       });
     });
-    // A call that ended meanwhile takes along what was granted for it.
+    // A grant for a call that ended meanwhile is withdrawn.
     if (grants.has(one)) one.withdraw = withdraw;
     else withdraw();
     if (grants.has(one)) hosts.push(...more.map(({ host }) => host));
@@ -80,7 +80,7 @@ async function grantedAgain({ grants }: BoxLosses, { network }: OwnedBox): Promi
   return [...new Set(hosts)];
 }
 
-/** The box, telling what those before it had changed as its own. */
+/** The box, whose changes include those of the boxes before it. */
 export function goingOn(box: OwnedBox, { changed }: BoxLosses): OwnedBox {
   if (changed.size === 0) return box;
   const changes: OwnedBox["changes"] = async () => {
@@ -104,7 +104,7 @@ async function removed(box: OwnedBox, warn: (text: string) => void): Promise<voi
   }
 }
 
-/** The lost one goes first: it holds what the next one begins with. */
+/** Removes the lost box first: it holds what the next one begins with. */
 export async function afterLoss(
   losses: BoxLosses,
   { box, reason }: Loss,
@@ -113,7 +113,7 @@ export async function afterLoss(
   addChanges(losses.changed, box.home?.changes() ?? []);
   losses.reasons.push(reason);
   tell(
-    `the box was lost (${reason}); another one goes on with what had come home (${losses.reasons.length} of ${MOST})`,
+    `the box was lost (${reason}); another one goes on with what had come home (${losses.reasons.length} of ${MAX_LOSSES})`,
   );
   await removed(box, warn);
   try {
@@ -132,34 +132,34 @@ export async function afterLoss(
   }
 }
 
-export interface LastingWork extends Lasting {
-  /** Where the box cannot be asked any more: what is out of it, with what may be missing; null where nobody can tell. */
+export interface RunBoxRecovery extends BoxRecovery {
+  /** The changes of a box that cannot be asked any more, as far as known; null where nothing is known. */
   readonly knownChanges: () => Promise<RunChanges | null>;
 }
 
-interface Lazily {
+interface CurrentBox {
   readonly box: () => Promise<OwnedBox>;
-  readonly walls: AbortSignal;
+  readonly noBox: AbortSignal;
 }
 
-export function lastingWork(
+export function boxRecovery(
   losses: BoxLosses & { box?: Promise<OwnedBox> },
-  { box, walls }: Lazily,
-): LastingWork {
+  { box, noBox }: CurrentBox,
+): RunBoxRecovery {
   const current = async (): Promise<OwnedBox | undefined> => losses.box?.catch(() => undefined);
   return {
     bringHome: async () => (await current())?.home?.bring(),
-    another: async (thrown) => {
+    replacedAfter: async (thrown) => {
       if (!(thrown instanceof BoxLost)) return undefined;
-      // Who waits for the box to be gone has been told by then.
+      // By then whoever waits for the loss of the box knows of it.
       await setImmediate();
       if (losses.lost !== undefined) await box();
       const reason = losses.reasons.at(-1);
-      if (walls.aborted || reason === undefined) return undefined;
+      if (noBox.aborted || reason === undefined) return undefined;
       losses.told = losses.reasons.length;
       return reason;
     },
-    news: () => {
+    untoldLoss: () => {
       const fresh = losses.reasons.slice(losses.told);
       losses.told = losses.reasons.length;
       return fresh.at(-1);

@@ -181,7 +181,7 @@ export class ChatBox implements AsyncDisposable {
 
   /** For the next request; one that could not start, or is no more, is tried anew. */
   async for(conversation: Conversation): Promise<Omit<OpenBox, "conversation">> {
-    if (this.#held?.box.walls.aborted === true) await this.close();
+    if (this.#held?.box.noBox.aborted === true) await this.close();
     if (this.#held?.conversation === conversation) return this.#held;
     if (!this.#shared) await this.close();
     const start: Parameters<typeof lazyBox>[0] = (signal, end) =>
@@ -204,7 +204,7 @@ export class ChatBox implements AsyncDisposable {
     this.#held?.box.box() ?? Promise.reject(new HarnessError(EXIT.sandbox, "the chat has no box", REMEDY));
 
   get isHeld(): boolean {
-    return this.#held !== undefined && !this.#held.box.walls.aborted;
+    return this.#held !== undefined && !this.#held.box.noBox.aborted;
   }
 
   async close(): Promise<void> {

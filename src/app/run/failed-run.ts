@@ -1,5 +1,5 @@
 import type { AgentContext } from "../../agent/agent-context.ts";
-import type { Finished, Request } from "../../agent/agent-run.ts";
+import type { Finished, WorkspaceOutcome } from "../../agent/agent-run.ts";
 import type { Limits } from "../../agent/limits.ts";
 import { denialsOf, type Outcome, outcomeOf } from "../../agent/ending/outcome.ts";
 import { EXIT, type ExitCode, Interrupted } from "../../core/errors.ts";
@@ -13,26 +13,24 @@ import { describeFailure } from "../stderr-messages.ts";
 import { hasChanges } from "./attempt-plan.ts";
 import type { WaitingSink } from "./event-sink.ts";
 
-type Seen = Awaited<ReturnType<Request["changes"]>>;
-
-const NOTHING_SEEN: Seen = { changes: null, handoff: [] };
+const NOTHING_SEEN: WorkspaceOutcome = { changes: null, handoff: [] };
 
 /** How far a run has come. */
 export interface RunProgress {
   readonly sink: WaitingSink;
-  /** For whoever has to find out why. */
+  /** Records the failure for diagnosis. */
   readonly failed?: (thrown: unknown) => void;
   agent?: AgentContext;
   finished?: Finished;
   /** What it had changed when it failed. */
-  seen?: Seen | undefined;
+  seen?: WorkspaceOutcome | undefined;
   /** Where a person finds that, and what can be done with it. */
   where?: string;
 }
 
 /**
- * What a failure makes of a run that has begun: its last event is told all the same, and only once, also where it cannot be
- * written down. What fails behind that, as a box that cannot be put away, is said on stderr and by the exit code. A run that has not begun throws on.
+ * Ends a failed run: one last event in any case, also where it cannot be stored. A failure after the last event (a box that
+ * cannot be removed, say) only shows on stderr and in the exit code. A run that has not begun throws.
  */
 export function failedRun(
   thrown: unknown,
@@ -87,7 +85,7 @@ export function whereLeft(
     : `what it changed until then waits beside ${workspace}: ${shows}, harness apply ${id} brings it there`;
 }
 
-/** So that it has an end in lists, too, where that can still be written; why it cannot is told as the run's own failure. */
+/** Stores the end for lists of sessions, if possible; why it is not possible is the failure of the run itself. */
 function recordEnd(
   session: Session,
   { intent: { intent }, spent: { usage } }: AgentContext,
@@ -101,9 +99,9 @@ function recordEnd(
   }
 }
 
-/** What a failure comes to, for the last event of a run. */
+/** The outcome of a run that failed with this. */
 export function outcomeAfter(thrown: unknown): Outcome {
-  // Of a failure and another one while things were put away behind it, the first counts.
+  // Of a failure and another one during the clean-up, the first counts.
   if (thrown instanceof SuppressedError) return outcomeAfter(thrown.suppressed);
   if (thrown instanceof Interrupted)
     return outcomeOf({ how: "cancelled", signal: thrown.signal }, [], { strict: false });

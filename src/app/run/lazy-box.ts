@@ -1,4 +1,4 @@
-import type { Request } from "../../agent/agent-run.ts";
+import type { WorkspaceOutcome } from "../../agent/agent-run.ts";
 import { byContent, changesIn, handoffIn, isUntouched, NO_CHANGES } from "../../agent/ending/run-changes.ts";
 import { type BoxLog, EMPTY_LOG } from "../../core/box-log.ts";
 import type { Checkpoints } from "../../core/checkpoint-port.ts";
@@ -12,41 +12,41 @@ import {
   afterLoss,
   type BoxLosses,
   goingOn,
-  type LastingWork,
-  lastingWork,
+  type RunBoxRecovery,
+  boxRecovery,
   mayFollow,
   noLosses,
   standingNetwork,
 } from "./box-losses.ts";
 
-/** A box that starts when it is first wanted, and is the same from then on, or the one that took its place when it was lost. */
-export interface LazyBox extends AsyncDisposable, LastingWork {
+/** A box that starts when it is first wanted; a lost one is replaced by another. */
+export interface LazyBox extends AsyncDisposable, RunBoxRecovery {
   readonly box: () => Promise<Box>;
-  /** Has it begin to start, once the request that is on its way has left. */
+  /** Starts it, after the request that is being sent. */
   readonly warm: () => void;
-  /** Fires when there can be none, or no more. */
-  readonly walls: AbortSignal;
-  /** Resolves when there is one; never, where nobody wants one or it cannot be. */
+  /** Aborted when there can be no box, or none any more. */
+  readonly noBox: AbortSignal;
+  /** Resolves when there is one; never, where nobody wants one or it cannot start. */
   readonly opened: Promise<Box>;
-  /** Whoever asks for the box gets it when this look at what is there at the start has come to its end, whichever. */
+  /** `box` waits for this look at the workspace to end, however it ends. */
   readonly holdFor: (look: Promise<unknown>) => void;
-  /** Of the box, which is started for it; undefined where it can be granted nothing. */
+  /** Starts the box; undefined where it can be granted nothing. */
   readonly network: () => Promise<GrantedNetwork | undefined>;
   /** Undefined as long as no call has asked for it. */
   readonly used: () => Promise<Box> | undefined;
-  /** Has the box stop, to be frozen at its end; until when it is kept, or null where there is none. */
+  /** Stops the box, to be frozen when it is finished; until when it is kept, or null where there is none. */
   readonly park: () => Promise<number | null>;
   /** From now on nothing is committed for its commands. */
   readonly settle: () => Promise<void>;
-  /** What it did beside its commands since this was last asked. */
+  /** What it did beside its commands since the last time. */
   readonly log: () => Promise<BoxLog>;
-  /** What was there when it began, or when packages were last counted, where it reaches registries. */
+  /** The packages at its start, or when they were last counted; undefined unless it reaches registries. */
   readonly packages: () => ListedPackages | undefined;
-  /** Of the end of a request: what was there then. */
+  /** Those at the end of a request. */
   readonly keepPackages: (now: ListedPackages) => void;
-  /** From now on it reaches registries, and what is there is no news; the box is started for it only where it is used. */
+  /** It reaches registries from now on: counts what is there already, unless no call has used the box. */
   readonly countPackages: (signal: AbortSignal) => Promise<void>;
-  /** Ends it, frozen where it was parked and `stays`; what it did beside its commands. Disposing of it ends it, too. */
+  /** Ends it, or freezes it if it is parked and `stays`; what it did beside its commands. Disposing of it ends it, too. */
   readonly finish: (stays: boolean) => Promise<BoxLog>;
 }
 
@@ -61,7 +61,7 @@ interface StartedBox extends BoxLosses {
   latest?: ListedPackages;
 }
 
-/** What cannot be parked is removed as ever. */
+/** A box that cannot be parked is removed as usual. */
 async function parked(started: StartedBox, warn: (text: string) => void): Promise<number | null> {
   started.ended = true;
   const box = await started.box?.catch(() => undefined);
@@ -76,17 +76,17 @@ async function parked(started: StartedBox, warn: (text: string) => void): Promis
   }
 }
 
-/** `end`: there is no more of it, for this reason. */
+/** `end`: the box is over, for this reason. */
 type Start = (signal: AbortSignal, end: (why: HarnessError) => void) => Promise<OwnedBox>;
 type OnReady = (ms: number, box: OwnedBox) => void;
 
 interface LazyOptions {
-  /** What to do when it is lost. */
+  /** What a person can do when it is lost. */
   readonly remedy?: string;
   readonly warn?: (text: string) => void;
-  /** Who is told that another one takes its place. */
+  /** WorkspaceOutcome when another one takes its place. */
   readonly tell?: (text: string) => void;
-  /** It reaches registries: what its packages are is looked at before anything is run in it. */
+  /** It reaches registries: its packages are counted before anything runs in it. */
   readonly installs?: boolean;
 }
 
@@ -100,7 +100,7 @@ export function lazyBox(
     installs = false,
   }: LazyOptions = {},
 ): LazyBox {
-  const walls = new AbortController();
+  const noBox = new AbortController();
   const ending = new AbortController();
   const started: StartedBox = { ...noLosses(), ...(installs ? { installs } : {}) };
   const opened = Promise.withResolvers<Box>();
@@ -109,7 +109,15 @@ export function lazyBox(
     onReady(ms, box);
     opened.resolve(box);
   };
-  const box = boxOf(started, { start, onReady: ready, walls, ending: ending.signal, remedy, warn, tell });
+  const box = boxOf(started, {
+    start,
+    onReady: ready,
+    noBox: noBox,
+    ending: ending.signal,
+    remedy,
+    warn,
+    tell,
+  });
   const end = async (): Promise<OwnedBox | undefined> => {
     started.ended = true;
     ending.abort(new Error("the run has ended"));
@@ -123,14 +131,14 @@ export function lazyBox(
       return own;
     },
     warm: () => void setTimeout(() => void box().catch(() => undefined), 1),
-    walls: walls.signal,
+    noBox: noBox.signal,
     opened: opened.promise,
     holdFor: (look) => void looks.push(look),
     network: async () => {
       const { network } = await box();
       return network === undefined ? undefined : standingNetwork(started, network);
     },
-    ...lastingWork(started, { box, walls: walls.signal }),
+    ...boxRecovery(started, { box, noBox: noBox.signal }),
     used: () => (started.used ? started.box : undefined),
     park: () => parked(started, warn),
     packages: () => started.packages,
@@ -161,21 +169,21 @@ export function lazyBox(
 interface Opening extends Required<Omit<LazyOptions, "installs">> {
   readonly start: Start;
   readonly onReady: OnReady;
-  readonly walls: AbortController;
+  readonly noBox: AbortController;
   readonly ending: AbortSignal;
 }
 
-/** Gives the box, or has it start; where it was lost and may be followed, another one. */
+/** The box, started if need be; after a loss that permits it, another one. */
 function boxOf(started: StartedBox, opening: Opening): () => Promise<OwnedBox> {
-  const { start, onReady, walls, ending, remedy } = opening;
+  const { start, onReady, noBox, ending, remedy } = opening;
   const lose = (box: OwnedBox, reason: string): void => {
-    if (started.ended === true || walls.signal.aborted) return;
+    if (started.ended === true || noBox.signal.aborted) return;
     if (mayFollow(started, box, reason)) started.lost = { box, reason };
-    else walls.abort(new BoxLost(reason, remedy));
+    else noBox.abort(new BoxLost(reason, remedy));
   };
   const open = async (): Promise<OwnedBox> => {
     const began = performance.now();
-    const box = goingOn(await start(ending, (why) => walls.abort(why)), started);
+    const box = goingOn(await start(ending, (why) => noBox.abort(why)), started);
     if (started.installs === true) started.packages ??= await packagesOf(box, ending);
     onReady(performance.now() - began, box);
     void box.gone.then((reason) => lose(box, reason));
@@ -183,7 +191,7 @@ function boxOf(started: StartedBox, opening: Opening): () => Promise<OwnedBox> {
   };
   const begun = (opened: Promise<OwnedBox>): Promise<OwnedBox> => {
     started.box = opened;
-    opened.catch((thrown: unknown) => walls.abort(thrown));
+    opened.catch((thrown: unknown) => noBox.abort(thrown));
     return opened;
   };
   return () => {
@@ -194,7 +202,7 @@ function boxOf(started: StartedBox, opening: Opening): () => Promise<OwnedBox> {
   };
 }
 
-/** A line of the proxy's ledger; when it was is with the event. */
+/** A line of the proxy's ledger without its time, which the event has. */
 export const connectionEvent = (
   connection: Connection,
 ): Extract<EventBody, { readonly type: "connection" }> => {
@@ -208,24 +216,25 @@ export const readyEvent = (ms: number, { image }: OwnedBox): EventBody => ({
   ...(image === undefined ? {} : { image }),
 });
 
-type Told = Awaited<ReturnType<Request["changes"]>>;
-
-/** `last`: no command of it counts any more, so nothing is committed for one from here on. Of what a box that is lost had changed only what came home can be told; one that no call has used has changed nothing. */
+/**
+ * `last`: nothing is committed for its commands from here on. A lost box tells only what it had brought home; one that no
+ * call has used has changed nothing.
+ */
 export async function boxChanges(
-  { used, walls, settle, packages, keepPackages, knownChanges }: LazyBox,
+  { used, noBox, settle, packages, keepPackages, knownChanges }: LazyBox,
   checkpoints: Pick<Checkpoints, "unchanged">,
   signal: AbortSignal,
   last = false,
-): Promise<Told> {
+): Promise<WorkspaceOutcome> {
   const box = used();
   if (box === undefined) return { changes: NO_CHANGES, untouched: true, handoff: [] };
   if (last) await settle();
-  const unknown = async (): Promise<Told> => ({ changes: await knownChanges(), handoff: [] });
+  const unknown = async (): Promise<WorkspaceOutcome> => ({ changes: await knownChanges(), handoff: [] });
   const fresh = signal.aborted ? new AbortController().signal : signal;
-  const isLost = walls.aborted && !(walls.reason instanceof CanaryTouched);
+  const isLost = noBox.aborted && !(noBox.reason instanceof CanaryTouched);
   const seen = isLost
     ? await unknown()
-    : await box.then((ready) => told(ready, checkpoints, fresh)).catch(unknown);
+    : await box.then((ready) => outcomeIn(ready, checkpoints, fresh)).catch(unknown);
   const outside = await box.then(replacedIn).catch(() => []);
   const others = seen.handoff.filter(({ path }) => !outside.some((one) => one.path === path));
   const before = packages();
@@ -259,18 +268,18 @@ async function installedIn(
   return installedSince(packages, now);
 }
 
-/** What lost its protection may hold anything. */
-async function replacedIn(box: Box): Promise<Told["handoff"]> {
+/** Paths that lost their protection may hold anything. */
+async function replacedIn(box: Box): Promise<WorkspaceOutcome["handoff"]> {
   const paths = (await box.replaced?.()) ?? [];
   const reason = "replaced from outside while the box was open, which left it unprotected";
   return paths.map((path) => ({ path, tier: "dangerous", reason }));
 }
 
-async function told(
+async function outcomeIn(
   box: Box,
   checkpoints: Pick<Checkpoints, "unchanged">,
   signal: AbortSignal,
-): Promise<Told> {
+): Promise<WorkspaceOutcome> {
   const seen = await byContent(await box.changes(), checkpoints);
   // One after the other: each reads all of them.
   const changes = await changesIn(box, seen, signal);

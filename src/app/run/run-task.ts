@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
 import type { AgentContext } from "../../agent/agent-context.ts";
-import { type Finished, goOn, runRequest } from "../../agent/agent-run.ts";
+import { type Finished, resumeRequest, runRequest } from "../../agent/agent-run.ts";
 import { remembering, unattended } from "../../agent/approvers.ts";
 import { EndRules } from "../../agent/ending/earned-end.ts";
 import { PromptSize } from "../../agent/context/prompt-size.ts";
@@ -98,13 +98,13 @@ async function runSteps(given: RunInput, progress: RunProgress): Promise<Finishe
   const { flags, session, signal, parkedRun } = given;
   const { sink, failed } = progress;
   if (parkedRun === undefined) await begin(given, sink);
-  // Until the box is gone: what it was told to do may write to the last.
+  // Disposed of after the box, whose commands may write until then.
   await using checkpoints = await checkpointsFor({ ...given, since: stepsBefore(given), emit: sink.emit });
   await using box = boxFor(given, sink.emit);
-  box.walls.addEventListener("abort", () => failed?.(box.walls.reason), { once: true });
+  box.noBox.addEventListener("abort", () => failed?.(box.noBox.reason), { once: true });
   const { gate, note } = await answerFor(flags["output-schema"]);
-  const said = await claimed(parkedRun, box, signal);
-  if (said !== undefined) sink.begin([startedEvent({ ...given, task: given.prompt }), said.event]);
+  const approval = await claimedApproval(parkedRun, box, signal);
+  if (approval !== undefined) sink.begin([startedEvent({ ...given, task: given.prompt }), approval.event]);
   await using index = indexFor(given, box);
   await using requests = requestsFor(given, sink.emit);
   await using extensions = await extensionsFor(given, { box, requests, emit: sink.emit });
@@ -120,13 +120,13 @@ async function runSteps(given: RunInput, progress: RunProgress): Promise<Finishe
     checkpoints,
     answer: gate,
     ends,
-    boxNote: said?.note,
+    boxNote: approval?.note,
     index,
     extensions,
     requests,
     model,
   };
-  const { agent, isSmall } = await contextFor(given, parts, said);
+  const { agent, isSmall } = await contextFor(given, parts, approval);
   progress.agent = agent;
   if (ends !== null) {
     ends.asked = { request: given.prompt, isWeak: agent.isWeak, ...wantedOf(given) };
@@ -154,14 +154,14 @@ async function runSteps(given: RunInput, progress: RunProgress): Promise<Finishe
     ...(flags.record === true ? { recorded: () => recordedBy(given, sink.emit) } : {}),
     workspace: given.workspace,
   };
-  // What servers have to offer is in the first request, however long they may take to say so.
+  // The tools of servers belong into the first request, however long they take to list them.
   await unlessAborted(Promise.resolve(extensions.ready?.()), signal);
   const running =
     parkedRun === undefined
       ? runRequest(agent, request, signal)
-      : goOn(agent, request, parkedRun.parked, signal);
+      : resumeRequest(agent, request, parkedRun.parked, signal);
   const finished = await running.catch(async (thrown: unknown) => {
-    // As long as its box can be asked.
+    // Asked now, while the box is still there.
     const seen = await request.changes(true).catch(() => undefined);
     Object.assign(progress, { seen, where: whereLeft(given, seen?.changes ?? null) });
     throw thrown;
@@ -170,7 +170,7 @@ async function runSteps(given: RunInput, progress: RunProgress): Promise<Finishe
   return finished;
 }
 
-/** A proposal that cannot be written ends no run. */
+/** Failing to write a proposal does not fail the run. */
 async function recordedBy({ host, session }: RunInput, emit: Emit): Promise<Pick<Finished, "recorded">> {
   try {
     const { writeProposal } = await import("../project/policy-proposal.ts");
@@ -189,8 +189,8 @@ async function begin(given: RunInput, sink: WaitingSink): Promise<void> {
   if (given.resumed) await giveUpFrozen(given.host, given.session);
 }
 
-/** An answer is not used up by a box that cannot be had. */
-async function claimed(
+/** Claims the approval only once the box is there, so that a missing box does not use it up. */
+async function claimedApproval(
   parkedRun: ParkedRun | undefined,
   { box }: LazyBox,
   signal: AbortSignal,
@@ -200,7 +200,7 @@ async function claimed(
   return { ...(await parkedRun.claim()), note: kept === undefined ? NEW_BOX : SAME_BOX };
 }
 
-/** How it was started, for whoever goes on with it once it is parked. */
+/** How the run was started, for resuming it once it is parked. */
 const runGiven = ({ settings, origins, flags, limits, prompt, session, parkedRun }: RunInput): RunGiven =>
   parkedRun?.parked.given ?? {
     task: prompt,
@@ -212,11 +212,11 @@ const runGiven = ({ settings, origins, flags, limits, prompt, session, parkedRun
     ...(flags["no-verify"] === true ? { unverified: true } : {}),
   };
 
-/** Its server is asked what it is beside all that follows. */
+/** Asks the server about its model while everything else is prepared. */
 function beginModel({ host, settings, flags, prompt, signal }: RunInput, box: LazyBox) {
   const model = modelClient(host, settings);
   const capabilities = model.capabilities(settings.chat_model, signal);
-  // Beside all that follows, too, so that it is there when the first call comes; a greeting needs none.
+  // Started early, too, to be there for the first call; a greeting needs no box.
   if ((flags.intent ?? guessIntent(prompt, settings.mode)) !== "direct") box.warm();
   return { model, capabilities };
 }
@@ -229,7 +229,7 @@ async function contextFor(
     readonly requests: HarnessRequests;
     readonly model: ReturnType<typeof beginModel>;
   },
-  said: Pick<Claimed, "runs" | "grant" | "told" | "edited"> | undefined,
+  approval: Pick<ClaimedApproval, "runs" | "grant" | "told" | "edited"> | undefined,
 ): Promise<{ readonly agent: AgentContext; readonly isSmall: boolean }> {
   const { box, index, extensions, requests, model: begun, ...others } = parts;
   const { model, capabilities } = begun;
@@ -266,13 +266,13 @@ async function contextFor(
     approver: remembering(
       {
         always: settledIn(session.records()),
-        ...(parkedRun === undefined || said === undefined
+        ...(parkedRun === undefined || approval === undefined
           ? {}
-          : { once: { ...said, question: parkedRun.parked.question } }),
+          : { once: { ...approval, question: parkedRun.parked.question } }),
       },
       replayed?.approver ?? unattended(settings.on_ask),
     ),
-    // What holds for longer than a call is in the session by then.
+    // Longer grants are in the session already.
     grants: new SessionGrants({
       host,
       settings,
@@ -306,7 +306,7 @@ const extensionsFor = (
   { host, settings, origins, flags, workspace, session, signal, replayed }: RunInput,
   { box, requests, emit }: { readonly box: LazyBox; readonly requests: HarnessRequests; readonly emit: Emit },
 ): Promise<Extensions> => {
-  // What users added may reach anything; and to a conversation of the past nothing is said anew.
+  // Extensions may reach anything; a replay adds nothing to a recorded conversation.
   if (replayed !== undefined) return Promise.resolve(NO_EXTENSIONS);
   return openExtensions({
     host,
@@ -336,7 +336,7 @@ const indexFor = (
     box: () => unlessAborted(box.box(), signal),
   });
 
-/** The box of a run: kept where the run is parked, and the kept one where it goes on. */
+/** The box of a run: kept where the run is parked, and taken up again where it is resumed. */
 function boxFor({ host, settings, session, workspace, flags, parkedRun }: RunInput, emit: Emit): LazyBox {
   const warn = noteTo(flags.quiet);
   return lazyBox(
@@ -369,7 +369,7 @@ export async function giveUpFrozen(host: Host, { id }: Session): Promise<void> {
   await dropFrozen(host, id);
 }
 
-/** What becomes of the final answer, and what the model is told of it behind the task. */
+/** The check of the final answer, and what the model is told of it after the task. */
 export async function answerFor(
   schemaFile: string | undefined,
 ): Promise<{ readonly gate: AnswerGate; readonly note: string }> {
@@ -380,7 +380,7 @@ export async function answerFor(
   return { gate: new FittedAnswer(schema, check), note };
 }
 
-/** How it is played, beside the settings. */
+/** Flags of a run beside the settings. */
 export interface TaskFlags {
   readonly intent?: Intent | undefined;
   readonly "output-schema"?: string | undefined;
@@ -391,7 +391,7 @@ export interface TaskFlags {
   readonly json: boolean;
   readonly quiet: boolean;
   readonly passing?: boolean;
-  /** It is one of several, of which the first that its check proves is taken: which, from 1 on. */
+  /** Its number from 1 on among several candidates, of which the first that passes the check is applied. */
   readonly candidate?: number;
   readonly runtime?: string | undefined;
 }
@@ -409,41 +409,41 @@ export interface RunInput {
   readonly workspace: string;
   readonly prompt: string;
   readonly signal: AbortSignal;
-  /** Who watches it beside others; left out, it has its own. */
+  /** Shared with other runs; left out, the run has its own. */
   readonly observers?: Observers;
-  /** Who shows it where it is a part of something else. */
+  /** Shows it as a part of something else. */
   readonly show?: Renderer;
-  /** What its project brings and does not count: told at its start. */
+  /** What the project brings but is not trusted: told at the start. */
   readonly untrusted?: Untrusted | undefined;
-  /** The run was parked, and goes on. */
+  /** Resumes a parked run. */
   readonly parkedRun?: ParkedRun;
-  /** It is one of the past. */
+  /** Replays a recorded run. */
   readonly replayed?: ReplayedRun;
 }
 
 interface ReplayedRun {
-  /** Who says what was said then. */
+  /** Gives the recorded answers. */
   readonly approver: Approver;
-  /** Whether an end has to be earned; in a chat none had to. */
+  /** Whether an end had to be earned; in a chat it had not. */
   readonly asks: boolean;
-  /** Whose replies they were. */
+  /** The model that replied. */
   readonly model: { readonly provider: string; readonly name: string };
 }
 
 export interface ParkedRun {
   readonly parked: Parked;
-  /** Writes down what a person said, once there is a box to go on in; throws where somebody else was first. */
-  readonly claim: () => Promise<Claimed>;
+  /** Stores the approval, once there is a box to go on in; throws where somebody else was first. */
+  readonly claim: () => Promise<ClaimedApproval>;
 }
 
-interface Claimed {
+interface ClaimedApproval {
   readonly event: Approval;
   readonly runs: boolean;
-  /** To the model, with a no. */
+  /** Told to the model with a no. */
   readonly told?: string;
-  /** The command that is wanted in its place. */
+  /** The command to run in its place. */
   readonly edited?: string;
-  /** What it is run with. */
+  /** Granted to it. */
   readonly grant?: GrantSaid;
 }
 

@@ -2,7 +2,7 @@
 const MAX_WAITING = 64;
 
 interface Waiting {
-  readonly beside: boolean;
+  readonly concurrent: boolean;
   readonly begin: () => void;
 }
 
@@ -12,7 +12,7 @@ interface Waiting {
  */
 export class CallQueue {
   readonly #waiting: Waiting[] = [];
-  #beside = 0;
+  #concurrent = 0;
   #alone = false;
 
   get full(): boolean {
@@ -20,12 +20,12 @@ export class CallQueue {
   }
 
   /** "cancelled": it was given up before its turn. */
-  async run<T>(beside: boolean, signal: AbortSignal, work: () => Promise<T>): Promise<T | "cancelled"> {
-    if (!(await this.#turn(beside, signal))) return "cancelled";
+  async run<T>(concurrent: boolean, signal: AbortSignal, work: () => Promise<T>): Promise<T | "cancelled"> {
+    if (!(await this.#turn(concurrent, signal))) return "cancelled";
     try {
       return await work();
     } finally {
-      if (beside) this.#beside -= 1;
+      if (concurrent) this.#concurrent -= 1;
       else this.#alone = false;
       this.#next();
     }
@@ -36,7 +36,7 @@ export class CallQueue {
     await this.run(false, new AbortController().signal, () => Promise.resolve());
   }
 
-  #turn(beside: boolean, signal: AbortSignal): Promise<boolean> {
+  #turn(concurrent: boolean, signal: AbortSignal): Promise<boolean> {
     if (signal.aborted) return Promise.resolve(false);
     return new Promise((resolve) => {
       const leave = (): void => {
@@ -47,7 +47,7 @@ export class CallQueue {
         this.#next();
       };
       const own: Waiting = {
-        beside,
+        concurrent,
         begin: () => {
           signal.removeEventListener("abort", leave);
           resolve(true);
@@ -62,9 +62,9 @@ export class CallQueue {
   #next(): void {
     for (;;) {
       const [first] = this.#waiting;
-      if (first === undefined || this.#alone || (!first.beside && this.#beside > 0)) return;
+      if (first === undefined || this.#alone || (!first.concurrent && this.#concurrent > 0)) return;
       this.#waiting.shift();
-      if (first.beside) this.#beside += 1;
+      if (first.concurrent) this.#concurrent += 1;
       else this.#alone = true;
       first.begin();
     }

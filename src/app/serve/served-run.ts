@@ -1,5 +1,5 @@
 import type { AgentContext } from "../../agent/agent-context.ts";
-import { type Ended, finish, type Request } from "../../agent/agent-run.ts";
+import { type RequestEnd, finish, type RunRequest } from "../../agent/agent-run.ts";
 import { unattended } from "../../agent/approvers.ts";
 import { cutOff, type ReadCall, runCall } from "../../agent/call.ts";
 import { endUnrun } from "../../agent/call-result.ts";
@@ -115,12 +115,12 @@ export class ServedRun {
 
   /** There is nothing more to be had of it: its box is lost, or a canary was touched. */
   get over(): boolean {
-    return this.#box.walls.aborted;
+    return this.#box.noBox.aborted;
   }
 
   /** Why there is nothing more. */
   get why(): unknown {
-    const reason: unknown = this.#box.walls.reason;
+    const reason: unknown = this.#box.noBox.reason;
     return reason;
   }
 
@@ -139,8 +139,8 @@ export class ServedRun {
 
   async #called(read: ReadCall, given: AbortSignal): Promise<ToolResult> {
     const { call } = read;
-    const { walls } = this.#agent;
-    const signal = AbortSignal.any([given, this.#parts.signal, walls]);
+    const { noBox } = this.#agent;
+    const signal = AbortSignal.any([given, this.#parts.signal, noBox]);
     const own = this.#agentOf(signal);
     own.limits.turn();
     own.emit({ type: "call.proposed", call: call.id, tool: call.name, args: call.args });
@@ -183,7 +183,7 @@ export class ServedRun {
       guard: new Guard(),
       deeds: new Deeds(),
       ended: [],
-      untold: [],
+      onceParked: [],
       clean: maskSecrets,
     };
   }
@@ -196,15 +196,15 @@ export class ServedRun {
   }
 
   /** Told once, when no call is at work any more. */
-  end(how: Ended = boxLost(this.why)): Promise<void> {
+  end(how: RequestEnd = boxLost(this.why)): Promise<void> {
     return (this.#ending ??= this.#end(how));
   }
 
-  async #end(how: Ended): Promise<void> {
+  async #end(how: RequestEnd): Promise<void> {
     await Promise.allSettled(this.#running);
     await using _ = this.#opened;
     const { session, workspace, signal } = this.#parts;
-    const request: Request = {
+    const request: RunRequest = {
       prompt: "",
       strict: false,
       session: session.id,

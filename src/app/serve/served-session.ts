@@ -1,4 +1,4 @@
-import type { Ended } from "../../agent/agent-run.ts";
+import type { RequestEnd } from "../../agent/agent-run.ts";
 import { readCall } from "../../agent/call.ts";
 import { NOTICE } from "../../agent/context/history.ts";
 import { CanaryTouched } from "../../core/errors.ts";
@@ -65,7 +65,7 @@ export class ServedSession {
       const about = { session: open.session.id, call: id };
       const read = readCall(open, { id, name, args });
       const either = AbortSignal.any([signal, this.#ending.signal]);
-      const result = await this.#queue.run(read.beside, either, async () => {
+      const result = await this.#queue.run(read.concurrent, either, async () => {
         if (this.#closed !== undefined) return refused(this.#closed);
         const run = await this.#runFor(open);
         const ended = await run.call(read, either);
@@ -81,7 +81,7 @@ export class ServedSession {
   }
 
   /** Ends what runs, then all of it: the box is gone when this resolves. */
-  async end(how: Ended = { how: "served" }): Promise<void> {
+  async end(how: RequestEnd = { how: "served" }): Promise<void> {
     this.#closed ??= "the server is ending";
     this.#ending.abort(new Error("the client has left"));
     await this.#queue.idle();

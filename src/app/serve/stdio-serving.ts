@@ -1,4 +1,4 @@
-import type { Ended } from "../../agent/agent-run.ts";
+import type { RequestEnd } from "../../agent/agent-run.ts";
 import { EXIT, type ExitCode, signalOf } from "../../core/errors.ts";
 import { inertJson } from "../../core/text/visible.ts";
 import { stdout } from "../../render/tty/output.ts";
@@ -26,7 +26,10 @@ function leaveBehind(): void {
 }
 
 /** Until the peer leaves, or a signal comes; then `end` puts away what there is. The exit code. */
-export async function untilLeft(serving: Serving, end: (how: Ended) => Promise<void>): Promise<ExitCode> {
+export async function untilLeft(
+  serving: Serving,
+  end: (how: RequestEnd) => Promise<void>,
+): Promise<ExitCode> {
   using stopped = interruption();
   const { signal } = stopped;
   const told = Promise.withResolvers<void>();

@@ -2,7 +2,7 @@ import { tmpdir } from "node:os";
 import path from "node:path";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import { ATTACKED_LIMITS, runBattery } from "../../docker/attack/battery.ts";
-import { makeGround } from "../../docker/attack/attack-ground.ts";
+import { makeAttackTarget } from "../../docker/attack/attack-target.ts";
 import { type Outcome, type PromiseKept, promisesKept } from "../../docker/attack/attack.ts";
 import { startBox } from "../../docker/box/start-box.ts";
 import { requireEngine } from "../box-access.ts";
@@ -38,19 +38,19 @@ export async function attackBoxes(
   const { uid } = host;
   const { image, runtime } = request;
   // Root's own folders let nobody else in, and in the box an ordinary user attacks.
-  await using ground = await (uid === 0
-    ? makeGround(tmpdir(), ORDINARY)
-    : makeGround(path.join(cache, "attack"), null));
+  await using target = await (uid === 0
+    ? makeAttackTarget(tmpdir(), ORDINARY)
+    : makeAttackTarget(path.join(cache, "attack"), null));
   const maker = { engine, root: packageRoot, uid, home, stateDir: state, onWarning: () => undefined };
   const shape = { mode: "workspace-write", image, limits: ATTACKED_LIMITS, runtime, keep: null } as const;
   const failed: { why?: unknown } = {};
   const attacks = await runBattery(
     {
-      ground,
+      target,
       facts: { env: host.env },
       ownKernel: /^(?:runsc|gvisor)/.test(runtime ?? ""),
       open: (isolation, on) =>
-        startBox(maker, { ...shape, workspace: ground.workspace, isolation, watchChanges: false }, on).catch(
+        startBox(maker, { ...shape, workspace: target.workspace, isolation, watchChanges: false }, on).catch(
           (thrown: unknown) => {
             if (isolation === "bind") failed.why = thrown;
             throw thrown;

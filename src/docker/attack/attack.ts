@@ -26,7 +26,7 @@ export interface Attempts {
   readonly python?: Readonly<Record<string, string>>;
 }
 
-/** `{W}`, `{OUT}`, `{TOKEN}` … stand for what `Ground` has of them. */
+/** `{W}`, `{OUT}`, `{TOKEN}` … stand for what an attack target has of them. */
 export interface Attack {
   /** Stable: `network.metadata`. */
   readonly id: string;

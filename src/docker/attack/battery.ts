@@ -10,7 +10,7 @@ import {
   readAnswers,
   type Tried,
 } from "./attack.ts";
-import { changedSince, type Ground } from "./attack-ground.ts";
+import { changedSince, type AttackTarget } from "./attack-target.ts";
 import { FILE_ATTACKS } from "./file-attacks.ts";
 import { KERNEL_ATTACKS } from "./kernel-attacks.ts";
 import { PROCESS_ATTACKS } from "./process-attacks.ts";
@@ -31,9 +31,9 @@ const KEEP = { head: 64 * 1024, tail: 4 * 1024 };
 const MS = 10_000;
 
 export interface Battery {
-  readonly ground: Ground;
+  readonly target: AttackTarget;
   readonly facts: Facts;
-  /** A box over the ground; one at a time stands. */
+  /** A box over the target; one at a time. */
   readonly open: (isolation: "bind" | "overlay", signal: AbortSignal) => Promise<OwnedBox>;
   readonly ownKernel: boolean;
 }
@@ -64,22 +64,22 @@ const lostBox = (why: string): Executor => ({ exec: () => Promise.reject(new Err
 async function tryAttack(
   attack: Attack,
   box: Executor,
-  { ground, facts, ownKernel }: Pick<Battery, "ground" | "facts" | "ownKernel">,
+  { target, facts, ownKernel }: Pick<Battery, "target" | "facts" | "ownKernel">,
   signal: AbortSignal,
 ): Promise<Outcome> {
-  const [before, visits] = [await ground.look(attack.layer === true), ground.visits()];
+  const [before, visits] = [await target.look(attack.layer === true), target.visits()];
   const run = (script: string, timeoutMs: number): Promise<Ran> =>
-    ran(box, ground.filled(script), timeoutMs, signal);
+    ran(box, target.filled(script), timeoutMs, signal);
   if (attack.first !== undefined) await run(`cd {W}\n${attack.first}\n:`, MS);
   const tried =
     attack.asks === undefined
       ? readTried(await run(attackScript(attack.attempts), attack.timeoutMs ?? MS))
       : asked(attack.asks, await run(attack.asks.run, MS), facts);
-  const came = ground.visits() - visits;
+  const came = target.visits() - visits;
   // What a command planted deep down is looked for when a box ends, or is asked.
   if (attack.counts === "host") await box.log?.().catch(() => undefined);
   const changed = [
-    ...changedSince(before, await ground.look(attack.layer === true)),
+    ...changedSince(before, await target.look(attack.layer === true)),
     ...(came > 0 ? [`a server of the host was reached ${came} times`] : []),
   ];
   const twin = readTried(await run(attackScript(attack.twin), MS));

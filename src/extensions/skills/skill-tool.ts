@@ -20,7 +20,7 @@ export function skillTool(skills: readonly Skill[], box: () => Promise<Box>): An
     description: "Get what a skill says, or with file one of its files.",
     input,
     where: "session",
-    beside: true,
+    concurrent: true,
     instead: { skill: "here it is name", command: "here it is name", path: "here it is file" },
     facts: () => NO_FACTS,
     run: async ({ name, file }, signal) => {

@@ -35,7 +35,7 @@ export const webFetchTool = (parts: FetchParts): AnyTool =>
     description: "Read a web page or text file by its URL. Only hosts that the user granted.",
     input,
     where: "session",
-    beside: true,
+    concurrent: true,
     bounded: true,
     instead: { query: "use find for words in the page", limit: "use max" },
     facts: ({ url }) => factsOf(url),

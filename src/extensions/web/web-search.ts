@@ -44,7 +44,7 @@ export const webSearchTool = (parts: SearchParts): AnyTool =>
     description: "Search the web: titles, addresses and what the pages say of it.",
     input,
     where: "session",
-    beside: true,
+    concurrent: true,
     bounded: true,
     instead: { limit: "use count", max_results: "use count" },
     facts: () => ({ ...NO_FACTS, services: [new URL(parts.base).host] }),

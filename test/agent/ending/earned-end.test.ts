@@ -6,7 +6,7 @@ import { EndRules } from "../../../src/agent/ending/earned-end.ts";
 import { agreed, isAsExpected, printedIn } from "../../../src/agent/ending/expected-output.ts";
 import type { Verification } from "../../../src/agent/ending/verification.ts";
 import { Limits, type LimitsGiven } from "../../../src/agent/limits.ts";
-import { work } from "../../../src/agent/loop.ts";
+import { runLoop } from "../../../src/agent/loop.ts";
 import type { Intent } from "../../../src/core/messages.ts";
 import type { EndedCall } from "../../../src/core/session.ts";
 import { anyTool, NO_FACTS, type ToolResult } from "../../../src/core/tool.ts";
@@ -284,7 +284,7 @@ const look = anyTool({
   description: "",
   input: z.object({ word: z.string() }),
   facts: ({ word }) => ({ ...NO_FACTS, reads: [`/repo/${word}`] }),
-  beside: false,
+  concurrent: false,
   where: "session",
   run: async ({ word }): Promise<ToolResult> =>
     Promise.resolve(
@@ -303,7 +303,7 @@ const looks = (word: string): Line => ({ calls: [["read_file", { word }]] });
 
 test("a change without a call is nudged once, and then nothing was done", async () => {
   const agent = agentFor("change", [{ text: "Please tell me more." }, { text: "More, please." }]);
-  assert.deepEqual(await work(agent, NEVER), { how: "nothing_done", reason: "nothing was done" });
+  assert.deepEqual(await runLoop(agent, NEVER), { how: "nothing_done", reason: "nothing was done" });
   assert.equal(agent.asked.length, 2);
   const nudge = agent.asked[1]?.messages.at(-1);
   assert.match(nudge?.text ?? "", /^\[harness\] Nothing was read or changed/);
@@ -316,35 +316,35 @@ test("a change without a call is nudged once, and then nothing was done", async 
 
 test("a call that failed is no work, and one that worked after the nudge is", async () => {
   const failed = agentFor("change", [looks("bad"), { text: "Done!" }, { text: "Done, really." }]);
-  assert.deepEqual(await work(failed, NEVER), { how: "nothing_done", reason: "nothing was done" });
+  assert.deepEqual(await runLoop(failed, NEVER), { how: "nothing_done", reason: "nothing was done" });
   const worked = agentFor("change", [{ text: "Done!" }, looks("a"), { text: "It is right as it is." }]);
-  assert.deepEqual(await work(worked, NEVER), { how: "answered", text: "It is right as it is." });
+  assert.deepEqual(await runLoop(worked, NEVER), { how: "answered", text: "It is right as it is." });
 });
 
 test("an answer about the repository without a look is nudged once, and then stands", async () => {
   const agent = agentFor("repo", [{ text: "At the server." }, { text: "At the server level." }]);
-  assert.deepEqual(await work(agent, NEVER), { how: "answered", text: "At the server level." });
+  assert.deepEqual(await runLoop(agent, NEVER), { how: "answered", text: "At the server level." });
   assert.match(agent.asked[1]?.messages.at(-1)?.text ?? "", /looked at nothing/);
 });
 
 test("what is neither ends as the model answers, and so does everything where a person reads it", async () => {
   for (const intent of ["direct", "web"] as const)
-    assert.deepEqual(await work(agentFor(intent, [{ text: "4" }]), NEVER), { how: "answered", text: "4" });
+    assert.deepEqual(await runLoop(agentFor(intent, [{ text: "4" }]), NEVER), { how: "answered", text: "4" });
   const chat = fakeAgent({ lines: [{ text: "Which one?" }], tools: [look] });
   chat.intent.begin("change");
-  assert.deepEqual(await work(chat, NEVER), { how: "answered", text: "Which one?" });
+  assert.deepEqual(await runLoop(chat, NEVER), { how: "answered", text: "Which one?" });
 });
 
 test("without a turn left there is no nudge", async () => {
   const change = agentFor("change", [{ text: "Please tell me more." }], 1);
-  assert.deepEqual(await work(change, NEVER), { how: "nothing_done", reason: "nothing was done" });
+  assert.deepEqual(await runLoop(change, NEVER), { how: "nothing_done", reason: "nothing was done" });
   const repo = agentFor("repo", [{ text: "At the server." }], 1);
-  assert.deepEqual(await work(repo, NEVER), { how: "answered", text: "At the server." });
+  assert.deepEqual(await runLoop(repo, NEVER), { how: "answered", text: "At the server." });
 });
 
 test("the answer after a nudge is that answer alone", async () => {
   const agent = agentFor("repo", [{ text: "One." }, looks("a"), { text: "Two." }]);
-  assert.deepEqual(await work(agent, NEVER), { how: "answered", text: "Two." });
+  assert.deepEqual(await runLoop(agent, NEVER), { how: "answered", text: "Two." });
 });
 
 test("of a small model that is to run something, replies are commands until one ran; its lie about tests is no end", async () => {
@@ -360,7 +360,7 @@ test("of a small model that is to run something, replies are commands until one 
   const limits = new Limits({ turns: 40 }, () => 0);
   const agent = fakeAgent({ lines, tools: [look, bash], over: { ends, limits } });
   agent.intent.begin("change");
-  assert.deepEqual(await work(agent, NEVER), {
+  assert.deepEqual(await runLoop(agent, NEVER), {
     how: "nothing_done",
     reason:
       "the answer says that tests pass, but the last command that the model ran failed (exit 1): `npm test`",
@@ -379,13 +379,13 @@ test("of a small model that is to run something, replies are commands until one 
     over: { ends: idle, limits },
   });
   never.intent.begin("change");
-  assert.deepEqual(await work(never, NEVER), { how: "nothing_done", reason: "nothing was done" });
+  assert.deepEqual(await runLoop(never, NEVER), { how: "nothing_done", reason: "nothing was done" });
   const looked = [looks("a"), { text: "Yes." }, { text: "Yes." }];
   const only = new EndRules(null);
   only.asked = { request: "run the tests", isWeak: true, runs: true };
   const read = fakeAgent({ lines: looked, tools: [look, bash], over: { ends: only, limits } });
   read.intent.begin("change");
-  assert.deepEqual(await work(read, NEVER), { how: "nothing_done", reason: "nothing was run" });
+  assert.deepEqual(await runLoop(read, NEVER), { how: "nothing_done", reason: "nothing was run" });
 });
 
 /** An answer in which a call stands that was not run. */
@@ -396,7 +396,7 @@ const UNRUN: Line = {
 
 test("an answer that holds calls which were not run is told once which tools there are, and then it is none", async () => {
   const agent = agentFor("repo", [UNRUN, UNRUN]);
-  const end = await work(agent, NEVER);
+  const end = await runLoop(agent, NEVER);
   assert.equal(end.how, "model_broken");
   assert.equal(agent.asked.length, 2);
   assert.match(
@@ -408,25 +408,25 @@ test("an answer that holds calls which were not run is told once which tools the
 
 test("a call that works in between, or one of a server's own form, is another matter", async () => {
   const between = agentFor("repo", [UNRUN, looks("a"), UNRUN, looks("b"), { text: "Done." }]);
-  assert.deepEqual(await work(between, NEVER), { how: "answered", text: "Done." });
+  assert.deepEqual(await runLoop(between, NEVER), { how: "answered", text: "Done." });
   const native = { ...UNRUN, text: "" };
   const called = agentFor("repo", [native, native, native, looks("a"), { text: "Done." }]);
-  assert.deepEqual(await work(called, NEVER), { how: "answered", text: "Done." });
+  assert.deepEqual(await runLoop(called, NEVER), { how: "answered", text: "Done." });
 });
 
 test("a small model that only looked is asked once more, a large one is believed", async () => {
   const small = agentFor("change", [looks("a"), { text: "It is fine." }, { text: "It is fine as it is." }]);
   if (small.ends !== null) small.ends.asked = { request: "mend it", isWeak: true };
-  assert.deepEqual(await work(small, NEVER), { how: "answered", text: "It is fine as it is." });
+  assert.deepEqual(await runLoop(small, NEVER), { how: "answered", text: "It is fine as it is." });
   assert.match(small.asked[2]?.messages.at(-1)?.text ?? "", /You looked, and changed nothing/);
   const large = agentFor("change", [looks("a"), { text: "It is fine." }]);
-  assert.deepEqual(await work(large, NEVER), { how: "answered", text: "It is fine." });
+  assert.deepEqual(await runLoop(large, NEVER), { how: "answered", text: "It is fine." });
 });
 
 test("an answer that is none is told once what it is, and then the run has none", async () => {
   const back = "Could you please provide more details?";
   const change = agentFor("change", [looks("a"), { text: back }, { text: back }]);
-  assert.deepEqual(await work(change, NEVER), {
+  assert.deepEqual(await runLoop(change, NEVER), {
     how: "nothing_done",
     reason: "nothing was changed: the model's answer asks somebody who is not there",
   });
@@ -437,14 +437,14 @@ test("an answer that is none is told once what it is, and then the run has none"
     { text: "I'm sorry, but I can't assist with that." },
     { text: "I will look at it." },
   ]);
-  assert.deepEqual(await work(repo, NEVER), {
+  assert.deepEqual(await runLoop(repo, NEVER), {
     how: "nothing_done",
     reason: "there is no answer: the model's answer only says what comes next",
   });
   const mended = agentFor("repo", [looks("a"), { text: back }, { text: "It lists files." }]);
-  assert.deepEqual(await work(mended, NEVER), { how: "answered", text: "It lists files." });
+  assert.deepEqual(await runLoop(mended, NEVER), { how: "answered", text: "It lists files." });
   const lastTurn = agentFor("repo", [looks("a"), { text: back }], 2);
-  assert.equal((await work(lastTurn, NEVER)).how, "nothing_done");
+  assert.equal((await runLoop(lastTurn, NEVER)).how, "nothing_done");
 });
 
 test("the word of a weak model that nothing has to change is believed where the request left it open, or a check of the user's proves it", () => {
@@ -469,7 +469,7 @@ const edit = anyTool({
   description: "",
   input: z.object({}),
   facts: () => ({ ...NO_FACTS, writes: ["/repo/a.sh"] }),
-  beside: false,
+  concurrent: false,
   where: "box",
   run: (): Promise<ToolResult> => Promise.resolve({ kind: "ok", text: "edited" }),
 });
@@ -479,7 +479,7 @@ const bash = anyTool({
   description: "",
   input: z.object({ command: z.string(), code: z.number() }),
   facts: ({ command }) => ({ ...NO_FACTS, commands: [command] }),
-  beside: false,
+  concurrent: false,
   where: "box",
   run: ({ code: exitCode }): Promise<ToolResult> =>
     Promise.resolve(
@@ -508,7 +508,7 @@ async function tried(
     over: { ends, limits: new Limits(limits, () => 0) },
   });
   agent.intent.begin("change");
-  const end = await work(agent, NEVER);
+  const end = await runLoop(agent, NEVER);
   return { end, asked: agent.asked, told: (at: number) => agent.asked[at]?.messages.at(-1)?.text ?? "" };
 }
 
@@ -691,7 +691,7 @@ const idle = (name: string) =>
     name,
     description: "",
     input: z.object({}),
-    beside: false,
+    concurrent: false,
     where: "session",
     facts: () => NO_FACTS,
     run: (): Promise<ToolResult> => Promise.resolve({ kind: "ok", text: "noted" }),
@@ -712,7 +712,7 @@ test("a plan, a skill and a task in the background are no work: an answer behind
     const agent = fakeAgent({ lines, tools: [idle(tool)], over: { ends: new EndRules(null) } });
     agent.intent.begin("change");
     agent.history.add({ role: "user", text: "mend it" });
-    assert.equal((await work(agent, NEVER)).how, how, JSON.stringify(args));
+    assert.equal((await runLoop(agent, NEVER)).how, how, JSON.stringify(args));
   }
 });
 

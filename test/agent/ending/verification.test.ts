@@ -39,7 +39,7 @@ const act = anyTool({
   description: "",
   input: z.object({}),
   facts: () => NO_FACTS,
-  beside: false,
+  concurrent: false,
   where: "session",
   run: () => Promise.resolve({ kind: "ok", text: "acted" }),
 });
@@ -513,7 +513,7 @@ async function bending({ what, strict = false, request = "The test fails, fix it
       description: "",
       input: z.object({}),
       facts: () => ({ ...NO_FACTS, writes: ["/repo/x"] }),
-      beside: false,
+      concurrent: false,
       where: "box",
       run: async () => {
         for (const [path, text] of Object.entries(texts)) await box.write(path, Buffer.from(text));
@@ -573,7 +573,7 @@ const edit = anyTool({
   description: "",
   input: z.object({ path: z.string(), old: z.string(), new: z.string() }),
   facts: ({ path }) => ({ ...NO_FACTS, writes: [path] }),
-  beside: false,
+  concurrent: false,
   where: "box",
   run: ({ path }): Promise<ToolResult> => Promise.resolve({ kind: "ok", text: "edited", path }),
 });

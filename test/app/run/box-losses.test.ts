@@ -20,8 +20,8 @@ test("another box follows the loss of one, told by its kind and not by how a mes
   await box.box();
   lost.resolve("evicted");
   const said = "the box was lost: a program says so";
-  assert.equal(await box.another(new HarnessError(EXIT.sandbox, said)), undefined);
+  assert.equal(await box.replacedAfter(new HarnessError(EXIT.sandbox, said)), undefined);
   assert.equal(starts.length, 1);
-  assert.equal(await box.another(new BoxLost("evicted", "start again")), "evicted");
+  assert.equal(await box.replacedAfter(new BoxLost("evicted", "start again")), "evicted");
   assert.equal(starts.length, 2);
 });

@@ -46,7 +46,7 @@ async function machine(
   });
 }
 
-const seatOf = (
+const accessWith = (
   settings: Partial<Settings> = {},
   origins: Readonly<Record<string, string>> = {},
 ): EmbedderAccess =>
@@ -64,7 +64,7 @@ async function find(
   settings: Partial<Settings>,
   origins: Readonly<Record<string, string>> = {},
 ): Promise<FoundEmbedder> {
-  using access = seatOf(settings, origins);
+  using access = accessWith(settings, origins);
   return await access.find(NEVER);
 }
 
@@ -76,7 +76,7 @@ function reasonIn(found: FoundEmbedder): string {
 test("Ollama's model embeds, and is looked for once", async (t) => {
   await using ollama = await startEmbeddingOllama();
   await machine(t, { OLLAMA_HOST: ollama.server.url });
-  using access = seatOf();
+  using access = accessWith();
   const found = await access.find(NEVER);
   const asked = ollama.server.requests.length;
   assert.equal(await access.find(NEVER), found);
@@ -110,7 +110,7 @@ test("no server, no model, another server: none, with the reason and what brings
 test("a search that was given up is not remembered as one without an embedder", async (t) => {
   await using ollama = await startEmbeddingOllama();
   await machine(t, { OLLAMA_HOST: ollama.server.url });
-  using access = seatOf();
+  using access = accessWith();
   assert.equal((await access.find(AbortSignal.abort())).kind, "none");
   assert.equal((await access.find(NEVER)).kind, "found");
 });

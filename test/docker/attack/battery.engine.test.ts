@@ -3,7 +3,7 @@ import { createServer } from "node:net";
 import { once } from "node:events";
 import test from "node:test";
 import { type Attack, attackScript, judgeAttack, readAnswers } from "../../../src/docker/attack/attack.ts";
-import { changedSince, makeGround } from "../../../src/docker/attack/attack-ground.ts";
+import { changedSince, makeAttackTarget } from "../../../src/docker/attack/attack-target.ts";
 import { ATTACKS } from "../../../src/docker/attack/battery.ts";
 import { unlocked } from "../../escape/unlocked.ts";
 import { runProgram } from "../../fixtures/cli.ts";
@@ -59,7 +59,7 @@ const each = (folder: string): string =>
   `export LEAKED_KEY=${LEAKED.LEAKED_KEY}; for f in ${folder}; do echo "== \${f##*/}"; timeout 15 sh $f; done`;
 
 test("without the walls each attack goes through, so that a refusal says something", { skip }, async () => {
-  await using ground = await makeGround("/tmp", null);
+  await using target = await makeAttackTarget("/tmp", null);
   await using place = await scratch();
   const socket = createServer().listen(place.at("engine.sock"));
   await using _ = {
@@ -67,9 +67,9 @@ test("without the walls each attack goes through, so that a refusal says somethi
   };
   await once(socket, "listening");
   const tried = ATTACKS.filter(({ id }) => !NOT_IN_A_CONTAINER.has(id));
-  for (const attack of tried) await place.write(`attacks/${attack.id}`, ground.filled(scriptOf(attack)));
-  const before = await ground.look(true);
-  const root = ground.filled("{W}/..");
+  for (const attack of tried) await place.write(`attacks/${attack.id}`, target.filled(scriptOf(attack)));
+  const before = await target.look(true);
+  const root = target.filled("{W}/..");
   const binds = [
     ...[root, place.path, "/sys/fs/cgroup"].map((folder) => `${folder}:${folder}`),
     `${place.at("engine.sock")}:/var/run/docker.sock`,
@@ -79,11 +79,11 @@ test("without the walls each attack goes through, so that a refusal says somethi
     unlocked(each(place.at("attacks/*")), { ...LOOSE, Binds: binds }, 180);
   let said = await attacked();
   // What waits a moment for a connection waits in vain where everybody computes.
-  for (let tries = 1; tries < 3 && ground.visits() === 0; tries += 1) said = await attacked();
+  for (let tries = 1; tries < 3 && target.visits() === 0; tries += 1) said = await attacked();
   // Nothing but two files is read where processes of the host could be reached.
   const seen = await unlocked(each(place.at("attacks/others.seen")), { PidMode: "host", Binds: binds });
-  const changed = changedSince(before, await ground.look(true));
-  assert.ok(ground.visits() > 0);
+  const changed = changedSince(before, await target.look(true));
+  assert.ok(target.visits() > 0);
   const nothing = { answers: [], cause: null, lost: null };
   const states = tried.map((attack) => {
     const text =

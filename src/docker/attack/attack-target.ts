@@ -49,7 +49,7 @@ const GUARDED = [
 /** Of each path what it is, and of what content. */
 export type Prints = ReadonlyMap<string, string>;
 
-export interface Ground extends AsyncDisposable {
+export interface AttackTarget extends AsyncDisposable {
   readonly workspace: string;
   /** In a command the words in braces stand for these. */
   readonly filled: (text: string) => string;
@@ -60,7 +60,7 @@ export interface Ground extends AsyncDisposable {
 }
 
 /** `parent` is a folder that the engine can mount from; `owner` whose it all is to be, where that can be chosen. */
-export async function makeGround(parent: string, owner: number | null): Promise<Ground> {
+export async function makeAttackTarget(parent: string, owner: number | null): Promise<AttackTarget> {
   makeFolder(parent);
   const root = await mkdtemp(path.join(await realpath(parent), "attack-"));
   const [workspace, outside] = [path.join(root, "workspace"), path.join(root, "outside")];
