@@ -80,7 +80,7 @@ export const CHUNKS: readonly { readonly name: string; readonly of: readonly Reg
   {
     name: "asked",
     of: [
-      /\/src\/(?:app\/search\/(?:search-request|search-access|search-vectors)|search\/(?:embedded\/|rank\/|index\/(?:index-answer|look-for-changes|mending|open-index|opened-store)|chunk\/chunk-limits|read\/sieve|open-store|index-failure|index-words|embed-outcome|unit-vectors|qdrant\/plain-address|worth\/vector-worth))/,
+      /\/src\/(?:app\/search\/(?:search-request|search-access|search-vectors)|search\/(?:embedded\/|rank\/|index\/(?:index-answer|look-for-changes|open-index|opened-store)|chunk\/chunk-limits|read\/sieve|open-store|index-failure|index-words|embed-outcome|unit-vectors|qdrant\/plain-address|vector-worth))/,
     ],
   },
   {

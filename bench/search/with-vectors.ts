@@ -6,7 +6,7 @@ import { openEmbeddedStore } from "../../src/search/embedded/open-embedded.ts";
 import { rank } from "../../src/search/rank/rank-hits.ts";
 import { WEIGHTS } from "../../src/search/rank/weights.ts";
 import type { StoredFile } from "../../src/search/search-store.ts";
-import { measuredWorth } from "../../src/search/worth/measure-worth.ts";
+import { measuredWorth } from "../../src/search/measure-worth.ts";
 import type { Asker } from "./contestants.ts";
 import type { Asked } from "./queries.ts";
 

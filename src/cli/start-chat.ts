@@ -10,7 +10,7 @@ import { LastingRules } from "../app/run/lasting-rules.ts";
 import { namedNote } from "../app/run/mode-note.ts";
 import type { Config } from "../config/load-config.ts";
 import type { Settings } from "../config/settings-schema.ts";
-import { EXIT, HarnessError } from "../core/errors.ts";
+import { EXIT, type ExitCode, HarnessError, type Signal } from "../core/errors.ts";
 import { maskSecrets } from "../core/text/secrets.ts";
 import type { SessionStore } from "../core/session.ts";
 import { visible } from "../core/text/visible.ts";
@@ -21,7 +21,6 @@ import { itemText } from "../render/lists/trust-lines.ts";
 import { ChatLines, type TypedTexts } from "./chat/chat-lines.ts";
 import type { ChatFacts, ChatScreen, ScreenParts } from "./chat/chat-screen.ts";
 import { fileCompletion } from "./chat/file-completion.ts";
-import { leavingBy, onSignals } from "./chat/leaving.ts";
 import { person, sessionYes } from "./chat/person-answers.ts";
 import { plainScreen } from "./chat/plain-screen.ts";
 import { COMMANDS, completed, namesOf, type SlashName } from "./slash/chat-commands.ts";
@@ -276,4 +275,45 @@ async function earlierIn(store: SessionStore, earlier: NonNullable<Earlier>, { c
   const found = earlierSession(store, choice, await sessionsWorkspace(workspaceOf({ cwd })));
   if (found === undefined) throw new HarnessError(EXIT.usage, "no session to go on with", "harness");
   return found;
+}
+
+function onSignals(handlers: Readonly<Partial<Record<NodeJS.Signals, () => void>>>): Disposable {
+  const entries = Object.entries(handlers);
+  for (const [name, handler] of entries) process.on(name, handler);
+  return {
+    [Symbol.dispose]: () => {
+      for (const [name, handler] of entries) process.removeListener(name, handler);
+    },
+  };
+}
+
+const CODES = { SIGTERM: EXIT.terminated, SIGHUP: EXIT.hangup } as const;
+
+interface Leaving extends Disposable {
+  /** With what it ends; undefined as long as nothing has said so. */
+  readonly code: () => ExitCode | undefined;
+}
+
+/** SIGTERM, SIGHUP, and a terminal that is gone: the chat ends in order. A second one at once. */
+function leavingBy(leave: (signal: Signal) => void): Leaving {
+  const held: { code?: ExitCode } = {};
+  const by = (signal: Signal, code: ExitCode) => (): void => {
+    if (held.code !== undefined && signal !== "reader-left") process.exit(code);
+    if (held.code !== undefined) return;
+    held.code = code;
+    leave(signal);
+  };
+  const handlers = (["SIGTERM", "SIGHUP"] as const).map((name) => {
+    const handler = by(name, CODES[name]);
+    process.on(name, handler);
+    return (): void => void process.removeListener(name, handler);
+  });
+  const gone = by("reader-left", EXIT.hangup);
+  handlers.push(stdout.on("reader-left", gone));
+  return {
+    code: () => held.code,
+    [Symbol.dispose]: () => {
+      for (const remove of handlers) remove();
+    },
+  };
 }

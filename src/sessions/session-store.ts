@@ -14,8 +14,7 @@ import { auditFile, AuditFile, dropAudit } from "./audit-file.ts";
 import type { Database } from "./database.ts";
 import { openDatabase } from "./sessions-db.ts";
 import { storedNotes } from "./note-store.ts";
-import { collect, ContentFiles, QUOTA_BYTES } from "./output-files.ts";
-import { StoredOutputs } from "./outputs.ts";
+import { collect, ContentFiles, QUOTA_BYTES, StoredOutputs } from "./outputs.ts";
 import { Clock, INFO, StoredSession } from "./stored-session.ts";
 
 interface StoreOptions {

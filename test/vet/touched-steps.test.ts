@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { PlannedStep } from "../../src/vet/step-plan.ts";
-import { touches } from "../../src/vet/touched-steps.ts";
+import { type PlannedStep, touches } from "../../src/vet/step-plan.ts";
 
 const step = (what: PlannedStep["what"], folder = "", from: string | null = "package.json"): PlannedStep => ({
   words: ["x"],

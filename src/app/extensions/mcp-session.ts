@@ -20,8 +20,7 @@ import { ToolPins } from "../../extensions/mcp/tool-pins.ts";
 import { replaceFile } from "../../platform/safe-files.ts";
 import type { ServerPlan } from "./mcp-plans.ts";
 import { filledIn, whySlow } from "./mcp-words.ts";
-import { offeredExtras } from "./mcp-extras.ts";
-import { mcpTool } from "./mcp-tool.ts";
+import { mcpTool, offeredExtras } from "./mcp-tools.ts";
 import type { ExtensionParts } from "./open-extensions.ts";
 import { makeFolder } from "../../platform/folders.ts";
 

@@ -1,8 +1,15 @@
 import { EXIT, Interrupted, signalOf } from "../../core/errors.ts";
 import type { AgentEvent, RunChanges } from "../../core/events.ts";
 import type { Session } from "../../core/session.ts";
+import { maskSecrets } from "../../core/text/secrets.ts";
+import { cleaned } from "../../render/event-json.ts";
+import { AttemptLines } from "../../render/lists/attempt-lines.ts";
 import { appliedPaths } from "../../render/lists/undo-lines.ts";
 import type { Finished } from "../../agent/agent-run.ts";
+import { JsonLines, type Renderer } from "../../render/renderers.ts";
+import { stderr, stdout } from "../../render/tty/output.ts";
+import { systemClock } from "../../render/tty/paced-writer.ts";
+import { runSummary } from "../../render/tty/run-summary.ts";
 import { newSession } from "../sessions/session-access.ts";
 import { holdSession } from "../sessions/session-hold.ts";
 import { noteTo } from "../stderr-messages.ts";
@@ -17,7 +24,6 @@ import {
   type Tried,
   wholeOf,
 } from "./attempt-plan.ts";
-import { type AttemptsView, attemptsView } from "./attempts-view.ts";
 import { outcomeAfter } from "./failed-run.ts";
 import { type RunInput, runTask } from "./run-task.ts";
 
@@ -194,4 +200,68 @@ function asApplied(changes: RunChanges | null, moved: ReadonlySet<string>): RunC
     ignored: 0,
   };
   return { ...others, added: of(added), modified: of(modified), deleted: of(deleted) };
+}
+
+type WholeEvent = Extract<AgentEvent, { readonly type: "run.finished" }>;
+
+/** How a run of several candidates is shown. */
+interface AttemptsView {
+  /** For the events of one candidate. */
+  readonly of: (nth: number) => Renderer;
+  readonly ended: (candidate: Candidate) => void;
+  readonly finish: (whole: WholeEvent) => void;
+  readonly end: () => void;
+}
+
+interface Wanted {
+  readonly json: boolean;
+  readonly quiet: boolean;
+  readonly count: number;
+}
+
+const attemptsView = (wanted: Wanted): AttemptsView => (wanted.json ? asJson() : asLines(wanted));
+
+const jsonLines = (): Renderer => new JsonLines(stdout, systemClock, maskSecrets);
+
+/** Each candidate's streamed texts are held by themselves: a secret may come in pieces. */
+function asJson(): AttemptsView {
+  return {
+    of: (candidate) => {
+      const own = jsonLines();
+      return { take: (event) => own.take(asCandidates(event, candidate)), end: () => own.end() };
+    },
+    ended: () => undefined,
+    finish: (whole) => {
+      const last = jsonLines();
+      last.take(whole);
+      last.end();
+    },
+    end: () => undefined,
+  };
+}
+
+/** There is one `run.finished`, which is that of the whole run. */
+const asCandidates = (event: AgentEvent, candidate: number): AgentEvent =>
+  event.type === "run.finished"
+    ? { ...event, type: "candidate.finished", candidate }
+    : { ...event, candidate };
+
+function asLines({ quiet, count }: Wanted): AttemptsView {
+  const began = performance.now();
+  const lines = new AttemptLines(stderr, { quiet, count, clock: systemClock });
+  return {
+    of: (nth) => ({
+      take: (event) => lines.take(cleaned({ ...event, candidate: nth }, maskSecrets)),
+      end: () => undefined,
+    }),
+    ended: ({ nth, green, finished }) => lines.ended(nth, green, cleaned<Finished>(finished, maskSecrets)),
+    finish: (whole) => {
+      lines.end();
+      const told = cleaned(whole, maskSecrets);
+      const applied = told.attempts?.some((each) => each.applied) === true;
+      const about = { ms: performance.now() - began, quiet, changes: applied ? "here" : "kept" } as const;
+      stderr.write(runSummary(told, about, stderr));
+    },
+    end: () => lines.end(),
+  };
 }

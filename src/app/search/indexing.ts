@@ -10,11 +10,11 @@ import type { CatalogFacts } from "../../search/embedded/catalog.ts";
 import { claimIndex, findIndex } from "../../search/embedded/catalog-workspace.ts";
 import type { Skip } from "../../search/index-words.ts";
 import type { Progress } from "../../search/index/index-plan.ts";
-import { mending } from "../../search/index/mending.ts";
 import { OpenedIndex } from "../../search/index/open-index.ts";
+import { mending } from "../../search/index/opened-store.ts";
 import type { Updated } from "../../search/index/update-index.ts";
-import type { Told } from "../../search/worth/told-commits.ts";
-import { isDue, type VectorWorth, worthIn } from "../../search/worth/vector-worth.ts";
+import type { Told } from "../../search/measure-worth.ts";
+import { isDue, type VectorWorth, worthIn } from "../../search/vector-worth.ts";
 import type { Host } from "../host.ts";
 import type { Patience } from "./embedder-access.ts";
 import { indexAccess, indexRoot } from "./search-access.ts";
@@ -124,7 +124,7 @@ async function brought(
     const { worth } = index.facts;
     if (vectors.kind === "none" || !isDue({ model: vectors.model.id, worth }, updated.chunks))
       return { ...updated, told: [] };
-    const { historyIn } = await import("../../search/worth/told-commits.ts");
+    const { historyIn } = await import("../../search/measure-worth.ts");
     const files = new Set(index.catalog.files().keys());
     const told = await historyIn(box, files, QUESTIONS, signal).catch(() => []);
     signal.throwIfAborted();
@@ -156,7 +156,7 @@ async function measured(
 ): Promise<void> {
   if (vectors.kind === "none" || told.length === 0) return;
   const [{ measuredWorth }, { queryVector }] = await Promise.all([
-    import("../../search/worth/measure-worth.ts"),
+    import("../../search/measure-worth.ts"),
     import("../../search/embed-query.ts"),
   ]);
   const { model, dimension } = vectors;
@@ -295,7 +295,7 @@ export async function indexStatus(
   await using index = found;
   index.warnOfHidden();
   const { whole, updated, model, awaited, store } = index.facts;
-  const { summaryOf } = await import("../../search/index/index-summary.ts");
+  const { summaryOf } = await import("../../search/embedded/catalog.ts");
   const { embedded, chunks } = await index.store.counts(signal);
   const { share, next } = vectorShare(embedded, chunks);
   return {

@@ -1,7 +1,7 @@
 import type { Settings } from "../../config/settings-schema.ts";
 import type { EmbedOutcome, EmbedProgress } from "../../search/embed-outcome.ts";
 import type { OpenedIndex } from "../../search/index/open-index.ts";
-import { weightIn } from "../../search/worth/vector-worth.ts";
+import { weightIn } from "../../search/vector-worth.ts";
 import type { Host } from "../host.ts";
 import type { FoundEmbedder, Patience } from "./embedder-access.ts";
 

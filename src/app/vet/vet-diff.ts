@@ -7,7 +7,7 @@ import { FolderTree } from "../../platform/folder-tree.ts";
 import { compareReports } from "../../vet/compare-reports.ts";
 import { changesBetween, type TreeFacts } from "../../vet/look/changes-between.ts";
 import { lookAt } from "../../vet/look/look-at.ts";
-import { touches } from "../../vet/touched-steps.ts";
+import { touches } from "../../vet/step-plan.ts";
 import { git, staged, taken } from "./staging.ts";
 import { isBare } from "./subject.ts";
 import type { VetOptions } from "./vet-box.ts";

@@ -12,8 +12,7 @@ import type { Node, Simple, Span } from "../shell/shell-syntax.ts";
 import type { Called, Walk } from "./walk.ts";
 import type { Effect, Place } from "./effect.ts";
 import { isTame } from "./environment.ts";
-import { placeOf } from "./path-effect-place.ts";
-import { moved, type Scope, withoutVariables, withVariable } from "./scope.ts";
+import { moved, placeOf, type Scope, withoutVariables, withVariable } from "./scope.ts";
 import { isLocalTool, settles } from "./local-tools.ts";
 
 interface CallAt {

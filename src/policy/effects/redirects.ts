@@ -2,8 +2,7 @@ import { type Arg, type Found, isGuess, type Use } from "../programs/program-mod
 import type { Redirect, RedirectOperator } from "../shell/shell-syntax.ts";
 import type { Walk } from "./walk.ts";
 import type { Effect } from "./effect.ts";
-import { placeOf } from "./path-effect-place.ts";
-import type { Scope } from "./scope.ts";
+import { placeOf, type Scope } from "./scope.ts";
 import { isBoxed } from "./local-tools.ts";
 
 interface At {

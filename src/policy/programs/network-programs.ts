@@ -1,7 +1,15 @@
-import { hostsOf } from "./argument-roles.ts";
+import {
+  given,
+  hostsOf,
+  networkTo,
+  part,
+  reachesAnyway,
+  reading,
+  valuesOf,
+  writing,
+} from "./argument-roles.ts";
 import { downloads } from "./curl-wget.ts";
-import { given, networkTo, part, reachesAnyway, reading, valuesOf, writing } from "./argument-roles.ts";
-import type { Arg, Found, Use, Reader } from "./program-model.ts";
+import type { Arg, Found, Reader, Use } from "./program-model.ts";
 import { copied, named as elsewhere, emptied, named as podPart } from "./ssh-programs.ts";
 
 function sent(use: Use): readonly Found[] {
@@ -63,4 +71,80 @@ export const NETWORK_READERS: Readonly<Record<string, Reader>> = {
       .filter(({ value }) => value.includes("://"))
       .map(networkTo),
   "bucket copies": moved,
+};
+
+/** One end of socat: `TYPE:what:more,options`. */
+function endEffects(end: Arg, use: Use, readOnly: boolean): readonly Found[] {
+  const [, type = "", rest = ""] = /^([^:,]*)[:,]?([^]*)$/.exec(end.value) ?? [];
+  const what = part(end, beforeOptions(rest));
+  if (/^(?:EXEC|SYSTEM|SHELL)$/i.test(type)) return use.shell(what);
+  if (/^(?:CREATE|CREAT|OPEN|GOPEN|FILE|PIPE|FIFO)$/i.test(type))
+    return [readOnly ? reading(what, use) : writing(what, use)];
+  if (/^(?:TCP|UDP|SCTP|DCCP|SSL|OPENSSL|SOCKS|PROXY|IP)/i.test(type) && !/LISTEN|RECV/i.test(type))
+    return [networkTo(what)];
+  return [];
+}
+
+/** The text up to the first unescaped comma. */
+function beforeOptions(text: string): string {
+  for (let at = text.indexOf(","); at !== -1; at = text.indexOf(",", at + 1))
+    if (text.charAt(at - 1) !== "\\") return text.slice(0, at);
+  return text;
+}
+
+/** Either end may be a pair, one for each direction; with `-u` the first is only read, with `-U` the second. */
+function ends(use: Use): readonly Found[] {
+  const source = given(use, "-u") ? 0 : given(use, "-U") ? 1 : -1;
+  const found = use.operands.flatMap((arg, index) =>
+    arg.value.split("!!").flatMap((end) => endEffects(part(arg, end), use, index === source)),
+  );
+  return found.some(({ kind }) => kind === "network") ? found : [{ kind: "network", hosts: [] }, ...found];
+}
+
+/** `@server name type +option …`: the hosts are the server and every word with a dot. */
+function lookups(use: Use): readonly Found[] {
+  const found = use.args.flatMap((arg, index): readonly Found[] => {
+    const before = use.args[index - 1]?.value;
+    if (before === "-f" || before === "-k") return [reading(arg, use)];
+    if (/^-[fk]./.test(arg.value)) return [reading(part(arg, arg.value.slice(2)), use)];
+    return /^[^-+].*[.:]/.test(arg.value) ? [networkTo(arg)] : [];
+  });
+  return found.some(({ kind }) => kind === "network") ? found : [{ kind: "network", hosts: [] }, ...found];
+}
+
+/** Databases of the system by name; those of hosts query a server. */
+function entries(use: Use): readonly Found[] {
+  const [table, ...rest] = use.operands;
+  if (table === undefined) return [];
+  if (/^(?:a?hosts(?:v[46])?|networks|netgroup|ethers)$/.test(table.value))
+    return rest.length === 0 ? [reading(part(table, "/etc/hosts"), use)] : rest.map(networkTo);
+  return /^(?:passwd|group|shadow|gshadow|services|protocols|rpc|aliases|initgroups)$/.test(table.value)
+    ? [reading(part(table, `/etc/${table.value}`), use)]
+    : [use.doubt("operand.unknown", table)];
+}
+
+/** `http:`, `file:` and other schemes may stand in place of files. */
+const schemes = (use: Use): readonly Found[] =>
+  use.args
+    .filter(({ value }) => /^[a-z][a-z0-9.+-]+:/i.test(value))
+    .map((arg) => use.doubt("operand.unknown", arg));
+const LISTS =
+  /^(?:-[ltunpaeiomsHOM46x]+|--(?:listening|tcp|udp|numeric|processes|programs|all|unix|summary|no-header|wide|numeric-ports))$/;
+
+/** Without names they report about this machine; with names they query those. */
+function connections({ args }: Use): readonly Found[] {
+  const own = args.every(({ kind, value }) => kind === "literal" && LISTS.test(value));
+  const numbers = args.some(({ value }) => /^-[a-zA-Z]*n|^--numeric/.test(value));
+  return [{ kind: "network", hosts: [], ...(own && numbers ? { inside: true } : {}) }];
+}
+/** The readers of this file, by the names that rows use. */
+export const SOCKET_READERS: Readonly<Record<string, Reader>> = {
+  socat: ends,
+  mail: ({ operands }) => [
+    { kind: "network", hosts: operands.filter(({ value }) => value.includes("@")).flatMap(hostsOf) },
+  ],
+  "name lookups": lookups,
+  getent: entries,
+  "socket tables": connections,
+  "no schemes": schemes,
 };

@@ -4,7 +4,7 @@ import type { DatabaseSync } from "node:sqlite";
 import { Connection } from "../../platform/sqlite-connection.ts";
 import { DamagedIndex, indexFailure, openedToRead, setAside, troubleOf } from "../index-failure.ts";
 import type { Role, Skip } from "../index-words.ts";
-import type { VectorWorth } from "../worth/vector-worth.ts";
+import type { VectorWorth } from "../vector-worth.ts";
 import type { RuleFile, Stamp } from "../read/found-file.ts";
 import { CATALOG, FORM, opened, versionOf } from "./catalog-file.ts";
 
@@ -298,3 +298,20 @@ const ruleOf = (row: Row): RuleFile => ({
   stamp: stampOf(row),
   text: String(row["text"]),
 });
+
+export interface Summary {
+  /** Files in the index. */
+  readonly files: number;
+  readonly chunks: number;
+  readonly skipped: Readonly<Partial<Record<Skip, number>>>;
+}
+
+export function summaryOf(catalog: Catalog): Summary {
+  const rows = catalog.tally();
+  const skipped: Partial<Record<Skip, number>> = {};
+  for (const { skip, files } of rows) if (skip !== null) skipped[skip] = files;
+  const { nameless } = catalog.facts();
+  if (nameless > 0) skipped.unreadable = (skipped.unreadable ?? 0) + nameless;
+  const there = rows.find(({ skip }) => skip === null);
+  return { files: there?.files ?? 0, chunks: there?.chunks ?? 0, skipped };
+}

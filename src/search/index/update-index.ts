@@ -1,5 +1,5 @@
 import { EXIT, HarnessError } from "../../core/errors.ts";
-import type { CatalogFile } from "../embedded/catalog.ts";
+import { type CatalogFile, type Summary, summaryOf } from "../embedded/catalog.ts";
 import { inTime } from "../index-failure.ts";
 import { entriesOfFolders } from "../read/folder-listing.ts";
 import { type Found, isSameStamp, isSettled, type Listing, type RuleFile } from "../read/found-file.ts";
@@ -7,7 +7,6 @@ import { contentsOf } from "../read/read-contents.ts";
 import { folderOf, isRuleFile, Sieve } from "../read/sieve.ts";
 import { listingIn, sifted } from "../read/workspace-listing.ts";
 import { type Plan, planOf, reconciled, type UpdateParts } from "./index-plan.ts";
-import { type Summary, summaryOf } from "./index-summary.ts";
 import { type ChangedFolders, lookAt } from "./look-for-changes.ts";
 import { leftOut, prepare, type Prepared, type Reading } from "./prepared-files.ts";
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { withoutNames } from "../../../src/app/run/compared-calls.ts";
+import { withoutNames } from "../../../src/app/run/conversation-replay.ts";
 import { firstDifference } from "../../../src/app/run/replay-run.ts";
 
 test("what is the same but for its time and its advice does not differ", () => {

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { CallQueue } from "../../../src/app/serve/call-queue.ts";
+import { CallQueue } from "../../../src/app/serve/served-session.ts";
 
 const never = new AbortController().signal;
 const turns = (): Promise<void> => new Promise((resolve) => void setImmediate(resolve));

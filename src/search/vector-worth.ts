@@ -1,4 +1,4 @@
-import { WEIGHTS } from "../rank/weights.ts";
+import { WEIGHTS } from "./rank/weights.ts";
 
 /** How vectors count in the order: a weight that was measured for another way says nothing of this one. */
 export const WAY = "second look";

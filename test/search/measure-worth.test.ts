@@ -1,16 +1,15 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { NO_FACTS } from "../../../src/search/embedded/catalog.ts";
-import { openEmbeddedStore } from "../../../src/search/embedded/open-embedded.ts";
-import { rank } from "../../../src/search/rank/rank-hits.ts";
-import { WEIGHTS } from "../../../src/search/rank/weights.ts";
-import type { SearchStore } from "../../../src/search/search-store.ts";
-import type { Told } from "../../../src/search/worth/told-commits.ts";
-import { measuredWorth, weightBy } from "../../../src/search/worth/measure-worth.ts";
-import { isDue, type VectorWorth, WAY, weightIn, worthIn } from "../../../src/search/worth/vector-worth.ts";
-import { wordFor } from "../../contract/search-store-words.ts";
-import { scratch } from "../../fixtures/scratch.ts";
-import { file, NEVER } from "../embedded/words.ts";
+import { NO_FACTS } from "../../src/search/embedded/catalog.ts";
+import { openEmbeddedStore } from "../../src/search/embedded/open-embedded.ts";
+import { rank } from "../../src/search/rank/rank-hits.ts";
+import { WEIGHTS } from "../../src/search/rank/weights.ts";
+import type { SearchStore } from "../../src/search/search-store.ts";
+import { measuredWorth, type Told, weightBy } from "../../src/search/measure-worth.ts";
+import { isDue, type VectorWorth, WAY, weightIn, worthIn } from "../../src/search/vector-worth.ts";
+import { wordFor } from "../contract/search-store-words.ts";
+import { scratch } from "../fixtures/scratch.ts";
+import { file, NEVER } from "./embedded/words.ts";
 
 const MODEL = "fake/plain";
 const DIMENSION = 64;

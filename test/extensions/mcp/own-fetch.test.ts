@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import type { OwnAnswer, OwnRequest } from "../../src/core/network.ts";
-import { fetchBy } from "../../src/core/own-fetch.ts";
+import type { OwnAnswer, OwnRequest } from "../../../src/core/network.ts";
+import { fetchBy } from "../../../src/extensions/mcp/http-transport.ts";
 
 async function* pieces(...texts: readonly string[]): AsyncGenerator<Uint8Array> {
   for (const text of texts) yield await Promise.resolve(Buffer.from(text));

@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
-import { historyIn, toldIn } from "../../../src/search/worth/told-commits.ts";
-import { hostBox } from "../../fakes/host-box.ts";
-import { scratch } from "../../fixtures/scratch.ts";
-import { NEVER } from "../embedded/words.ts";
+import { historyIn, toldIn } from "../../src/search/measure-worth.ts";
+import { hostBox } from "../fakes/host-box.ts";
+import { scratch } from "../fixtures/scratch.ts";
+import { NEVER } from "./embedded/words.ts";
 
 const FILES = new Set(["src/a.ts", "src/b.ts", "src/c.ts"]);
 const commit = (subject: string, ...paths: readonly string[]): string =>

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { canariesIn } from "../../src/boxes/canary-box.ts";
 import type { Canary } from "../../src/core/behaviour.ts";
-import { canariesIn } from "../../src/core/canary-signs.ts";
 
 const TOKEN = "ghp_q7Zt3XbVw9KdLm2PnRs8YcFg5HjTaEuQ4i01";
 const CANARIES: readonly Canary[] = [
