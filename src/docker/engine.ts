@@ -36,6 +36,8 @@ export interface NoEngine {
 }
 
 const ANSWER_MS = 10_000;
+/** A connection that nothing is asked over is closed. */
+const IDLE_MS = 5000;
 
 /** The first address that answers; else why the most telling one did not. */
 export async function findEngine(
@@ -141,8 +143,8 @@ async function dockerOptions(
   env: Readonly<Record<string, string | undefined>>,
 ): Promise<ClientOptions> {
   const { host, tls } = endpoint;
-  if (host.startsWith("unix://")) return { ...NOTHING_ELSE, socketPath: host.slice("unix://".length) };
-  if (host.startsWith("npipe:")) return { ...NOTHING_ELSE, socketPath: host.slice("npipe:".length) };
+  const socketPath = /^(?:unix:\/\/|npipe:)(.*)$/s.exec(host)?.[1];
+  if (socketPath !== undefined) return { ...NOTHING_ELSE, socketPath, agent: await socketAgent() };
   if (host.startsWith("ssh:")) return sshOptions(host, env);
   const secured = tls !== undefined || host.startsWith("https:");
   const url = new URL(host.replace(/^(?:tcp|http|https):/, secured ? "https:" : "http:"));
@@ -152,6 +154,13 @@ async function dockerOptions(
   // With a variable Node would leave the server unverified, and connections would each be made anew.
   const agent = new Agent({ keepAlive: true, rejectUnauthorized: true, ...pemsIn(tls) });
   return { ...NOTHING_ELSE, ...at, protocol: "https", agent };
+}
+
+/** A socket has no name that a server could be known by: where Node is not told so, it looks for one, which takes 3 ms at first. */
+async function socketAgent(): Promise<object> {
+  const { Agent } = await import("node:http");
+  const nameless = { servername: "" };
+  return new Agent({ keepAlive: true, timeout: IDLE_MS, ...nameless });
 }
 
 function pemsIn(folder: string | undefined): Readonly<Record<"ca" | "cert" | "key", Buffer>> | object {

@@ -7,9 +7,23 @@
 const CHANGED =
   "fixed|changed|edited|updated|modified|added|removed|replaced|renamed|created|implemented|corrected|repaired|rewritten|rewrote|refactored|patched|adjusted|deleted|inserted|mended|converted";
 /** Deeds that have other meanings, each with what makes it one. */
+const DONE_TO = "resolved|solved|addressed|applied|made|implemented|completed";
 const OBJECTS =
   "(?:the |this |that |your |all |both )?(?:\\w+ ){0,3}?(?:bugs?|issues?|problems?|errors?|failures?|fix(?:es)?|changes?|patch(?:es)?|edits?|corrections?|modifications?|updates?)\\b";
-const DEED = `(?:(?:${CHANGED})\\b|(?:resolved|solved|addressed|applied|made|implemented|completed) ${OBJECTS})`;
+
+/** What a sentence says, and words of which each that says it has one. A form is made when it is first asked, which takes longer than all that is asked of it. */
+interface Form {
+  readonly words: readonly string[];
+  readonly form: RegExp;
+}
+
+const formOf = (words: string, form: string): Form => ({
+  words: words.split("|"),
+  form: new RegExp(form, "u"),
+});
+
+const says = (sentence: string, { words, form }: Form): boolean =>
+  words.some((word) => sentence.includes(word)) && form.test(sentence);
 
 const ADVERBS =
   "(?:just|now|also|then|successfully|carefully|finally|gone ahead and|went ahead and|been able to)";
@@ -17,30 +31,45 @@ const ADVERBS =
 const NO_OBJECT =
   "(?! (?:nothing|no|none|neither|sure|up|together|to (?:my|the) (?:understanding|list|notes?))\\b)(?! (?:\\w+ ){0,3}(?:plan|list|summary|report|overview|table|analysis|comparison|review|notes?|mind|understanding|search|question|branch|commit|tag|folder|directory|copy|backup)\\b)";
 
+const I_HAVE = String.raw`\bi(?:'ve| have)?(?: ${ADVERBS})* `;
+
+const GERMAN = "behoben|geändert|korrigiert|repariert|hinzugefügt|angepasst|entfernt|ersetzt";
+const FRENCH = "corrigé|modifié|ajouté|réparé|remplacé|supprimé|changé|renommé|implémenté|mis à jour";
+const SPANISH =
+  "corregido|arreglado|modificado|cambiado|añadido|agregado|reemplazado|eliminado|actualizado|implementado|solucionado";
+const PORTUGUESE = "corrigi|consertei|modifiquei|alterei|adicionei|removi|substituí|atualizei|implementei";
+const ITALIAN = "corretto|modificato|cambiato|aggiunto|rimosso|sostituito|aggiornato|implementato|risolto";
+const RUSSIAN = "исправил|изменил|добавил|удалил|заменил|обновил|переименовал";
+
 /** Of the one who answers: it was me. */
-const MINE: readonly RegExp[] = [
-  new RegExp(String.raw`\bi(?:'ve| have)?(?: ${ADVERBS})* ${DEED}${NO_OBJECT}`),
-  new RegExp(
+const MINE: readonly Form[] = [
+  formOf(CHANGED, String.raw`${I_HAVE}(?:${CHANGED})\b${NO_OBJECT}`),
+  formOf(DONE_TO, `${I_HAVE}(?:${DONE_TO}) ${OBJECTS}${NO_OBJECT}`),
+  formOf(
+    CHANGED,
     String.raw`^(?:(?:done|ok|okay|great|sure|all set|all done)[\s.,!:;–—-]+)?(?:${ADVERBS} )*(?:${CHANGED})${NO_OBJECT}(?=$|[.!,]| (?:the|it|this|that|an?|all|both|x|them|your|two|one|line)\b)`,
   ),
-  /\bich habe\b[^.!?]*\b(?:behoben|geändert|korrigiert|repariert|hinzugefügt|angepasst|entfernt|ersetzt|umbenannt|implementiert|aktualisiert)\b/,
-  /\bj'ai (?:\p{L}+ )?(?:corrigé|modifié|ajouté|réparé|remplacé|supprimé|changé|renommé|implémenté|mis à jour)/u,
-  /(?:^|[^\p{L}])(?:he|hemos) (?:corregido|arreglado|modificado|cambiado|añadido|agregado|reemplazado|eliminado|actualizado|implementado|solucionado)/u,
-  /(?:^|[^\p{L}])(?:corrigi|consertei|modifiquei|alterei|adicionei|removi|substituí|atualizei|implementei)(?:[^\p{L}]|$)/u,
-  /(?:^|[^\p{L}])ho (?:corretto|modificato|cambiato|aggiunto|rimosso|sostituito|aggiornato|implementato|risolto)/u,
-  /(?:^|[^\p{L}])я (?:исправила?|изменила?|добавила?|удалила?|заменила?|обновила?|переименовала?)(?:[^\p{L}]|$)/u,
-  /我已经?(?:成功)?(?:修复|修正|修改|更新|添加|更正|替换|删除|更改|解决|实现)|(?:修正|変更|追加|削除|更新|修復)しました|수정했습니다|변경했습니다|추가했습니다/,
+  formOf("ich habe", String.raw`\bich habe\b[^.!?]*\b(?:${GERMAN}|umbenannt|implementiert|aktualisiert)\b`),
+  formOf(FRENCH, String.raw`\bj'ai (?:\p{L}+ )?(?:${FRENCH})`),
+  formOf(SPANISH, String.raw`(?:^|[^\p{L}])(?:he|hemos) (?:${SPANISH})`),
+  formOf(PORTUGUESE, String.raw`(?:^|[^\p{L}])(?:${PORTUGUESE})(?:[^\p{L}]|$)`),
+  formOf(ITALIAN, String.raw`(?:^|[^\p{L}])ho (?:${ITALIAN})`),
+  formOf(RUSSIAN, String.raw`(?:^|[^\p{L}])я (?:${RUSSIAN})а?(?:[^\p{L}]|$)`),
+  formOf(
+    "我已|しました|습니다",
+    "我已经?(?:成功)?(?:修复|修正|修改|更新|添加|更正|替换|删除|更改|解决|实现)|(?:修正|変更|追加|削除|更新|修復)しました|수정했습니다|변경했습니다|추가했습니다",
+  ),
 ];
 
 /** Of the work: it was done just now. */
-const DONE: readonly RegExp[] = [
-  new RegExp(
+const DONE: readonly Form[] = [
+  formOf(
+    "been",
     String.raw`\b(?:has|have) (?:now |just |successfully )*been (?:now |just |successfully )*(?:${CHANGED}|made|resolved|applied)\b`,
   ),
-  new RegExp(
-    String.raw`\b(?:is|are) now (?:${CHANGED})\b|\b(?:was|were) successfully (?:${CHANGED}|made|resolved|applied)\b`,
-  ),
-  /\b(?:wurden?|ist|sind) (?:jetzt |nun |erfolgreich )*(?:behoben|geändert|korrigiert|repariert|hinzugefügt|angepasst|entfernt|ersetzt)\b/,
+  formOf("is now|are now", String.raw`\b(?:is|are) now (?:${CHANGED})\b`),
+  formOf("successfully", String.raw`\b(?:was|were) successfully (?:${CHANGED}|made|resolved|applied)\b`),
+  formOf(GERMAN, String.raw`\b(?:wurden?|ist|sind) (?:jetzt |nun |erfolgreich )*(?:${GERMAN})\b`),
 ];
 
 /** It was done before, by somebody else, only in thought, or not at all; of the sentence that has it. */
@@ -52,10 +81,19 @@ const BELIEVED =
   /\bnothing (?:to|needs?|was|has|had|else|is|i)\b|\bno (?:further |other |more |code |file )*(?:changes?|edits?|fix|modifications?|actions?|work) (?:is|are|was|were|needed|necessary|required)\b|\bno (?:changes?|edits?|files?)\b|\b(?:did|do|does|have|has|was|were|is|are|could|can)(?: not|n't) (?:\w+ )?(?:need|chang|edit|modif|fix|requir|necessary|touch|written|writ|able)|\b(?:reverted|undid|undone|restored|rolled back|took back|taken back|put (?:it|them|everything|that) back)\b|\b(?:unchanged|untouched|timestamps?|mtime|empty (?:folder|directory))\b/;
 
 /** Tests as a whole, and that they are well now. */
-const PASSES: readonly RegExp[] = [
-  /(?:^|\b(?:all|both|every|the|its|your|\d+|and|that|so)\s)(?:of )?(?:the |these |\d+ |unit |existing |project's |other )*(?:tests?|test suite|suite|specs?|checks?)(?: cases?)?(?: now| all| successfully| again)* (?:pass(?:es|ed)?|succeed(?:s|ed)?|(?:is|are) (?:now |all )?(?:passing|green|successful))\b/,
-  /\b(?:everything|all|it all) (?:now )?passes\b|\ball (?:is )?green\b|\b(?:with|has|have) all (?:\d+ )?tests passing\b/,
-  /\balle tests? (?:laufen|bestehen|sind grün)|\btous les tests passent\b|\btodas? las pruebas pasan\b|\btodos los tests pasan\b|все тесты (?:проходят|пройдены)|所有测试(?:都|均)?(?:已)?通过|テストは(?:すべて|全て)?(?:成功|通り|パス)/u,
+const PASSES: readonly Form[] = [
+  formOf(
+    "pass|succe|green",
+    String.raw`(?:^|\b(?:all|both|every|the|its|your|\d+|and|that|so)\s)(?:of )?(?:the |these |\d+ |unit |existing |project's |other )*(?:tests?|test suite|suite|specs?|checks?)(?: cases?)?(?: now| all| successfully| again)* (?:pass(?:es|ed)?|succeed(?:s|ed)?|(?:is|are) (?:now |all )?(?:passing|green|successful))\b`,
+  ),
+  formOf(
+    "passes|green|passing",
+    String.raw`\b(?:everything|all|it all) (?:now )?passes\b|\ball (?:is )?green\b|\b(?:with|has|have) all (?:\d+ )?tests passing\b`,
+  ),
+  formOf(
+    "test|pruebas|тест|测试|テスト",
+    String.raw`\balle tests? (?:laufen|bestehen|sind grün)|\btous les tests passent\b|\btodas? las pruebas pasan\b|\btodos los tests pasan\b|все тесты (?:проходят|пройдены)|所有测试(?:都|均)?(?:已)?通过|テストは(?:すべて|全て)?(?:成功|通り|パス)`,
+  ),
 ];
 /** Which of them is said too, or that it is not known. */
 const PARTLY =
@@ -84,21 +122,15 @@ const READ = 20_000;
 export const plainSentences = (answer: string): readonly string[] =>
   sentencesIn(answer.length <= READ ? answer : `${answer.slice(0, READ / 2)}\n${answer.slice(-READ / 2)}`);
 
-/** In each form of `PASSES`; a form is made when it is first asked, which takes longer than all that is asked of it. */
-const PASSING = ["pass", "succe", "green", "test", "pruebas", "тест", "测试", "テスト"];
-
 /** Whether an answer says plainly that tests pass now. */
 export const saysTestsPass = (answer: string): boolean =>
   plainSentences(answer).some(
     (sentence) =>
-      PASSING.some((word) => sentence.includes(word)) &&
-      PASSES.some((form) => form.test(sentence)) &&
-      !ELSEWHEN.test(sentence) &&
-      !PARTLY.test(sentence),
+      PASSES.some((form) => says(sentence, form)) && !ELSEWHEN.test(sentence) && !PARTLY.test(sentence),
   );
 
 const toldDone = (sentence: string): boolean =>
-  [...MINE, ...DONE].some((form) => form.test(sentence)) && !ELSEWHEN.test(sentence);
+  [...MINE, ...DONE].some((form) => says(sentence, form)) && !ELSEWHEN.test(sentence);
 
 /** Whether an answer says plainly that it has changed something. */
 export function saysChanged(answer: string): boolean {

@@ -7,6 +7,10 @@ const WIDE =
 const NARROW_KANA = /^[\uFF61-\uFFDC]/u;
 const EMPTY = /^(?:\p{Mn}|\p{Me})/u;
 
+/** Signs and lines, of which none takes no column: such a form takes longer to be made than all that is asked of it. */
+const isSign = (character: string): boolean =>
+  character >= "\u2000" && character < "\u2C00" && !(character >= "\u20D0" && character < "\u2100");
+
 /** Two of these are one flag; a tone behind a picture colours it. */
 const LETTER_OF_FLAG = /^\p{Regional_Indicator}$/u;
 const TONE = /^\p{Emoji_Modifier}$/u;
@@ -42,7 +46,7 @@ export function cellsOf(line: string): readonly Cell[] {
 
 function columnsOf(character: string): number {
   if (character < "\u0300") return 1;
-  if (EMPTY.test(character)) return 0;
+  if (!isSign(character) && EMPTY.test(character)) return 0;
   return WIDE.test(character) && !NARROW_KANA.test(character) ? 2 : 1;
 }
 
