@@ -120,7 +120,7 @@ major=${major%%.*}
   fail node "Node 24 or later is needed, found ${version:-none}" "install Node 24 (e.g. $node_hint), or set HARNESS_NODE to one"
 ok node "$version"
 
-if [ -f dist/main.js ] && [ -s oclif.manifest.json ] && [ -z "$(find src bin package.json -newer oclif.manifest.json -print | head -n 1)" ]; then
+if [ -f dist/main.cjs ] && [ -s oclif.manifest.json ] && [ -z "$(find src bin package.json -newer oclif.manifest.json -print | head -n 1)" ]; then
   ok build kept
 else
   "$node" bin/build.ts >"$log" 2>&1 || fail build "the bundle could not be made" "npm run build"

@@ -2,6 +2,7 @@
  * Bundles src/cli into dist/ (one entry per command, shared chunks), packs the npm that the image gets, and writes
  * oclif's manifest and the manual page.
  */
+import { createHash } from "node:crypto";
 import { createWriteStream, globSync } from "node:fs";
 import { readFile, rename, rm, writeFile } from "node:fs/promises";
 import path from "node:path";
@@ -36,7 +37,7 @@ function entries(): Record<string, string> {
     ["cut-worker", path.join(root, "src/search/index/cut-worker.ts")],
     ["page-worker", path.join(root, "src/extensions/web/page-worker.ts")],
   ] as const;
-  return Object.fromEntries([["main", path.join(commandRoot, "main.ts")], ...threads, ...named]);
+  return Object.fromEntries([["program", path.join(commandRoot, "program.ts")], ...threads, ...named]);
 }
 
 /** Such files are loaded in an order in which something is used before it is there: for some command, not for all. */
@@ -75,8 +76,9 @@ const { output: bundle } = await build({
   logLevel: "warn",
   output: {
     dir: path.join(root, "dist"),
-    format: "esm",
-    chunkFileNames: "chunks/[name]-[hash].js",
+    format: "cjs",
+    entryFileNames: "[name].cjs",
+    chunkFileNames: "chunks/[name]-[hash].cjs",
     codeSplitting: {
       includeDependenciesRecursively: false,
       groups: CHUNKS.map(({ name, of }) => ({
@@ -93,6 +95,18 @@ const circle = firstCircle(
 );
 if (circle !== undefined)
   throw new Error(`files of the bundle need each other: ${circle.join(" -> ")}; mend bin/chunks.ts`);
+
+// What loads them all shares nothing with them.
+const hash = createHash("sha256");
+for (const file of bundle.toSorted((a, b) => (a.fileName < b.fileName ? -1 : 1)))
+  if ("code" in file) hash.update(`${file.fileName}\n${file.code}\n`);
+await build({
+  input: path.join(commandRoot, "main.ts"),
+  platform: "node",
+  transform: { define: { BUNDLE: JSON.stringify(hash.digest("hex").slice(0, 16)) } },
+  logLevel: "warn",
+  output: { file: path.join(root, "dist/main.cjs"), format: "cjs", minify: true },
+});
 
 // npm is no dependency of who only runs harness: it goes along packed, for the build of the image alone.
 const npm = path.join(root, "node_modules/npm");

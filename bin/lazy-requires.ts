@@ -86,6 +86,24 @@ const UNUSED: readonly (readonly [file: string, code: string, instead: string])[
   ["@oclif/core/lib/config/plugin-loader.js", 'const minimatch_1 = require("minimatch");', ""],
   // A variable of the user's is no wish for the debugger of a library.
   ["ink/build/reconciler.js", "if (process.env['DEV'] === 'true')", "if (false)"],
+  // Files of the bundle are loaded at once: what lays out the chat is in its file, and made when it is first asked for.
+  ["ink/build/reconciler.js", "await loadPackageJson()", "{}"],
+  [
+    "yoga-layout/dist/src/index.js",
+    "const Yoga = wrapAssembly(await loadYoga());",
+    "const made = {};\nloadYoga(made);\nconst Yoga = wrapAssembly(made);",
+  ],
+  [
+    "yoga-layout/dist/binaries/yoga-wasm-base64-esm.js",
+    "if(h.instantiateWasm)try{return h.instantiateWasm(d,\na)}",
+    "if(true)try{return a(new WebAssembly.Instance(new WebAssembly.Module(wa()),d))}",
+  ],
+  // Each request is written out, with all that hangs on it, for a log that nobody reads: it took longer than the request.
+  [
+    "docker-modem/lib/modem.js",
+    "debug('Sending: %s', util.inspect(options, {\n    showHidden: true,\n    depth: null\n  }));",
+    "",
+  ],
 ];
 
 /** Has them loaded where they are used: together they cost twice what everything else of a start does. */

@@ -1,15 +1,15 @@
 import { existsSync } from "node:fs";
 import path from "node:path";
-import { pathToFileURL } from "node:url";
 import { Config, type Hook, run } from "@oclif/core";
 import { describeFailure, renderFailure } from "../app/stderr-messages.ts";
 import { packageRoot } from "../app/host.ts";
 import { EXIT } from "../core/errors.ts";
 import { stdout } from "../render/tty/output.ts";
 import type { HarnessCommand } from "./command.ts";
+import type { LoadFile } from "../app/compiled-code.ts";
 
 /** Runs one command line to its exit code; every failure is printed here and nowhere else. */
-export async function runCli(given: readonly string[]): Promise<void> {
+export async function runCli(given: readonly string[], load: LoadFile): Promise<void> {
   const words = routed(given);
   const options = beforeDashes(words);
   if (options.includes("--no-color")) withoutColor();
@@ -18,7 +18,7 @@ export async function runCli(given: readonly string[]): Promise<void> {
     void recorded(thrown, EXIT.failed).finally(() => process.exit(EXIT.failed));
   });
   try {
-    const command = options.some((word) => HELP.has(word)) ? undefined : await commandOf(words);
+    const command = options.some((word) => HELP.has(word)) ? undefined : commandOf(words, load);
     await (command?.perform() ?? run([...words], { root: packageRoot }));
     await stdout.allTaken();
   } catch (thrown) {
@@ -72,7 +72,7 @@ class OneCommand extends Config {
 }
 
 /** The command that the first words name, and its file in the bundle; undefined for topics and what is unknown: oclif's to say. */
-async function commandOf(words: readonly string[]): Promise<HarnessCommand | undefined> {
+function commandOf(words: readonly string[], load: LoadFile): HarnessCommand | undefined {
   const [first = "", second = ""] = words;
   const ways = [
     { id: [first, second], file: [first, second] },
@@ -81,9 +81,9 @@ async function commandOf(words: readonly string[]): Promise<HarnessCommand | und
   ];
   for (const { id, file } of ways) {
     if (!id.every((word) => NAME.test(word)) || id[1] === INDEX) continue;
-    const found = `${path.join(packageRoot, "dist/commands", ...file)}.js`;
+    const found = `${path.join(packageRoot, "dist/commands", ...file)}.cjs`;
     if (!existsSync(found)) continue;
-    const classes = Object.values((await import(pathToFileURL(found).href)) as Record<string, CommandClass>);
+    const classes = Object.values(load(found) as Record<string, CommandClass>);
     const made = classes.find((each) => typeof each.run === "function");
     if (made === undefined) throw new Error(`${found} holds no command`);
     made.id = id.join(":");

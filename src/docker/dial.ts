@@ -1,4 +1,3 @@
-import { inspect } from "node:util";
 import Docker from "dockerode";
 
 /** What the engine's client is asked to send, as far as it matters here. */
@@ -14,18 +13,12 @@ type Answer = (failure: unknown, data: unknown) => void;
 
 interface Modem {
   dial: (request: Request, answer: Answer) => void;
-  buildRequest: (options: object, ...rest: readonly unknown[]) => void;
 }
-
-/** The library writes out each request, with all that hangs on it, for a log that nobody reads: it took longer than the request. */
-const UNWRITTEN = { [inspect.custom]: (): string => "a request" };
 
 /** An engine's client whose every wait has a bound, and that sends what is to be made once. */
 export function engineClient(options: Docker.DockerOptions, patience: Patience): Docker {
   const api = new Docker(options);
-  const modem = api.modem as unknown as Modem;
-  const build = modem.buildRequest.bind(modem);
-  modem.buildRequest = (built, ...rest) => build({ ...built, ...UNWRITTEN }, ...rest);
+  const modem = api.modem as Modem;
   const dial = modem.dial.bind(modem);
   modem.dial = (request, answer) => {
     const wait = patience.begin(isLong(request));

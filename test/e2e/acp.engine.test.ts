@@ -36,7 +36,7 @@ import {
   startModel,
 } from "./run-command.ts";
 
-assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
+assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 /** `harness acp` as an editor starts it, with the client of the protocol's own SDK, and a model that does as it is told. */
 

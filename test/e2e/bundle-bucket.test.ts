@@ -8,7 +8,7 @@ import { type Ended, runProgram } from "../fixtures/cli.ts";
 import { kept } from "../fixtures/kept-session.ts";
 import { ROOT } from "./package.ts";
 
-assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
+assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 interface Held extends AsyncDisposable {
   readonly id: string;

@@ -6,7 +6,7 @@ import { FAKE_DIGEST, startFakeOllama } from "../fakes/ollama-server.ts";
 import { kept, SECRET } from "../fixtures/kept-session.ts";
 import { ROOT } from "./package.ts";
 
-assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
+assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 describe("sessions export --bundle and replay --bundle", { concurrency: 2 }, () => {
   test("what one machine exports is checked and shown on another that has nothing, and nothing is written there", async () => {

@@ -10,7 +10,7 @@ import { noTerminal, onTerminal } from "./terminal.ts";
 
 /** How often a person is asked in a task as it is every day: somebody looks, mends, tests, and looks at what became of it. */
 
-assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
+assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 const skip = noTerminal || noEngine;
 const MOST = 2;

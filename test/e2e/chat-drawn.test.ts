@@ -8,7 +8,7 @@ import { noScreen as skip, onScreen, type Screen } from "./drawn-chat.ts";
 import { ROOT } from "./package.ts";
 import { startModel } from "./run-command.ts";
 
-assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
+assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 const READY = /^›(?: .*)?\n.*no box yet/m;
 

@@ -12,7 +12,7 @@ import { type AskedChat, type Said, startModel } from "./run-command.ts";
 
 /** A drawn chat whose terminal stops, comes back, or is closed. */
 
-assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
+assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 const READY = /^›(?: .*)?\n.*no box yet/m;
 const PATIENCE_MS = 60_000;

@@ -12,7 +12,7 @@ import { ROOT } from "./package.ts";
 import { type AskedChat, type Replies, type Said, startModel } from "./run-command.ts";
 import { noTerminal, onTerminal } from "./terminal.ts";
 
-assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
+assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 const skip = noTerminal || noEngine;
 const PROMPT = /harness> $/;

@@ -10,7 +10,7 @@ import { ROOT } from "./package.ts";
 import { startModel } from "./run-command.ts";
 import { noTerminal as skip, onTerminal } from "./terminal.ts";
 
-assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
+assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 const PROMPT = /harness> $/;
 

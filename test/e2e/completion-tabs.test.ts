@@ -13,7 +13,7 @@ import { scratch } from "../fixtures/scratch.ts";
 import { noScreen } from "./drawn-chat.ts";
 import { ROOT } from "./package.ts";
 
-assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
+assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 /** A person's shell on a terminal, and its own tab: what stands on the line then, and in the list below. */
 

@@ -12,7 +12,7 @@ import { ROOT } from "./package.ts";
 
 /** Diagnostics and the bug report of the program as it is built. None of these runs needs a box. */
 
-assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
+assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 const STATE = "state/harness";
 const KEY = "sk-quokka-0123456789";

@@ -7,7 +7,7 @@ import { scratch } from "../fixtures/scratch.ts";
 import { pages, shownOn, textOf } from "../house/docs-lines.ts";
 import { ROOT } from "./package.ts";
 
-assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
+assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 const place = await scratch({ "w/x": "", "home/x": "" });
 after(() => place[Symbol.asyncDispose]());

@@ -17,7 +17,7 @@ import { ROOT } from "./package.ts";
 import { bash, FINE } from "./parked.ts";
 import { finishedOf, harness, startModel } from "./run-command.ts";
 
-assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
+assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 const socket =
   skip === false && engine.endpoint.host.startsWith("unix://") ? engine.endpoint.host.slice(7) : undefined;

@@ -9,7 +9,7 @@ import { household, sandboxExec } from "./box-command.ts";
 import { noScreen, onScreen } from "./drawn-chat.ts";
 import { ROOT } from "./package.ts";
 
-assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
+assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 /** The first two go on once somebody has made a file for each. */
 const RECIPE = {

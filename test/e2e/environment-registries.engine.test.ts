@@ -15,7 +15,7 @@ import { kindOf, type Pages, thingPages, VERSION } from "../fixtures/thing-regis
 import { household, sandboxExec } from "./box-command.ts";
 import { ROOT } from "./package.ts";
 
-assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
+assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 /*
  * From a project's files to its own code in the offline box, as in a company's network: the way out is a proxy, the

@@ -14,7 +14,7 @@ import { type Scratch, scratch } from "../fixtures/scratch.ts";
 import { household, sandboxExec } from "./box-command.ts";
 import { ROOT } from "./package.ts";
 
-assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
+assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 const harness = (place: Scratch, ...words: readonly string[]): Promise<Ended> =>
   runProgram("bin/harness", words, { home: place.path, cwd: place.at("work") });

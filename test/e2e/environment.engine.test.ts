@@ -13,7 +13,7 @@ import { approve, bash, endOf, FAR, FINE, park, PARKED, sessionOf } from "./park
 import { startModel } from "./run-command.ts";
 import { resultsIn } from "./run-requests.ts";
 
-assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
+assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 /** A recipe of the user's: its set-up wants no network. */
 async function withRecipe(place: Scratch, recipe: object): Promise<void> {

@@ -27,7 +27,7 @@ import { type AskedChat, eventsOf, harness, type Ran, type Said, startModel } fr
 import { resultsIn } from "./run-requests.ts";
 import { trustAll } from "./trusted.ts";
 
-assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
+assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 /** Every way to act goes through one gate: each is tried with and without a rule of the user's that denies it. */
 

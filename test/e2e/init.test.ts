@@ -10,7 +10,7 @@ import { startFakeOllama } from "../fakes/ollama-server.ts";
 import { ROOT } from "./package.ts";
 import { noTerminal, onTerminal } from "./terminal.ts";
 
-assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
+assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 type Place = Awaited<ReturnType<typeof scratch>>;
 

@@ -7,7 +7,7 @@ import manifest from "../../package.json" with { type: "json" };
 import { scratch } from "../fixtures/scratch.ts";
 import { fakeNode, globalInstall, launch, packagedNode, packageWith, ROOT, said } from "./package.ts";
 
-assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
+assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 const NODE = { HARNESS_NODE: process.execPath };
 const SYSTEM = { ...NODE, PATH: "/usr/bin:/bin" };

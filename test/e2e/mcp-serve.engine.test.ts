@@ -15,7 +15,7 @@ import { household } from "./box-command.ts";
 import { ROOT } from "./package.ts";
 import { harness } from "./run-command.ts";
 
-assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
+assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 /** `harness mcp serve` as another agent starts it, with the client of the protocol's own SDK. */
 

@@ -8,7 +8,7 @@ import { type ChatCall, chatLine, doneLine } from "../fakes/ollama-chat.ts";
 import { type FakeOllama, sendJson, startFakeOllama } from "../fakes/ollama-server.ts";
 import { ROOT } from "./package.ts";
 
-assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
+assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 /** Compiled code is kept between these tests, so that each start is as quick as a user's. */
 const place = await scratch({ "w/x": "", "home/x": "" });

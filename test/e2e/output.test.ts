@@ -11,7 +11,7 @@ import { many } from "../fixtures/property.ts";
 import { scratch } from "../fixtures/scratch.ts";
 import { ROOT } from "./package.ts";
 
-assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
+assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 const HARNESS = path.join(ROOT, "bin/harness");
 const MISTAKE = ["config", "get", "--bogus"];

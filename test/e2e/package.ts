@@ -43,12 +43,12 @@ export const said = ({ code, stdout, stderr }: Ended): readonly [number | null, 
   stderr,
 ];
 
-/** A package with the real launcher and a dist/main.js of the test's own. */
+/** A package with the real launcher and a dist/main.cjs of the test's own. */
 export async function packageWith(main: string | undefined): Promise<Scratch> {
   const place = await scratch({ "package/package.json": '{"type": "module"}' });
   await mkdir(place.at("package/bin"));
   await cp(path.join(ROOT, "bin/harness"), place.at("package/bin/harness"));
-  if (main !== undefined) await place.write("package/dist/main.js", main);
+  if (main !== undefined) await place.write("package/dist/main.cjs", main);
   return place;
 }
 

@@ -6,7 +6,7 @@ import { type Ended, runProgram } from "../fixtures/cli.ts";
 import { scratch } from "../fixtures/scratch.ts";
 import { ROOT } from "./package.ts";
 
-assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
+assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 /** Compiled code is kept between these tests, so that each start is as quick as a user's. */
 const place = await scratch({ "w/x": "", "home/x": "" });

@@ -8,7 +8,7 @@ import { household } from "./box-command.ts";
 import { ROOT } from "./package.ts";
 import { harness, startModel } from "./run-command.ts";
 
-assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
+assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 /** A session of commands that remember, write, fail, are refused, and look at what is there. */
 async function played(work: (place: Scratch) => Promise<void>): Promise<void> {

@@ -13,7 +13,7 @@ import { ROOT } from "./package.ts";
 import { finishedOf, harness, startModel } from "./run-command.ts";
 import { assertValid } from "./run-requests.ts";
 
-assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
+assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 const KILLS = many(10);
 test("a run that is killed at any moment loses nothing and leaves nothing half", { skip }, async () => {

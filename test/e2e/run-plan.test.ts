@@ -10,7 +10,7 @@ import { assertValid } from "./run-requests.ts";
 
 /** The plan of a model from its first call to a later run, on the program as it is built. No box is started. */
 
-assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
+assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 const FIRST = ["[>] find the sum", "[ ] mend it"];
 const NEXT = ["[x] find the sum", "[>] mend <it>"];

@@ -11,7 +11,7 @@ import { ROOT } from "./package.ts";
 
 /** Replies of a model that have no end, or lost theirs, against the program as it is built. */
 
-assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
+assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 const MAX_MIB = 250;
 

@@ -7,7 +7,7 @@ import { household } from "./box-command.ts";
 import { ROOT } from "./package.ts";
 import { eventsOf, finishedOf, harness, startModel } from "./run-command.ts";
 
-assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
+assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 const COMMANDS: readonly (readonly [command: string, runs: boolean])[] = [
   ["source ./env.sh", true],

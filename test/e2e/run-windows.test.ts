@@ -14,7 +14,7 @@ import { finishedOf, harness } from "./run-command.ts";
 
 /** A window that is only believed from the name of a family keeps nothing from being sent: the server has the word. */
 
-assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
+assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 interface Api {
   readonly path: string;

@@ -7,7 +7,7 @@ import { household } from "./box-command.ts";
 import { ROOT } from "./package.ts";
 import { eventsOf, finishedOf, harness, startModel } from "./run-command.ts";
 
-assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
+assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 test("a task is done in the box, and stdout has the answer alone", { skip }, async () => {
   await using place = await household({ "a.txt": "one\n" });

@@ -9,7 +9,7 @@ import { boxesOver } from "../fixtures/standing-boxes.ts";
 import { answerOf, household, sandboxExec } from "./box-command.ts";
 import { ROOT } from "./package.ts";
 
-assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
+assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 const sh = (line: string, ...words: readonly string[]): readonly string[] => [
   "--",

@@ -10,7 +10,7 @@ import { scratch, type Scratch } from "../fixtures/scratch.ts";
 import { killingItself } from "../kills/killed.ts";
 import { ROOT } from "./package.ts";
 
-assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
+assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 const cache = await scratch();
 after(() => cache[Symbol.asyncDispose]());

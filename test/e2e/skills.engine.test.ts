@@ -8,7 +8,7 @@ import { ROOT } from "./package.ts";
 import { type AskedChat, eventsOf, finishedOf, harness, startModel } from "./run-command.ts";
 import { trustAll } from "./trusted.ts";
 
-assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
+assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 const resultOf = (chat: AskedChat | undefined): string => chat?.messages.at(-1)?.content ?? "";
 const FOLDER = /\/tmp\/skill-tidy-[0-9a-f]{8}/;

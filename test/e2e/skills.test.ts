@@ -19,7 +19,7 @@ import {
 import { noTerminal as skip, onTerminal } from "./terminal.ts";
 import { trustAll } from "./trusted.ts";
 
-assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
+assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 const skill = (name: string, body = `Do ${name}.`): string =>
   `---\nname: ${name}\ndescription: About ${name}.\n---\n${body}\n`;

@@ -15,7 +15,7 @@ async function checkout(): Promise<Scratch> {
     "package.json": "{}\n",
     "src/main.ts": "",
     "bin/build.ts": "",
-    "dist/main.js": "",
+    "dist/main.cjs": "",
     "oclif.manifest.json": "{}",
   });
   await cp(path.join(ROOT, "start.sh"), place.at("start.sh"));

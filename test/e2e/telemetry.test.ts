@@ -12,7 +12,7 @@ import { ROOT } from "./package.ts";
 
 /** Telemetry of the program as it is built, against a collector on this machine. Nothing in these runs needs a box. */
 
-assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
+assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 const KEPT = "ghp_0123456789abcdefghijABCDEFGHIJ456789";
 

@@ -12,7 +12,7 @@ import { eventsOf, harness, startModel } from "./run-command.ts";
 import { noTerminal as skip, onTerminal } from "./terminal.ts";
 import { toldTrust, trustAll, trustNothing } from "./trusted.ts";
 
-assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
+assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 const SETTINGS = ".harness/config.json";
 

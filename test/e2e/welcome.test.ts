@@ -8,7 +8,7 @@ import { household } from "./box-command.ts";
 import { ROOT } from "./package.ts";
 import { noTerminal, onTerminal, type Terminal } from "./terminal.ts";
 
-assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
+assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 const PROMPT = /harness> $/;
 const models = [{ name: "gemma3:4b", size: 5000, capabilities: ["completion", "tools"] }];

@@ -9,7 +9,7 @@ import test, { after, before } from "node:test";
 import { ROOT } from "../fixtures/engine.ts";
 import { type Machines, type Ran, startMachines } from "./machines.ts";
 
-assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
+assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 const SSH = ["--engine", "ssh://dev@far"];
 let machines: Machines;

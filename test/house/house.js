@@ -103,7 +103,7 @@ const BUILTINS = {
   "inspector/promises": [],
   "dns/promises": ["docker"],
   repl: [],
-  vm: [],
+  vm: ["app"],
   wasi: [],
 };
 

@@ -18,7 +18,7 @@ import { Bucket } from "../../src/s3/bucket.ts";
 import { bucketAccess } from "../../src/s3/bucket-access.ts";
 import { realServer } from "./real-server.ts";
 
-assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
+assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 const NAME = "results-of-team";
 const { signal } = new AbortController();

@@ -73,5 +73,5 @@ const knownValues = (
 function threadProgram(): URL {
   const source = path.join(packageRoot, "src/extensions/web/page-worker.ts");
   const isSource = import.meta.url.endsWith(".ts") && existsSync(source);
-  return pathToFileURL(isSource ? source : path.join(packageRoot, "dist/page-worker.js"));
+  return pathToFileURL(isSource ? source : path.join(packageRoot, "dist/page-worker.cjs"));
 }

@@ -58,7 +58,7 @@ export const embeddedOnly = (given: IndexOptions): IndexOptions => ({
 
 /** Bundled, it is a file of its own; from sources Node runs it as it is. */
 function threadProgram(): URL {
-  const bundled = path.join(packageRoot, "dist/cut-worker.js");
+  const bundled = path.join(packageRoot, "dist/cut-worker.cjs");
   const source = path.join(packageRoot, "src/search/index/cut-worker.ts");
   return pathToFileURL(import.meta.url.endsWith(".ts") && existsSync(source) ? source : bundled);
 }

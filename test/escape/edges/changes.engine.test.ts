@@ -16,7 +16,7 @@ import type { Scratch } from "../../fixtures/scratch.ts";
 
 /** What a run has changed, where it is a great deal or somebody would rather not have it listed. */
 
-assert.ok(existsSync(path.join(ROOT, "dist/main.js")), "not built, so not tested: npm run build");
+assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 const skip = noEngine || noGit;
 const MAX_MIB = 300;

@@ -1,0 +1,134 @@
+import assert from "node:assert/strict";
+import { spawnSync } from "node:child_process";
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  truncateSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
+import path from "node:path";
+import test from "node:test";
+import { scratch } from "../fixtures/scratch.ts";
+
+const LOADER = path.join(import.meta.dirname, "../../src/app/compiled-code.ts");
+
+/** A bundle: its program calls a part that is loaded when it is needed, and of 400 functions as many as it is told. */
+const FILES = {
+  "dist/program.cjs":
+    'const { sep } = require("node:path"); exports.begin = (n) => require("./chunks/part.cjs").call(n) + sep;',
+  "dist/chunks/part.cjs": `${Array.from({ length: 400 }, (_, at) => `function f${at}(a) { const all = []; for (let i = 0; i < a; i += 1) all.push({ i, k: "é${at}" + i }); return all.length; }`).join("\n")}
+exports.call = (n) => [${Array.from({ length: 400 }, (_, at) => `f${at}`).join()}].slice(0, n).reduce((sum, f) => sum + f(2), 0);`,
+  "dist/commands/look.cjs": "",
+  "dist/commands/list/all.cjs": "",
+};
+
+async function bundle() {
+  const place = await scratch(FILES);
+  const dist = place.at("dist");
+  /** One start of the program, to its end. */
+  const start = (
+    words: readonly string[],
+    calls: number,
+    env: Readonly<Record<string, string>> = {},
+  ): string => {
+    const code = `import { bundleLoader } from ${JSON.stringify(LOADER)};
+      const load = bundleLoader({ dist: ${JSON.stringify(dist)}, bundle: "b1", words: ${JSON.stringify(words)} });
+      console.log(load(${JSON.stringify(path.join(dist, "program.cjs"))}).begin(${calls}));`;
+    const { stdout, stderr } = spawnSync(process.execPath, ["--input-type=module", "-e", code], {
+      encoding: "utf8",
+      env: { HOME: place.path, NODE_NO_WARNINGS: "1", ...env },
+    });
+    assert.equal(stderr, "");
+    return stdout;
+  };
+  const folder = place.at(".cache/harness/compile/b1");
+  return {
+    start,
+    folder,
+    place,
+    kept: (name = "look") => path.join(folder, name),
+    [Symbol.asyncDispose]: () => place[Symbol.asyncDispose](),
+  };
+}
+
+/** Whatever is written there anew has another number. */
+const sameFile = (file: string): number => statSync(file).ino;
+
+test("what a command calls is kept when it ends, and later starts add what they call beyond, three times at first", async () => {
+  await using there = await bundle();
+  assert.equal(there.start(["look"], 1), "2/\n");
+  const few = statSync(there.kept()).size;
+  assert.equal(there.start(["look", "word"], 400), "800/\n");
+  const many = statSync(there.kept()).size;
+  assert.ok(many > 3 * few, `${few} and ${many} bytes`);
+  there.start(["look"], 1);
+  assert.ok(statSync(there.kept()).size >= many, "what was kept before stays");
+  const before = sameFile(there.kept());
+  assert.equal(there.start(["look"], 400), "800/\n");
+  assert.equal(sameFile(there.kept()), before);
+  const yesterday = Date.now() / 1000 - 25 * 3600;
+  utimesSync(there.kept(), yesterday, yesterday);
+  there.start(["look"], 1);
+  assert.notEqual(sameFile(there.kept()), before);
+  assert.deepEqual(readdirSync(there.folder), ["look"]);
+});
+
+test("each command has its own, for its owner alone", async () => {
+  await using there = await bundle();
+  for (const words of [["look"], ["list", "all"], ["list", "some"], ["no-command"], ["--help"], ["../list"]])
+    there.start(words, 1);
+  assert.deepEqual(readdirSync(there.folder), ["list", "list-all", "look", "other"]);
+  assert.equal(statSync(there.kept()).mode & 0o777, 0o600);
+});
+
+const SPOILED: Readonly<Record<string, (file: string) => void>> = {
+  "is empty": (file) => truncateSync(file, 0),
+  "was cut": (file) => truncateSync(file, statSync(file).size - 8),
+  "holds something else": (file) => writeFileSync(file, "x".repeat(20_000)),
+  "has an index that is none": (file) =>
+    writeFileSync(file, Buffer.concat([Buffer.from([2, 0, 0, 0, 0, 0, 0, 0]), Buffer.from("{]")])),
+  "has code that V8 refuses": (file) => {
+    const bytes = readFileSync(file);
+    writeFileSync(file, bytes.fill(0, Math.ceil((8 + bytes.readUInt32LE(0)) / 8) * 8));
+  },
+  "may be written by others": (file) => chmodSync(file, 0o666),
+};
+
+for (const [what, spoil] of Object.entries(SPOILED))
+  test(`a file that ${what} is not believed, and made anew`, async () => {
+    await using there = await bundle();
+    for (let starts = 0; starts < 3; starts += 1) there.start(["look"], 400);
+    const { size } = statSync(there.kept());
+    spoil(there.kept());
+    const before = sameFile(there.kept());
+    assert.equal(there.start(["look"], 400), "800/\n");
+    assert.notEqual(sameFile(there.kept()), before);
+    assert.ok(statSync(there.kept()).size > size / 2);
+    assert.equal(there.start(["look"], 400), "800/\n");
+  });
+
+test("nothing is kept where nobody wants it, nor where there is no place", async () => {
+  await using there = await bundle();
+  there.start(["look"], 1, { NODE_DISABLE_COMPILE_CACHE: "1" });
+  there.start(["--version"], 1);
+  assert.equal(existsSync(there.folder), false);
+  await there.place.write("taken", "");
+  assert.equal(there.start(["look"], 1, { XDG_CACHE_HOME: there.place.at("taken") }), "2/\n");
+  there.start(["look"], 1, { NODE_COMPILE_CACHE: there.place.at("other") });
+  assert.ok(existsSync(there.place.at("other/b1/look")));
+});
+
+test("code of bundles that nobody has used for a month goes with the next that is kept", async () => {
+  await using there = await bundle();
+  const at = (name: string): string => path.join(path.dirname(there.folder), name);
+  const old = Date.now() / 1000 - 31 * 24 * 3600;
+  for (const name of ["b0", "b9"]) mkdirSync(at(name), { recursive: true });
+  utimesSync(at("b0"), old, old);
+  there.start(["look"], 1);
+  assert.deepEqual(readdirSync(path.dirname(there.folder)), ["b1", "b9"]);
+});
