@@ -23,7 +23,7 @@ TXT
 esac
 
 case $0 in */*) root=$(cd "${0%/*}" && pwd) ;; *) root=$PWD ;; esac
-if [ ! -f "$root/dist/main.js" ]; then
+if [ ! -f "$root/dist/main.cjs" ]; then
   printf 'error: this checkout is not built, so nothing can be stopped from it\n  next: ./start.sh\n' >&2
   exit 2
 fi

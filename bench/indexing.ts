@@ -27,7 +27,7 @@ const MEANS: IndexOptions = {
     guarded: () => false,
   },
   trust: "untrusted",
-  thread: pathToFileURL(path.join(import.meta.dirname, "../dist/cut-worker.js")),
+  thread: pathToFileURL(path.join(import.meta.dirname, "../dist/cut-worker.cjs")),
   named: null,
   openServer: () => Promise.resolve(null),
   openStore: ({ folder, identity }) => Promise.resolve(openEmbeddedStore(folder, identity)),

@@ -7,7 +7,7 @@ import test from "node:test";
 import { ROOT } from "./package.ts";
 
 const DIST = path.join(ROOT, "dist");
-assert.ok(existsSync(path.join(DIST, "main.js")), "not built, so not tested: npm run build");
+assert.ok(existsSync(path.join(DIST, "main.cjs")), "not built, so not tested: npm run build");
 
 /** The shared files of the bundle, by their groups, that are there before a command's first line runs. */
 function groupsOf(entry: string): ReadonlySet<string> {
@@ -17,22 +17,33 @@ function groupsOf(entry: string): ReadonlySet<string> {
     if (seen.has(file)) continue;
     seen.add(file);
     const text = readFileSync(file, "utf8");
-    for (const [, next = ""] of text.matchAll(/(?:^|;)import(?:[^"'();]*from)?"(\.[^"]+)"/gm))
+    for (const [, next = ""] of text.matchAll(/(?<!=>)require\("(\.[^"]+)"\)/g))
       open.push(path.resolve(path.dirname(file), next));
   }
-  return new Set([...seen].map((file) => path.basename(file).replace(/-[\w-]{8}\.js$/, "")));
+  return new Set([...seen].map((file) => path.basename(file).replace(/-[\w-]{8}\.cjs$/, "")));
 }
 
 /** What each of these has no need of, and would wait for. */
 const WITHOUT: readonly (readonly [entry: string, ...groups: readonly string[]])[] = [
-  ["main.js", "start", "schemas", "oclif"],
-  ["commands/config/list.js", "agent", "box", "engine", "events", "models", "policy", "render", "sessions"],
-  ["commands/policy/check.js", "agent", "box", "engine", "events", "models", "run", "sessions"],
-  ["commands/policy/path.js", "agent", "box", "engine", "events", "models", "run", "sessions"],
-  ["commands/search.js", "agent", "box", "engine", "events", "models", "policy", "render", "run", "sessions"],
-  ["commands/sessions/list.js", "agent", "box", "engine", "events", "models", "policy", "run"],
-  ["commands/sandbox/exec.js", "agent", "events", "models", "policy", "render", "run", "sessions"],
-  ["commands/undo.js", "agent", "events", "models", "policy", "run"],
+  ["program.cjs", "start", "schemas", "oclif"],
+  ["commands/config/list.cjs", "agent", "box", "engine", "events", "models", "policy", "render", "sessions"],
+  ["commands/policy/check.cjs", "agent", "box", "engine", "events", "models", "run", "sessions"],
+  ["commands/policy/path.cjs", "agent", "box", "engine", "events", "models", "run", "sessions"],
+  [
+    "commands/search.cjs",
+    "agent",
+    "box",
+    "engine",
+    "events",
+    "models",
+    "policy",
+    "render",
+    "run",
+    "sessions",
+  ],
+  ["commands/sessions/list.cjs", "agent", "box", "engine", "events", "models", "policy", "run"],
+  ["commands/sandbox/exec.cjs", "agent", "events", "models", "policy", "render", "run", "sessions"],
+  ["commands/undo.cjs", "agent", "events", "models", "policy", "run"],
 ];
 
 for (const [entry, ...groups] of WITHOUT)
@@ -46,19 +57,19 @@ for (const [entry, ...groups] of WITHOUT)
   });
 
 test("a run loads what it needs before its first request from files that are shared", () => {
-  const loaded = groupsOf("commands/run.js");
+  const loaded = groupsOf("commands/run.cjs");
   for (const group of ["start", "schemas", "oclif"]) assert.ok(loaded.has(group), [...loaded].join(" "));
 });
 
 test("a search has all of its files at once, and none that only leads to another", () => {
-  const loaded = groupsOf("commands/search.js");
+  const loaded = groupsOf("commands/search.cjs");
   for (const group of ["start", "asked", "progress"]) assert.ok(loaded.has(group), [...loaded].join(" "));
-  const asked = [...globSync("chunks/asked-*.js", { cwd: DIST })].map((file) =>
+  const asked = [...globSync("chunks/asked-*.cjs", { cwd: DIST })].map((file) =>
     readFileSync(path.join(DIST, file), "utf8"),
   );
   assert.ok(asked.length > 0);
   const led = asked.flatMap((text) =>
-    [...text.matchAll(/import\(["'`]\.\/([\w-]+)-[\w-]{8}\.js/g)].map(([, to]) => to),
+    [...text.matchAll(/=>require\("\.\/([\w-]+)-[\w-]{8}\.cjs/g)].map(([, to]) => to),
   );
   assert.ok(led.includes("update-index"), led.join(" "));
   assert.deepEqual(
@@ -87,7 +98,7 @@ for (const [words, ...more] of STARTS)
     // No server is at this address: it is asked all the same.
     const env = { PATH: process.env["PATH"], HOME: folder, OLLAMA_HOST: "127.0.0.1:9", LOADED: told };
     // Into a pipe Node would write with all of its network.
-    spawnSync(process.execPath, ["--require", tells, path.join(DIST, "main.js"), ...words], {
+    spawnSync(process.execPath, ["--require", tells, path.join(DIST, "main.cjs"), ...words], {
       env,
       stdio: "ignore",
     });
@@ -100,7 +111,9 @@ for (const [words, ...more] of STARTS)
   });
 
 test("the bundle speaks HTTP to engines, and has neither an ssh nor a gRPC of its own", () => {
-  const texts = globSync("**/*.js", { cwd: DIST }).map((file) => readFileSync(path.join(DIST, file), "utf8"));
+  const texts = globSync("**/*.cjs", { cwd: DIST }).map((file) =>
+    readFileSync(path.join(DIST, file), "utf8"),
+  );
   const holding = (mark: string): number => texts.filter((text) => text.includes(mark)).length;
   assert.deepEqual(
     ["/containers/create", "ssh-connection", "grpc-status"].map(holding).map(Math.sign),
@@ -109,7 +122,7 @@ test("the bundle speaks HTTP to engines, and has neither an ssh nor a gRPC of it
 });
 
 test("no file of the bundle has Node make an import of a built-in module", () => {
-  const files = globSync("**/*.js", { cwd: DIST });
+  const files = globSync("**/*.cjs", { cwd: DIST });
   assert.ok(files.length > 50, `${files.length} files`);
   const found = files.filter((file) =>
     /\b(?:from|import\(?)\s*["'`]node:/.test(readFileSync(path.join(DIST, file), "utf8")),

@@ -10,7 +10,7 @@ import { eventsOf, finishedOf, harness } from "./run-command.ts";
 
 /** Tools of the web in a run as it is built; no box is made for them. */
 
-assert.ok(existsSync(path.join(ROOT, "dist/page-worker.js")), "not built, so not tested: npm run build");
+assert.ok(existsSync(path.join(ROOT, "dist/page-worker.cjs")), "not built, so not tested: npm run build");
 
 const HTML = { "content-type": "text/html" };
 
