@@ -140,10 +140,14 @@ async function judgedCall(
   // The time that a person takes to answer does not count.
   const began = agent.now();
   const result = answer.runs
-    ? await checkpointed(agent, call, judged, () =>
-        granted(agent, answer, signal, () =>
-          agent.writes.inOrder(facts.writes, () => run(agent, { call, work, judged }, signal)),
-        ),
+    ? await checkpointed(
+        agent,
+        { call, judged },
+        () =>
+          granted(agent, answer, signal, () =>
+            agent.writes.inOrder(facts.writes, () => run(agent, { call, work, judged }, signal)),
+          ),
+        signal,
       )
     : refusal(judged, answer, veto);
   const ms = agent.now() - began;
@@ -191,11 +195,11 @@ const BLIND =
 /** Checkpoints the workspace around a call, unless it is known to write nothing there. */
 function checkpointed<T>(
   { checkpoints, limits }: AgentContext,
-  { id }: ToolCall,
-  { mayWrite, lasting }: Judged,
+  { call: { id }, judged: { mayWrite, lasting } }: Pick<JudgedCall, "call" | "judged">,
   work: () => Promise<T>,
+  signal: AbortSignal,
 ): Promise<T> {
-  return mayWrite ? checkpoints.around({ call: id, turn: limits.turns, lasting }, work) : work();
+  return mayWrite ? checkpoints.around({ call: id, turn: limits.turns, lasting }, work, signal) : work();
 }
 
 interface JudgedCall {

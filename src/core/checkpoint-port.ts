@@ -10,7 +10,8 @@ export interface Writing {
 export interface Checkpoints {
   /** Scans the workspace ahead of time, so that the first call does not wait for it. */
   prepare(): void;
-  around<T>(writing: Writing, work: () => Promise<T>): Promise<T>;
+  /** `signal` ends the look before the work, however large the workspace is; the work is begun without one, and has to look at it. */
+  around<T>(writing: Writing, work: () => Promise<T>, signal?: AbortSignal): Promise<T>;
   /**
    * Of these paths of the workspace those that are what they were before the run: kind, mode and content, whatever their
    * times and inodes say. None where nobody can tell.

@@ -163,7 +163,8 @@ test("the workspace is kept around what may write, and around nothing else", asy
   const kept: string[] = [];
   const checkpoints: Checkpoints = {
     prepare: () => undefined,
-    around: ({ call }, doing) => {
+    around: ({ call }, doing, signal) => {
+      assert.ok(signal instanceof AbortSignal, "who cancels the run waits for no look at the workspace");
       kept.push(call);
       return doing();
     },

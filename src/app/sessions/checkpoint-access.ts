@@ -86,7 +86,7 @@ function lazily(load: () => Promise<RunCheckpoints>): RunCheckpoints {
   const loaded = (): Promise<RunCheckpoints> => (once.loaded ??= load());
   return {
     prepare: () => void setTimeout(() => void loaded().then((own) => own.prepare()), SOON_MS),
-    around: async (writing, work) => (await loaded()).around(writing, work),
+    around: async (writing, work, signal) => (await loaded()).around(writing, work, signal),
     before: async (name) => (await (once.loaded ?? NO_CHECKPOINTS)).before(name),
     unchanged: async (paths) => (await (once.loaded ?? NO_CHECKPOINTS)).unchanged(paths),
     [Symbol.asyncDispose]: async () => (await once.loaded)?.[Symbol.asyncDispose](),

@@ -100,8 +100,8 @@ export class CheckpointStore implements Disposable {
   }
 
   /** The name of the tree of how it is now; the last one's when it is the same. */
-  async take(session: string): Promise<string> {
-    return this.save(session, await this.look());
+  async take(session: string, signal?: AbortSignal): Promise<string> {
+    return this.save(session, await this.look(signal));
   }
 
   save(session: string, tree: Tree): string {

@@ -37,6 +37,8 @@ export class RunCheckpoints implements Checkpoints, AsyncDisposable {
   #failed = false;
   /** Nobody waits for what was only looked at beforehand. */
   readonly #ended = new AbortController();
+  /** What was looked at beforehand is not waited for either by a call that is cancelled. */
+  readonly #early = new AbortController();
 
   constructor(given: Recording) {
     this.#with = given;
@@ -44,15 +46,29 @@ export class RunCheckpoints implements Checkpoints, AsyncDisposable {
 
   prepare(): void {
     // What fails here fails again, and is said, when it matters.
-    void this.#inTurn(() => this.#opened().look(this.#ended.signal)).catch(() => undefined);
+    const { signal } = this.#early;
+    void this.#inTurn(() => this.#opened().look(signal)).catch(() => undefined);
   }
 
-  async around<T>(writing: Writing, work: () => Promise<T>): Promise<T> {
-    const step = await this.#inTurn(() => this.#guarded(() => this.#before(writing)));
+  async around<T>(writing: Writing, work: () => Promise<T>, signal?: AbortSignal): Promise<T> {
+    const step = await this.#cutBy(signal, () =>
+      this.#inTurn(() => this.#guarded(() => this.#before(writing, signal), signal)),
+    );
     try {
       return await work();
     } finally {
       if (step !== undefined) await this.#inTurn(() => this.#guarded(() => this.#after(step)));
+    }
+  }
+
+  async #cutBy<T>(signal: AbortSignal | undefined, look: () => Promise<T>): Promise<T> {
+    const cut = (): void => this.#early.abort();
+    if (signal?.aborted === true) cut();
+    signal?.addEventListener("abort", cut, { once: true });
+    try {
+      return await look();
+    } finally {
+      signal?.removeEventListener("abort", cut);
     }
   }
 
@@ -103,15 +119,17 @@ export class RunCheckpoints implements Checkpoints, AsyncDisposable {
   /** Nothing is told any more by then: the run has said its last word. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#ended.abort();
+    this.#early.abort();
     await this.#inTurn(() => this.#guarded(() => this.#end()));
     this.#store?.[Symbol.dispose]();
   }
 
-  async #before({ call, turn, lasting }: Writing): Promise<number> {
+  async #before({ call, turn, lasting }: Writing, signal?: AbortSignal): Promise<number> {
     const { steps } = this.#with;
     const own = this.#underWay > 0 || this.#lasting || performance.now() - this.#taken < MOMENT_MS;
-    if (this.#tree === undefined) await this.#first();
-    else if (!own) await this.#take();
+    if (this.#tree === undefined) await this.#first(signal);
+    else if (!own) await this.#take(signal);
+    signal?.throwIfAborted();
     const before = this.#tree ?? "";
     const step = steps.begin({ kind: "call", call, turn, before, target: null });
     this.#underWay += 1;
@@ -120,10 +138,10 @@ export class RunCheckpoints implements Checkpoints, AsyncDisposable {
   }
 
   /** Steps that another process left under way end where this one begins. */
-  async #first(): Promise<void> {
+  async #first(signal?: AbortSignal): Promise<void> {
     const { steps, notice } = this.#with;
     const calls = steps.all().filter(({ kind }) => kind === "call");
-    const after = await this.#take();
+    const after = await this.#take(signal);
     const open = new Set(calls.flatMap((call) => (call.after === null ? [call.step] : [])));
     const killed = wholeSteps(calls, after).whole.filter(({ step }) => open.has(step));
     if (killed.length === 0) return;
@@ -149,8 +167,8 @@ export class RunCheckpoints implements Checkpoints, AsyncDisposable {
     this.#with.makeRoom?.(this.#opened());
   }
 
-  async #take(): Promise<string> {
-    this.#tree = await this.#opened().take(this.#with.session);
+  async #take(signal?: AbortSignal): Promise<string> {
+    this.#tree = await this.#opened().take(this.#with.session, signal);
     this.#taken = performance.now();
     return this.#tree;
   }
@@ -167,11 +185,12 @@ export class RunCheckpoints implements Checkpoints, AsyncDisposable {
     return done;
   }
 
-  async #guarded<T>(work: () => Promise<T>): Promise<T | undefined> {
+  async #guarded<T>(work: () => Promise<T>, signal?: AbortSignal): Promise<T | undefined> {
     if (this.#failed) return undefined;
     try {
       return await work();
     } catch (thrown) {
+      if (signal?.aborted === true && thrown === signal.reason) return undefined;
       this.#failed = true;
       const { steps, notice } = this.#with;
       try {

@@ -20,6 +20,7 @@ import { MAX_BYTES } from "../../../src/sessions/checkpoints/file-content.ts";
 import { writeJournal } from "../../../src/sessions/checkpoints/undo-changes.ts";
 import { forgetSession, keepWithin } from "../../../src/sessions/checkpoints/checkpoint-quota.ts";
 import { CheckpointStore } from "../../../src/sessions/checkpoints/checkpoint-store.ts";
+import { RunCheckpoints } from "../../../src/sessions/checkpoints/recorder.ts";
 import { keptRun } from "../../fixtures/kept-run.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 import { pictureOf } from "../../fixtures/tree-picture.ts";
@@ -272,4 +273,41 @@ test("what may not be read is named, and comes back when it may", async () => {
   } finally {
     if (asRoot) process.seteuid?.(0);
   }
+});
+
+/** So many that they are not looked at within one slice of time. */
+const MANY = 4000;
+
+test("a call that is cancelled waits for no look at a large workspace, and the next one has its checkpoint", async () => {
+  await using kept = await keptRun({ "a.txt": "a\n" });
+  for (let nth = 0; nth < MANY; nth += 1) writeFileSync(path.join(kept.root, `f${nth}`), `file ${nth}`);
+  const { steps } = kept;
+  const looks: string[] = [];
+  const open = (): CheckpointStore => {
+    const store = kept.open();
+    const look = store.look.bind(store);
+    store.look = (signal) =>
+      look(signal).then(
+        (tree) => (looks.push("whole"), tree),
+        (cut: unknown) => {
+          looks.push("cut");
+          throw cut;
+        },
+      );
+    return store;
+  };
+  const change = (text: string) => async (): Promise<void> =>
+    writeFileSync(kept.place.at("work/a.txt"), text);
+  {
+    await using run = new RunCheckpoints({ session: "s", steps, open, notice: assert.fail });
+    const cancelled = new AbortController();
+    run.prepare();
+    const done = run.around({ call: "c0", turn: 1, lasting: false }, change("b\n"), cancelled.signal);
+    cancelled.abort();
+    await done;
+    assert.deepEqual([looks.filter((each) => each === "whole"), steps.all()], [[], []]);
+    await run.around({ call: "c1", turn: 2, lasting: false }, change("c\n"), new AbortController().signal);
+  }
+  await kept.undo();
+  assert.equal(await kept.place.read("work/a.txt"), "b\n");
 });
