@@ -1,8 +1,8 @@
 import { formatDuration } from "../core/text/bounds.ts";
-import type { Usage } from "../core/messages.ts";
+import type { Price, Usage } from "../core/messages.ts";
 import type { SpentBefore } from "../core/session.ts";
 import { counted } from "../core/text/short-lists.ts";
-import { NO_USAGE, sumUsage } from "../models/usage.ts";
+import { costOf, NO_USAGE, sumUsage } from "../models/usage.ts";
 
 /** What a run may spend; what is left out is not limited. */
 export interface LimitsGiven {
@@ -21,6 +21,20 @@ interface Reached {
   readonly which: LimitName;
   /** For people: what is spent, and the flag that gives more. */
   readonly text: string;
+}
+
+/** What a request comes to by its bytes. */
+interface Estimated {
+  readonly prompt: number;
+  readonly completion: number;
+}
+
+interface LimitsFrom {
+  /** Of the model's tokens. */
+  readonly price?: Price | undefined;
+  /** The budget that it is a part of, or one attempt at. */
+  readonly whole?: Limits;
+  readonly isPart?: boolean;
 }
 
 const NEAR = 0.8;
@@ -54,6 +68,7 @@ export class Limits {
   readonly #spent: { tokens: number; cost: number };
   /** Of the run, its subagents included. */
   readonly #called: { calls: number };
+  readonly #price: Price | undefined;
   readonly #isPart: boolean;
   #turns = 0;
   readonly #told = new Set<string>();
@@ -63,23 +78,28 @@ export class Limits {
   }
 
   /** Time counts from here on; `now` is in milliseconds and never goes back. */
-  constructor(limits: LimitsGiven, now: () => number, whole?: Limits, isPart = whole !== undefined) {
+  constructor(
+    limits: LimitsGiven,
+    now: () => number,
+    { whole, isPart = whole !== undefined, price }: LimitsFrom = {},
+  ) {
     this.#limits = limits;
     this.#now = now;
     this.#begin = whole === undefined ? now() : whole.#begin;
     this.#spent = whole === undefined ? { tokens: 0, cost: 0 } : whole.#spent;
     this.#called = whole !== undefined && isPart ? whole.#called : { calls: 0 };
+    this.#price = whole === undefined ? price : whole.#price;
     this.#isPart = isPart;
   }
 
   /** For one of several candidates: the time, the tokens and the cost are those of all, turns and calls its own. */
   attempt(): Limits {
-    return new Limits(this.#limits, this.#now, this, false);
+    return new Limits(this.#limits, this.#now, { whole: this, isPart: false });
   }
 
   /** For a subagent: the same budget but turns of its own, some of them spent; it is told of limits by itself. */
   part(turns: number, spent = 0): Limits {
-    const part = new Limits({ ...this.#limits, turns }, this.#now, this);
+    const part = new Limits({ ...this.#limits, turns }, this.#now, { whole: this });
     part.#turns = spent;
     return part;
   }
@@ -119,12 +139,15 @@ export class Limits {
     };
   }
 
-  /** After a request, failed ones and side requests too. The estimate counts where the server did not say both parts. */
-  used({ prompt_tokens, completion_tokens, cost }: Usage, estimatedTokens: number): void {
-    const said = (prompt_tokens ?? 0) + (completion_tokens ?? 0);
-    const whole = prompt_tokens !== null && completion_tokens !== null;
-    this.#spent.tokens += whole ? said : Math.max(said, estimatedTokens);
-    this.#spent.cost += cost ?? 0;
+  /** After a request, failed ones and side requests too. What the server did not say counts as it is estimated. */
+  used(usage: Usage, { prompt, completion }: Estimated): void {
+    const whole = {
+      ...usage,
+      prompt_tokens: usage.prompt_tokens ?? prompt,
+      completion_tokens: usage.completion_tokens ?? completion,
+    };
+    this.#spent.tokens += whole.prompt_tokens + whole.completion_tokens;
+    this.#spent.cost += usage.cost ?? costOf(whole, this.#price) ?? 0;
   }
 
   /** Of this loop. */

@@ -97,13 +97,13 @@ async function attempted(
         shown = true;
         break;
       case "failed":
-        spend(agent, request, event.usage);
+        spend(agent, request, event);
         return { reply: { kind: "failed", failure: event.failure }, shown };
       case "finished": {
         const { stop, usage, notes } = event;
         const message = instead?.read(event.message, stop) ?? event.message;
         const malformed = instead === undefined ? event.malformed : [];
-        spend(agent, request, usage);
+        spend(agent, request, event);
         for (const text of notes) agent.emit({ type: "notice", text });
         const calls = message.calls.length + malformed.length;
         const told = { calls, usage, ms: agent.now() - began, build_ms, ...first.ms };
@@ -144,7 +144,7 @@ export async function askAside(
   for await (const event of agent.provider.stream(request, signal)) {
     first.take(event);
     if (event.type !== "finished" && event.type !== "failed") continue;
-    spend(agent, request, event.usage);
+    spend(agent, request, event);
     const { usage, type: outcome } = event;
     const isSaid = event.type === "finished" && purpose === "expectation";
     const said = isSaid ? { text: event.message.text } : {};
@@ -200,11 +200,15 @@ class FirstPiece {
   }
 }
 
-function spend(agent: AgentContext, request: ModelRequest, usage: Usage): void {
+type Ending = Extract<ProviderEvent, { readonly type: "finished" | "failed" }>;
+
+function spend(agent: AgentContext, request: ModelRequest, ending: Ending): void {
+  const { usage } = ending;
   agent.spent.add(usage);
   const { messages } = request;
   const tools = toolsOf(request);
-  agent.limits.used(usage, agent.size.tokens(messages, tools));
+  const completion = ending.type === "finished" ? agent.size.tokens([ending.message], []) : 0;
+  agent.limits.used(usage, { prompt: agent.size.tokens(messages, tools), completion });
   if (usage.requests === 1) agent.size.learn(messages, usage.prompt_tokens, tools);
 }
 

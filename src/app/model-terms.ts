@@ -1,5 +1,6 @@
 import type { Settings } from "../config/settings-schema.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
+import type { Price } from "../core/messages.ts";
 import { isLoopback, ollamaAddress } from "../models/providers/ollama-address.ts";
 import { dayOf, priceOf } from "../models/usage.ts";
 import type { Host } from "./host.ts";
@@ -17,12 +18,20 @@ export function isLocalModel(
   return base_url !== null && isLoopback(base_url);
 }
 
+/** What the model's tokens cost today, where the settings know. */
+export const priceToday = ({
+  prices,
+  chat_model,
+}: Pick<Settings, "prices" | "chat_model">): Price | undefined =>
+  priceOf(chat_model, prices, dayOf(Date.now()));
+
 /** A limit of cost that nothing could be held against is no limit. */
 export function refuseUnpriced(
   cost: number | undefined,
-  { prices, chat_model }: Pick<Settings, "prices" | "chat_model">,
+  settings: Pick<Settings, "prices" | "chat_model">,
 ): void {
-  if (cost === undefined || priceOf(chat_model, prices, dayOf(Date.now())) !== undefined) return;
+  if (cost === undefined || priceToday(settings) !== undefined) return;
+  const { chat_model } = settings;
   const row = JSON.stringify([{ model: chat_model, input: 1, output: 5 }]);
   throw new HarnessError(
     EXIT.usage,

@@ -10,6 +10,7 @@ const usage = (prompt: number | null, completion: number | null, cost: number | 
   cached_tokens: null,
   cost,
 });
+const NOTHING = { prompt: 0, completion: 0 };
 const still = (): number => 0;
 const times = (count: number, act: () => void): void => {
   for (let at = 0; at < count; at += 1) act();
@@ -17,7 +18,7 @@ const times = (count: number, act: () => void): void => {
 
 test("without limits nothing is reached and nothing said", () => {
   const limits = new Limits({}, still);
-  times(1000, () => (limits.turn(), limits.call(), limits.used(usage(1e9, 1e9, 1e9), 0)));
+  times(1000, () => (limits.turn(), limits.call(), limits.used(usage(1e9, 1e9, 1e9), NOTHING)));
   assert.equal(limits.reached("turn"), undefined);
   assert.equal(limits.reached("call"), undefined);
   assert.equal(limits.note(), undefined);
@@ -66,8 +67,8 @@ test("with all calls used the model may still answer, and is told that none is l
 test("tokens, cost and time are told of once at 80 %, and forbid calls and turns when spent", () => {
   let now = 5000;
   const spend = {
-    tokens: (limits: Limits) => limits.used(usage(90, 10), 7),
-    cost: (limits: Limits) => limits.used(usage(1, 1, 0.25), 7),
+    tokens: (limits: Limits) => limits.used(usage(90, 10), { prompt: 7, completion: 7 }),
+    cost: (limits: Limits) => limits.used(usage(1, 1, 0.25), { prompt: 7, completion: 7 }),
     ms: () => void (now += 100_000),
   };
   const full = { tokens: 1000, cost: 2.5, ms: 1_000_000 };
@@ -97,17 +98,32 @@ test("several limits that are near are told of in one note", () => {
   );
 });
 
-test("where the server does not say its tokens the estimate counts, and never less than what it said", () => {
-  const spentBy = (given: Usage, estimated: number): number => {
+test("what the server does not say of its tokens counts as it is estimated, and nothing else", () => {
+  const spentBy = (given: Usage): number => {
     const limits = new Limits({ tokens: 1_000_000 }, still);
-    limits.used(given, estimated);
+    limits.used(given, { prompt: 4000, completion: 1000 });
     let more = 0;
-    for (; limits.reached("turn") === undefined; more += 1000) limits.used(usage(1000, 0), 0);
+    for (; limits.reached("turn") === undefined; more += 1000) limits.used(usage(1000, 0), NOTHING);
     return 1_000_000 - more;
   };
-  assert.equal(spentBy(usage(null, null), 4000), 4000);
-  assert.equal(spentBy(usage(9000, null), 4000), 9000);
-  assert.equal(spentBy(usage(1000, 1000), 4000), 2000);
+  assert.equal(spentBy(usage(null, null)), 5000);
+  assert.equal(spentBy(usage(9000, null)), 10_000);
+  assert.equal(spentBy(usage(null, 1000)), 5000);
+  assert.equal(spentBy(usage(1000, 1000)), 2000);
+});
+
+test("a limit of cost holds a server that does not count, by the price of what is estimated", () => {
+  const price = { model: "m", input: 1, output: 10 };
+  const spending = (known: typeof price | undefined, given: Usage): string | undefined => {
+    const whole = new Limits({ cost: 0.01 }, still, { price: known });
+    const part = whole.part(5);
+    part.used(given, { prompt: 9000, completion: 100 });
+    return whole.reached("turn")?.which;
+  };
+  assert.equal(spending(price, usage(null, null)), "cost");
+  assert.equal(spending(price, usage(100, null)), undefined);
+  assert.equal(spending(price, usage(null, null, 0.001)), undefined, "what is known counts");
+  assert.equal(spending(undefined, usage(null, null)), undefined);
 });
 
 test("a subagent spends the same budget on turns of its own, and is told by itself", () => {
@@ -159,8 +175,8 @@ test("candidates share time, tokens and cost; turns and calls are each one's own
   const subagent = other.part(5);
   subagent.call();
   assert.equal(other.calls, 1);
-  one.used(usage(60, 0, 1), 0);
-  subagent.used(usage(40, 0, 0), 0);
+  one.used(usage(60, 0, 1), NOTHING);
+  subagent.used(usage(40, 0, 0), NOTHING);
   for (const each of [whole, other, subagent]) assert.equal(each.reached("turn")?.which, "tokens");
   now = 1000;
   assert.equal(whole.attempt().reached("turn")?.which, "ms");

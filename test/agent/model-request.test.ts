@@ -18,9 +18,9 @@ const counted = (prompt_tokens: number | null, requests = 1): Usage => ({
   cost: null,
 });
 
-const finished = (usage: Usage): ProviderEvent => ({
+const finished = (usage: Usage, text = "Yes."): ProviderEvent => ({
   type: "finished",
-  message: { role: "assistant", text: "Yes.", calls: [] },
+  message: { role: "assistant", text, calls: [] },
   malformed: [],
   stop: "end",
   usage,
@@ -147,4 +147,16 @@ test("a question of its own has no tools: none are counted for it, and its reply
   const limits = new Limits({ tokens: 500 }, () => 0);
   await askAside({ ...unsaid, tools: [tool], limits }, { ...aside, purpose: "expectation" }, NEVER);
   assert.equal(limits.reached("turn"), undefined);
+});
+
+test("a reply that its server does not count is a part of what was spent", async () => {
+  for (const [length, spent] of [
+    [400, undefined],
+    [4000, "tokens"],
+  ] as const) {
+    const limits = new Limits({ tokens: 1000 }, () => 0);
+    const agent = agentOf([[1, finished(counted(20), "x".repeat(length))]]);
+    await ask({ ...agent, limits }, { building: 0, format: undefined }, NEVER);
+    assert.equal(limits.reached("turn")?.which, spent);
+  }
 });

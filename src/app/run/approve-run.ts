@@ -33,6 +33,7 @@ import { takenUp } from "../sessions/taken-up.ts";
 import { holdBehind } from "../sessions/session-hold.ts";
 import { noteTo } from "../stderr-messages.ts";
 import { interruption } from "../interruption.ts";
+import { priceToday } from "../model-terms.ts";
 import { LastingRules } from "./lasting-rules.ts";
 import { type ParkedRun, runTask } from "./run-task.ts";
 
@@ -94,7 +95,7 @@ async function answered(request: ApproveRequest): Promise<Answered> {
   const rules = new LastingRules(host, workspace);
   const word = await wordOn(question, { ...request, id: session.id, rules }, signal);
   await using _held = await heldFor(host, session, parked, signal);
-  const limits = new Limits(given.limits, () => performance.now());
+  const limits = new Limits(given.limits, () => performance.now(), { price: priceToday(settings) });
   limits.resume(parked.spent);
   const { runtime, schema, unverified } = given;
   const running = runTask({

@@ -6,7 +6,7 @@ import type { AgentEvent, EventBody } from "../../core/events.ts";
 import { maskSecrets } from "../../core/text/secrets.ts";
 import type { Session } from "../../core/session.ts";
 import type { Price } from "../../core/messages.ts";
-import { dayOf, priceOf } from "../../models/usage.ts";
+import { priceToday } from "../model-terms.ts";
 import { POLICY_VERSION } from "../../policy/policy-version.generated.ts";
 import { cleaned } from "../../render/event-json.ts";
 import { type Renderer, rendererFor, rendererNamed } from "../../render/renderers.ts";
@@ -195,8 +195,8 @@ export const startedEvent = ({
 });
 
 /** The one of today. */
-function priceIn({ chat_model, prices }: Settings): { readonly price?: Price } {
-  const price = priceOf(chat_model, prices, dayOf(Date.now()));
+function priceIn(settings: Settings): { readonly price?: Price } {
+  const price = priceToday(settings);
   return price === undefined ? {} : { price };
 }
 

@@ -5,7 +5,7 @@ import { EXIT, HarnessError } from "../../core/errors.ts";
 import { checkNetwork } from "../granted-network.ts";
 import { type Host, runWorkspace } from "../host.ts";
 import { checkModelSettings } from "../model-access.ts";
-import { refuseUnpriced } from "../model-terms.ts";
+import { priceToday, refuseUnpriced } from "../model-terms.ts";
 import {
   clearLeft,
   earlierSession,
@@ -56,7 +56,7 @@ export async function runUnattended({
   checkNetwork(host, settings);
   refuseUnpriced(budget.cost, settings);
   checkModelSettings(host, settings);
-  const limits = new Limits(budget, () => performance.now());
+  const limits = new Limits(budget, () => performance.now(), { price: priceToday(settings) });
   const goesOn = flags.continue || flags.resume !== undefined;
   if (flags.fork === true && !goesOn) throw nothingToFork();
   const prompt = await ask(goesOn ? GO_ON : undefined);
