@@ -123,7 +123,9 @@ function pathRuling(effect: PathEffect, places: Places): Rule {
   if (path === null) return unknownPath(effect);
   if (effect.kind === "read") return readRuling(path, by, places);
   const broad =
-    (effect.kind === "delete" || effect.kind === "permissions") && effect.recursive && isBroad(path, places);
+    (effect.kind === "delete" || effect.kind === "permissions") &&
+    (effect.recursive || (effect.kind === "delete" && namesAll(path, places))) &&
+    isBroad(path, places);
   if (broad && effect.kind === "delete")
     return {
       id: "delete.broad",
@@ -257,6 +259,13 @@ export function isBroad(path: string, { workspace, home }: Pick<Places, "workspa
     isTop(folder) ||
     (SYSTEM.test(folder) && !folder.startsWith(`${workspace}/`))
   );
+}
+
+/** All of a folder outside of workspaces, by a pattern or its own name: `rm ~/*`, `mv / x`. No option is needed for that. */
+function namesAll(path: string, places: Places): boolean {
+  const { kind } = places.facts(path, "write");
+  if (kind !== "outside" && kind !== "system") return false;
+  return wholeOf(path) !== path || path === "/" || path === places.home;
 }
 
 /** Any folder directly below the root, except temporary ones. */
