@@ -36,7 +36,7 @@ export interface BoxPlan {
   readonly network?: { readonly folder: string; readonly relayed?: true };
   /** Over the image's own lists of users and groups; files of the host. */
   readonly account?: { readonly passwd: string; readonly group: string };
-  /** Over the engine's own list of hosts, where that would tell of this machine's: a file of the host. */
+  /** In place of the engine's own list of hosts, which may tell of this machine's: a file of the host. */
   readonly hosts?: string;
   readonly limits: { readonly memory: number; readonly cpus: number | null; readonly pids: number };
   readonly host: HostFacts;
@@ -82,8 +82,7 @@ export function containerSpec(plan: BoxPlan): ContainerCreateOptions & { readonl
     WorkingDir: "/",
     Env: environment(),
     Hostname: "sandbox",
-    // Disabled outright, the engine would write no /etc/hosts, and `localhost` would be unknown.
-    NetworkDisabled: false,
+    NetworkDisabled: isCutOff(plan),
     AttachStdin: plan.stdin,
     AttachStdout: true,
     AttachStderr: true,
@@ -108,6 +107,13 @@ export function containerSpec(plan: BoxPlan): ContainerCreateOptions & { readonl
 }
 
 const open = (plan: BoxPlan): boolean => plan.mode === "danger-full-access";
+
+/**
+ * With nothing but its loopback, which the runtime makes. For a network of no kind the engine makes as much as for any other: that
+ * took half of a start. But then it writes no /etc/hosts either, and without one `localhost` is unknown.
+ */
+const isCutOff = (plan: BoxPlan): boolean =>
+  !open(plan) && plan.hosts !== undefined && plan.host.podman === undefined;
 
 /** Starts empty: no variable of the host is inherited. */
 const environment = (): string[] => [

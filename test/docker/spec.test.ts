@@ -271,6 +271,20 @@ test("no plan opens the box", () => {
   );
 });
 
+test("the engine makes no network where the list of hosts is ours, but for Podman and for full access", () => {
+  const disabled = (more: Partial<BoxPlan>): unknown =>
+    containerSpec({ ...PLAN, hosts: "/kept/hosts", ...more }).NetworkDisabled;
+  assert.equal(disabled({}), true);
+  assert.equal(disabled({ mode: "read-only" }), true);
+  assert.equal(disabled({ mode: "danger-full-access" }), false);
+  assert.equal(disabled({ host: { ...PLAN.host, podman: { rootless: false } } }), false);
+  const mounts = containerSpec({ ...PLAN, hosts: "/kept/hosts" }).HostConfig.Mounts ?? [];
+  assert.deepEqual(
+    mounts.filter(({ Target }) => Target === "/etc/hosts").map(({ Source, ReadOnly }) => [Source, ReadOnly]),
+    [["/kept/hosts", true]],
+  );
+});
+
 test("no plan mounts what it does not name, and a protected path is never below a later writable mount", () => {
   fc.assert(
     fc.property(plans, (plan) => {

@@ -108,7 +108,7 @@ export async function prepare(maker: BoxMaker, request: BoxRequest, signal?: Abo
   const parks = isPodman(engine) ? notWaiting(request, maker) : parking(request, stateDir);
   const network = isGranted(request) ? await networkPlace(engine, mounts, session) : undefined;
   const cover = protection.covered.length === 0 ? null : await keptFile(mounts, "empty", "");
-  const hosts = host.podman === undefined ? undefined : await keptFile(mounts, "hosts", HOSTS);
+  const hosts = hasOwnHosts(engine, request) ? await keptFile(mounts, "hosts", HOSTS) : undefined;
   const named = await account;
   const given = {
     workspace,
@@ -132,6 +132,10 @@ export async function prepare(maker: BoxMaker, request: BoxRequest, signal?: Abo
   const place = { workspace, session, owner, volume, labels, image: id, engineRoot: host.root };
   return { plan, workspace, protection, owner, place };
 }
+
+/** Podman's own list names those of this machine; of another machine nothing here can be mounted. */
+const hasOwnHosts = (engine: Engine, { mode }: BoxRequest): boolean =>
+  isPodman(engine) || (engine.endpoint.host.startsWith("unix:") && mode !== "danger-full-access");
 
 /** With full access there is a network that nothing filters. */
 const isGranted = ({ network, mode }: BoxRequest): boolean =>
@@ -201,8 +205,8 @@ async function protectionWithin(
     : findReached(workspace.path, signal);
 }
 
-/** All that a box needs of them, in place of a list that names those of the engine's machine. */
-const HOSTS = "127.0.0.1 localhost\n::1 localhost\n127.0.0.1 sandbox\n";
+/** All that a box needs of them. `localhost` is one address, so that who listens there is found whichever family a client tries first. */
+const HOSTS = "127.0.0.1 localhost\n::1 ip6-localhost ip6-loopback\n127.0.0.1 sandbox\n";
 
 /** Nothing writes it: whatever it was made to be, it says this and is read-only when a box is planned. */
 async function keptFile(folder: string, name: string, text: string): Promise<string> {
