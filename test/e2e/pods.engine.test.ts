@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
+import { readdirSync } from "node:fs";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import path from "node:path";
 import test from "node:test";
+import type { VetReport } from "../../src/core/behaviour.ts";
 import { COMPILED, type Ended, runProgram } from "../fixtures/cli.ts";
 import { engine } from "../fixtures/engine-api.ts";
 import { image, ROOT, skip } from "../fixtures/engine.ts";
@@ -82,6 +84,33 @@ test(
     const other = await type(...unsaid, ...here, "--isolation", "copy", "--continue", "change a.txt");
     assert.notEqual(other.code, 0);
     assert.match(other.stderr, /that pods\s+work on/);
+  },
+);
+
+test(
+  "the demo is played in a pod, and an archive is unpacked in one and tried in the next",
+  { skip },
+  async () => {
+    await using stub = await stubPlace("none");
+    const { type } = await typing(stub);
+    const demo = await type("demo", "--engine", "kubernetes:");
+    assert.equal(demo.code, 0, demo.stderr);
+    assert.match(demo.stdout, /^The test passes now\./);
+    const [archive, folder] = [stub.place.at("sum.tar"), path.join(ROOT, "examples/broken-sum")];
+    execFileSync("tar", ["-cf", archive, "-C", folder, "."]);
+    const vetted = await type("vet", "--json", "--engine", "kubernetes:", archive);
+    const told = JSON.parse(vetted.stdout) as VetReport;
+    assert.deepEqual(
+      [vetted.code, told.verdict, told.repository.kind],
+      [30, "noisy", "archive"],
+      vetted.stderr,
+    );
+    const [installed] = told.steps;
+    assert.deepEqual([installed?.what, installed?.exit_code], ["install", 0]);
+    assert.deepEqual(stub.api.named("pods"), []);
+    assert.deepEqual(readdirSync(stub.place.at("home/.cache/harness/vet/boxes")), []);
+    const layers = readdirSync(stub.place.at("home/.local/state/harness/layers"));
+    assert.deepEqual(layers, [], "of neither there is anything to apply");
   },
 );
 

@@ -8,6 +8,7 @@ import { EXIT, HarnessError } from "../../core/errors.ts";
 import type { OwnedBox } from "../../core/ports.ts";
 import { AbsentImage } from "../../docker/box/box-image.ts";
 import { startBox } from "../../docker/box/start-box.ts";
+import { isElsewhere } from "../../docker/engine-endpoint.ts";
 import type { Engine } from "../../docker/engine.ts";
 import {
   type BuildingRecord,
@@ -262,7 +263,7 @@ async function volumesFor(making: Build, image: string | null): Promise<Building
   return building;
 }
 
-/** Runs the set-up commands in a box whose workspace is a layer that is thrown away: what they install goes to the volumes. */
+/** Runs the set-up commands in a box whose workspace is a layer, or a copy, that is thrown away: what they install goes to the volumes. */
 async function dependencies(
   making: Build,
   building: BuildingRecord,
@@ -321,7 +322,7 @@ async function setupBox(making: Build, { image, volumes }: BuildingRecord): Prom
       workspace,
       mode: "workspace-write",
       image: null,
-      isolation: "overlay",
+      isolation: isElsewhere(engine.endpoint) ? "copy" : "overlay",
       limits: { memory: settings.memory, cpus: settings.cpus, pids: settings.pids },
       runtime: null,
       watchChanges: true,

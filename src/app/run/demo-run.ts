@@ -27,6 +27,13 @@ export async function runDemo(
   return await inExampleCopy(async (workspace) => {
     const session = newSession(store, settings, { workspace, prompt: TASK });
     await using _held = await holdSession(host, session.id);
+    // What became of a copy is thrown away with the folder.
+    await using after = new AsyncDisposableStack();
+    if (settings.isolation === "copy")
+      after.defer(async () => {
+        const { removeLayer } = await import("../sessions/session-changes.ts");
+        await removeLayer(host, session);
+      });
     return await runTask({
       host,
       settings,
@@ -46,7 +53,9 @@ export async function runDemo(
 /** The user's own model where one was chosen; else the scenario. */
 function settingsFor({ settings, origins }: Config): Settings {
   const chosen = ["provider", "chat_model", "base_url"].some((key) => origins[key] !== "default");
-  const box = { mode: "workspace-write", isolation: "bind", on_ask: "contained" } as const;
+  // An engine elsewhere has no other box than one over a copy.
+  const isolation = settings.isolation === "copy" ? "copy" : "bind";
+  const box = { mode: "workspace-write", isolation, on_ask: "contained" } as const;
   if (chosen) return { ...settings, ...box };
   const chat_model = path.join(packageRoot, "examples", "scripted-demo.jsonl");
   return { ...settings, ...box, provider: "scripted", chat_model };

@@ -137,7 +137,7 @@ export async function withLayer<T>(
     return await work({ layer, store, giveUp });
   });
   // What was given up is only cleared when nobody holds it any more.
-  if ((await layerOf(state, session.id)) === undefined) await sweep(host);
+  if ((await layerOf(state, session.id)) === undefined) await clearGone(host);
   return done;
 }
 
@@ -165,7 +165,7 @@ export async function removeLayer(asking: Host, session: Session): Promise<void>
     using store = (await checkpointStores())({ stateDir, workspace: locked.layer.workspace });
     forgetBase(store, session.id);
   }
-  await sweep(host);
+  await clearGone(host);
 }
 
 /** A layer that holds nothing to apply goes; one that cannot be looked at now stays. */
@@ -208,7 +208,7 @@ export async function removeSession(host: Host, sessions: SessionStore, id: stri
 }
 
 /** Removes what layers that were given up hold. */
-async function sweep(host: Host): Promise<void> {
+export async function clearGone(host: Host): Promise<void> {
   await clearReturned(host.places.state);
   if ((await namedCluster(host)) !== undefined) return;
   const engine = await lookForEngine(host);

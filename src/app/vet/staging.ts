@@ -9,14 +9,19 @@ import type { Connection } from "../../core/network.ts";
 import type { ExecResult, OwnedBox } from "../../core/ports.ts";
 import { visibleLine } from "../../core/text/visible.ts";
 import { archiveFindings, cloneFindings, isWhole, type Unpacked } from "../../vet/archive-findings.ts";
-import { giveUpLayer, layersIn } from "../../boxes/layers/layer-record.ts";
+import { type MostUnpacked, returnedTree } from "../../boxes/layers/copy-changes.ts";
+import { foldPieces } from "../../boxes/layers/layer-pieces.ts";
+import { giveUpLayer, layerOf, layersIn } from "../../boxes/layers/layer-record.ts";
 import { isAlive, thisProcess } from "../../boxes/life/owner.ts";
 import { boxFolders, makeBoxFolder, removeBoxFolder } from "../../boxes/life/workspace-folders.ts";
 import { archiveOf } from "../../boxes/layers/workspace-archive.ts";
+import { broughtCopy } from "../../docker/isolation/layer-changes.ts";
+import { requireEngine } from "../box-access.ts";
 import type { Host } from "../host.ts";
+import { clearGone } from "../sessions/session-changes.ts";
 import type { Subject } from "./subject.ts";
 import { UNPACK } from "./unpack-script.ts";
-import { stagingBox, type VetOptions } from "./vet-box.ts";
+import { BUDGET, stagingBox, type VetOptions } from "./vet-box.ts";
 
 /**
  * What has to be unpacked or cloned first lies below the cache while it is looked at: `<cache>/vet/boxes/<id>/tree`. A box
@@ -65,30 +70,69 @@ export async function staged(
   { granted, fill, onConnection = () => undefined }: Filling,
   signal: AbortSignal,
 ): Promise<Staged> {
-  const { host } = options;
+  const { host, settings } = options;
   await using place = await makePlace(host);
   const keep = `${LAYER}${path.basename(place.folder)}`;
   const filled = await (async (): Promise<Filled> => {
     const workspace = path.join(place.folder, "empty");
     await using box = await stagingBox(options, { workspace, keep, granted, onConnection }, signal);
-    return await fill(box);
+    const told = await fill(box);
+    if (settings.isolation === "copy") await leaveTree(box, signal);
+    return told;
   })();
   signal.throwIfAborted();
   const tree = path.join(place.folder, "tree");
-  await rename(path.join(layersIn(host.places.state), keep, "upper", "tree"), tree).catch(
-    (thrown: unknown) => {
-      if (errorCode(thrown) !== "EXDEV") throw thrown;
-      throw new HarnessError(
-        EXIT.sandbox,
-        `${host.places.cache} and ${host.places.state} lie on different file systems`,
-        "XDG_CACHE_HOME and XDG_STATE_HOME on one file system",
-        thrown,
-      );
-    },
-  );
+  const from =
+    settings.isolation === "copy"
+      ? await copyOf(host, keep, MOST_COPIED)
+      : path.join(layersIn(host.places.state), keep, "upper");
+  await rename(path.join(from, "tree"), tree).catch((thrown: unknown) => {
+    if (errorCode(thrown) !== "EXDEV") throw thrown;
+    throw new HarnessError(
+      EXIT.sandbox,
+      `${host.places.cache} and ${host.places.state} lie on different file systems`,
+      "XDG_CACHE_HOME and XDG_STATE_HOME on one file system",
+      thrown,
+    );
+  });
   const only = await onlyFolder(tree);
   const kept = place.move();
   return { ...filled, tree: only, [Symbol.asyncDispose]: () => kept[Symbol.asyncDispose]() };
+}
+
+/** Of a copy all comes back: without what the tree was made of. */
+async function leaveTree(box: OwnedBox, signal: AbortSignal): Promise<void> {
+  const words = ["find", box.workspace, "-mindepth", "1", "-maxdepth", "1", "!", "-name", "tree"];
+  const deleted = [...words, "-exec", "rm", "-rf", "--", "{}", "+"];
+  const result = await box.exec({ words: deleted, timeoutMs: UNPACK_MS, keep: KEEP }, signal);
+  signal.throwIfAborted();
+  if (result.exit_code === 0) return;
+  throw new HarnessError(
+    EXIT.sandbox,
+    `the box could not clear up: ${lastLine(result) ?? result.reason}`,
+    "",
+  );
+}
+
+/** As much of this machine's disk as a box of this machine may fill, and as many files as an archive may have. */
+const MOST_COPIED = { bytes: BUDGET.growth, entries: 2 * 200_000 };
+
+/** What a staging box left on an engine elsewhere, or in a pod, brought here; the folder of it. */
+async function copyOf(host: Host, keep: string, most: MostUnpacked): Promise<string> {
+  const layer = await layerOf(host.places.state, keep);
+  if (layer === undefined)
+    throw new HarnessError(EXIT.sandbox, "what the box unpacked is gone", "the same again");
+  if (layer.engine === undefined)
+    return broughtCopy(layer, { engine: () => requireEngine(host), uid: host.uid, most });
+  await foldPieces(layer);
+  return (await returnedTree(layer.folder)) ?? layer.folder;
+}
+
+/** A copy of it on an engine goes at once: whose it is nobody there knows. */
+async function giveUp(host: Host, keep: string): Promise<void> {
+  const layer = await layerOf(host.places.state, keep).catch(() => undefined);
+  await giveUpLayer(host.places.state, keep);
+  if (layer?.isolation === "copy") await clearGone(host);
 }
 
 const LAYER = "vet-";
@@ -108,7 +152,7 @@ async function makePlace(host: Host): Promise<StagingPlace> {
   const empty = path.join(folder, "empty");
   await mkdir(empty);
   const remove = async (): Promise<void> => {
-    await giveUpLayer(host.places.state, `${LAYER}${id}`);
+    await giveUp(host, `${LAYER}${id}`);
     await removeBoxFolder({ path: folder, id });
   };
   const state = { moved: false };

@@ -24,7 +24,7 @@ export interface VetOptions {
 
 const GiB = 2 ** 30;
 /** What a step may fill of the disk, and what has to stay free. */
-const BUDGET = { growth: 4 * GiB, floor: GiB, inodes: 50_000 };
+export const BUDGET = { growth: 4 * GiB, floor: GiB, inodes: 50_000 };
 /** Enough for compilers; a fork bomb ends sooner. */
 const MOST_PIDS = 256;
 
@@ -87,7 +87,7 @@ export function stagingBox(
   const shape: Settings = {
     ...settings,
     mode: "workspace-write",
-    isolation: "overlay",
+    isolation: settings.isolation === "copy" ? "copy" : "overlay",
     secrets: {},
     env: "none",
     image: null,

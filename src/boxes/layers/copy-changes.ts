@@ -127,8 +127,12 @@ const SLASH = Buffer.from("/");
  * Makes what an archive holds below its one top folder in a folder that is empty. Nothing is made behind a link or above
  * the folder. Rights and times are kept, owners are not; what is neither file, folder nor link is left out.
  */
-export async function unpack(archive: AsyncIterable<Buffer>, folder: string): Promise<void> {
-  using target = new Target(folder);
+export async function unpack(
+  archive: AsyncIterable<Buffer>,
+  folder: string,
+  most: MostUnpacked = { bytes: Number.POSITIVE_INFINITY, entries: Number.POSITIVE_INFINITY },
+): Promise<void> {
+  using target = new Target(folder, most);
   for await (const each of untar(archive)) {
     if (Buffer.isBuffer(each)) target.write(each);
     else target.begin(each);
@@ -136,18 +140,32 @@ export async function unpack(archive: AsyncIterable<Buffer>, folder: string): Pr
   target.settle();
 }
 
+/** Of what nobody has looked at yet. */
+export interface MostUnpacked {
+  readonly bytes: number;
+  readonly entries: number;
+}
+
 class Target implements Disposable {
   readonly #folder: Buffer;
+  readonly #left: { bytes: number; entries: number };
   readonly #made = new Set([""]);
   readonly #rights: (readonly [at: Buffer, entry: TarEntry])[] = [];
   #open: number | undefined;
 
-  constructor(folder: string) {
+  constructor(folder: string, most: MostUnpacked) {
     this.#folder = Buffer.from(folder);
+    this.#left = { ...most };
+  }
+
+  #take(what: keyof MostUnpacked, count: number): void {
+    this.#left[what] -= count;
+    if (this.#left[what] < 0) throw new Error(`the tree has more ${what} than this machine takes of one`);
   }
 
   begin(entry: TarEntry): void {
     this[Symbol.dispose]();
+    this.#take("entries", 1);
     const path = belowTop(entry.name);
     if (path.length === 0) return;
     const at = this.#at(path);
@@ -163,6 +181,7 @@ class Target implements Disposable {
   write(content: Buffer): void {
     const descriptor = this.#open;
     if (descriptor === undefined) return;
+    this.#take("bytes", content.length);
     let at = 0;
     while (at < content.length) at += writeSync(descriptor, content, at);
   }

@@ -13,7 +13,7 @@ import type { Engine } from "../engine.ts";
 import { SANDBOX_REPOSITORY } from "../images/image-inputs.ts";
 import { thisProcess } from "../../boxes/life/owner.ts";
 import { unstartedContainer } from "../unstarted-container.ts";
-import { changesOfCopy, unpack } from "../../boxes/layers/copy-changes.ts";
+import { changesOfCopy, type MostUnpacked, unpack } from "../../boxes/layers/copy-changes.ts";
 import { removeTree } from "../../boxes/life/workspace-folders.ts";
 import type { Layer } from "../../boxes/layers/layer-record.ts";
 import { notedImage, overlayVolume, requireCopy } from "./layer-volumes.ts";
@@ -44,7 +44,15 @@ export async function changesOfLayer(layer: Layer, { engine, uid, mounted }: Rea
   return { changes: [...changes], incomplete, content: upper, since: made };
 }
 
-async function copied(layer: Layer, { engine: find, uid }: Reading): Promise<LayerChanges> {
+async function copied(layer: Layer, reading: Reading): Promise<LayerChanges> {
+  return changesOfCopy(layer, await broughtCopy(layer, reading));
+}
+
+/** The tree of a copy, brought into its layer; the folder of it. */
+export async function broughtCopy(
+  layer: Layer,
+  { engine: find, uid, most }: Reading & { readonly most?: MostUnpacked },
+): Promise<string> {
   const engine = await find();
   const labels = ownerLabels(uid, await thisProcess());
   const content = path.join(layer.folder, "tree");
@@ -52,8 +60,8 @@ async function copied(layer: Layer, { engine: find, uid }: Reading): Promise<Lay
   await removeTree(content);
   await mkdir(content, { mode: 0o700 });
   if (layer.volume !== null)
-    await bring({ engine, labels, image: await anyImage(engine, undefined) }, layer.volume, content);
-  return changesOfCopy(layer, content);
+    await bring({ engine, labels, image: await anyImage(engine, undefined), most }, layer.volume, content);
+  return content;
 }
 
 interface Copied {
@@ -61,16 +69,21 @@ interface Copied {
   readonly labels: Readonly<Record<string, string>>;
   /** Any image; nothing of it is run. */
   readonly image: string;
+  readonly most: MostUnpacked | undefined;
 }
 
-async function bring({ engine, labels, image }: Copied, volume: string, content: string): Promise<void> {
+async function bring(
+  { engine, labels, image, most }: Copied,
+  volume: string,
+  content: string,
+): Promise<void> {
   try {
     const target = "/harness-copy/tree";
     const wanted = { image, labels, volume: { name: volume, target } };
     await using copy = await unstartedContainer(engine, wanted);
     const archive = (await copy.container.getArchive({ path: target })) as Readable;
     try {
-      await unpack(archive, content);
+      await unpack(archive, content, most);
     } finally {
       // Behind the archive's end there may be more, and a connection that waits for its reader keeps the process alive.
       archive.destroy();

@@ -1,7 +1,14 @@
 import assert from "node:assert/strict";
-import { readdir } from "node:fs/promises";
+import { mkdir, readdir } from "node:fs/promises";
 import test from "node:test";
-import { changesOfReturned, returnedTree, returnTree } from "../../../src/boxes/layers/copy-changes.ts";
+import {
+  changesOfReturned,
+  type MostUnpacked,
+  returnedTree,
+  returnTree,
+  unpack,
+} from "../../../src/boxes/layers/copy-changes.ts";
+import { archiveOf } from "../../../src/boxes/layers/workspace-archive.ts";
 import { scratch } from "../../fixtures/scratch.ts";
 
 test("a tree that is brought back takes the place of the one before, and nothing else is left", async () => {
@@ -32,4 +39,20 @@ test("before a box has brought anything back a session has changed nothing", asy
   };
   const { changes, incomplete } = await changesOfReturned(layer);
   assert.deepEqual([changes, incomplete], [[], false]);
+});
+
+test("a tree of a stranger's is taken up to its bounds: of files and folders, and of their bytes", async () => {
+  await using place = await scratch({ "tree/a": "1234", "tree/b": "5678" });
+  const into = async (name: string, most: MostUnpacked): Promise<void> => {
+    await mkdir(place.at(name));
+    await unpack(
+      archiveOf(place.at("tree"), "tree", () => undefined),
+      place.at(name),
+      most,
+    );
+  };
+  await into("fits", { bytes: 8, entries: 3 });
+  assert.equal(await place.read("fits/b"), "5678");
+  await assert.rejects(into("large", { bytes: 7, entries: 3 }), /more bytes than this machine takes/);
+  await assert.rejects(into("many", { bytes: 8, entries: 2 }), /more entries than this machine takes/);
 });
