@@ -111,21 +111,20 @@ function writeKept(file: string, times: number, codes: ReadonlyMap<string, Buffe
       closeSync(descriptor);
     }
     renameSync(beside, file);
-    removeOld(path.dirname(path.dirname(file)), path.basename(path.dirname(file)));
+    removeOld(path.dirname(path.dirname(file)));
   } catch {
     rmSync(beside, { force: true });
   }
 }
 
-const OLD_MS = 30 * DAY_MS;
+/** Bundles whose code stays: whoever builds them makes many a day. */
+const MOST_BUNDLES = 4;
 
-/** Code of bundles that nobody has kept anything of for a month. */
-function removeOld(folder: string, current: string): void {
-  for (const name of readdirSync(folder)) {
-    const each = path.join(folder, name);
-    if (name !== current && Date.now() - statSync(each).mtimeMs > OLD_MS)
-      rmSync(each, { recursive: true, force: true });
-  }
+/** What was kept for bundles goes that were used before these. */
+function removeOld(folder: string): void {
+  const found = readdirSync(folder).map((name) => path.join(folder, name));
+  const newestFirst = found.toSorted((a, b) => statSync(b).mtimeMs - statSync(a).mtimeMs);
+  for (const each of newestFirst.slice(MOST_BUNDLES)) rmSync(each, { recursive: true, force: true });
 }
 
 const NAME = /^[a-z]+$/;

@@ -123,12 +123,14 @@ test("nothing is kept where nobody wants it, nor where there is no place", async
   assert.ok(existsSync(there.place.at("other/b1/look")));
 });
 
-test("code of bundles that nobody has used for a month goes with the next that is kept", async () => {
+test("code of the four bundles stays that were used last", async () => {
   await using there = await bundle();
   const at = (name: string): string => path.join(path.dirname(there.folder), name);
-  const old = Date.now() / 1000 - 31 * 24 * 3600;
-  for (const name of ["b0", "b9"]) mkdirSync(at(name), { recursive: true });
-  utimesSync(at("b0"), old, old);
+  for (const [ago, name] of ["b9", "b2", "b7", "b0", "b5"].entries()) {
+    mkdirSync(at(name), { recursive: true });
+    const when = Date.now() / 1000 - 60 * (ago + 1);
+    utimesSync(at(name), when, when);
+  }
   there.start(["look"], 1);
-  assert.deepEqual(readdirSync(path.dirname(there.folder)), ["b1", "b9"]);
+  assert.deepEqual(readdirSync(path.dirname(there.folder)), ["b1", "b2", "b7", "b9"]);
 });
