@@ -141,7 +141,8 @@ function commandName(dist: string, [first = "", second = ""]: readonly string[])
 function placeOf({ dist, bundle, words }: Bundle): string | undefined {
   const { NODE_DISABLE_COMPILE_CACHE: none, NODE_COMPILE_CACHE: named } = process.env;
   if (none === "1" || (words.length === 1 && words[0] === "--version")) return undefined;
-  const folder = named === undefined || named === "" ? compiledIn(process.env) : named;
+  // What else lies there is not ours to remove.
+  const folder = named === undefined || named === "" ? compiledIn(process.env) : path.join(named, "harness");
   return folder === undefined ? undefined : path.join(folder, bundle, commandName(dist, words));
 }
 

@@ -119,8 +119,10 @@ test("nothing is kept where nobody wants it, nor where there is no place", async
   assert.equal(existsSync(there.folder), false);
   await there.place.write("taken", "");
   assert.equal(there.start(["look"], 1, { XDG_CACHE_HOME: there.place.at("taken") }), "2/\n");
+  for (let at = 0; at < 6; at += 1) await there.place.write(`other/${at}/file`, "");
   there.start(["look"], 1, { NODE_COMPILE_CACHE: there.place.at("other") });
-  assert.ok(existsSync(there.place.at("other/b1/look")));
+  assert.ok(existsSync(there.place.at("other/harness/b1/look")));
+  assert.equal(readdirSync(there.place.at("other")).filter((name) => /^\d$/.test(name)).length, 6);
 });
 
 test("code of the four bundles stays that were used last", async () => {
