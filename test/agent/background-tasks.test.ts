@@ -13,10 +13,10 @@ import type { Parked, SessionRecord } from "../../src/core/session.ts";
 import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../../src/core/tool.ts";
 import { toolsFor } from "../../src/tools/index.ts";
 import { withoutMode } from "../../src/app/run/mode-note.ts";
-import type { Line } from "../fakes/agent.ts";
+import { type Line, resultsOf } from "../fakes/agent.ts";
 import { fakeBox } from "../fakes/box.ts";
 import { crew, type Crew } from "../fakes/crew.ts";
-import { fakeDesk } from "../fakes/desk.ts";
+import { fakeToolContext } from "../fakes/tool-context.ts";
 import { held } from "../fixtures/tool-calls.ts";
 
 const NEVER = new AbortController().signal;
@@ -46,8 +46,6 @@ const sh = (...commands: readonly string[]): Line => ({
 const task = (args: Readonly<Record<string, unknown>>): Line => ({ calls: [["task", args]] });
 const begin = (prompt: string, more = {}): Line => task({ prompt, background: true, ...more });
 
-const results = ({ history }: Crew): readonly string[] =>
-  history.messages.flatMap((message) => (message.role === "tool" ? [message.text] : []));
 const notices = ({ events }: Crew): readonly string[] =>
   events.flatMap((event) => (event.type === "notice" ? [event.text] : []));
 const statuses = ({ told }: Crew): readonly string[] =>
@@ -85,7 +83,7 @@ test("it begins at once, and what it reports is told with the next results, once
   });
   late.agent = agent;
   assert.deepEqual((await play(agent)).how, "answered");
-  const [begun = "", ...others] = results(agent);
+  const [begun = "", ...others] = resultsOf(agent);
   assert.match(begun, /^\[t1 runs\. .*"task":"t1"/);
   const report = "\n\n[harness] t1 has ended. Its report:\nit has one line";
   assert.equal(others.filter((text) => text.endsWith(report)).length, 1, others.join("\n"));
@@ -109,7 +107,7 @@ test("it is looked at, waited for, and told of no more than what it reports", as
     children: { look: [{ text: "seen", before: () => gate.promise }] },
   });
   assert.equal((await play(agent)).how, "answered");
-  assert.deepEqual(results(agent).slice(1), [
+  assert.deepEqual(resultsOf(agent).slice(1), [
     "[t1 runs, 0 ms, in turn 1 of 4]",
     "[t1 has ended, 0 ms]\nseen",
     "[t1 has ended, 0 ms]\nseen",
@@ -128,7 +126,7 @@ test("a wait has an end when its time is up", async () => {
     children: { look: [{ before: () => new Promise(() => undefined) }] },
   });
   assert.equal((await play(agent)).how, "answered");
-  assert.match(results(agent)[1] ?? "", /^\[t1 runs/);
+  assert.match(resultsOf(agent)[1] ?? "", /^\[t1 runs/);
 });
 
 test("one that is cancelled ends with its call, and the run goes on", async () => {
@@ -147,7 +145,7 @@ test("one that is cancelled ends with its call, and the run goes on", async () =
     ],
   });
   assert.equal((await play(agent)).how, "answered");
-  assert.match(results(agent)[1] ?? "", /^\[t1 was cancelled\. /);
+  assert.match(resultsOf(agent)[1] ?? "", /^\[t1 was cancelled\. /);
   assert.deepEqual([ran, statuses(agent).at(-1)], [["sleep 100"], "a1 t1 cancelled"]);
 });
 
@@ -165,7 +163,7 @@ test("three run at once, a fourth is refused until one has ended; each has a num
     children: { a: waits, b: [...waits], c: [...waits], d: [{ text: "d is done" }] },
   });
   assert.equal((await play(agent)).how, "answered");
-  const texts = results(agent);
+  const texts = resultsOf(agent);
   assert.match(texts[3] ?? "", /^3 tasks are running \(t1, t2, t3\): wait for one, or cancel one/);
   assert.match(texts[5] ?? "", /^\[t4 runs/);
 });
@@ -205,7 +203,7 @@ test("a limit of the run is one of its tasks too, and ends them", async () => {
   });
   assert.equal((await play(agent)).how, "answered");
   assert.ok(ran.length < 3, ran.join());
-  assert.match(results(agent)[1] ?? "", /did not finish: The limit of 4 tool calls is spent/);
+  assert.match(resultsOf(agent)[1] ?? "", /did not finish: The limit of 4 tool calls is spent/);
   const tokens = crew({
     lines: [begin("count"), task({ task: "t1", timeout: 600 }), { text: "done" }],
     children: { count: [sh("one"), sh("two"), sh("three"), sh("four"), sh("five")] },
@@ -213,7 +211,7 @@ test("a limit of the run is one of its tasks too, and ends them", async () => {
     over: { limits: new Limits({ tokens: 450 }, () => 0) },
   });
   assert.equal((await play(tokens)).how, "limit");
-  assert.match(results(tokens)[1] ?? "", /did not finish: The limit of 450 tokens/);
+  assert.match(resultsOf(tokens)[1] ?? "", /did not finish: The limit of 450 tokens/);
   const turns = crew({
     lines: [begin("go on"), sh("ls")],
     children: { "go on": [sh("sleep 100")] },
@@ -295,7 +293,7 @@ test("a question of a task parks the whole run; with the answer both go on where
   });
   const finished = await runRequest(first, request(first), NEVER);
   assert.deepEqual([finished.status, ran], ["parked", ["ls"]]);
-  assert.match(results(first)[1] ?? "", /^\[t1 waits for a person/);
+  assert.match(resultsOf(first)[1] ?? "", /^\[t1 waits for a person/);
   const parked = parkedOf(first);
   assert.deepEqual([parked.question.text, parked.children.map((child) => child.task)], [FAR, ["t1"]]);
   const said = { question: parked.question, runs: true } as const;
@@ -313,7 +311,7 @@ test("a question of a task parks the whole run; with the answer both go on where
     again.history.messages.find(({ text }) => text.includes("A person was asked"))?.role ?? "",
     /user/,
   );
-  assert.match(results(again).at(-1) ?? "", /^\[t1 has ended, 0 ms\]\nlooked far/);
+  assert.match(resultsOf(again).at(-1) ?? "", /^\[t1 has ended, 0 ms\]\nlooked far/);
 });
 
 test("an answer does not end a run of which a task waits for a person", async () => {
@@ -366,7 +364,7 @@ test("tasks of a run that parks stop between two turns: calls come to their end,
     ran.filter((each) => each.startsWith("echo")),
     ["echo one >> log", "echo two >> log"],
   );
-  assert.match(results(again).join("\n"), /t1 has ended, 0 ms\]\nboth[^]*t2 has ended, 0 ms\]\nasked/);
+  assert.match(resultsOf(again).join("\n"), /t1 has ended, 0 ms\]\nboth[^]*t2 has ended, 0 ms\]\nasked/);
 });
 
 test("a report that was not told when the run parked is told when it goes on", async () => {
@@ -394,7 +392,7 @@ test("a report that was not told when the run parked is told when it goes on", a
     over: { approver: remembering({ always: [], once: said }, unattended("park")) },
   });
   assert.equal((await resumeRequest(again, request(again), parked, NEVER)).status, "done");
-  assert.match(results(again).at(-1) ?? "", /\[harness\] t1 has ended\. Its report:\nended early$/);
+  assert.match(resultsOf(again).at(-1) ?? "", /\[harness\] t1 has ended\. Its report:\nended early$/);
 });
 
 test("a task whose run is gone is told as lost, once, and its number is not used again", async () => {
@@ -409,7 +407,7 @@ test("a task whose run is gone is told as lost, once, and its number is not used
   const asked = again.history.messages.find(({ text }) => text.startsWith("and now?"));
   assert.match(asked?.text ?? "", /\[harness\] t1 \(go on for long\) is lost: [^]*The mode is read-only now/);
   assert.equal(withoutMode(asked?.text ?? ""), "and now?");
-  assert.match(results(again).at(-1) ?? "", /^\[t2 runs/);
+  assert.match(resultsOf(again).at(-1) ?? "", /^\[t2 runs/);
   const third = crew({ lines: [{ text: "x" }], earlier: again.records });
   await runRequest(third, request(third, { prompt: "third" }), NEVER);
   const last = third.history.messages.find(({ text }) => text.startsWith("third"));
@@ -449,7 +447,7 @@ test("what breaks inside of a task is its report", async () => {
     },
   });
   assert.equal((await play(agent)).how, "answered");
-  assert.match(results(agent)[1] ?? "", /The subagent broke: oops/);
+  assert.match(resultsOf(agent)[1] ?? "", /The subagent broke: oops/);
 });
 
 test("the list of tasks stands beside the summary of a conversation that was made shorter", async () => {
@@ -536,7 +534,8 @@ test("two agents that write to the same file do it in order, and no change is lo
   const agent = crew({
     lines: [read, begin("edit"), edit("two", "zwei"), task({ task: "t1", timeout: 600 }), { text: "done" }],
     children: { edit: [edit("one", "eins"), { text: "edited" }] },
-    tools: ({ seen, shell: own }) => toolsFor(fakeDesk({ workspace: inner.workspace, seen, shell: own })),
+    tools: ({ seen, shell: own }) =>
+      toolsFor(fakeToolContext({ workspace: inner.workspace, seen, shell: own })),
     box,
   });
   assert.equal((await play(agent)).how, "answered");

@@ -6,7 +6,7 @@ import { anyTool, type AnyTool, type Facts, NO_FACTS, type ToolResult } from "..
 import { readAnswer } from "../../src/extensions/hook-answers.ts";
 import { toolsFor } from "../../src/tools/index.ts";
 import { fakeAgent } from "../fakes/agent.ts";
-import { fakeDesk } from "../fakes/desk.ts";
+import { fakeToolContext } from "../fakes/tool-context.ts";
 
 /** Ways around the gate that somebody may think of. */
 
@@ -78,7 +78,7 @@ const none = (): never => assert.fail("it was begun");
 
 test("a subagent has no mode, no rules and no tools of its own choice", () => {
   const subagents = { run: none, begin: none, look: none };
-  const task = toolsFor({ ...fakeDesk(), subagents }).find(({ name }) => name === "task");
+  const task = toolsFor({ ...fakeToolContext(), subagents }).find(({ name }) => name === "task");
   for (const more of [{ mode: "danger-full-access" }, { tools: ["bash"] }, { approved: true }])
     assert.equal(task?.prepare({ prompt: "look", ...more }).kind, "invalid", JSON.stringify(more));
 });

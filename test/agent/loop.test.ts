@@ -8,7 +8,7 @@ import { runLoop } from "../../src/agent/loop.ts";
 import { BoxLost, CanaryTouched, EXIT, HarnessError, Interrupted } from "../../src/core/errors.ts";
 import { type Intent, INTENTS } from "../../src/core/messages.ts";
 import { type AnyTool, anyTool, type Facts, NO_FACTS, type ToolResult } from "../../src/core/tool.ts";
-import { fakeAgent, type FakeAgent, type Line } from "../fakes/agent.ts";
+import { fakeAgent, type FakeAgent, type Line, resultsOf } from "../fakes/agent.ts";
 
 const NEVER = new AbortController().signal;
 
@@ -55,13 +55,10 @@ const check = (text: string): { json: string } | { issues: readonly string[] } =
 const fitted = (lines: readonly Line[]): FakeAgent =>
   fakeAgent({ lines, tools: [toy()], over: { answer: new FittedAnswer({ type: "object" }, check) } });
 
-const results = ({ history }: FakeAgent): readonly string[] =>
-  history.messages.flatMap((message) => (message.role === "tool" ? [message.text] : []));
-
 test("a reply without calls is the answer", async () => {
   const agent = agentWith([{ calls: [say("a")] }, { text: "The end." }]);
   assert.deepEqual(await runLoop(agent, NEVER), { how: "answered", text: "The end." });
-  assert.deepEqual(results(agent), ["said a"]);
+  assert.deepEqual(resultsOf(agent), ["said a"]);
   assert.deepEqual(
     agent.history.messages.map(({ role }) => role),
     ["assistant", "tool", "assistant"],
@@ -89,13 +86,13 @@ test("readers of one reply run side by side, everything else in its order", asyn
   const agent = agentWith([{ calls }], tools);
   await runLoop(agent, NEVER);
   assert.deepEqual(seen, ["a", "a+b", "c", "d", "e"]);
-  assert.deepEqual(results(agent), ["a", "b", "c", "d", "e"]);
+  assert.deepEqual(resultsOf(agent), ["a", "b", "c", "d", "e"]);
 });
 
 test("arguments that do not fit come back with what is wrong with each", async () => {
   const agent = agentWith([{ calls: [["say", { word: 1 }]] }, { calls: [["shout", {}]] }]);
   await runLoop(agent, NEVER);
-  const [wrong = "", unknown = ""] = results(agent);
+  const [wrong = "", unknown = ""] = resultsOf(agent);
   assert.match(wrong, /say was not run.*\n- word: .*string/s);
   assert.match(unknown, /no tool "shout"; there are: say/);
 });
@@ -114,7 +111,7 @@ test("a model that makes no call that can be read is given up after five replies
 test("a tool that breaks is its own result", async () => {
   const agent = agentWith([{ calls: [say("a")] }], [toy({ does: breaks })]);
   assert.equal((await runLoop(agent, NEVER)).how, "answered");
-  assert.deepEqual(results(agent), ["say broke: oops"]);
+  assert.deepEqual(resultsOf(agent), ["say broke: oops"]);
 });
 
 test("the third call of the same is not run, and going on with it ends the run", async () => {
@@ -129,7 +126,7 @@ test("the third call of the same is not run, and going on with it ends the run",
   );
   assert.deepEqual(await runLoop(agent, NEVER), { how: "repeated" });
   assert.deepEqual(said, ["again", "again"]);
-  assert.match(results(agent)[2] ?? "", /third time in a row/);
+  assert.match(resultsOf(agent)[2] ?? "", /third time in a row/);
 });
 
 const openCalls = ({ events }: FakeAgent): readonly string[] => {
@@ -194,13 +191,13 @@ test("a limit of turns ends it, and the model was told before", async () => {
   });
   const end = await runLoop(agent, NEVER);
   assert.deepEqual([end.how, agent.asked.length], ["limit", 3]);
-  assert.match(results(agent).join("\n"), /last turn/);
+  assert.match(resultsOf(agent).join("\n"), /last turn/);
 });
 
 test("without calls left the model may still answer, and calling on ends it", async () => {
   const answers = spent([{ calls: [say("a"), say("b"), say("c")] }]);
   assert.equal((await runLoop(answers, NEVER)).how, "answered");
-  assert.match(results(answers)[2] ?? "", /^Not run\. The limit of 2 tool calls is spent/);
+  assert.match(resultsOf(answers)[2] ?? "", /^Not run\. The limit of 2 tool calls is spent/);
   const goesOn = spent([{ calls: [say("a"), say("b")] }, { calls: [say("c")] }]);
   assert.equal((await runLoop(goesOn, NEVER)).how, "limit");
 });
@@ -278,7 +275,7 @@ test("writes of the first reply to a question are met with a question, later one
   };
   const question = asking("repo");
   await runLoop(question, NEVER);
-  const [read = "", first = "", second = "", third = ""] = results(question);
+  const [read = "", first = "", second = "", third = ""] = resultsOf(question);
   assert.deepEqual([read, third], ["said a", "said d"]);
   for (const met of [first, second]) assert.match(met, /question about the repository.*say so/);
   assert.deepEqual(
@@ -288,7 +285,7 @@ test("writes of the first reply to a question are met with a question, later one
   for (const intent of ["change", "direct", "web"] as const) {
     const other = asking(intent);
     await runLoop(other, NEVER);
-    assert.deepEqual(results(other), ["said a", "said b", "said c", "said d"]);
+    assert.deepEqual(resultsOf(other), ["said a", "said b", "said c", "said d"]);
   }
 });
 
@@ -342,7 +339,7 @@ test("a small model does not write over a file that it reads in the same reply, 
     });
     await runLoop(agent, NEVER);
     assert.match(
-      results(agent)[1] ?? "",
+      resultsOf(agent)[1] ?? "",
       isWeak ? /^Not run: you read this file in the same reply/ : /^a part/,
     );
     const all = ["read_file a", "write_file a", "write_file a"];

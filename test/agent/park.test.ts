@@ -9,7 +9,7 @@ import type { AgentContext } from "../../src/agent/agent-context.ts";
 import type { Question } from "../../src/core/ports.ts";
 import type { SessionRecord } from "../../src/core/session.ts";
 import { type AnyTool, anyTool, NO_FACTS } from "../../src/core/tool.ts";
-import { fakeAgent, type FakeAgent, type Line } from "../fakes/agent.ts";
+import { fakeAgent, type FakeAgent, type Line, resultsOf } from "../fakes/agent.ts";
 
 const NEVER = new AbortController().signal;
 const FAR = "curl http://example.com";
@@ -62,9 +62,6 @@ function again(
   });
 }
 
-const results = ({ history }: FakeAgent): readonly string[] =>
-  history.messages.flatMap((message) => (message.role === "tool" ? [message.text] : []));
-
 async function parked(setting: Setting) {
   const agent = agentWith(setting);
   agent.history.add({ role: "user", text: "go" });
@@ -76,7 +73,7 @@ async function parked(setting: Setting) {
 test("the loop stops at a question: what came before has its results, nothing else is run", async () => {
   const ran: string[] = [];
   const { agent, end } = await parked({ lines: [sh("ls", FAR, "pwd")], ran });
-  assert.deepEqual([ran, results(agent)], [["ls"], ["ran ls"]]);
+  assert.deepEqual([ran, resultsOf(agent)], [["ls"], ["ran ls"]]);
   assert.deepEqual([end.waiting.question.text, end.waiting.question.args], [FAR, { command: FAR }]);
   assert.match(end.reason, /curl.*\(/);
   assert.equal(agent.limits.calls, 1);
@@ -97,7 +94,7 @@ test("with the answer it goes on with the calls that are left, then with the mod
   const next = again(agent.records, ran, { question: end.waiting.question, runs: true });
   const over = await runLoop(next, NEVER, { malformed: [], note: "a person was asked" });
   assert.deepEqual([over.how, ran], ["answered", ["ls", FAR, "pwd"]]);
-  assert.deepEqual(results(next), ["ran ls", `ran ${FAR}`, "ran pwd\n\n[harness] a person was asked"]);
+  assert.deepEqual(resultsOf(next), ["ran ls", `ran ${FAR}`, "ran pwd\n\n[harness] a person was asked"]);
   assert.equal(next.asked.length, 1);
 });
 
@@ -107,7 +104,7 @@ test("a no is told as the user's, and later calls go on", async () => {
   const next = again(agent.records, ran, { question: end.waiting.question, runs: false });
   await runLoop(next, NEVER, { malformed: [] });
   assert.deepEqual(ran, ["pwd"]);
-  assert.match(results(next)[0] ?? "", /^The user said no/);
+  assert.match(resultsOf(next)[0] ?? "", /^The user said no/);
 });
 
 test("without an answer it parks again, and with one the next question does", async () => {
@@ -124,7 +121,7 @@ test("of calls side by side those that need nobody keep their results", async ()
   const ran: string[] = [];
   const { agent, end } = await parked({ lines: [sh(FAR, "ls", `${FAR}/b`, "pwd")], ran, concurrent: true });
   assert.deepEqual([ran, end.waiting.question.text], [["ls", "pwd"], FAR]);
-  assert.deepEqual(results(agent), ["ran ls", "ran pwd"]);
+  assert.deepEqual(resultsOf(agent), ["ran ls", "ran pwd"]);
   assert.equal(agent.limits.calls, 2);
   assert.deepEqual(
     agent.history.openReply?.calls.map(({ args }) => args["command"]),
@@ -148,7 +145,7 @@ test("what was malformed in the reply is told when it goes on", async () => {
   assert.deepEqual(end.waiting.malformed, malformed);
   const next = again(agent.records, ran, { question: end.waiting.question, runs: true });
   await runLoop(next, NEVER, { malformed });
-  assert.match(results(next)[0] ?? "", /Your call of sh was not run: it was cut/);
+  assert.match(resultsOf(next)[0] ?? "", /Your call of sh was not run: it was cut/);
 });
 
 test("limits go on where they were", () => {

@@ -8,20 +8,20 @@ import type { Facts } from "../../src/core/tool.ts";
 import { toolsFor } from "../../src/tools/index.ts";
 import { type FakeAgent, fakeAgent } from "../fakes/agent.ts";
 import { fakeBox } from "../fakes/box.ts";
-import { type FakeDesk, fakeDesk } from "../fakes/desk.ts";
+import { type FakeToolContext, fakeToolContext } from "../fakes/tool-context.ts";
 
 async function shown(
   files: Readonly<Record<string, string>>,
   clue: string,
-): Promise<Preflight & { readonly desk: FakeDesk }> {
-  const desk = fakeDesk();
-  return { ...(await preflight(agentOver(files, desk), { request: clue }, NEVER)), desk };
+): Promise<Preflight & { readonly context: FakeToolContext }> {
+  const context = fakeToolContext();
+  return { ...(await preflight(agentOver(files, context), { request: clue }, NEVER)), context };
 }
 
 const NEVER = new AbortController().signal;
 
-const agentOver = (files: Readonly<Record<string, string>>, desk = fakeDesk()): FakeAgent =>
-  fakeAgent({ lines: [], tools: toolsFor(desk), box: fakeBox({ files }) });
+const agentOver = (files: Readonly<Record<string, string>>, context = fakeToolContext()): FakeAgent =>
+  fakeAgent({ lines: [], tools: toolsFor(context), box: fakeBox({ files }) });
 
 const many = (count: number): Readonly<Record<string, string>> =>
   Object.fromEntries(
@@ -29,7 +29,7 @@ const many = (count: number): Readonly<Record<string, string>> =>
   );
 
 test("the names of the files, and the files that the task names, which then count as read", async () => {
-  const { text, paths, desk } = await shown(
+  const { text, paths, context } = await shown(
     { ...many(5), "calc.c": "int add(int a) { return a; }\n", "README.md": "# A calculator\n" },
     "calc 5 crashes; see src/part3.ts",
   );
@@ -43,7 +43,7 @@ test("the names of the files, and the files that the task names, which then coun
   );
   assert.match(text, /int add\(int a\)/);
   assert.doesNotMatch(text, /A calculator|n = 4/);
-  assert.deepEqual([...desk.known.keys()].toSorted(), ["/repo/calc.c", "/repo/src/part3.ts"]);
+  assert.deepEqual([...context.known.keys()].toSorted(), ["/repo/calc.c", "/repo/src/part3.ts"]);
   assert.equal(paths?.length, 7);
 });
 
@@ -83,18 +83,18 @@ test("few files are shown whatever is said, and a workspace without one says so"
 });
 
 test("what is too long, secret or no text is not shown; a file is shown whole or not at all", async () => {
-  const { text, desk } = await shown(
+  const { text, context } = await shown(
     { "long.ts": "x\n".repeat(4000), ".env": "TOKEN=abc123\n", "short.ts": "let y;\n" },
     "look at long.ts, .env and short.ts",
   );
   assert.doesNotMatch(text, /TOKEN=|\tx\n/);
   assert.match(text, /let y;/);
-  assert.deepEqual([...desk.known.keys()], ["/repo/short.ts"]);
+  assert.deepEqual([...context.known.keys()], ["/repo/short.ts"]);
 });
 
 test("a tool that a rule denies is not looked with", async () => {
   const box = fakeBox({ files: { "a.py": "x = 1\n" } });
-  const { judge, ...agent } = fakeAgent({ lines: [], tools: toolsFor(fakeDesk()), box });
+  const { judge, ...agent } = fakeAgent({ lines: [], tools: toolsFor(fakeToolContext()), box });
   const denies = async () => {
     const policy = await judge();
     return {
@@ -136,7 +136,7 @@ const firstOf = async (runs: boolean): Promise<string> => {
   ends.asked = { request: "run the tests", isWeak: true, runs };
   const agent = fakeAgent({
     lines: [{ text: "Yes." }, { text: "Yes." }],
-    tools: toolsFor(fakeDesk()),
+    tools: toolsFor(fakeToolContext()),
     box: fakeBox({ files: { "tests.yaml": "on: push\n" } }),
     over: { ends },
   });

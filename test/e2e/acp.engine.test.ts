@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync } from "node:fs";
 import path from "node:path";
 import { Readable, Writable } from "node:stream";
 import test from "node:test";
@@ -28,6 +28,7 @@ import { household } from "./box-command.ts";
 import { ROOT } from "./package.ts";
 import {
   type AskedChat,
+  auditLines,
   finishedOf,
   harness,
   type Model,
@@ -35,8 +36,6 @@ import {
   type Said,
   startModel,
 } from "./run-command.ts";
-
-assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 /** `harness acp` as an editor starts it, with the client of the protocol's own SDK, and a model that does as it is told. */
 
@@ -156,14 +155,6 @@ const textOf = (updates: readonly SessionUpdate[]): string =>
 const kindsOf = (updates: readonly SessionUpdate[]): readonly string[] =>
   updates.map((each) => each.sessionUpdate);
 
-const audited = ({ place }: Pick<Editor, "place">): readonly Record<string, unknown>[] => {
-  const folder = place.at(".local/state/harness/audit");
-  return readdirSync(folder)
-    .filter((name) => name.endsWith(".jsonl"))
-    .flatMap((name) => readFileSync(path.join(folder, name), "utf8").trim().split("\n"))
-    .map((line) => JSON.parse(line) as Record<string, unknown>);
-};
-
 test(
   "an editor: asked and answered, shown and recorded, undone; the box is the only hand",
   { skip },
@@ -241,7 +232,7 @@ test(
 
     // Nothing of the editor's own was used, and all of it stands in the audit.
     assert.deepEqual(editor.used, []);
-    const lines = audited(editor);
+    const lines = auditLines(editor.place);
     const decided = lines.filter(({ kind }) => kind === "decision");
     assert.ok(
       decided.some(

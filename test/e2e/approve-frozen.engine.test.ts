@@ -8,8 +8,8 @@ import { skip } from "../fixtures/engine.ts";
 import { noOverlay } from "../docker/isolation/open-box.ts";
 import { household } from "./box-command.ts";
 import { boxesFor, COUNTING, COUNTS, COUNTS_ON, parkingsOf } from "./frozen.ts";
-import { approve, bash, endOf, FAR, FINE, park, PARKED, sessionOf } from "./parked.ts";
-import { finishedOf, harness, type Said, startModel } from "./run-command.ts";
+import { approve, endOf, FAR, FINE, park, PARKED, sessionOf } from "./parked.ts";
+import { bash, finishedOf, harness, type Said, startModel } from "./run-command.ts";
 import { assertValid, resultsIn } from "./run-requests.ts";
 
 const job = (command: string): Said["calls"] => [["bash", { command, background: true }]];

@@ -3,8 +3,8 @@ import { existsSync } from "node:fs";
 import test from "node:test";
 import { skip } from "../fixtures/engine.ts";
 import { household } from "./box-command.ts";
-import { approve, bash, DONE, endOf, FAR, FINE, park, PARKED, sessionOf } from "./parked.ts";
-import { type AskedChat, eventsOf, finishedOf, startModel } from "./run-command.ts";
+import { approve, DONE, endOf, FAR, FINE, park, PARKED, sessionOf } from "./parked.ts";
+import { type AskedChat, bash, eventsOf, finishedOf, startModel } from "./run-command.ts";
 import { assertValid, resultsIn } from "./run-requests.ts";
 
 const wordsOf = ({ messages }: AskedChat): string => messages[1]?.content ?? "";

@@ -11,8 +11,8 @@ import { giveAway } from "../fixtures/give-away.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { household } from "./box-command.ts";
 import { boxesFor, goneWithin, LEASE_MS, parkingsOf } from "./frozen.ts";
-import { approve, bash, endOf, FAR, FINE, park, PARKED, sessionOf } from "./parked.ts";
-import { harness, startModel } from "./run-command.ts";
+import { approve, endOf, FAR, FINE, park, PARKED, sessionOf } from "./parked.ts";
+import { bash, harness, startModel } from "./run-command.ts";
 import { resultsIn } from "./run-requests.ts";
 
 const fileOf = async (place: Scratch): Promise<string> => {

@@ -7,8 +7,8 @@ import test from "node:test";
 import { skip } from "../fixtures/engine.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { household } from "./box-command.ts";
-import { approve, bash, DONE, endOf, FAR, FINE, park, PARKED, sessionOf } from "./parked.ts";
-import { eventsOf, harness, startModel } from "./run-command.ts";
+import { approve, DONE, endOf, FAR, FINE, park, PARKED, sessionOf } from "./parked.ts";
+import { bash, eventsOf, harness, startModel } from "./run-command.ts";
 import { assertValid, resultsIn } from "./run-requests.ts";
 import { noTerminal, onTerminal } from "./terminal.ts";
 

@@ -3,8 +3,8 @@ import { existsSync } from "node:fs";
 import test from "node:test";
 import { skip } from "../fixtures/engine.ts";
 import { household } from "./box-command.ts";
-import { approve, bash, DONE, endOf, FAR, FINE, park, PARKED, sessionOf } from "./parked.ts";
-import { eventsOf, finishedOf, harness, startModel } from "./run-command.ts";
+import { approve, DONE, endOf, FAR, FINE, park, PARKED, sessionOf } from "./parked.ts";
+import { bash, eventsOf, finishedOf, harness, startModel } from "./run-command.ts";
 import { assertValid, resultsIn } from "./run-requests.ts";
 
 test("a question stops the run there, and approve goes on with the rest of the reply", { skip }, async () => {

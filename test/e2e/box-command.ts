@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
@@ -76,3 +77,10 @@ export function sandboxExec(place: Scratch, words: readonly string[], start: Sta
 /** The one JSON object that it printed. */
 export const answerOf = ({ stdout }: Ended): Readonly<Record<string, unknown>> =>
   JSON.parse(stdout.toString()) as Readonly<Record<string, unknown>>;
+
+/** What a line says that a shell in a box runs well. */
+export async function inBox(place: Scratch, line: string): Promise<string> {
+  const ended = await sandboxExec(place, ["--", "sh", "-c", line]);
+  assert.equal(ended.code, 0, ended.stderr);
+  return ended.stdout.toString();
+}

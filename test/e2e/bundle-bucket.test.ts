@@ -1,14 +1,10 @@
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
-import path from "node:path";
 import test, { describe } from "node:test";
 import { BUCKET, startBucket } from "../fakes/bucket-server.ts";
 import { type Ended, runProgram } from "../fixtures/cli.ts";
 import { kept } from "../fixtures/kept-session.ts";
-import { ROOT } from "./package.ts";
-
-assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 interface Held extends AsyncDisposable {
   readonly id: string;

@@ -6,9 +6,6 @@ import path from "node:path";
 import test, { describe } from "node:test";
 import type { Report } from "../../src/render/report-form.ts";
 import { kept } from "../fixtures/kept-session.ts";
-import { ROOT } from "./package.ts";
-
-assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 const lines = (text: string): readonly string[] => text.trimEnd().split("\n");
 

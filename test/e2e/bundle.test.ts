@@ -1,12 +1,8 @@
 import assert from "node:assert/strict";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import path from "node:path";
 import test, { describe } from "node:test";
 import { FAKE_DIGEST, startFakeOllama } from "../fakes/ollama-server.ts";
 import { kept, SECRET } from "../fixtures/kept-session.ts";
-import { ROOT } from "./package.ts";
-
-assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 describe("sessions export --bundle and replay --bundle", { concurrency: 2 }, () => {
   test("what one machine exports is checked and shown on another that has nothing, and nothing is written there", async () => {

@@ -1,14 +1,10 @@
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
-import path from "node:path";
 import test from "node:test";
 import { skip as noEngine } from "../fixtures/engine.ts";
 import { household } from "./box-command.ts";
-import { ROOT } from "./package.ts";
-import { type AskedChat, type Replies, type Said, startModel } from "./run-command.ts";
+import { calling, lastOf, startModel } from "./run-command.ts";
 import { noTerminal, onTerminal } from "./terminal.ts";
-
-assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 const skip = noTerminal || noEngine;
 const ASKED = /run it\? \[y\/N\] $/;
@@ -20,17 +16,8 @@ path = "golden/**"
 decision = "ask"
 reason = "only on purpose"
 `;
-const last = (chat: AskedChat | undefined): string => chat?.messages.at(-1)?.content ?? "";
 
 type Call = readonly [tool: string, args: Readonly<Record<string, unknown>>];
-
-/** Calls one after the other, whatever comes of each. */
-const calling =
-  (calls: readonly Call[]): Replies =>
-  (chat): Said => {
-    const call = calls[chat.messages.filter(({ role }) => role === "tool").length];
-    return call === undefined ? { text: "All of it is done." } : { text: "Next.", calls: [call] };
-  };
 
 async function chatting(files: Readonly<Record<string, string>>, calls: readonly Call[], rules = "") {
   const place = await household(files);
@@ -61,7 +48,7 @@ test("a no takes a word along, and an edited command is what runs, and what is t
   await terminal.until(/tell the model> $/);
   terminal.type("write it into two.txt, ünd gut\r");
   await terminal.until(ASKED);
-  assert.match(last(model.asked().at(-1)), /The user's reason: write it into two\.txt, ünd gut/);
+  assert.match(lastOf(model.asked().at(-1)), /The user's reason: write it into two\.txt, ünd gut/);
   terminal.type("e\r");
   await terminal.until(/edit> echo two > two\.txt/);
   terminal.type("\u007F\u007F\u007Fmd\r");
@@ -69,7 +56,7 @@ test("a no takes a word along, and an edited command is what runs, and what is t
   terminal.type("y\r");
   assert.match(await terminal.until(AGAIN), /✓ bash echo two > two\.md/);
   assert.match(
-    last(model.asked().at(-1)),
+    lastOf(model.asked().at(-1)),
     /\[the user replaced the arguments: \{"command":"echo two > two\.md"\}\]/,
   );
   assert.equal(await place.read("work/two.md"), "two\n");

@@ -8,11 +8,8 @@ import { promisify } from "node:util";
 import { runProgram } from "../fixtures/cli.ts";
 import { skip as noEngine } from "../fixtures/engine.ts";
 import { household } from "./box-command.ts";
-import { ROOT } from "./package.ts";
 import { type Replies, startModel } from "./run-command.ts";
 import { noTerminal, onTerminal } from "./terminal.ts";
-
-assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 const skip = noTerminal || noEngine;
 const PROMPT = /harness> $/;

@@ -1,16 +1,11 @@
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
-import path from "node:path";
 import test from "node:test";
 import { skip as noEngine } from "../fixtures/engine.ts";
 import { household } from "./box-command.ts";
-import { ROOT } from "./package.ts";
-import { type Replies, type Said, startModel } from "./run-command.ts";
+import { calling, startModel } from "./run-command.ts";
 import { noTerminal, onTerminal } from "./terminal.ts";
 
 /** How often a person is asked in a task as it is every day: somebody looks, mends, tests, and looks at what became of it. */
-
-assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 const skip = noTerminal || noEngine;
 const MOST = 2;
@@ -142,14 +137,6 @@ const TASKS: Readonly<Record<string, Task>> = {
     green: undefined,
   },
 };
-
-/** Calls one after the other, whatever comes of each. */
-const calling =
-  (calls: readonly Call[]): Replies =>
-  (chat): Said => {
-    const call = calls[chat.messages.filter(({ role }) => role === "tool").length];
-    return call === undefined ? { text: "All of it is done." } : { text: "Next.", calls: [call] };
-  };
 
 for (const [name, task] of Object.entries(TASKS))
   test(`a task of looking, mending and testing asks no more than twice: ${name}`, { skip }, async () => {

@@ -1,31 +1,18 @@
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
-import path from "node:path";
 import test from "node:test";
 import { skip as noEngine } from "../fixtures/engine.ts";
 import { household } from "./box-command.ts";
 import { noScreen, onScreen } from "./drawn-chat.ts";
-import { ROOT } from "./package.ts";
-import { type AskedChat, type Replies, type Said, startModel } from "./run-command.ts";
-
-assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
+import { calling, lastOf, startModel } from "./run-command.ts";
 
 const skip = noScreen || noEngine;
 /** The mark stands there once keys answer. */
 const ASKED = /^run it\?\n[\s\S]*^❯ n {2}no$/m;
 /** The line to type in, with nothing going on. */
 const READY = /\n\n›(?: .*)?\n {2}\S+ · workspace-write/;
-const last = (chat: AskedChat | undefined): string => chat?.messages.at(-1)?.content ?? "";
 
 type Call = readonly [tool: string, args: Readonly<Record<string, unknown>>];
-
-/** Calls one after the other, whatever comes of each. */
-const calling =
-  (calls: readonly Call[]): Replies =>
-  (chat): Said => {
-    const call = calls[chat.messages.filter(({ role }) => role === "tool").length];
-    return call === undefined ? { text: "All of it is done." } : { text: "Next.", calls: [call] };
-  };
 
 async function chatting(calls: readonly Call[], files: Readonly<Record<string, string>> = {}) {
   const place = await household(files);
@@ -88,7 +75,7 @@ test(
     await screen.press("Enter");
     const told = await screen.until(/│ node a\.js > b\.txt[\s\S]*^❯ n {2}no$/m);
     assert.match(told, /^ {2}› not with node$/m);
-    assert.match(last(model.asked().at(-1)), /not with node/);
+    assert.match(lastOf(model.asked().at(-1)), /not with node/);
     await screen.type("e");
     await screen.press("Enter");
     await screen.until(/^edit> node a\.js > b\.txt/m);
@@ -119,7 +106,7 @@ test(
     assert.equal(await place.read("work/a.txt"), "1\n");
     await screen.burst("t\nnot with node\n, please");
     await screen.until(/│ node a\.js > c\.txt[\s\S]*^❯ n {2}no$/m);
-    assert.match(last(model.asked().at(-1)), /not with node/);
+    assert.match(lastOf(model.asked().at(-1)), /not with node/);
     await screen.press("Enter");
     await screen.until(/^› and then, please/m);
     for (const name of ["b", "c"]) assert.equal(existsSync(place.at(`work/${name}.txt`)), false);

@@ -1,14 +1,9 @@
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
-import path from "node:path";
 import test from "node:test";
 import { household } from "./box-command.ts";
 import { noScreen as skip, onScreen, type Screen } from "./drawn-chat.ts";
-import { ROOT } from "./package.ts";
 import { startModel } from "./run-command.ts";
-
-assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 const READY = /^›(?: .*)?\n.*no box yet/m;
 

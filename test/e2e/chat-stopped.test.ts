@@ -1,18 +1,14 @@
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
-import path from "node:path";
 import test from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { runProgram } from "../fixtures/cli.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { household } from "./box-command.ts";
 import { noScreen as skip, onScreen } from "./drawn-chat.ts";
-import { ROOT } from "./package.ts";
 import { type AskedChat, type Said, startModel } from "./run-command.ts";
 
 /** A drawn chat whose terminal stops, comes back, or is closed. */
-
-assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 const READY = /^›(?: .*)?\n.*no box yet/m;
 const PATIENCE_MS = 60_000;

@@ -3,22 +3,17 @@ import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { createServer } from "node:http";
-import path from "node:path";
 import test from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { skip as noEngine } from "../fixtures/engine.ts";
 import { household } from "./box-command.ts";
-import { ROOT } from "./package.ts";
-import { type AskedChat, type Replies, type Said, startModel } from "./run-command.ts";
+import { type AskedChat, lastOf, type Replies, type Said, startModel } from "./run-command.ts";
 import { noTerminal, onTerminal } from "./terminal.ts";
-
-assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 const skip = noTerminal || noEngine;
 const PROMPT = /harness> $/;
 /** The prompt below what was typed: a line that is edited shows it too. */
 const AGAIN = /\n(?:[\s\S]*\n)?harness> $/;
-const last = (chat: AskedChat): string => chat.messages.at(-1)?.content ?? "";
 const roles = (chat: AskedChat | undefined): readonly string[] =>
   chat?.messages.map(({ role }) => role) ?? [];
 
@@ -71,9 +66,9 @@ test("a greeting is answered by one request, without a box", { skip }, async () 
 const liar: Replies = (chat): Said =>
   chat.messages.at(-1)?.role === "tool"
     ? { text: "All tests pass." }
-    : /first/.test(last(chat))
+    : /first/.test(lastOf(chat))
       ? { calls: [["bash", { command: "echo ok" }]] }
-      : { text: /what does/.test(last(chat)) ? "It adds." : "The tests passed." };
+      : { text: /what does/.test(lastOf(chat)) ? "It adds." : "The tests passed." };
 
 test(
   "an answer that tells of what was never called is marked as the word of the model, in any request",
@@ -146,7 +141,7 @@ test("y runs a command once, Enter refuses it, and the files show it", { skip },
   chat.terminal.type("\r");
   assert.match(await chat.terminal.until(PROMPT), /⊘ bash echo no > refused\.txt/);
   assert.equal(existsSync(chat.place.at("work/refused.txt")), false);
-  assert.match(last(chat.model.asked().at(-1) ?? { messages: [] }), /The user said no/);
+  assert.match(lastOf(chat.model.asked().at(-1) ?? { messages: [] }), /The user said no/);
 });
 
 test(
@@ -166,7 +161,7 @@ test(
       const question = await chat.terminal.until(/run it\? \[y\/N\] $/);
       chat.terminal.type(`${key}\r`);
       await chat.terminal.until(AGAIN);
-      const lines = last(chat.model.asked().at(-1) ?? { messages: [] }).split("\n");
+      const lines = lastOf(chat.model.asked().at(-1) ?? { messages: [] }).split("\n");
       const dates = lines.filter((line) => /\d\d:\d\d:\d\d/.test(line)).length;
       const had = lines.includes(`had http://files.test/${name}`);
       return `${question.includes("--allow-domain")} ${dates} ${had}`;
@@ -221,7 +216,7 @@ test("Ctrl-C ends a command with all that it started, and nothing of its turn st
   const text = JSON.stringify(asked.slice(-2).map(({ messages }) => messages.slice(1)));
   assert.doesNotMatch(text, /touch begun/);
   assert.deepEqual(roles(asked.at(-1)), ["system", "user", "assistant", "user", "assistant", "tool"]);
-  const processes = last(asked.at(-1) ?? { messages: [] });
+  const processes = lastOf(asked.at(-1) ?? { messages: [] });
   assert.match(processes, /^0$/m);
   assert.doesNotMatch(processes, /not found/);
   assert.deepEqual((await readdir(chat.place.at("work"))).toSorted(), ["begun"]);
@@ -288,7 +283,7 @@ test("an earlier session goes on with what the model was shown", { skip }, async
 test("/compact says what was won, and keeps the system prompt once", { skip }, async () => {
   const summary = { goal: "to talk", constraints: [], decisions: [], files: [], risks: [] };
   await using chat = await chatting({}, (asked, nth) =>
-    last(asked).includes('"goal"')
+    lastOf(asked).includes('"goal"')
       ? { text: JSON.stringify(summary) }
       : { text: `${"a long answer ".repeat(300)} ${nth}` },
   );
@@ -307,7 +302,7 @@ test("nothing of a cancelled turn stays, though older turns were summarised in i
   const summary = { goal: "to talk", constraints: [], decisions: [], files: [], risks: [] };
   const state = { summaries: 0, hung: false };
   const replies: Replies = (asked) => {
-    if (last(asked).includes('"goal"')) {
+    if (lastOf(asked).includes('"goal"')) {
       state.summaries += 1;
       return { text: JSON.stringify(summary) };
     }
@@ -344,7 +339,9 @@ for (const [signal, code] of [
     `${signal} in the middle of a turn ends with ${code}, and the session can go on`,
     { skip },
     async () => {
-      await using chat = await chatting({}, (asked) => (last(asked) === "hello" ? { text: "Hi." } : "hang"));
+      await using chat = await chatting({}, (asked) =>
+        lastOf(asked) === "hello" ? { text: "Hi." } : "hang",
+      );
       await chat.ask("hello");
       chat.terminal.type("good morning\r");
       while (chat.model.asked().length < 2) await new Promise((resolve) => setTimeout(resolve, 20));

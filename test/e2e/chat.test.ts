@@ -1,16 +1,12 @@
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
-import path from "node:path";
 import test from "node:test";
 import { runProgram } from "../fixtures/cli.ts";
 import { scratch } from "../fixtures/scratch.ts";
 import { household } from "./box-command.ts";
-import { ROOT } from "./package.ts";
 import { startModel } from "./run-command.ts";
 import { noTerminal as skip, onTerminal } from "./terminal.ts";
-
-assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 const PROMPT = /harness> $/;
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import { execFile, spawnSync } from "node:child_process";
-import { existsSync, readdirSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import path from "node:path";
 import test, { after } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -12,8 +12,6 @@ import { COMPILED } from "../fixtures/cli.ts";
 import { scratch } from "../fixtures/scratch.ts";
 import { noScreen } from "./drawn-chat.ts";
 import { ROOT } from "./package.ts";
-
-assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 /** A person's shell on a terminal, and its own tab: what stands on the line then, and in the list below. */
 

@@ -15,8 +15,6 @@ import { commandClasses } from "../fixtures/command-classes.ts";
 import { scratch } from "../fixtures/scratch.ts";
 import { ROOT } from "./package.ts";
 
-assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
-
 const json = (file: string): unknown => JSON.parse(readFileSync(path.join(ROOT, file), "utf8"));
 const { commands } = json("oclif.manifest.json") as Pick<Catalogue, "commands">;
 const { oclif } = json("package.json") as { oclif: Pick<Catalogue, "topics"> };

@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
 import { readdir, readFile, stat } from "node:fs/promises";
 import path from "node:path";
 import test from "node:test";
@@ -8,11 +7,8 @@ import { startLoopback } from "../fakes/loopback.ts";
 import { scratch, type Scratch } from "../fixtures/scratch.ts";
 import { SECRET } from "../fixtures/secrets.ts";
 import { harness, type Ran } from "./run-command.ts";
-import { ROOT } from "./package.ts";
 
 /** Diagnostics and the bug report of the program as it is built. None of these runs needs a box. */
-
-assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 const STATE = "state/harness";
 const KEY = "sk-quokka-0123456789";

@@ -1,13 +1,8 @@
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
-import path from "node:path";
 import test, { after, describe } from "node:test";
 import { runProgram } from "../fixtures/cli.ts";
 import { scratch } from "../fixtures/scratch.ts";
 import { pages, shownOn, textOf } from "../house/docs-lines.ts";
-import { ROOT } from "./package.ts";
-
-assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 const place = await scratch({ "w/x": "", "home/x": "" });
 after(() => place[Symbol.asyncDispose]());

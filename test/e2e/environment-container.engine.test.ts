@@ -9,17 +9,11 @@ import { type Ended, runProgram } from "../fixtures/cli.ts";
 import { image, skip } from "../fixtures/engine.ts";
 import { ownImage } from "../fixtures/own-image.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
-import { household, sandboxExec } from "./box-command.ts";
+import { household, inBox, sandboxExec } from "./box-command.ts";
 import { trustAll } from "./trusted.ts";
 
 const harness = (place: Scratch, ...words: readonly string[]): Promise<Ended> =>
   runProgram("bin/harness", words, { home: place.path, cwd: place.at("work") });
-
-const inBox = async (place: Scratch, line: string): Promise<string> => {
-  const ended = await sandboxExec(place, ["--", "sh", "-c", line]);
-  assert.equal(ended.code, 0, ended.stderr);
-  return ended.stdout.toString();
-};
 
 /** Each line tells what it could have and could not: the workspace, a network, the host's own files. */
 const dockerfile = (image: string, more = ""): string => `ARG BASE

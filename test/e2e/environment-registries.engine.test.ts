@@ -1,10 +1,8 @@
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import { type AddressInfo, connect } from "node:net";
-import path from "node:path";
 import test from "node:test";
 import { type Ended, runProgram } from "../fixtures/cli.ts";
 import { debianImage } from "../fixtures/debian-image.ts";
@@ -13,9 +11,6 @@ import { httpsStub, noCertificates } from "../fixtures/https-stub.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { kindOf, type Pages, thingPages, VERSION } from "../fixtures/thing-registry.ts";
 import { household, sandboxExec } from "./box-command.ts";
-import { ROOT } from "./package.ts";
-
-assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 /*
  * From a project's files to its own code in the offline box, as in a company's network: the way out is a proxy, the

@@ -1,7 +1,6 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
 import { randomUUID } from "node:crypto";
-import { existsSync } from "node:fs";
 import { readdir, readFile } from "node:fs/promises";
 import path from "node:path";
 import test from "node:test";
@@ -11,10 +10,7 @@ import { engine } from "../fixtures/engine-api.ts";
 import { image, skip } from "../fixtures/engine.ts";
 import { bareImage, ownImage } from "../fixtures/own-image.ts";
 import { type Scratch, scratch } from "../fixtures/scratch.ts";
-import { household, sandboxExec } from "./box-command.ts";
-import { ROOT } from "./package.ts";
-
-assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
+import { household, inBox, sandboxExec } from "./box-command.ts";
 
 const harness = (place: Scratch, ...words: readonly string[]): Promise<Ended> =>
   runProgram("bin/harness", words, { home: place.path, cwd: place.at("work") });
@@ -26,12 +22,6 @@ async function trustAll(place: Scratch): Promise<string> {
   assert.equal(code, 0, stderr);
   return shown;
 }
-
-const inBox = async (place: Scratch, line: string): Promise<string> => {
-  const ended = await sandboxExec(place, ["--", "sh", "-c", line]);
-  assert.equal(ended.code, 0, ended.stderr);
-  return ended.stdout.toString();
-};
 
 /** Of builds with this home. */
 const stageImages = async (place: Scratch): Promise<readonly string[]> =>

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { existsSync } from "node:fs";
 import { readdir, readFile, rm, stat, symlink, writeFile } from "node:fs/promises";
 import path from "node:path";
 import test from "node:test";
@@ -8,12 +7,9 @@ import { type Ended, runProgram } from "../fixtures/cli.ts";
 import { skip } from "../fixtures/engine.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { answerOf, household, sandboxExec } from "./box-command.ts";
-import { ROOT } from "./package.ts";
-import { approve, bash, endOf, FAR, FINE, park, PARKED, sessionOf } from "./parked.ts";
-import { startModel } from "./run-command.ts";
+import { approve, endOf, FAR, FINE, park, PARKED, sessionOf } from "./parked.ts";
+import { bash, startModel } from "./run-command.ts";
 import { resultsIn } from "./run-requests.ts";
-
-assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 /** A recipe of the user's: its set-up wants no network. */
 async function withRecipe(place: Scratch, recipe: object): Promise<void> {

@@ -6,8 +6,7 @@ import test, { after, before } from "node:test";
 import { overNetwork } from "../fixtures/engine-over-network.ts";
 import { skip } from "../fixtures/engine.ts";
 import { answerOf, household, sandboxExec } from "./box-command.ts";
-import { bash } from "./parked.ts";
-import { eventsOf, finishedOf, harness, startModel } from "./run-command.ts";
+import { bash, eventsOf, finishedOf, harness, startModel } from "./run-command.ts";
 
 /** What is granted to boxes of an engine that is named by its address, as one of another machine. */
 

@@ -5,8 +5,9 @@ import { skip } from "../fixtures/engine.ts";
 import { removeCopies } from "../fixtures/kept-copies.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { household } from "./box-command.ts";
-import { bash, FINE, sessionOf } from "./parked.ts";
+import { FINE, sessionOf } from "./parked.ts";
 import {
+  bash,
   eventsOf,
   finishedOf,
   harness,

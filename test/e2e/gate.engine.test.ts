@@ -23,11 +23,9 @@ import {
 import { LOOK, SEED, type Seen, STAMP, type ToolWay, toolWays, WITHOUT_ROW } from "./gate-tools.ts";
 import { OTHERS } from "./gate-others.ts";
 import { ROOT } from "./package.ts";
-import { type AskedChat, eventsOf, harness, type Ran, type Said, startModel } from "./run-command.ts";
+import { type AskedChat, bash, eventsOf, harness, type Ran, type Said, startModel } from "./run-command.ts";
 import { resultsIn } from "./run-requests.ts";
 import { trustAll } from "./trusted.ts";
-
-assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 /** Every way to act goes through one gate: each is tried with and without a rule of the user's that denies it. */
 
@@ -35,9 +33,6 @@ const SERVER = readFileSync(path.join(ROOT, "test/fixtures/mcp-server.ts"), "utf
 const CONFIG = ".config/harness/config.json";
 const POLICY = ".config/harness/policy.toml";
 const FINE: Said = { text: "It is done." };
-const bash = (...commands: readonly string[]): Said => ({
-  calls: commands.map((command) => ["bash", { command }] as const),
-});
 const denial = (condition: string): string =>
   `[[rule]]\n${condition}\ndecision = "deny"\nreason = "not here"\n\n`;
 

@@ -5,8 +5,7 @@ import { createServer } from "node:http";
 import test, { after, before } from "node:test";
 import { skip } from "../fixtures/engine.ts";
 import { answerOf, household, sandboxExec } from "./box-command.ts";
-import { eventsOf, finishedOf, harness, startModel } from "./run-command.ts";
-import { bash } from "./parked.ts";
+import { bash, eventsOf, finishedOf, harness, startModel } from "./run-command.ts";
 import { resultsIn } from "./run-requests.ts";
 import { noTerminal, onTerminal } from "./terminal.ts";
 

@@ -10,8 +10,6 @@ import { startFakeOllama } from "../fakes/ollama-server.ts";
 import { ROOT } from "./package.ts";
 import { noTerminal, onTerminal } from "./terminal.ts";
 
-assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
-
 type Place = Awaited<ReturnType<typeof scratch>>;
 
 /** The other servers' ports may be taken on a machine, so that Ollama alone is asked. */

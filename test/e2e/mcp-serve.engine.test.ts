@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
 import { once } from "node:events";
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync } from "node:fs";
 import path from "node:path";
 import test, { after, before } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
@@ -13,9 +13,7 @@ import { boxesOver } from "../fixtures/standing-boxes.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { household } from "./box-command.ts";
 import { ROOT } from "./package.ts";
-import { harness } from "./run-command.ts";
-
-assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
+import { auditLines, harness } from "./run-command.ts";
 
 /** `harness mcp serve` as another agent starts it, with the client of the protocol's own SDK. */
 
@@ -84,17 +82,9 @@ before(async () => {
 });
 after(() => shared.server?.[Symbol.asyncDispose]());
 
-const audited = ({ place }: Pick<Server, "place">): readonly Record<string, unknown>[] => {
-  const folder = place.at(".local/state/harness/audit");
-  return readdirSync(folder)
-    .filter((name) => name.endsWith(".jsonl"))
-    .flatMap((name) => readFileSync(path.join(folder, name), "utf8").trim().split("\n"))
-    .map((line) => JSON.parse(line) as Record<string, unknown>);
-};
-
 /** Lines of the audit about one call. */
 const auditOf = (of: Pick<Server, "place">, { about }: Called) =>
-  audited(of).filter((line) => line["call"] === about["call"]);
+  auditLines(of.place).filter((line) => line["call"] === about["call"]);
 
 test("a command runs in the box: another host, another user, no network", { skip }, async () => {
   const { text, isError, about } = await server().call("bash", {
@@ -239,7 +229,9 @@ test("a call that is given up ends its command, and the next is served", { skip 
   const { text } = await server().call("bash", { command: "pgrep -x sleep || echo none" });
   assert.match(text, /none/);
   assert.ok(!existsSync(server().place.at("work/late.txt")));
-  const cancelled = audited(server()).filter(({ kind, how }) => kind === "call.ended" && how === "cancelled");
+  const cancelled = auditLines(server().place).filter(
+    ({ kind, how }) => kind === "call.ended" && how === "cancelled",
+  );
   assert.equal(cancelled.length, 1);
 });
 
@@ -265,7 +257,7 @@ test("the client leaves: the box goes, the session is there, and undo takes it b
     [FILES["a.txt"], FILES["b.txt"]],
   );
   assert.ok(!existsSync(place.at("work/c.txt")));
-  assert.equal(audited(other).at(-1)?.["kind"], "closed");
+  assert.equal(auditLines(other.place).at(-1)?.["kind"], "closed");
 });
 
 test(
@@ -297,7 +289,7 @@ test("a box that is lost is said, and the next call has another one", { skip }, 
   const again = await other.call("bash", { command: "cat first.txt" });
   assert.equal(again.text.trim(), "first");
   assert.equal(again.about["session"], lost.about["session"]);
-  const ends = audited(other).filter(({ kind }) => kind === "run.finished");
+  const ends = auditLines(other.place).filter(({ kind }) => kind === "run.finished");
   assert.deepEqual(
     ends.map(({ status }) => status),
     ["sandbox"],
@@ -406,7 +398,7 @@ test("SIGTERM ends what runs, removes the box, and is said by the exit code", { 
   child.kill("SIGTERM");
   assert.equal(await ended, 143, texts.err);
   assert.deepEqual(await boxesOver(place.at("work")), []);
-  const last = audited({ place }).find(({ kind }) => kind === "run.finished");
+  const last = auditLines(place).find(({ kind }) => kind === "run.finished");
   assert.equal(last?.["status"], "interrupted");
 });
 

@@ -1,11 +1,10 @@
 import assert from "node:assert/strict";
-import { readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { writeFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
-import path from "node:path";
 import test from "node:test";
 import { startMcpWeb } from "../fakes/mcp-web.ts";
 import { type Scratch, scratch } from "../fixtures/scratch.ts";
-import { eventsOf, finishedOf, harness } from "./run-command.ts";
+import { auditLines, eventsOf, finishedOf, harness } from "./run-command.ts";
 
 /** A server of MCP by its address, in a run as it is built; no box is made for it. */
 
@@ -60,11 +59,7 @@ test("a server by its address is asked as far as policy, grants and hooks go, an
     ["plain", "secret"],
   );
   assert.ok(web.heard.every(({ authorization }) => authorization === "Bearer k1"));
-  const folder = place.at(".local/state/harness/audit");
-  const lines = readdirSync(folder)
-    .filter((name) => name.endsWith(".jsonl"))
-    .flatMap((name) => readFileSync(path.join(folder, name), "utf8").trim().split("\n"))
-    .map((line) => JSON.parse(line) as Readonly<Record<string, unknown>>);
+  const lines = auditLines(place);
   assert.deepEqual(
     lines
       .filter(({ kind }) => kind === "decision")

@@ -2,8 +2,8 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { skip } from "../fixtures/engine.ts";
 import { household } from "./box-command.ts";
-import { bash, FINE } from "./parked.ts";
-import { finishedOf, harness, startModel } from "./run-command.ts";
+import { FINE } from "./parked.ts";
+import { bash, finishedOf, harness, startModel } from "./run-command.ts";
 import { resultsIn } from "./run-requests.ts";
 import { holding, holds, service, VALUE } from "./secret-service.ts";
 

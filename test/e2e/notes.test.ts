@@ -8,8 +8,6 @@ import { scratch, type Scratch } from "../fixtures/scratch.ts";
 import { ROOT } from "./package.ts";
 import { noTerminal, onTerminal } from "./terminal.ts";
 
-assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
-
 interface Kept extends AsyncDisposable {
   readonly place: Scratch;
   readonly env: Readonly<Record<string, string>>;

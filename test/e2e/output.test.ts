@@ -11,8 +11,6 @@ import { many } from "../fixtures/property.ts";
 import { scratch } from "../fixtures/scratch.ts";
 import { ROOT } from "./package.ts";
 
-assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
-
 const HARNESS = path.join(ROOT, "bin/harness");
 const MISTAKE = ["config", "get", "--bogus"];
 const ESCAPE = "\u001B[";

@@ -3,10 +3,6 @@ import { finishedOf, harness, type Model, type Ran, type RunStart, type Said } f
 
 /** Runs that are parked, as a user parks and approves them. */
 
-export const bash = (...commands: readonly string[]): Said => ({
-  calls: commands.map((command) => ["bash", { command }] as const),
-});
-
 export const FINE: Said = { text: "Everything is done." };
 
 /** Asks, and is not contained. In the box it leaves a line, so that each time that it ran is seen. */

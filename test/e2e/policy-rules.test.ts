@@ -1,12 +1,8 @@
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
-import path from "node:path";
 import test, { after, describe } from "node:test";
 import { type Ended, runProgram } from "../fixtures/cli.ts";
 import { scratch, type Scratch } from "../fixtures/scratch.ts";
-import { ROOT } from "./package.ts";
-
-assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 /** Compiled code is kept between these tests, so that each start is as quick as a user's. */
 const cache = await scratch();

@@ -7,12 +7,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { skip as noEngine } from "../fixtures/engine.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { household } from "./box-command.ts";
-import { ROOT } from "./package.ts";
 import { FAR } from "./parked.ts";
 import { type AskedChat, harness, type Said, startModel } from "./run-command.ts";
 import { noTerminal, onTerminal } from "./terminal.ts";
-
-assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 const skip = noTerminal || noEngine;
 const ASKED = /run it\? \[y\/N\] $/;

@@ -8,8 +8,8 @@ import { skip } from "../fixtures/engine.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { standingBoxes } from "../fixtures/standing-boxes.ts";
 import { household } from "./box-command.ts";
-import { approve, bash, FAR, FINE, park, sessionOf } from "./parked.ts";
-import { finishedOf, harness, type Ran, startModel } from "./run-command.ts";
+import { approve, FAR, FINE, park, sessionOf } from "./parked.ts";
+import { bash, finishedOf, harness, type Ran, startModel } from "./run-command.ts";
 
 interface Line {
   readonly tool?: string;

@@ -1,14 +1,9 @@
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
-import path from "node:path";
 import test from "node:test";
 import { skip } from "../fixtures/engine.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { household } from "./box-command.ts";
-import { ROOT } from "./package.ts";
 import { harness, startModel } from "./run-command.ts";
-
-assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 /** A session of commands that remember, write, fail, are refused, and look at what is there. */
 async function played(work: (place: Scratch) => Promise<void>): Promise<void> {

@@ -4,8 +4,8 @@ import test from "node:test";
 import { skip } from "../fixtures/engine.ts";
 import { boxesOver } from "../fixtures/standing-boxes.ts";
 import { household } from "./box-command.ts";
-import { approve, bash, DONE, endOf, FAR, FINE, park, PARKED, sessionOf } from "./parked.ts";
-import { type AskedChat, eventsOf, finishedOf, harness, type Said, startModel } from "./run-command.ts";
+import { approve, DONE, endOf, FAR, FINE, park, PARKED, sessionOf } from "./parked.ts";
+import { type AskedChat, bash, eventsOf, finishedOf, harness, type Said, startModel } from "./run-command.ts";
 import { assertValid, resultsIn } from "./run-requests.ts";
 
 const begin = (prompt: string): Said => ({ calls: [["task", { prompt, background: true }]] });

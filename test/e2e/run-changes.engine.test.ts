@@ -4,10 +4,9 @@ import test from "node:test";
 import { skip } from "../fixtures/engine.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { household } from "./box-command.ts";
-import { finishedOf, harness, type Said, startModel } from "./run-command.ts";
+import { bash, finishedOf, harness, type Said, startModel } from "./run-command.ts";
 
 const DONE: Said = { text: "done" };
-const bash = (command: string): Said => ({ calls: [["bash", { command }]] });
 
 const patchOf = (second: string): string =>
   `*** Begin Patch\n*** Update File: a.txt\n@@\n-one\n+two\n*** Update File: b.txt\n@@\n-${second}\n+two\n*** Add File: c.txt\n+new\n*** End Patch`;

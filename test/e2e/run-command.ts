@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from "node:child_process";
-import { existsSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import path from "node:path";
 import type { ServerResponse } from "node:http";
 import type { AgentEvent } from "../../src/core/events.ts";
@@ -178,3 +178,34 @@ export function* linesOf({ text = "", calls = [], tokens }: Said): Generator<obj
   const counts = tokens === undefined ? {} : { prompt_eval_count: tokens[0], eval_count: tokens[1] };
   yield { ...head, message: { role: "assistant", content: "" }, done: true, done_reason: "stop", ...counts };
 }
+
+type Call = NonNullable<Said["calls"]>[number];
+
+/** One reply that calls bash once for each command. */
+export const bash = (...commands: readonly string[]): Said => ({
+  calls: commands.map((command) => ["bash", { command }] as const),
+});
+
+/** One call after the other, whatever comes of each, then an answer. */
+export const calling =
+  (calls: readonly Call[]): Replies =>
+  (chat): Said => {
+    const call = calls[chat.messages.filter(({ role }) => role === "tool").length];
+    return call === undefined ? { text: "All of it is done." } : { text: "Next.", calls: [call] };
+  };
+
+/** The last message of a request. */
+export const lastOf = (chat: AskedChat | undefined): string => chat?.messages.at(-1)?.content ?? "";
+
+/** A request for a summary of what will be left out of the next ones. */
+export const isAside = ({ messages }: AskedChat): boolean =>
+  messages.at(-1)?.content.includes("will no longer be shown to you") === true;
+
+/** All lines of the audits in a user's state. */
+export const auditLines = (place: Scratch): readonly Record<string, unknown>[] => {
+  const folder = place.at(".local/state/harness/audit");
+  return readdirSync(folder)
+    .filter((name) => name.endsWith(".jsonl"))
+    .flatMap((name) => readFileSync(path.join(folder, name), "utf8").trim().split("\n"))
+    .map((line) => JSON.parse(line) as Record<string, unknown>);
+};

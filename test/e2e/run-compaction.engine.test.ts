@@ -7,6 +7,7 @@ import {
   type Broken,
   eventsOf,
   harness,
+  isAside,
   type Ran,
   type Replies,
   type Said,
@@ -35,9 +36,6 @@ const SUMMARY = {
 };
 
 /** The request for a summary. */
-const isAside = ({ messages }: AskedChat): boolean =>
-  messages.at(-1)?.content.includes("will no longer be shown to you") === true;
-
 /** Reads a file a turn, so many; what it says to be asked for a summary is given. */
 const reader =
   (turns: number, summary: () => Said | Broken): Replies =>

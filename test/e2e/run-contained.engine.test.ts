@@ -4,12 +4,11 @@ import test from "node:test";
 import { skip } from "../fixtures/engine.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { household } from "./box-command.ts";
-import { eventsOf, finishedOf, harness, type Said, startModel } from "./run-command.ts";
+import { bash, eventsOf, finishedOf, harness, type Said, startModel } from "./run-command.ts";
 import { resultsIn } from "./run-requests.ts";
 
 /** With nobody there: what is not known runs in the box, unless something about it speaks against. */
 
-const bash = (command: string): Said => ({ calls: [["bash", { command }]] });
 const FINE: Said = { text: "Everything is done." };
 const SECRET = "hunter2hunter2";
 const FILES = {

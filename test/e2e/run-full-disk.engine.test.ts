@@ -6,10 +6,7 @@ import path from "node:path";
 import test from "node:test";
 import { skip } from "../fixtures/engine.ts";
 import { household } from "./box-command.ts";
-import { ROOT } from "./package.ts";
 import { finishedOf, harness, startModel } from "./run-command.ts";
-
-assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 const noMount = process.getuid?.() === 0 ? false : "only root mounts a small disk";
 

@@ -5,11 +5,18 @@ import test from "node:test";
 import { skip } from "../fixtures/engine.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { household } from "./box-command.ts";
-import { type AskedMessage, eventsOf, finishedOf, harness, type Said, startModel } from "./run-command.ts";
+import {
+  type AskedMessage,
+  bash,
+  eventsOf,
+  finishedOf,
+  harness,
+  type Said,
+  startModel,
+} from "./run-command.ts";
 import { resultsIn } from "./run-requests.ts";
 
 const CONFIG = ".config/harness/config.json";
-const bash = (command: string): Said => ({ calls: [["bash", { command }]] });
 const call = (name: string, args: Readonly<Record<string, unknown>> = {}): Said => ({
   calls: [[name, args]],
 });

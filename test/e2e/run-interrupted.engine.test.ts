@@ -6,10 +6,9 @@ import { skip } from "../fixtures/engine.ts";
 import { boxesOver } from "../fixtures/standing-boxes.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { household } from "./box-command.ts";
-import { eventsOf, finishedOf, harness, type Said, startModel } from "./run-command.ts";
+import { bash, eventsOf, finishedOf, harness, startModel } from "./run-command.ts";
 import { assertValid } from "./run-requests.ts";
 
-const bash = (command: string): Said => ({ calls: [["bash", { command }]] });
 const STUBBORN = `python3 -c 'import signal, time
 for each in (signal.SIGINT, signal.SIGTERM): signal.signal(each, signal.SIG_IGN)
 open("began", "w"); time.sleep(60)'`;

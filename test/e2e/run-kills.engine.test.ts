@@ -1,6 +1,4 @@
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
-import path from "node:path";
 import test from "node:test";
 import { History } from "../../src/agent/context/history.ts";
 import { openStore } from "../../src/sessions/session-store.ts";
@@ -9,11 +7,8 @@ import { many } from "../fixtures/property.ts";
 import { boxesOver } from "../fixtures/standing-boxes.ts";
 import { wholeFiles, writer } from "../kills/engine-lives.ts";
 import { household } from "./box-command.ts";
-import { ROOT } from "./package.ts";
 import { finishedOf, harness, startModel } from "./run-command.ts";
 import { assertValid } from "./run-requests.ts";
-
-assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 const KILLS = many(10);
 test("a run that is killed at any moment loses nothing and leaves nothing half", { skip }, async () => {

@@ -1,16 +1,19 @@
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
-import path from "node:path";
 import test from "node:test";
 import { scratch } from "../fixtures/scratch.ts";
-import { ROOT } from "./package.ts";
-import { type AskedChat, eventsOf, finishedOf, harness, type Said, startModel } from "./run-command.ts";
+import {
+  type AskedChat,
+  eventsOf,
+  finishedOf,
+  harness,
+  isAside,
+  type Said,
+  startModel,
+} from "./run-command.ts";
 import { assertValid } from "./run-requests.ts";
 
 /** The plan of a model from its first call to a later run, on the program as it is built. No box is started. */
-
-assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 const FIRST = ["[>] find the sum", "[ ] mend it"];
 const NEXT = ["[x] find the sum", "[>] mend <it>"];
@@ -19,9 +22,6 @@ const note = (nth: number): Said => ({
   text: `Step ${nth}.`,
   calls: [["note", { title: `n${nth}`, body: "word ".repeat(1900) }]],
 });
-
-const isAside = ({ messages }: AskedChat): boolean =>
-  messages.at(-1)?.content.includes("will no longer be shown to you") === true;
 
 test("a plan is told as it changes, stands word for word in a compacted conversation, and outlasts the run", async () => {
   await using place = await scratch();

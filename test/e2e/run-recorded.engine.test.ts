@@ -5,7 +5,7 @@ import { createServer } from "node:http";
 import test, { after, before } from "node:test";
 import { skip } from "../fixtures/engine.ts";
 import { household } from "./box-command.ts";
-import { finishedOf, harness, type Ran, type Said, startModel } from "./run-command.ts";
+import { bash, finishedOf, harness, type Ran, type Said, startModel } from "./run-command.ts";
 
 /** Recorded where what is contained runs, then run again where every ask is refused: the proposal is what it takes. */
 
@@ -23,7 +23,6 @@ const port = (): number => {
   return typeof address === "object" && address !== null ? address.port : 0;
 };
 
-const bash = (command: string): Said => ({ calls: [["bash", { command }]] });
 const DONE: Said = { text: "Everything is done." };
 const FILES = {
   "package.json": JSON.stringify({ scripts: { build: "mkdir -p out && echo built > out/a.txt" } }),
@@ -46,7 +45,7 @@ test(
   async () => {
     await using place = await household(FILES);
     const said = (list: readonly string[]): readonly Said[] => [
-      ...list.map(bash),
+      ...list.map((command) => bash(command)),
       { calls: [["write_file", { path: "note.txt", content: "x" }]] },
       DONE,
     ];
@@ -101,7 +100,7 @@ test(
     const beyond = ["npm run deploy", "echo 3 > other.txt", "cat .env", "sh 'my web/run.sh' x"];
     const third = await run(
       [...strict, "--record"],
-      [...beyond.map(bash), bash("echo 3 > out/r-0a0b0c0d.txt"), DONE],
+      [...beyond.map((command) => bash(command)), bash("echo 3 > out/r-0a0b0c0d.txt"), DONE],
     );
     assert.match(third.stderr, /recorded +1 rule, 4 refused: \S+\.toml\n +harness policy test \S+\.toml\n/);
     for (const each of beyond) assert.ok(third.stderr.includes(each), third.stderr);

@@ -1,17 +1,12 @@
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
 import type { ServerResponse } from "node:http";
-import path from "node:path";
 import test from "node:test";
 import { startFakeOllama } from "../fakes/ollama-server.ts";
 import { EVENTS, JSON_TYPE, type Served, startLoopback } from "../fakes/loopback.ts";
 import { type Measured, measured } from "../fixtures/measured.ts";
 import { scratch } from "../fixtures/scratch.ts";
-import { ROOT } from "./package.ts";
 
 /** Replies of a model that have no end, or lost theirs, against the program as it is built. */
-
-assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 const MAX_MIB = 250;
 

@@ -3,18 +3,14 @@ import { existsSync } from "node:fs";
 import test from "node:test";
 import { skip } from "../fixtures/engine.ts";
 import { household } from "./box-command.ts";
-import { type AskedChat, eventsOf, finishedOf, harness, type Said, startModel } from "./run-command.ts";
+import { bash, eventsOf, finishedOf, harness, isAside, type Said, startModel } from "./run-command.ts";
 import { assertValid } from "./run-requests.ts";
 
 const TASK = "Read all the files and answer with KUMQUAT.";
 const DONE: Said = { text: "KUMQUAT" };
-const bash = (command: string): Said => ({ calls: [["bash", { command }]] });
 const files = Object.fromEntries(
   Array.from({ length: 14 }, (_, at) => [`f${at}.txt`, `${`line of f${at} `.repeat(10)}\n`.repeat(36)]),
 );
-const isAside = ({ messages }: AskedChat): boolean =>
-  messages.at(-1)?.content.includes("will no longer be shown to you") === true;
-
 test(
   "a turn that is cancelled behind a compaction leaves nothing of itself, and the first task stays",
   {

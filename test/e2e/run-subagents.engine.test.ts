@@ -3,7 +3,7 @@ import { existsSync } from "node:fs";
 import test from "node:test";
 import { skip } from "../fixtures/engine.ts";
 import { household } from "./box-command.ts";
-import { type AskedChat, eventsOf, finishedOf, harness, type Said, startModel } from "./run-command.ts";
+import { type AskedChat, bash, eventsOf, finishedOf, harness, type Said, startModel } from "./run-command.ts";
 import { assertValid, resultsIn, toolsIn } from "./run-requests.ts";
 
 const task = (prompt: string, more = {}): NonNullable<Said["calls"]>[number] => ["task", { prompt, ...more }];
@@ -45,8 +45,6 @@ test("a subagent has no task and its parent's prompt; only its summary comes bac
   );
   assert.equal(finishedOf(ran).usage.requests, 4);
 });
-
-const bash = (command: string): Said => ({ calls: [["bash", { command }]] });
 
 test("a subagent starts in the folder of its parent's shell", { skip }, async () => {
   await using place = await household({ "deep/here.txt": "x\n" });

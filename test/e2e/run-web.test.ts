@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
-import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { existsSync, writeFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import path from "node:path";
 import test from "node:test";
 import { startLoopback } from "../fakes/loopback.ts";
 import { type Scratch, scratch } from "../fixtures/scratch.ts";
 import { ROOT } from "./package.ts";
-import { eventsOf, finishedOf, harness } from "./run-command.ts";
+import { auditLines, eventsOf, finishedOf, harness } from "./run-command.ts";
 
 /** Tools of the web in a run as it is built; no box is made for them. */
 
@@ -26,14 +26,8 @@ async function ran(place: Scratch, steps: readonly object[], words: readonly str
 }
 
 /** The lines of one kind in the audit of all runs. */
-function audited(place: Scratch, kind: string): readonly Record<string, unknown>[] {
-  const folder = place.at(".local/state/harness/audit");
-  return readdirSync(folder)
-    .filter((name) => name.endsWith(".jsonl"))
-    .flatMap((name) => readFileSync(path.join(folder, name), "utf8").trim().split("\n"))
-    .map((line) => JSON.parse(line) as Record<string, unknown>)
-    .filter((line) => line["kind"] === kind);
-}
+const audited = (place: Scratch, kind: string): readonly Record<string, unknown>[] =>
+  auditLines(place).filter((line) => line["kind"] === kind);
 
 async function placed(): Promise<Scratch> {
   const place = await scratch();

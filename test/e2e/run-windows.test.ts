@@ -1,20 +1,15 @@
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { createServer, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
-import path from "node:path";
 import test from "node:test";
 import * as anthropic from "../fakes/anthropic-server.ts";
 import { chatLine, doneLine } from "../fakes/ollama-chat.ts";
 import { chunk, DONE } from "../fakes/openai-server.ts";
 import { scratch } from "../fixtures/scratch.ts";
-import { ROOT } from "./package.ts";
 import { finishedOf, harness } from "./run-command.ts";
 
 /** A window that is only believed from the name of a family keeps nothing from being sent: the server has the word. */
-
-assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 interface Api {
   readonly path: string;

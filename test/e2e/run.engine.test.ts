@@ -1,13 +1,8 @@
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
-import path from "node:path";
 import test from "node:test";
 import { skip } from "../fixtures/engine.ts";
 import { household } from "./box-command.ts";
-import { ROOT } from "./package.ts";
 import { eventsOf, finishedOf, harness, startModel } from "./run-command.ts";
-
-assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 test("a task is done in the box, and stdout has the answer alone", { skip }, async () => {
   await using place = await household({ "a.txt": "one\n" });

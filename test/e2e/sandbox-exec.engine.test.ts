@@ -1,5 +1,4 @@
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
 import { mkdir, readdir, readFile, rm } from "node:fs/promises";
 import path from "node:path";
 import test from "node:test";
@@ -7,9 +6,6 @@ import { skip } from "../fixtures/engine.ts";
 import { giveAway } from "../fixtures/give-away.ts";
 import { boxesOver } from "../fixtures/standing-boxes.ts";
 import { answerOf, household, sandboxExec } from "./box-command.ts";
-import { ROOT } from "./package.ts";
-
-assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 const sh = (line: string, ...words: readonly string[]): readonly string[] => [
   "--",

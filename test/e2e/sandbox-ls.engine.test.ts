@@ -1,6 +1,4 @@
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
-import path from "node:path";
 import test from "node:test";
 import { thisProcess } from "../../src/boxes/life/owner.ts";
 import { cleared, leftOf, realBox } from "../docker/life/real-boxes.ts";
@@ -8,9 +6,6 @@ import { deadOwner } from "../boxes/life/processes.ts";
 import { type Ended, runProgram } from "../fixtures/cli.ts";
 import { skip } from "../fixtures/engine.ts";
 import { scratch, type Scratch } from "../fixtures/scratch.ts";
-import { ROOT } from "./package.ts";
-
-assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 const UID = 64_341;
 

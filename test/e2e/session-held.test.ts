@@ -14,8 +14,6 @@ import { harness, type Ran, type Said, startModel } from "./run-command.ts";
 
 /** A session is for one process alone, as long as that works on it. */
 
-assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
-
 /** A model that answers when it is told to, and says when it is asked. */
 async function heldModel() {
   const asked = Promise.withResolvers<void>();

@@ -1,6 +1,5 @@
 import assert from "node:assert/strict";
-import { existsSync, readdirSync } from "node:fs";
-import path from "node:path";
+import { readdirSync } from "node:fs";
 import test, { after, describe } from "node:test";
 import { CheckpointStore } from "../../src/sessions/checkpoints/checkpoint-store.ts";
 import { openStore } from "../../src/sessions/session-store.ts";
@@ -8,9 +7,6 @@ import { ABOUT, message, RECORDS } from "../contract/store-words.ts";
 import { type Ended, runProgram } from "../fixtures/cli.ts";
 import { scratch, type Scratch } from "../fixtures/scratch.ts";
 import { killingItself } from "../kills/killed.ts";
-import { ROOT } from "./package.ts";
-
-assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 const cache = await scratch();
 after(() => cache[Symbol.asyncDispose]());

@@ -1,14 +1,9 @@
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
-import path from "node:path";
 import test from "node:test";
 import { skip } from "../fixtures/engine.ts";
 import { household } from "./box-command.ts";
-import { ROOT } from "./package.ts";
 import { type AskedChat, eventsOf, finishedOf, harness, startModel } from "./run-command.ts";
 import { trustAll } from "./trusted.ts";
-
-assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 const resultOf = (chat: AskedChat | undefined): string => chat?.messages.at(-1)?.content ?? "";
 const FOLDER = /\/tmp\/skill-tidy-[0-9a-f]{8}/;

@@ -1,11 +1,8 @@
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
 import { writeFile } from "node:fs/promises";
-import path from "node:path";
 import test from "node:test";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { household } from "./box-command.ts";
-import { ROOT } from "./package.ts";
 import {
   type AskedChat,
   eventsOf,
@@ -18,8 +15,6 @@ import {
 } from "./run-command.ts";
 import { noTerminal as skip, onTerminal } from "./terminal.ts";
 import { trustAll } from "./trusted.ts";
-
-assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 const skill = (name: string, body = `Do ${name}.`): string =>
   `---\nname: ${name}\ndescription: About ${name}.\n---\n${body}\n`;

@@ -1,15 +1,11 @@
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
-import path from "node:path";
 import test from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { skip as noEngine } from "../fixtures/engine.ts";
 import { household } from "./box-command.ts";
 import { noScreen, onScreen } from "./drawn-chat.ts";
-import { ROOT } from "./package.ts";
 import { type Replies, startModel } from "./run-command.ts";
-
-assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 const skip = noScreen || noEngine;
 const PATIENCE_MS = 60_000;

@@ -1,18 +1,13 @@
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
-import path from "node:path";
 import test from "node:test";
 import { DEFAULTS, SETTING_KEYS, type SettingKey, USERS_OWN } from "../../src/config/settings-schema.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { killingItself } from "../kills/killed.ts";
 import { household } from "./box-command.ts";
-import { ROOT } from "./package.ts";
 import { eventsOf, harness, startModel } from "./run-command.ts";
 import { noTerminal as skip, onTerminal } from "./terminal.ts";
 import { toldTrust, trustAll, trustNothing } from "./trusted.ts";
-
-assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 const SETTINGS = ".harness/config.json";
 

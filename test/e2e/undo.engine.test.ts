@@ -1,17 +1,12 @@
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
 import { chmod, symlink } from "node:fs/promises";
-import path from "node:path";
 import test from "node:test";
 import { skip } from "../fixtures/engine.ts";
 import { giveAway } from "../fixtures/give-away.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { pictureOf } from "../fixtures/tree-picture.ts";
 import { household } from "./box-command.ts";
-import { ROOT } from "./package.ts";
 import { eventsOf, harness, startModel } from "./run-command.ts";
-
-assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 const FILES = {
   "a.txt": "one\ntwo\nthree\n",

@@ -9,9 +9,6 @@ import { openStore } from "../../src/sessions/session-store.ts";
 import { ABOUT } from "../contract/store-words.ts";
 import { type Ended, runProgram } from "../fixtures/cli.ts";
 import { scratch, type Scratch } from "../fixtures/scratch.ts";
-import { ROOT } from "./package.ts";
-
-assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 const cache = await scratch();
 after(() => cache[Symbol.asyncDispose]());

@@ -1,16 +1,12 @@
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
 import { mkdir, readdir, writeFile } from "node:fs/promises";
-import path from "node:path";
 import test, { after, describe } from "node:test";
 import { hostFrom } from "../../src/app/host.ts";
 import { SETTING_KEYS } from "../../src/config/settings-schema.ts";
 import { filesOf } from "../../src/docker/environments/environment-record.ts";
 import { type Ended, runProgram } from "../fixtures/cli.ts";
 import { scratch, type Scratch } from "../fixtures/scratch.ts";
-import { ROOT } from "./package.ts";
-
-assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 const USER = ".config/harness/config.json";
 type Env = Readonly<Record<string, string>>;

@@ -1,14 +1,10 @@
 import assert from "node:assert/strict";
 import { existsSync } from "node:fs";
-import path from "node:path";
 import test, { describe } from "node:test";
 import { startFakeOllama } from "../fakes/ollama-server.ts";
 import type { Scratch } from "../fixtures/scratch.ts";
 import { household } from "./box-command.ts";
-import { ROOT } from "./package.ts";
 import { noTerminal, onTerminal, type Terminal } from "./terminal.ts";
-
-assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 const PROMPT = /harness> $/;
 const models = [{ name: "gemma3:4b", size: 5000, capabilities: ["completion", "tools"] }];

@@ -4,8 +4,8 @@ import test, { describe } from "node:test";
 import { setTimeout as sleep } from "node:timers/promises";
 import { household } from "../e2e/box-command.ts";
 import { boxesFor, goneWithin, LEASE_MS } from "../e2e/frozen.ts";
-import { bash, DONE, endOf, FINE, park } from "../e2e/parked.ts";
-import { harness, startModel } from "../e2e/run-command.ts";
+import { DONE, endOf, FINE, park } from "../e2e/parked.ts";
+import { bash, harness, startModel } from "../e2e/run-command.ts";
 import { skip } from "../fixtures/engine.ts";
 
 /** A box that may be frozen outlives the connection of its harness; it must not outlive the harness. */

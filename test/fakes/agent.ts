@@ -28,7 +28,7 @@ import type {
 import type { SessionRecord } from "../../src/core/session.ts";
 import type { AnyTool } from "../../src/core/tool.ts";
 import { fakeBox } from "./box.ts";
-import { memoryOutputs } from "./desk.ts";
+import { memoryOutputs } from "./tool-context.ts";
 
 /** What a model says in one reply. */
 export interface Line {
@@ -183,3 +183,7 @@ export function fakeAgent({
     ...over,
   };
 }
+
+/** What its calls were answered, in order. */
+export const resultsOf = ({ history }: Pick<AgentContext, "history">): readonly string[] =>
+  history.messages.flatMap((message) => (message.role === "tool" ? [message.text] : []));

@@ -10,6 +10,7 @@ import type {
   StoreQuery,
 } from "../../src/search/search-store.ts";
 import type { Chunk } from "../../src/search/index-words.ts";
+import { dot } from "../fixtures/vectors.ts";
 
 const WORDS = new Tokenizer();
 
@@ -151,9 +152,6 @@ function byWords(words: readonly string[], chunks: readonly Chunk[]): readonly S
     .map((chunk, at) => ({ chunk, score: score(counted[at] ?? new Map()) }))
     .filter((scored) => scored.score > 0);
 }
-
-const dot = (one: Float32Array, other: Float32Array): number =>
-  one.reduce((sum, value, at) => sum + value * (other[at] ?? 0), 0);
 
 function byVector(query: Float32Array, { chunks, vectors }: Among): readonly Scored[] {
   return chunks.flatMap((chunk) => {

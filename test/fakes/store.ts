@@ -13,7 +13,7 @@ import type {
   SessionRecord,
   SessionStore,
 } from "../../src/core/session.ts";
-import { memoryNotes } from "./desk.ts";
+import { memoryNotes } from "./tool-context.ts";
 import { memorySteps } from "./steps.ts";
 import { Clock, statusAfter } from "../../src/sessions/stored-session.ts";
 import { newId, onlyId } from "../../src/sessions/session-store.ts";

@@ -6,10 +6,7 @@ import { copyFile, mkdir, rm } from "node:fs/promises";
 import path from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import test, { after, before } from "node:test";
-import { ROOT } from "../fixtures/engine.ts";
 import { type Machines, type Ran, startMachines } from "./machines.ts";
-
-assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 const SSH = ["--engine", "ssh://dev@far"];
 let machines: Machines;

@@ -10,8 +10,16 @@ import { openStore } from "../../src/sessions/session-store.ts";
 import { household } from "../e2e/box-command.ts";
 import { boxesFor, COUNTING, LEASE_MS, parkingsOf } from "../e2e/frozen.ts";
 import { hasIndex, indexed, indexOf } from "../e2e/index-of.ts";
-import { approve, bash, FAR, FINE, park, sessionOf } from "../e2e/parked.ts";
-import { harness, type Model, type Ran, type RunStart, type Said, startModel } from "../e2e/run-command.ts";
+import { approve, FAR, FINE, park, sessionOf } from "../e2e/parked.ts";
+import {
+  bash,
+  harness,
+  type Model,
+  type Ran,
+  type RunStart,
+  type Said,
+  startModel,
+} from "../e2e/run-command.ts";
 import { giveAway } from "../fixtures/give-away.ts";
 import { boxesOver } from "../fixtures/standing-boxes.ts";
 import type { Scratch } from "../fixtures/scratch.ts";

@@ -3,6 +3,7 @@ import test, { describe, type TestContext } from "node:test";
 import type { Embedder } from "../../src/core/ports.ts";
 import { HarnessError } from "../../src/core/errors.ts";
 import { ollamaEmbedder, openAiEmbedder } from "../../src/models/embeddings.ts";
+import { dot } from "../fixtures/vectors.ts";
 import { realServer } from "./real-ollama.ts";
 
 const { url } = realServer();
@@ -29,9 +30,6 @@ async function vectorsOf(
     return [];
   }
 }
-
-const dot = (x: Float32Array, y: Float32Array): number =>
-  x.reduce((sum, value, at) => sum + value * (y[at] ?? 0), 0);
 
 const cosine = (a: Float32Array, b: Float32Array): number => {
   return dot(a, b) / Math.sqrt(dot(a, a) * dot(b, b));

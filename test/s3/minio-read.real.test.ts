@@ -1,12 +1,10 @@
 import assert from "node:assert/strict";
-import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import path from "node:path";
 import test from "node:test";
 import { printed, loop, KUBERNETES } from "../e2e/row-loop.ts";
 import { household } from "../e2e/box-command.ts";
 import { replies } from "../e2e/batch.ts";
-import { ROOT } from "../e2e/package.ts";
 import { harness, startModel } from "../e2e/run-command.ts";
 import { startKubernetesApi } from "../fakes/kubernetes-api.ts";
 import { type Ended, runProgram } from "../fixtures/cli.ts";
@@ -17,8 +15,6 @@ import { AWAY } from "../fixtures/scratch.ts";
 import { Bucket } from "../../src/s3/bucket.ts";
 import { bucketAccess } from "../../src/s3/bucket-access.ts";
 import { realServer } from "./real-server.ts";
-
-assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 const NAME = "results-of-team";
 const { signal } = new AbortController();

@@ -5,10 +5,9 @@ import { BatchSize, embedAll } from "../../src/search/embed-all.ts";
 import { type EmbedProgress, vectorsLine } from "../../src/search/embed-outcome.ts";
 import { FakeEmbedder, hashVector, modelOf } from "../fakes/embedder.ts";
 import { scratch } from "../fixtures/scratch.ts";
+import { vector } from "../fixtures/vectors.ts";
 import { file, NEVER } from "./embedded/words.ts";
 import { cacheIn, DIMENSION, fill, openIndex, OPTIONS } from "./index-of.ts";
-
-const vector = (...numbers: readonly number[]): Float32Array => new Float32Array(numbers);
 
 test("every chunk gets its vector, once, and is found by it", async () => {
   await using place = await scratch();

@@ -5,6 +5,7 @@ import path from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { test } from "node:test";
 import { openVectorCache } from "../../src/search/embedding-cache.ts";
+import { vector } from "../fixtures/vectors.ts";
 import { cosine } from "./embedded/nearest.ts";
 import { scratch } from "../fixtures/scratch.ts";
 
@@ -17,7 +18,6 @@ function heard(): { readonly said: string[]; readonly warn: (text: string) => vo
   return { said, warn: (text) => void said.push(text) };
 }
 
-const vector = (...numbers: readonly number[]): Float32Array => new Float32Array(numbers);
 const one = (text: string, ...numbers: readonly number[]): ReadonlyMap<string, Float32Array> =>
   new Map([[text, vector(...numbers)]]);
 

@@ -160,30 +160,30 @@ test("files that were not read, or were changed since, are not patched, moved or
 });
 
 test("when a later file is refused, the earlier ones are put back as they were", async () => {
-  const { desk, box, all } = await known();
+  const { context, box, all } = await known();
   box.files.chmod("/repo/gone.txt", 0o700);
   const walled = `${PATCH.replace("*** End Patch", "")}*** Update File: .git/config\n@@\n-[core]\n+[alias]\n*** End Patch`;
-  const blocked = await calling(box, desk).call("apply_patch", { patch: walled });
+  const blocked = await calling(box, context).call("apply_patch", { patch: walled });
   assert.deepEqual([blocked.kind, "cause" in blocked && blocked.cause], ["blocked", "filesystem"]);
   assert.match(blocked.text, /^\.git\/config: blocked by the sandbox .*\nNothing was changed\.$/s);
   const full: Box = {
     ...box,
     write: (path, content) => (path.endsWith("/c.txt") ? FULL : box.write(path, content)),
   };
-  const noRoom = await calling(full, desk).call("apply_patch", { patch: PATCH });
+  const noRoom = await calling(full, context).call("apply_patch", { patch: PATCH });
   assert.deepEqual([noRoom.kind, "cause" in noRoom && noRoom.cause], ["failed", "disk"]);
   const noRm: Box = {
     ...box,
     exec: (request, signal) =>
       box.exec(request.words.at(-1)?.endsWith("/b.txt") ? { ...request, words: ["false"] } : request, signal),
   };
-  const stays = await calling(noRm, desk).call("apply_patch", { patch: PATCH });
+  const stays = await calling(noRm, context).call("apply_patch", { patch: PATCH });
   assert.deepEqual([stays.kind, "cause" in stays && stays.cause], ["failed", "filesystem"]);
   const names = ["a.txt", "b.txt", "gone.txt", ".git/config", "new/er.txt", "c.txt"];
   assert.deepEqual(await all(...names), [...Object.values(FILES), undefined, undefined]);
   const back = await box.stat("gone.txt");
   assert.ok(back.kind === "ok" && back.value.mode === 0o700);
-  assert.equal((await calling(box, desk).call("apply_patch", { patch: PATCH })).kind, "ok");
+  assert.equal((await calling(box, context).call("apply_patch", { patch: PATCH })).kind, "ok");
 });
 
 const FULL = Promise.resolve({

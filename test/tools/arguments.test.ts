@@ -3,7 +3,7 @@ import test from "node:test";
 import type { AnyTool } from "../../src/core/tool.ts";
 import { taskTool } from "../../src/tools/task.ts";
 import { toolsFor } from "../../src/tools/index.ts";
-import { fakeDesk, fakeSubagents } from "../fakes/desk.ts";
+import { fakeToolContext, fakeSubagents } from "../fakes/tool-context.ts";
 
 /** A call of each tool that it takes, and the names of all that it may be given. */
 const TAKEN: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
@@ -24,7 +24,7 @@ const TAKEN: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
 };
 
 const TOOLS: readonly AnyTool[] = [
-  ...toolsFor(fakeDesk({ plan: () => undefined })),
+  ...toolsFor(fakeToolContext({ plan: () => undefined })),
   taskTool(fakeSubagents(() => Promise.resolve({ kind: "ok", text: "" }))),
 ];
 

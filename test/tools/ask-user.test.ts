@@ -3,7 +3,7 @@ import test from "node:test";
 import { askUserTool } from "../../src/tools/ask-user.ts";
 import { toolsFor } from "../../src/tools/index.ts";
 import type { AskPerson } from "../../src/tools/tool-context.ts";
-import { fakeDesk } from "../fakes/desk.ts";
+import { fakeToolContext } from "../fakes/tool-context.ts";
 
 const never = new AbortController().signal;
 
@@ -48,7 +48,7 @@ test("a question is one, with at most four choices", async () => {
 });
 
 const names = (person?: AskPerson): readonly string[] =>
-  toolsFor(fakeDesk(person === undefined ? {} : { person })).map(({ name }) => name);
+  toolsFor(fakeToolContext(person === undefined ? {} : { person })).map(({ name }) => name);
 
 test("it is offered only where somebody is there", () => {
   assert.ok(!names().includes("ask_user"));

@@ -4,13 +4,13 @@ import type { Box } from "../../src/core/ports.ts";
 import type { ToolResult } from "../../src/core/tool.ts";
 import { bashTool } from "../../src/tools/bash.ts";
 import type { ToolContext } from "../../src/tools/tool-context.ts";
-import { fakeDesk } from "../fakes/desk.ts";
+import { fakeToolContext } from "../fakes/tool-context.ts";
 import { called } from "../fixtures/call.ts";
 import { skip } from "../fixtures/engine.ts";
 import { realBox } from "../fixtures/real-box.ts";
 
 interface Shell {
-  readonly desk: ToolContext;
+  readonly context: ToolContext;
   readonly box: Box;
   readonly ask: (args: object, signal?: AbortSignal) => Promise<ToolResult>;
   readonly run: (command: string) => Promise<string>;
@@ -27,22 +27,22 @@ after(() => shared.real?.[Symbol.asyncDispose]());
 
 function shell(over: Partial<ToolContext> = {}, box: Box | undefined = shared.real?.box): Shell {
   assert.ok(box !== undefined);
-  const desk = fakeDesk({ workspace: box.workspace, ...over });
-  const tool = bashTool(desk);
+  const context = fakeToolContext({ workspace: box.workspace, ...over });
+  const tool = bashTool(context);
   const ask: Shell["ask"] = (args, signal) => called(tool, args, box, signal);
-  return { desk, box, ask, run: async (command) => (await ask({ command })).text };
+  return { context, box, ask, run: async (command) => (await ask({ command })).text };
 }
 
 const cause = (result: ToolResult): string => ("cause" in result ? (result.cause ?? "none") : "none");
 
 test("folder and exported variables go on from call to call", { skip }, async () => {
-  const { desk, run } = shell();
+  const { context, run } = shell();
   await run("mkdir -p 'a b'/c && cd 'a b' && export ONE=\"it's\n\"'$(x)' TWO=2 && plain=3");
-  assert.equal(desk.shell.folder, `${desk.workspace}/a b`);
-  assert.deepEqual(desk.shell.env, { ONE: "it's\n$(x)", TWO: "2" });
-  assert.equal(await run('pwd; echo "$ONE,$TWO,$plain"; cd c'), `${desk.workspace}/a b\nit's\n$(x),2,`);
+  assert.equal(context.shell.folder, `${context.workspace}/a b`);
+  assert.deepEqual(context.shell.env, { ONE: "it's\n$(x)", TWO: "2" });
+  assert.equal(await run('pwd; echo "$ONE,$TWO,$plain"; cd c'), `${context.workspace}/a b\nit's\n$(x),2,`);
   await run("unset TWO; export ONE=new; cd -P ..; cd ..");
-  assert.deepEqual([desk.shell.folder, desk.shell.env], [desk.workspace, { ONE: "new" }]);
+  assert.deepEqual([context.shell.folder, context.shell.env], [context.workspace, { ONE: "new" }]);
   assert.match(await run("ls -A /tmp"), /^harness-test-\w+$/);
 });
 
@@ -64,30 +64,30 @@ const ENDINGS: Readonly<Record<string, string>> = {
 
 for (const [how, command] of Object.entries(ENDINGS))
   test(`what changed is kept ${how}`, { skip }, async () => {
-    const { desk, run } = shell();
+    const { context, run } = shell();
     await run(command);
-    assert.deepEqual([desk.shell.folder, desk.shell.env], ["/tmp", { A: "1" }]);
+    assert.deepEqual([context.shell.folder, context.shell.env], ["/tmp", { A: "1" }]);
   });
 
 test("a command that is killed leaves the shell as it was", { skip }, async () => {
-  const { desk, ask, run } = shell();
+  const { context, ask, run } = shell();
   const late = await ask({ command: "cd /tmp; export A=1; sleep 60", timeout: 0.3 });
   assert.deepEqual([late.kind, cause(late)], ["timed_out", "timeout"]);
   const stopped = await ask({ command: "cd /tmp; export A=1; sleep 60" }, AbortSignal.timeout(200));
   assert.deepEqual([stopped.kind, cause(stopped)], ["cancelled", "user"]);
   await run("cd /tmp; kill -9 $$");
-  assert.deepEqual([desk.shell.folder, desk.shell.env], [desk.workspace, {}]);
+  assert.deepEqual([context.shell.folder, context.shell.env], [context.workspace, {}]);
 });
 
 test(
   "a shell that becomes another program, or ends in a trap of its own, leaves all as it was",
   { skip },
   async () => {
-    const { desk, run } = shell();
+    const { context, run } = shell();
     await run("cd /tmp; export A=1");
     assert.equal(await run("cd /; export A=2; exec echo gone"), "gone");
     assert.equal(await run("trap 'echo trapped' EXIT; cd /; export A=3; exit"), "trapped");
-    assert.deepEqual([desk.shell.folder, desk.shell.env], ["/tmp", { A: "1" }]);
+    assert.deepEqual([context.shell.folder, context.shell.env], ["/tmp", { A: "1" }]);
   },
 );
 
@@ -100,33 +100,33 @@ test(
   "a variable of the box's own goes on as it was set, and is back when it is unset",
   { skip },
   async () => {
-    const { desk, run } = shell();
+    const { context, run } = shell();
     await run("export LANG=x CI=2; unset HOME");
-    assert.deepEqual(desk.shell.env, { LANG: "x", CI: "2" });
+    assert.deepEqual(context.shell.env, { LANG: "x", CI: "2" });
     assert.equal(await run("echo $LANG $HOME; export LANG=C.UTF-8; unset CI"), "x /home/box");
-    assert.deepEqual(desk.shell.env, {});
+    assert.deepEqual(context.shell.env, {});
     assert.equal(await run("echo $LANG $CI"), "C.UTF-8 1");
   },
 );
 
 test(
-  "what the desk does not keep is not there in the next call, and that is said once",
+  "what the context does not keep is not there in the next call, and that is said once",
   { skip },
   async () => {
-    const { desk, run } = shell({ refused: () => Promise.resolve(new Set(["PATH"])) });
+    const { context, run } = shell({ refused: () => Promise.resolve(new Set(["PATH"])) });
     const note = "[PATH is not kept for later calls: set it in the command that needs it]";
     const moved = "export PATH=/x:$PATH FOO=1; echo ${PATH%%:*}";
     assert.equal(await run(moved), `/x\n${note}`);
-    assert.deepEqual(desk.shell.env, { FOO: "1" });
+    assert.deepEqual(context.shell.env, { FOO: "1" });
     assert.match(await run("echo $FOO; echo $PATH"), /^1\n\/usr\/local\//);
     assert.equal(await run(moved), "/x");
   },
 );
 
 test("functions, unexported variables and options do not persist", { skip }, async () => {
-  const { desk, run } = shell();
+  const { context, run } = shell();
   await run("f() { echo f; }; export -f f; v=1; set -u; alias a=b; shopt -s nullglob");
-  assert.deepEqual(desk.shell.env, {});
+  assert.deepEqual(context.shell.env, {});
   assert.match(await run('echo "[$v]"; f'), /^\[\]\n\[stderr\]\nbash: line 1: f: command not found\n/);
 });
 
@@ -157,29 +157,29 @@ test(
   "what another process writes into the file of a shell is taken for an earlier call's",
   { skip },
   async () => {
-    const { desk, run } = shell();
+    const { context, run } = shell();
     await run("cd /tmp");
     await run("for f in /run/.harness-*; do sed -i 's:/tmp:/usr:g' $f; done; exec true");
-    assert.equal(desk.shell.folder, "/tmp");
+    assert.equal(context.shell.folder, "/tmp");
   },
 );
 
 test("more than 64 KiB of variables are not kept, and that is said", { skip }, async () => {
-  const { desk, run } = shell();
+  const { context, run } = shell();
   const said = await run("cd /tmp; export BIG=$(head -c 70000 /dev/zero | tr '\\0' x)");
   assert.match(said, /\[folder and exported variables stay as before the call: they are more than 64 KiB\]/);
-  assert.deepEqual([desk.shell.folder, desk.shell.env], [desk.workspace, {}]);
+  assert.deepEqual([context.shell.folder, context.shell.env], [context.workspace, {}]);
 });
 
 test(
   "in a folder that was removed nothing is run, and the next call is in the workspace",
   { skip },
   async () => {
-    const { desk, run } = shell();
+    const { context, run } = shell();
     await run("mkdir /tmp/short && cd /tmp/short && rmdir /tmp/short");
-    assert.equal(desk.shell.folder, "/tmp/short");
+    assert.equal(context.shell.folder, "/tmp/short");
     assert.match(await run("pwd"), /^The working directory \/tmp\/short is gone/);
-    assert.equal(await run("pwd"), desk.workspace);
+    assert.equal(await run("pwd"), context.workspace);
   },
 );
 

@@ -4,7 +4,7 @@ import type { ToolContext } from "../../src/tools/tool-context.ts";
 import { bashTool } from "../../src/tools/bash.ts";
 import { type FakeBox, fakeBox } from "../fakes/box.ts";
 import type { FakeCommand } from "../fakes/commands.ts";
-import { fakeDesk } from "../fakes/desk.ts";
+import { fakeToolContext } from "../fakes/tool-context.ts";
 import { called, prepared } from "../fixtures/call.ts";
 
 /** What a command of these boxes has had of the machine. */
@@ -35,8 +35,8 @@ const boxWith = (bash: FakeCommand): FakeBox => fakeBox({ commands: { bash, env 
 const run = (
   bash: FakeCommand,
   args: object = {},
-  desk: ToolContext = fakeDesk(),
-): ReturnType<typeof called> => called(bashTool(desk), { command: "x", ...args }, boxWith(bash));
+  context: ToolContext = fakeToolContext(),
+): ReturnType<typeof called> => called(bashTool(context), { command: "x", ...args }, boxWith(bash));
 
 test("stdout and stderr are parted only when both are there, and nothing is said as nothing", async () => {
   const ok = { kind: "ok", exitCode: 0, peak: PEAK } as const;
@@ -53,10 +53,10 @@ test("a failure ends with its exit code", async () => {
 });
 
 test("the command is a word of its own, starts where the shell is and has its variables", async () => {
-  const desk = fakeDesk();
-  desk.shell.move("/repo", { A: "1" });
+  const context = fakeToolContext();
+  context.shell.move("/repo", { A: "1" });
   const box = boxWith(() => 0);
-  await called(bashTool(desk), { command: "echo '$1'" }, box);
+  await called(bashTool(context), { command: "echo '$1'" }, box);
   const [asked] = box.asked;
   assert.deepEqual([asked?.words[0], asked?.words.at(-1)], ["bash", "echo '$1'"]);
   assert.deepEqual([asked?.folder, asked?.env, asked?.timeoutMs], ["/repo", { A: "1" }, 120_000]);
@@ -64,7 +64,7 @@ test("the command is a word of its own, starts where the shell is and has its va
 
 test("a time limit is in seconds, and at most 600", async () => {
   const box = boxWith(() => 0);
-  const tool = bashTool(fakeDesk());
+  const tool = bashTool(fakeToolContext());
   await called(tool, { command: "x", timeout: 5 }, box);
   const { text } = await called(tool, { command: "x", timeout: 1000 }, box);
   assert.deepEqual(
@@ -76,7 +76,7 @@ test("a time limit is in seconds, and at most 600", async () => {
 
 test("where a command has longer by itself, a call may ask for as much", async () => {
   const box = boxWith(() => 0);
-  const tool = bashTool(fakeDesk({ timeoutMs: 7_200_000 }));
+  const tool = bashTool(fakeToolContext({ timeoutMs: 7_200_000 }));
   assert.match(tool.description, /default 7200, max 7200/);
   await called(tool, { command: "x", timeout: 5000 }, box);
   const { text } = await called(tool, { command: "x", timeout: 9000 }, box);
@@ -88,21 +88,21 @@ test("where a command has longer by itself, a call may ask for as much", async (
 });
 
 test("it is judged with the variables of earlier calls, where the shell is", () => {
-  const desk = fakeDesk();
-  desk.shell.move("/repo/a", { A: "1" });
-  const call = prepared(bashTool(desk), { command: "echo $A" });
+  const context = fakeToolContext();
+  context.shell.move("/repo/a", { A: "1" });
+  const call = prepared(bashTool(context), { command: "echo $A" });
   const [{ facts }, { concurrent }] = [call.state(), call];
   assert.deepEqual([facts.commands, facts.folder, concurrent], [["export A=1\necho $A"], "/repo/a", false]);
-  assert.deepEqual(prepared(bashTool(desk), { job: "j1" }).state().facts.commands, []);
+  assert.deepEqual(prepared(bashTool(context), { job: "j1" }).state().facts.commands, []);
 });
 
 test("a call runs in the folder and with the variables that it was judged for, whatever has moved since", async () => {
-  const desk = fakeDesk();
-  desk.shell.move("/repo/a", { A: "1" });
+  const context = fakeToolContext();
+  context.shell.move("/repo/a", { A: "1" });
   const box = fakeBox({ files: { "a/x": "", "src/x": "" }, commands: { bash: () => 0, env } });
-  const call = prepared(bashTool(desk), { command: "rm -rf *" });
+  const call = prepared(bashTool(context), { command: "rm -rf *" });
   const { facts, run } = call.state();
-  desk.shell.move("/repo/src", {});
+  context.shell.move("/repo/src", {});
   await run(() => Promise.resolve(box), new AbortController().signal);
   const [asked] = box.asked;
   assert.deepEqual([asked?.folder, asked?.env], ["/repo/a", { A: "1" }]);
@@ -111,24 +111,24 @@ test("a call runs in the folder and with the variables that it was judged for, w
 });
 
 test("in a folder that is gone nothing is run, and the shell is back in the workspace", async () => {
-  const desk = fakeDesk();
-  desk.shell.move("/repo/gone", { A: "1" });
+  const context = fakeToolContext();
+  context.shell.move("/repo/gone", { A: "1" });
   const ran: string[] = [];
   const box = boxWith(({ words }) => ran.push(words.at(-1) ?? ""));
-  const { kind, text } = await called(bashTool(desk), { command: "rm -rf *" }, box);
-  assert.deepEqual([kind, ran, desk.shell.folder], ["failed", [], "/repo"]);
+  const { kind, text } = await called(bashTool(context), { command: "rm -rf *" }, box);
+  assert.deepEqual([kind, ran, context.shell.folder], ["failed", [], "/repo"]);
   assert.match(text, /\/repo\/gone is gone; the shell is now in \/repo\. Nothing was run/);
-  assert.deepEqual(desk.shell.env, { A: "1" });
+  assert.deepEqual(context.shell.env, { A: "1" });
 });
 
 const leaving = (left: string): FakeCommand => bashDoing(() => 0, left);
 
 test("what the shell exported over the box's own is taken over, and what cannot be kept is said", async () => {
-  const desk = fakeDesk();
+  const context = fakeToolContext();
   const left = "/repo/a\0HOME=/home/box\0CI=2\0A=1\0END\0";
-  const said = await called(bashTool(desk), { command: "x" }, boxWith(leaving(left)));
+  const said = await called(bashTool(context), { command: "x" }, boxWith(leaving(left)));
   assert.deepEqual(said, { kind: "ok", text: "(no output)", exitCode: 0, peak: PEAK });
-  assert.deepEqual([desk.shell.folder, desk.shell.env], ["/repo/a", { CI: "2", A: "1" }]);
+  assert.deepEqual([context.shell.folder, context.shell.env], ["/repo/a", { CI: "2", A: "1" }]);
   assert.match(
     (await run(leaving("/repo/b\0A="))).text,
     /\[folder and exported variables stay as before the call: it was not written whole\]/,
@@ -138,20 +138,20 @@ test("what the shell exported over the box's own is taken over, and what cannot 
 const asks = (box: FakeBox): number => box.asked.filter(({ words }) => words[0] === "env").length;
 
 test("the box's own variables are asked for once a box, and nothing is kept without them", async () => {
-  const desk = fakeDesk();
-  const tool = bashTool(desk);
+  const context = fakeToolContext();
+  const tool = bashTool(context);
   const first = boxWith(leaving("/repo\0CI=1\0END\0"));
   for (const command of ["x", "y"]) await called(tool, { command }, first);
-  assert.deepEqual([asks(first), desk.shell.env], [1, {}]);
+  assert.deepEqual([asks(first), context.shell.env], [1, {}]);
   const other = fakeBox({ commands: { bash: leaving("/repo\0CI=1\0END\0"), env: () => 1 } });
   const { text } = await called(tool, { command: "x" }, other);
   assert.match(text, /stay as before the call: the box does not say what its own are/);
-  assert.deepEqual([asks(other), desk.shell.env], [1, {}]);
+  assert.deepEqual([asks(other), context.shell.env], [1, {}]);
 });
 
 test("a box has one file, and what is left in it by an earlier call changes nothing", async () => {
-  const desk = fakeDesk();
-  const tool = bashTool(desk);
+  const context = fakeToolContext();
+  const tool = bashTool(context);
   const files = new Set<string>();
   const box = boxWith(async ({ input, files: tree }) => {
     let line = "";
@@ -162,39 +162,39 @@ test("a box has one file, and what is left in it by an earlier call changes noth
     return 0;
   });
   await called(tool, { command: "x" }, box);
-  desk.shell.move("/repo", { A: "1" });
+  context.shell.move("/repo", { A: "1" });
   assert.deepEqual(await called(tool, { command: "x" }, box), {
     kind: "ok",
     text: "(no output)",
     exitCode: 0,
     peak: PEAK,
   });
-  assert.deepEqual([desk.shell.folder, desk.shell.env, files.size], ["/repo", { A: "1" }, 1]);
+  assert.deepEqual([context.shell.folder, context.shell.env, files.size], ["/repo", { A: "1" }, 1]);
 });
 
-test("a changed variable that the desk does not keep is left out, which is said once", async () => {
+test("a changed variable that the context does not keep is left out, which is said once", async () => {
   const asked: string[] = [];
   const refused = (variables: ReadonlyMap<string, string>): Promise<ReadonlySet<string>> => {
     asked.push([...variables].map((pair) => pair.join("=")).join(" "));
     return Promise.resolve(new Set(["PATH"]));
   };
-  const desk = fakeDesk({ refused });
-  const tool = bashTool(desk);
+  const context = fakeToolContext({ refused });
+  const tool = bashTool(context);
   const box = boxWith(leaving("/repo\0CI=1\0A=1\0PATH=/x\0END\0"));
   const said = "[PATH is not kept for later calls: set it in the command that needs it]";
   assert.equal((await called(tool, { command: "x" }, box)).text, `(no output)\n${said}`);
   assert.equal((await called(tool, { command: "x" }, box)).text, "(no output)");
-  assert.deepEqual([desk.shell.env, asked], [{ A: "1" }, ["A=1 PATH=/x", "PATH=/x"]]);
+  assert.deepEqual([context.shell.env, asked], [{ A: "1" }, ["A=1 PATH=/x", "PATH=/x"]]);
 });
 
 test("a command is one request to the box, whatever it leaves and wherever it starts", async () => {
-  const desk = fakeDesk();
+  const context = fakeToolContext();
   const box = fakeBox({ files: { "a/x": "" }, commands: { bash: leaving("/repo/a\0A=1\0END\0"), env } });
   const other: string[] = [];
   const counted = { ...box };
   for (const name of ["read", "stat", "list", "write"] as const)
     Object.assign(counted, { [name]: () => assert.fail(String(other.push(name))) });
-  const tool = bashTool(desk);
+  const tool = bashTool(context);
   for (const command of ["x", "y", "z"]) await called(tool, { command }, counted);
   assert.deepEqual(
     box.asked.map(({ words, folder, exactFolder }) => [words[0], folder, exactFolder]),
@@ -205,7 +205,7 @@ test("a command is one request to the box, whatever it leaves and wherever it st
       ["bash", "/repo/a", true],
     ],
   );
-  assert.deepEqual(desk.shell.env, { A: "1" });
+  assert.deepEqual(context.shell.env, { A: "1" });
 });
 
 test("what overwrote itself on the line is shown in its last state", async () => {
@@ -213,7 +213,7 @@ test("what overwrote itself on the line is shown in its last state", async () =>
 });
 
 test("advice is given at the first failure of a kind only", async () => {
-  const tool = bashTool(fakeDesk());
+  const tool = bashTool(fakeToolContext());
   const box = boxWith(saying("", "curl: (6) Could not resolve host: x", 6));
   const first = await called(tool, { command: "x" }, box);
   const second = await called(tool, { command: "x" }, box);
@@ -223,20 +223,20 @@ test("advice is given at the first failure of a kind only", async () => {
 });
 
 test("a restart forgets folder and variables, and touches nothing that is judged", async () => {
-  const desk = fakeDesk();
-  desk.shell.move("/tmp", { PATH: "/tmp/bin" });
-  assert.deepEqual(prepared(bashTool(desk), { restart: true }).state().facts.commands, []);
-  const { text } = await called(bashTool(desk), { restart: true }, fakeBox());
+  const context = fakeToolContext();
+  context.shell.move("/tmp", { PATH: "/tmp/bin" });
+  assert.deepEqual(prepared(bashTool(context), { restart: true }).state().facts.commands, []);
+  const { text } = await called(bashTool(context), { restart: true }, fakeBox());
   assert.equal(text, "The shell is in /repo, with no exported variables. Jobs go on.");
-  assert.deepEqual([desk.shell.folder, desk.shell.env], ["/repo", {}]);
+  assert.deepEqual([context.shell.folder, context.shell.env], ["/repo", {}]);
 });
 
 test("an input as small models send it is understood", async () => {
   const box = boxWith(() => 0);
   const sent = { command: "x", timeout: "5", background: "false", job: "", kill: null, restart: false };
-  assert.equal((await called(bashTool(fakeDesk()), sent, box)).kind, "ok");
+  assert.equal((await called(bashTool(fakeToolContext()), sent, box)).kind, "ok");
   assert.deepEqual([box.asked[0]?.words.at(-1), box.asked[0]?.timeoutMs], ["x", 5000]);
-  assert.equal((await called(bashTool(fakeDesk()), { command: "", job: "j7" }, box)).kind, "invalid");
+  assert.equal((await called(bashTool(fakeToolContext()), { command: "", job: "j7" }, box)).kind, "invalid");
   assert.equal(box.asked.length, 1);
 });
 
@@ -250,5 +250,5 @@ test("a call names a command, a job or a restart", () => {
     { command: " \n" },
     { command: "\t", job: "" },
   ])
-    assert.equal(bashTool(fakeDesk()).prepare(args).kind, "invalid");
+    assert.equal(bashTool(fakeToolContext()).prepare(args).kind, "invalid");
 });

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { fakeBox } from "../fakes/box.ts";
-import { fakeDesk } from "../fakes/desk.ts";
+import { fakeToolContext } from "../fakes/tool-context.ts";
 import { calling, held } from "../fixtures/tool-calls.ts";
 import { fc } from "../fixtures/property.ts";
 
@@ -158,7 +158,7 @@ function crlfAlike(text: string, before: Buffer, after: Buffer): string {
 }
 
 test("walls and a full disk are told apart from mistakes", async () => {
-  const { call, box, desk } = await reading("a");
+  const { call, box, context } = await reading("a");
   await call("read_file", { path: ".git/config" });
   const wall = await call("write_file", { path: ".git/config", content: "[core]\n" });
   assert.deepEqual([wall.kind, "cause" in wall && wall.cause], ["blocked", "filesystem"]);
@@ -169,7 +169,7 @@ test("walls and a full disk are told apart from mistakes", async () => {
     path: "/repo/f",
     reason: "",
   } as const;
-  const full = calling({ ...box, write: () => Promise.resolve(refused) }, desk);
+  const full = calling({ ...box, write: () => Promise.resolve(refused) }, context);
   const result = await full.call("edit_file", { path: "f", old: "a", new: "b" });
   assert.deepEqual([result.kind, "cause" in result && result.cause], ["failed", "disk"]);
 });
@@ -198,7 +198,7 @@ test("a small model is asked once whether most of a file is to go; another one, 
   const part = { path: "f", content: "line 3\nnew\n" };
   const weak = async (isWeak: boolean) => {
     const box = fakeBox({ files: { f: text, "g h": text } });
-    const caller = calling(box, fakeDesk({ workspace: box.workspace, isWeak: () => isWeak }));
+    const caller = calling(box, fakeToolContext({ workspace: box.workspace, isWeak: () => isWeak }));
     for (const path of ["f", "g h"]) await caller.call("read_file", { path });
     return { ...caller, box };
   };

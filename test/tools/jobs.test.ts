@@ -6,14 +6,14 @@ import type { ToolResult } from "../../src/core/tool.ts";
 import { bashTool } from "../../src/tools/bash.ts";
 import { fakeBox } from "../fakes/box.ts";
 import type { FakeCommand } from "../fakes/commands.ts";
-import { fakeDesk } from "../fakes/desk.ts";
+import { fakeToolContext } from "../fakes/tool-context.ts";
 import { called } from "../fixtures/call.ts";
 
 type Ask = (args: object, signal?: AbortSignal) => Promise<ToolResult>;
 
 function shell(bash: FakeCommand): Ask {
   const box = fakeBox({ commands: { bash } });
-  const tool = bashTool(fakeDesk());
+  const tool = bashTool(fakeToolContext());
   return (args, signal) => called(tool, args, box, signal);
 }
 
@@ -94,7 +94,7 @@ function twoProcesses(bash: FakeCommand, agent = "main") {
       return { ...job, note: (noted) => void Object.assign(old, { noted }) };
     },
   };
-  const [one, two] = [bashTool(fakeDesk()), bashTool(fakeDesk({ agent }))];
+  const [one, two] = [bashTool(fakeToolContext()), bashTool(fakeToolContext({ agent }))];
   return {
     ask: (args: object) => called(one, args, started),
     askAgain: (args: object) => called(two, args, { ...started, kept }),

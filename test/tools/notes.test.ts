@@ -2,41 +2,45 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import { noteTool } from "../../src/tools/note.ts";
 import { notesTool } from "../../src/tools/notes.ts";
-import { memoryNotes } from "../fakes/desk.ts";
+import { memoryNotes } from "../fakes/tool-context.ts";
 import { called } from "../fixtures/call.ts";
 
 test("what is noted is found again, newest first, whatever the case", async () => {
-  const desk = { notes: memoryNotes() };
-  assert.equal((await called(notesTool(desk), {})).text, "no notes yet");
-  await called(noteTool(desk), { title: "Build", body: "make all", tags: ["how"] });
-  assert.equal((await called(noteTool(desk), { title: "Tests", body: "npm test" })).text, "noted: Tests");
+  const context = { notes: memoryNotes() };
+  assert.equal((await called(notesTool(context), {})).text, "no notes yet");
+  await called(noteTool(context), { title: "Build", body: "make all", tags: ["how"] });
+  assert.equal((await called(noteTool(context), { title: "Tests", body: "npm test" })).text, "noted: Tests");
   assert.equal(
-    (await called(notesTool(desk), {})).text,
+    (await called(notesTool(context), {})).text,
     "# Tests (2026-11-21)\nnpm test\n\n# Build (2026-11-21, how)\nmake all",
   );
-  assert.equal((await called(notesTool(desk), { query: "HOW" })).text, "# Build (2026-11-21, how)\nmake all");
-  assert.equal((await called(notesTool(desk), { query: "none" })).text, 'no note has "none"');
+  assert.equal(
+    (await called(notesTool(context), { query: "HOW" })).text,
+    "# Build (2026-11-21, how)\nmake all",
+  );
+  assert.equal((await called(notesTool(context), { query: "none" })).text, 'no note has "none"');
 });
 
 test("a title is one line, and says something", async () => {
-  const desk = { notes: memoryNotes() };
-  const noted = await called(noteTool(desk), { title: " two\n lines ", body: "b" });
+  const context = { notes: memoryNotes() };
+  const noted = await called(noteTool(context), { title: " two\n lines ", body: "b" });
   assert.deepEqual([noted.kind, noted.text], ["ok", "noted: two lines"]);
-  assert.equal((await called(noteTool(desk), { title: " \n", body: "b" })).kind, "invalid");
-  assert.equal((await called(notesTool(desk), {})).text, "# two lines (2026-11-21)\nb");
+  assert.equal((await called(noteTool(context), { title: " \n", body: "b" })).kind, "invalid");
+  assert.equal((await called(notesTool(context), {})).text, "# two lines (2026-11-21)\nb");
 });
 
 test("a list of notes is bounded, and says that there are more", async () => {
-  const desk = { notes: memoryNotes() };
-  for (let note = 0; note < 12; note += 1) await called(noteTool(desk), { title: `n${note}`, body: "short" });
-  const many = (await called(notesTool(desk), {})).text;
+  const context = { notes: memoryNotes() };
+  for (let note = 0; note < 12; note += 1)
+    await called(noteTool(context), { title: `n${note}`, body: "short" });
+  const many = (await called(notesTool(context), {})).text;
   assert.deepEqual(
     [many.match(/^# n/gm)?.length, many.endsWith("[there are more: give a query]")],
     [10, true],
   );
   for (let note = 0; note < 3; note += 1)
-    await called(noteTool(desk), { title: "long", body: "😀".repeat(4500) });
-  const long = (await called(notesTool(desk), { query: "long" })).text;
+    await called(noteTool(context), { title: "long", body: "😀".repeat(4500) });
+  const long = (await called(notesTool(context), { query: "long" })).text;
   assert.ok(long.length < 8100 && long.isWellFormed());
   assert.match(long, /…\n\n\[there are more/);
 });

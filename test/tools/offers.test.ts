@@ -8,15 +8,15 @@ import { notesTool } from "../../src/tools/notes.ts";
 import { planTool } from "../../src/tools/plan.ts";
 import { showFullTool } from "../../src/tools/show-full.ts";
 import { taskTool } from "../../src/tools/task.ts";
-import { fakeDesk, fakeSubagents } from "../fakes/desk.ts";
+import { fakeToolContext, fakeSubagents } from "../fakes/tool-context.ts";
 
 test("what a model reads of these tools with every request stays small", () => {
-  const desk = fakeDesk();
+  const context = fakeToolContext();
   const tools = [
-    bashTool(desk),
-    showFullTool(desk),
-    noteTool(desk),
-    notesTool(desk),
+    bashTool(context),
+    showFullTool(context),
+    noteTool(context),
+    notesTool(context),
     planTool(() => undefined),
     taskTool(fakeSubagents(() => Promise.resolve({ kind: "ok", text: "" }))),
   ];
@@ -26,12 +26,12 @@ test("what a model reads of these tools with every request stays small", () => {
 });
 
 test("the first request of a plain run, the prompt and all built-in tools, is 1,600 tokens at most", () => {
-  const desk = fakeDesk({
+  const context = fakeToolContext({
     plan: () => undefined,
     subagents: fakeSubagents(() => Promise.resolve({ kind: "ok", text: "" })),
     index: { search: () => Promise.reject(new Error("not asked")) },
   });
-  const tools = toolsFor(desk).map(({ name, description, schema }) => ({
+  const tools = toolsFor(context).map(({ name, description, schema }) => ({
     type: "function",
     function: { name, description, parameters: schema },
   }));

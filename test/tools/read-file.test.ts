@@ -87,7 +87,7 @@ test("images and other binaries are named with their size", async () => {
 test("what cannot be read says why, and what may have been meant", async () => {
   const box = fakeBox({ files: { "src/main.ts": "", "src/other.ts": "", "README.md": "" } });
   box.files.make("/repo/pipe", "odd");
-  const { call, says, desk } = calling(box);
+  const { call, says, context } = calling(box);
   assert.deepEqual(await call("read_file", { path: "src/mian.ts" }), {
     kind: "failed",
     cause: "filesystem",
@@ -99,7 +99,7 @@ test("what cannot be read says why, and what may have been meant", async () => {
   assert.match(await says("read_file", { path: "pipe" }), /a FIFO, socket or device/);
   assert.match(await says("read_file", { path: "README.md/x" }), /is a file, not a folder/);
   assert.match(await says("read_file", { path: "a\0b" }), /^"a\\u0000b": /);
-  assert.equal(desk.known.size, 0);
+  assert.equal(context.known.size, 0);
 });
 
 test("an input that does not fit names what is wrong", async () => {

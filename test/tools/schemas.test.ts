@@ -1,12 +1,12 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { toolsFor } from "../../src/tools/index.ts";
-import { fakeDesk } from "../fakes/desk.ts";
+import { fakeToolContext } from "../fakes/tool-context.ts";
 
 const FILE_TOOLS = ["read_file", "list_dir", "glob", "grep", "edit_file", "write_file", "apply_patch"];
 
 test("what every request says of the file tools is small", () => {
-  const told = toolsFor(fakeDesk())
+  const told = toolsFor(fakeToolContext())
     .filter(({ name }) => FILE_TOOLS.includes(name))
     .map(({ name, description, schema }) => ({ name, description, schema }));
   assert.deepEqual(
@@ -16,9 +16,9 @@ test("what every request says of the file tools is small", () => {
   assert.ok(Buffer.byteLength(JSON.stringify(told)) <= 3600);
 });
 
-test("the list is the same, byte for byte, for every desk", () => {
-  const [one, other] = [fakeDesk({ workspace: "/a" }), fakeDesk({ workspace: "/b" })].map((desk) =>
-    JSON.stringify(toolsFor(desk)),
+test("the list is the same, byte for byte, for every context", () => {
+  const [one, other] = [fakeToolContext({ workspace: "/a" }), fakeToolContext({ workspace: "/b" })].map(
+    (context) => JSON.stringify(toolsFor(context)),
   );
   assert.equal(one, other);
 });

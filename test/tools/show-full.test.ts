@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { showFullTool } from "../../src/tools/show-full.ts";
-import { memoryOutputs } from "../fakes/desk.ts";
+import { memoryOutputs } from "../fakes/tool-context.ts";
 import { called, prepared } from "../fixtures/call.ts";
 
 const outputs = memoryOutputs();

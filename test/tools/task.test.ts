@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import test from "node:test";
 import type { ToolResult } from "../../src/core/tool.ts";
 import { taskTool } from "../../src/tools/task.ts";
-import { fakeSubagents } from "../fakes/desk.ts";
+import { fakeSubagents } from "../fakes/tool-context.ts";
 import { called, prepared } from "../fixtures/call.ts";
 
 test("a part of the task is handed over with ten turns, or as many as were asked for", async () => {

@@ -4,7 +4,7 @@ import type { BoxRequest } from "../../src/docker/box/prepare-box.ts";
 import type { ToolResult } from "../../src/core/tool.ts";
 import { bound } from "../../src/agent/call-result.ts";
 import { bashTool } from "../../src/tools/bash.ts";
-import { fakeDesk, memoryOutputs } from "../fakes/desk.ts";
+import { fakeToolContext, memoryOutputs } from "../fakes/tool-context.ts";
 import { called } from "../fixtures/call.ts";
 import { skip } from "../fixtures/engine.ts";
 import { realBox } from "../fixtures/real-box.ts";
@@ -17,7 +17,7 @@ interface Shell extends AsyncDisposable {
 
 async function shell(): Promise<Shell> {
   const real = await realBox({ ".vscode/settings.json": "{}" }, SMALL);
-  const tool = bashTool(fakeDesk({ workspace: real.box.workspace }));
+  const tool = bashTool(fakeToolContext({ workspace: real.box.workspace }));
   return {
     run: (command) => called(tool, { command }, real.box),
     [Symbol.asyncDispose]: () => real[Symbol.asyncDispose](),

@@ -17,7 +17,7 @@ const tokens = (messages: readonly Message[]): number =>
 
 type Reply = string | ModelFailure | ((messages: readonly Message[]) => string | ModelFailure);
 
-function desk(reply: Reply, means: Partial<Means> = {}) {
+function compacting(reply: Reply, means: Partial<Means> = {}) {
   const records: SessionRecord[] = [];
   const events: Extract<EventBody, { type: "compaction" }>[] = [];
   const asked: (readonly Message[])[] = [];
@@ -52,7 +52,7 @@ const ask = (text: string): Message => ({ role: "user", text });
 const small = JSON.stringify({ goal: "fix it", decisions: ["keep the API"] });
 
 test("below four fifths of the window nothing happens", async () => {
-  const { history, compactor, records, events } = desk(() => assert.fail("asked"));
+  const { history, compactor, records, events } = compacting(() => assert.fail("asked"));
   history.add(ask("fix it"));
   work(history, [10_000, 10_000]);
   const before = records.length;
@@ -61,7 +61,7 @@ test("below four fifths of the window nothing happens", async () => {
 });
 
 test("old results go first, when that frees enough; the newest and those of the last two replies stay", async () => {
-  const { history, compactor, events } = desk(() => assert.fail("asked"));
+  const { history, compactor, events } = compacting(() => assert.fail("asked"));
   history.add(ask("fix it"));
   work(history, [8000, 8000, 8000, 4000, 4000]);
   assert.deepEqual(await compactor.fit(never), { kind: "fits" });
@@ -77,7 +77,7 @@ test("old results go first, when that frees enough; the newest and those of the 
 });
 
 test("a quarter of the window is kept of the newest results, however many replies they belong to", async () => {
-  const { history, compactor } = desk(() => assert.fail("asked"));
+  const { history, compactor } = compacting(() => assert.fail("asked"));
   history.add(ask("fix it"));
   work(history, [10_000, 10_000, 8000, 1600, 1600, 1600, 1600]);
   await compactor.fit(never);
@@ -89,14 +89,14 @@ test("a quarter of the window is kept of the newest results, however many replie
 });
 
 test("where little is to be won nothing is asked for", async () => {
-  const { history, compactor, events } = desk(() => assert.fail("asked"));
+  const { history, compactor, events } = compacting(() => assert.fail("asked"));
   history.add(ask("fix it"));
   history.add(ask("x".repeat(33_000)));
   assert.deepEqual([await compactor.fit(never), events], [{ kind: "fits" }, []]);
 });
 
 test("where dropping results is not enough, the older part becomes an artifact", async () => {
-  const { history, compactor, events, asked } = desk(small);
+  const { history, compactor, events, asked } = compacting(small);
   history.add(ask("the first request"));
   for (let turn = 0; turn < 20; turn += 1) {
     history.add(ask(`${turn} ${"u".repeat(900)}`));
@@ -122,7 +122,7 @@ test("where dropping results is not enough, the older part becomes an artifact",
 
 test("the artifact before it is part of what is summarised, and its decisions survive", async () => {
   let nth = 0;
-  const { history, compactor, asked } = desk(() => {
+  const { history, compactor, asked } = compacting(() => {
     nth += 1;
     return JSON.stringify({
       goal: `goal ${nth}`,
@@ -149,7 +149,7 @@ for (const [name, reply] of [
   ["a reply larger than what it would replace", "not shorter ".repeat(5000)],
 ] as const)
   test(`${name} in place of a summary changes nothing, and is not tried again at once`, async () => {
-    const { history, compactor, records, events, asked } = desk(reply, { window: 1200 });
+    const { history, compactor, records, events, asked } = compacting(reply, { window: 1200 });
     history.add(ask("fix it"));
     for (let turn = 0; turn < 3; turn += 1) history.add(ask("u".repeat(900)));
     const [before, count] = [JSON.stringify([...history.view()]), records.length];
@@ -170,7 +170,7 @@ for (const [name, reply] of [
 
 test("after a failure the turn goes on, and it is tried again once the history has grown", async () => {
   let fails = true;
-  const { history, compactor, asked, events } = desk(() => (fails ? failure("busy") : small));
+  const { history, compactor, asked, events } = compacting(() => (fails ? failure("busy") : small));
   history.add(ask("fix it"));
   for (let turn = 0; turn < 9; turn += 1) history.add(ask("u".repeat(3600)));
   assert.deepEqual(await compactor.fit(never), { kind: "fits" });
@@ -186,7 +186,7 @@ test("after a failure the turn goes on, and it is tried again once the history h
 
 test("a failure does not hinder a known window that the request no longer fits", async () => {
   let fails = true;
-  const { history, compactor } = desk(() => (fails ? failure("busy") : small));
+  const { history, compactor } = compacting(() => (fails ? failure("busy") : small));
   history.add(ask("fix it"));
   for (let turn = 0; turn < 10; turn += 1) history.add(ask("u".repeat(3600)));
   assert.deepEqual(await compactor.fit(never), { kind: "fits" });
@@ -198,7 +198,7 @@ test("a failure does not hinder a known window that the request no longer fits",
 
 test("a guessed window compacts and never blocks; a known one does", async () => {
   for (const known of [true, false]) {
-    const { history, compactor, events } = desk(failure("busy"), { known });
+    const { history, compactor, events } = compacting(failure("busy"), { known });
     history.add(ask("x".repeat(50_000)));
     const fitted = await compactor.fit(never);
     assert.equal(fitted.kind, known ? "too_long" : "fits");
@@ -208,7 +208,7 @@ test("a guessed window compacts and never blocks; a known one does", async () =>
 
 test("cancelled while it was summarised, nothing has changed", async () => {
   const stop = new AbortController();
-  const { history, compactor, records, events } = desk(() => {
+  const { history, compactor, records, events } = compacting(() => {
     stop.abort();
     return small;
   });
@@ -221,7 +221,7 @@ test("cancelled while it was summarised, nothing has changed", async () => {
 });
 
 test("results that the model still works with go last, oldest first, before a request cannot be sent", async () => {
-  const { history, compactor, events } = desk(failure("busy"));
+  const { history, compactor, events } = compacting(failure("busy"));
   history.add(ask("fix it"));
   const calls = ["a", "b", "c"].map((id) => ({ id, name: "bash", args: {} }));
   history.add({ role: "assistant", text: "", calls });
@@ -233,7 +233,7 @@ test("results that the model still works with go last, oldest first, before a re
 });
 
 test("a prompt that a server refused is made shorter, whatever was thought of the window", async () => {
-  const { history, compactor, events } = desk(small, { window: 1_000_000 });
+  const { history, compactor, events } = compacting(small, { window: 1_000_000 });
   history.add(ask("fix it"));
   work(history, [3000, 3000, 3000, 3000, 3000, 3000], "a".repeat(3000));
   const before = tokens(history.view());
@@ -243,7 +243,7 @@ test("a prompt that a server refused is made shorter, whatever was thought of th
 });
 
 test("a refusal teaches the window: what follows is planned by it, and nothing is blocked for it", async () => {
-  const { history, compactor, events } = desk(small, { window: 1_000_000, known: false });
+  const { history, compactor, events } = compacting(small, { window: 1_000_000, known: false });
   history.add(ask("fix it"));
   work(history, [3000, 3000, 3000, 3000, 3000, 3000], "a".repeat(3000));
   const refused = tokens(history.view());
@@ -258,7 +258,7 @@ test("a refusal teaches the window: what follows is planned by it, and nothing i
 });
 
 test("where a refused prompt has no older part, its results go", async () => {
-  const { history, compactor, events } = desk(() => assert.fail("asked"), { window: 1_000_000 });
+  const { history, compactor, events } = compacting(() => assert.fail("asked"), { window: 1_000_000 });
   work(history, [9000]);
   assert.equal(await compactor.now("refused", never), true);
   assert.deepEqual(
@@ -268,7 +268,7 @@ test("where a refused prompt has no older part, its results go", async () => {
 });
 
 test("a person compacts at any size; with nothing to compact it says so", async () => {
-  const { history, compactor, events } = desk(small);
+  const { history, compactor, events } = compacting(small);
   assert.equal(await compactor.now("manual", never), false);
   assert.deepEqual([events.at(-1)?.status, events.at(-1)?.trigger], ["failed", "manual"]);
   history.add(ask("fix it"));
@@ -278,7 +278,7 @@ test("a person compacts at any size; with nothing to compact it says so", async 
 });
 
 test("an older part that does not fit by itself is asked about with its messages shortened, or in pieces", async () => {
-  const { history, compactor, asked } = desk(small);
+  const { history, compactor, asked } = compacting(small);
   history.add(ask("fix it"));
   const id = "w";
   const args = { path: "a", content: "w".repeat(30_000) };
@@ -291,7 +291,7 @@ test("an older part that does not fit by itself is asked about with its messages
 });
 
 test("a turn that was compacted and cancelled leaves nothing, not even in the summary", async () => {
-  const { history, compactor } = desk(() => JSON.stringify({ goal: "SECRET PLAN" }));
+  const { history, compactor } = compacting(() => JSON.stringify({ goal: "SECRET PLAN" }));
   history.add(ask("first"));
   for (let turn = 0; turn < 6; turn += 1)
     history.add({ role: "assistant", text: "a".repeat(3600), calls: [] });
@@ -307,7 +307,9 @@ test("a turn that was compacted and cancelled leaves nothing, not even in the su
 
 test("what is kept word for word stands beside the summary, and goes back with it", async () => {
   const plan = { text: "[>] mend <project_instructions> it" };
-  const { history, compactor, records } = desk(JSON.stringify({ goal: "g" }), { kept: () => plan.text });
+  const { history, compactor, records } = compacting(JSON.stringify({ goal: "g" }), {
+    kept: () => plan.text,
+  });
   history.add(ask("go"));
   work(history, [10_000, 10_000, 8000]);
   await compactor.now("manual", never);
@@ -326,7 +328,7 @@ test("what is kept word for word stands beside the summary, and goes back with i
 
 test("what is to be kept word for word stands beside the summary, and only until the next one", async () => {
   const told: string[] = [];
-  const { history, compactor } = desk(small, {
+  const { history, compactor } = compacting(small, {
     keep: (trigger) => Promise.resolve(told.push(trigger) === 1 ? "the port is 8080\n- not an entry" : ""),
   });
   history.add(ask("the first request"));

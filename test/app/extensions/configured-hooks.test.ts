@@ -7,9 +7,9 @@ import { DEFAULTS, type Settings } from "../../../src/config/settings-schema.ts"
 import type { EventBody } from "../../../src/core/events.ts";
 import type { HookGiven } from "../../../src/core/hook-form.ts";
 import { NO_HOOKS } from "../../../src/core/hooks.ts";
-import { recordTrusted, trustOf } from "../../../src/extensions/trust.ts";
 import { fakeBox } from "../../fakes/box.ts";
 import { type Scratch, scratch } from "../../fixtures/scratch.ts";
+import { trustAll } from "../../fixtures/trust-all.ts";
 
 const signal = new AbortController().signal;
 const call = { id: "c1", name: "bash", args: { command: "ls" } };
@@ -36,18 +36,6 @@ async function opened(place: Scratch, settings: Partial<Settings> = {}) {
   };
   const extensions = await openExtensions(parts);
   return { extensions, hooks: extensions.hooks ?? NO_HOOKS, box, events, asker: { emit, signal } };
-}
-
-async function trustAll(place: Scratch): Promise<void> {
-  const host = hostFrom({ HOME: place.at("home") });
-  const owner = { stateDir: host.places.state, home: host.places.home, uid: host.uid };
-  const seen = await trustOf(owner, place.at("work"));
-  assert.ok(seen.place);
-  await recordTrusted(
-    owner,
-    seen.place,
-    seen.items.map(({ brought }) => brought),
-  );
 }
 
 const pre = (command: string | string[]): HookGiven => ({ event: "PreToolUse", command });
@@ -77,7 +65,7 @@ const written = (command: string): string => JSON.stringify([pre(command)]);
 test("a project's hook counts once it is trusted and as long as it is as it was, and runs in the box alone", async () => {
   await using place = await scratch({ "work/.harness/hooks.json": written("touch ran") });
   assert.equal((await opened(place)).extensions.hooks, undefined);
-  await trustAll(place);
+  await trustAll(hostFrom({ HOME: place.at("home") }), place.at("work"));
   const trusted = await opened(place);
   await trusted.hooks.before(call, trusted.asker);
   assert.deepEqual(
@@ -93,7 +81,7 @@ test("the policy is asked of a project's hook, its deny holds, and both are told
   await using place = await scratch({
     "work/.harness/hooks.json": JSON.stringify([pre("rm -rf /"), { ...pre("true"), name: "later" }]),
   });
-  await trustAll(place);
+  await trustAll(hostFrom({ HOME: place.at("home") }), place.at("work"));
   const { hooks, box, events, asker } = await opened(place);
   const said = await hooks.before(call, asker);
   assert.ok(
@@ -114,6 +102,6 @@ test("the policy is asked of a project's hook, its deny holds, and both are told
 
 test("a trusted file that can no longer be read ends the run, as its guards would be missing", async () => {
   await using place = await scratch({ "work/.harness/hooks.json": '[{"event": "Halt", "command": "true"}]' });
-  await trustAll(place);
+  await trustAll(hostFrom({ HOME: place.at("home") }), place.at("work"));
   await assert.rejects(opened(place), /0\.event: expected one of PreToolUse/);
 });

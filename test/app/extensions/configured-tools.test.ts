@@ -4,11 +4,11 @@ import { openExtensions } from "../../../src/app/extensions/open-extensions.ts";
 import { hostFrom } from "../../../src/app/host.ts";
 import { DEFAULTS, type Settings } from "../../../src/config/settings-schema.ts";
 import type { CustomToolGiven } from "../../../src/core/custom-tools.ts";
-import { recordTrusted, trustOf } from "../../../src/extensions/trust.ts";
 import { BUILT_IN, toolsFor } from "../../../src/tools/index.ts";
 import { fakeBox } from "../../fakes/box.ts";
-import { fakeDesk } from "../../fakes/desk.ts";
+import { fakeToolContext } from "../../fakes/tool-context.ts";
 import { type Scratch, scratch } from "../../fixtures/scratch.ts";
+import { trustAll } from "../../fixtures/trust-all.ts";
 
 const lookup: CustomToolGiven = { description: "looks up", command: "lookup" };
 
@@ -35,7 +35,7 @@ async function opened(place: Scratch, tools: Settings["tools"]) {
 
 test("every name of a built-in tool is known", () => {
   const offered = toolsFor(
-    fakeDesk({
+    fakeToolContext({
       index: { search: () => Promise.reject(new Error("no index")) },
       plan: () => undefined,
       subagents: {
@@ -75,15 +75,7 @@ test("a project's tools count once they are trusted, and never over the user's",
     }),
   });
   assert.deepEqual((await opened(place, { lookup })).names, ["lookup"]);
-  const host = hostFrom({ HOME: place.at("home") });
-  const owner = { stateDir: host.places.state, home: host.places.home, uid: host.uid };
-  const seen = await trustOf(owner, place.at("work"));
-  assert.ok(seen.place);
-  await recordTrusted(
-    owner,
-    seen.place,
-    seen.items.map(({ brought }) => brought),
-  );
+  await trustAll(hostFrom({ HOME: place.at("home") }), place.at("work"));
   const { tools, names, warned } = await opened(place, { lookup });
   assert.deepEqual([names, tools[0]?.description], [["lookup", "other"], "looks up"]);
   assert.deepEqual(warned, ["the tool lookup is left out: another tool has that name"]);

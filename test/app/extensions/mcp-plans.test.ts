@@ -3,8 +3,8 @@ import test from "node:test";
 import { serverPlans } from "../../../src/app/extensions/mcp-plans.ts";
 import { hostFrom } from "../../../src/app/host.ts";
 import { mcpServers } from "../../../src/config/mcp-settings.ts";
-import { recordTrusted, trustOf } from "../../../src/extensions/trust.ts";
 import { type Scratch, scratch } from "../../fixtures/scratch.ts";
+import { trustAll } from "../../fixtures/trust-all.ts";
 
 const USER = ".config/harness/config.json";
 const file = (servers: object): string => JSON.stringify({ mcpServers: servers });
@@ -24,21 +24,12 @@ async function plansIn(place: Scratch, mcp: object = {}, origin = place.at(USER)
   };
 }
 
-async function trustAll(place: Scratch): Promise<void> {
-  const host = hostFrom({ HOME: place.path });
-  const owner = { stateDir: host.places.state, home: host.places.home, uid: host.uid };
-  const seen = await trustOf(owner, place.at("w"));
-  assert.ok(seen.place !== undefined);
-  const brought = seen.items.map((item) => item.brought);
-  await recordTrusted(owner, seen.place, brought);
-}
-
 test("what a project brings counts once it is trusted, and not when a byte of it is another", async () => {
   await using place = await scratch({ "w/.git/HEAD": "", "w/.mcp.json": file({ a: { command: "x" } }) });
   const before = await plansIn(place);
   assert.deepEqual(before.servers, []);
   assert.match(String(before.left), /it is not trusted: harness trust/);
-  await trustAll(place);
+  await trustAll(hostFrom({ HOME: place.path }), place.at("w"));
   assert.deepEqual(await plansIn(place), { servers: [["a", false, "w/.mcp.json"]], left: [] });
   await place.write("w/.mcp.json", file({ a: { command: "y" } }));
   const changed = await plansIn(place);
@@ -51,7 +42,7 @@ test("of one name the user's own counts, then the project's own file, then the o
     "w/.harness/mcp.json": file({ a: { command: "x" }, b: { command: "x" } }),
     "w/.mcp.json": file({ a: { command: "x" }, b: { command: "x" }, c: { command: "x" } }),
   });
-  await trustAll(place);
+  await trustAll(hostFrom({ HOME: place.path }), place.at("w"));
   const { servers, left } = await plansIn(place, { a: { command: "mine" } });
   assert.deepEqual(servers, [
     ["a", true, USER],
@@ -68,7 +59,7 @@ test("a project starts nothing on the host, not by its trusted settings either",
   await using place = await scratch({
     "w/.harness/mcp.json": file({ out: { command: "x", sandbox: false }, bad: { colour: "red" } }),
   });
-  await trustAll(place);
+  await trustAll(hostFrom({ HOME: place.path }), place.at("w"));
   const found = await plansIn(
     place,
     { set: { command: "x", sandbox: false } },

@@ -14,6 +14,7 @@ import type { FakeCommand } from "../../fakes/commands.ts";
 import { startMcpWeb } from "../../fakes/mcp-web.ts";
 import { converse } from "../../fixtures/mcp-server.ts";
 import { type Scratch, scratch } from "../../fixtures/scratch.ts";
+import { until } from "../../fixtures/until.ts";
 
 const FIXTURE = path.join(import.meta.dirname, "../../fixtures/mcp-server.ts");
 const LIVE = new AbortController().signal;
@@ -100,13 +101,6 @@ async function called({ box, tool }: Opened, name: string, args: unknown): Promi
   assert.ok(prepared.kind === "prepared", JSON.stringify(prepared));
   const { facts, run } = prepared.state();
   return { facts, result: await run(() => Promise.resolve(box), LIVE) };
-}
-
-async function until(holds: () => boolean): Promise<void> {
-  for (let waited = 0; !holds(); waited += 1) {
-    assert.ok(waited < 2000, "it never came to hold");
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
 }
 
 test("a call of a boxed server is a program's in the box, and its arguments are held to its schema", async () => {

@@ -1,13 +1,11 @@
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { existsSync } from "node:fs";
 import { mkdir, writeFile } from "node:fs/promises";
 import path from "node:path";
 import test from "node:test";
 import type { RunChanges } from "../../../src/core/events.ts";
 import type { Handoff } from "../../../src/core/handoff.ts";
 import { household } from "../../e2e/box-command.ts";
-import { ROOT } from "../../e2e/package.ts";
 import { git, noGit } from "../../boxes/protect/repository.ts";
 import { skip as noEngine } from "../../fixtures/engine.ts";
 import { type Measured, measured } from "../../fixtures/measured.ts";
@@ -15,8 +13,6 @@ import { giveAway } from "../../fixtures/give-away.ts";
 import type { Scratch } from "../../fixtures/scratch.ts";
 
 /** What a run has changed, where it is a great deal or somebody would rather not have it listed. */
-
-assert.ok(existsSync(path.join(ROOT, "dist/main.cjs")), "not built, so not tested: npm run build");
 
 const skip = noEngine || noGit;
 const MAX_MIB = 300;

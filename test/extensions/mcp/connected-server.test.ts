@@ -3,6 +3,7 @@ import test from "node:test";
 import { LineTransport } from "../../../src/extensions/mcp/line-transport.ts";
 import { McpServer } from "../../../src/extensions/mcp/connected-server.ts";
 import { type FakeProgram, fakeProgram } from "../../fakes/mcp-program.ts";
+import { until } from "../../fixtures/until.ts";
 
 interface Opened extends AsyncDisposable {
   readonly server: McpServer;
@@ -44,13 +45,6 @@ async function opened(scenario: string | ((start: number) => string), given: Giv
     changes: () => state.changes,
     [Symbol.asyncDispose]: () => server[Symbol.asyncDispose](),
   };
-}
-
-async function until(holds: () => boolean): Promise<void> {
-  for (let waited = 0; !holds(); waited += 1) {
-    assert.ok(waited < 4000, "it never came to hold");
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
 }
 
 const namesOf = ({ server }: Opened): readonly string[] =>

@@ -5,6 +5,7 @@ import type { OwnRequests } from "../../../src/core/network.ts";
 import { McpServer } from "../../../src/extensions/mcp/connected-server.ts";
 import { httpTransport } from "../../../src/extensions/mcp/http-transport.ts";
 import { type McpWeb, startMcpWeb } from "../../fakes/mcp-web.ts";
+import { until } from "../../fixtures/until.ts";
 
 /** As the gate gives it, without any judgement. */
 const plainly: OwnRequests = {
@@ -41,13 +42,6 @@ async function opened(web: McpWeb, delays: readonly number[]) {
 }
 
 const never = (): AbortSignal => new AbortController().signal;
-
-async function until(holds: () => boolean): Promise<void> {
-  for (let waited = 0; !holds(); waited += 1) {
-    assert.ok(waited < 2000, "it never came to hold");
-    await new Promise((resolve) => setTimeout(resolve, 5));
-  }
-}
 
 test("a server that has forgotten its session is told of, greeted anew after a while, and used again", async () => {
   await using web = await startMcpWeb();

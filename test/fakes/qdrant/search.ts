@@ -1,3 +1,4 @@
+import { dot } from "../../fixtures/vectors.ts";
 import type { Kept, PointFilter } from "./filters.ts";
 import { Refusal } from "./refusal.ts";
 
@@ -72,6 +73,3 @@ export function normalised(values: readonly number[], size: number): Float32Arra
   const length = Math.sqrt(dot(vector, vector));
   return length === 0 ? vector : vector.map((value) => value / length);
 }
-
-const dot = (one: Float32Array, other: Float32Array): number =>
-  one.reduce((sum, value, at) => sum + value * (other[at] ?? 0), 0);

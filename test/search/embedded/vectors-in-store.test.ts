@@ -4,12 +4,11 @@ import { openEmbeddedStore } from "../../../src/search/embedded/open-embedded.ts
 import type { SearchStore } from "../../../src/search/search-store.ts";
 import { fc } from "../../fixtures/property.ts";
 import { scratch } from "../../fixtures/scratch.ts";
+import { vector } from "../../fixtures/vectors.ts";
 import { chunk, file, NEVER } from "./words.ts";
 
 const WITH = { index: "a1", vectors: { model: "m", dimension: 2 } } as const;
 const WITHOUT = { index: "a1", vectors: null } as const;
-
-const vector = (...numbers: readonly number[]): Float32Array => new Float32Array(numbers);
 
 /** Paths by vector alone, nearest first. */
 async function near(store: SearchStore, ...numbers: readonly number[]): Promise<readonly string[]> {

@@ -6,7 +6,7 @@ import { Connection } from "../../../src/platform/sqlite-connection.ts";
 import { DamagedIndex } from "../../../src/search/index-failure.ts";
 import { VectorTable } from "../../../src/search/embedded/embedded-vectors.ts";
 import { fc } from "../../fixtures/property.ts";
-import { randomFrom, vectorWorld } from "../../fixtures/vectors.ts";
+import { randomFrom, vector, vectorWorld } from "../../fixtures/vectors.ts";
 import { cosine, nearestOf } from "./nearest.ts";
 
 interface Bed extends Disposable {
@@ -25,8 +25,6 @@ function bed(chunks = 0): Bed {
     [Symbol.dispose]: () => database[Symbol.dispose](),
   };
 }
-
-const vector = (...numbers: readonly number[]): Float32Array => new Float32Array(numbers);
 
 test("the nearest come first, whatever their length, with their cosine", () => {
   using place = bed();

@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { envOver, exportedIn, leftIn } from "../../../src/tools/shell/shell-state.ts";
-import { fakeDesk } from "../../fakes/desk.ts";
+import { fakeToolContext } from "../../fakes/tool-context.ts";
 import { anyText, fc } from "../../fixtures/property.ts";
 
 const written = (...fields: readonly string[]): Buffer =>
@@ -55,11 +55,11 @@ test("nothing is kept of what is no UTF-8", () => {
 });
 
 test("kept is what differs from the box's own, and of that what is unchanged or may be kept", async () => {
-  const desk = fakeDesk({ refused: () => Promise.resolve(new Set(["LANG", "CHANGED"])) });
-  desk.shell.move("/repo", { OLD: "1", CHANGED: "1", GONE: "1" });
+  const context = fakeToolContext({ refused: () => Promise.resolve(new Set(["LANG", "CHANGED"])) });
+  context.shell.move("/repo", { OLD: "1", CHANGED: "1", GONE: "1" });
   const own = new Map(Object.entries({ HOME: "/home/box", LANG: "C" }));
   const left = { HOME: "/home/box", LANG: "x", OLD: "1", CHANGED: "2", NEW: "1" };
-  assert.deepEqual(await envOver(own, new Map(Object.entries(left)), desk), {
+  assert.deepEqual(await envOver(own, new Map(Object.entries(left)), context), {
     env: { OLD: "1", NEW: "1" },
     refused: ["LANG", "CHANGED"],
   });

@@ -81,13 +81,13 @@ export const fakeSubagents = (run: (part: Part) => Promise<ToolResult>): Subagen
   look: (look) => Promise.resolve({ kind: "ok", text: JSON.stringify(look) }),
 });
 
-export interface FakeDesk extends ToolContext {
+export interface FakeToolContext extends ToolContext {
   /** What the model knows, by absolute path. */
   readonly known: Map<string, string>;
 }
 
-/** A desk whose everything is in memory. */
-export function fakeDesk(over: Partial<ToolContext> = {}): FakeDesk {
+/** A context whose everything is in memory. */
+export function fakeToolContext(over: Partial<ToolContext> = {}): FakeToolContext {
   const workspace = over.workspace ?? "/repo";
   const known = new Map<string, string>();
   return {
