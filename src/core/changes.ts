@@ -37,14 +37,10 @@ export const LIST_BYTES = 2 ** 20;
 export type ListedChanges = Pick<RunChanges, "added" | "modified" | "deleted" | "left_out">;
 
 /** The first paths that fit, and a count of the others; `hides` selects paths that are counted apart. */
-export function listed(
-  all: Iterable<Change>,
-  hides: (path: string) => boolean = () => false,
-  bytes = LIST_BYTES,
-): ListedChanges {
+export function listed(all: Iterable<Change>, hides: (path: string) => boolean = () => false): ListedChanges {
   const lists = { added: [] as string[], modified: [] as string[], deleted: [] as string[] };
   const left = { added: 0, modified: 0, deleted: 0 };
-  let room = bytes;
+  let room = LIST_BYTES;
   for (const { what, path } of all) {
     if (hides(path)) continue;
     room -= jsonBytes(path) + 1;

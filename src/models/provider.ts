@@ -60,13 +60,11 @@ export interface ProviderOptions {
   /** Never shown: a text about a failure has a mark in their place. */
   readonly keys?: readonly string[];
   readonly prices?: readonly Price[];
-  readonly estimator?: TokenEstimator;
   readonly fallbacks?: Fallbacks;
   /** What is known of a model when it is asked. */
   readonly known?: (model: string) => KnownOf;
   /** Reads calls from the text; an own one knows more of the tools. */
   readonly written?: ReadsWritten;
-  readonly clock?: Clock;
   readonly random?: () => number;
 }
 
@@ -116,12 +114,12 @@ function setupFrom(wire: Wire, options: ProviderOptions): Setup {
     pressure: options.pressure ?? NO_PRESSURE,
     clean: (text) => redact(text, keys),
     price: (model) => priceOf(model, options.prices ?? [], dayOf(Date.now())),
-    estimator: options.estimator ?? new TokenEstimator(),
+    estimator: new TokenEstimator(),
     fallbacks: options.fallbacks ?? new RememberedFallbacks(),
     written: ({ format, tools }: ModelRequest) => (format === undefined ? written(tools) : plainText(tools)),
     holding: new Holding(),
     known: options.known ?? (() => ({})),
-    clock: options.clock ?? realClock,
+    clock: realClock,
     random: options.random ?? Math.random,
   };
 }

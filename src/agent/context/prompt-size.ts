@@ -12,14 +12,13 @@ const BYTES_PER_MESSAGE = 16;
 export class PromptSize {
   readonly #model: string;
   readonly #offers: () => readonly ToolOffer[];
-  readonly #estimator: TokenEstimator;
+  readonly #estimator = new TokenEstimator();
   /** Messages never change; of a long transcript only what is new is measured. */
   readonly #bytes = new WeakMap<Message | readonly ToolOffer[], number>();
 
-  constructor(model: string, offers: () => readonly ToolOffer[], estimator = new TokenEstimator()) {
+  constructor(model: string, offers: () => readonly ToolOffer[]) {
     this.#model = model;
     this.#offers = offers;
-    this.#estimator = estimator;
   }
 
   /** Of a request of these messages with these tools; left out, with those that are offered. */

@@ -159,12 +159,12 @@ function fits({ model, size }: ServerOffer, memory: number): boolean {
   return (known?.memory ?? size ?? 0) <= memory;
 }
 
-export function rowOf(offer: ServerOffer, memory = usableMemory()): string {
+export function rowOf(offer: ServerOffer): string {
   const { place, model, size, tools } = offer;
   const facts = [
     `${titleOf(place)} at ${place.address}`,
     ...(size === null ? [] : [formatSize(size)]),
-    ...(fits(offer, memory) ? [] : ["more than this machine's memory holds"]),
+    ...(fits(offer, usableMemory()) ? [] : ["more than this machine's memory holds"]),
     ...(tools === false ? ["was not made to call tools"] : []),
   ];
   return `${model.padEnd(20)} ${facts.join(", ")}`;

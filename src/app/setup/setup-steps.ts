@@ -96,14 +96,14 @@ export const describeEngine = ({ version, endpoint }: Engine): string =>
   `${version.name} ${version.version} at ${endpoint.host}${endpoint.origin === "usual socket" ? "" : ` (${endpoint.origin})`}`;
 
 /** Our image, made when it is not there; or the user's own, checked for what the runner needs. */
-export async function imageStep(engine: Engine, context: SetupContext, rebuild = false): Promise<StepResult> {
+export async function imageStep(engine: Engine, context: SetupContext): Promise<StepResult> {
   const own = context.config.settings.image;
   if (own !== null) return foreignImage(engine, context.root, own);
-  const built = await ensureImage(
-    engine,
-    { ...context, env: context.host.env, cache: context.host.places.cache },
-    rebuild,
-  );
+  const built = await ensureImage(engine, {
+    ...context,
+    env: context.host.env,
+    cache: context.host.places.cache,
+  });
   if (built.how === "kept") return done(`${built.tag} (${built.how})`);
   const check = await checkImage(engine, context.root, built.tag);
   const lacking = [...check.missing, ...check.absent];

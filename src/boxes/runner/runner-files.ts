@@ -91,8 +91,11 @@ export async function writeFileIn(
   await asked(client, { type: REQUEST.write, path, fields: [["m", mode]], content });
 }
 
-export async function listIn(client: RunnerClient, path: string, most = 10_000): Promise<readonly Entry[]> {
-  return readEntries((await asked(client, { type: REQUEST.list, path, fields: [["n", most]] })).data);
+/** Most that are listed of one folder. */
+const MAX_ENTRIES = 10_000;
+
+export async function listIn(client: RunnerClient, path: string): Promise<readonly Entry[]> {
+  return readEntries((await asked(client, { type: REQUEST.list, path, fields: [["n", MAX_ENTRIES]] })).data);
 }
 
 export async function statIn(client: RunnerClient, path: string): Promise<Entry> {

@@ -7,14 +7,14 @@ const PASSWORD = "changeit";
 const WORDS = "Mighty Aphrodite";
 
 /** The certificates of a PEM text as a Java key store. What stands there and is no certificate is left out. */
-export function javaTrustStore(pem: string, created = Date.now()): Buffer {
+export function javaTrustStore(pem: string): Buffer {
   const certificates = certificatesIn(pem);
   const body = Buffer.concat([
     ...[MAGIC, VERSION, certificates.length].map(word),
     ...certificates.flatMap((der, index) => [
       word(TRUSTED),
       text(`authority-${index}`),
-      date(created),
+      date(Date.now()),
       text("X.509"),
       word(der.length),
       der,

@@ -9,11 +9,6 @@ export type OfferedTool =
       readonly function?: { readonly name?: unknown; readonly parameters?: unknown };
     };
 
-export interface ReadingOptions {
-  /** Tools that only read: notations that need a repair are run for these alone. */
-  readonly readers?: readonly string[];
-}
-
 export interface WrittenCall {
   readonly name: string;
   readonly args: Readonly<Record<string, unknown>>;

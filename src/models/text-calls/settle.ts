@@ -84,12 +84,18 @@ function isStrayFence({ from, to }: { readonly from: number; readonly to: number
   );
 }
 
-interface Judge {
-  readonly tools: OfferedTools;
-  readonly readers: ReadonlySet<string>;
-}
+/** Tools that change nothing: for them alone a notation is repaired. */
+const PURE_READERS: ReadonlySet<string> = new Set([
+  "read_file",
+  "list_dir",
+  "glob",
+  "grep",
+  "notes",
+  "show_full",
+  "semantic_search",
+]);
 
-export function settle(list: readonly Item[], text: string, judge: Judge): Reading {
+export function settle(list: readonly Item[], text: string, tools: OfferedTools): Reading {
   const shown = decide(list, text);
   const prose: string[] = [];
   const calls: WrittenCall[] = [];
@@ -102,7 +108,7 @@ export function settle(list: readonly Item[], text: string, judge: Judge): Readi
       prose.push(text.slice(item.from, item.to));
     else if (item.kind === "calls")
       for (const found of item.found) {
-        const judged = judgeCall(found, judge);
+        const judged = judgeCall(found, tools);
         if (judged === undefined) continue;
         const key = JSON.stringify(judged, sorted);
         if (seen.has(key)) continue;
@@ -124,7 +130,7 @@ const NO_CALLS = new Set(["directly_answer", "directly-answer"]);
 
 function judgeCall(
   found: Found,
-  { tools, readers }: Judge,
+  tools: OfferedTools,
 ): WrittenCall | WrittenMalformed | WrittenMiss | undefined {
   if (NO_CALLS.has(found.name)) return undefined;
   const name = tools.resolve(found.name);
@@ -132,7 +138,7 @@ function judgeCall(
   if (name === undefined) return notOffered(found, tools);
   const args = found.args ?? {};
   if (!isFields(args)) return { name, reason: "the arguments must be an object with names and values" };
-  if (found.repaired && !readers.has(name))
+  if (found.repaired && !PURE_READERS.has(name))
     return {
       name,
       reason: `${CUT} (a quote, a bracket or a tag is missing, and what changes things is not guessed)`,

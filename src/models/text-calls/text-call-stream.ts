@@ -1,4 +1,4 @@
-import type { OfferedTool, Outcome, Reading, ReadingOptions } from "./call-reading.ts";
+import type { OfferedTool, Outcome, Reading } from "./call-reading.ts";
 import { announcedAsShown, hide, insideCode, mayBegin, mayBeToken } from "./hidden-text.ts";
 import { type Item, Items } from "./markup.ts";
 import { inOtherForm } from "./other-forms.ts";
@@ -22,7 +22,6 @@ const SMALL = 512;
 /** A reply as it comes. What may be a call is held back; how the reply is cut into chunks changes nothing. */
 export class CallStream {
   readonly #tools: OfferedTools;
-  readonly #readers: ReadonlySet<string>;
   readonly #scanner: Scanner;
   /** Below this length another look is not worth it: what is held back would be read again for every letter. */
   #next = 0;
@@ -31,9 +30,8 @@ export class CallStream {
   #shown = "";
   #space = "";
 
-  constructor(tools: readonly OfferedTool[], options: ReadingOptions = {}) {
+  constructor(tools: readonly OfferedTool[]) {
     this.#tools = new OfferedTools(tools);
-    this.#readers = new Set(options.readers ?? PURE_READERS);
     this.#scanner = new Scanner(this.#tools);
   }
 
@@ -54,7 +52,7 @@ export class CallStream {
    * that a thought.
    */
   end(): Reading {
-    return readOffered(this.#scanner.text, this.#tools, this.#readers);
+    return readOffered(this.#scanner.text, this.#tools);
   }
 
   #release(): string {
@@ -90,41 +88,24 @@ export class CallStream {
   }
 }
 
-/** Tools that change nothing: for them alone a notation is repaired. */
-const PURE_READERS: readonly string[] = [
-  "read_file",
-  "list_dir",
-  "glob",
-  "grep",
-  "notes",
-  "show_full",
-  "semantic_search",
-];
-
 /** Reads a whole reply. Never throws. */
-export function readCalls(
-  text: string,
-  tools: readonly OfferedTool[],
-  options: ReadingOptions = {},
-): Reading {
-  return readOffered(text, new OfferedTools(tools), new Set(options.readers ?? PURE_READERS));
-}
+export const readCalls = (text: string, tools: readonly OfferedTool[]): Reading =>
+  readOffered(text, new OfferedTools(tools));
 
-function readOffered(text: string, tools: OfferedTools, readers: ReadonlySet<string>): Reading {
-  const reading = readKnown(text, tools, readers);
+function readOffered(text: string, tools: OfferedTools): Reading {
+  const reading = readKnown(text, tools);
   if (reading.calls.length + reading.malformed.length + reading.missed.length > 0) return reading;
   const other = inOtherForm(reading.prose, tools);
   return other === undefined ? reading : { ...reading, missed: [other] };
 }
 
-function readKnown(text: string, tools: OfferedTools, readers: ReadonlySet<string>): Reading {
+function readKnown(text: string, tools: OfferedTools): Reading {
   const list = itemsOf(text, tools);
-  const judge = { tools, readers };
-  const reading = settle(list, text, judge);
+  const reading = settle(list, text, tools);
   if (!MAY_MISS.test(text)) return reading;
   return withMissed(reading, itemsOf(text, new AnyNames(tools)), text, {
     tools,
-    asProse: () => settle(list.map(weakAsProse), text, judge),
+    asProse: () => settle(list.map(weakAsProse), text, tools),
   });
 }
 

@@ -142,9 +142,9 @@ export function compactDiff(from: string, to: string): CompactDiff {
 }
 
 /** Bound on the lines of a diff that are shown; the rest is counted. Their ends are told beside a file, not in it. */
-export function boundedDiff(lines: readonly string[], most = MAX_LINES): string {
-  const rest = lines.length - most;
-  const kept = rest > 0 ? [...lines.slice(0, most), `[and ${rest} more lines of this diff]`] : lines;
+export function boundedDiff(lines: readonly string[]): string {
+  const rest = lines.length - MAX_LINES;
+  const kept = rest > 0 ? [...lines.slice(0, MAX_LINES), `[and ${rest} more lines of this diff]`] : lines;
   return kept.map((line) => line.replace(/\r$/, "")).join("\n");
 }
 

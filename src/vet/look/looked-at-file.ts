@@ -27,15 +27,11 @@ const MAX_TEXT = 16 * 2 ** 20;
 /** So much of a file's beginning decides whether it is a text. */
 const PROBE = 2 ** 13;
 
-export async function readLookedAt(
-  tree: LookedAtTree,
-  entry: TreeEntry,
-  most = MAX_TEXT,
-): Promise<LookedAtFile | undefined> {
-  const head = await tree.read(entry.path, Math.min(HEAD, most));
+export async function readLookedAt(tree: LookedAtTree, entry: TreeEntry): Promise<LookedAtFile | undefined> {
+  const head = await tree.read(entry.path, HEAD);
   if (head === undefined) return undefined;
-  const more = entry.size > head.length && most > head.length && isText(head);
-  const bytes = bufferOf(more ? ((await tree.read(entry.path, most)) ?? head) : head);
+  const more = entry.size > head.length && isText(head);
+  const bytes = bufferOf(more ? ((await tree.read(entry.path, MAX_TEXT)) ?? head) : head);
   const name = lastName(entry.path);
   const lower = name.toLowerCase();
   return {
