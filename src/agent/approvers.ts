@@ -7,15 +7,15 @@ import { judgedText } from "../tools/shell/command-words.ts";
 import type { ToolContext } from "../tools/tool-context.ts";
 import type { Judge } from "./action-judge.ts";
 
-/** Who answers where nobody is there to be asked. */
+/** Answers questions where nobody is there. */
 
-/** By the table of modes: what the box alone holds runs, in workspace-write. */
+/** By the table of modes: in workspace-write, contained actions run. */
 export function unattended(onAsk: OnAsk): Approver {
   return { ask: (question) => Promise.resolve(answerTo(question, onAsk)) };
 }
 
 function answerTo({ mode, writes, decision }: Question, onAsk: OnAsk): Answer | "waits" {
-  // In full access the policy has made an allow of it already, unless a rule of the user says ask.
+  // In full access only a rule of the user can still ask.
   if (runsUnattended({ ...decision, decision: "ask" }, mode, onAsk))
     return { runs: true, by: mode === "danger-full-access" ? "mode" : "contained", reason: "" };
   const readOnly = mode === "read-only";
@@ -27,23 +27,23 @@ function answerTo({ mode, writes, decision }: Question, onAsk: OnAsk): Answer | 
 
 const refused = (reason: string): Answer => ({ runs: false, by: "nobody", reason });
 
-/** What a person has said already, before anybody else is asked. */
+/** What a person has answered before. */
 export interface SaidBefore {
-  /** Yes, however often it is asked. */
+  /** Questions with a lasting yes. */
   readonly always: readonly Question[];
-  /** To the question that waited: for that one call. */
+  /** The answer to the question that waited; it holds for that call alone. */
   readonly once?: {
     readonly question: Question;
     readonly runs: boolean;
-    /** To the model, with a no. */
+    /** Told to the model with a no. */
     readonly told?: string;
-    /** The command that is wanted in its place. */
+    /** The command to run in its place. */
     readonly edited?: string;
     readonly grant?: GrantSaid;
   };
 }
 
-/** A person's no, with what they say to the model. */
+/** A person's no, with their words to the model. */
 const noWith = (word?: string): Answer => ({
   runs: false,
   by: "person",
@@ -84,8 +84,8 @@ export function remembering({ always, once }: SaidBefore, approver: Approver): A
 }
 
 /**
- * A turn that was parked goes on with the call as the model made it: where a person wanted another command in its place, by
- * this answer or before the question that it is for was asked, that one comes in its place again.
+ * A resumed turn starts from the model's own call. If a person replaced its command, by this answer or before the parked
+ * question was asked, the replacement is put in its place again.
  */
 function insteadOf({ question, edited }: NonNullable<SaidBefore["once"]>) {
   const command = edited ?? (question.replaces === undefined ? undefined : question.args["command"]);
@@ -99,16 +99,16 @@ function insteadOf({ question, edited }: NonNullable<SaidBefore["once"]>) {
 const isSameCall = (one: Question, other: Question): boolean =>
   one.call === other.call && one.tool === other.tool;
 
-/** Not every argument is told by the text: a yes to a call is for no others. */
+/** Compares arguments, too: the text of a question does not show all of them. */
 const isThatCall = (waited: Question, question: Question): boolean =>
   waited.call === question.call &&
   isSameQuestion(waited, question) &&
   JSON.stringify(waited.args) === JSON.stringify(question.args);
 
 /**
- * A variable with which even `true` is refused where nobody is asked would have every later command refused. Several
- * are judged in one text, which is no milder than each alone; where that is refused each is judged, and what came of it
- * holds for as long as the same variable comes with the same value.
+ * Finds exported variables with which even `true` would be refused: they would have every later command refused. All new
+ * ones are judged in one text, which is no milder than each alone, and one by one only if that is refused. Verdicts are
+ * kept as long as a variable has the same value.
  */
 export function refusedBy(judge: () => Promise<Judge>, mode: Mode): NonNullable<ToolContext["refused"]> {
   let known: ReadonlyMap<string, { readonly value: string; readonly runs: boolean }> = new Map();

@@ -6,24 +6,24 @@ import type { Judged } from "./action-judge.ts";
 import type { AgentContext } from "./agent-context.ts";
 import { bounded } from "./call-result.ts";
 
-/** A call as the hooks have left it: nothing has judged it yet. */
+/** A call after the hooks, and before the policy. */
 export interface HookedCall {
   readonly call: ToolCall;
   readonly prepared: PreparedCall;
   /** Who gave these arguments, in words, where they are not the model's. */
   readonly by?: string;
-  /** The command of the model, where a person wanted this one in its place. */
+  /** The model's command, where a person replaced it by this one. */
   readonly replaces?: string | undefined;
   readonly veto?: Veto;
 }
 
 export interface Veto {
   readonly reason: string;
-  /** The user's own hook, and not one of the project or one that is broken. */
+  /** Vetoed by the user's own hook, not by the project's or by a broken one. */
   readonly byUser: boolean;
 }
 
-/** Replaced arguments are read as the model's are; where they do not fit the tool nothing is run. */
+/** Arguments replaced by hooks are parsed as the model's are; if they do not fit the tool, nothing is run. */
 export async function beforeCall(
   agent: AgentContext,
   given: Omit<HookedCall, "veto">,
@@ -45,7 +45,7 @@ export async function beforeCall(
   return { call, prepared, veto: { reason, byUser: false } };
 }
 
-/** As it is listed and told: a refusal, whatever the policy would have said of it. */
+/** The verdict of a vetoed call: a refusal, whatever the policy says. */
 export const judgedByHook = (judged: Judged, { reason }: Veto): Judged => ({
   ...judged,
   decision: "deny",
@@ -54,13 +54,10 @@ export const judgedByHook = (judged: Judged, { reason }: Veto): Judged => ({
   grants: [],
 });
 
-/** Of replaced arguments, as much is told to the model. */
+/** Most characters of replaced arguments that the model is told. */
 const MAX_TOLD = 600;
 
-/**
- * What the model is told in the end. What a hook has taken out is kept nowhere: the text is replaced before any of it is
- * put aside for `show_full`.
- */
+/** The result after the hooks. The text is replaced before it is stored for `show_full`, so that nothing keeps what a hook removed. */
 export async function afterCall(
   agent: AgentContext,
   { call, prepared, by }: HookedCall,

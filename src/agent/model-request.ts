@@ -22,7 +22,7 @@ export type Reply =
     }
   | { readonly kind: "failed"; readonly failure: ModelFailure };
 
-/** One request of the main loop: what the model sees now, told as it streams. A server that breaks off is asked again. */
+/** One request of the main loop, told as it streams. A server that breaks off is asked again. */
 export async function ask(
   agent: AgentContext,
   { building, format, instead }: AskedFor,
@@ -121,16 +121,13 @@ async function attempted(
 
 interface Aside {
   readonly messages: ModelRequest["messages"];
-  /** Over the same prefix: the tools go with it, and are not to be called. Without it, a question of its own. */
+  /** Sends the same prefix with its tools, which must not be called; left out, a question by itself. */
   readonly format?: JsonSchema;
   readonly maxTokens?: number;
   readonly purpose: Extract<EventBody, { readonly type: "model.aside" }>["purpose"];
 }
 
-/**
- * A request beside the loop, to its end; it counts as the others do. Of its reply nothing is shown, and calls in it are not
- * run.
- */
+/** A side request. It counts in the budget; its reply is not shown, and calls in it are not run. */
 export async function askAside(
   agent: AgentContext,
   { messages, format, maxTokens, purpose }: Aside,
@@ -169,7 +166,7 @@ const requestOf = (agent: AgentContext, format: JsonSchema | undefined): ModelRe
   ...(format === undefined ? {} : { format }),
 });
 
-/** What several attempts were counted for together says nothing of one request. */
+/** Usage of several attempts together says nothing about one request. */
 const partsOf = ({ size }: AgentContext, request: ModelRequest, usage: Usage): PromptParts =>
   size.parts(request.messages, usage.requests === 1 ? usage.prompt_tokens : null, toolsOf(request));
 

@@ -7,7 +7,7 @@ import type { BlockedConnection, Connection, Grant, GrantSaid } from "./network.
 
 /** What the outside must offer. Each port has one contract suite in test/contract. */
 
-/** Where every box has its home, of whatever adapter: gone with it, and nothing of the user's. */
+/** The home folder in every box: it ends with the box, and holds nothing of the user's. */
 export const BOX_HOME = "/home/box";
 
 /** Owning a box and using a box are two interfaces: only the owner can end it. */
@@ -17,38 +17,38 @@ export interface Sandbox {
 
 export type OwnedBox = Box &
   AsyncDisposable & {
-    /** The id of the image that it was made of, where it was made of one. */
+    /** The id of its image, if it has one. */
     readonly image?: string;
     /**
-     * Has it stop, with all that runs in it, so that another process may take it up; null where it cannot be. Nothing
-     * can be asked of it from then on, and disposing of it removes it as ever unless it was frozen.
+     * Stops it with all that runs in it, so that another process can take it up; null where that is not possible. It must
+     * not be used afterwards; disposing of it removes it unless it was frozen.
      */
     readonly park?: () => Promise<ParkedHandle | null>;
-    /** From now on nothing is committed for its commands, and when it resolves nothing is being committed. */
+    /** Makes no more commits for its commands; resolves when none is under way. */
     readonly settle?: () => Promise<void>;
-    /** What was done here beside its commands since this was last asked, after a search of the whole workspace. */
+    /** What was done on the host for it since the last time, after a search of the whole workspace. */
     readonly log?: () => Promise<BoxLog>;
-    /** What it may reach, and did; where it was granted anything, or can be. */
+    /** Set where it was granted a network, or can be. */
     readonly network?: GrantedNetwork;
-    /** Set where it can be lost without what was done in it: that is kept outside of it. */
+    /** Set where its changes are copied out of it, so that they outlast it. */
     readonly home?: {
-      /** Brings out what commands have changed since. Rejects only with the loss of the box. */
+      /** Copies out what commands have changed since the last time. Rejects only with the loss of the box. */
       readonly bring: () => Promise<void>;
-      /** What is out. */
+      /** What was copied out. */
       readonly changes: () => Iterable<Change>;
     };
-    /** Whether another one may take its place where it was lost, for this reason; left out: never. */
+    /** Whether another box may replace it after a loss for this reason; left out: never. */
     readonly mayFollow?: (reason: string) => boolean;
-    /** Ends it as disposing of it does, and tells what nobody was told of yet; that is said as warnings otherwise. */
+    /** Ends it as disposing does, and returns the log entries that disposing would give as warnings. */
     readonly close?: () => Promise<BoxLog>;
   };
 
 export interface GrantedNetwork {
-  /** So far, by their time; of very many the first and the last. */
+  /** So far, by time; of very many only the first and the last. */
   readonly connections: () => readonly Connection[];
   /**
-   * From now on these count, too, with these variables for commands that start then, and these settings of their tools;
-   * until what it gives is called, which ends what they alone let through.
+   * Adds these grants, with variables for commands that start from now on and settings of their tools. The returned
+   * function withdraws them, and ends connections that they alone allow.
    */
   readonly grant: (
     more: readonly Grant[],
@@ -58,9 +58,9 @@ export interface GrantedNetwork {
 }
 
 export interface ParkedHandle {
-  /** It is kept until then: milliseconds since 1970. */
+  /** Kept until then: milliseconds since 1970. */
   readonly until: number;
-  /** Lets go of it. Where that fails it is removed. */
+  /** Freezes it and lets go of it. Where that fails it is removed. */
   readonly freeze: () => Promise<void>;
 }
 
@@ -68,9 +68,9 @@ export interface ParkedHandle {
 export interface Box {
   /** Absolute; where commands start unless they say otherwise. */
   readonly workspace: string;
-  /** Any number side by side. Aborting ends the command with all that it started, and still gives its result. */
+  /** Any number may run at a time. Aborting ends the command with all that it started, and still gives its result. */
   exec(request: ExecRequest, signal: AbortSignal): Promise<ExecResult>;
-  /** A command that goes on beside others until it ends, is killed, or the box ends. */
+  /** Starts a command that runs on beside others until it ends, is killed, or the box ends. */
   start(request: ExecRequest): Job;
   read(
     path: string,
@@ -80,17 +80,17 @@ export interface Box {
   write(path: string, content: Uint8Array): Promise<FileResult<null>>;
   list(path: string): Promise<FileResult<readonly Entry[]>>;
   stat(path: string): Promise<FileResult<Entry>>;
-  /** Lines that fit a regular expression; what the ignore rules cover and binary files are left out. */
+  /** Lines that match a regular expression; ignored and binary files are left out. */
   search(request: SearchRequest): Promise<FileResult<SearchResult>>;
-  /** What the box has changed in the workspace since it began, where it was asked to watch. */
+  /** What has changed in the workspace since the box began, where it was asked to watch. */
   changes(): Promise<Changes>;
-  /** Below the workspace: protected paths that something outside has replaced since, so that they were unprotected. */
+  /** Protected paths below the workspace that were replaced from outside, and so lost their protection. */
   replaced?(): Promise<readonly string[]>;
-  /** Variables that its commands have for the sake of its network; others where something is granted meanwhile. */
+  /** Variables of its commands for its network; they change with each grant. */
   readonly networkEnv?: () => Readonly<Record<string, string>>;
-  /** Resolves, with the reason, when the box is no more. */
+  /** Resolves with the reason when the box is gone. */
   readonly gone: Promise<string>;
-  /** Set where it was parked by another process and goes on as it was: these jobs were named in it, by their names. */
+  /** Set in a box that was parked and is resumed: its jobs by name. */
   readonly kept?: ReadonlyMap<string, OldJob>;
 }
 
@@ -106,23 +106,23 @@ export interface ExecRequest {
   readonly keep: { readonly head: number; readonly tail: number };
   /** Empty when left out. */
   readonly input?: AsyncIterable<Uint8Array>;
-  /** The head of each stream, as it comes. What it answers to is waited for before more is read. */
+  /** Gets the head of each stream as it comes; a promise that it returns is awaited before more is read. */
   readonly onOutput?: (stream: "stdout" | "stderr", bytes: Uint8Array) => Promise<void> | void;
-  /** Run only in its folder itself, and not where a link leads from there. */
+  /** Run only in the folder itself, not where a link in its place leads. */
   readonly exactFolder?: true;
   /**
-   * A regular file, no link, of at most `limit` bytes (256 KiB at most), that is given as it is when the command has
-   * come to its end; of a command that is waited for. It costs nothing beside the command.
+   * A regular file (no link) of at most `limit` bytes, 256 KiB at most, whose content at the end of the command comes with
+   * the result, without another request. Only for commands that are awaited.
    */
   readonly keepFile?: { readonly path: string; readonly limit: number };
   /** A terminal of the box's own instead of pipes. */
   readonly terminal?: { readonly columns: number; readonly rows: number };
   /**
-   * What it does is written down; at the first touch of one of these it is ended with all that it started. Where the
-   * box cannot see, the result says so.
+   * Records what it does, and ends it with all that it started at the first touch of one of these canaries. If the box
+   * cannot observe, the result says so.
    */
   readonly observe?: { readonly canaries: readonly Canary[] };
-  /** By which a job is found again in a box that was parked; only a job has one, and no other of its box the same. */
+  /** Finds a job again in a box that was parked; unique in its box. */
   readonly name?: string;
 }
 
@@ -136,7 +136,7 @@ export interface KeptOutput {
 }
 
 export interface ExecResult {
-  /** As a shell gives it: 124 time-out, 126 and 127 not started, 128 + signal. */
+  /** As in a shell: 124 time-out, 126 and 127 not started, 128 + signal. */
   readonly exit_code: number;
   readonly cause: Cause | null;
   /** The cause in words; empty when there is none. */
@@ -145,22 +145,22 @@ export interface ExecResult {
   readonly stderr: KeptOutput;
   readonly duration_ms: number;
   readonly timed_out: boolean;
-  /** Whether it was ended by force, whoever did it. */
+  /** Whether it was ended by force. */
   readonly killed: boolean;
   /** Processes that outlived the command and were ended. */
   readonly leftovers: number;
-  /** Protected paths that it was refused to write. */
+  /** Protected paths that it tried to write. */
   readonly blocked: readonly string[];
-  /** Connections that it was refused, or a command beside it; left out where the box was granted no network. */
+  /** Connections that were refused meanwhile, perhaps to a command beside it; left out without a network. */
   readonly blocked_connections?: readonly BlockedConnection[];
   /** Protected paths that it made and that were moved out of the workspace. */
   readonly quarantined: readonly MovedAway[];
   readonly peak: { readonly memory_bytes: number; readonly pids: number };
   /** Left out where it was not asked for. */
   readonly observed?: Observed;
-  /** `keepFile`, or why it cannot be given; left out where none was asked for, or the command came to no end of its own. */
+  /** The content of `keepFile`, or why there is none; left out where it was not asked for, or the command was ended by force. */
   readonly keptFile?: FileResult<Uint8Array>;
-  /** Nothing was run, as its folder could not be entered; left out otherwise. */
+  /** Nothing was run, as its folder could not be entered. */
   readonly folder_gone?: true;
 }
 
@@ -170,11 +170,11 @@ export const isUnstarted = ({ exit_code, cause, stdout, stderr }: ExecResult): b
 
 export interface Job {
   readonly result: Promise<ExecResult>;
-  /** What is kept of its output so far. */
+  /** Its output so far, as far as it is kept. */
   readonly output: () => { readonly stdout: Uint8Array; readonly stderr: Uint8Array };
   readonly kill: () => void;
   readonly resize: (columns: number, rows: number) => void;
-  /** Kept with it, in place of what was noted before, for whoever finds it again by its name. */
+  /** Stored with the job, for the process that resumes it; replaces the note before. */
   readonly note?: (text: string) => void;
 }
 
@@ -182,7 +182,7 @@ export interface OldJob extends Job {
   readonly noted: string;
 }
 
-/** `blocked` is a refusal by the walls, as against a file that is not there. */
+/** `blocked`: refused by the box's protection. `failed`: everything else, as a file that is not there. */
 export type FileResult<T> =
   | { readonly kind: "ok"; readonly value: T }
   | {
@@ -203,13 +203,13 @@ export interface SearchRequest {
   readonly pattern: string;
   /** The workspace when left out. */
   readonly folder?: string;
-  /** Most lines that are given. */
+  /** Most lines to return. */
   readonly limit: number;
 }
 
 export interface SearchResult {
   readonly lines: readonly { readonly path: string; readonly line: number; readonly text: string }[];
-  /** There were more than were given. */
+  /** There were more. */
   readonly more: boolean;
 }
 
@@ -224,67 +224,64 @@ export interface Entry {
 
 /** Paths below the workspace. */
 export interface Changes {
-  /**
-   * Files, links and odd things in the order of their paths, read out anew each time: as texts they may all together be
-   * more than fits into memory.
-   */
+  /** Files, links and other entries by path. Read anew at each iteration, as all of them may not fit into memory. */
   readonly all: Iterable<Change>;
-  /** The tree was too large to be seen whole. */
+  /** The tree was too large to be searched whole. */
   readonly incomplete: boolean;
-  /** Takes those out that git kept track of when the box opened; all where nobody can tell. */
+  /** Removes those that git tracked when the box opened; all of them where that is unknown. */
   readonly dropTracked: (paths: Set<string>) => Promise<void>;
 }
 
-/** What is asked where the policy neither allows nor denies. */
+/** Asked where the policy neither allows nor denies. */
 export interface Question {
   readonly call: string;
   readonly tool: string;
   readonly args: Readonly<Record<string, unknown>>;
-  /** The whole command, or what is to be written where. */
+  /** The whole command, or what would be written where. */
   readonly text: string;
-  /** What the text does not tell: lines of a diff of what would be written, or the arguments of a tool. Whole. */
+  /** What the text does not tell, uncut: a diff of what would be written, or the arguments of a tool. */
   readonly shown?: string;
   /** What it would do, in words. */
   readonly effects?: readonly string[];
   /** Where it starts; the workspace when left out. */
   readonly folder?: string;
   readonly decision: Decision;
-  /** Those of its rules that it is asked for; all of them where left out. */
+  /** The rules that cause the question; all of them where left out. */
   readonly asks?: readonly MatchedRule[];
   readonly mode: Mode;
   /** Whether a file tool would write. */
   readonly writes: boolean;
-  /** The command of the model, where a person wanted this one in its place. */
+  /** The model's command, where a person replaced it by this one. */
   readonly replaces?: string;
-  /** It can be run or not, and no other command in its place. */
+  /** It cannot be replaced by another command. */
   readonly fixed?: true;
-  /** With which it would be contained, in the form of `allow_domains`; left out where no grant makes it so. */
+  /** The grants that would make it contained, in the form of `allow_domains`; left out where none would. */
   readonly grants?: readonly string[];
-  /** How the network is had that it wants and has not, in words; left out where it wants none, or has it. */
+  /** How to get the network that it lacks, in words; left out where it lacks none. */
   readonly network?: string;
 }
 
 export interface Answer {
   readonly runs: boolean;
   readonly by: "mode" | "contained" | "person" | "nobody";
-  /** Why it is not run, for the model; empty when it is. */
+  /** Why it is not run, for the model; empty when it is run. */
   readonly reason: string;
-  /** A person's own words to the model, with their no. */
+  /** A person's words to the model, with a no. */
   readonly word?: string;
-  /** The command that a person wants in its place: judged as if it had been called, and what is run. */
+  /** The command that a person wants in its place; it is judged as any call. */
   readonly edited?: string;
-  /** What it is run with. */
+  /** Granted to it. */
   readonly grant?: GrantSaid;
 }
 
 /** Decides what the policy leaves open: a person, a script, or nobody. `waits`: the run stops until somebody does. */
 export interface Approver {
   ask(question: Question, signal: AbortSignal): Promise<Answer | "waits">;
-  /** The no that a person has said to this call already, whatever the policy says of it by now. */
+  /** The no that a person has given to this call before, whatever the policy says now. */
   refuses?(question: Question): Answer | undefined;
 }
 
-/** Code found by its meaning. */
+/** Search by meaning. */
 export interface Index {
   search(query: string, limit: number, signal: AbortSignal): Promise<IndexAnswer>;
 }
@@ -292,7 +289,7 @@ export interface Index {
 export interface IndexAnswer {
   /** Best first. */
   readonly hits: readonly IndexHit[];
-  /** Why it may be older than the files, or not of all of them; empty where it is neither. */
+  /** Why the answer may be out of date or incomplete; empty where it is neither. */
   readonly caveat: string;
 }
 
@@ -302,9 +299,9 @@ export interface IndexHit {
   readonly start: number;
   readonly end: number;
   readonly symbol: string | null;
-  /** From 0 to 1, and only comparable within one answer. */
+  /** From 0 to 1; only comparable within one answer. */
   readonly score: number;
-  /** The lines of it that have most of the query's words; about ten. */
+  /** About ten lines, those with most of the query's words. */
   readonly preview: string;
 }
 
@@ -312,7 +309,7 @@ export interface Embedder {
   embed(texts: readonly string[], signal: AbortSignal): Promise<readonly Float32Array[]>;
 }
 
-/** A box that is open, or was left, as `sandbox ls` tells it. */
+/** A box that is open or was left behind, for `sandbox ls`. */
 export interface ListedBox {
   readonly id: string;
   readonly workspace: string | null;
@@ -322,6 +319,6 @@ export interface ListedBox {
   readonly owner: { readonly pid: number; readonly alive: boolean } | null;
   readonly created: string;
   readonly state: string;
-  /** It waits frozen for a word on a session, until then (ISO 8601); null: it does not. */
+  /** Frozen until then (ISO 8601), for a session that waits for an approval; null: it is not frozen. */
   readonly parked: { readonly session: string; readonly until: string } | null;
 }

@@ -6,31 +6,31 @@ import type { JsonSchema } from "./model-provider.ts";
 import { nearest } from "./text/spelling.ts";
 
 interface Ended {
-  /** As the tool gives it; what goes to the model is bounded by whoever called. */
+  /** The tool's whole text; the caller bounds what goes to the model. */
   readonly text: string;
   /** Where the full output is kept, when the text is not all of it. */
   readonly full?: string;
-  /** Of the command that it ran. */
+  /** Exit code of the command that it ran. */
   readonly exitCode?: number;
   /** Most memory and processes of that command at a time. */
   readonly peak?: ExecResult["peak"];
-  /** Why it ended as it did, for people; the first line of the text says so where it is left out. */
+  /** Why it ended as it did, for people; left out where the first line of the text says so. */
   readonly reason?: string;
-  /** It wrote what was there already: nothing is changed by it. */
+  /** It wrote what was there already, and changed nothing. */
   readonly unchanged?: true;
-  /** A hook was asked behind it: it may have put what this says in other words, and have written the file once more. */
+  /** A hook ran after it, which may have replaced the text or written the file again. */
   readonly hooked?: true;
-  /** It was of a file that the model had not read: the text holds that file, and it counts as read. */
+  /** The model had not read the file: the text holds it, and it counts as read now. */
   readonly missed?: "unread";
 }
 
-/** Every way a tool call can end. Nothing throws into the loop. `blocked` is a refusal by the tool or the walls. */
+/** Every way a tool call can end. Nothing throws into the loop. `blocked` is a refusal by the tool or the box. */
 export type ToolResult =
   | (Ended & { readonly kind: "ok" })
   | (Ended & { readonly kind: "failed" | "blocked" | "denied"; readonly cause: Cause })
   | (Ended & { readonly kind: "invalid"; readonly issues: readonly string[] })
   | (Ended & { readonly kind: "timed_out"; readonly cause: "timeout" })
-  /** Tools say `user`; whoever has their signal knows what cut them off. */
+  /** Tools say `user`; the caller knows what aborted their signal. */
   | (Ended & { readonly kind: "cancelled"; readonly cause: Cause | null });
 
 /** What a call will touch, stated before it runs, for the policy to judge. */
@@ -41,13 +41,13 @@ export interface Facts {
   readonly folder?: string;
   readonly reads: readonly string[];
   readonly writes: readonly string[];
-  /** Names, with a port where it is another than those of the web. */
+  /** Names, with a port unless it is one of the web's. */
   readonly hosts: readonly string[];
-  /** Those that the user's own settings name for this very tool: granted to it, and to nothing else. */
+  /** Hosts that the user's settings name for this tool: granted to it alone. */
   readonly services?: readonly string[];
-  /** What it starts goes on when the call has ended. */
+  /** What it starts outlives the call. */
   readonly lasting?: true;
-  /** A program that somebody added does the work, in a way that no list here tells: where it runs. */
+  /** Where an added program runs that does the work in ways these facts do not tell. */
   readonly program?: ProgramPlace;
 }
 
@@ -57,9 +57,9 @@ interface ToolWords<I> {
   readonly name: string;
   readonly description: string;
   readonly input: z.ZodType<I>;
-  /** Whether it may run side by side with other calls of the same reply. */
+  /** Whether it may run beside other calls of the same reply. */
   readonly concurrent: boolean | ((input: I) => boolean);
-  /** Its text bounds itself, and is not kept for `show_full`. */
+  /** Its text is bounded already, and not kept for `show_full`. */
   readonly bounded?: true;
   /** What to do instead, for arguments that models know from other tools. */
   readonly instead?: Readonly<Record<string, string>>;
@@ -67,10 +67,7 @@ interface ToolWords<I> {
   readonly shown?: (input: I) => string;
 }
 
-/**
- * What the model can do. `run` never throws but for the loss of the box, or for a part of it that waits
- * for a person; the input is frozen.
- */
+/** What the model can do. The input is frozen. `run` throws only if the box is lost, or if a part of it waits for a person. */
 export type Tool<I> = ToolWords<I> &
   (
     | {
@@ -83,11 +80,11 @@ export type Tool<I> = ToolWords<I> &
         facts(input: I): Facts;
         run(input: I, signal: AbortSignal): Promise<ToolResult>;
       }
-    /** In the box as well; what it does depends on what was read to state its facts, so that is read once. */
+    /** In the box as well; facts and work depend on the same state, which is read once. */
     | { readonly where: "stated"; state(input: I): StatedCall<Box> }
   );
 
-/** What a call touches as things are at this moment, and its work in just that state. */
+/** What a call touches at this moment, and its work in just that state. */
 export interface StatedCall<B> {
   readonly facts: Facts;
   readonly run: (box: B, signal: AbortSignal) => Promise<ToolResult>;
@@ -95,7 +92,7 @@ export interface StatedCall<B> {
   readonly shown?: () => string;
 }
 
-/** A call whose input has been read, with nothing done yet. Made once for each call, and carried to its end. */
+/** A call whose input has been parsed; made once for each call. */
 export interface PreparedCall {
   readonly kind: "prepared";
   /** Taken when the call's turn comes: an earlier call of the same reply may have moved the shell. */
@@ -161,7 +158,7 @@ function workOf<I>(tool: Tool<I>, given: I): StatedCall<() => Promise<Box>> {
   }
 }
 
-/** Bounds are said to whoever breaks them. */
+/** Bounds are told only when they are broken. */
 const UNSAID: ReadonlySet<string> = new Set([
   "minimum",
   "maximum",
@@ -171,7 +168,7 @@ const UNSAID: ReadonlySet<string> = new Set([
   "maxItems",
 ]);
 
-/** Short: each word of it is in every request. That nothing else may be given is said to whoever does. */
+/** Kept short, as it is in every request: unknown arguments are refused when they are given. */
 function schemaOf(input: z.ZodType): JsonSchema {
   const {
     $schema: _,
@@ -202,7 +199,7 @@ function issueText({ path, message }: Pick<z.core.$ZodIssue, "path" | "message">
   return at === "" ? message : `${at}: ${message}`;
 }
 
-/** Of what is written as an argument no more than this is told. */
+/** Most characters of an argument that an issue repeats. */
 const MAX_KEY_LENGTH = 60;
 
 function unknownKey(

@@ -35,13 +35,13 @@ import type { SessionState } from "./session-state.ts";
 export interface AgentParts {
   readonly host: Host;
   readonly settings: Settings;
-  /** Whether the model has few parameters, of which its server tells these billions. */
+  /** Whether the model has few parameters; `told`: billions of them, by its server. */
   readonly isWeak: (told?: number) => boolean;
   /** Absolute and resolved. */
   readonly workspace: string;
   readonly outputs: Outputs;
   readonly state: SessionState;
-  /** The same for all requests of a session: a scenario goes on where it was. */
+  /** The same for all requests of a session, so that a scenario continues. */
   readonly provider: Provider;
   readonly capabilities: Promise<Capabilities>;
   readonly size: PromptSize;
@@ -55,13 +55,13 @@ export interface AgentParts {
   readonly answer: AnswerGate;
   /** Null where a person reads every answer. */
   readonly ends: EndRules | null;
-  /** The run goes on from here. */
+  /** The parked run that is resumed. */
   readonly parked?: Parked;
   readonly boxNote?: string | undefined;
   readonly signal: AbortSignal;
 }
 
-/** What one request is worked on with; what is heavy is loaded when it is first used. */
+/** The context of one request; heavy parts are loaded when they are first used. */
 export async function agentContext(parts: AgentParts): Promise<AgentContext> {
   const { settings, workspace, state, box, sink, parked, signal } = parts;
   const judge = lazyJudge(parts.host, settings, workspace, parts.grants.domains);
@@ -132,7 +132,7 @@ export async function agentContext(parts: AgentParts): Promise<AgentContext> {
   return context;
 }
 
-/** How subagents begin, and those that run in the background. */
+/** Starts subagents, and keeps those that run in the background. */
 function childrenOf(
   { state, sink, workspace, parked }: AgentParts,
   context: () => AgentContext,
@@ -167,8 +167,8 @@ function childrenOf(
 const ENGINE_AT_WORK_MS = 40;
 
 /**
- * A provider to which nothing goes that shows by its form to be a secret, whoever said it and whenever: what an earlier
- * model of the same session was shown is in its history. The same text is masked the same way in every request.
+ * Masks what looks like a secret in all messages to the provider: the history may hold what a local model was shown
+ * before. The same text is masked the same way in every request.
  */
 export const withoutSecrets = (provider: Provider): Provider => ({
   stream: (request, signal) =>
@@ -176,10 +176,10 @@ export const withoutSecrets = (provider: Provider): Provider => ({
   capabilities: (model, signal) => provider.capabilities(model, signal),
 });
 
-/** Of the window, for the reply: a quarter, and no more than this. */
+/** Most tokens of the window that are left for the reply; a quarter of it at most. */
 const MAX_REPLY_TOKENS = 8192;
 
-/** What the rest would have said is what the model would no longer know. */
+/** A cut summary would lose what its rest would have said. */
 const CUT = { kind: "cut", reason: "the summary was cut at its length limit", remedy: "" } as const;
 
 /** Keeps an agent's history within its model's window. */
@@ -190,7 +190,7 @@ function compactorFor(
 ): Compactor {
   return new Compactor(history, {
     window: context - Math.min(MAX_REPLY_TOKENS, Math.floor(context / 4)),
-    // What a family's row says of a window is a guess with a better number.
+    // The table's window of a family is no more than a better guess.
     known: origin.context !== "guess" && origin.context !== "table",
     tokens: (messages) => agent().size.tokens(messages),
     summarise: async (messages, signal) => {

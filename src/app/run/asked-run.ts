@@ -10,7 +10,7 @@ import { visibleLine } from "../../core/text/visible.ts";
 import type { Parked, Session, SessionRecord } from "../../core/session.ts";
 import { hasFewParameters } from "../../models/model-size.ts";
 
-/** What a run is asked for, what was done before it, and what its end has to be worth. */
+/** What a run is asked for, what was done before it, and what its end has to prove. */
 
 interface AskedRun {
   readonly settings: Pick<Settings, "check" | "mode" | "timeout" | "provider" | "chat_model">;
@@ -33,11 +33,11 @@ interface AskedRun {
 export interface ModelAsked {
   readonly provider: string;
   readonly name: string;
-  /** Of a run that is played again: as its server told then, where that counted. */
+  /** In a replay: as the server told then, where that counted. */
   readonly parameters?: number | undefined;
 }
 
-/** A small one has sizes that are known, while one that is scripted, or of a service, has none. */
+/** The model of the run. Only served models can be small; scripted ones and those of services have no size. */
 export function modelAsked({ settings, replayed }: Pick<AskedRun, "settings" | "replayed">): {
   readonly name: string;
   readonly isServed: boolean;
@@ -52,13 +52,13 @@ export function modelAsked({ settings, replayed }: Pick<AskedRun, "settings" | "
   return { name, isServed, isWeak: (told) => isServed && hasFewParameters(name, parameters ?? told) };
 }
 
-/** Its name alone does not make it weak, its server's word does. */
+/** The event for a model that is weak by its server's word but not by its name. */
 export function smallBy(asked: ReturnType<typeof modelAsked>, told?: number): EventBody | undefined {
   if (told === undefined || !asked.isWeak(told) || asked.isWeak()) return undefined;
   return { type: "model.small", parameters: told };
 }
 
-/** Of a run that was parked: as it noted it then. */
+/** The checkpoint before the run; of a parked run, the one that it had stored. */
 export const stepsBefore = ({ session, parkedRun }: AskedRun): number | undefined =>
   parkedRun === undefined ? lastStep(session.steps) : parkedRun.parked.given.steps;
 
@@ -67,7 +67,7 @@ const isDeed = (record: SessionRecord): boolean =>
   record.message.role === "assistant" &&
   record.message.calls.some(({ name, args }) => !isIdle(name, args));
 
-/** The log tells how each call ended, the history does not; a fork has no log of what was before it. */
+/** Read from the log, as the history does not tell how calls ended; a fork has no log of what was before it. */
 export function hasWorked(session: Session): boolean {
   let ended = 0;
   const idle = new Set<string>();
@@ -91,10 +91,7 @@ export const goesOnOnly = ({ resumed, prompt, flags }: AskedRun): boolean =>
   flags.intent === undefined &&
   (GOES_ON.test(prompt) || guessIntent(prompt, "read-only") !== "change");
 
-/**
- * Where the words want no more than that something runs, or that something is told. Whoever says what is wanted, or asks for
- * candidates, is believed.
- */
+/** Whether the words only ask to run something, or only to look; not guessed where `--intent` or candidates say what is wanted. */
 export function wantedOf({ prompt, flags, parkedRun }: Pick<AskedRun, "prompt" | "flags" | "parkedRun">): {
   readonly runs: boolean;
   readonly looks: boolean;
@@ -140,13 +137,13 @@ async function ownCheck(given: AskedRun): Promise<Check | undefined> {
 const isWeak = async (given: AskedRun): Promise<boolean> =>
   modelAsked(given).isWeak(await given.parameters?.());
 
-/** A script that only its name calls a test may be anything: it is run where a model's word is worth little. */
+/** A script that is a test only by its name is run only for weak models, whose word is worth little. */
 async function ownTests(given: AskedRun): Promise<string | undefined> {
   const { projectCheck } = await import("./project-check.ts");
   return projectCheck(given.workspace, { scripts: await isWeak(given) });
 }
 
-/** What a small model is told behind a request to run the tests: it guesses how otherwise, and takes a workflow of the forge for them. */
+/** Tells a small model how to run the tests; it would take a workflow of the forge for them otherwise. */
 export async function testsNote(given: AskedRun): Promise<string> {
   if (!wantedOf(given).runs || !/\b(?:tests?|suite)\b/i.test(given.prompt) || !(await isWeak(given)))
     return "";
@@ -156,10 +153,10 @@ export async function testsNote(given: AskedRun): Promise<string> {
     : `\n\n${NOTICE}The project's own tests are run by: ${visibleLine(command)}`;
 }
 
-/** Read here, and not in the box, which may have nothing that reads it; nothing is built of it, and no tag is obeyed. */
+/** Parsed on the host, as the box may have no YAML parser; no objects are built, and no tags obeyed. */
 export async function yamlError(text: string): Promise<string | undefined> {
   const { parseAllDocuments } = await import("yaml");
-  // Each key is compared with all before it, else.
+  // Checking for unique keys is quadratic.
   const documents = parseAllDocuments(text, { logLevel: "silent", prettyErrors: true, uniqueKeys: false });
   const [error] = "empty" in documents ? documents.errors : documents.flatMap(({ errors }) => errors);
   return error?.message.split("\n", 1)[0];

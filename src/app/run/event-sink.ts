@@ -24,8 +24,8 @@ export interface Sink {
   /** For the events of one more subagent. */
   readonly forChild: () => (body: EventBody) => void;
   /**
-   * The end of a run that failed, behind that of each call that has none: shown also where they cannot be written down.
-   * What failed then.
+   * The last event of a failed run, after an end for each open call. They are shown even if they cannot be stored; returns
+   * the failures to store them.
    */
   readonly last: (body: EventBody) => readonly unknown[];
 }
@@ -35,7 +35,7 @@ export interface WaitingSink extends Sink {
   readonly begun: () => boolean;
 }
 
-/** Holds what comes before the run begins: its first event is the first. */
+/** Holds events back until the run begins, so that its first event comes first. */
 export function waitingSink(sink: Sink): WaitingSink {
   const early: EventBody[] = [];
   const state = { begun: false };
@@ -47,7 +47,7 @@ export function waitingSink(sink: Sink): WaitingSink {
     },
     begun: () => state.begun,
     begin: (first) => {
-      // What cannot be written down is not begun.
+      // A run whose first event cannot be stored has not begun.
       for (const body of first) {
         sink.emit(body);
         state.begun = true;
@@ -58,9 +58,9 @@ export function waitingSink(sink: Sink): WaitingSink {
 }
 
 /**
- * Numbers the events of a run; each is written down and remembered, without its secrets, before it is shown. `run.finished`
- * is the last one: a box that is ready only then, or a subagent that still ends, is told of no more. An end that cannot be
- * written down is none yet.
+ * Numbers the events of a run. Each is audited and stored, without its secrets, before it is shown. `run.finished` is the
+ * last one: later events, of a subagent that still ends for instance, are dropped. An end that cannot be stored does not
+ * count.
  */
 export function sinkOf(session: Session, run: string, audit: Take, show: Take, candidate?: number): Sink {
   const stamp = candidate === undefined ? { run } : { run, candidate };
@@ -115,7 +115,7 @@ const UNKNOWN_END = {
   reason: UNKNOWN,
 } as const;
 
-/** Calls that were proposed, and of which no end was told. */
+/** Calls that were proposed and have no end yet. */
 class OpenCalls {
   readonly #open = new Map<string, { readonly call: string; readonly agent: string | undefined }>();
 
@@ -149,7 +149,7 @@ interface RunAudited {
   readonly flags?: { readonly candidate?: number };
 }
 
-/** The events of one run: into the audit, into the session, onto the screen. */
+/** Sends the events of one run to the audit, the session and the screen. */
 export function runSink({ settings, origins, session, flags }: RunAudited, show: Take): Sink {
   const trail = new AuditTrail(
     session.audit,
@@ -194,7 +194,7 @@ export const startedEvent = ({
   ...priceIn(settings),
 });
 
-/** The one of today. */
+/** Today's price. */
 function priceIn(settings: Settings): { readonly price?: Price } {
   const price = priceToday(settings);
   return price === undefined ? {} : { price };
@@ -222,7 +222,7 @@ interface Wanted {
   readonly changes: "here" | "waiting" | "gone";
   /** Who set each setting; left out where no model is asked. */
   readonly origins?: Config["origins"];
-  /** Left out where nobody is told of the end. */
+  /** For the desktop notice at the end; left out where there is none. */
   readonly tells?: {
     readonly notify: Settings["notify"];
     readonly title: string;

@@ -12,18 +12,18 @@ import type { AnyTool } from "../../core/tool.ts";
 import { toolsFor } from "../../tools/index.ts";
 import type { AskPerson, Subagents, ToolContext } from "../../tools/tool-context.ts";
 
-/** What goes on from request to request of one session: what the model knows, and the tools it knows it with. */
+/** What lives on from request to request of one session: what the model knows, and its tools. */
 export interface SessionState {
   readonly memory: Memory;
-  /** As they are now: the built-in ones, then what users added. */
+  /** The current ones: the built-in ones, then what users added. */
   readonly tools: readonly AnyTool[];
   readonly hooks: Hooks;
   readonly childTools: (child: Memory) => readonly AnyTool[];
-  /** Who does the work of `task`, until somebody else does. */
+  /** Sets who does the work of `task`. */
   readonly subagentsBy: (subagents: Subagents) => void;
-  /** Who is told of a new plan, until somebody else is. */
+  /** Sets who is told of a new plan. */
   readonly planTo: (show: (plan: Plan) => void) => void;
-  /** Which model works with the tools, and who says which of its exported variables go on, until others do. */
+  /** Sets the model that works with the tools, and the judge of its exported variables. */
   readonly workedOnBy: (who: WorkedOnBy) => void;
 }
 
@@ -42,14 +42,14 @@ export interface SessionStateParts {
   readonly timeoutMs: number;
   /** For a session that has none yet. */
   readonly prompt: string;
-  /** What finds code, when it is asked. */
+  /** Finds code. */
   readonly index: Index;
   readonly extensions: Pick<Extensions, "tools" | "hooks">;
-  /** Whom the model can ask, where somebody is there. */
+  /** The person whom the model can ask, where one is there. */
   readonly person?: AskPerson | undefined;
-  /** Notes are read, and none is kept: what is written is of the past. */
+  /** A replay: notes are read, and none is stored. */
   readonly passing?: boolean;
-  /** Calls that wait for a person are gone on with; else they are given up. */
+  /** Resumes calls that wait for a person; otherwise they are given up. */
   readonly waits?: boolean;
 }
 
@@ -128,7 +128,7 @@ export function sessionState({
   };
 }
 
-/** The same list as long as nothing was added or taken away. */
+/** Returns the same list as long as nothing was added or removed. */
 function withAdded(builtIn: readonly AnyTool[], added: () => readonly AnyTool[]): () => readonly AnyTool[] {
   const last: { added: readonly AnyTool[]; all: readonly AnyTool[] } = { added: [], all: builtIn };
   return () => {

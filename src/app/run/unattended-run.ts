@@ -29,7 +29,7 @@ export interface UnattendedRun {
   readonly limits: LimitsGiven;
   /** Where it works, unless it goes on with a session of another folder. */
   readonly folder: string;
-  /** The folder was named: it counts before that of the session. */
+  /** The folder was named, and counts before that of the session. */
   readonly named: boolean;
   /** Its task; `otherwise` where none was given. */
   readonly prompt: (otherwise: string | undefined) => Promise<string>;
@@ -60,7 +60,7 @@ export async function runUnattended({
   const goesOn = flags.continue || flags.resume !== undefined;
   if (flags.fork === true && !goesOn) throw nothingToFork();
   const prompt = await ask(goesOn ? GO_ON : undefined);
-  // A file that cannot be used ends it before there is a session.
+  // Checked early: a bad file should leave no session behind.
   await answerFor(flags["output-schema"]);
   const plan = attemptsFor({ settings, origins, flags, prompt });
   if (plan.note !== undefined) noteTo(flags.quiet)(plan.note);
