@@ -1,4 +1,5 @@
 import type { BeforeCall } from "../core/hooks.ts";
+import { clipped } from "../core/text/short-lists.ts";
 import { inertJson } from "../core/text/visible.ts";
 import type { ToolCall } from "../core/messages.ts";
 import type { InvalidCall, PreparedCall, ToolResult } from "../core/tool.ts";
@@ -79,5 +80,5 @@ export async function afterCall(
 
 function told(args: ToolCall["args"]): string {
   const text = inertJson(args);
-  return text.length <= MAX_TOLD ? text : `${text.slice(0, MAX_TOLD)}…`;
+  return clipped(text, MAX_TOLD);
 }

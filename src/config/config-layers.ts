@@ -1,4 +1,5 @@
 import type { ZodError } from "zod";
+import { clipped } from "../core/text/short-lists.ts";
 import { nearest } from "../core/text/spelling.ts";
 import { configError } from "./config-document.ts";
 import { type Layer, layerSchema, ROW_KEYS } from "./setting-rules.ts";
@@ -60,7 +61,7 @@ const valueAt = (value: unknown, keys: readonly PropertyKey[]): unknown =>
 
 function show(value: unknown): string {
   const text = JSON.stringify(value) ?? "nothing";
-  return text.length > 80 ? `${text.slice(0, 80)}…` : text;
+  return clipped(text, 80);
 }
 
 /** What to write in place of an unknown key of the file, or of the setting that it stands in. */

@@ -87,6 +87,17 @@ export const canaryWords = ({
 
 /** `note`: worth knowing; `noisy`: what a build or test seldom does; `hostile`: nothing else explains it. */
 export type Weight = "note" | "noisy" | "hostile";
+
+/** A kind of finding. */
+export interface WeighedRule {
+  readonly weight: Weight;
+  /** What docs/untrusted.md says of it. */
+  readonly words: string;
+}
+
+export const note = (words: string): WeighedRule => ({ weight: "note", words });
+export const noisy = (words: string): WeighedRule => ({ weight: "noisy", words });
+export const hostile = (words: string): WeighedRule => ({ weight: "hostile", words });
 export type Verdict = "quiet" | "noisy" | "hostile";
 
 /** One thing that a repository is or does, by a rule. */

@@ -3,6 +3,7 @@ import { type Cause } from "./errors.ts";
 import * as z from "zod";
 import type { Box, ExecResult } from "./ports.ts";
 import type { JsonSchema } from "./model-provider.ts";
+import { clipped } from "./text/short-lists.ts";
 import { nearest } from "./text/spelling.ts";
 
 interface Ended {
@@ -210,7 +211,7 @@ function unknownKey(
 ): string {
   const known = Object.keys(propertiesAt(schema, path));
   const near = nearest(key.toLowerCase().replaceAll("-", "_"), known);
-  const named = JSON.stringify(key.length <= MAX_KEY_LENGTH ? key : `${key.slice(0, MAX_KEY_LENGTH)}…`);
+  const named = JSON.stringify(clipped(key, MAX_KEY_LENGTH));
   const hint = Object.hasOwn(instead, key)
     ? `; ${instead[key]}`
     : near === undefined

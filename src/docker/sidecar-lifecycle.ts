@@ -9,6 +9,7 @@ import type {
   VolumeCreateOptions,
 } from "dockerode";
 import { reasonOf } from "../core/errors.ts";
+import { clipped } from "../core/text/short-lists.ts";
 import { hasStatus, isBeingRemoved, isMissing } from "./engine-failure.ts";
 import { lackOfImage } from "./images/image-progress.ts";
 import { type Sidecar, SIDECAR_LABEL as LABEL, type SidecarPlan } from "./sidecars.ts";
@@ -242,7 +243,7 @@ function textOf(frames: Buffer): string {
 function quoted(output: string): string {
   const line = output.replaceAll(/[\p{Cc}\p{Cf}\s]+/gu, " ").trim();
   if (line === "") return "";
-  return `: ${line.length > OUTPUT_CHARS ? `${line.slice(0, OUTPUT_CHARS)}…` : line}`;
+  return `: ${clipped(line, OUTPUT_CHARS)}`;
 }
 
 const ROUNDS = 6;

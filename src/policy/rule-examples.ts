@@ -1,3 +1,4 @@
+import { clipped } from "../core/text/short-lists.ts";
 import type { CommandDecision, CommandPolicy } from "./decide.ts";
 import type { Examples, RuleProblem, UserRule } from "./rule.ts";
 
@@ -43,4 +44,4 @@ function unmatched(text: string, rule: UserRule, { decision, rules }: CommandDec
     : `${shown(text)} is not matched`;
 }
 
-const shown = (text: string): string => JSON.stringify(text.length > 80 ? `${text.slice(0, 80)}…` : text);
+const shown = (text: string): string => JSON.stringify(clipped(text, 80));

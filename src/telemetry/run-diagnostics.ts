@@ -1,5 +1,6 @@
 import { CanaryTouched, HarnessError, reasonOf } from "../core/errors.ts";
 import type { AgentEvent } from "../core/events.ts";
+import { clipped } from "../core/text/short-lists.ts";
 import type { Fields, Level } from "./diagnostics-log.ts";
 
 /** What the diagnostics hold of a run: what happened, when and how it ended; nothing that was said, given or printed. */
@@ -166,7 +167,7 @@ export class RunDiagnostics {
   #words(text: string): string {
     let words = text;
     for (const line of this.#asked) words = words.replaceAll(line, "[what was asked]");
-    return words.length > MAX_WORDS ? `${words.slice(0, MAX_WORDS)}…` : words;
+    return clipped(words, MAX_WORDS);
   }
 }
 

@@ -1,6 +1,7 @@
 import { CanaryTouched, EXIT } from "../../core/errors.ts";
 import type { Emit } from "../../core/events.ts";
 import type { OwnedBox } from "../../core/ports.ts";
+import { clipped } from "../../core/text/short-lists.ts";
 import { visibleLine } from "../../core/text/visible.ts";
 
 interface Watch {
@@ -29,5 +30,5 @@ const MOST = 200;
 /** A command as one line. */
 function shown(words: readonly string[]): string {
   const line = visibleLine(words.join(" "));
-  return line.length > MOST ? `${line.slice(0, MOST)}…` : line;
+  return clipped(line, MOST);
 }

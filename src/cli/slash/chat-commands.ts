@@ -1,3 +1,4 @@
+import { clipped } from "../../core/text/short-lists.ts";
 import { nearest } from "../../core/text/spelling.ts";
 import { visibleLine } from "../../core/text/visible.ts";
 import type { SlashCommands } from "../../app/extensions/slash-commands.ts";
@@ -234,7 +235,7 @@ function allOf({ all, untrusted }: SlashCommands, width: number): string {
 
 const WHOSE = { user: "yours", project: "the project's" };
 const MAX_SAYS = 160;
-const clip = (text: string): string => (text.length <= MAX_SAYS ? text : `${text.slice(0, MAX_SAYS)}…`);
+const clip = (text: string): string => clipped(text, MAX_SAYS);
 const isOwn = (name: string): boolean =>
   LEAVING.test(name) || COMMANDS.some((each) => each.name === name.toLowerCase());
 

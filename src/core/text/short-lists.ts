@@ -1,5 +1,9 @@
 /** How many there are, and the first of many, as people are told them. */
 
+/** The first so many characters, and a mark where there were more. */
+export const clipped = (text: string, most: number): string =>
+  text.length > most ? `${text.slice(0, most)}…` : text;
+
 /** `1 file`, `2 files`; `many` where an s is not enough. */
 export const counted = (count: number, one: string, many = `${one}s`): string =>
   `${count} ${count === 1 ? one : many}`;

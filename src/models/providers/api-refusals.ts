@@ -1,6 +1,7 @@
 import type { FailureKind } from "../../core/model-provider.ts";
 import { isBusy } from "../../core/server-wait.ts";
 import { asFields, asText, type Fields } from "../../core/text/json-values.ts";
+import { clipped } from "../../core/text/short-lists.ts";
 import { WireFailure } from "../model-api.ts";
 
 /** What a server said instead of an answer. */
@@ -203,7 +204,7 @@ export function failureOf(refusal: Refusal, asked: Asked): WireFailure {
 
 function reasonOf({ status, late, text }: Refusal, { key }: Asked): string {
   const said = (key === "" ? text : text.replaceAll(key, "[key]")).replaceAll(/\s+/g, " ").trim();
-  const short = said.length > MAX_REASON ? `${said.slice(0, MAX_REASON)}…` : said;
+  const short = clipped(said, MAX_REASON);
   const origin = late ? "the server failed" : `HTTP ${status}`;
   return short === "" ? origin : `${origin}: ${short}`;
 }

@@ -4,6 +4,7 @@ import { DURATION_FORM, parseDuration } from "../../core/text/bounds.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { Message } from "../../core/messages.ts";
 import { SERVER_FAILURES, type Stop } from "../../core/model-provider.ts";
+import { clipped } from "../../core/text/short-lists.ts";
 import { openRegularSync } from "../../platform/safe-files.ts";
 import { JsonEnds } from "../json-text.ts";
 import type { WireRequest } from "../model-api.ts";
@@ -98,8 +99,7 @@ function told(demand: Demand): string {
     : `should match ${String(demand.matches)}`;
 }
 
-const shown = (text: string): string =>
-  JSON.stringify(text.length > MAX_SHOWN_LENGTH ? `${text.slice(0, MAX_SHOWN_LENGTH)}…` : text);
+const shown = (text: string): string => JSON.stringify(clipped(text, MAX_SHOWN_LENGTH));
 
 /** What a reply is made of, in the order in which it comes. A part is named by one key; a bare text is a text. */
 

@@ -1,4 +1,4 @@
-import { counted } from "../../core/text/short-lists.ts";
+import { clipped, counted } from "../../core/text/short-lists.ts";
 import { visible, visibleLine } from "../../core/text/visible.ts";
 import { callLine } from "../tty/call-lines.ts";
 import { fitted, widthOfStream, wrapped } from "../tty/columns.ts";
@@ -93,7 +93,7 @@ const MAX_LINE = 8000;
 /** Text as it is, wrapped; lines keep their indentation. */
 export function plainRows(text: string, width: number): readonly string[] {
   return text.split("\n").flatMap((line) => {
-    const cut = line.length <= MAX_LINE ? line : `${line.slice(0, MAX_LINE)}…`;
+    const cut = clipped(line, MAX_LINE);
     const depth = /^[ \t]{0,24}/.exec(cut)?.[0].replaceAll("\t", "  ") ?? "";
     const room = Math.max(8, width - depth.length);
     const rows = wrapped(cut.trim(), room);

@@ -1,5 +1,5 @@
 import type { IndexHit } from "../../core/ports.ts";
-import { firstOf } from "../../core/text/short-lists.ts";
+import { clipped, firstOf } from "../../core/text/short-lists.ts";
 import type { Chunk } from "../index-words.ts";
 import type { Candidate } from "../search-store.ts";
 import { bestRegions, foundByName, lookupIn, namedBy, type Placed } from "./name-lookup.ts";
@@ -211,7 +211,7 @@ export function preview(text: string, query: Query, tokenizer: Tokenizer): strin
   const from = lines.findIndex((line, at) => at >= best && line.trim() !== "");
   return lines
     .slice(Math.max(from, 0), Math.max(from, 0) + LINES)
-    .map((line) => (line.length > MAX_LINE_LENGTH ? `${line.slice(0, MAX_LINE_LENGTH)}…` : line))
+    .map((line) => clipped(line, MAX_LINE_LENGTH))
     .join("\n");
 }
 

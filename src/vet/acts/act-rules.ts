@@ -1,16 +1,6 @@
-import type { Finding, VetStep, Weight } from "../../core/behaviour.ts";
+import { type Finding, hostile, noisy, note, type VetStep, type WeighedRule } from "../../core/behaviour.ts";
 import { visibleLine } from "../../core/text/visible.ts";
 import type { SeenChains } from "./process-chain.ts";
-
-interface Rule {
-  readonly weight: Weight;
-  /** What docs/untrusted.md says of it. */
-  readonly words: string;
-}
-
-const note = (words: string): Rule => ({ weight: "note", words });
-const noisy = (words: string): Rule => ({ weight: "noisy", words });
-const hostile = (words: string): Rule => ({ weight: "hostile", words });
 
 /** What a command can be found to do. */
 export const RUN_RULES = {
@@ -83,7 +73,7 @@ export const RUN_RULES = {
   "run.left-behind-test": note("a test or a given command left processes behind"),
   "run.differs": noisy("it did more where it believed to be somewhere else: in CI, at another date"),
   "run.more": note("it did more than was written down"),
-} as const satisfies Readonly<Record<string, Rule>>;
+} as const satisfies Readonly<Record<string, WeighedRule>>;
 
 export type RunRule = keyof typeof RUN_RULES;
 

@@ -1,5 +1,6 @@
 import type { Act, SeenProcess } from "../../core/behaviour.ts";
 import { lastName } from "../../core/text/file-paths.ts";
+import { clipped } from "../../core/text/short-lists.ts";
 import { visibleLine } from "../../core/text/visible.ts";
 
 const MAX_WORDS = 120;
@@ -78,7 +79,7 @@ function shown(words: readonly string[]): string {
   const text = visibleLine(
     words.map((word) => (/^[\w@%+=:,./~-]+$/.test(word) ? word : `'${word}'`)).join(" "),
   );
-  return text.length <= MAX_WORDS ? text : `${text.slice(0, MAX_WORDS)}…`;
+  return clipped(text, MAX_WORDS);
 }
 
 export type PathAct = Extract<Act, { readonly path: string }>;

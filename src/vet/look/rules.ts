@@ -1,15 +1,5 @@
-import type { Finding, Weight } from "../../core/behaviour.ts";
+import { type Finding, hostile, noisy, note, type WeighedRule, type Weight } from "../../core/behaviour.ts";
 import { visibleLine } from "../../core/text/visible.ts";
-
-interface Rule {
-  readonly weight: Weight;
-  /** What docs/untrusted.md says of it. */
-  readonly words: string;
-}
-
-const note = (words: string): Rule => ({ weight: "note", words });
-const noisy = (words: string): Rule => ({ weight: "noisy", words });
-const hostile = (words: string): Rule => ({ weight: "hostile", words });
 
 /** What a tree can be found to be, before anything of it runs. */
 export const LOOK_RULES = {
@@ -169,7 +159,7 @@ export const LOOK_RULES = {
     "a change brings an entry without integrity to a lock, or takes its integrity from one",
   ),
   "change.source": noisy("a change has the same version of a dependency come from another host"),
-} as const satisfies Readonly<Record<string, Rule>>;
+} as const satisfies Readonly<Record<string, WeighedRule>>;
 
 export type LookRule = keyof typeof LOOK_RULES;
 

@@ -1,6 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
-import { counted, firstLines, firstOf } from "../../../src/core/text/short-lists.ts";
+import { clipped, counted, firstLines, firstOf } from "../../../src/core/text/short-lists.ts";
 
 const NAMES = ["a", "b", "c"];
 
@@ -21,4 +21,11 @@ test("of many the first are told, and how many more there are", () => {
   assert.equal(firstOf([], 2), "");
   assert.deepEqual(firstLines(NAMES, 1), ["a", "and 2 more"]);
   assert.deepEqual(firstLines(NAMES, 3), NAMES);
+});
+
+test("a text is cut with a mark, and only where it is longer", () => {
+  assert.deepEqual(
+    ["abc", "abcd", ""].map((text) => clipped(text, 3)),
+    ["abc", "abc…", ""],
+  );
 });
