@@ -1,5 +1,6 @@
 import type { GrantSaid } from "../core/network.ts";
-import type { Answer, Question } from "../core/ports.ts";
+import type { Answer, Approver, Question } from "../core/ports.ts";
+import { isSameQuestion } from "../core/session.ts";
 import type { RuleForm } from "../policy/rule.ts";
 
 /** What is wanted of one part of a change, and with `all` and `quit` of what follows. */
@@ -48,4 +49,31 @@ export function settledByMode({ mode, writes }: Pick<Question, "mode" | "writes"
   if (mode === "danger-full-access") return { runs: true, by: "mode", reason: "" };
   if (mode === "read-only" && writes) return { runs: false, by: "mode", reason: "the mode is read-only" };
   return undefined;
+}
+
+export const YES: Answer = { runs: true, by: "person", reason: "" };
+export const NO: Answer = { runs: false, by: "person", reason: "" };
+
+/** A person who is there: the answer never has to wait for another process. */
+export interface Person extends Approver {
+  ask(question: Question, signal: AbortSignal): Promise<Answer>;
+}
+
+/** Asks a person one thing at a time, and what is settled for the session not again. */
+export function askedInTurn(settled: () => readonly Question[], ask: Person["ask"]): Person {
+  let last: Promise<unknown> = Promise.resolve();
+  const after = async (earlier: Promise<unknown>, ...[question, signal]: Parameters<Person["ask"]>) => {
+    await earlier.catch(() => undefined);
+    if (signal.aborted) return NO;
+    return settled().some((each) => isSameQuestion(each, question)) ? YES : ask(question, signal);
+  };
+  return {
+    ask: (question, signal) => {
+      const known = settledByMode(question);
+      if (known !== undefined) return Promise.resolve(known);
+      const answer = after(last, question, signal);
+      last = answer;
+      return answer;
+    },
+  };
 }

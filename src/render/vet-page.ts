@@ -4,7 +4,6 @@ import { counted } from "../core/text/short-lists.ts";
 import { cutText, type Html, markup } from "./html-escape.ts";
 import { PAGE_HEAD } from "./html-page.ts";
 import { pill } from "./html-run.ts";
-import { HEADS } from "./lists/vet-lines.ts";
 
 /** A report on a repository as one self-contained file: no script, nothing loaded, all its texts escaped. */
 export function vetPage(report: VetReport): string {
@@ -48,6 +47,12 @@ export function comparisonPage(told: VetComparison): string {
 
 const WEIGHTS: readonly Weight[] = ["hostile", "noisy", "note"];
 const TONES = { quiet: "good", noisy: "held", hostile: "bad", note: "plain" } as const;
+const HEADS: Readonly<Record<Weight, string>> = {
+  hostile: "Hostile: nothing else explains it",
+  noisy: "Noisy: builds and tests seldom do it",
+  note: "Worth knowing",
+};
+
 function titleCard(report: VetReport): Html {
   const { verdict, repository } = report;
   const facts = [

@@ -5,7 +5,7 @@ import { EXIT, type ExitCode, HarnessError, UnknownSession } from "../../core/er
 import type { Message } from "../../core/messages.ts";
 import type { Answer, Approver, Question } from "../../core/ports.ts";
 import { maskSecrets } from "../../core/text/secrets.ts";
-import { isSameQuestion, type Session, type SessionStore } from "../../core/session.ts";
+import { type Session, type SessionStore } from "../../core/session.ts";
 import {
   type AcpHost,
   type EditorLink,
@@ -18,7 +18,7 @@ import { cleaned } from "../../render/event-json.ts";
 import { checkNetwork } from "../granted-network.ts";
 import { type Host, runWorkspace } from "../host.ts";
 import { untrustedIn } from "../project/project-trust.ts";
-import { settledByMode } from "../prompter.ts";
+import { askedInTurn, NO, YES } from "../prompter.ts";
 import { ChatController } from "../run/chat-controller.ts";
 import { openSessions, sessionsWorkspace } from "../sessions/session-access.ts";
 import { takenUp, type TakenUp } from "../sessions/taken-up.ts";
@@ -236,44 +236,27 @@ class EditorChat implements EditorSession {
 /** Before there was a turn that could say so. */
 const CANCELLED = { status: "interrupted", reason: "cancelled" } as const;
 
-const YES: Answer = { runs: true, by: "person", reason: "" };
-const NO: Answer = { runs: false, by: "person", reason: "" };
 const SILENT: Answer = { runs: false, by: "nobody", reason: "the editor gave no answer" };
 
 /** The person behind an editor, who is asked one thing at a time. */
 function editorAsPerson(link: EditorLink, session: () => Session | undefined): Approver {
   const settled: Question[] = [];
-  let last: Promise<unknown> = Promise.resolve();
-  const behind = async (
-    earlier: Promise<unknown>,
-    question: Question,
-    signal: AbortSignal,
-  ): Promise<Answer> => {
-    await earlier.catch(() => undefined);
-    if (signal.aborted) return NO;
-    // What was said of an earlier call of the same turn, too.
-    if (settled.some((each) => isSameQuestion(each, question))) return YES;
-    const said = await link.ask(question, signal);
-    if (said === undefined) return SILENT;
-    if (said === "reject") return NO;
-    const domains = question.grants ?? [];
-    if (domains.length > 0)
-      return { ...YES, grant: { domains, for: said === "session" ? "session" : "call" } };
-    if (said === "session") {
-      session()?.append({ kind: "answered", question, word: "session" });
-      settled.push(question);
-    }
-    return YES;
-  };
-  return {
-    ask: (question, signal) => {
-      const known = settledByMode(question);
-      if (known !== undefined) return Promise.resolve(known);
-      const answer = behind(last, question, signal);
-      last = answer;
-      return answer;
+  return askedInTurn(
+    () => settled,
+    async (question, signal) => {
+      const said = await link.ask(question, signal);
+      if (said === undefined) return SILENT;
+      if (said === "reject") return NO;
+      const domains = question.grants ?? [];
+      if (domains.length > 0)
+        return { ...YES, grant: { domains, for: said === "session" ? "session" : "call" } };
+      if (said === "session") {
+        session()?.append({ kind: "answered", question, word: "session" });
+        settled.push(question);
+      }
+      return YES;
     },
-  };
+  );
 }
 
 /** Is the agent of one editor over standard input and output until it leaves, or a signal comes; the exit code. */

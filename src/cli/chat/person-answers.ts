@@ -1,8 +1,8 @@
 import type { LastingRules } from "../../app/run/lasting-rules.ts";
-import { type Reply, settledByMode } from "../../app/prompter.ts";
+import { askedInTurn, NO, type Person, type Reply, YES } from "../../app/prompter.ts";
 import { noteTo } from "../../app/stderr-messages.ts";
-import type { Answer, Approver, Question } from "../../core/ports.ts";
-import { isSameQuestion, type Session, settledIn } from "../../core/session.ts";
+import type { Answer, Question } from "../../core/ports.ts";
+import { type Session, settledIn } from "../../core/session.ts";
 
 export interface Asking {
   /** Shows the question and waits for the keys of a person. */
@@ -33,13 +33,8 @@ export function sessionYes(
   };
 }
 
-export interface Person extends Approver {
-  ask(question: Question, signal: AbortSignal): Promise<Answer>;
-}
-
 /** A person at the terminal, who is asked one thing at a time, and the same thing once where they said so. */
 export function person({ ask, cancel, settled, keep }: Asking): Person {
-  let last: Promise<unknown> = Promise.resolve();
   const answered = async (question: Question, reply: Reply): Promise<Answer> => {
     if (typeof reply === "object")
       return "no" in reply ? { ...NO, word: reply.no } : { ...NO, edited: reply.edited };
@@ -53,26 +48,5 @@ export function person({ ask, cancel, settled, keep }: Asking): Person {
     await keep(question, reply);
     return YES;
   };
-  const behind = async (
-    earlier: Promise<unknown>,
-    question: Question,
-    signal: AbortSignal,
-  ): Promise<Answer> => {
-    await earlier.catch(() => undefined);
-    if (signal.aborted) return NO;
-    if (settled().some((each) => isSameQuestion(each, question))) return YES;
-    return answered(question, await ask(question, signal));
-  };
-  return {
-    ask: (question, signal) => {
-      const known = settledByMode(question);
-      if (known !== undefined) return Promise.resolve(known);
-      const answer = behind(last, question, signal);
-      last = answer;
-      return answer;
-    },
-  };
+  return askedInTurn(settled, async (question, signal) => answered(question, await ask(question, signal)));
 }
-
-const YES: Answer = { runs: true, by: "person", reason: "" };
-const NO: Answer = { runs: false, by: "person", reason: "" };

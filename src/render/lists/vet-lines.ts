@@ -36,7 +36,7 @@ const COLOURS = { quiet: "green", noisy: "yellow", hostile: "red" } as const sat
   Verdict,
   string
 >;
-export const HEADS: Readonly<Record<Weight, string>> = {
+const HEADS: Readonly<Record<Weight, string>> = {
   hostile: "Hostile: nothing else explains it",
   noisy: "Noisy: builds and tests seldom do it",
   note: "Worth knowing",
