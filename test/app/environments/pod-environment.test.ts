@@ -30,7 +30,7 @@ async function asked(built: BuiltPlace, wants: Asked = {}) {
 async function on<T>(more: Partial<Pushed> | null, work: (built: BuiltPlace) => Promise<T>) {
   const built = await builtPlace(more);
   await using _ = built.place;
-  return work(built);
+  return await work(built);
 }
 
 test("one that was pushed is started from by its digest, with what its volumes had", () =>
