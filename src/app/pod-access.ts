@@ -71,6 +71,7 @@ export async function openPodFor(
     startMs: kubernetes.start_timeout,
     scheduleMs: pod === null ? kubernetes.schedule_timeout : scattered(kubernetes.schedule_timeout),
     sandboxResource: kubernetes.sandbox_resource,
+    warmPool: kubernetes.warm_pool,
     probe: kubernetes.probe,
   };
   const network = wanted === undefined ? {} : { network: () => openedNear(wanted, maker) };
@@ -139,6 +140,7 @@ export async function podHealth(
   const found = await clusterHealth(cluster, {
     runtimeClass: settings.kubernetes.runtime_class,
     sandboxResource: settings.kubernetes.sandbox_resource,
+    warmPool: settings.kubernetes.warm_pool,
   });
   const image = settings.image ?? settings.kubernetes.image;
   const named =

@@ -74,6 +74,8 @@ export const kubernetesRule = ({ image, duration, size }: Words) =>
     sandbox_resource: z
       .enum(SANDBOX_RESOURCE, `expected one of ${SANDBOX_RESOURCE.join(", ")}`)
       .default("auto"),
+    /** A SandboxWarmPool of agent-sandbox, whose pods become boxes where they fit. */
+    warm_pool: objectName.nullable().default(null),
     /** The cluster ends a box by then, whatever became of its harness. */
     deadline: duration(MINUTE, 7 * 24 * 60 * MINUTE).default(8 * 60 * MINUTE),
     /** For scheduling, pulling and starting together. */

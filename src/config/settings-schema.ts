@@ -64,6 +64,7 @@ export const DEFAULTS: Settings = {
     seccomp: "RuntimeDefault",
     node_selector: {},
     sandbox_resource: "auto",
+    warm_pool: null,
     deadline: 8 * 60 * MINUTE,
     start_timeout: 5 * MINUTE,
     schedule_timeout: 2 * MINUTE,

@@ -1,6 +1,6 @@
 import type { ConfigMap, Container, Job, NetworkPolicy, PodSpec } from "./manifest.ts";
 import { EXIT } from "../core/errors.ts";
-import type { BoxKind } from "./pod-spec.ts";
+import type { OwnBox } from "./pod-spec.ts";
 import {
   ENVIRONMENTS_FILE,
   type RowEnvironment,
@@ -29,7 +29,9 @@ export interface BatchPlan {
   readonly pullSecret: string | null;
   readonly serviceAccount: string;
   /** What the account may make boxes of. */
-  readonly boxes: BoxKind;
+  readonly boxes: OwnBox;
+  /** Of the warm pool that boxes of rows without an environment fit; empty: there is none. */
+  readonly warmPool: readonly object[];
   /** Where results and sessions are kept. */
   readonly results: ResultsPlace;
   /** Its values become variables of the loop: the address of the model server, and keys, those of the bucket too. */
@@ -133,7 +135,7 @@ export function batchJob(plan: BatchPlan): Job {
   };
 }
 
-const USER = 1000;
+export const USER = 1000;
 const ROWS_AT = "/etc/harness/rows";
 const RESULTS_AT = "/results";
 const STATE_AT = "/state";

@@ -2,8 +2,9 @@ import { reasonOf } from "../core/errors.ts";
 import { ailing, broken, type Health, healthy } from "../core/health.ts";
 import { ApiFailure, type Cluster } from "./cluster.ts";
 import { boxRules } from "./loop-role.ts";
-import type { BoxKind } from "./pod-spec.ts";
+import type { OwnBox } from "./pod-spec.ts";
 import { askedRights } from "./rights.ts";
+import { hasWaiting } from "./warm-pool.ts";
 import { NEXT_SANDBOX, sandboxRefusal, type SandboxWish } from "./sandbox-resource.ts";
 
 /** What boxes need of a cluster, as `doctor` tells it; nothing is made there. */
@@ -12,17 +13,27 @@ export async function clusterHealth(
   {
     runtimeClass,
     sandboxResource,
-  }: { readonly runtimeClass: string | null; readonly sandboxResource: SandboxWish },
+    warmPool,
+  }: {
+    readonly runtimeClass: string | null;
+    readonly sandboxResource: SandboxWish;
+    readonly warmPool: string | null;
+  },
 ): Promise<readonly Health[]> {
   const api = await apiHealth(cluster);
   if (api.state === "fail") return [api];
   const runtime = runtimeClass === null ? [] : [runtimeHealth(cluster, runtimeClass)];
+  const pool = warmPool === null ? [] : [poolHealth(cluster, warmPool)];
   const { boxes, told } = await sandboxHealth(cluster, sandboxResource);
-  return [api, ...told, ...(await Promise.all([rightsHealth(cluster, boxes), ...runtime]))];
+  return [
+    api,
+    ...told,
+    ...(await Promise.all([rightsHealth(cluster, boxes, warmPool !== null), ...pool, ...runtime])),
+  ];
 }
 
 interface Boxes {
-  readonly boxes: BoxKind;
+  readonly boxes: OwnBox;
   readonly told: readonly Health[];
 }
 
@@ -55,14 +66,25 @@ async function apiHealth(cluster: Cluster): Promise<Health> {
   }
 }
 
-async function rightsHealth(cluster: Cluster, boxes: BoxKind): Promise<Health> {
+async function rightsHealth(cluster: Cluster, boxes: OwnBox, pool: boolean): Promise<Health> {
   try {
-    const { asked, missing } = await askedRights(cluster, boxRules(boxes));
+    const { asked, missing } = await askedRights(cluster, boxRules(boxes, pool));
     return missing.length === 0
       ? healthy("rights", `all ${asked} that a box needs in ${cluster.namespace}`)
       : broken("rights", `in ${cluster.namespace} you may not: ${missing.join(", ")}`, NEXT_RIGHTS);
   } catch (thrown) {
     return broken("rights", `the cluster does not say what you may: ${reasonOf(thrown)}`, NEXT_RIGHTS);
+  }
+}
+
+/** A box that is not out of it has a pod of its own: nothing fails for want of one. */
+async function poolHealth(cluster: Cluster, name: string): Promise<Health> {
+  try {
+    return (await hasWaiting(cluster, name))
+      ? healthy("warm_pool", `${name} has pods that wait`)
+      : ailing("warm_pool", `no pod of ${name} waits: boxes have pods of their own`);
+  } catch (thrown) {
+    return ailing("warm_pool", `${name} cannot be looked up: ${reasonOf(thrown)}`);
   }
 }
 

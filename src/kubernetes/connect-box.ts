@@ -1,23 +1,28 @@
 import { randomBytes } from "node:crypto";
+import { startCommand } from "../boxes/box-command.ts";
 import { RunnerClient } from "../boxes/runner/runner-client.ts";
 import { KEY_BYTES } from "../boxes/runner/runner-frames.ts";
 import { askReport } from "../boxes/runner/runner-report.ts";
-import { EXIT, HarnessError } from "../core/errors.ts";
+import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
+import { visibleLine } from "../core/text/visible.ts";
 import { unlessAborted } from "../platform/cancelled.ts";
 import type { Cluster } from "./cluster.ts";
 import { type Sight, startProbe, targetsOn } from "./network-probe.ts";
 import { proveShut, removeOpening, stillShut } from "./network-proof.ts";
 import { failureError, podFailure } from "./pod-failure.ts";
 import { isAlone, podReportDifferences } from "./pod-report.ts";
-import type { PodPlan } from "./pod-spec.ts";
+import { placesBeside, type PodPlan, scratchOf } from "./pod-spec.ts";
 import { attachTo } from "./pod-stream.ts";
 import { podOf, running, type Starting } from "./pod-watch.ts";
+import { NotFromPool } from "./warm-pool.ts";
 
 interface Connecting extends Starting {
   readonly cluster: Cluster;
   readonly plan: PodPlan;
-  /** Settled once what lets it out stands, and the pod owns its policies. */
-  readonly handed: Promise<void>;
+  /** Its own is of another name where it waited in a pool. */
+  readonly pod: { readonly name: string };
+  /** Settles once what lets it out stands, and the pod owns its policies. */
+  readonly handed: () => Promise<void>;
   /** Something that pods there reach where they may: HOST:PORT. */
   readonly probe: string | null;
 }
@@ -33,20 +38,21 @@ export interface Connected {
 
 /** `open`: what another container of the pod saw of its network while it was let out. */
 export async function connected(
-  { cluster, plan, handed, probe: named, ...starting }: Connecting,
+  { cluster, plan, pod, handed, probe: named, ...starting }: Connecting,
   container: string,
   open?: Sight,
 ): Promise<Connected> {
   const { signal } = starting;
   const own = named === null ? [] : [named.replace(/:(?=\d+$)/, " ")];
-  const node = (await running(cluster, plan, container, starting)).status?.hostIP ?? "";
+  const node = (await running(cluster, pod, container, starting)).status?.hostIP ?? "";
   const client = new RunnerClient(
-    await attachTo(cluster, { pod: plan.name, container, signal }),
+    await attachTo(cluster, { pod: pod.name, container, signal }),
     randomBytes(KEY_BYTES),
   );
   try {
+    if (plan.kind === "Claim") await refuseUsed(client, plan, signal);
     // What lets it out stands first: where a network comes with that, the box has to tell of it.
-    await handed;
+    await handed();
     const report = await askReport(client, []);
     refuseUnlessPlanned("the box itself", podReportDifferences(plan, report));
     if (isAlone(report)) {
@@ -59,11 +65,51 @@ export async function connected(
   } catch (thrown) {
     const lost = client.lost;
     client.close();
-    if (lost === undefined) throw thrown;
-    const failure = podFailure(await podOf(cluster, plan));
+    if (lost === undefined || thrown instanceof NotFromPool) throw thrown;
+    const failure = podFailure(await podOf(cluster, pod));
     throw failure === undefined ? thrown : failureError(failure, thrown);
   }
 }
+
+/**
+ * Of a pod that has waited: its runner takes the first who greets it for its master, and ends with him. Whoever came by
+ * another way is shown by what he left: files where a box may write, what System V or POSIX keeps, processes.
+ */
+async function refuseUsed(client: RunnerClient, plan: PodPlan, signal: AbortSignal): Promise<void> {
+  try {
+    await askReport(client, []);
+    const places = [...scratchOf(plan).map((one) => one.path), ...placesBeside(plan), plan.workspace];
+    const command = {
+      words: ["sh", "-c", LEFT, plan.network ? "network" : "alone", ...places],
+      folder: "/",
+      timeoutMs: 60_000,
+      keep: KEEP,
+    };
+    const { exit_code, stdout } = await startCommand(client, command, { workspace: "/" }).ended;
+    const left = Buffer.from(stdout.head).toString("utf8").trim();
+    if (exit_code === 0 && left === "") return;
+    throw new NotFromPool(`somebody was in its pod before: ${visibleLine(left)} is left`);
+  } catch (thrown) {
+    signal.throwIfAborted();
+    throw thrown instanceof NotFromPool ? thrown : new NotFromPool(reasonOf(thrown), { cause: thrown });
+  }
+}
+
+const KEEP = { head: 400, tail: 0 };
+/**
+ * Names what is there beside the runner and this. Where hosts may be granted the runner has begun its bridge before it takes a
+ * word, in the first two seconds of the pod: for so long a pod of its own is there as well before it is a box.
+ */
+const LEFT = `begun() { line=$(cat /proc/$1/stat); set -- \${line##*) }; echo \${20}; }
+for one in /proc/[0-9]*; do
+  pid=\${one#/proc/}
+  case $pid in 1 | $$ | $PPID) continue ;; esac
+  name=$(cat $one/comm)
+  [ "$0 $name" = "network bridge" ] && [ $(($(begun $pid) - $(begun 1))) -lt 200 ] && continue
+  echo "the process $name"
+done
+for place in /dev/mqueue /dev/shm; do [ ! -d $place ] || set -- "$@" $place; done
+find "$@" -mindepth 1 -print -quit && tail -qn +2 /proc/sysvipc/msg /proc/sysvipc/sem /proc/sysvipc/shm`;
 
 export function refuseUnlessPlanned(who: string, lines: readonly string[]): void {
   if (lines.length === 0) return;

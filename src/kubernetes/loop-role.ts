@@ -1,6 +1,6 @@
 import type { PolicyRule, Role, RoleBinding, ServiceAccount } from "./manifest.ts";
 import { COMMON_LABELS } from "./batch-job.ts";
-import type { BoxKind } from "./pod-spec.ts";
+import type { OwnBox } from "./pod-spec.ts";
 
 /**
  * What a loop may ask of the API server, in its own namespace alone: what a box there takes, and no more. A test takes
@@ -19,9 +19,19 @@ export const SANDBOX_RULE: PolicyRule = {
   verbs: ["create", "delete", "get", "list"],
 };
 
+/** What a box out of a warm pool takes beside what its own pod would, which it may have to be. */
+const POOL_RULES: readonly PolicyRule[] = [
+  {
+    apiGroups: ["extensions.agents.x-k8s.io"],
+    resources: ["sandboxclaims"],
+    verbs: ["create", "delete", "get", "list"],
+  },
+  { apiGroups: ["extensions.agents.x-k8s.io"], resources: ["sandboxwarmpools"], verbs: ["get"] },
+];
+
 /** Where every box is a Sandbox its controller makes the pods. */
-export const boxRules = (boxes: BoxKind): readonly PolicyRule[] =>
-  boxes === "Pod"
+export const boxRules = (boxes: OwnBox, pool = false): readonly PolicyRule[] => [
+  ...(boxes === "Pod"
     ? LOOP_RULES
     : [
         ...LOOP_RULES.map((rule) =>
@@ -30,18 +40,23 @@ export const boxRules = (boxes: BoxKind): readonly PolicyRule[] =>
             : rule,
         ),
         SANDBOX_RULE,
-      ];
+      ]),
+  ...(pool ? POOL_RULES : []),
+];
 
 export interface RoleNames {
   readonly namespace: string;
   readonly serviceAccount: string;
-  readonly boxes: BoxKind;
+  readonly boxes: OwnBox;
+  /** Whether they may be out of a warm pool. */
+  readonly pool: boolean;
 }
 
 export function loopRole({
   namespace,
   serviceAccount,
   boxes,
+  pool,
 }: RoleNames): readonly [ServiceAccount, Role, RoleBinding] {
   const metadata = {
     name: serviceAccount,
@@ -55,7 +70,7 @@ export function loopRole({
       apiVersion: "rbac.authorization.k8s.io/v1",
       kind: "Role",
       metadata,
-      rules: boxRules(boxes).map((rule) => ({ ...rule })),
+      rules: boxRules(boxes, pool).map((rule) => ({ ...rule })),
     },
     {
       apiVersion: "rbac.authorization.k8s.io/v1",

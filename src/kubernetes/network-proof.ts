@@ -7,10 +7,10 @@ import { refusalOf } from "./pod-failure.ts";
 import { mayBeGiven } from "./pod-readback.ts";
 import {
   type JsonObject,
-  NAME_LABEL,
   POLICY_PARTS,
   policyName,
   policyOf,
+  podLabels,
   type PodOwner,
   type PodPlan,
 } from "./pod-spec.ts";
@@ -35,7 +35,7 @@ const policyList = z.object({
 /** Policies only ever add: one of the namespace that lets all of its pods out lets the box out, too. */
 async function refuseOthers(cluster: Cluster, plan: PodPlan): Promise<void> {
   const { items } = policyList.parse(await cluster.call(POLICIES(cluster)).catch(refuse));
-  const labels: Readonly<Record<string, string>> = { ...plan.labels, [NAME_LABEL]: plan.name };
+  const labels = podLabels(plan);
   const first = items.find(({ metadata: { name }, spec }) => {
     if (POLICY_PARTS.some((part) => name === policyName(plan, part))) return false;
     const { matchLabels = {}, ...others } = spec.podSelector;
@@ -59,9 +59,12 @@ const refuse = (thrown: unknown): never => {
 const none = (why: string, next: string): HarnessError =>
   new HarnessError(EXIT.sandbox, `no pod as a box: its network is not shut: ${why}`, next);
 
+/** Whether its policies are to be the box's own: that of a loop has them go with the loop, one out of a pool with its pod. */
+const isHanded = ({ owner, kind }: PodPlan): boolean => owner === null || kind === "Claim";
+
 /** Before the pod is made: what denies all. */
 export const shut = (cluster: Cluster, plan: PodPlan): Promise<void> =>
-  make(cluster, policyOf(plan, plan.owner === null ? "first" : "shut"));
+  make(cluster, policyOf(plan, isHanded(plan) ? "first" : "shut"));
 
 /**
  * Once the box is there, it owns what shuts it and what lets it out until its proof has begun: whatever removes it from the
@@ -69,10 +72,10 @@ export const shut = (cluster: Cluster, plan: PodPlan): Promise<void> =>
  * without; a policy that is there is changed in nothing.
  */
 export async function handOver(cluster: Cluster, plan: PodPlan, box: PodOwner): Promise<void> {
-  const owner = plan.owner ?? box;
-  if (plan.owner === null) await make(cluster, policyOf({ ...plan, owner }));
+  const owner = isHanded(plan) ? box : plan.owner;
+  if (isHanded(plan)) await make(cluster, policyOf({ ...plan, owner }));
   await make(cluster, policyOf({ ...plan, owner }, "open"));
-  if (plan.owner === null) await removePolicy(cluster, policyName(plan, "first")).catch(refuse);
+  if (isHanded(plan)) await removePolicy(cluster, policyName(plan, "first")).catch(refuse);
 }
 
 /** One that is there was made for a server that was gone before it said so: the name is ours alone. */

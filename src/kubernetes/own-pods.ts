@@ -5,14 +5,16 @@ import path from "node:path";
 import * as z from "zod";
 import { BOX_LABEL, boxOf, UID_LABEL } from "../boxes/box-labels.ts";
 import { liveness } from "../boxes/life/owner.ts";
-import { errorCode, reasonOf } from "../core/errors.ts";
+import { errorCode, HarnessError, reasonOf } from "../core/errors.ts";
 import type { ListedBox } from "../core/ports.ts";
 import { ApiFailure, type Cluster } from "./cluster.ts";
+import { field } from "./cluster-requests.ts";
 import { POLICIES } from "./network-proof.ts";
 import { refusalOf } from "./pod-failure.ts";
 import { type BoxKind, NAME_LABEL, POLICY_PARTS, policyName, type PodOwner } from "./pod-spec.ts";
 import { podIfAny } from "./pod-watch.ts";
 import { SANDBOXES, servesSandboxes } from "./sandbox-resource.ts";
+import { CLAIMS, servesClaims } from "./warm-pool.ts";
 import { makeFolder } from "../platform/folders.ts";
 
 /**
@@ -90,36 +92,56 @@ interface Mine {
   readonly stateDir: string;
 }
 
-const KINDS = ["sandbox", "pod", "policy"] as const;
+const KINDS = ["claim", "sandbox", "pod", "policy"] as const;
 type Kind = (typeof KINDS)[number];
 
-const whereOf = (cluster: Cluster, kind: Kind): string =>
-  kind === "sandbox" ? SANDBOXES(cluster) : kind === "pod" ? cluster.at("pods") : POLICIES(cluster);
+const WHERE: Readonly<Record<Kind, (cluster: Cluster) => string>> = {
+  claim: CLAIMS,
+  sandbox: SANDBOXES,
+  pod: (cluster) => cluster.at("pods"),
+  policy: POLICIES,
+};
+
+const whereOf = (cluster: Cluster, kind: Kind): string => WHERE[kind](cluster);
+
+/** Of what not every cluster has. */
+const SERVED: Partial<Readonly<Record<Kind, (cluster: Cluster) => Promise<boolean>>>> = {
+  claim: servesClaims,
+  sandbox: servesSandboxes,
+};
 
 async function ours(cluster: Cluster, kind: Kind, { uid, stateDir }: Mine): Promise<readonly Item[]> {
-  if (kind === "sandbox" && !(await servesSandboxes(cluster))) return [];
+  if ((await SERVED[kind]?.(cluster)) === false) return [];
   const labels = `${BOX_LABEL}=1,${UID_LABEL}=${uid},${HOME_LABEL}=${await homeOf(stateDir)}`;
   const query = new URLSearchParams({ labelSelector: labels }).toString();
   try {
     return form.parse(await cluster.call(`${whereOf(cluster, kind)}?${query}`)).items;
   } catch (thrown) {
-    // Who may list no Sandbox has made none: that is asked before.
-    if (kind === "sandbox" && thrown instanceof ApiFailure && thrown.status === 403) return [];
+    // Who may list none has made none: that is asked before.
+    if (SERVED[kind] !== undefined && isForbidden(thrown)) return [];
     throw refusalOf(thrown);
   }
 }
 
+const isForbidden = (thrown: unknown): boolean => thrown instanceof ApiFailure && thrown.status === 403;
+
 const PREFIX = "harness-";
 
-/** Every box of this user's that was made from here, running or not, the oldest first; of a Sandbox its pod, if it has one. */
+/** Every box of this user's that was made from here, running or not, the oldest first; of a Sandbox its pod, if it has one; out of a pool its claim. */
 export async function listPods(cluster: Cluster, mine: Mine): Promise<readonly ListedBox[]> {
   const alive = liveness();
-  const [pods, sandboxes] = await Promise.all([ours(cluster, "pod", mine), ours(cluster, "sandbox", mine)]);
+  const [pods = [], sandboxes = [], claims = []] = await Promise.all(
+    (["pod", "sandbox", "claim"] as const).map((kind) => ours(cluster, kind, mine)),
+  );
   const names = new Set(pods.map(({ metadata }) => metadata.name));
   const lone = sandboxes
     .filter(({ metadata }) => !names.has(metadata.name))
     .map(({ metadata }) => ({ metadata, status: { phase: "no pod" } }));
-  const boxes = [...pods, ...lone].map(async ({ metadata, status }): Promise<ListedBox> => {
+  const claimed = claims.map(({ metadata, status }) => ({
+    metadata,
+    status: { phase: field(status, "sandbox", "podIPs", "0") === undefined ? "no pod" : "running" },
+  }));
+  const boxes = [...pods, ...lone, ...claimed].map(async ({ metadata, status }): Promise<ListedBox> => {
     const record = boxOf(metadata.annotations);
     const { owner } = record ?? {};
     return {
@@ -145,7 +167,9 @@ export const podNamed = (id: string): string => `${PREFIX}${id}`;
  * already. `kind`: what was made for it, where that is known.
  */
 export async function removeBoxPod(cluster: Cluster, name: string, kind?: BoxKind): Promise<boolean> {
-  const had = kind === "Pod" ? false : await removedSandbox(cluster, name, kind);
+  if (kind === "Claim" || (kind === undefined && (await servesClaims(cluster))))
+    if (await removedClaim(cluster, name, kind)) return true;
+  const had = kind === "Sandbox" || kind === undefined ? await removedSandbox(cluster, name, kind) : false;
   const was = await removed(cluster, `${whereOf(cluster, "pod")}/${name}`);
   await Promise.all(
     POLICY_PARTS.map((part) =>
@@ -153,6 +177,17 @@ export async function removeBoxPod(cluster: Cluster, name: string, kind?: BoxKin
     ),
   );
   return was || had;
+}
+
+/** With it goes its pod, and behind that what is the pod's: its policies. One that stood before there was a pod is nobody's. */
+async function removedClaim(cluster: Cluster, name: string, kind: BoxKind | undefined): Promise<boolean> {
+  const had = await removed(cluster, `${whereOf(cluster, "claim")}/${name}`).catch((thrown: unknown) => {
+    // Who may remove none has made none.
+    if (kind === undefined && thrown instanceof HarnessError && isForbidden(thrown.cause)) return false;
+    throw thrown;
+  });
+  await removed(cluster, `${whereOf(cluster, "policy")}/${policyName({ name }, "first")}`);
+  return had;
 }
 
 async function removedSandbox(cluster: Cluster, name: string, kind: BoxKind | undefined): Promise<boolean> {
@@ -191,12 +226,16 @@ export interface PodLeftover {
 export async function reapPods(cluster: Cluster, mine: Mine): Promise<readonly PodLeftover[]> {
   const alive = liveness();
   const failed: PodLeftover[] = [];
+  const claims = new Set<string>();
   for (const kind of KINDS)
     for (const { metadata } of await ours(cluster, kind, mine)) {
       const owner = boxOf(metadata.labels)?.owner;
       // One whose pod could not be removed has to stay as long as that, and a pod as long as what would make it anew.
       const pod = metadata.labels?.[NAME_LABEL];
       if (owner === undefined || failed.some(({ id }) => id === pod) || (await alive(owner))) continue;
+      // That of a claim's pod goes behind the pod.
+      if (kind === "policy" && pod === metadata.name && claims.has(pod)) continue;
+      if (kind === "claim") claims.add(metadata.name);
       await removed(cluster, `${whereOf(cluster, kind)}/${metadata.name}`).catch((thrown: unknown) =>
         failed.push({ kind, id: metadata.name, reason: reasonOf(thrown) }),
       );

@@ -66,6 +66,7 @@ export function wordOf({ status, message }: ApiFailure): Word {
 /** As much of a pod as tells how it is. */
 export interface PodState {
   readonly metadata?: {
+    readonly name?: string;
     readonly uid?: string;
     readonly resourceVersion?: string;
     readonly deletionTimestamp?: string;

@@ -24,9 +24,23 @@ const GIVEN: Readonly<Record<string, (value: unknown) => boolean>> = {
 /** The controller of Sandboxes finds a pod of its own again by this one, which it alone sets. */
 const OF_SANDBOX = "agents.x-k8s.io/sandbox-name-hash";
 
-/** Whether a pod may have this label without anybody's having planned it. */
+/** And those of a pool: which template they are of. */
+const OF_POOL = "agents.x-k8s.io/sandbox-template-ref-hash";
+
+const OF_KIND: Readonly<Record<BoxKind, readonly string[]>> = {
+  Pod: [],
+  Sandbox: [OF_SANDBOX],
+  Claim: [OF_SANDBOX, OF_POOL],
+};
+
+/** While it waited in a pool it had others of that controller's. */
+const OF_CONTROLLER = "agents.x-k8s.io/";
+
+/** Whether a pod may have this label, or have had it, without anybody's having planned it. */
 export const mayBeGiven = (label: string, kind: BoxKind): boolean =>
-  Object.hasOwn(GIVEN, label) || (kind === "Sandbox" && label === OF_SANDBOX);
+  Object.hasOwn(GIVEN, label) ||
+  OF_KIND[kind].includes(label) ||
+  (kind === "Claim" && label.startsWith(OF_CONTROLLER));
 
 /**
  * What a cluster may make of a pod beside what was said: defaults that change nothing, where it runs and how it is
@@ -79,7 +93,7 @@ export function readbackDifferences(
   const meant = planned["metadata"] as JsonObject;
   // Other labels could bring other network policies; annotations are notes, but some runtimes obey them.
   const labels = isObject(metadata["labels"]) ? { ...metadata["labels"] } : {};
-  if (kind === "Sandbox" && isText(labels[OF_SANDBOX])) delete labels[OF_SANDBOX];
+  for (const label of OF_KIND[kind]) if (isText(labels[label])) delete labels[label];
   compare("metadata.labels", meant["labels"], labels, { lines, may: ADDED });
   lines.push(...obeyedNotes(planned, metadata));
   compare("spec", planned["spec"], seen["spec"], { lines, may: ADDED });

@@ -11,13 +11,14 @@ export interface PodOwner {
   readonly uid: string;
 }
 
-/** What is made for a box: its pod, or a Sandbox whose controller makes it. */
-export type BoxKind = "Pod" | "Sandbox";
+/** What is made for a box: its pod, a Sandbox whose controller makes it, or a claim of a pod that waits in a pool. */
+export type BoxKind = OwnBox | "Claim";
+export type OwnBox = "Pod" | "Sandbox";
 
 /** A box as a pod, decided before anything of it is made. */
 export interface PodPlan {
   readonly kind: BoxKind;
-  /** Of the pod, of its policies and of its Sandbox. */
+  /** Of the pod, of its policies and of its Sandbox; of a pod out of a pool, of its claim. */
   readonly name: string;
   readonly namespace: string;
   readonly image: string;
@@ -60,6 +61,20 @@ const RUNNER = "/usr/local/lib/harness/runner";
 /** What marks a pod as a box of ours; its policies choose it by this and its name. */
 export const NAME_LABEL = "dev.harness.pod";
 
+/** Marks a pod out of a pool: no label of our own may be given to one. */
+export const CLAIM_LABEL = "sandbox.users.io/harness-pod";
+
+const chosenBy = ({ kind, name }: Pick<PodPlan, "kind" | "name">): Readonly<Record<string, string>> => ({
+  [kind === "Claim" ? CLAIM_LABEL : NAME_LABEL]: name,
+});
+
+/** All that are ours on the pod. */
+export const podLabels = (plan: PodPlan): Readonly<Record<string, string>> =>
+  plan.kind === "Claim" ? chosenBy(plan) : { ...plan.labels, ...chosenBy(plan) };
+
+/** In a pool its time runs while it waits: it has as long for that as a box may take. */
+const lifeOf = ({ kind, deadlineMs }: PodPlan): number => (kind === "Claim" ? 2 * deadlineMs : deadlineMs);
+
 /** Starts empty: what the cluster puts into every container's environment is taken out again. */
 const ENVIRONMENT: readonly string[] = [
   "PATH=/usr/local/lib/harness/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
@@ -93,7 +108,7 @@ const commandOf = (network: boolean): readonly string[] => [
 
 /** A pure function from the plan to the pod: Pod Security "restricted", no token, no shared namespace, read-only root. */
 export function podSpec(plan: PodPlan): JsonObject {
-  const { name, namespace, owner, labels, annotations, runtimeClass, pullSecret, nodeSelector } = plan;
+  const { name, namespace, owner, annotations, runtimeClass, pullSecret, nodeSelector } = plan;
   return {
     apiVersion: "v1",
     kind: "Pod",
@@ -101,12 +116,12 @@ export function podSpec(plan: PodPlan): JsonObject {
       name,
       namespace,
       ...ownedBy(owner),
-      labels: { ...labels, [NAME_LABEL]: name },
+      labels: podLabels(plan),
       annotations: { ...annotations },
     },
     spec: {
       restartPolicy: "Never",
-      activeDeadlineSeconds: Math.ceil(plan.deadlineMs / 1000),
+      activeDeadlineSeconds: Math.ceil(lifeOf(plan) / 1000),
       terminationGracePeriodSeconds: 0,
       automountServiceAccountToken: false,
       enableServiceLinks: false,
@@ -135,7 +150,7 @@ export function podSpec(plan: PodPlan): JsonObject {
 }
 
 /** Once the owner is gone the cluster removes what has nobody else. */
-const ownedBy = (owner: PodOwner | null): JsonObject =>
+export const ownedBy = (owner: PodOwner | null): JsonObject =>
   owner === null ? {} : { ownerReferences: [{ apiVersion: "v1", kind: "Pod", ...owner }] };
 
 const LOCALHOST = "Localhost/";
@@ -230,7 +245,7 @@ export const policyOf = (plan: PodPlan, part: PolicyPart = "shut"): JsonObject =
     labels: { ...plan.labels, [NAME_LABEL]: plan.name },
   },
   spec: {
-    podSelector: { matchLabels: { [NAME_LABEL]: plan.name } },
+    podSelector: { matchLabels: chosenBy(plan) },
     policyTypes: part === "open" ? ["Egress"] : ["Ingress", "Egress"],
     ...(part === "open" ? { egress: [{}] } : {}),
   },

@@ -4,7 +4,7 @@ import { ApiFailure, type Cluster } from "./cluster.ts";
 import { field } from "./cluster-requests.ts";
 import { SANDBOX_RULE } from "./loop-role.ts";
 import { failureError, type PodState, refusalOf, wordOf } from "./pod-failure.ts";
-import type { BoxKind, JsonObject, PodOwner, PodPlan } from "./pod-spec.ts";
+import type { JsonObject, OwnBox, PodOwner, PodPlan } from "./pod-spec.ts";
 import { madeAt, mayFit, podIfAny, type Starting } from "./pod-watch.ts";
 import { askedRights } from "./rights.ts";
 
@@ -20,7 +20,7 @@ export const SANDBOXES = (cluster: Cluster): string => cluster.at("sandboxes", `
 /** `auto`: where it is there and allowed. */
 export type SandboxWish = "auto" | "never" | "always";
 
-export async function boxKind(cluster: Cluster, wish: SandboxWish): Promise<BoxKind> {
+export async function boxKind(cluster: Cluster, wish: SandboxWish): Promise<OwnBox> {
   if (wish === "never") return "Pod";
   const why = await sandboxRefusal(cluster);
   if (why === undefined) return "Sandbox";
@@ -44,24 +44,34 @@ export async function sandboxRefusal(cluster: Cluster): Promise<string | undefin
   }
 }
 
+export const servesSandboxes = (cluster: Cluster): Promise<boolean> =>
+  servesKind(cluster, { api: API, name: "sandboxes", kind: "Sandbox" });
+
+interface ServedKind {
+  /** Group and version. */
+  readonly api: string;
+  readonly name: string;
+  readonly kind: string;
+}
+
 /** Asked once for each box: where no answer came, the next one asks again. */
-export function servesSandboxes(cluster: Cluster): Promise<boolean> {
+export function servesKind(cluster: Cluster, wanted: ServedKind): Promise<boolean> {
   const { serves } = cluster;
-  const known = serves.get(API);
+  const known = serves.get(wanted.api);
   if (known !== undefined) return known;
-  const asking = discoveredSandboxes(cluster);
-  serves.set(API, asking);
-  asking.catch(() => serves.delete(API));
+  const asking = discovered(cluster, wanted);
+  serves.set(wanted.api, asking);
+  asking.catch(() => serves.delete(wanted.api));
   return asking;
 }
 
 /** What is not told is not there: neither is anything of ours then. */
-async function discoveredSandboxes(cluster: Cluster): Promise<boolean> {
+async function discovered(cluster: Cluster, { api, name, kind }: ServedKind): Promise<boolean> {
   try {
-    const resources = field(await cluster.call(`/apis/${API}`), "resources");
+    const resources = field(await cluster.call(`/apis/${api}`), "resources");
     return (
       Array.isArray(resources) &&
-      resources.some((one) => field(one, "name") === "sandboxes" && field(one, "kind") === "Sandbox")
+      resources.some((one) => field(one, "name") === name && field(one, "kind") === kind)
     );
   } catch (thrown) {
     if (isRefused(thrown)) return false;
@@ -203,9 +213,9 @@ const isOwnedBy = ({ metadata }: PodState, uids: readonly unknown[]): boolean =>
     (one) => one.controller === true && one.kind === "Sandbox" && uids.includes(one.uid),
   );
 
-/** What the box is in the cluster: the pod, or the Sandbox that has it. */
+/** What the box is in the cluster: the pod, or the Sandbox that has it, where that is ours alone. */
 export function boxOwner({ metadata }: PodState, { name, kind }: Pick<PodPlan, "name" | "kind">): PodOwner {
-  if (kind === "Pod") return { name, uid: metadata?.uid ?? "" };
+  if (kind !== "Sandbox") return { name: metadata?.name ?? name, uid: metadata?.uid ?? "" };
   const uid = (metadata?.ownerReferences ?? []).find((one) => one.kind === "Sandbox")?.uid ?? "";
   return { apiVersion: API, kind, name, uid };
 }

@@ -1,15 +1,12 @@
-import { randomBytes } from "node:crypto";
 import path from "node:path";
-import { type BoxIdentity, boxLabels } from "../boxes/box-labels.ts";
 import { openBox } from "../boxes/box.ts";
-import { checkWorkspace, podUserOf, ROOT_OWNED, type Workspace } from "../boxes/box-workspace.ts";
+import { checkWorkspace, ROOT_OWNED, type Workspace } from "../boxes/box-workspace.ts";
 import { holdLayer } from "../boxes/layers/hold-layer.ts";
 import { foldPieces } from "../boxes/layers/layer-pieces.ts";
 import type { Layer } from "../boxes/layers/layer-record.ts";
 import { refuseTooLarge } from "../boxes/layers/workspace-archive.ts";
-import { thisProcess } from "../boxes/life/owner.ts";
 import { lockWorkspace } from "../boxes/life/workspace-lock.ts";
-import { type NearNetwork, relayNetwork, type RelayedNetwork } from "../boxes/network-relay.ts";
+import { relayNetwork, type RelayedNetwork } from "../boxes/network-relay.ts";
 import { protectOutside } from "../boxes/protect/protect-outside.ts";
 import { commitIdentity } from "../boxes/protect/repository.ts";
 import { NOTHING } from "../boxes/protect/scan.ts";
@@ -18,73 +15,20 @@ import type { RunnerClient } from "../boxes/runner/runner-client.ts";
 import { changesIn, snapshotIn, writeFileIn } from "../boxes/runner/runner-files.ts";
 import { allChanges } from "../core/changes.ts";
 import { LogKeeper } from "../core/box-log.ts";
-import type { Mode } from "../core/decision.ts";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 import { BOX_HOME, type OwnedBox } from "../core/ports.ts";
-import type { Cluster } from "./cluster.ts";
 import { type Connected, connected, refuseUnlessPlanned } from "./connect-box.ts";
 import { handOver, shut } from "./network-proof.ts";
 import type { PodState } from "./pod-failure.ts";
-import { madePod, podOf } from "./pod-watch.ts";
-import { boxKind, boxOwner, sandboxPod, sandboxSpec, type SandboxWish } from "./sandbox-resource.ts";
+import { podOf } from "./pod-watch.ts";
+import { madeFor, planOf, type PodMaker, type PodRequest } from "./plan-box.ts";
+import { boxOwner } from "./sandbox-resource.ts";
+import { hasWaiting, NotFromPool, toldOf } from "./warm-pool.ts";
 import { readbackDifferences } from "./pod-readback.ts";
-import { HOME_LABEL, homeOf, reapPods, removeBoxPod } from "./own-pods.ts";
-import {
-  BOX,
-  FILLER,
-  isMountable,
-  NAME_LABEL,
-  type JsonObject,
-  type PodOwner,
-  type PodPlan,
-  podSpec,
-} from "./pod-spec.ts";
+import { reapPods, removeBoxPod } from "./own-pods.ts";
+import { BOX, FILLER, isMountable, NAME_LABEL, type PodPlan, podSpec } from "./pod-spec.ts";
 import { allBrought, PodHome } from "./pod-home.ts";
 import { apartIn, fill } from "./pod-tree.ts";
-
-export interface PodMaker {
-  readonly cluster: Cluster;
-  readonly uid: number;
-  readonly home: string;
-  readonly stateDir: string;
-  /** The pod that this runs in; null: it runs in none. */
-  readonly pod: PodOwner | null;
-  readonly onWarning: (text: string) => void;
-}
-
-export interface PodRequest {
-  readonly workspace: string;
-  readonly mode: Mode;
-  readonly limits: { readonly memory: number; readonly cpus: number | null; readonly pids: number };
-  readonly watchChanges: boolean;
-  /** The session whose changes outlive the box; null: they do not. */
-  readonly keep: string | null;
-  /** Opens what was granted, or will be, on this side. */
-  readonly network?: () => Promise<NearNetwork & { readonly remove: () => Promise<void> }>;
-  /** For the commands of the box. */
-  readonly env?: Readonly<Record<string, string>>;
-  /** Of the cluster: what the settings say of it. */
-  readonly wants: Pick<
-    PodPlan,
-    | "image"
-    | "pullPolicy"
-    | "pullSecret"
-    | "runtimeClass"
-    | "seccomp"
-    | "nodeSelector"
-    | "brought"
-    | "disk"
-    | "deadlineMs"
-  > & {
-    readonly startMs: number;
-    /** How long a pod that fits on no node is waited for. */
-    readonly scheduleMs: number;
-    /** Whether its pod is made by itself, or by the controller of a Sandbox. */
-    readonly sandboxResource: SandboxWish;
-    /** Something that pods there reach where they may: HOST:PORT; the API server and the node's kubelet are tried anyway. */
-    readonly probe: string | null;
-  };
-}
 
 /** A verified pod over a copy of the workspace: nothing of a command reaches the folder itself. */
 export async function startPodBox(
@@ -117,7 +61,8 @@ export async function startPodBox(
     // Pods run as nobody's root, whoever owns the folder.
     if (text !== ROOT_OWNED) maker.onWarning(text);
   const locks = new AsyncDisposableStack();
-  const things = new AsyncDisposableStack();
+  // What stays is ended by its deadline, and told of by `sandbox rm --dead`.
+  let reaped: Promise<unknown> = Promise.resolve();
   try {
     const { path: folder, dev, ino } = workspace;
     locks.use(
@@ -141,16 +86,11 @@ export async function startPodBox(
           ).layer;
     if (layer !== null) await foldPieces(layer);
     await refuseTooLarge(folder, undefined, apartIn(request.wants.brought, folder));
-    // What stays is ended by its deadline, and told of by `sandbox rm --dead`.
-    const reaped = reapPods(maker.cluster, maker).catch(() => []);
-    things.defer(async () => void (await reaped));
-    return await opened(
-      { maker, request, workspace, layer, plan: await planOf(maker, { ...request, mode }, workspace) },
-      { locks, things },
-      signal,
-    );
+    reaped = reapPods(maker.cluster, maker).catch(() => []);
+    const plan = await planOf(maker, { ...request, mode }, workspace);
+    return await openedAny({ maker, request, workspace, layer, plan }, { locks, reaped }, signal);
   } catch (thrown) {
-    await things.disposeAsync();
+    await reaped;
     await locks.disposeAsync();
     throw thrown;
   }
@@ -164,48 +104,41 @@ interface Making {
   readonly plan: PodPlan;
 }
 
+interface Begun {
+  readonly locks: AsyncDisposableStack;
+  readonly reaped: Promise<unknown>;
+}
+
 interface Ends {
   readonly locks: AsyncDisposableStack;
   readonly things: AsyncDisposableStack;
 }
 
-async function planOf(
-  { cluster, uid, stateDir, pod }: PodMaker,
-  { mode, limits, wants, keep, network }: PodRequest & { readonly mode: PodPlan["mode"] },
-  workspace: Workspace,
-): Promise<PodPlan> {
-  const name = `harness-${randomBytes(8).toString("hex")}`;
-  const owner = await thisProcess();
-  const identity: BoxIdentity = {
-    workspace: workspace.path,
-    uid,
-    owner,
-    session: keep ?? name,
-    created: new Date().toISOString(),
-    isolation: "copy",
-    mode,
-  };
-  const annotations = boxLabels(identity);
-  // Labels hold short words alone; what is a path or a time stands beside them.
-  const labels = Object.fromEntries(
-    Object.entries(annotations).filter(([, value]) =>
-      /^[A-Za-z0-9](?:[\w.-]{0,61}[A-Za-z0-9])?$/.test(value),
-    ),
-  );
-  return {
-    ...wants,
-    kind: await boxKind(cluster, wants.sandboxResource),
-    name,
-    namespace: cluster.namespace,
-    owner: pod,
-    mode,
-    user: podUserOf(workspace),
-    workspace: workspace.path,
-    network: network !== undefined,
-    limits: { ...limits, cpus: limits.cpus ?? 1 },
-    labels: { ...labels, [HOME_LABEL]: await homeOf(stateDir) },
-    annotations,
-  };
+/** Out of the pool that is named, where one waits there that fits; else in a pod of its own. */
+async function openedAny(given: Making, begun: Begun, signal: AbortSignal): Promise<OwnedBox> {
+  const { maker, request, plan } = given;
+  const { warmPool } = request.wants;
+  // Where nothing may be written another container fills the pod first, so that none is ever one that waits.
+  if (warmPool === null || plan.mode === "read-only") return openedIn(given, begun, signal);
+  try {
+    if (await hasWaiting(maker.cluster, warmPool))
+      return await openedIn({ ...given, plan: { ...plan, kind: "Claim" } }, begun, signal);
+  } catch (thrown) {
+    if (!(thrown instanceof NotFromPool)) throw thrown;
+    maker.onWarning(toldOf(warmPool, thrown));
+  }
+  return openedIn(given, begun, signal);
+}
+
+async function openedIn(given: Making, { locks, reaped }: Begun, signal: AbortSignal): Promise<OwnedBox> {
+  const things = new AsyncDisposableStack();
+  things.defer(async () => void (await reaped));
+  try {
+    return await opened(given, { locks, things }, signal);
+  } catch (thrown) {
+    await things.disposeAsync();
+    throw thrown;
+  }
 }
 
 async function opened(given: Making, { locks, things }: Ends, signal: AbortSignal): Promise<OwnedBox> {
@@ -217,18 +150,25 @@ async function opened(given: Making, { locks, things }: Ends, signal: AbortSigna
   const spec = podSpec(plan);
   const first = await madeFor(given, spec, signal);
   refuseUnlessPlanned("the cluster", readbackDifferences(spec, first, plan.kind));
-  const handed = handOver(cluster, plan, boxOwner(first, plan));
+  let handing: Promise<void> | undefined;
+  const handed = (): Promise<void> => (handing ??= handOver(cluster, plan, boxOwner(first, plan)));
+  // Nothing lets out a pod that has waited before it is known that nobody was in it.
+  if (plan.kind !== "Claim") handed().catch(() => undefined);
   // Nothing is made any more of what is removed.
-  const settled = handed.catch(() => undefined);
-  things.defer(() => settled);
+  things.defer(async () => {
+    await handing?.catch(() => undefined);
+  });
+  const pod = { name: first.metadata?.name ?? plan.name };
   const stands = async (): Promise<void> => {
-    const now = await podOf(cluster, plan);
+    const now = await podOf(cluster, pod);
     refuseUnlessPlanned("the cluster", [
       ...otherPod(first, now),
       ...readbackDifferences(spec, now, plan.kind),
     ]);
   };
-  const { client, still } = await filledBox(given, { handed, stands, signal, things });
+  // A claim that is over has its pod removed, and no deadline is said of that.
+  const over = performance.now() + (plan.kind === "Claim" ? plan.deadlineMs : Number.POSITIVE_INFINITY);
+  const { client, still } = await filledBox(given, { pod, handed, stands, signal, things });
   await tellGit(maker, client);
   await still();
   const network = await networkIn(given, client, things);
@@ -272,7 +212,7 @@ async function opened(given: Making, { locks, things }: Ends, signal: AbortSigna
   if (layer === null) return box;
   return {
     ...box,
-    mayFollow: (reason) => !reason.includes(OUT_OF_TIME),
+    mayFollow: (reason) => !reason.includes(OUT_OF_TIME) && performance.now() < over,
     ...(home === undefined ? {} : { home: { bring: () => home.bring(), changes: () => home.changes() } }),
   };
 }
@@ -281,7 +221,8 @@ async function opened(given: Making, { locks, things }: Ends, signal: AbortSigna
 const OUT_OF_TIME = "deadline: ";
 
 interface Filling {
-  readonly handed: Promise<void>;
+  readonly pod: { readonly name: string };
+  readonly handed: () => Promise<void>;
   /** Rejects where the pod is no longer the one that was made, as it was planned. */
   readonly stands: () => Promise<void>;
   readonly signal: AbortSignal;
@@ -289,12 +230,15 @@ interface Filling {
 }
 
 /** The box with the folder in it; where it may only read that, another container has filled it before. */
-async function filledBox(making: Making, { handed, stands, signal, things }: Filling): Promise<Connected> {
+async function filledBox(
+  making: Making,
+  { pod, handed, stands, signal, things }: Filling,
+): Promise<Connected> {
   const { plan, request, maker } = making;
   const { scheduleMs, startMs, probe } = request.wants;
   const over = AbortSignal.any([signal, AbortSignal.timeout(startMs)]);
   const { cluster, onWarning } = maker;
-  const starting = { cluster, handed, probe, scheduleMs, onWarning, signal: over };
+  const starting = { cluster, pod, handed, probe, scheduleMs, onWarning, signal: over };
   const readOnly = plan.mode === "read-only";
   let shown: Connected["shown"];
   if (readOnly) {
@@ -311,22 +255,6 @@ async function filledBox(making: Making, { handed, stands, signal, things }: Fil
   if (!readOnly) await filled(making, box.client);
   return box;
 }
-
-/** The pod, or what has it made, which goes by itself some time after the pod has to be over. */
-async function madeFor(
-  { maker, request, plan }: Making,
-  spec: JsonObject,
-  signal: AbortSignal,
-): Promise<PodState> {
-  const { scheduleMs, startMs, deadlineMs } = request.wants;
-  const starting = { signal, scheduleMs, onWarning: maker.onWarning };
-  if (plan.kind === "Pod") return madePod(maker.cluster, plan, spec, starting);
-  // By the cluster's clock: that of this machine may be any other.
-  const until = new Date((await maker.cluster.now(signal)) + scheduleMs + startMs + deadlineMs + HOUR_MS);
-  return sandboxPod(maker.cluster, plan, sandboxSpec(spec, until), starting);
-}
-
-const HOUR_MS = 3_600_000;
 
 /** A controller makes a pod anew that is gone: under its name there may be another one. */
 const otherPod = (first: PodState, now: PodState): readonly string[] =>

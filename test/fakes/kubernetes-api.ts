@@ -5,6 +5,7 @@ import { text } from "node:stream/consumers";
 import type { Duplex } from "node:stream";
 import { type Pod, PodKeeper, type PodNetwork, type Policy } from "./pod-keeper.ts";
 import { type Sandbox, SANDBOX_API, SandboxController, unlikeSandbox } from "./sandbox-controller.ts";
+import { type Claim, POOL_API, WarmPool } from "./warm-pool.ts";
 import { serveSocket } from "./web-socket.ts";
 
 /**
@@ -35,6 +36,11 @@ export interface FakeApi extends AsyncDisposable {
   /** Undefined: agent-sandbox is not installed. */
   readonly sandboxes: SandboxController | undefined;
   readonly installSandboxes: () => SandboxController;
+  /** One pool, with these objects; beside it Sandboxes are installed. */
+  readonly installPool: (objects: readonly object[]) => WarmPool;
+  readonly pool: WarmPool | undefined;
+  /** What somebody runs in the pod's box, by another way than the runner. */
+  readonly intrude: (pod: string, script: string) => Promise<void>;
   /** Its clock, in milliseconds before ours. */
   clockAhead: number;
   /** Rights that nobody has: `verb resource`. */
@@ -48,7 +54,7 @@ export interface FakeApi extends AsyncDisposable {
 }
 
 type Resource = "pods" | "networkpolicies";
-type Served = Resource | "sandboxes";
+type Served = Resource | "sandboxes" | "sandboxclaims" | "sandboxwarmpools";
 
 /** Met by the first call that fits, so many times. */
 export interface Fault {
@@ -71,14 +77,14 @@ export const statusOf = (code: number, reason: string, message: string): unknown
 });
 
 const PLACE =
-  /^\/(?:api\/v1|apis\/networking\.k8s\.io\/v1|apis\/agents\.x-k8s\.io\/v1beta1)\/namespaces\/[^/]+\/(pods|networkpolicies|sandboxes)(?:\/([^/]+))?(\/attach)?$/;
+  /^\/(?:api\/v1|apis\/networking\.k8s\.io\/v1|apis\/(?:extensions\.)?agents\.x-k8s\.io\/v1beta1)\/namespaces\/[^/]+\/(pods|networkpolicies|sandbox(?:es|claims|warmpools))(?:\/([^/]+))?(\/attach)?$/;
 
 export async function startKubernetesApi(network: PodNetwork, scratch: string): Promise<FakeApi> {
   const server = createServer();
   await once(server.listen(0, "127.0.0.1"), "listening");
   const { port } = server.address() as AddressInfo;
   const keeper = await PodKeeper.open(network, scratch);
-  const state: State = { away: false, sent: Infinity, sandboxes: undefined };
+  const state: State = { away: false, sent: Infinity, sandboxes: undefined, pool: undefined };
   const attached = new Set<Duplex>();
   const heard: string[] = [];
   const api: FakeApi = {
@@ -106,6 +112,14 @@ export async function startKubernetesApi(network: PodNetwork, scratch: string): 
       return state.sandboxes;
     },
     installSandboxes: () => (state.sandboxes ??= new SandboxController(keeper, (pod) => api.mutate?.(pod))),
+    installPool: (objects) => {
+      api.installSandboxes();
+      return (state.pool = new WarmPool(keeper, objects));
+    },
+    get pool() {
+      return state.pool;
+    },
+    intrude: (pod, script) => keeper.intrude(pod, script),
     clockAhead: 0,
     denied: new Set(),
     [Symbol.asyncDispose]: async () => {
@@ -136,6 +150,7 @@ interface State {
   away: boolean;
   sent: number;
   sandboxes: SandboxController | undefined;
+  pool: WarmPool | undefined;
 }
 
 /** As `kubectl` reads it: one context. */
@@ -172,11 +187,29 @@ async function answer(api: FakeApi, keeper: PodKeeper, exchange: Exchange): Prom
   const fixed = fixedAt(api, pathname);
   if (fixed !== undefined) return reply(response, 200, fixed);
   const [, resource, name] = (PLACE.exec(pathname) ?? []) as [string?, Served?, string?];
-  if (resource === "sandboxes" && api.sandboxes !== undefined)
-    return sandbox(api.sandboxes, exchange, name, selectorIn(searchParams));
-  if (resource === undefined || resource === "sandboxes")
-    return reply(response, 404, statusOf(404, "NotFound", "the server could not find it"));
-  return object(api, keeper, { ...exchange, resource, name, searchParams });
+  if (resource === "pods" || resource === "networkpolicies")
+    return object(api, keeper, { ...exchange, resource, name, searchParams });
+  return agentSandbox(api, exchange, { resource, name, selector: selectorIn(searchParams) });
+}
+
+interface Wanted {
+  readonly resource: Served | undefined;
+  readonly name: string | undefined;
+  readonly selector: readonly string[];
+}
+
+/** What its controllers keep, where it is installed. */
+async function agentSandbox(
+  { sandboxes, pool }: FakeApi,
+  exchange: Exchange,
+  { resource, name, selector }: Wanted,
+): Promise<void> {
+  if (resource === "sandboxes" && sandboxes !== undefined)
+    return sandbox(sandboxes, exchange, name, selector);
+  if (resource === "sandboxclaims" && pool !== undefined) return claim(pool, exchange, name, selector);
+  if (resource === "sandboxwarmpools" && pool !== undefined && name === pool.name)
+    return reply(exchange.response, 200, { metadata: { name }, status: pool.status });
+  return reply(exchange.response, 404, statusOf(404, "NotFound", "the server could not find it"));
 }
 
 interface Asking extends Making {
@@ -202,6 +235,8 @@ async function object(api: FakeApi, keeper: PodKeeper, asking: Asking): Promise<
 function fixedAt(api: FakeApi, pathname: string): unknown {
   if (pathname === "/version") return { major: "1", minor: "20", gitVersion: "v1.20.2" };
   if (pathname === "/apis/node.k8s.io/v1/runtimeclasses/gvisor") return { handler: "runsc" };
+  if (pathname === POOL_API && api.pool !== undefined)
+    return { resources: [{ name: "sandboxclaims", kind: "SandboxClaim" }] };
   if (pathname !== SANDBOX_API || api.sandboxes === undefined) return undefined;
   const of = { namespaced: true, kind: "Sandbox", verbs: [] };
   return {
@@ -251,6 +286,21 @@ async function sandbox(
   const found = request.method === "DELETE" ? await sandboxes.remove(name) : sandboxes.looked(name);
   return found === undefined
     ? reply(response, 404, statusOf(404, "NotFound", `sandboxes.agents.x-k8s.io "${name}" not found`))
+    : reply(response, 200, found);
+}
+
+async function claim(
+  pool: WarmPool,
+  { request, response }: Exchange,
+  name: string | undefined,
+  selector: readonly string[],
+): Promise<void> {
+  if (request.method === "POST")
+    return reply(response, 201, pool.make(JSON.parse(await text(request)) as Claim));
+  if (name === undefined) return listed(response, pool.all(), selector);
+  const found = request.method === "DELETE" ? await pool.remove(name) : pool.looked(name);
+  return found === undefined
+    ? reply(response, 404, statusOf(404, "NotFound", `sandboxclaims "${name}" not found`))
     : reply(response, 200, found);
 }
 

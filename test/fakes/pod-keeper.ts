@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import { once } from "node:events";
 import { chmod, mkdir } from "node:fs/promises";
 import path from "node:path";
 import type { Duplex, Readable } from "node:stream";
@@ -47,6 +48,7 @@ interface PodSpec {
 
 interface PodStatus {
   phase: string;
+  startTime?: string;
   hostIP?: string;
   reason?: string;
   containerStatuses?: readonly object[];
@@ -238,6 +240,15 @@ export class PodKeeper implements AsyncDisposable {
     return (found?.Processes ?? []).map((words) => words.slice(1).join(" "));
   }
 
+  /** As by `kubectl exec`, until it has ended. */
+  async intrude(name: string, script: string): Promise<void> {
+    const container = this.#containers.get(`${name}/box`);
+    if (container === undefined) throw new Error(`no pod ${name}`);
+    const exec = await container.exec({ Cmd: ["sh", "-c", script], AttachStdout: true });
+    const stream = await exec.start({});
+    await once(stream.resume(), "close");
+  }
+
   until(name: string, is: (pod: Pod) => boolean): Promise<void> {
     return new Promise((resolve, reject) => {
       const now = this.#objects.pods.get(name);
@@ -281,6 +292,7 @@ export class PodKeeper implements AsyncDisposable {
 
   async #run(item: Pod): Promise<void> {
     const { name } = item.metadata;
+    item.status.startTime = new Date().toISOString();
     item.status.hostIP = this.#bridge?.gateway ?? "127.0.0.1";
     for (const kind of ["initContainers", "containers"] as const) {
       const statuses = kind === "containers" ? "containerStatuses" : "initContainerStatuses";

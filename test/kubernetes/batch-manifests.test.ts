@@ -7,7 +7,7 @@ import { loadConfig } from "../../src/config/load-config.ts";
 import { DEFAULTS } from "../../src/config/settings-schema.ts";
 import { EXIT } from "../../src/core/errors.ts";
 import { batchJob, batchRows } from "../../src/kubernetes/batch-job.ts";
-import { manifestYaml, type Role } from "../../src/kubernetes/manifest.ts";
+import { manifestYaml, type PodSpec, type Role } from "../../src/kubernetes/manifest.ts";
 import { scratch } from "../fixtures/scratch.ts";
 import { unlike } from "../fixtures/published-schema.ts";
 import { KUBERNETES, planFor, rowsFor, SETTINGS } from "../fixtures/cluster-batch.ts";
@@ -54,6 +54,45 @@ test("loops may make Sandboxes where every box is one, and then no pod of their 
   const rules = await rulesOf("always");
   assert.match(rules, /sandboxes: create delete get list/);
   assert.match(rules, /^pods: delete get list watch;/);
+});
+
+const POOLED = { ...KUBERNETES, image: "registry.example/box:1", warm_pool: "rows" };
+
+interface PoolPart {
+  readonly metadata: { readonly name: string };
+  readonly spec: { readonly replicas?: number; readonly podTemplate?: { readonly spec: PodSpec } };
+}
+
+test("a batch with a warm pool prints it, for boxes as its rows have them", async () => {
+  const settings = { ...SETTINGS, kubernetes: POOLED };
+  const objects = manifestsOf(await planFor(rowsFor(1), { settings }));
+  const [template, pool] = objects.filter((each) => kindOf(each).startsWith("Sandbox")) as PoolPart[];
+  assert.ok(template !== undefined && pool !== undefined);
+  assert.deepEqual([template.metadata.name, pool.metadata.name, pool.spec.replicas], ["rows", "rows", 2]);
+  const { spec } = template.spec.podTemplate ?? assert.fail();
+  assert.deepEqual(unlike(spec, "V1PodSpec", "spec"), []);
+  const [box] = spec.containers;
+  assert.deepEqual(
+    [box?.image, box?.volumeMounts?.at(-1)?.mountPath, spec.securityContext?.runAsUser],
+    ["registry.example/box:1", "/work/tree", 1000],
+  );
+});
+
+test("its loops may claim pods of the pool beside making their own, and others may not", async () => {
+  const settings = { ...SETTINGS, kubernetes: POOLED };
+  const objects = manifestsOf(await planFor(rowsFor(1), { settings }));
+  const { rules = [] } = objects.find((each) => kindOf(each) === "Role") as Role;
+  assert.deepEqual(
+    rules.slice(-2).map(({ resources = [], verbs }) => `${resources.join(" ")}: ${verbs.join(" ")}`),
+    ["sandboxclaims: create delete get list", "sandboxwarmpools: get"],
+  );
+  for (const other of [
+    { ...SETTINGS, kubernetes: { ...POOLED, warm_pool: null } },
+    { ...settings, mode: "read-only" as const },
+  ]) {
+    const without = manifestsOf(await planFor(rowsFor(1), { settings: other }));
+    assert.ok(!/SandboxWarmPool|sandboxclaims/.test(JSON.stringify(without)));
+  }
 });
 
 test("the same batch is the same text, another one has another name", async () => {

@@ -134,7 +134,7 @@ export async function batchPlace(
 
 const anyRow = `${JSON.stringify({ repo: "https://git.example/owner/r", prompt: "x" })}\n`;
 
-/** As `kubectl apply -l dev.harness.part=rights` does it, and the policy of the loops. */
+/** As `kubectl apply -l dev.harness.part=rights` does it, and of a pool, with the policy of the loops. */
 async function rights(api: ClusterApi, { code, stdout, stderr }: Ran): Promise<void> {
   if (code !== 0) throw new Error(`no manifests: ${stderr}`);
   const paths: Readonly<Record<string, string>> = {
@@ -142,6 +142,8 @@ async function rights(api: ClusterApi, { code, stdout, stderr }: Ran): Promise<v
     Role: "apis/rbac.authorization.k8s.io/v1",
     RoleBinding: "apis/rbac.authorization.k8s.io/v1",
     NetworkPolicy: "apis/networking.k8s.io/v1",
+    SandboxTemplate: "apis/extensions.agents.x-k8s.io/v1beta1",
+    SandboxWarmPool: "apis/extensions.agents.x-k8s.io/v1beta1",
   };
   for (const document of parseAllDocuments(stdout)) {
     const object: unknown = document.toJS();
@@ -150,7 +152,8 @@ async function rights(api: ClusterApi, { code, stdout, stderr }: Ran): Promise<v
     const isRight = Object.entries(RIGHTS).every(
       ([key, is]) => look(object, "metadata", "labels", key) === is,
     );
-    if (group === undefined || (!isRight && kind !== "NetworkPolicy")) continue;
+    const isPool = look(object, "metadata", "labels", "dev.harness.part") === "pool";
+    if (group === undefined || (!isRight && !isPool && kind !== "NetworkPolicy")) continue;
     const resource = kind === "NetworkPolicy" ? "networkpolicies" : `${kind.toLowerCase()}s`;
     const space = String(look(object, "metadata", "namespace"));
     await api.must("POST", `/${group}/namespaces/${space}/${resource}`, object);

@@ -20,6 +20,7 @@ export async function accountWith(
     namespace: space.name,
     serviceAccount: "loop",
     boxes: "Pod",
+    pool: false,
   });
   const rbac = `/apis/rbac.authorization.k8s.io/v1/namespaces/${space.name}`;
   await api.must("POST", `/api/v1/namespaces/${space.name}/serviceaccounts`, account);

@@ -116,6 +116,7 @@ export function partWords(plan: Plan): Readonly<Record<Part, Words>> {
         kubeconfig: at("config/sandboxes"),
         "leader-elect": false,
         "enable-webhook": false,
+        extensions: true,
         "metrics-bind-address": 0,
         "health-probe-bind-address": 0,
       }),

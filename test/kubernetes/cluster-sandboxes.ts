@@ -4,13 +4,14 @@ import path from "node:path";
 import { parseAllDocuments } from "yaml";
 import type { Run } from "./cluster-build.ts";
 import { isKept, kept, onceBuilt } from "./cluster-cache.ts";
+import { look } from "./cluster-api.ts";
 import type { Cluster } from "./cluster.ts";
 
 /** The controller of Sandboxes itself, of kubernetes-sigs/agent-sandbox, and what it brings into a cluster. */
 const MODULE = "sigs.k8s.io/agent-sandbox";
 const AGENT_SANDBOX = "v0.5.6";
 
-const FOLDER = `agent-sandbox-${AGENT_SANDBOX}-1`;
+const FOLDER = `agent-sandbox-${AGENT_SANDBOX}-2`;
 export const SANDBOX_CONTROLLER = path.join(kept(FOLDER), "agent-sandbox-controller");
 
 /** Why there can be none here, or false. */
@@ -20,7 +21,16 @@ export const noController: string | false =
   "the controller of Sandboxes is built with Go, which is not here (1.26 or later)";
 
 /** What of the module is applied: its kinds, what its controller may, and to whom that is given. */
-const APPLIED = ["crds/agents.x-k8s.io_sandboxes.yaml", "rbac.generated.yaml", "controller.yaml"];
+const APPLIED = [
+  "crds/agents.x-k8s.io_sandboxes.yaml",
+  "crds/extensions.agents.x-k8s.io_sandboxclaims.yaml",
+  "crds/extensions.agents.x-k8s.io_sandboxtemplates.yaml",
+  "crds/extensions.agents.x-k8s.io_sandboxwarmpools.yaml",
+  "rbac.generated.yaml",
+  "extensions-rbac.generated.yaml",
+  "controller.yaml",
+  "extensions.yaml",
+];
 
 /** It is Go's module, as Go is set up here to fetch it; the controller and the files to apply come into `bin`. */
 async function buildController(place: string, run: Run): Promise<void> {
@@ -75,9 +85,19 @@ export async function startSandboxes(cluster: Cluster, say: (line: string) => vo
         throw new Error(`${file}: ${status} ${String(body["message"]).slice(0, 500)}`);
     }
   }
-  await cluster.api.until("/apis/agents.x-k8s.io/v1beta1/sandboxes", ({ status }) => status === 200);
+  // It ends where one of its kinds is not told of yet.
+  for (const [group, kinds] of Object.entries(KINDS))
+    await cluster.api.until(`/apis/${group}/v1beta1`, ({ body }) => {
+      const told = (look(body, "resources") ?? []) as readonly { readonly name: string }[];
+      return kinds.every((kind) => told.some(({ name }) => name === kind));
+    });
   await cluster.start("sandboxes");
 }
+
+const KINDS: Readonly<Record<string, readonly string[]>> = {
+  "agents.x-k8s.io": ["sandboxes"],
+  "extensions.agents.x-k8s.io": ["sandboxclaims", "sandboxtemplates", "sandboxwarmpools"],
+};
 
 interface Applied {
   readonly kind: string;
@@ -87,8 +107,12 @@ interface Applied {
 /** No cluster has them any more: every test begins with one that does not. */
 export async function stopSandboxes(cluster: Cluster): Promise<void> {
   await cluster.stop("sandboxes");
-  const crd = `${PATHS["CustomResourceDefinition"]}/sandboxes.agents.x-k8s.io`;
-  await cluster.api.ask("DELETE", crd);
-  await cluster.api.until(crd, ({ status }) => status === 404);
-  await cluster.api.until("/apis/agents.x-k8s.io/v1beta1", ({ status }) => status === 404);
+  for (const [group, kinds] of Object.entries(KINDS)) {
+    for (const kind of kinds) {
+      const crd = `${PATHS["CustomResourceDefinition"]}/${kind}.${group}`;
+      await cluster.api.ask("DELETE", crd);
+      await cluster.api.until(crd, ({ status }) => status === 404);
+    }
+    await cluster.api.until(`/apis/${group}/v1beta1`, ({ status }) => status === 404);
+  }
 }

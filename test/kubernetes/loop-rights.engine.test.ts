@@ -1,10 +1,12 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { boxRules } from "../../src/kubernetes/loop-role.ts";
-import type { BoxKind } from "../../src/kubernetes/pod-spec.ts";
+import type { OwnBox } from "../../src/kubernetes/pod-spec.ts";
 import { asking, NEVER } from "../contract/box-words.ts";
 import { statusOf } from "../fakes/kubernetes-api.ts";
-import { skip } from "../fixtures/engine.ts";
+import { image, skip } from "../fixtures/engine.ts";
+import { podWants } from "../fixtures/pod-request.ts";
+import { poolFor } from "../fixtures/warm-pool.ts";
 import { stubPlace } from "./stub-pods.ts";
 
 const PLACE =
@@ -21,8 +23,8 @@ function rightOf(heard: string): string {
   return `${group}/${resource}${attach === undefined ? "" : "/attach"} ${VERBS[method] ?? read}`;
 }
 
-const granted = (boxes: BoxKind): readonly string[] =>
-  boxRules(boxes).flatMap(({ apiGroups = [], resources = [], verbs }) =>
+const granted = (boxes: OwnBox, pool = false): readonly string[] =>
+  boxRules(boxes, pool).flatMap(({ apiGroups = [], resources = [], verbs }) =>
     resources.flatMap((resource) => verbs.map((verb) => `${apiGroups[0] ?? ""}/${resource} ${verb}`)),
   );
 
@@ -49,6 +51,35 @@ for (const boxes of ["Pod", "Sandbox"] as const)
       );
     },
   );
+
+test(
+  "beside it a box out of a warm pool asks for what the role says of pools, and makes no pod",
+  { skip },
+  async () => {
+    await using place = await stubPlace("enforced");
+    const wants = { ...podWants(image), warmPool: "boxes" };
+    const pool = place.api.installPool(
+      poolFor({ place, image, namespace: "team", pool: "boxes", replicas: 1 }),
+    );
+    await pool.ready();
+    {
+      await using box = await place.open({ wants });
+      assert.equal((await box.exec(asking(["true"]), NEVER)).exit_code, 0);
+    }
+    const asked = place.api.heard.filter((each) => each.includes("/namespaces/")).map(rightOf);
+    // What its own pod would take, and where boxes are Sandboxes what lists those, is not asked for each time.
+    const own = new Set([
+      "/pods create",
+      "/pods delete",
+      "/pods watch",
+      "networking.k8s.io/networkpolicies delete",
+    ]);
+    const missing = granted("Pod", true).filter((right) => !asked.includes(right) && !own.has(right));
+    assert.deepEqual(missing, ["/pods/attach create"]);
+    const more = new Set(asked.filter((right) => !granted("Pod", true).includes(right)));
+    assert.deepEqual([...more], ["agents.x-k8s.io/sandboxes list"]);
+  },
+);
 
 const CANNOT: readonly (readonly [string, RegExp])[] = [
   ["pods create", /^POST [^?]*\/pods$/],

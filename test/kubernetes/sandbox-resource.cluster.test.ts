@@ -7,7 +7,7 @@ import { changesOfReturned } from "../../src/boxes/layers/copy-changes.ts";
 import { layerOf } from "../../src/boxes/layers/layer-record.ts";
 import type { OwnedBox } from "../../src/core/ports.ts";
 import { boxRules } from "../../src/kubernetes/loop-role.ts";
-import type { PodRequest } from "../../src/kubernetes/start-pod-box.ts";
+import type { PodRequest } from "../../src/kubernetes/plan-box.ts";
 import type { SandboxWish } from "../../src/kubernetes/sandbox-resource.ts";
 import { asking, NEVER } from "../contract/box-words.ts";
 import { type Sandbox, unlikeSandbox } from "../fakes/sandbox-controller.ts";

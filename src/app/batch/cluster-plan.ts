@@ -6,14 +6,17 @@ import { visibleLine } from "../../core/text/visible.ts";
 import {
   batchJob,
   batchRows,
+  COMMON_LABELS,
+  USER,
   loopPolicy,
   type BatchPlan,
   type PlannedRow,
   type ResultsPlace,
   RowsTooLarge,
 } from "../../kubernetes/batch-job.ts";
-import { toldEnvironments } from "../../kubernetes/batch-trees.ts";
+import { toldEnvironments, TREE_AT } from "../../kubernetes/batch-trees.ts";
 import { loopRole } from "../../kubernetes/loop-role.ts";
+import { poolObjects } from "../../kubernetes/warm-pool.ts";
 import { subjectNamed } from "../vet/subject.ts";
 import type { BatchRow } from "./batch-rows.ts";
 import { refuseUngrantable } from "./loop-network.ts";
@@ -109,6 +112,7 @@ export async function clusterPlan(request: ClusterPlanRequest): Promise<BatchPla
     serviceAccount: service_account ?? "harness-loop",
     // A right that is given only where it is used: without it loops have bare pods.
     boxes: sandbox_resource === "always" ? "Sandbox" : "Pod",
+    warmPool: warmPoolOf(settings, namespace, jobs),
     results,
     modelSecret: model_secret,
     queue,
@@ -126,11 +130,43 @@ export async function clusterPlan(request: ClusterPlanRequest): Promise<BatchPla
 
 /** All of it, in the order in which it may be applied. */
 export const manifestsOf = (plan: BatchPlan): readonly object[] => [
-  ...loopRole(plan),
+  ...loopRole({ ...plan, pool: plan.warmPool.length > 0 }),
+  ...plan.warmPool,
   loopPolicy(plan),
   ...batchRows(plan),
   batchJob(plan),
 ];
+
+/** As boxes of rows are: of which nothing may be written have pods of their own, as all that have an environment. */
+function warmPoolOf(settings: Settings, namespace: string, jobs: number): readonly object[] {
+  const { kubernetes, mode, memory, cpus, pids } = settings;
+  const { warm_pool: pool } = kubernetes;
+  const image = settings.image ?? kubernetes.image;
+  if (pool === null || image === null || mode !== "workspace-write") return [];
+  const box = {
+    kind: "Claim",
+    name: pool,
+    namespace,
+    image,
+    pullPolicy: kubernetes.pull_policy,
+    pullSecret: kubernetes.pull_secret,
+    user: { uid: USER, gid: USER },
+    mode,
+    workspace: TREE_AT,
+    network: settings.allow_domains.length > 0 || settings.on_ask === "park",
+    limits: { memory, cpus: cpus ?? 1, pids },
+    disk: kubernetes.disk,
+    runtimeClass: kubernetes.runtime_class,
+    seccomp: kubernetes.seccomp,
+    nodeSelector: kubernetes.node_selector,
+    brought: [],
+    deadlineMs: kubernetes.deadline,
+    owner: null,
+    labels: {},
+    annotations: {},
+  } as const;
+  return poolObjects(box, { pool, replicas: jobs, labels: { ...COMMON_LABELS, "dev.harness.part": "pool" } });
+}
 
 function refuseFlags(flags: Readonly<Record<string, unknown>>): void {
   for (const [name, instead] of Object.entries(NOT_THERE))

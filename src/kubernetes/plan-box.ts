@@ -1,0 +1,142 @@
+import { randomBytes } from "node:crypto";
+import { type BoxIdentity, boxLabels } from "../boxes/box-labels.ts";
+import { podUserOf, type Workspace } from "../boxes/box-workspace.ts";
+import { thisProcess } from "../boxes/life/owner.ts";
+import type { NearNetwork } from "../boxes/network-relay.ts";
+import type { Mode } from "../core/decision.ts";
+import type { Cluster } from "./cluster.ts";
+import { HOME_LABEL, homeOf } from "./own-pods.ts";
+import type { PodState } from "./pod-failure.ts";
+import { readbackDifferences } from "./pod-readback.ts";
+import type { JsonObject, PodOwner, PodPlan } from "./pod-spec.ts";
+import { madePod, type Starting } from "./pod-watch.ts";
+import { boxKind, sandboxPod, sandboxSpec, type SandboxWish } from "./sandbox-resource.ts";
+import { claimedPod, NotFromPool, refuseTooOld } from "./warm-pool.ts";
+
+/** What is asked of a box in a cluster, what it is planned as, and the pod that is had for it. */
+
+export interface PodMaker {
+  readonly cluster: Cluster;
+  readonly uid: number;
+  readonly home: string;
+  readonly stateDir: string;
+  /** The pod that this runs in; null: it runs in none. */
+  readonly pod: PodOwner | null;
+  readonly onWarning: (text: string) => void;
+}
+
+export interface PodRequest {
+  readonly workspace: string;
+  readonly mode: Mode;
+  readonly limits: { readonly memory: number; readonly cpus: number | null; readonly pids: number };
+  readonly watchChanges: boolean;
+  /** The session whose changes outlive the box; null: they do not. */
+  readonly keep: string | null;
+  /** Opens what was granted, or will be, on this side. */
+  readonly network?: () => Promise<NearNetwork & { readonly remove: () => Promise<void> }>;
+  /** For the commands of the box. */
+  readonly env?: Readonly<Record<string, string>>;
+  /** Of the cluster: what the settings say of it. */
+  readonly wants: Pick<
+    PodPlan,
+    | "image"
+    | "pullPolicy"
+    | "pullSecret"
+    | "runtimeClass"
+    | "seccomp"
+    | "nodeSelector"
+    | "brought"
+    | "disk"
+    | "deadlineMs"
+  > & {
+    readonly startMs: number;
+    /** How long a pod that fits on no node is waited for. */
+    readonly scheduleMs: number;
+    /** Whether its pod is made by itself, or by the controller of a Sandbox. */
+    readonly sandboxResource: SandboxWish;
+    /** A pool whose pods may be boxes; null: each has a pod of its own. */
+    readonly warmPool: string | null;
+    /** Something that pods there reach where they may: HOST:PORT; the API server and the node's kubelet are tried anyway. */
+    readonly probe: string | null;
+  };
+}
+
+export async function planOf(
+  { cluster, uid, stateDir, pod }: PodMaker,
+  { mode, limits, wants, keep, network }: PodRequest & { readonly mode: PodPlan["mode"] },
+  workspace: Workspace,
+): Promise<PodPlan> {
+  const name = `harness-${randomBytes(8).toString("hex")}`;
+  const owner = await thisProcess();
+  const identity: BoxIdentity = {
+    workspace: workspace.path,
+    uid,
+    owner,
+    session: keep ?? name,
+    created: new Date().toISOString(),
+    isolation: "copy",
+    mode,
+  };
+  const annotations = boxLabels(identity);
+  // Labels hold short words alone; what is a path or a time stands beside them.
+  const labels = Object.fromEntries(
+    Object.entries(annotations).filter(([, value]) =>
+      /^[A-Za-z0-9](?:[\w.-]{0,61}[A-Za-z0-9])?$/.test(value),
+    ),
+  );
+  return {
+    ...wants,
+    kind: await boxKind(cluster, wants.sandboxResource),
+    name,
+    namespace: cluster.namespace,
+    owner: pod,
+    mode,
+    user: podUserOf(workspace),
+    workspace: workspace.path,
+    network: network !== undefined,
+    limits: { ...limits, cpus: limits.cpus ?? 1 },
+    labels: { ...labels, [HOME_LABEL]: await homeOf(stateDir) },
+    annotations,
+  };
+}
+
+/** What a pod is had for. */
+interface Wished {
+  readonly maker: PodMaker;
+  readonly request: PodRequest;
+  readonly plan: PodPlan;
+}
+
+/** The pod, or what has it made, which goes by itself some time after the pod has to be over. */
+export async function madeFor(
+  { maker, request, plan }: Wished,
+  spec: JsonObject,
+  signal: AbortSignal,
+): Promise<PodState> {
+  const { scheduleMs, startMs, deadlineMs } = request.wants;
+  const starting = { signal, scheduleMs, onWarning: maker.onWarning };
+  if (plan.kind === "Pod") return madePod(maker.cluster, plan, spec, starting);
+  if (plan.kind === "Claim") return waitingFor({ maker, request, plan }, spec, starting);
+  // By the cluster's clock: that of this machine may be any other.
+  const until = new Date((await maker.cluster.now(signal)) + scheduleMs + startMs + deadlineMs + HOUR_MS);
+  return sandboxPod(maker.cluster, plan, sandboxSpec(spec, until), starting);
+}
+
+const HOUR_MS = 3_600_000;
+
+/** One that waits in the pool, where it is such a pod as was planned, and has as much time as the box is to have. */
+async function waitingFor(
+  { maker, request, plan }: Wished,
+  spec: JsonObject,
+  starting: Starting,
+): Promise<PodState> {
+  const { warmPool, startMs, deadlineMs } = request.wants;
+  const { cluster } = maker;
+  const until = new Date((await cluster.now(starting.signal)) + startMs + deadlineMs);
+  const pod = await claimedPod(cluster, plan, { ...starting, pool: warmPool ?? "", until });
+  const lines = readbackDifferences(spec, pod, plan.kind);
+  if (lines.length > 0)
+    throw new NotFromPool(`its pods are not what this box is to be: ${lines.slice(0, 3).join("; ")}`);
+  await refuseTooOld(cluster, pod, plan);
+  return pod;
+}

@@ -1,0 +1,179 @@
+import { HarnessError, reasonOf } from "../core/errors.ts";
+import { ApiFailure, type Cluster } from "./cluster.ts";
+import { field } from "./cluster-requests.ts";
+import { isRunning, type PodState, refusalOf } from "./pod-failure.ts";
+import {
+  BOX,
+  CLAIM_LABEL,
+  type JsonObject,
+  NAME_LABEL,
+  ownedBy,
+  podLabels,
+  type PodPlan,
+  podSpec,
+} from "./pod-spec.ts";
+import { servesKind, servesSandboxes } from "./sandbox-resource.ts";
+import { madeAt, podIfAny, type Starting } from "./pod-watch.ts";
+
+/**
+ * Boxes out of a SandboxWarmPool of kubernetes-sigs/agent-sandbox: its pods run before it is known for which box, with nothing
+ * but a runner that waits. A SandboxClaim takes one of them out for good; it goes with its claim, and none is given back.
+ */
+const API = "extensions.agents.x-k8s.io/v1beta1";
+
+/** Below the namespace, and before a name. */
+export const CLAIMS = (cluster: Cluster): string => cluster.at("sandboxclaims", `apis/${API}`);
+const POOLS = (cluster: Cluster): string => cluster.at("sandboxwarmpools", `apis/${API}`);
+
+/** Where there are none of theirs there are no claims, and nothing is asked. */
+export const servesClaims = async (cluster: Cluster): Promise<boolean> =>
+  (await servesSandboxes(cluster)) &&
+  (await servesKind(cluster, { api: API, name: "sandboxclaims", kind: "SandboxClaim" }));
+
+/** The box is not to be had out of the pool, and may be one of its own. */
+export class NotFromPool extends Error {
+  override readonly name = "NotFromPool";
+}
+
+/** Whether the pool has a pod that waits. */
+export async function hasWaiting(cluster: Cluster, pool: string): Promise<boolean> {
+  try {
+    const ready = field(await cluster.call(`${POOLS(cluster)}/${pool}`), "status", "readyReplicas");
+    return typeof ready === "number" && ready > 0;
+  } catch (thrown) {
+    if (thrown instanceof ApiFailure) throw new NotFromPool(thrown.message, { cause: thrown });
+    throw thrown;
+  }
+}
+
+const [FIRST_LOOK_MS, LAST_LOOK_MS] = [30, 500];
+/** A pod that waits is had at once, or hardly. */
+const CLAIMED_MS = 15_000;
+
+interface Claiming extends Starting {
+  readonly pool: string;
+  /** Of the claim, by the cluster's clock: its controller removes it then, and with it the pod. */
+  readonly until: Date;
+}
+
+/** The pod that its controller gives for a claim of the box's name. */
+export async function claimedPod(
+  cluster: Cluster,
+  plan: PodPlan,
+  { pool, until, ...starting }: Claiming,
+): Promise<PodState> {
+  const { name } = plan;
+  const { signal } = starting;
+  const { now, wait } = cluster.time;
+  const look = (): Promise<unknown> => cluster.call(`${CLAIMS(cluster)}/${name}`, { signal });
+  await madeAt(cluster, CLAIMS(cluster), claimSpec(plan, pool, until), { ...starting, look }).catch(notHad);
+  const deadline = now() + CLAIMED_MS;
+  for (let pause = FIRST_LOOK_MS; ; pause = Math.min(2 * pause, LAST_LOOK_MS)) {
+    const claim = await look().catch(notHad);
+    const given = field(claim, "status", "sandbox", "name");
+    if (given === name) throw new NotFromPool("none of its pods waits any more");
+    if (typeof given === "string" && given !== "") {
+      const pod = await podIfAny(cluster, { name: given }, signal);
+      if (pod !== undefined && isGiven(pod, given, name)) return pod;
+    }
+    const why = refusalIn(claim);
+    if (why !== undefined || now() > deadline) throw new NotFromPool(why ?? "its controller gives none");
+    await wait(pause, signal);
+  }
+}
+
+const notHad = (thrown: unknown): never => {
+  const said = thrown instanceof HarnessError ? thrown.cause : thrown;
+  if (said instanceof ApiFailure) throw new NotFromPool(said.message, { cause: said });
+  throw refusalOf(thrown);
+};
+
+/** Its labels come behind: until then it is not known to be ours. */
+const isGiven = (pod: PodState, sandbox: string, name: string): boolean =>
+  field(pod, "metadata", "labels", CLAIM_LABEL) === name &&
+  isRunning(pod, BOX) &&
+  (pod.metadata?.ownerReferences ?? []).some(
+    (one) => one.controller === true && one.kind === "Sandbox" && field(one, "name") === sandbox,
+  );
+
+/** What no waiting mends. */
+function refusalIn(claim: unknown): string | undefined {
+  const conditions = field(claim, "status", "conditions");
+  const ready: unknown = Array.isArray(conditions)
+    ? conditions.find((one) => field(one, "type") === "Ready")
+    : undefined;
+  const reason = field(ready, "reason");
+  const isOver = ["InvalidMetadata", "TemplateNotFound", "WarmPoolNotFound", "ClaimExpired"].includes(
+    String(reason),
+  );
+  return isOver ? `its controller says: ${String(field(ready, "message"))}` : undefined;
+}
+
+/** Labels of a pod of the pool may be of one domain alone, if its controller is set up as it comes. */
+function claimSpec(plan: PodPlan, pool: string, until: Date): JsonObject {
+  const { name, namespace, owner, labels, annotations } = plan;
+  return {
+    apiVersion: API,
+    kind: "SandboxClaim",
+    metadata: {
+      name,
+      namespace,
+      ...ownedBy(owner),
+      labels: { ...labels, [NAME_LABEL]: name },
+      annotations: { ...annotations },
+    },
+    spec: {
+      warmPoolRef: { name: pool },
+      lifecycle: { shutdownTime: until.toISOString().replace(/\.\d+Z$/, "Z"), shutdownPolicy: "Delete" },
+      additionalPodMetadata: { labels: podLabels(plan), annotations: { ...annotations } },
+    },
+  };
+}
+
+/** A pod that has waited for so long that it would end before the box has to. */
+export async function refuseTooOld(
+  cluster: Cluster,
+  pod: PodState,
+  { deadlineMs }: Pick<PodPlan, "deadlineMs">,
+): Promise<void> {
+  const begun = Date.parse(String(field(pod, "status", "startTime")));
+  const most = Number(field(pod, "spec", "activeDeadlineSeconds")) * 1000;
+  const left = begun + most - (await cluster.now());
+  if (!(left >= deadlineMs)) throw new NotFromPool("its pod has waited too long, and would end too early");
+}
+
+export interface PoolWish {
+  readonly pool: string;
+  readonly replicas: number;
+  readonly labels: Readonly<Record<string, string>>;
+}
+
+/** The pool whose pods boxes of this plan are: made once, by who may. Its policy lets nobody in and nothing out. */
+export function poolObjects(plan: PodPlan, { pool, replicas, labels }: PoolWish): readonly JsonObject[] {
+  const metadata = { name: pool, namespace: plan.namespace, labels };
+  const spec = podSpec({ ...plan, kind: "Claim" })["spec"] ?? {};
+  return [
+    {
+      apiVersion: API,
+      kind: "SandboxTemplate",
+      metadata,
+      spec: {
+        podTemplate: { spec },
+        service: false,
+        networkPolicyManagement: "Managed",
+        networkPolicy: {},
+      },
+    },
+    {
+      apiVersion: API,
+      kind: "SandboxWarmPool",
+      metadata,
+      // One of an older template is none any more.
+      spec: { replicas, sandboxTemplateRef: { name: pool }, updateStrategy: { type: "Recreate" } },
+    },
+  ];
+}
+
+/** Why it is told that a box is one of its own, though there is a pool. */
+export const toldOf = (pool: string, thrown: NotFromPool): string =>
+  `no box out of the warm pool ${pool}: ${reasonOf(thrown)}; it has a pod of its own`;

@@ -1,0 +1,67 @@
+import assert from "node:assert/strict";
+import test, { after, before } from "node:test";
+import { batchOf, replies } from "../e2e/batch.ts";
+import { look } from "./cluster-api.ts";
+import { batchPlace, tasksOf, type Team, teamOn } from "./batch-place.ts";
+import { noController, startSandboxes, stopSandboxes } from "./cluster-sandboxes.ts";
+import { attached, type Cluster } from "./cluster.ts";
+
+/** A batch as a Job whose boxes come out of the warm pool that it prints, kept by its own controllers. */
+
+const cluster: Cluster = await attached(process.env["HARNESS_TEST_KUBERNETES"] ?? "tests");
+const { api } = cluster;
+const skip =
+  (cluster.release === "1.20" && "its Jobs have no back-off for each index") ||
+  (cluster.network !== "enforced" && `boxes want a network that is shut: it is ${cluster.network}`) ||
+  noController;
+
+const shared: { team?: Team } = {};
+before(async () => {
+  if (skip !== false) return;
+  await startSandboxes(cluster, (line) => void process.stdout.write(`${line}\n`));
+  shared.team = await teamOn(cluster);
+});
+after(async () => {
+  await shared.team?.[Symbol.asyncDispose]();
+  if (skip === false) await stopSandboxes(cluster);
+});
+
+test(
+  "a row's box is a pod that waited in the pool, by a claim of its loop's, which goes with a loop that is deleted and with the next one's end",
+  { skip },
+  async () => {
+    const { team } = shared;
+    assert.ok(team !== undefined);
+    await using place = await batchPlace(team, replies, { kubernetes: { warm_pool: "rows" } });
+    const tasks = await tasksOf(team, place, ["sleep 12; echo two >> notes.txt"]);
+    const below = `/apis/extensions.agents.x-k8s.io/v1beta1/namespaces/${place.space.name}`;
+    const claims = `${below}/sandboxclaims`;
+    await api.until(
+      `${below}/sandboxwarmpools/rows`,
+      ({ body }) => Number(look(body, "status", "readyReplicas") ?? 0) > 0,
+      120_000,
+    );
+    const waited = new Set((await api.list(place.space.pods)).map(({ metadata }) => metadata.uid));
+    const started = place.start(tasks, "--out", place.place.at("out"));
+    const { items } = await api.until(
+      claims,
+      ({ body }) =>
+        look(body, "items", 0, "status", "sandbox", "name") !== undefined && place.model.asked().length > 0,
+      240_000,
+    );
+    const claim = look(items, 0);
+    const owner = look(claim, "metadata", "ownerReferences", 0);
+    assert.equal(look(owner, "kind"), "Pod");
+    const name = String(look(claim, "status", "sandbox", "name"));
+    const box = await api.must("GET", `${place.space.pods}/${name}`);
+    assert.ok(waited.has(box.metadata.uid), "it waited there before the batch began");
+    await api.must("DELETE", `${place.space.pods}/${String(look(owner, "name"))}`);
+    for (const at of [`${claims}/${String(look(claim, "metadata", "name"))}`, `${place.space.pods}/${name}`])
+      await api.until(at, ({ status }) => status === 404, 120_000);
+    const ran = await started.ended;
+    assert.equal(ran.code, 0, `${ran.stderr}\n${ran.stdout}`);
+    const { rows, whole } = batchOf(ran);
+    assert.deepEqual([whole.done, rows[0]?.attempts], [1, 1]);
+    await api.until(claims, ({ body }) => look(body, "items", 0) === undefined);
+  },
+);

@@ -1,0 +1,182 @@
+import assert from "node:assert/strict";
+import { randomBytes } from "node:crypto";
+import test, { after, before } from "node:test";
+import { RunnerClient } from "../../src/boxes/runner/runner-client.ts";
+import { writeFileIn } from "../../src/boxes/runner/runner-files.ts";
+import { KEY_BYTES } from "../../src/boxes/runner/runner-frames.ts";
+import { askReport } from "../../src/boxes/runner/runner-report.ts";
+import type { OwnedBox } from "../../src/core/ports.ts";
+import { clusterOf } from "../../src/kubernetes/cluster.ts";
+import { boxRules } from "../../src/kubernetes/loop-role.ts";
+import { attachTo } from "../../src/kubernetes/pod-stream.ts";
+import { asking, NEVER } from "../contract/box-words.ts";
+import { podWants } from "../fixtures/pod-request.ts";
+import { poolFor } from "../fixtures/warm-pool.ts";
+import { look } from "./cluster-api.ts";
+import { type BoxPlace, boxPlace } from "./cluster-boxes.ts";
+import { noController, startSandboxes, stopSandboxes } from "./cluster-sandboxes.ts";
+import { attached, type Cluster } from "./cluster.ts";
+
+/** Boxes out of a warm pool, kept by the controllers of kubernetes-sigs/agent-sandbox themselves. */
+
+const cluster: Cluster = await attached(process.env["HARNESS_TEST_KUBERNETES"] ?? "tests");
+const { api, image } = cluster;
+const skip =
+  (cluster.release === "1.20" && "its API refuses the schema of a Sandbox") ||
+  (cluster.network !== "enforced" && `boxes want a network that is shut: it is ${cluster.network}`) ||
+  noController;
+
+before(async () => {
+  if (skip === false) await startSandboxes(cluster, (line) => void process.stdout.write(`${line}\n`));
+});
+after(async () => {
+  if (skip === false) await stopSandboxes(cluster);
+});
+
+const POOL = "boxes";
+const below = ({ space }: BoxPlace, kind: string): string =>
+  `/apis/extensions.agents.x-k8s.io/v1beta1/namespaces/${space.name}/${kind}`;
+
+const WANTS = { ...podWants(image), warmPool: POOL };
+
+interface Pooled {
+  readonly replicas?: number;
+  readonly memory?: number;
+}
+
+/** A namespace with a pool whose pods fit the folder of the place, once they wait. */
+async function pooled(place: BoxPlace, { replicas = 1, memory }: Pooled = {}): Promise<void> {
+  const objects = poolFor({ place, image, namespace: place.space.name, pool: POOL, replicas, memory });
+  for (const object of objects)
+    await api.must(
+      "POST",
+      below(place, object["kind"] === "SandboxTemplate" ? "sandboxtemplates" : "sandboxwarmpools"),
+      object,
+    );
+  await ready(place, replicas);
+}
+
+const ready = (place: BoxPlace, replicas: number): Promise<unknown> =>
+  api.until(
+    `${below(place, "sandboxwarmpools")}/${POOL}`,
+    ({ body }) =>
+      look(body, "status", "observedGeneration") !== undefined &&
+      (look(body, "status", "readyReplicas") ?? 0) === replicas,
+  );
+
+const waiting = async ({ space }: BoxPlace): Promise<ReadonlyMap<string, string>> =>
+  new Map((await api.list(space.pods)).map(({ metadata }) => [metadata.uid ?? "", metadata.name]));
+
+async function said(box: OwnedBox, line: string): Promise<string> {
+  const { exit_code, stdout, stderr } = await box.exec(asking(["bash", "-c", line]), NEVER);
+  const text = Buffer.concat([stdout.head, stderr.head].map((part) => Buffer.from(part))).toString();
+  assert.equal(exit_code, 0, text);
+  return text;
+}
+
+/** Its claim is gone, the pod behind it, and what was the pod's. */
+async function goes(place: BoxPlace, pod: string): Promise<void> {
+  assert.deepEqual(await api.list(below(place, "sandboxclaims")), []);
+  await api.until(`${place.space.pods}/${pod}`, ({ status }) => status === 404);
+  const policies = `/apis/networking.k8s.io/v1/namespaces/${place.space.name}/networkpolicies`;
+  await api.until(policies, ({ body }) => (look(body, "items") as readonly unknown[]).length <= 1);
+  assert.deepEqual(await place.named("networkpolicies"), [`${POOL}-network-policy`]);
+}
+
+test(
+  "a box is a pod that has waited: one who may make no other has it, it is shut, used once, and gone with its claim",
+  { skip },
+  async () => {
+    const rules = boxRules("Pod", true).map((rule) =>
+      rule.resources?.includes("pods") === true
+        ? { ...rule, verbs: rule.verbs.filter((verb) => verb !== "create") }
+        : rule,
+    );
+    await using place = await boxPlace(cluster, { rules });
+    await pooled(place);
+    const [[uid = "", name = ""] = []] = await waiting(place);
+    {
+      await using box = await place.open({ wants: WANTS });
+      assert.equal(
+        await said(
+          box,
+          `id -u; hostname; cat /proc/1/comm a.txt; ! timeout 2 bash -c 'exec 3<>/dev/tcp/10.213.0.1/6443' 2>/dev/null`,
+        ),
+        "1000\nsandbox\nrunner\none\n",
+      );
+      const [claim] = await api.list(below(place, "sandboxclaims"));
+      assert.equal(look(claim, "status", "sandbox", "name"), name);
+      const until = Date.parse(String(look(claim, "spec", "lifecycle", "shutdownTime")));
+      const made = Date.parse(String(look(claim, "metadata", "creationTimestamp")));
+      assert.ok(Math.abs(until - made - WANTS.startMs - WANTS.deadlineMs) < 5000);
+      const pod = await api.must("GET", `${place.space.pods}/${name}`);
+      assert.equal(pod.metadata.uid, uid);
+    }
+    assert.deepEqual(place.said, []);
+    await goes(place, name);
+    // Another one waits in its place, and is no other box's.
+    await ready(place, 1);
+    assert.ok(!(await waiting(place)).has(uid));
+  },
+);
+
+test("where none waits the box has a pod of its own, and nothing is said", { skip }, async () => {
+  await using place = await boxPlace(cluster);
+  await pooled(place, { replicas: 0 });
+  await using box = await place.open({ wants: WANTS });
+  assert.equal(await said(box, "cat a.txt"), "one\n");
+  assert.deepEqual([place.said, await api.list(below(place, "sandboxclaims"))], [[], []]);
+});
+
+test(
+  "pods of a pool that are none of this box's are given back to nobody, and it is said why",
+  { skip },
+  async () => {
+    await using place = await boxPlace(cluster);
+    await pooled(place, { memory: 2 ** 28 });
+    const [[, name = ""] = []] = await waiting(place);
+    await using box = await place.open({ wants: WANTS });
+    assert.equal(await said(box, "cat a.txt"), "one\n");
+    assert.equal(place.said.length, 1, place.said.join("\n"));
+    assert.match(
+      place.said[0] ?? "",
+      /its pods are not what this box is to be: .*limits\.memory: is "268435456"/,
+    );
+    await api.until(`${place.space.pods}/${name}`, ({ status }) => status === 404);
+  },
+);
+
+/** Whoever may attach to pods is in one that waits, before it is a box's. */
+async function intruded(place: BoxPlace, name: string): Promise<RunnerClient> {
+  const user = { env: { KUBECONFIG: cluster.kubeconfig }, home: "/nowhere" };
+  const there = await clusterOf({ context: null, namespace: place.space.name }, user);
+  const stream = await attachTo(there, { pod: name, container: "box", signal: NEVER });
+  const client = new RunnerClient(stream, randomBytes(KEY_BYTES));
+  await askReport(client, []);
+  await writeFileIn(client, "/tmp/left", Buffer.from("x"));
+  return client;
+}
+
+test("a pod in which somebody was, or still is, is no box", { skip }, async () => {
+  await using place = await boxPlace(cluster);
+  await pooled(place);
+  const [[, first = ""] = []] = await waiting(place);
+  const stays = await intruded(place, first);
+  {
+    await using box = await place.open({ wants: { ...WANTS, startMs: 30_000 } });
+    assert.equal(await said(box, "cat a.txt; ls /tmp"), "one\n");
+    assert.match(place.said.join("\n"), /^no box out of the warm pool boxes: .*; it has a pod of its own$/);
+  }
+  stays.close();
+  await api.until(`${place.space.pods}/${first}`, ({ status }) => status === 404);
+  await ready(place, 1);
+  const second = [...(await waiting(place)).values()].find((name) => name.startsWith(POOL)) ?? "";
+  const left = await intruded(place, second);
+  left.close();
+  await api.until(
+    `${place.space.pods}/${second}`,
+    ({ status, body }) => status === 404 || look(body, "status", "phase") === "Succeeded",
+  );
+  await using box = await place.open({ wants: WANTS });
+  assert.equal(await said(box, "cat a.txt; ls /tmp"), "one\n");
+});
