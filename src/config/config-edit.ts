@@ -7,12 +7,13 @@ import { replaceFile as replaceWhole } from "../platform/safe-files.ts";
 import { nested, parseConfigDocument, valueFromText } from "./config-document.ts";
 import { hintFor, readLayer } from "./config-layers.ts";
 import { readConfigText } from "./load-config.ts";
-import { ALIASES, SETTING_KEYS, type SettingKey } from "./settings-schema.ts";
+import { ALIASES, SEARCH_PATHS, type SearchPath, SETTING_KEYS, type SettingKey } from "./settings-schema.ts";
 
 /** The dotted path of a setting a person named, aliases resolved. */
-export function settingPath(dotted: string): SettingKey | "search.store" | "search.url" {
+export function settingPath(dotted: string): SettingKey | SearchPath {
   const real = (Object.hasOwn(ALIASES, dotted) ? ALIASES[dotted] : undefined) ?? dotted;
-  if (real === "search.store" || real === "search.url") return real;
+  const part = SEARCH_PATHS.find((known) => known === real);
+  if (part !== undefined) return part;
   const key = SETTING_KEYS.find((known) => known === real);
   if (key !== undefined) return key;
   const [head = ""] = real.split(".");

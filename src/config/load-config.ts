@@ -8,6 +8,7 @@ import { type Change, changeOf } from "./tightening.ts";
 import {
   ALIASES,
   DEFAULTS,
+  SEARCH_PATHS,
   SETTING_KEYS,
   type SettingKey,
   type Settings,
@@ -156,7 +157,7 @@ export const envNameOf = (dotted: string): string => `HARNESS_${dotted.toUpperCa
 async function envSources(env: Env): Promise<Source[]> {
   const plain = SETTING_KEYS.filter((key) => key !== "search");
   // Before the names that they stand for, which count where both are set.
-  const keys = [...Object.keys(ALIASES), ...plain, "search.store", "search.url"] as (typeof plain)[number][];
+  const keys = [...Object.keys(ALIASES), ...plain, ...SEARCH_PATHS] as (typeof plain)[number][];
   const sources: Source[] = [];
   for (const key of keys) {
     const origin = envNameOf(key);

@@ -180,6 +180,7 @@ const capabilityRow = z.strictObject({
   tools: yesNo.optional(),
   thinking: yesNo.optional(),
   calls: oneOf(CALL_FORMS).optional(),
+  parameters: whole(10_000_000, 100_000_000_000_000).optional(),
 });
 
 /** Blanks and comments always succeed, and prove nothing. */
@@ -225,7 +226,16 @@ const RULES = {
   min_release_age: duration(0, 366 * 24 * 60 * MINUTE),
   hooks: hooksForm,
   tools: toolsForm,
-  search: z.strictObject({ store: oneOf(STORES), url: webUrl }).partial(),
+  search: z
+    .strictObject({
+      store: oneOf(STORES),
+      url: webUrl,
+      nodes: z.array(webUrl, "expected a list of addresses").max(16, "expected at most 16 addresses"),
+      shard_number: whole(1, 1024).nullable(),
+      replication_factor: whole(1, 64).nullable(),
+      write_consistency_factor: whole(1, 64).nullable(),
+    })
+    .partial(),
   web,
   kubernetes,
   mcp: mcpServers,

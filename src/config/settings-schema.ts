@@ -10,7 +10,15 @@ const MiB = 2 ** 20;
 type Given = { readonly [Key in keyof Layer]-?: Exclude<Layer[Key], undefined> };
 
 export type Settings = Omit<Given, "search"> & {
-  readonly search: { readonly store: (typeof STORES)[number]; readonly url: string };
+  readonly search: {
+    readonly store: (typeof STORES)[number];
+    readonly url: string;
+    /** Further nodes of the same cluster. */
+    readonly nodes: readonly string[];
+    readonly shard_number: number | null;
+    readonly replication_factor: number | null;
+    readonly write_consistency_factor: number | null;
+  };
 };
 export type SettingKey = keyof Settings;
 
@@ -53,7 +61,14 @@ export const DEFAULTS: Settings = {
   min_release_age: 0,
   hooks: [],
   tools: {},
-  search: { store: "auto", url: "http://127.0.0.1:6333" },
+  search: {
+    store: "auto",
+    url: "http://127.0.0.1:6333",
+    nodes: [],
+    shard_number: null,
+    replication_factor: null,
+    write_consistency_factor: null,
+  },
   web: { fetch: false, search: null },
   kubernetes: {
     image: null,
@@ -109,3 +124,9 @@ export function printable(key: string, value: unknown): string {
     return JSON.stringify(Object.fromEntries(Object.entries(value).map(inClusterWords)));
   return typeof value === "string" ? value : JSON.stringify(value);
 }
+
+/** Those of `search`, which can be set apart. */
+export const SEARCH_PATHS = (Object.keys(DEFAULTS.search) as (keyof Settings["search"])[]).map(
+  (key) => `search.${key}` as const,
+);
+export type SearchPath = (typeof SEARCH_PATHS)[number];

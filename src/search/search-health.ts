@@ -1,20 +1,46 @@
 import { HarnessError, reasonOf } from "../core/errors.ts";
 import { ailing, type Health, healthy } from "../core/health.ts";
 
-export interface StoreWanted {
+import type { QdrantServer } from "./qdrant/qdrant-nodes.ts";
+
+export interface StoreWanted extends QdrantServer {
   readonly store: "auto" | "qdrant" | "embedded";
-  /** Of Qdrant. */
-  readonly url: string;
-  /** From QDRANT_API_KEY. */
-  readonly apiKey?: string | undefined;
 }
 
 /** For all of it; who looks waits. */
 const QUICK_MS = 2000;
 
 /** Which store would serve a search. A Qdrant that is missing is an ailment only where it was asked for by name. */
-export async function storeHealth({ store, url, apiKey }: StoreWanted): Promise<Health> {
+export async function storeHealth({ store, ...server }: StoreWanted): Promise<Health> {
   if (store === "embedded") return healthy("store", "embedded index");
+  const { url, apiKey, nodes = [] } = server;
+  if (nodes.length > 0) return clusterHealth(store, server);
+  return oneHealth({ store, url, apiKey });
+}
+
+/** Each node is asked by itself: one that serves is enough, and those that do not are named. */
+async function clusterHealth(store: StoreWanted["store"], server: QdrantServer): Promise<Health> {
+  const { url, apiKey, nodes = [] } = server;
+  const { shapeOf } = await import("./qdrant/qdrant-nodes.ts");
+  try {
+    shapeOf(server);
+  } catch (thrown) {
+    return ailing("store", reasonOf(thrown), thrown instanceof HarnessError ? thrown.remedy : "");
+  }
+  const urls = [...new Set([url, ...nodes])];
+  const found = await Promise.all(urls.map((each) => oneHealth({ store: "qdrant", url: each, apiKey })));
+  const ill = found.filter(({ state }) => state !== "ok");
+  const [first, one] = [ill[0], found.find(({ state }) => state === "ok")];
+  const why = ill.map(({ detail }) => detail).join("; ");
+  if (first === undefined)
+    return healthy("store", `${urls.length} nodes: ${found.map(({ detail }) => detail).join(", ")}`);
+  if (one !== undefined)
+    return ailing("store", `${one.detail}; ${ill.length} of ${urls.length} nodes ail: ${why}`, first.remedy);
+  if (store === "auto") return healthy("store", `embedded index (no node of Qdrant serves: ${why})`);
+  return ailing("store", `no node of Qdrant serves: ${why}`, first.remedy);
+}
+
+async function oneHealth({ store, url, apiKey }: StoreWanted): Promise<Health> {
   const [{ versionFor }, { unencrypted }] = await Promise.all([
     import("./qdrant/qdrant-version.ts"),
     import("./qdrant/plain-address.ts"),

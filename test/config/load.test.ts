@@ -156,10 +156,34 @@ test("null takes a value back to what is decided at run time", async () => {
   assert.deepEqual([origins["image"], origins["cpus"]], ["HARNESS_IMAGE", "HARNESS_CPUS"]);
 });
 
-test("the two halves of search are merged, from files and from the environment", async () => {
-  await using place = await scratch({ [USER]: '{"search": {"store": "embedded"}}' });
-  const { settings } = await load(place, { env: { HARNESS_SEARCH_URL: "http://127.0.0.1:7000" } });
-  assert.deepEqual(settings.search, { store: "embedded", url: "http://127.0.0.1:7000" });
+test("the parts of search are merged, from files and from the environment", async () => {
+  await using place = await scratch({ [USER]: '{"search": {"store": "embedded", "shard_number": 3}}' });
+  const nodes = ["http://q2:6333", "http://q3:6333"];
+  const env = { HARNESS_SEARCH_URL: "http://127.0.0.1:7000", HARNESS_SEARCH_NODES: JSON.stringify(nodes) };
+  const { settings } = await load(place, { env });
+  const url = "http://127.0.0.1:7000";
+  const wanted = { ...DEFAULTS.search, store: "embedded", url, nodes, shard_number: 3 };
+  assert.deepEqual(settings.search, wanted);
+});
+
+test("a node that is no address, too many of them, a shard of nothing and a model of no size are refused with their place", async () => {
+  const many = JSON.stringify(Array.from({ length: 17 }, (_, at) => `http://q${at}`));
+  for (const [text, says] of [
+    [
+      '{"search": {"nodes": ["q2:6333"]}}',
+      /search\.nodes\S*0\S*: expected an http:\/\/ or https:\/\/ address/,
+    ],
+    [`{"search": {"nodes": ${many}}}`, /search\.nodes: expected at most 16 addresses/],
+    ['{"search": {"nodes": "http://q2"}}', /search\.nodes: expected a list of addresses/],
+    ['{"search": {"shard_number": 0}}', /search\.shard_number: expected a whole number/],
+    ['{"search": {"replication_factor": "two"}}', /search\.replication_factor: expected a whole number/],
+    ['{"capabilities": [{"prefix": "x", "parameters": 7}]}', /parameters: expected a whole number/],
+  ] as const) {
+    await using place = await scratch({ [USER]: text });
+    const [exit, message] = await refusalOf(() => load(place));
+    assert.equal(exit, 2);
+    assert.match(message, says);
+  }
 });
 
 test("an empty search sets nothing, so its values stay defaults", async () => {

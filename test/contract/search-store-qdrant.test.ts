@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { HostRanked } from "../../src/search/host-ranked.ts";
-import type { QdrantServer } from "../../src/search/qdrant/qdrant-api.ts";
+import type { QdrantServer } from "../../src/search/qdrant/qdrant-nodes.ts";
 import { openQdrantStore } from "../../src/search/qdrant/qdrant-store.ts";
 import type { SearchStore, StoreIdentity } from "../../src/search/search-store.ts";
 import { startQdrant } from "../fakes/qdrant-server.ts";

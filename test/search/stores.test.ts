@@ -15,11 +15,14 @@ interface Outcome {
   readonly folder: boolean;
 }
 
-async function chosen(about: Partial<StoreChoice> & { readonly url: string }): Promise<Outcome> {
+type Asked = Partial<StoreChoice> & { readonly url: string; readonly apiKey?: string };
+
+async function chosen({ url, apiKey, ...about }: Asked): Promise<Outcome> {
   await using place = await scratch();
   const warned: string[] = [];
   await using store = await openStoreFor({
     store: "auto",
+    server: { url, apiKey },
     folder: place.at("index"),
     identity: MODELLED,
     earlier: null,

@@ -9,6 +9,7 @@ import { openEmbeddedStore, readEmbeddedStore } from "../../search/embedded/open
 import type { IndexOptions } from "../../search/index/index-means.ts";
 import type { Pruned } from "../../search/index/prune-indexes.ts";
 import { openServerOf, openStoreFor } from "../../search/open-store.ts";
+import type { QdrantServer } from "../../search/qdrant/qdrant-nodes.ts";
 import type { PathRules } from "../../search/read/found-file.ts";
 import { type Host, packageRoot } from "../host.ts";
 
@@ -23,6 +24,17 @@ export const PATH_RULES: PathRules = {
   guarded: (name, atTop) => protectedName(name, atTop) !== undefined,
 };
 
+/** As the settings name it, with the key of the environment. */
+export const qdrantOf = (
+  env: Host["env"],
+  { url, nodes, shard_number, replication_factor, write_consistency_factor }: Settings["search"],
+): QdrantServer => ({
+  url,
+  nodes,
+  shape: { shard_number, replication_factor, write_consistency_factor },
+  apiKey: env["QDRANT_API_KEY"],
+});
+
 export const indexAccess = (
   { env }: Host,
   { search }: Settings,
@@ -34,14 +46,12 @@ export const indexAccess = (
   thread: threadProgram(),
   openStore: async ({ earlier, only, ...opening }) => {
     const store = only && earlier !== null ? earlier : search.store;
-    const apiKey = env["QDRANT_API_KEY"];
-    return openStoreFor({ ...opening, earlier, store, url: search.url, apiKey, warn });
+    return openStoreFor({ ...opening, earlier, store, server: qdrantOf(env, search), warn });
   },
   named: search.store === "auto" ? null : search.store,
   openServer: async (identity, signal) => {
     if (search.store === "embedded") return null;
-    const apiKey = env["QDRANT_API_KEY"];
-    return await openServerOf({ store: search.store, url: search.url, apiKey, identity, warn, signal });
+    return await openServerOf({ store: search.store, server: qdrantOf(env, search), identity, warn, signal });
   },
   warn,
 });

@@ -1,3 +1,4 @@
+import { qdrantOf } from "../search/search-access.ts";
 import type { Config } from "../../config/load-config.ts";
 import { DEFAULTS, type Settings } from "../../config/settings-schema.ts";
 import { EXIT, type ExitCode, HarnessError } from "../../core/errors.ts";
@@ -31,7 +32,7 @@ export async function checkUp(
     engineChecks(host, settings, { unread: config instanceof HarnessError, workspace }),
     diskHealth("disk", host.places.state),
     modelChecks(host, settings),
-    storeHealth({ ...settings.search, apiKey: host.env["QDRANT_API_KEY"] }),
+    storeHealth({ store: settings.search.store, ...qdrantOf(host.env, settings.search) }),
   ]);
   const project = await trustHealth(host, workspace);
   return [

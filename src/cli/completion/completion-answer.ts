@@ -63,8 +63,8 @@ const SOURCES: Readonly<Record<ValueKind | "words", Source>> = {
   models: async () => (await import("../../app/known-values.ts")).modelWords(host(), process.cwd()),
   servers: async () => (await import("../../app/known-values.ts")).serverWords(host()),
   settings: async () => {
-    const { SETTING_KEYS } = await import("../../config/settings-schema.ts");
-    const keys = SETTING_KEYS.flatMap((key) => (key === "search" ? ["search.store", "search.url"] : [key]));
+    const { SEARCH_PATHS, SETTING_KEYS } = await import("../../config/settings-schema.ts");
+    const keys = SETTING_KEYS.flatMap((key) => (key === "search" ? SEARCH_PATHS : [key]));
     return keys.map((key) => word(key));
   },
   "setting-values": settingValues,

@@ -1,17 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { QdrantClient } from "@qdrant/js-client-rest";
 import { z } from "zod";
 import { formatDuration } from "../../core/text/bounds.ts";
+import { type Calls, QdrantNodes, type QdrantServer } from "./qdrant-nodes.ts";
 import { EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { askedToWait, delayAfter, RETRIES, type RetryRules, SPREAD } from "../../core/server-wait.ts";
 import { visibleLine } from "../../core/text/visible.ts";
-
-export interface QdrantServer {
-  /** http or https, with a path where Qdrant is below one. */
-  readonly url: string;
-  /** From QDRANT_API_KEY. */
-  readonly apiKey?: string | undefined;
-}
 
 /** How long one request may take. */
 export interface Patience {
@@ -40,8 +33,6 @@ const REAL_TIME: QdrantTime = {
 /** Where the index is made there is time; who searches wants to be told. */
 const BUSY_MS = { read: 10_000, write: 60_000 } as const;
 
-type Calls = ReturnType<QdrantClient["api"]>;
-
 type Call = (calls: Calls, init: RequestInit) => Promise<{ readonly data: unknown }>;
 
 interface ApiCall<T> {
@@ -52,47 +43,40 @@ interface ApiCall<T> {
   readonly write?: boolean;
 }
 
-/**
- * One server. The client's own timeout would take the place of our signal, its check of versions and its word about
- * keys go to the console, and of an address it ignores the path: all of that is done here instead.
- */
+/** One server, or the nodes of one cluster. */
 export class QdrantApi {
-  readonly url: string;
-  readonly #calls: Calls;
+  readonly #nodes: QdrantNodes;
   readonly #hasKey: boolean;
   readonly #patience: Patience;
   readonly #time: QdrantTime;
 
   constructor(server: QdrantServer, patience = PATIENCE, time = REAL_TIME) {
     this.#time = time;
-    const { url, host, prefix, port } = addressOf(server.url);
-    this.url = url;
+    this.#nodes = new QdrantNodes(server);
     this.#hasKey = (server.apiKey ?? "") !== "";
     this.#patience = patience;
-    const client = new QdrantClient({
-      url: host,
-      port,
-      prefix,
-      timeout: Number.POSITIVE_INFINITY,
-      checkCompatibility: false,
-      ...(this.#hasKey ? { headers: { "api-key": server.apiKey ?? "" } } : {}),
-    });
-    this.#calls = client.api();
+  }
+
+  /** Of the node that answered last. */
+  get url(): string {
+    return this.#nodes.now.url;
   }
 
   /** The body of the answer, as far as its form names it. Aborting rejects with the signal's reason. */
   async ask<T>(call: Call, { what, form, signal, write = false }: ApiCall<T>): Promise<T> {
     signal.throwIfAborted();
-    const timeoutMs = write ? this.#patience.writeMs : this.#patience.readMs;
-    const asked: Asked = { url: this.url, hasKey: this.#hasKey, what, timeoutMs };
-    const data = await this.#patiently(write, signal, () => this.#once(call, asked, signal));
+    const whole = write ? this.#patience.writeMs : this.#patience.readMs;
+    // All nodes together are given the time of one.
+    const timeoutMs = Math.round(whole / this.#nodes.all.length);
+    const asked = { hasKey: this.#hasKey, what, timeoutMs };
+    const data = await this.#patiently(write, signal, () => this.#ofAny(call, asked, signal));
     const read = form.safeParse(data);
     if (read.success) return read.data;
     const [issue] = read.error.issues;
-    throw garbled(
-      `its answer is unlike one (${issue?.path.join(".") ?? ""}: ${issue?.message ?? ""})`,
-      asked,
-    );
+    throw garbled(`its answer is unlike one (${issue?.path.join(".") ?? ""}: ${issue?.message ?? ""})`, {
+      ...asked,
+      url: this.url,
+    });
   }
 
   /** A server that has too much to do (429, 503) is asked again: what is written has ids, and twice is once. */
@@ -114,16 +98,46 @@ export class QdrantApi {
     }
   }
 
-  async #once(call: Call, asked: Asked, signal: AbortSignal): Promise<unknown> {
+  /**
+   * A node that does not answer, fails or is none is passed over, also in the middle of a write: whatever it has done of that
+   * is done again under the same ids.
+   */
+  async #ofAny(call: Call, asked: Omit<Asked, "url">, signal: AbortSignal): Promise<unknown> {
+    const tried = await this.#nodes.ask(
+      ({ url, calls }) => this.#once((init) => call(calls, init), { ...asked, url }, signal),
+      (thrown) => thrown instanceof QdrantFailure && OF_NODE.has(thrown.trouble),
+    );
+    if ("answer" in tried) return tried.answer;
+    throw together(tried.failures.filter((each) => each instanceof QdrantFailure));
+  }
+
+  async #once(
+    call: (init: RequestInit) => ReturnType<Call>,
+    asked: Asked,
+    signal: AbortSignal,
+  ): Promise<unknown> {
     const { timeoutMs } = asked;
     const bounded = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
     try {
-      return (await call(this.#calls, { signal: bounded, redirect: "error" })).data;
+      return (await call({ signal: bounded, redirect: "error" })).data;
     } catch (thrown) {
       signal.throwIfAborted();
       throw failureOf(bounded.aborted ? bounded.reason : thrown, asked);
     }
   }
+}
+
+/** Another node may not have it. */
+const OF_NODE: ReadonlySet<Trouble> = new Set(["unreachable", "timeout", "not-ready", "server", "garbled"]);
+
+/** What no node has answered: one that is busy is worth to be asked again, and each says its own. */
+function together(failures: readonly QdrantFailure[]): QdrantFailure {
+  const [first, ...more] = failures;
+  if (first === undefined) throw new Error("a Qdrant has an address");
+  if (more.length === 0) return first;
+  const { trouble, retryAfterMs, remedy } = failures.find((each) => each.trouble === "not-ready") ?? first;
+  const message = `none of the ${failures.length} nodes of Qdrant served: ${failures.map((each) => each.message).join("; ")}`;
+  return new QdrantFailure(trouble, message, remedy, { cause: first, retryAfterMs });
 }
 
 /** The form of an answer whose result is of that form. */
@@ -132,20 +146,6 @@ export const resultOf = <T>(form: z.ZodType<T>): z.ZodType<T> =>
 
 /** A write that the server has not finished is none. */
 export const written = resultOf(z.object({ status: z.literal("completed") }));
-
-function addressOf(text: string) {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  const plain = url !== undefined && `${url.username}${url.password}${url.search}${url.hash}` === "";
-  if (!plain || !/^https?:$/.test(url.protocol))
-    throw new HarnessError(
-      EXIT.usage,
-      "the address of Qdrant: expected http://host:port or https://host:port, without a password or a query",
-      "harness config set search.url http://127.0.0.1:6333",
-    );
-  const prefix = url.pathname.replace(/\/+$/, "");
-  const port = url.port === "" ? (url.protocol === "https:" ? 443 : 80) : Number(url.port);
-  return { url: `${url.origin}${prefix}`, host: url.origin, prefix, port };
-}
 
 /** Of whatever the client has thrown. The key is in no text of ours, and of a server's refusal of a key nothing is said. */
 function failureOf(thrown: unknown, asked: Asked): HarnessError {

@@ -37,9 +37,12 @@ export type Info = z.infer<typeof collectionInfo>;
 export class Collections {
   readonly #api: QdrantApi;
   readonly #identity: StoreIdentity;
+  readonly #shape: Readonly<Record<string, number>>;
   readonly #seen = new Set<CollectionKind>();
 
-  constructor(api: QdrantApi, identity: StoreIdentity) {
+  /** `shape`: how a cluster is to keep those that are made. */
+  constructor(api: QdrantApi, identity: StoreIdentity, shape: Readonly<Record<string, number>> = {}) {
+    this.#shape = shape;
     this.#api = api;
     this.#identity = identity;
   }
@@ -143,6 +146,7 @@ export class Collections {
       // A graph for each workspace instead of one over all of them: every question is about one.
       hnsw_config: { m: 0, payload_m: 16 },
       on_disk_payload: true,
+      ...this.#shape,
     };
     try {
       await this.#api.ask(

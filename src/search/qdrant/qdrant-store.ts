@@ -6,12 +6,12 @@ import {
   type Patience,
   QdrantApi,
   QdrantFailure,
-  type QdrantServer,
   resultOf,
   written,
 } from "./qdrant-api.ts";
 import { clearIndex, tidyIndex } from "./qdrant-clear.ts";
 import { Collections, orWithout } from "./qdrant-collections.ts";
+import { type QdrantServer, shapeOf } from "./qdrant-nodes.ts";
 import { numbersOf, type QdrantContext } from "./qdrant-context.ts";
 import { DENSE, fileRecord, FORM, type CollectionKind, COLLECTION_KINDS } from "./qdrant-points.ts";
 import { chunksOf, factsFor, filesOf, ofVersions } from "./qdrant-query.ts";
@@ -40,7 +40,7 @@ export async function openQdrantStore(
 ): Promise<ServerStore> {
   const { signal = new AbortController().signal, patience = PATIENCE, now = Date.now, access } = options;
   const api = new QdrantApi(server, patience, options.time);
-  const collections = new Collections(api, identity);
+  const collections = new Collections(api, identity, shapeOf(server));
   // Side by side; that it is no Qdrant, or another one, is said before anything that such a one makes of the rest.
   const asked = COLLECTION_KINDS.map((shelf) => collections.look(shelf, signal));
   for (const each of asked) each.catch(() => undefined);

@@ -1,7 +1,8 @@
 import { z } from "zod";
 import { EXIT, HarnessError } from "../../core/errors.ts";
 import { visibleLine } from "../../core/text/visible.ts";
-import { QdrantApi, type QdrantServer, resultOf } from "./qdrant-api.ts";
+import { QdrantApi, resultOf } from "./qdrant-api.ts";
+import type { QdrantServer } from "./qdrant-nodes.ts";
 
 /** Queries with fusion came with 1.10, tenants with 1.11, facets with 1.12, the filter by vectors with 1.13. */
 const OLDEST = { major: 1, minor: 13 } as const;

@@ -60,7 +60,7 @@ test("an index whose store is of another form, or gone, counts as none", async (
   const means = {
     ...meansOver(new Map()),
     openStore: (opening: Parameters<ReturnType<typeof meansOver>["openStore"]>[0]) =>
-      openStoreFor({ ...opening, store: "embedded", url: "", warn: assert.fail }),
+      openStoreFor({ ...opening, store: "embedded", server: { url: "" }, warn: assert.fail }),
   };
   assert.equal(await OpenedIndex.read(means, at, NEVER), undefined);
   assert.equal(existsSync(storeFolder(at)), false);

@@ -35,9 +35,17 @@ function meansIn(
     ...meansOver(new Map()),
     named: store === "auto" ? null : store,
     openStore: ({ earlier, only, ...opening }) =>
-      openStoreFor({ ...opening, earlier, store: only && earlier !== null ? earlier : store, url, warn }),
+      openStoreFor({
+        ...opening,
+        earlier,
+        store: only && earlier !== null ? earlier : store,
+        server: { url },
+        warn,
+      }),
     openServer: (identity) =>
-      store === "embedded" ? Promise.resolve(null) : openServerOf({ store, url, identity, warn, signal }),
+      store === "embedded"
+        ? Promise.resolve(null)
+        : openServerOf({ store, server: { url }, identity, warn, signal }),
   };
 }
 

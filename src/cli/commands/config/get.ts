@@ -16,7 +16,7 @@ export class ConfigGet extends HarnessCommand {
     const key = settingPath(args.key);
     const { settings, origins } = await configFor({});
     const value = key.startsWith("search.")
-      ? settings.search[key === "search.store" ? "store" : "url"]
+      ? settings.search[key.slice("search.".length) as keyof typeof settings.search]
       : settings[key as keyof typeof settings];
     if (flags.json) answerJson({ key, value, origin: origins[key] ?? "default" });
     else answer(printable(key, value));

@@ -1,0 +1,113 @@
+import { QdrantClient } from "@qdrant/js-client-rest";
+import { EXIT, HarnessError } from "../../core/errors.ts";
+
+/** How a collection is kept by a cluster when it is made; null: as the server does by itself. */
+export interface CollectionShape {
+  readonly shard_number?: number | null | undefined;
+  readonly replication_factor?: number | null | undefined;
+  /** How many replicas have to have a write before it is done. */
+  readonly write_consistency_factor?: number | null | undefined;
+}
+
+export interface QdrantServer {
+  /** http or https, with a path where Qdrant is below one. */
+  readonly url: string;
+  /** Of the same cluster, asked where that one does not answer. */
+  readonly nodes?: readonly string[] | undefined;
+  readonly shape?: CollectionShape | undefined;
+  /** From QDRANT_API_KEY. */
+  readonly apiKey?: string | undefined;
+}
+
+export type Calls = ReturnType<QdrantClient["api"]>;
+
+export interface QdrantNode {
+  readonly url: string;
+  readonly calls: Calls;
+}
+
+/**
+ * The addresses of one Qdrant, each asked once at most for a request. The one that answered last is asked first. The client's
+ * own timeout would take the place of our signal, its check of versions and its word about keys go to the console, and of an
+ * address it ignores the path: all of that is done here instead.
+ */
+export class QdrantNodes {
+  readonly all: readonly QdrantNode[];
+  #first = 0;
+
+  constructor({ url, nodes = [], apiKey }: QdrantServer) {
+    const texts = [...new Set([url, ...nodes])];
+    this.all = texts.map((text) => nodeAt(text, apiKey));
+  }
+
+  /** That answered last. */
+  get now(): QdrantNode {
+    const node = this.all[this.#first];
+    if (node === undefined) throw new Error("a Qdrant has an address");
+    return node;
+  }
+
+  /** The first answer, or what became of each. What is no failure of the node itself is thrown at once. */
+  async ask<T>(
+    once: (node: QdrantNode) => Promise<T>,
+    isOfNode: (thrown: unknown) => boolean,
+  ): Promise<{ readonly answer: T } | { readonly failures: readonly unknown[] }> {
+    const begin = this.#first;
+    const failures: unknown[] = [];
+    for (let tried = 0; tried < this.all.length; tried += 1) {
+      const at = (begin + tried) % this.all.length;
+      const node = this.all[at] ?? this.now;
+      try {
+        const answer = await once(node);
+        this.#first = at;
+        return { answer };
+      } catch (thrown) {
+        if (!isOfNode(thrown)) throw thrown;
+        failures.push(thrown);
+      }
+    }
+    return { failures };
+  }
+}
+
+function nodeAt(text: string, apiKey: string | undefined): QdrantNode {
+  const { url, host, prefix, port } = addressOf(text);
+  const headers = (apiKey ?? "") === "" ? {} : { headers: { "api-key": apiKey ?? "" } };
+  const client = new QdrantClient({
+    url: host,
+    port,
+    prefix,
+    timeout: Number.POSITIVE_INFINITY,
+    checkCompatibility: false,
+    ...headers,
+  });
+  return { url, calls: client.api() };
+}
+
+function addressOf(text: string) {
+  const url = URL.canParse(text) ? new URL(text) : undefined;
+  const plain = url !== undefined && `${url.username}${url.password}${url.search}${url.hash}` === "";
+  if (!plain || !/^https?:$/.test(url.protocol))
+    throw new HarnessError(
+      EXIT.usage,
+      "the address of Qdrant: expected http://host:port or https://host:port, without a password or a query",
+      "harness config set search.url http://127.0.0.1:6333",
+    );
+  const prefix = url.pathname.replace(/\/+$/, "");
+  const port = url.port === "" ? (url.protocol === "https:" ? 443 : 80) : Number(url.port);
+  return { url: `${url.origin}${prefix}`, host: url.origin, prefix, port };
+}
+
+/** What is made of the settings; a write that more replicas have to have than there are would never be done. */
+export function shapeOf({ shape = {} }: QdrantServer): Readonly<Record<string, number>> {
+  const { replication_factor: replicas, write_consistency_factor: wanted } = shape;
+  if ((wanted ?? 1) > (replicas ?? 1))
+    throw new HarnessError(
+      EXIT.usage,
+      `search.write_consistency_factor ${wanted} wants more replicas than search.replication_factor makes (${replicas ?? 1}): no write would ever be done`,
+      `harness config set search.replication_factor ${wanted}`,
+    );
+  return Object.fromEntries(
+    Object.entries(shape).flatMap(([key, value]) => (typeof value === "number" ? [[key, value]] : [])),
+  );
+}
