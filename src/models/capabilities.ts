@@ -1,6 +1,7 @@
 import type { CallForm, Capabilities, Provider } from "../core/model-provider.ts";
 import { lastName } from "../core/text/file-paths.ts";
 import type { Wire } from "./model-api.ts";
+import { billions } from "./model-size.ts";
 import { FAMILIES } from "./model-families.generated.ts";
 import type { ContextInForce, ModelInForce } from "./providers/ollama-session.ts";
 import { makeProvider, type ProviderOptions } from "./provider.ts";
@@ -31,6 +32,8 @@ interface OwnRow {
   readonly tools?: boolean | undefined;
   readonly thinking?: boolean | undefined;
   readonly calls?: CallForm | undefined;
+  /** How many it has: 7 billion are 7000000000. */
+  readonly parameters?: number | undefined;
 }
 
 export interface Sources {
@@ -91,13 +94,19 @@ export function capabilitiesOf(model: string, { user, maxContext, probe, server 
     calls: calls[0],
     thinking: thinking[0],
     cache: cache[0],
-    ...sizeTold(server),
+    ...sizeTold(own, server),
     origin: { context: context[1], tools: tools[1], calls: calls[1], thinking: thinking[1], cache: cache[1] },
   };
 }
 
-const sizeTold = ({ parameters }: Reported): Pick<Capabilities, "parameters"> =>
-  parameters === null ? {} : { parameters };
+function sizeTold(own: OwnRow | undefined, server: Reported): Pick<Capabilities, "parameters"> {
+  const parameters = billions(own?.parameters) ?? server.parameters;
+  return parameters === null ? {} : { parameters };
+}
+
+/** Billions of parameters, as the user's row says it. */
+export const parametersSaid = (model: string, user: Sources["user"]): number | undefined =>
+  billions(ownRowOf(user, model)?.parameters) ?? undefined;
 
 /** The window that the user wants for a model: the row's, or the setting's. */
 export function wantedWindow(

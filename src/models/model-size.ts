@@ -1,4 +1,4 @@
-/* How large a model is: by the size in its name, by what its server counts, by its window. */
+/* How large a model is: by the word of its user, by the size in its name, by what its server counts, by its window. */
 
 /** Nobody asks a model of fewer parameters for work: a smaller count is something else. */
 const LEAST_PARAMETERS = 10_000_000;
@@ -19,9 +19,9 @@ function sizeInName(model: string): number | undefined {
   return sizes.length > 0 ? Math.max(...sizes) : undefined;
 }
 
-/** `told`: billions by its server, which count where its name says nothing. */
-export function hasFewParameters(model: string, told?: number): boolean {
-  const size = sizeInName(model) ?? told;
+/** `told`: billions by its server, which count where its name says nothing. `said`: by the user, whose word goes before both. */
+export function hasFewParameters(model: string, told?: number, said?: number): boolean {
+  const size = said ?? sizeInName(model) ?? told;
   return size !== undefined && size <= FEW_BILLIONS;
 }
 

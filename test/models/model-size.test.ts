@@ -1,5 +1,6 @@
 import assert from "node:assert/strict";
 import test from "node:test";
+import { capabilitiesOf, NOT_REPORTED, parametersSaid } from "../../src/models/capabilities.ts";
 import { billions, hasFewParameters, isSmallWindow } from "../../src/models/model-size.ts";
 
 test("a model has few parameters by the size in its name", () => {
@@ -46,4 +47,26 @@ test("a window is small where it is known to be", () => {
   assert.equal(isSmallWindow({ tokens: 8192, known: true }), true);
   assert.equal(isSmallWindow({ tokens: 8192, known: false }), false);
   assert.equal(isSmallWindow({ tokens: 32_768, known: true }), false);
+});
+
+test("the user's word goes before a name and a server's count", () => {
+  assert.equal(hasFewParameters("mine", undefined, 3), true);
+  assert.equal(hasFewParameters("mine", 70, 3), true);
+  assert.equal(hasFewParameters("qwen3:8b", undefined, 3), true);
+  assert.equal(hasFewParameters("coder:1b", 1, 70), false);
+  const user = [
+    { prefix: "mine", parameters: 70_000_000_000 },
+    { prefix: "mine-small", parameters: 3_100_000_000 },
+  ];
+  assert.deepEqual(
+    ["mine-small-q4", "mine", "other"].map((name) => parametersSaid(name, user)),
+    [3.1, 70, undefined],
+  );
+  const { parameters } = capabilitiesOf("mine-small", {
+    user,
+    maxContext: null,
+    probe: null,
+    server: { ...NOT_REPORTED, parameters: 8 },
+  });
+  assert.equal(parameters, 3.1);
 });

@@ -8,12 +8,16 @@ import type { AgentEvent, EventBody } from "../../core/events.ts";
 import type { Intent } from "../../core/messages.ts";
 import { visibleLine } from "../../core/text/visible.ts";
 import type { Parked, Session, SessionRecord } from "../../core/session.ts";
+import { parametersSaid } from "../../models/capabilities.ts";
 import { hasFewParameters } from "../../models/model-size.ts";
 
 /** What a run is asked for, what was done before it, and what its end has to prove. */
 
 interface AskedRun {
-  readonly settings: Pick<Settings, "check" | "mode" | "timeout" | "provider" | "chat_model">;
+  readonly settings: Pick<
+    Settings,
+    "check" | "mode" | "timeout" | "provider" | "capabilities" | "chat_model"
+  >;
   readonly flags: {
     readonly intent?: Intent | undefined;
     readonly "no-verify"?: boolean | undefined;
@@ -41,21 +45,26 @@ export interface ModelAsked {
 export function modelAsked({ settings, replayed }: Pick<AskedRun, "settings" | "replayed">): {
   readonly name: string;
   readonly isServed: boolean;
-  /** By its name, or by the billions of parameters that its server tells. */
+  /** By the user's word, its name, or the billions of parameters that its server tells. */
   readonly isWeak: (told?: number) => boolean;
+  /** The billions that make it weak, where its name does not. */
+  readonly fewBy: (told?: number) => number | undefined;
 } {
   const { provider, name, parameters }: ModelAsked = replayed?.model ?? {
     provider: settings.provider,
     name: settings.chat_model,
   };
   const isServed = provider !== "anthropic" && provider !== "scripted";
-  return { name, isServed, isWeak: (told) => isServed && hasFewParameters(name, parameters ?? told) };
+  const said = parametersSaid(name, settings.capabilities);
+  const isWeak = (told?: number): boolean => isServed && hasFewParameters(name, parameters ?? told, said);
+  const byName = isServed && hasFewParameters(name, parameters);
+  return { name, isServed, isWeak, fewBy: (told) => (isWeak(told) && !byName ? (said ?? told) : undefined) };
 }
 
-/** The event for a model that is weak by its server's word but not by its name. */
+/** The event for a model that is weak by its user's or its server's word but not by its name. */
 export function smallBy(asked: ReturnType<typeof modelAsked>, told?: number): EventBody | undefined {
-  if (told === undefined || !asked.isWeak(told) || asked.isWeak()) return undefined;
-  return { type: "model.small", parameters: told };
+  const parameters = asked.fewBy(told);
+  return parameters === undefined ? undefined : { type: "model.small", parameters };
 }
 
 /** The checkpoint before the run; of a parked run, the one that it had stored. */

@@ -254,11 +254,11 @@ export async function chatTurn(input: TurnInput, text: string): Promise<Finished
   const { since } = held;
   const parts = { host: input.host, settings, workspace, session, store, emit: sink.emit, resumed, since };
   await using checkpoints = await checkpointsFor(parts);
-  const agent = await turnContext(input, sink, checkpoints);
+  const capabilities = input.model.capabilities(settings.chat_model, signal);
+  const agent = await turnContext(input, { sink, checkpoints, capabilities });
   const before = memory.history.count;
   sink.emit(startedEvent({ settings, session, resumed, workspace, task: text, chat: true }));
-  const known = await input.model.capabilities(settings.chat_model, signal);
-  const small = smallBy(modelAsked({ settings, replayed: undefined }), known.parameters);
+  const small = smallBy(modelAsked({ settings, replayed: undefined }), (await capabilities).parameters);
   if (small !== undefined) sink.emit(small);
   try {
     await unlessAborted(Promise.resolve(conversation.extensions.ready?.()), signal);
@@ -289,7 +289,9 @@ export async function chatTurn(input: TurnInput, text: string): Promise<Finished
 
 /** The older part of the conversation is summarised; whether it is shorter now. Events say what became of it. */
 export async function compactNow(input: TurnInput): Promise<boolean> {
-  const agent = await turnContext(input, sinkOfTurn(input), NO_CHECKPOINTS);
+  const capabilities = input.model.capabilities(input.settings.chat_model, input.signal);
+  const sink = sinkOfTurn(input);
+  const agent = await turnContext(input, { sink, checkpoints: NO_CHECKPOINTS, capabilities });
   const shorter = await agent.compactor.now("manual", input.signal);
   input.conversation.spend(agent.spent.usage);
   return shorter;
@@ -311,7 +313,17 @@ async function notesFor({ host, settings, conversation }: TurnInput): Promise<st
 const sinkOfTurn = ({ settings, origins, conversation: { session }, show }: TurnInput): Sink =>
   runSink({ settings, origins, session }, show);
 
-async function turnContext(input: TurnInput, sink: Sink, checkpoints: Checkpoints): Promise<AgentContext> {
+interface TurnParts {
+  readonly sink: Sink;
+  readonly checkpoints: Checkpoints;
+  /** Of the model that is asked: its server is asked once for them. */
+  readonly capabilities: ReturnType<ModelClient["capabilities"]>;
+}
+
+async function turnContext(
+  input: TurnInput,
+  { sink, checkpoints, capabilities }: TurnParts,
+): Promise<AgentContext> {
   const { settings, conversation, signal } = input;
   const { box, briefing } = await input.box.for(conversation);
   input.box.emit = sink.emit;
@@ -327,7 +339,7 @@ async function turnContext(input: TurnInput, sink: Sink, checkpoints: Checkpoint
     checkpoints,
     state: conversation.state,
     provider: input.provider,
-    capabilities: input.model.capabilities(settings.chat_model, signal),
+    capabilities,
     size: conversation.sizeFor(settings.chat_model),
     sink,
     box,

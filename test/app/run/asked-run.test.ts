@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 import { unattended } from "../../../src/agent/approvers.ts";
-import { testsNote, verificationFor, wantedOf } from "../../../src/app/run/asked-run.ts";
+import { modelAsked, smallBy, testsNote, verificationFor, wantedOf } from "../../../src/app/run/asked-run.ts";
 import { fakeAgent } from "../../fakes/agent.ts";
 import { fakeBox } from "../../fakes/box.ts";
 import { memoryStore } from "../../fakes/store.ts";
@@ -18,7 +18,14 @@ test("the check that a record names is judged as any command, as the words of a 
   });
   const ran = async (check: string, replayed?: object): Promise<boolean> => {
     const verification = await verificationFor({
-      settings: { check, mode: "workspace-write", timeout: 1000, provider: "scripted", chat_model: "m" },
+      settings: {
+        check,
+        mode: "workspace-write",
+        timeout: 1000,
+        capabilities: [],
+        provider: "scripted",
+        chat_model: "m",
+      },
       flags: { intent: "change", strict: false },
       prompt: "mend it",
       workspace: "/repo",
@@ -41,7 +48,14 @@ test("a script that only its name calls a test checks the work of a small model 
   const commandFor = async (provider: "ollama" | "scripted", chat_model: string) => {
     const about = { mode: "workspace-write", provider, model: chat_model, title: "t" } as const;
     const verification = await verificationFor({
-      settings: { check: null, mode: "workspace-write", timeout: 1000, provider, chat_model },
+      settings: {
+        check: null,
+        mode: "workspace-write",
+        timeout: 1000,
+        capabilities: [],
+        provider,
+        chat_model,
+      },
       flags: { intent: "change", strict: false },
       prompt: "mend it",
       workspace: place.at("work"),
@@ -65,7 +79,7 @@ test("where no more is wanted than that something runs the project's tests are n
     const { check = null, model = "qwen2.5-coder:1.5b", intent } = over;
     const about = { mode: "workspace-write", provider: "ollama" } as const;
     return {
-      settings: { ...about, check, timeout: 1000, chat_model: model },
+      settings: { ...about, check, timeout: 1000, capabilities: [], chat_model: model },
       flags: { strict: false, ...(intent === undefined ? {} : { intent }) },
       prompt,
       workspace: place.at("work"),
@@ -91,4 +105,28 @@ test("where no more is wanted than that something runs the project's tests are n
   assert.equal(await testsNote(asked("build the project")), "");
   assert.equal(await testsNote(asked("mend the tests")), "");
   assert.equal(await testsNote(asked("run the tests", { model: "qwen2.5-coder:32b" })), "");
+});
+
+const askedOf = (chat_model: string, parameters?: number) =>
+  modelAsked({
+    settings: {
+      check: null,
+      mode: "workspace-write",
+      timeout: 1000,
+      provider: "openai",
+      chat_model,
+      capabilities: parameters === undefined ? [] : [{ prefix: chat_model, parameters }],
+    },
+    replayed: undefined,
+  });
+
+test("a model is small by its user's word where neither its name nor its server says so, and that is told", () => {
+  const few = askedOf("mine", 3_000_000_000);
+  assert.deepEqual([few.isWeak(), smallBy(few)], [true, { type: "model.small", parameters: 3 }]);
+  assert.deepEqual([askedOf("mine").isWeak(), smallBy(askedOf("mine"))], [false, undefined]);
+  assert.deepEqual(smallBy(askedOf("mine"), 3.2), { type: "model.small", parameters: 3.2 });
+  const large = askedOf("coder:1b", 70_000_000_000);
+  assert.deepEqual([large.isWeak(1), smallBy(large, 1)], [false, undefined]);
+  const named = askedOf("coder:1b");
+  assert.deepEqual([named.isWeak(), smallBy(named, 1)], [true, undefined]);
 });
