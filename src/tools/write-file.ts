@@ -7,6 +7,7 @@ import { type ToolContext, absolute, shown } from "./tool-context.ts";
 import { failed, ok, refusal } from "./tool-results.ts";
 import { forgiving } from "./forgiving-input.ts";
 import { knownContent, wrote } from "./seen-content.ts";
+import { BOM, CRLF, textAbout, WITH_BOM } from "./edits/file-text.ts";
 import { boundedDiff, compactDiff, linesOf } from "./edits/text-edit.ts";
 
 const input = forgiving(z.strictObject({ path: z.string(), content: z.string() }));
@@ -36,11 +37,13 @@ interface At {
   readonly questioned: Set<string>;
 }
 
-async function write({ context, box, questioned }: At, path: string, text: string): Promise<ToolResult> {
+async function write({ context, box, questioned }: At, path: string, given: string): Promise<ToolResult> {
   const known = await knownContent(context, box, path, "keeps");
   if (known.kind === "refused") return known.result;
-  const content = Buffer.from(text, "utf8");
   const name = shown(context.workspace, path);
+  const { text, kept, lost } = known.kind === "known" ? asBefore(known.content, given) : { text: given };
+  if (lost === true) return failed(`${name}: ${LOST_BYTES}`);
+  const content = Buffer.from(text, "utf8");
   // Nothing is changed, its time neither: what a run changed is told by that.
   if (known.kind !== "absent" && content.equals(known.content))
     return { ...ok(`${name}: it already had this content`), unchanged: true };
@@ -60,7 +63,30 @@ async function write({ context, box, questioned }: At, path: string, text: strin
   if (known.content.includes(0)) return ok(`${name}: replaced; it was a binary file`);
   const before = textOfBytes(known.content);
   const { added, removed, lines } = compactDiff(before, text);
-  return ok(`${name}: replaced (+${added} -${removed})\n${boundedDiff(lines)}`);
+  const stays = kept === undefined ? "" : `; ${kept} as before`;
+  return ok(`${name}: replaced (+${added} -${removed})${stays}\n${boundedDiff(lines)}`);
+}
+
+const LOST_BYTES =
+  "some of its bytes are not UTF-8 and are shown as \uFFFD: with \uFFFD in their place they would be lost. Change the other lines with edit_file. Nothing was changed.";
+
+interface AsBefore {
+  readonly text: string;
+  /** What of it was not given. */
+  readonly kept?: string;
+  readonly lost?: true;
+}
+
+/** A model is shown neither carriage returns nor a byte order mark: a file keeps those it has. Of stray bytes it is shown what stands for them. */
+function asBefore(content: Uint8Array, given: string): AsBefore {
+  if (content.includes(0) || given === "") return { text: given };
+  const { notes } = textAbout(content);
+  if (given.includes("\uFFFD") && !textOfBytes(content).isWellFormed()) return { text: given, lost: true };
+  const returns = notes.includes(CRLF) && !given.includes("\r");
+  const bom = notes.includes(WITH_BOM) && !given.startsWith(BOM);
+  const kept = [...(returns ? [CRLF] : []), ...(bom ? [WITH_BOM] : [])].join("; ");
+  if (kept === "") return { text: given };
+  return { text: `${bom ? BOM : ""}${returns ? given.replaceAll("\n", "\r\n") : given}`, kept };
 }
 
 /** Which part of a file its new text has not: told where that is most of it. */

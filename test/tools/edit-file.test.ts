@@ -106,6 +106,33 @@ test("what is asked for must be one of the two forms, and nothing more", async (
   assert.equal((await call("write_file", { path: "f", content: "x", append: true })).kind, "invalid");
 });
 
+test("a file that is written anew keeps the line ends and the BOM that nobody was shown, and loses no stray bytes", async () => {
+  const file = await reading("\uFEFFa\r\nb\r\n");
+  assert.equal(
+    await file.says("write_file", { path: "f", content: "a\nb\n" }),
+    "f: it already had this content",
+  );
+  assert.match(
+    await file.says("write_file", { path: "f", content: "a\nc\n" }),
+    /^f: replaced \(\+1 -1\); CRLF line ends; starts with a BOM as before\n/,
+  );
+  assert.equal(await file.now(), "\uFEFFa\r\nc\r\n");
+  await file.says("write_file", { path: "f", content: "\uFEFFx\r\ny\n" });
+  assert.equal(await file.now(), "\uFEFFx\r\ny\n", "what is given counts");
+  assert.match(await file.says("write_file", { path: "f", content: "" }), /replaced/);
+  assert.equal(await file.now(), "");
+  const mixed = await reading("a\r\nb\n");
+  assert.match(await mixed.says("write_file", { path: "f", content: "a\nb\n" }), /^f: replaced \(\+1 -1\)\n/);
+  assert.equal(await mixed.now(), "a\nb\n");
+  const latin = await reading(Buffer.from("caf\xe9\nx\n", "latin1"));
+  assert.match(
+    await latin.says("write_file", { path: "f", content: "caf\uFFFD\ny\n" }),
+    /not UTF-8 .*edit_file/,
+  );
+  assert.equal(await latin.now(), "caf\uFFFD\nx\n", "as it is shown");
+  assert.match(await latin.says("write_file", { path: "f", content: "café\ny\n" }), /^f: replaced/);
+});
+
 test("line ends, BOM, a missing last newline, the mode and stray bytes stay", async () => {
   const crlf = await reading("\uFEFFa\r\nb\r\nc");
   await crlf.call("edit_file", { path: "f", old: "a\nb\n", new: "1\n2\n3\n" });

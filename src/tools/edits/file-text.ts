@@ -1,6 +1,8 @@
 import { textOfBytes } from "../../core/text/bytes.ts";
 
-const BOM = "\uFEFF";
+export const BOM = "\uFEFF";
+export const WITH_BOM = "starts with a BOM";
+export const CRLF = "CRLF line ends";
 
 /** Facts about a text beside its lines. */
 export interface TextAbout {
@@ -18,10 +20,8 @@ export function textAbout(bytes: Uint8Array): TextAbout {
   if (ended) lines.pop();
   const returns = lines.filter((line) => line.endsWith("\r")).length;
   const notes = [
-    ...(bom ? ["starts with a BOM"] : []),
-    ...(returns === 0
-      ? []
-      : [returns >= lines.length - (ended ? 0 : 1) ? "CRLF line ends" : "mixed line ends"]),
+    ...(bom ? [WITH_BOM] : []),
+    ...(returns === 0 ? [] : [returns >= lines.length - (ended ? 0 : 1) ? CRLF : "mixed line ends"]),
     ...(ended || lines.length === 0 ? [] : ["no newline at the end"]),
     ...(text.isWellFormed() ? [] : ["bytes that are not UTF-8 are shown as \uFFFD"]),
   ];
