@@ -176,6 +176,7 @@ test(
     await git("rm", "-q", "post.js");
     await git("commit", "-q", "-m", "two");
     await git("clone", "-q", "--bare", ".", place.at("work/bare.git"));
+    await git("init", "-q", "--bare", place.at("work/empty.git"));
     await giveAway(place.at("work"));
     const { stdout: head } = await git("rev-parse", "main");
     const main = reportOf(await vet(place, "--json", "bare.git#main"));
@@ -190,6 +191,9 @@ test(
       ["http://example.test/a", /without TLS/],
       ["https://me:secret@example.test/a", /no secret goes into a box/],
       ["nothing-there", /no such file or folder/],
+      [`file://${place.at("work")}`, /work is no repository of git\n/],
+      ["bare.git#gone", /error: git clone: fatal: .*gone/],
+      ["empty.git", /has no commit on its current branch.*\n {2}next: harness vet REPO#BRANCH/],
     ] as const) {
       const ran = await vet(place, name);
       assert.equal(ran.code, 2, ran.stderr);

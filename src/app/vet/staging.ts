@@ -19,7 +19,7 @@ import { broughtCopy } from "../../docker/isolation/layer-changes.ts";
 import { requireEngine } from "../box-access.ts";
 import type { Host } from "../host.ts";
 import { clearGone } from "../sessions/session-changes.ts";
-import type { Subject } from "./subject.ts";
+import { isBare, type Subject } from "./subject.ts";
 import { UNPACK } from "./unpack-script.ts";
 import { BUDGET, stagingBox, type VetOptions } from "./vet-box.ts";
 
@@ -228,6 +228,15 @@ const lastLine = ({ stderr }: ExecResult): string | undefined => {
   return last === undefined ? undefined : visibleLine(last);
 };
 
+/** What git ends with; advice may follow it. */
+const fatalLine = ({ stderr }: ExecResult): string | undefined => {
+  const line = new TextDecoder()
+    .decode(stderr.head)
+    .split("\n")
+    .find((each) => each.startsWith("fatal: "));
+  return line === undefined ? undefined : visibleLine(line);
+};
+
 const unreadable = (file: string, why: string): HarnessError =>
   new HarnessError(
     EXIT.usage,
@@ -315,8 +324,15 @@ async function cloned(box: OwnedBox, { from, ref }: Git, signal: AbortSignal): P
     await git(box, ["-C", tree, "fetch", "--quiet", "--no-recurse-submodules", "origin", ref], signal);
     await git(box, ["-C", tree, "checkout", "--quiet", "--detach", ref], signal);
   }
-  const commit = (await git(box, ["-C", tree, "rev-parse", "HEAD"], signal)).trim();
+  const commit = (await git(box, ["-C", tree, "rev-parse", "HEAD"], signal).catch(noCommit)).trim();
   return { commit: /^[0-9a-f]{40,64}$/.test(commit) ? commit : null, findings: [], notRun: null };
+}
+
+/** It has none at all, or what is current is a branch that is not there. */
+function noCommit(thrown: unknown): never {
+  if (!(thrown instanceof HarnessError)) throw thrown;
+  const why = "the repository has no commit on its current branch, so there is nothing to look at";
+  throw new HarnessError(EXIT.usage, why, "harness vet REPO#BRANCH", thrown);
 }
 
 /** The repository's git directory, as a stream into the box. */
@@ -324,8 +340,8 @@ export async function taken(box: OwnedBox, folder: string, signal: AbortSignal):
   const inner = path.join(folder, ".git");
   const found = await lstat(inner).catch(() => undefined);
   const root = found?.isDirectory() === true ? inner : folder;
-  if ((await lstat(root).catch(() => undefined)) === undefined)
-    throw new HarnessError(EXIT.usage, `there is no repository ${folder}`, "harness vet FOLDER");
+  if (!(await isBare(root)))
+    throw new HarnessError(EXIT.usage, `${folder} is no repository of git`, "harness vet FOLDER");
   const input = archiveOf(root, "source.git", () => undefined);
   const words = ["tar", "-x", "--no-same-owner", "-C", box.workspace];
   const result = await box.exec({ words, timeoutMs: UNPACK_MS, keep: KEEP, input }, signal);
@@ -348,10 +364,10 @@ export async function git(box: OwnedBox, words: readonly string[], signal: Abort
   );
   signal.throwIfAborted();
   if (result.exit_code === 0) return new TextDecoder().decode(result.stdout.head);
-  const why = lastLine(result) ?? result.reason;
+  const why = fatalLine(result) ?? lastLine(result) ?? result.reason;
   throw new HarnessError(
     EXIT.usage,
-    `git ${words.find((word) => !word.startsWith("-")) ?? ""}: ${why}`,
+    `git ${words.find((word, at) => !word.startsWith("-") && words[at - 1] !== "-C") ?? ""}: ${why}`,
     "is the address right, and public? a private repository: clone it yourself, then vet its .git folder",
   );
 }
