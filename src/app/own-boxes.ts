@@ -1,6 +1,6 @@
 import type { BoxLog } from "../core/box-log.ts";
 import { EXIT, HarnessError } from "../core/errors.ts";
-import type { ExecResult, ListedBox, OwnedBox } from "../core/ports.ts";
+import { type ExecResult, isUnstarted, type ListedBox, type OwnedBox } from "../core/ports.ts";
 import { listBoxes, memoryOf, pickBoxes, removeBox, SHORT_ID } from "../docker/life/box-list.ts";
 import { reap } from "../docker/life/reap.ts";
 import { dropFrozen, requireEngine } from "./box-access.ts";
@@ -107,16 +107,21 @@ export async function execAnswer(
   log: BoxLog,
   workspace: string,
 ) {
-  const [{ stillThere, toldOf }, { execJson }] = await Promise.all([
+  const [{ stillThere, toldOf }, { execJson }, { causeOf }] = await Promise.all([
     import("../agent/ending/run-changes.ts"),
     import("../render/exec-json.ts"),
+    import("../tools/shell/command-ending.ts"),
   ]);
   const { handoff: _, ...told } = toldOf(log, workspace);
-  const answer = execJson(result, changes, told);
+  const plain = execJson(result, changes, told);
+  // As a run names it: the box itself sees neither a full disk nor a name that leads nowhere.
+  const answer = isUnstarted(result)
+    ? plain
+    : { ...plain, cause: causeOf(result, `${plain.stdout}\n${plain.stderr}`).cause };
   return { ...answer, changes: stillThere(answer.changes, log, workspace) };
 }
 
-/** `sandbox exec` and `shell` end with their command's code, so that want of a box has one of its own. */
+/** `sandbox exec` and `shell` end with their command's code, so that want of a box, and the loss of one, has one of its own. */
 export function asNoBox(thrown: unknown, json: boolean): never {
   if (!json && thrown instanceof HarnessError && thrown.exit === EXIT.sandbox)
     throw new HarnessError(EXIT.noBox, thrown.message, thrown.remedy, thrown);

@@ -2,6 +2,7 @@ import assert from "node:assert/strict";
 import { mkdir, readdir, readFile, rm } from "node:fs/promises";
 import path from "node:path";
 import test from "node:test";
+import { engine } from "../fixtures/engine-api.ts";
 import { skip } from "../fixtures/engine.ts";
 import { giveAway } from "../fixtures/give-away.ts";
 import { boxesOver } from "../fixtures/standing-boxes.ts";
@@ -187,6 +188,41 @@ test(
     assert.equal(answerOf(await sandboxExec(place, few))["cause"], null);
   },
 );
+
+test(
+  "the answer has the cause that a run would name, where programs alone tell of it",
+  { skip },
+  async () => {
+    await using place = await household();
+    const causeOf = async (line: string): Promise<unknown> =>
+      answerOf(await sandboxExec(place, ["--json", ...sh(line)]))["cause"];
+    assert.equal(await causeOf("head -c 2G /dev/zero > /tmp/full"), "disk");
+    assert.equal(await causeOf("head -c 2G /dev/zero > /tmp/full; true"), null);
+    assert.equal(await causeOf("touch /etc/new"), "filesystem");
+    assert.equal(await causeOf("curl -sS --max-time 5 http://nowhere.example/"), "network");
+    assert.equal(await causeOf("cat nothing-there"), "program");
+  },
+);
+
+test("a box that is lost while its command runs is none: 125, with --json 6", { skip }, async () => {
+  for (const [flags, code] of [
+    [[], 125],
+    [["--json"], 6],
+  ] as const) {
+    await using place = await household();
+    const ended = await sandboxExec(place, [...flags, ...sh("touch began; sleep 60")], {
+      whenMade: [
+        place.at("work/began"),
+        () =>
+          void boxesOver(place.at("work")).then((boxes) =>
+            Promise.all(boxes.map((id) => engine.api.getContainer(id).kill())),
+          ),
+      ],
+    });
+    assert.equal(ended.code, code, ended.stderr);
+    assert.match(`${ended.stdout.toString()}${ended.stderr}`, /the box was lost: /);
+  }
+});
 
 test("folders of any name are workspaces, and files of any name are listed", { skip }, async () => {
   await using place = await household();

@@ -50,12 +50,11 @@ export class SandboxExec extends HarnessCommand {
     await noteUntrusted(this.host, workspace, flags.quiet);
     const opening = { host: this.host, settings, workspace, runtime: flags.runtime ?? null };
     const left = readerLeft();
-    await untilInterrupted(async (signal) => {
-      const opened = openBoxFor(
+    const inBox = async (signal: AbortSignal): Promise<void> => {
+      await using box = await openBoxFor(
         { ...opening, watchChanges: flags.json, keep: null, warn: noteTo(flags.quiet) },
         signal,
       );
-      await using box = await opened.catch((thrown: unknown) => asNoBox(thrown, flags.json));
       using given = pipedInput();
       const { input } = given;
       const what = { words, timeoutMs: settings.timeout, ...(input === undefined ? {} : { input }) };
@@ -72,7 +71,11 @@ export class SandboxExec extends HarnessCommand {
       if (failed !== undefined) throw failed;
       if (!flags.quiet && settings.isolation !== "bind") stderr.write(`harness: ${THROWN_AWAY}\n`);
       process.exitCode = result.exit_code;
-    }, "");
+    };
+    await untilInterrupted(
+      (signal) => inBox(signal).catch((thrown: unknown) => asNoBox(thrown, flags.json)),
+      "",
+    );
     // A flush would wait for that reader.
     if (left.aborted) process.exit(0);
   }

@@ -32,17 +32,20 @@ export class SandboxShell extends HarnessCommand {
       workspace,
       runtime: flags.runtime ?? null,
     };
-    await untilInterrupted(async (signal) => {
-      const opened = openBoxFor(
+    const inBox = async (signal: AbortSignal): Promise<void> => {
+      await using box = await openBoxFor(
         { ...opening, watchChanges: false, keep: null, warn: noteTo(flags.quiet) },
         signal,
       );
-      await using box = await opened.catch((thrown: unknown) => asNoBox(thrown, flags.json));
       const { exit_code } =
         process.stdin.isTTY && stdout.isTTY ? await onTerminal(box, signal) : await piped(box, signal);
       process.exitCode = exit_code;
       signal.throwIfAborted();
-    }, "harness sandbox shell");
+    };
+    await untilInterrupted(
+      (signal) => inBox(signal).catch((thrown: unknown) => asNoBox(thrown, flags.json)),
+      "harness sandbox shell",
+    );
   }
 }
 
