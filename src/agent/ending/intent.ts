@@ -178,6 +178,21 @@ const FOR_USERS =
 const isLook = (clause: string): boolean =>
   (LOOKS.test(clause) && !FOR_USERS.test(clause)) || isOfGit(clause);
 
+/** With a verb behind it: `where the config is read, also …` asks nothing. */
+const OPEN_QUESTION =
+  /^(?:(?:how|why|what|where|when|which|who|whose)\b(?! about\b)(?:'s|'re)?(?: [\w-]+)+|(?:is|are|was|were|does|did|do (?:we|they|users?)|has|have|isn't|aren't|doesn't|can (?!you\b|we\b|i\b)[\w-]+)(?: [\w-]+){2,}).*\?["')\s]*$/;
+
+/**
+ * Of which the words do not tell whether it is about the project: whatever it is about, an answer is wanted, and no change.
+ * In two words it is about what was said before.
+ */
+const isOpenQuestion = ({ text }: Opened): boolean =>
+  OPEN_QUESTION.test(text) &&
+  text.split(" ").length > 2 &&
+  ![DEED, NEEDS_A_RUN, MORE_THAN_A_RUN, DEMAND, /\b(?:can|could|would|will) you\b/].some((wanted) =>
+    wanted.test(text),
+  );
+
 const isOfGit = (clause: string): boolean => OF_GIT.test(clause) && ASKS_FOR_WORDS.test(clause);
 
 const isRun = (clause: string): boolean => RUNS.test(clause) || RESULT_OF_A_RUN.test(clause);
@@ -187,7 +202,10 @@ const TELLS = /^(?:give|list|load|look|output|print|report|say|show|wait)\b/;
 
 const looksUp = ({ text }: Opened): boolean => LOOK_UP.test(text) && !DEMAND.test(text);
 
-/** What the words say; where they say nothing it is a change, in read-only mode a question about the repository. */
+/**
+ * What the words say. A question that may be about anything is one about the repository; where the words say nothing it is a
+ * change, in read-only mode such a question.
+ */
 export function guessIntent(text: string, mode: Mode): Intent {
   const otherwise = mode === "read-only" ? "repo" : "change";
   if (text.length > MAX_CHARACTERS || !/[\p{L}\p{N}]/u.test(text)) return otherwise;
@@ -199,7 +217,7 @@ export function guessIntent(text: string, mode: Mode): Intent {
   if (matter.some((each) => !looksUp(each) && isDeed(each))) return "change";
   const lower = text.toLowerCase();
   if (matter.some(looksUp) || (WEB.test(lower) && (lower.includes("://") || !HERE.test(lower)))) return "web";
-  return topicOf(matter) ?? otherwise;
+  return topicOf(matter) ?? (matter.every(isOpenQuestion) ? "repo" : otherwise);
 }
 
 /** What questions are about, with what is said around them; undefined where they do not say, and where there are none. */

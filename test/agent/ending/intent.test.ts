@@ -29,11 +29,41 @@ test("no request is judged twice", () => {
 
 test("where words say nothing it is a change, and a question about the repository in read-only mode", () => {
   const story = `${"The build is slow and nobody knows. ".repeat(40)}What is a closure?`;
-  for (const text of ["", "  \n ", "...", "👍", "\u0000", "login", "how does login work?", "你好", story]) {
+  for (const text of [
+    "",
+    "  \n ",
+    "...",
+    "👍",
+    "\u0000",
+    "login",
+    "login is slow",
+    "how about a dark mode?",
+    "Why?",
+    "你好",
+    story,
+  ]) {
     assert.equal(guessIntent(text, "workspace-write"), "change", text);
     assert.equal(guessIntent(text, "danger-full-access"), "change", text);
     assert.equal(guessIntent(text, "read-only"), "repo", text);
   }
+});
+
+test("a question that may be about anything wants an answer, and no change; a wish in its form does not", () => {
+  for (const text of [
+    "how does login work?",
+    "Why is startup slow?",
+    "Can users upload images?",
+    "when are emails sent?",
+  ])
+    assert.equal(guessed(text), "repo", text);
+  for (const text of [
+    "how about caching?",
+    "why is login slow, and can you fix it?",
+    "could the header be sticky?",
+    "Why not use a Set instead?",
+    "is login slow? make it fast",
+  ])
+    assert.equal(guessed(text), "change", text);
 });
 
 test("what words say holds in every mode", () => {
