@@ -62,7 +62,10 @@ interface Met {
 }
 
 /** What the command ended by, of which the box may have seen no more than an exit code. */
-export function causeOf({ cause, reason, blocked, blocked_connections: refused }: ExecResult, output: string): Met {
+export function causeOf(
+  { cause, reason, blocked, blocked_connections: refused }: ExecResult,
+  output: string,
+): Met {
   if (cause !== "program") return { cause, reason };
   const [way] = refused ?? [];
   if (way !== undefined && blocked.length === 0 && tellsOf(way.host, output))
