@@ -7,7 +7,7 @@ import { LAUNCHER } from "./startup.ts";
 
 /** What `harness batch` adds to its runs: the same rows beside the same runs started by hand, as many at a time. */
 
-const ROWS = 4;
+const ROWS = 8;
 const PAIRS = 3;
 
 interface Ground {
@@ -103,7 +103,7 @@ const time = (jobs: number): Promise<Measured> =>
     ),
   );
 
-/** What a run that is under way costs the process of the batch: what four at a time take more than one. */
+/** What a run that is under way costs the process of the batch: what all at a time take more than one. */
 const memory = (): Promise<Measured> =>
   over(async (ground) => {
     const grown: number[] = [];
@@ -119,7 +119,7 @@ const memory = (): Promise<Measured> =>
 const side = (jobs: number): string => (jobs === 1 ? "one after the other" : `${jobs} at a time`);
 
 export const BATCH: readonly Figure[] = [
-  ...[1, 2, ROWS].map((jobs) => ({
+  ...[1, 2, 4, ROWS].map((jobs) => ({
     name: `batch.jobs${jobs}`,
     unit: "ms",
     against: `the same runs started by hand, ${side(jobs)}`,
