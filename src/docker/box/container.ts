@@ -146,21 +146,22 @@ interface Created {
 export const createContainer = (engine: Engine, plan: BoxPlan): Promise<Docker.Container> =>
   isPodman(engine) ? createOnPodman(engine, plan) : engine.api.createContainer(containerSpec(plan));
 
-/** Where the engine cannot read the user lists, they are put into an image. */
+/** Where the engine has not these files of the host, the user is named by an image. */
 async function create(engine: Engine, plan: BoxPlan): Promise<Created> {
-  const { account } = plan;
+  const { account, hosts } = plan;
   try {
     return { container: await createContainer(engine, plan), plan };
   } catch (thrown) {
-    if (account !== undefined && reasonOf(thrown).includes(account.passwd))
+    const reason = reasonOf(thrown);
+    if ([account?.passwd, hosts].some((file) => file !== undefined && reason.includes(file)))
       return create(engine, await withoutLists(engine, plan));
     throw engineFailure("making the box", thrown);
   }
 }
 
-/** The plan with an image that names the box's user, in place of files of the host that do. */
+/** The plan with an image that names the box's user and the engine's own hosts, in place of files of the host that do. */
 export async function withoutLists(engine: Engine, plan: BoxPlan): Promise<BoxPlan> {
-  const { account: _, ...others } = plan;
+  const { account: _, hosts: __, ...others } = plan;
   return { ...others, image: await imageWithAccount(engine, plan) };
 }
 

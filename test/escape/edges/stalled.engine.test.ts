@@ -63,7 +63,7 @@ describe("nothing waits for ever", { concurrency: 2 }, () => {
           whenMade: [place.at("work/begun"), () => void freeze(place)],
         }),
       );
-      assert.equal(code, 6, stderr);
+      assert.equal(code, 125, stderr);
       assert.match(stderr, /has not answered for 5 seconds[^]*next: /);
       await goneWithin(place, 5000);
     });
@@ -178,7 +178,7 @@ describe("nothing waits for ever", { concurrency: 2 }, () => {
         const run = startRun(room, "echo begun; sleep 100", { DOCKER_HOST: proxy.host }, ["--timeout", "2"]);
         await run.until("begun");
         proxy.stall();
-        assert.equal(await soon(run.ended), 6, run.said());
+        assert.equal(await soon(run.ended), 125, run.said());
         assert.match(run.said(), /has not answered for 5 seconds/);
         // Its runner may have left by then, as nobody spoke to it: nothing is left over to be said.
         if (!run.said().includes("could not be removed")) assert.deepEqual(await room.boxes(), []);
