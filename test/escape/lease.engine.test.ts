@@ -25,6 +25,25 @@ const ATTACKS: Readonly<Record<string, string>> = {
   "stops its own supervisor": "touch begun; kill -STOP $PPID; while :; do :; done",
 };
 
+/** Whether a box with this in it stood when its harness had been killed; it is gone with its lease. */
+async function goneWithItsLease(command: string): Promise<boolean> {
+  // The project's own code, which the policy lets run as contained.
+  await using place = await household({ "attack.sh": `${command}\n` });
+  await using model = await startModel([
+    { calls: [["bash", { command: "bash ./attack.sh", background: true }]] },
+    // A second command would end at once where the first one has used up every process.
+    "hang",
+  ]);
+  const words = ["run", "--on-ask", "park", "--cpus", "0.1", ...model.flags, "do it"];
+  const killed = await harness(place, words, {
+    whenMade: [place.at("work/begun"), (child) => void setTimeout(() => child.kill("SIGKILL"), 1500)],
+  });
+  assert.equal(killed.code, null, killed.stderr);
+  const stood = (await boxesFor(place)).length === 1;
+  await goneWithin(place, LEASE_MS + 15_000);
+  return stood;
+}
+
 /**
  * Side by side, each with a box of its own: most of it is waiting. What they attack is the runner, which has no more
  * than they have; all that the machine has is attacked under the one harness that lives.
@@ -33,20 +52,9 @@ describe("a lease", { concurrency: 2 }, () => {
   describe("a command", { concurrency: 8 }, () => {
     for (const [what, command] of Object.entries(ATTACKS))
       test(`that ${what} is gone a lease after its harness was killed`, { skip }, async () => {
-        // The project's own code, which the policy lets run as contained.
-        await using place = await household({ "attack.sh": `${command}\n` });
-        await using model = await startModel([
-          { calls: [["bash", { command: "bash ./attack.sh", background: true }]] },
-          // A second command would end at once where the first one has used up every process.
-          "hang",
-        ]);
-        const words = ["run", "--on-ask", "park", "--cpus", "0.1", ...model.flags, "do it"];
-        const killed = await harness(place, words, {
-          whenMade: [place.at("work/begun"), (child) => void setTimeout(() => child.kill("SIGKILL"), 1500)],
-        });
-        assert.equal(killed.code, null, killed.stderr);
-        assert.equal((await boxesFor(place)).length, 1, "it was to be seen that the lease ends it");
-        await goneWithin(place, LEASE_MS + 15_000);
+        // A harness of another test that starts at that moment removes what a dead one left.
+        for (let tries = 0; tries < 3; tries += 1) if (await goneWithItsLease(command)) return;
+        assert.fail("it was to be seen that the lease ends it");
       });
   });
 
