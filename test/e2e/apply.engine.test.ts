@@ -40,6 +40,9 @@ test(
     assert.match(diff.stdout, /^-two\n\+TWO\n three\n/m);
     assert.match(diff.stdout, /^rename from old\/file\nrename to new\/file$/m);
     assert.match(diff.stderr, /in the folder itself yet: harness apply/);
+    const early = await harness(place, ["undo"]);
+    assert.match(early.stdout, /^nothing to undo/);
+    assert.match(early.stderr, /is not in the folder: harness diff \S+ shows it/);
     const applied = await harness(place, ["apply", "--json"]);
     assert.equal(applied.code, 0, applied.stderr + applied.stdout);
     assert.equal(await place.read("work/a"), FILES.a.replace("six", "SIX").replace("two", "TWO"));

@@ -23,7 +23,7 @@ import type { Host } from "../host.ts";
 import { logBehind } from "./session-access.ts";
 import { holdSessions } from "./session-hold.ts";
 import { hostAt, namedCluster } from "../named-engine.ts";
-import { holdExisting } from "../../boxes/layers/hold-layer.ts";
+import { holdExisting, isEmpty } from "../../boxes/layers/hold-layer.ts";
 
 /** Works on the states of a workspace that no box is over, and no other undo. */
 async function aloneIn<T>(
@@ -252,6 +252,15 @@ export function requireStep({ id, steps }: Session, step: number): void {
   );
 }
 
+/** What nobody has brought to the folder is not there to be taken back. */
+async function notYetThere({ places }: Host, { id }: Session): Promise<readonly string[]> {
+  const layer = await layerOf(places.state, id);
+  if (layer === undefined || (await isEmpty(layer))) return [];
+  return [
+    `what ${id} changed is not in the folder: harness diff ${id} shows it, harness sessions rm ${id} drops it`,
+  ];
+}
+
 export async function undoSession(
   host: Host,
   sessions: SessionStore,
@@ -261,7 +270,7 @@ export async function undoSession(
   const { id, steps } = session;
   requireStep(session, wanted.target);
   const all = steps.all();
-  if (all.length === 0 && !wanted.redo) return NOTHING;
+  if (all.length === 0 && !wanted.redo) return { ...NOTHING, notes: await notYetThere(host, session) };
   return aloneIn(host, session.info().workspace, async (store) => {
     await endDeadBoxes(host, session);
     const finished = await finishUndo(store, (each) => stepsOf(sessions, each));
