@@ -101,7 +101,6 @@ async function runSteps(given: RunInput, progress: RunProgress): Promise<Finishe
   // Disposed of after the box, whose commands may write until then.
   await using checkpoints = await checkpointsFor({ ...given, since: stepsBefore(given), emit: sink.emit });
   await using box = boxFor(given, sink.emit);
-  warmUp(given, box);
   box.noBox.addEventListener("abort", () => failed?.(box.noBox.reason), { once: true });
   const { gate, note } = await answerFor(flags["output-schema"]);
   const approval = await claimedApproval(parkedRun, box, signal);
@@ -111,7 +110,7 @@ async function runSteps(given: RunInput, progress: RunProgress): Promise<Finishe
   await using extensions = await extensionsFor(given, { box, requests, emit: sink.emit });
   const unbuilt = async (): Promise<string | undefined> =>
     (await import("../environments/workspace-environment.ts")).unbuiltEnvironment(given);
-  const model = beginModel(given);
+  const model = beginModel(given, box);
   const asked = { ...given, parameters: async () => (await model.capabilities).parameters };
   const ends =
     given.replayed?.asks === false ? null : new EndRules(await verificationFor(asked, unbuilt), yamlError);
@@ -213,15 +212,13 @@ const runGiven = ({ settings, origins, flags, limits, prompt, session, parkedRun
     ...(flags["no-verify"] === true ? { unverified: true } : {}),
   };
 
-/** The box is started before all else, to be there for the first call; a greeting needs none. */
-function warmUp({ settings, flags, prompt }: RunInput, box: LazyBox): void {
-  if ((flags.intent ?? guessIntent(prompt, settings.mode)) !== "direct") box.warm();
-}
-
 /** Asks the server about its model while everything else is prepared. */
-function beginModel({ host, settings, signal }: RunInput) {
+function beginModel({ host, settings, flags, prompt, signal }: RunInput, box: LazyBox) {
   const model = modelClient(host, settings);
-  return { model, capabilities: model.capabilities(settings.chat_model, signal) };
+  const capabilities = model.capabilities(settings.chat_model, signal);
+  // Started early, too, to be there for the first call; a greeting needs no box.
+  if ((flags.intent ?? guessIntent(prompt, settings.mode)) !== "direct") box.warm();
+  return { model, capabilities };
 }
 
 async function contextFor(
