@@ -3,25 +3,13 @@
  * has been read: what is called is compiled when it is called, by every process anew, and that was a seventh of a run.
  * Here it is kept as it is when a command ends, in one file for each command.
  */
-import {
-  closeSync,
-  existsSync,
-  fstatSync,
-  fsyncSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  readSync,
-  renameSync,
-  rmSync,
-  statSync,
-  writeFileSync,
-} from "node:fs";
+import { closeSync, existsSync, readdirSync, readFileSync, readSync, rmSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
 import path from "node:path";
 import { constants, Script } from "node:vm";
 import { compiledIn } from "../config/places.ts";
 import { makeFolder } from "../platform/folders.ts";
+import { openRegularSync, replaceFileSync } from "../platform/safe-files.ts";
 
 /** Loads a file of the bundle, once. */
 export type LoadFile = (file: string) => object;
@@ -75,10 +63,10 @@ const OTHERS_WRITE = 0o022;
 function readOwn(file: string): { readonly bytes: Buffer; readonly age: number } | undefined {
   let descriptor: number | undefined;
   try {
-    descriptor = openSync(file, "r");
-    const stats = fstatSync(descriptor);
-    if (!stats.isFile() || stats.uid !== process.getuid?.() || (stats.mode & OTHERS_WRITE) !== 0)
-      return undefined;
+    const opened = openRegularSync(file, "refuse");
+    const { stats } = opened;
+    descriptor = opened.descriptor;
+    if (stats.uid !== process.getuid?.() || (stats.mode & OTHERS_WRITE) !== 0) return undefined;
     const bytes = Buffer.allocUnsafeSlow(stats.size);
     if (readSync(descriptor, bytes, 0, bytes.length, 0) !== bytes.length) return undefined;
     return { bytes, age: Date.now() - stats.mtimeMs };
@@ -100,20 +88,15 @@ function writeKept(file: string, times: number, codes: ReadonlyMap<string, Buffe
     code,
     Buffer.alloc(aligned(code.length) - code.length),
   ]);
-  const beside = `${file}.${process.pid}`;
   try {
     makeFolder(path.dirname(file));
-    const descriptor = openSync(beside, "wx", 0o600);
-    try {
-      writeFileSync(descriptor, Buffer.concat([head, ...padded]));
-      fsyncSync(descriptor);
-    } finally {
-      closeSync(descriptor);
-    }
-    renameSync(beside, file);
+    replaceFileSync(file, Buffer.concat([head, ...padded]), {
+      aside: `${file}.${process.pid}`,
+      lasts: "content",
+    });
     removeOld(path.dirname(path.dirname(file)));
   } catch {
-    rmSync(beside, { force: true });
+    // No room, or no place: nothing depends on it.
   }
 }
 
@@ -197,5 +180,6 @@ function keepCode(place: string, kept: Kept, scripts: ReadonlyMap<string, Script
   );
   if (isKnown && !kept.isYoung) return;
   const codes = [...scripts].map(([name, script]) => [name, script.createCachedData()] as const);
-  writeKept(place, kept.times + 1, new Map(codes));
+  // What this start had no need of stays, or starts that need different files would each take the other's away.
+  writeKept(place, kept.times + 1, new Map([...kept.files, ...codes]));
 }

@@ -1,11 +1,12 @@
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
+import { execFileSync, spawnSync } from "node:child_process";
 import {
   chmodSync,
   existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
+  rmSync,
   statSync,
   truncateSync,
   utimesSync,
@@ -23,6 +24,10 @@ const FILES = {
     'const { sep } = require("node:path"); exports.begin = (n) => require("./chunks/part.cjs").call(n) + sep;',
   "dist/chunks/part.cjs": `${Array.from({ length: 400 }, (_, at) => `function f${at}(a) { const all = []; for (let i = 0; i < a; i += 1) all.push({ i, k: "é${at}" + i }); return all.length; }`).join("\n")}
 exports.call = (n) => [${Array.from({ length: 400 }, (_, at) => `f${at}`).join()}].slice(0, n).reduce((sum, f) => sum + f(2), 0);`,
+  "dist/chunks/left.cjs": "exports.call = () => 1;",
+  "dist/chunks/right.cjs": "exports.call = () => 2;",
+  "dist/sides.cjs":
+    "exports.begin = (n) => require(n === 1 ? './chunks/left.cjs' : './chunks/right.cjs').call();",
   "dist/commands/look.cjs": "",
   "dist/commands/list/all.cjs": "",
 };
@@ -35,10 +40,11 @@ async function bundle() {
     words: readonly string[],
     calls: number,
     env: Readonly<Record<string, string>> = {},
+    program = "program.cjs",
   ): string => {
     const code = `import { bundleLoader } from ${JSON.stringify(LOADER)};
       const load = bundleLoader({ dist: ${JSON.stringify(dist)}, bundle: "b1", words: ${JSON.stringify(words)} });
-      console.log(load(${JSON.stringify(path.join(dist, "program.cjs"))}).begin(${calls}));`;
+      console.log(load(${JSON.stringify(path.join(dist, program))}).begin(${calls}));`;
     const { stdout, stderr } = spawnSync(process.execPath, ["--input-type=module", "-e", code], {
       encoding: "utf8",
       env: { HOME: place.path, NODE_NO_WARNINGS: "1", ...env },
@@ -79,6 +85,14 @@ test("what a command calls is kept when it ends, and later starts add what they 
   assert.deepEqual(readdirSync(there.folder), ["look"]);
 });
 
+test("starts of a command that load different files leave each other's code alone", async () => {
+  await using there = await bundle();
+  for (const side of [1, 2, 1, 2, 1]) assert.equal(there.start(["look"], side, {}, "sides.cjs"), `${side}\n`);
+  const before = sameFile(there.kept());
+  for (const side of [2, 1]) there.start(["look"], side, {}, "sides.cjs");
+  assert.equal(sameFile(there.kept()), before);
+});
+
 test("each command has its own, for its owner alone", async () => {
   await using there = await bundle();
   for (const words of [["look"], ["list", "all"], ["list", "some"], ["no-command"], ["--help"], ["../list"]])
@@ -88,6 +102,10 @@ test("each command has its own, for its owner alone", async () => {
 });
 
 const SPOILED: Readonly<Record<string, (file: string) => void>> = {
+  "is a pipe that nobody writes to": (file) => {
+    rmSync(file);
+    execFileSync("mkfifo", [file]);
+  },
   "is empty": (file) => truncateSync(file, 0),
   "was cut": (file) => truncateSync(file, statSync(file).size - 8),
   "holds something else": (file) => writeFileSync(file, "x".repeat(20_000)),
