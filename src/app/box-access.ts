@@ -20,7 +20,6 @@ import { namedCluster, namedEngine } from "./named-engine.ts";
 import { knownSecrets } from "./secret-bindings.ts";
 import { networkFor } from "./granted-network.ts";
 import { type Host, packageRoot } from "./host.ts";
-/** Finds the container engine and opens boxes on it. */
 
 export const lookForEngine = async (
   host: Host,
@@ -28,7 +27,7 @@ export const lookForEngine = async (
   named = namedEngine(host),
 ): Promise<Engine | NoEngine> => findEngine(host.env, host.uid, signal, await named);
 
-/** The engine, or exit 6 with what brings one here. */
+/** The engine, or exit 6 with the command that would install or start one. */
 export async function requireEngine(
   host: Host,
   signal?: AbortSignal,
@@ -45,26 +44,26 @@ export interface BoxOpening {
   readonly workspace: string;
   readonly runtime: string | null;
   readonly watchChanges: boolean;
-  /** The session that goes on with what is changed, where that is not the workspace itself; null: nobody. */
+  /** The session that continues with the changes, unless they go into the workspace itself; null: none. */
   readonly keep: string | null;
-  /** Whether it may be kept frozen, where the settings want that of a run that waits. */
+  /** Whether the box may be kept frozen, if the settings want that for a waiting run. */
   readonly parks?: boolean;
-  /** A box that only reads, beside one of this process that holds the workspace. */
+  /** A read-only box, opened while another box of this process holds the workspace. */
   readonly beside?: boolean;
-  /** Nothing but our own programs runs in it. */
+  /** Only our own programs run in the box. */
   readonly ownOnly?: boolean;
-  /** It goes on in the box that waits frozen for the session, and was to be kept until then. */
+  /** Continue in the box that waits frozen for the session; the value is the time until which it was to be kept. */
   readonly takesUp?: number | undefined;
-  /** A person may grant it something while it runs. */
+  /** A person may grant the box more while it runs. */
   readonly mayGrant?: boolean;
-  /** Of disk space; the usual one when left out. */
+  /** Limits of disk space; left out: the usual ones. */
   readonly budget?: BoxRequest["budget"];
   readonly warn: (text: string) => void;
-  /** What its commands reached, and were refused. */
+  /** Called for each connection that the box's commands made or were refused. */
   readonly onConnection?: (connection: Connection) => void;
 }
 
-/** A verified box over a workspace, as the settings want it, where the user wants it. */
+/** A verified box over a workspace, with the given settings, on the user's engine or cluster. */
 export async function openBoxFor(opening: BoxOpening, signal: AbortSignal): Promise<OwnedBox> {
   const { host, settings, workspace, keep, warn } = opening;
   const { isolation } = settings;
@@ -75,7 +74,7 @@ export async function openBoxFor(opening: BoxOpening, signal: AbortSignal): Prom
     return openPodFor(opening, cluster, signal);
   };
   if (keep === null || isolation === "bind") return open();
-  // Nothing is run before both are done.
+  // Nothing runs before both are done.
   const noted = noteLayerBase({ stateDir: host.places.state, workspace, session: keep, isolation, warn });
   const [box] = await Promise.all([open(), noted]);
   return box;
@@ -115,7 +114,7 @@ async function openContainerFor(opening: BoxOpening, signal: AbortSignal): Promi
   return withServices(hiding(await startBox(maker, request, signal), secrets), services, signal);
 }
 
-/** What a command settled before (settingsOnEngine) holds for boxes of our own, too. */
+/** What settingsOnEngine ensures for a command also applies to boxes that the harness opens for itself. */
 function refuseSight({ endpoint }: Engine, { isolation }: Settings): void {
   if (isolation === "copy" || !isElsewhere(endpoint)) return;
   throw new HarnessError(
@@ -125,7 +124,7 @@ function refuseSight({ endpoint }: Engine, { isolation }: Settings): void {
   );
 }
 
-/** The box, with the values of secrets masked in what comes out of it. */
+/** The box, with the values of secrets masked in its output. */
 async function hiding(box: OwnedBox, secrets: readonly SecretBinding[]): Promise<OwnedBox> {
   if (secrets.length === 0) return box;
   const { maskedBox } = await import("../boxes/masked-box.ts");
@@ -143,13 +142,12 @@ export function noEngine(failure: NoEngine, remedy: string): HarnessError {
   return new HarnessError(EXIT.sandbox, `${why[failure.kind]}${at}${named}: ${failure.reason}`, remedy);
 }
 
-/** Whether a box waits frozen for the session. */
 export async function hasFrozen({ places }: Host, session: string): Promise<boolean> {
   const own = (await standingsOf(places.state, session)).filter(({ kind }) => kind === "parked");
   return (await Promise.all(own.map((each) => holds(each, Date.now())))).includes(true);
 }
 
-/** Removes the box that waits frozen for the session. Where no engine answers, its time runs out. */
+/** Removes the box that waits frozen for the session. If no engine answers, the box ends when its time runs out. */
 export async function dropFrozen(host: Host, session: string): Promise<void> {
   if (!(await hasFrozen(host, session))) return;
   const engine = await lookForEngine(host);
@@ -164,7 +162,7 @@ interface LayerStart {
   readonly warn: (text: string) => void;
 }
 
-/** Keeps what the workspace is like when a box begins to work on a layer over it, or on a copy of it. */
+/** Records the state of the workspace when a box starts to work on a layer over it, or on a copy of it. */
 async function noteLayerBase({ stateDir, workspace, session, isolation, warn }: LayerStart): Promise<void> {
   try {
     const [open, { noteBase }] = await Promise.all([checkpointStores(), import("../sessions/layer-base.ts")]);
@@ -180,12 +178,12 @@ interface Reading {
   readonly host: Host;
   readonly settings: Settings;
   readonly workspace: string;
-  /** A box of this process holds the workspace already. */
+  /** Another box of this process already holds the workspace. */
   readonly beside?: boolean;
   readonly warn: (text: string) => void;
 }
 
-/** A box that can only read the workspace, whatever the mode of runs is; nothing but our own programs runs in it. */
+/** A box that can only read the workspace, whatever the mode of runs is; only our own programs run in it. */
 export async function readingBox(
   { host, settings, workspace, warn, beside = false }: Reading,
   signal: AbortSignal,
@@ -203,11 +201,14 @@ export async function readingBox(
     ownOnly: true,
   };
   const told = (text: string): void => (text === ROOT_OWNED ? undefined : warn(text));
-  // What is read for an index outlasts this, and a file may hold a value.
+  // An index outlasts this box, and the files that it reads may contain the value of a secret.
   return hiding(await openBoxFor({ ...opening, warn: told }, signal), knownSecrets(host, settings));
 }
 
-/** A box for what a person asks for beside any run: it may write the folder itself, reaches nothing, and runs our own programs alone. */
+/**
+ * A box for a person's request outside of any run: it may write the folder itself, has no network, and runs only our
+ * own programs.
+ */
 export function writingBox(
   { host, settings, workspace, warn }: Omit<Reading, "beside">,
   signal: AbortSignal,

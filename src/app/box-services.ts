@@ -12,8 +12,8 @@ const HEALTH_MS = 10_000;
 const KEEP = { head: 0, tail: 16 * 1024 };
 
 /**
- * Starts what the project's tests need beside every command of a box, and waits until all of it can be used. It runs in
- * the box, as its user, on the box's own loopback, and ends with the box: nobody else sees it.
+ * Starts the services that the project's tests need beside the commands of a box, and waits until all are usable. A
+ * service runs in the box, as its user, on the box's own loopback, and ends with the box: nothing outside can reach it.
  */
 async function startServices(
   box: OwnedBox,
@@ -27,7 +27,7 @@ async function startServices(
   );
 }
 
-/** The box once they can be used; none where one of them cannot. */
+/** The box once its services are usable; if one fails, the box is closed and the error thrown. */
 export async function withServices(
   starting: Promise<OwnedBox>,
   services: readonly Service[],

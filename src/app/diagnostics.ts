@@ -17,7 +17,7 @@ export interface Diagnostics extends Disposable {
   readonly add: (entry: Diagnosed) => void;
 }
 
-/** The log of this process, and with HARNESS_LOG what of it has that level or a higher one on stderr, too. */
+/** The log of this process. With HARNESS_LOG, entries of that level or higher also go to stderr. */
 export function openDiagnostics(host: Pick<Host, "env" | "places">): Diagnostics {
   const began = performance.timeOrigin;
   const log = new DiagnosticsLog({ folder: diagnosticsFolder(host), began, pid: process.pid });
@@ -34,7 +34,7 @@ export function openDiagnostics(host: Pick<Host, "env" | "places">): Diagnostics
   };
 }
 
-/** What a process begins with: what it is, and which settings are not the default, with who set them. */
+/** The first entry of a process: its versions, and the settings that differ from the default with their origins. */
 export const startOf = (settings: Settings, origins: Config["origins"]): Diagnosed => ({
   level: "info",
   what: "started",
@@ -60,8 +60,8 @@ export const settingsSet = (settings: Settings, origins: Config["origins"]): rea
   });
 
 /**
- * Of a command that failed. Where its words were wrong, or a model or its server is missing, what was said is all there is,
- * and no room of runs is taken for it.
+ * Logs a failed command. Wrong usage or a missing model or server is not logged: the error message already says
+ * everything, and the entry would take the room of runs.
  */
 export function recordFailure(thrown: unknown, exit: number): void {
   if (exit === EXIT.usage || exit === EXIT.model) return;

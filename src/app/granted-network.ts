@@ -8,7 +8,7 @@ import { namedCluster } from "./named-engine.ts";
 import { repositoryAround } from "./project/repository-around.ts";
 import { secretBindings } from "./secret-bindings.ts";
 
-/** What a box is granted, from what the user wrote. Nothing of a network is loaded where that is nothing. */
+/** The network grants of a box, from what the user wrote. Without grants no network code is loaded. */
 
 interface GrantedFor {
   readonly host: Host;
@@ -17,7 +17,7 @@ interface GrantedFor {
     "allow_domains" | "secrets" | "install_scripts" | "min_release_age" | "image"
   > &
     Parameters<typeof boundsOf>[0];
-  /** Presets mean the registries that tools are set to there. */
+  /** Folder in which tools are asked for their registries, which presets stand for. */
   readonly workspace: string;
   readonly warn: (text: string) => void;
   readonly onConnection?: ((connection: Connection) => void) | undefined;
@@ -25,7 +25,7 @@ interface GrantedFor {
   readonly mayGrant?: boolean | undefined;
 }
 
-/** What can be told before anything is asked or run: that secrets are there, and bound to what is granted by name. */
+/** Checks what needs no request and no program: secrets must exist and be bound to hosts that are granted by name. */
 export function checkNetwork(host: Host, settings: Pick<Settings, "allow_domains" | "secrets">): void {
   secretBindings(host, settings, namedIn(settings.allow_domains));
 }
@@ -33,7 +33,7 @@ export function checkNetwork(host: Host, settings: Pick<Settings, "allow_domains
 export const namedIn = (allowed: readonly string[]): readonly Grant[] =>
   allowed.filter((text) => !isPreset(text)).map((text) => parseGrant(text));
 
-/** What boxes of these settings may reach; undefined where that is nothing, and will be. */
+/** What boxes with these settings may reach; undefined if nothing now, and nothing later. */
 export async function networkFor(
   given: GrantedFor,
   signal: AbortSignal,
@@ -61,7 +61,7 @@ export async function networkFor(
   };
 }
 
-/** What no grant opens, and how much may pass. */
+/** Hosts that no grant opens, and limits of the traffic. */
 export const boundsOf = ({
   deny_domains: denied,
   network_upload: bytesUp,
@@ -72,7 +72,7 @@ export const boundsOf = ({
   "denied" | "limits"
 > => ({ denied, limits: { bytesUp, bytesDown, idleMs } });
 
-/** What these words mean here, and what the box's commands are told for it. */
+/** The grants behind these words on this machine, and the variables and files that the box's commands need for them. */
 export async function grantsOf(
   domains: readonly string[],
   given: GrantedFor,
@@ -103,7 +103,8 @@ async function askedOf(
   const { env, uid, places } = host;
   const { askRegistries } = await import("../docker/egress/registries.ts");
   const top = presets.includes("git") ? (await repositoryAround({ places }, workspace))?.top : undefined;
-  // A tool that this machine has not, the box may have: it tells what it is set to from the start, on an engine of containers.
+  // A tool that is missing on this machine may exist in the box: on a container engine, the box's tool is asked
+  // instead.
   const askBox = async (argv: readonly [string, ...string[]]): Promise<string | null> => {
     if ((await namedCluster(host)) !== undefined) return null;
     const { askerOf } = await import("./environments/environment-network.ts");
@@ -112,14 +113,14 @@ async function askedOf(
   return askRegistries({ presets, env, workspace, top, uid, state: places.state, signal, askBox });
 }
 
-/** What points the box's tools at the registries that the user's are set to. */
+/** Points the box's tools at the registries that the user's tools are set to. */
 export const registryVariables = (asked: readonly PresetGrants[]): Readonly<Record<string, string>> =>
   Object.assign({}, ...asked.map(({ variables }) => variables)) as Readonly<Record<string, string>>;
 
 export const registryFiles = (asked: readonly PresetGrants[]): Readonly<Record<string, string>> =>
   Object.assign({}, ...asked.map(({ settings }) => settings)) as Readonly<Record<string, string>>;
 
-/** What makes installations safer, where there is a registry to install from. */
+/** Variables that make installations safer, if there is a registry to install from. */
 async function installRules(
   grants: readonly Grant[],
   { settings, warn }: GrantedFor,

@@ -11,7 +11,7 @@ interface RequestParts {
   readonly host: Host;
   readonly settings: Settings;
   readonly workspace: string;
-  /** As they are now; in a chat they grow. */
+  /** The domains granted now; in a chat they grow. */
   readonly domains: () => readonly string[];
   readonly emit: Emit;
   readonly warn: (text: string) => void;
@@ -20,14 +20,14 @@ interface RequestParts {
 const NOT_YET = (): void => undefined;
 
 /**
- * The requests that the harness makes itself in a run or a chat: for tools of the web, for servers that are no programs.
- * Nothing is loaded before the first.
+ * The requests that the harness itself makes in a run or a chat: for web tools, and for MCP servers that are reached by
+ * HTTP. Nothing is loaded before the first request.
  */
 export class HarnessRequests implements OwnRequests, AsyncDisposable {
   readonly #parts: RequestParts;
   readonly #opened: Promise<GrantedRequests>[] = [];
   readonly #granted = new Set<string>();
-  /** What a person granted, and what takes that back where the gate has it. */
+  /** What a person granted, with the function that revokes the grant at the gate. */
   readonly #said = new Map<readonly Grant[], () => void>();
   #main: Promise<GrantedRequests> | undefined;
 
@@ -50,7 +50,7 @@ export class HarnessRequests implements OwnRequests, AsyncDisposable {
       if (withdraw === NOT_YET) this.#said.set(grants, main.grant(grants));
     const fresh = this.#parts.domains().filter((each) => !this.#granted.has(each));
     if (fresh.length > 0) {
-      // Whoever wants them for its box is told what they stand for.
+      // The box's own opening reports what these words stand for, so the warnings are dropped here.
       const asking = { ...this.#parts, warn: () => undefined };
       main.grant((await grantsOf(fresh, asking, signal)).grants);
       for (const each of fresh) this.#granted.add(each);
@@ -58,7 +58,7 @@ export class HarnessRequests implements OwnRequests, AsyncDisposable {
     return main;
   }
 
-  /** What a person grants; until what it gives is called. */
+  /** Grants what a person allowed, until the returned function is called. */
   grant(more: readonly Grant[]): () => void {
     const grants = [...more];
     this.#said.set(grants, NOT_YET);
@@ -68,7 +68,7 @@ export class HarnessRequests implements OwnRequests, AsyncDisposable {
     };
   }
 
-  /** The way to a service that the user's settings name, and to nothing else; it counts for no box. */
+  /** Access to a service that the user's settings name, and to nothing else; no box gets it. */
   serviceAt({ hostname, port, protocol }: URL): OwnRequests {
     const usual = protocol === "https:" ? 443 : 80;
     const host = hostname.replace(/^\[(.*)\]$/, "$1");

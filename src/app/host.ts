@@ -4,14 +4,14 @@ import path from "node:path";
 import { type Env, type Places, placesFrom } from "../config/places.ts";
 import { EXIT, HarnessError, reasonOf } from "../core/errors.ts";
 
-/** The user and the machine that a command works for: read once where it starts, and handed down. */
+/** The user and the machine that a command works for: read once at the start of the command, and handed down. */
 export interface Host {
   readonly env: Env;
   readonly places: Places;
   readonly uid: number;
-  /** Where the user's keys are: beside the settings, but never among them, as those are shown. */
+  /** The file of the user's keys: next to the settings, but not part of them, because settings are shown. */
   readonly keysFile: string;
-  /** The engine that --engine names; null: what the environment and the settings say. */
+  /** The engine that --engine names; null: as the environment and the settings say. */
   readonly engine: string | null;
 }
 
@@ -29,7 +29,7 @@ function nearest(folder: string): string {
   return existsSync(path.join(folder, "Dockerfile.sandbox")) || parent === folder ? folder : nearest(parent);
 }
 
-/** The folder that a run works in, as its sessions name it. `next` is what to type where there is none. */
+/** The folder that a run works in, as its sessions name it. `next` is the remedy if there is no such folder. */
 export async function runWorkspace(folder: string, next = NEXT): Promise<string> {
   const real = await realpath(folder).catch((thrown: unknown) => {
     throw new HarnessError(EXIT.usage, `there is no folder ${folder}: ${reasonOf(thrown)}`, next, thrown);

@@ -5,7 +5,7 @@ export const CODES = { SIGINT: EXIT.interrupted, SIGTERM: EXIT.terminated, SIGHU
 
 const LINGER_MS = 2000;
 
-/** Once a signal has ended the work, a reader that takes nothing any more holds the process no longer. */
+/** After a signal has ended the work, a reader that stopped reading must not keep the process alive. */
 function leaveSoon(): void {
   setTimeout(() => process.exit(), LINGER_MS).unref();
 }
@@ -43,8 +43,8 @@ export interface Interruption extends Disposable {
 }
 
 /**
- * The first Ctrl-C, SIGTERM or SIGHUP, or a reader of stdout that leaves, ends the run in order; a second one at once:
- * what is left of the box is removed by the next run.
+ * The first Ctrl-C, SIGTERM or SIGHUP, or a reader of stdout that leaves, ends the run in order. A second signal ends
+ * it at once; the next run then removes what is left of the box.
  */
 export function interruption(): Interruption {
   const controller = new AbortController();
@@ -57,7 +57,7 @@ export function interruption(): Interruption {
     process.on(name, handler);
     return () => process.removeListener(name, handler);
   });
-  // Each write that fails says so, those behind the end of the run too; its code is to stay what it is.
+  // The listener stays: writes that fail after the end of the run report again, and must not change the exit code.
   stdout.on("reader-left", () => abort("reader-left"));
   return {
     signal: controller.signal,

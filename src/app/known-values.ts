@@ -8,7 +8,7 @@ import type { Host } from "./host.ts";
 
 const MOST_SESSIONS = 100;
 
-/** What the state on this disk knows, for completion: no network, no engine, nothing of a project, nothing written. */
+/** Values for completion from the state on this disk: no network, no engine, nothing of a project, nothing written. */
 export const sessionWords = (host: Host, folder: string): readonly Candidate[] =>
   recent(host, folder).map(({ id, title }) => word(id, title));
 
@@ -17,7 +17,7 @@ export const noteWords = ({ places }: Host, folder: string): readonly Candidate[
     word(String(number), title),
   );
 
-/** Models that sessions had, and those of the user's settings or else the defaults. */
+/** Models that sessions used, and those of the user's settings or the defaults. */
 export async function modelWords(host: Host, folder: string): Promise<readonly Candidate[]> {
   const { chat_model: chat, embed_model: embed } = await ownSettings(host);
   const used = recent(host, folder).map(({ model }) => word(model, "of a session"));
@@ -30,7 +30,6 @@ export async function modelWords(host: Host, folder: string): Promise<readonly C
 
 const textOr = (value: unknown, otherwise: string): string => (typeof value === "string" ? value : otherwise);
 
-/** MCP servers of the user's settings. */
 export async function serverWords(host: Host): Promise<readonly Candidate[]> {
   const { mcp } = await ownSettings(host);
   return typeof mcp === "object" && mcp !== null ? Object.keys(mcp).map((name) => word(name)) : [];
@@ -47,7 +46,7 @@ function realOf(folder: string): string {
   }
 }
 
-/** As they stand in the first file that is there. A broken file is told by the command itself. */
+/** The user's settings as written in the first file that exists. The command itself reports a broken file. */
 async function ownSettings({ places }: Host): Promise<Readonly<Record<string, unknown>>> {
   for (const file of places.configFiles) {
     const text = await readConfigText(file).catch(() => undefined);

@@ -36,35 +36,35 @@ import { type BackPressure, RETRIES } from "../core/server-wait.ts";
 import { SharedWait } from "../platform/shared-wait.ts";
 import type { Host } from "./host.ts";
 
-/** Every run over one state folder knows of it when the server asks one of them to wait. */
+/** When the server asks one run to wait, every run with the same state folder waits too. */
 const pressureOf = (host: Host, server: string): BackPressure =>
   new SharedWait(host.places.state, server, RETRIES.longestMs);
 
-/** Constructs what speaks to models, as the settings want it. */
+/** Constructs the model clients that the settings ask for. */
 
 export interface ModelClient {
-  /** As people and probes name it. */
+  /** The server as people and probes name it. */
   readonly server: string;
   readonly list: (signal: AbortSignal) => Promise<ModelListing>;
-  /** What is assumed of a model. It never fails: where no server answers, the table has the last word. */
+  /** What is assumed of a model. Never fails: if no server answers, the built-in table decides. */
   readonly capabilities: (model: string, signal: AbortSignal) => Promise<Capabilities>;
-  /** What a probe of the model is kept under. */
+  /** The identity under which a probe of the model is kept. */
   readonly subject: (model: string, signal: AbortSignal) => Promise<ProbeSubject>;
-  /** With `calls`, they are of that form whatever is assumed. */
+  /** With `calls`, calls have that form whatever is assumed. */
   readonly provider: (calls?: CallForm) => Provider;
-  /** Its API can hold a reply to a schema. */
+  /** The API can hold a reply to a schema. */
   readonly holds: boolean;
 }
 
 interface ModelListing {
-  /** null when the server gave no list. */
+  /** Null if the server gave no list. */
   readonly models: readonly string[] | null;
   readonly reason: string;
-  /** What the server says of each; left out where it says nothing. */
+  /** What the server says each model is for; left out if it says nothing. */
   readonly kinds?: ReadonlyMap<string, ModelKind>;
 }
 
-/** Refuses settings that no request can be made with, such as an API without its key, before anything is begun. */
+/** Refuses settings that no request could be made with, such as an API without its key, before anything begins. */
 export const checkModelSettings = (host: Host, settings: Settings): void =>
   void modelClient(host, settings).provider();
 
@@ -85,7 +85,7 @@ const TIMEOUT_MS = 5000;
 const inForm = (assumed: Capabilities, calls: CallForm | undefined): Capabilities =>
   calls === undefined ? assumed : { ...assumed, calls, tools: calls === "native" };
 
-/** A server that is reached by a key, or by none where it wants none. */
+/** A server reached with a key, or without one if it wants none. */
 function keyedClient(host: Host, name: KeyedProvider, settings: Settings): ModelClient {
   const { base_url: baseUrl, capabilities: user, max_context_tokens: maxContext, prices } = settings;
   const key = readKey(name, { env: host.env, file: host.keysFile }) ?? "";
@@ -128,7 +128,7 @@ function keyedClient(host: Host, name: KeyedProvider, settings: Settings): Model
 
 const OLLAMA_TIMEOUT_MS = 5000;
 
-/** Ollama's models, over one session: whatever asks gets the same window. */
+/** Ollama's models through one wire, so that all requests get the same context window. */
 function ollamaClient(host: Host, settings: Settings): ModelClient {
   const { base_url, capabilities: user, max_context_tokens: maxContext, prices } = settings;
   const own = { user, maxContext };
@@ -186,7 +186,7 @@ function scriptedClient(settings: Settings): ModelClient {
     subject: (model) => Promise.resolve({ model, server: "scripted", version: "" }),
     holds: false,
     provider: (calls) => {
-      // Played from its first step by whoever asks first: one provider is one performance.
+      // A scenario is played once per provider, from its first step, whoever asks first.
       const wires = new Map<string, ScriptedWire>();
       const wireOf = (model: string): ScriptedWire => {
         const wire = wires.get(model) ?? new ScriptedWire(readScenario(model));
@@ -207,7 +207,7 @@ function scriptedClient(settings: Settings): ModelClient {
   };
 }
 
-/** Of a scenario that cannot be read what is assumed of any: the request then says why. */
+/** An unreadable scenario gets the default assumptions; the request then says what is wrong. */
 function capabilitiesIn(file: string): Capabilities {
   try {
     return scriptedCapabilities(readScenario(file));
@@ -217,7 +217,7 @@ function capabilitiesIn(file: string): Capabilities {
   }
 }
 
-/** A scenario that is missing or broken is a model that is not there. */
+/** A missing or broken scenario counts as a missing model. */
 function asked(wireOf: (model: string) => ScriptedWire, model: string): ScriptedWire {
   try {
     return wireOf(model);
@@ -227,26 +227,26 @@ function asked(wireOf: (model: string) => ScriptedWire, model: string): Scripted
   }
 }
 
-/** How long a model is waited for. */
+/** How long to wait for a model. */
 export const limitsOf = (settings: Settings): Partial<Limits> => ({
   connectMs: settings.connect_timeout,
   firstMs: settings.first_token_timeout,
   idleMs: settings.idle_timeout,
 });
 
-/** How calls got through when the model was probed; null when it was not. */
+/** The form of calls that worked when the model was probed; null if it was not probed. */
 async function probed({ places }: Host, subject: ProbeSubject): Promise<CallForm | null> {
   const record = recordOn(await readProbes(places.state), subject);
   return record === undefined ? null : callsOf(record);
 }
 
-/** Of a model that the server has, or that is configured. */
+/** A model that the server has, or that is configured. */
 export interface ListedModel {
   readonly model: string;
   readonly configured: boolean;
-  /** null where the server gives no list. */
+  /** Null if the server gives no list. */
   readonly present: boolean | null;
-  /** What it is for, by the server's word or its name. */
+  /** What the model is for, by the server's word or its name. */
   readonly kind: ModelKind;
   readonly assumed: Capabilities;
 }
@@ -282,7 +282,7 @@ function withConfigured(
 
 export type ProbedModel = Required<ProbeRecord> & { readonly usable: boolean };
 
-/** Tries out whether a model calls tools, and keeps what was found. */
+/** Tests whether a model calls tools, and keeps the result. */
 export async function probeModel(
   { places }: Host,
   client: ModelClient,

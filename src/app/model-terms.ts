@@ -7,7 +7,7 @@ import type { Host } from "./host.ts";
 
 /** What the settings say of a model, without asking its server: where it is, what it costs. */
 
-/** Whether what is sent to the model stays on this machine. Models that a local server hands on are not local. */
+/** Whether everything sent to the model stays on this machine. Models that a local server forwards to are not local. */
 export function isLocalModel(
   { env }: Pick<Host, "env">,
   { provider, base_url, chat_model }: Pick<Settings, "provider" | "base_url" | "chat_model">,
@@ -18,14 +18,14 @@ export function isLocalModel(
   return base_url !== null && isLoopback(base_url);
 }
 
-/** What the model's tokens cost today, where the settings know. */
+/** Today's price of the model's tokens, if the settings know it. */
 export const priceToday = ({
   prices,
   chat_model,
 }: Pick<Settings, "prices" | "chat_model">): Price | undefined =>
   priceOf(chat_model, prices, dayOf(Date.now()));
 
-/** A limit of cost that nothing could be held against is no limit. */
+/** Refuses a cost limit that could never take effect because no price is known. */
 export function refuseUnpriced(
   cost: number | undefined,
   settings: Pick<Settings, "prices" | "chat_model">,

@@ -7,8 +7,8 @@ import type { NamedEngine } from "../docker/engine-endpoint.ts";
 import type { Host } from "./host.ts";
 
 /**
- * The engine that the user named: --engine, else HARNESS_ENGINE, else their settings. undefined: what DOCKER_HOST, contexts
- * and the usual sockets say. No project can name one.
+ * The engine that the user named: --engine, else HARNESS_ENGINE, else the user's settings. Undefined: as DOCKER_HOST,
+ * contexts and the usual sockets say. A project cannot name an engine.
  */
 export async function namedEngine(host: Host): Promise<NamedEngine | undefined> {
   if (host.engine !== null) return readNamed(host.engine, "--engine");
@@ -16,13 +16,13 @@ export async function namedEngine(host: Host): Promise<NamedEngine | undefined> 
   return settings.engine === null ? undefined : readNamed(settings.engine, origins["engine"] ?? "engine");
 }
 
-/** Where boxes are pods: the cluster. */
+/** The cluster, if boxes are pods. */
 export async function namedCluster(host: Host): Promise<ClusterName | undefined> {
   const named = await namedEngine(host);
   return named?.address.kind === "kubernetes" ? named.address : undefined;
 }
 
-/** The engine that environments are made on: where boxes are pods, the one that this machine has anyway. */
+/** The engine that environments are built on: if boxes are pods, this machine's usual engine. */
 export async function engineOfEnvironments(host: Host): Promise<NamedEngine | undefined> {
   const named = await namedEngine(host);
   return named?.address.kind === "kubernetes" ? undefined : named;
@@ -41,8 +41,8 @@ function readNamed(text: string, origin: string): NamedEngine {
 }
 
 /**
- * The settings as they are on the engine that makes the boxes. One elsewhere sees no file of this machine: a box there works
- * on a copy, and whoever asked for something else is told so before anything is made.
+ * The settings, adapted to the engine that makes the boxes. An engine on another machine sees no file of this one, so
+ * its boxes work on a copy; an explicit other isolation is refused before anything is made.
  */
 export async function settingsOnEngine(host: Host, config: Config): Promise<Config> {
   const { settings, origins } = config;
@@ -60,7 +60,10 @@ export async function settingsOnEngine(host: Host, config: Config): Promise<Conf
   return { ...config, settings: { ...settings, isolation: "copy" }, origins: { ...origins, isolation: at } };
 }
 
-/** Whether docker's own settings may name an engine; the files of who has none are not read, nor what reads them. */
+/**
+ * Whether docker's own settings may name an engine. Without such settings, neither their files nor the code that reads
+ * them is loaded.
+ */
 function mayBeNamed({ env }: Host): boolean {
   if (env["DOCKER_HOST"]) return !env["DOCKER_HOST"].startsWith("unix:");
   if (env["DOCKER_CONTEXT"]) return true;
@@ -68,36 +71,36 @@ function mayBeNamed({ env }: Host): boolean {
   return existsSync(path.join(folder, "config.json"));
 }
 
-/** Where what a session has changed lies, as its layer says it. */
+/** Where a session's changes are, as recorded in its layer. */
 export interface LayerPlace {
-  /** The engine's address, as it was dialled. */
+  /** The engine's address as it was dialled. */
   readonly at?: string | undefined;
-  /** The docker context that named it then. */
+  /** The docker context that named the engine then. */
   readonly context?: string | undefined;
 }
 
 /**
- * Who asks the engine which has what a session has changed: named for the first run of it, it need not be
- * named for each look at that. One that --engine names goes before it.
+ * The host, set to the engine that holds a session's changes: an engine named for the session's first run need not be
+ * named again to look at them. --engine takes precedence.
  */
 export async function hostAt(host: Host, place: LayerPlace | undefined): Promise<Host> {
   const { at, context } = place ?? {};
   if (at === undefined || host.engine !== null || readEngineAddress(at).kind === "wrong") return host;
   if (await isAsked(host, at)) return host;
   const { leadsTo } = await import("../docker/engine-endpoint.ts");
-  // Its certificates may be the context's own.
+  // The engine's certificates may be the context's own.
   const named = context !== undefined && (await leadsTo(context, host.env, at)) ? context : at;
   return { ...host, engine: named };
 }
 
-/** Whether the engine at this address is one that is asked without another word. */
+/** Whether the engine at this address is used without being named. */
 export async function isAsked(host: Host, at: string): Promise<boolean> {
   const { endpointsFrom } = await import("../docker/engine-endpoint.ts");
   const asked = await endpointsFrom(host.env, host.uid, await namedEngine(host)).catch(() => []);
   return asked.some((endpoint) => endpoint.host === at);
 }
 
-/** What an engine is called that stands elsewhere; nothing is asked for it. */
+/** What to call an engine on another machine; undefined for a local one. Contacts no engine. */
 async function elsewhere(host: Host, { settings, origins }: Config): Promise<string | undefined> {
   const { engine } = settings;
   const named = engine === null ? undefined : readNamed(engine, origins["engine"] ?? "engine");
@@ -105,7 +108,7 @@ async function elsewhere(host: Host, { settings, origins }: Config): Promise<str
   if (named === undefined && !mayBeNamed(host)) return undefined;
   const { endpointsFrom, isElsewhere } = await import("../docker/engine-endpoint.ts");
   const [first] = await endpointsFrom(host.env, host.uid, named).catch((thrown: unknown) => {
-    // Who named no engine is told of it where one is needed.
+    // If the user named no engine, the error is reported where an engine is needed.
     if (named === undefined) return [];
     throw thrown;
   });

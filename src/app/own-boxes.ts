@@ -11,7 +11,7 @@ import { namedCluster } from "./named-engine.ts";
 
 export const shortId = (id: string): string => id.slice(0, SHORT_ID);
 
-/** Those of this user, the oldest first; with `memory`, what each of them holds. */
+/** The boxes of this user, oldest first; with `memory`, also the memory that each one uses. */
 export async function ownBoxes(host: Host, { memory }: { readonly memory: boolean }) {
   const cluster = await namedCluster(host);
   if (cluster !== undefined) {
@@ -25,9 +25,9 @@ export async function ownBoxes(host: Host, { memory }: { readonly memory: boolea
 
 export interface RemovedBoxes {
   readonly removed: readonly ListedBox[];
-  /** The first that could not be removed, as it was thrown. */
+  /** The first failed removal, as thrown. */
   readonly failure: PromiseRejectedResult | undefined;
-  /** Removes what runs that are gone have left; what stays and why. */
+  /** Removes what dead runs have left; returns what stays, and why. */
   readonly sweep: () => Promise<{ readonly kept: readonly Leftover[]; readonly failed: readonly Leftover[] }>;
 }
 
@@ -35,7 +35,7 @@ type Leftover = Pick<Awaited<ReturnType<typeof reap>>["kept"][number], "id" | "r
   readonly kind: string;
 };
 
-/** Removes boxes by their ids, all of them, or those of runs that are gone. */
+/** Removes boxes by their ids, all boxes, or those of dead runs. */
 export async function removeOwnBoxes(
   host: Host,
   which: readonly string[] | "all" | "dead",
@@ -66,7 +66,7 @@ interface Place {
   readonly sweep: RemovedBoxes["sweep"];
 }
 
-/** Where the user's boxes are: an engine of containers, or a cluster. */
+/** Where the user's boxes are: on a container engine, or in a cluster. */
 async function placeOf(host: Host): Promise<Place> {
   const cluster = await namedCluster(host);
   if (cluster !== undefined) {
@@ -90,7 +90,7 @@ interface ImageBuild {
   readonly onLine: (line: string) => void;
 }
 
-/** The sandbox image, built unless one of the same inputs is there. */
+/** Returns the build of the sandbox image; an image of the same inputs is reused unless `rebuild` is set. */
 export async function buildImage(host: Host, { rebuild, onLine }: ImageBuild) {
   const [engine, { ensureImage }] = await Promise.all([
     requireEngine(host),
@@ -100,7 +100,7 @@ export async function buildImage(host: Host, { rebuild, onLine }: ImageBuild) {
   return (signal: AbortSignal) => ensureImage(engine, { ...request, signal }, rebuild);
 }
 
-/** What a command came to and changed, as `sandbox exec --json` prints it. */
+/** The result and changes of a command, as `sandbox exec --json` prints them. */
 export async function execAnswer(
   result: ExecResult,
   changes: Awaited<ReturnType<OwnedBox["changes"]>>,
@@ -114,14 +114,14 @@ export async function execAnswer(
   ]);
   const { handoff: _, ...told } = toldOf(log, workspace);
   const plain = execJson(result, changes, told);
-  // As a run names it: the box itself sees neither a full disk nor a name that leads nowhere.
+  // The cause as a run names it: the box itself notices neither a full disk nor a host name that does not resolve.
   const answer = isUnstarted(result)
     ? plain
     : { ...plain, cause: causeOf(result, `${plain.stdout}\n${plain.stderr}`).cause };
   return { ...answer, changes: stillThere(answer.changes, log, workspace) };
 }
 
-/** `sandbox exec` and `shell` end with their command's code, so that want of a box, and the loss of one, has one of its own. */
+/** `sandbox exec` and `shell` exit with their command's code, so a missing or lost box has an exit code of its own. */
 export function asNoBox(thrown: unknown, json: boolean): never {
   if (!json && thrown instanceof HarnessError && thrown.exit === EXIT.sandbox)
     throw new HarnessError(EXIT.noBox, thrown.message, thrown.remedy, thrown);

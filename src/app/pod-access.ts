@@ -37,12 +37,12 @@ import { NO_ENVIRONMENT } from "./environments/workspace-environment.ts";
 import { networkFor } from "./granted-network.ts";
 import type { Host } from "./host.ts";
 import type { ClusterName } from "./named-engine.ts";
-/** Opens boxes as pods of a cluster. Loaded only where a cluster is named: the client of its API is large. */
+/** Opens boxes as pods of a cluster. Loaded only if a cluster is named: the client of its API is large. */
 
 const clusterNamed = ({ env, places }: Host, address: ClusterName): Promise<Cluster> =>
   clusterOf(address, { env, home: places.home });
 
-/** A verified box over a copy of the workspace, as the settings want it. */
+/** A verified box over a copy of the workspace, with the given settings. */
 export async function openPodFor(
   opening: BoxOpening,
   address: ClusterName,
@@ -94,7 +94,10 @@ async function openedNear(
   return opened;
 }
 
-/** Loops that hold the room which the boxes of all of them wait for give up one after the other: the next has it. */
+/**
+ * Loops may hold the room that all of their boxes wait for. Random waits make them give up one after the other, so that
+ * the next one gets the room.
+ */
 const scattered = (ms: number): number => ms * (1 + Math.random());
 
 function imageOf({ image, kubernetes }: Settings): string {
@@ -107,7 +110,7 @@ function imageOf({ image, kubernetes }: Settings): string {
   );
 }
 
-/** What is asked for and cannot be had there is said before anything is made. */
+/** Refuses settings that a pod cannot have, before anything is made. */
 function refuseUnable({ settings, runtime }: BoxOpening, address: ClusterName): void {
   const { isolation } = settings;
   const refused = (what: string, next: string): never => {
@@ -126,9 +129,9 @@ function refuseUnable({ settings, runtime }: BoxOpening, address: ClusterName): 
 }
 
 /**
- * The cluster as `doctor` tells it: its API, rights, the class of runtimes, what the folder's environment is worth there; then a
- * box over an empty folder, which shows
- * that the nodes have the image, that a pod is made as it was asked for, and that its network is shut.
+ * The cluster as `doctor` reports it: its API, the rights, the runtime class, the state of the folder's environment
+ * there; then a box over an empty folder, which shows that the nodes have the image, that a pod is made as requested,
+ * and that its network is closed.
  */
 export async function podHealth(
   host: Host,
@@ -158,7 +161,7 @@ export async function podHealth(
     : [...checks, await triedBox(host, settings, address)];
 }
 
-/** Nothing where none was built. */
+/** Empty if no environment was built. */
 async function environmentHealth(
   host: Host,
   settings: Settings,
@@ -206,13 +209,13 @@ async function triedBox(host: Host, settings: Settings, address: ClusterName): P
   }
 }
 
-/** Those of this user that were made from here, the oldest first. */
+/** The pods of this user that were made from this machine, oldest first. */
 export const ownPods = async (host: Host, address: ClusterName): Promise<readonly ListedBox[]> =>
   listPods(await clusterNamed(host, address), { uid: host.uid, stateDir: host.places.state });
 
 export const removePod = async (host: Host, address: ClusterName, id: string): Promise<boolean> =>
   removeBoxPod(await clusterNamed(host, address), podNamed(id));
 
-/** Removes what runs that are gone have left there. */
+/** Removes what dead runs have left in the cluster. */
 export const sweepPods = async (host: Host, address: ClusterName): Promise<readonly PodLeftover[]> =>
   reapPods(await clusterNamed(host, address), { uid: host.uid, stateDir: host.places.state });

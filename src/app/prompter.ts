@@ -3,12 +3,13 @@ import type { Answer, Approver, Question } from "../core/ports.ts";
 import { isSameQuestion } from "../core/session.ts";
 import type { RuleForm } from "../policy/rule.ts";
 
-/** What is wanted of one part of a change, and with `all` and `quit` of what follows. */
+/** The answer to one part of a change; `all` and `quit` also answer the following parts. */
 export type PartAnswer = "yes" | "no" | "all" | "quit";
 
 /**
- * Yes with what the question names granted, and for how long; where it names nothing, yes for the session or, by a rule,
- * always. Or yes and no as it stands, a no with a word to the model, or another command in place of the one that was asked.
+ * A grant term is a yes that grants what the question names, for that term; if the question names nothing, it is a yes
+ * for the session or, by a rule, always. Other replies: a plain yes or no, a no with a message to the model, or an
+ * edited command to run instead.
  */
 export type Reply =
   | "yes"
@@ -18,24 +19,24 @@ export type Reply =
   | { readonly no: string }
   | { readonly edited: string };
 
-/** The user's rules that would allow it from now on, as they would be written; or why there can be none. */
+/** The user's rules that would allow the call from now on, as they would be written; or why no rule can. */
 export type RulesShown =
   | {
       readonly kind: "rules";
       readonly rules: readonly RuleForm[];
-      /** As they would stand in the file; nothing of it acts on a terminal. */
+      /** The text for the file; no part of it acts on a terminal. */
       readonly text: string;
       readonly file: string;
     }
   | { readonly kind: "none"; readonly reason: string };
 
-/** The person at the terminal. Where nobody is there, there is no prompter. */
+/** The person at the terminal. Without a person there is no prompter. */
 export interface Prompter {
-  /** No, unless it is answered with yes. */
+  /** False unless the answer is yes. */
   readonly confirm: (question: string) => Promise<boolean>;
-  /** Whether one part of a change is wanted; the end of the input is `quit`. */
+  /** Asks whether one part of a change is wanted; the end of the input is `quit`. */
   readonly pickPart: () => Promise<PartAnswer>;
-  /** Shows a call that waits, and reads the answer. */
+  /** Shows a waiting call, and reads the answer. */
   readonly approve: (
     question: Question,
     signal: AbortSignal,
@@ -43,9 +44,9 @@ export interface Prompter {
   ) => Promise<Reply>;
 }
 
-/** What needs no person, though one is there. */
+/** Answers that need no person, even if one is there. */
 export function settledByMode({ mode, writes }: Pick<Question, "mode" | "writes">): Answer | undefined {
-  // The policy has made an allow of it already; a rule of the user that says ask is all that is left.
+  // In this mode the policy already turns every ask into an allow, except for asks by the user's own rules.
   if (mode === "danger-full-access") return { runs: true, by: "mode", reason: "" };
   if (mode === "read-only" && writes) return { runs: false, by: "mode", reason: "the mode is read-only" };
   return undefined;
@@ -54,12 +55,12 @@ export function settledByMode({ mode, writes }: Pick<Question, "mode" | "writes"
 export const YES: Answer = { runs: true, by: "person", reason: "" };
 export const NO: Answer = { runs: false, by: "person", reason: "" };
 
-/** A person who is there: the answer never has to wait for another process. */
+/** A present person: the answer never has to wait for another process. */
 export interface Person extends Approver {
   ask(question: Question, signal: AbortSignal): Promise<Answer>;
 }
 
-/** Asks a person one thing at a time, and what is settled for the session not again. */
+/** Asks a person one question at a time, and does not ask again what is settled for the session. */
 export function askedInTurn(settled: () => readonly Question[], ask: Person["ask"]): Person {
   let last: Promise<unknown> = Promise.resolve();
   const after = async (earlier: Promise<unknown>, ...[question, signal]: Parameters<Person["ask"]>) => {

@@ -6,7 +6,7 @@ export interface UnreadLine {
   readonly error: string;
 }
 
-/** Reads one reply a line, in order; a line that is none gets an answer too. */
+/** Reads one reply per line, in order; a malformed line gets an answer too. */
 export async function* parsedLines(input: NodeJS.ReadableStream): AsyncGenerator<Reading | UnreadLine> {
   const lines = createInterface({ input, crlfDelay: Number.POSITIVE_INFINITY });
   let number = 0;
@@ -24,7 +24,7 @@ interface AskedReply {
   readonly tools: readonly OfferedTool[];
 }
 
-/** What is asked, or why that cannot be read. */
+/** The request, or why it cannot be read. */
 function readLine(line: string): AskedReply | string {
   let given: unknown;
   try {

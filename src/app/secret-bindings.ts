@@ -7,8 +7,8 @@ import { MIN_SECRET_LENGTH } from "../core/text/secret-values.ts";
 import type { Host } from "./host.ts";
 
 /**
- * The secrets that a box's requests carry, each for hosts that the user granted by name: where a preset leads is for its
- * registry to say. Whatever is missing ends it before anything runs.
+ * The secrets that a box's requests carry, each bound to hosts that the user granted by name: the hosts of a preset are
+ * chosen by its registry. Throws on anything missing, before anything runs.
  */
 export const secretBindings = (
   { env }: Pick<Host, "env">,
@@ -22,7 +22,7 @@ export const secretBindings = (
     placeholder: placeholderOf(name),
   }));
 
-/** Whom each is for, as it was granted; values are not looked at. */
+/** The hosts of each secret, as granted; values are not looked at. */
 export function secretHosts(
   { secrets }: Pick<Settings, "secrets">,
   grants: readonly Grant[],
@@ -38,7 +38,7 @@ export function secretHosts(
   return secrets;
 }
 
-/** Those of the settings that are set, wherever they may go: what holds one of them is masked. */
+/** All secrets of the settings that have a value, for masking. */
 export const knownSecrets = (
   { env }: Pick<Host, "env">,
   { secrets }: Pick<Settings, "secrets">,
@@ -50,7 +50,7 @@ export const knownSecrets = (
 
 function valueOf(name: string, env: Host["env"]): string {
   const value = env[name];
-  // The loop of a row in a cluster has no other environment than its Secret.
+  // The loop of a row in a cluster gets its environment only from its Secret.
   const inLoop = env["HARNESS_POD_NAME"] !== undefined;
   const set = inLoop ? `put ${name} into the Secret that kubernetes.model_secret names` : `export ${name}=…`;
   if (value === undefined || value === "")
@@ -68,6 +68,8 @@ function valueOf(name: string, env: Host["env"]): string {
 const refused = (message: string, remedy: string): HarnessError =>
   new HarnessError(EXIT.usage, message, remedy);
 
-/** The same for every box, as one that was frozen has it in the environment of what runs there. It opens nothing. */
+/**
+ * The same for every box, because a frozen box keeps it in the environment of its programs. Useless as a credential.
+ */
 const placeholderOf = (name: string): string =>
   `harness-secret-${createHash("sha256").update(`placeholder ${name}`).digest("hex").slice(0, 24)}`;

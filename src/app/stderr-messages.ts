@@ -10,12 +10,12 @@ import { packageRoot } from "./host.ts";
 
 interface Failure {
   readonly exit: number;
-  /** Empty when the command has already said what there is to say. */
+  /** Empty if the command has already reported everything. */
   readonly message: string;
   readonly remedy: string;
 }
 
-/** What to print and how to exit for whatever ended a command. */
+/** The message and exit code for an error that ended a command. */
 export function describeFailure(thrown: unknown, words: readonly string[]): Failure {
   if (thrown instanceof SuppressedError) return describeFailure(firstOf(thrown), words);
   if (thrown instanceof HarnessError)
@@ -32,11 +32,14 @@ export function describeFailure(thrown: unknown, words: readonly string[]): Fail
   return { exit: EXIT.usage, ...adviceFor(firstParagraph(reasonOf(thrown)), words) };
 }
 
-/** oclif writes a headline and its advice round the message of what reads a flag's value. */
+/** oclif wraps a headline and advice around the errors of flag parsers. */
 const unwrapped = (message: string): string =>
   message.replace(/^Parsing --[\w-]+ \n\t(.*)\nSee more help with --help$/s, "$1");
 
-/** What a person can mend where harness keeps its files: a full or read-only place, or one that takes no folders. */
+/**
+ * How a person can mend trouble with harness's own files: a full or read-only disk, or a place in which no folder can
+ * be made.
+ */
 function diskRemedy(thrown: unknown): string | undefined {
   if (!(thrown instanceof Error)) return undefined;
   const { syscall, path: at } = thrown as NodeJS.ErrnoException;
@@ -47,11 +50,14 @@ function diskRemedy(thrown: unknown): string | undefined {
   return `ls -ld${near === "" ? " ." : near}; df -h${near}   (another place: XDG_STATE_HOME, XDG_CACHE_HOME, XDG_CONFIG_HOME)`;
 }
 
-/** The folder itself, or the nearest one above it that is there: the others say nothing to whoever looks. */
+/** The folder itself, or the nearest existing one above it: a missing folder cannot be examined. */
 const standing = (folder: string): string =>
   existsSync(folder) || path.dirname(folder) === folder ? folder : standing(path.dirname(folder));
 
-/** Of a failure and another one while things were put away behind it; one that a person can act on counts before others. */
+/**
+ * The error to report if a failure was followed by another one in the clean-up: an error that a person can act on has
+ * priority.
+ */
 function firstOf({ suppressed, error }: SuppressedError): unknown {
   const known = suppressed instanceof HarnessError || suppressed instanceof SuppressedError;
   return known || !(error instanceof HarnessError) ? suppressed : error;
@@ -67,7 +73,9 @@ export function renderFailure({ exit, message, remedy }: Failure, json: boolean)
 
 const HEAD = "error: ";
 
-/** The words go on below themselves in a terminal; what is to be typed stays in one piece, as it is copied. */
+/**
+ * In a terminal, the message wraps with an indent; the command to type stays in one piece, so that it can be copied.
+ */
 export function failureText({ message, remedy }: Omit<Failure, "exit">, stream: Output): string {
   const head = styleText("red", HEAD.trim(), { stream });
   const indent = HEAD.length;
@@ -79,7 +87,7 @@ export function failureText({ message, remedy }: Omit<Failure, "exit">, stream: 
   return `${head} ${rows.join("\n")}\n${next}`;
 }
 
-/** oclif marks its own errors, usage ones among them, with the code to exit with. */
+/** oclif marks its own errors, usage errors included, with the exit code. */
 function oclifExit(thrown: unknown): number | undefined {
   if (typeof thrown !== "object" || thrown === null || !("oclif" in thrown)) return undefined;
   const { oclif } = thrown;
@@ -87,13 +95,16 @@ function oclifExit(thrown: unknown): number | undefined {
   return typeof oclif.exit === "number" ? oclif.exit : undefined;
 }
 
-/** oclif adds its advice below a blank line or as `See more help with`; ours is the remedy. Nor needs one error a headline. */
+/**
+ * Strips what oclif adds: advice below a blank line or as `See more help with`, which our remedy replaces, and
+ * headlines.
+ */
 const firstParagraph = (text: string): string =>
   text
     .replace(/\n*See more help with.*$/s, "")
     .replace(/^The following errors? occurred:\n\s*/, "")
     .replaceAll(/Missing required flag (?=\w)/g, "Missing required flag --")
-    // Of flags that nobody has typed.
+    // Concerns flags that nobody has typed.
     .replace(/\n*Note: --[^]*$/, "")
     .replaceAll(
       /^\s*Parsing (--[\w-]+)\s+(\w)/gm,
@@ -106,14 +117,14 @@ const firstParagraph = (text: string): string =>
     .join("\n")
     .trim();
 
-/** Two flags that exclude each other are said from both sides. */
+/** oclif reports two flags that exclude each other once for each of them. */
 const inOneWay = (line: string): string => {
   const [, one, other] = /^\s*(--[\w-]+)=.* cannot also be provided when using (--[\w-]+)$/.exec(line) ?? [];
   if (one === undefined || other === undefined) return line;
   return `${[one, other].toSorted().join(" and ")} do not go together`;
 };
 
-/** The value that was probably meant. */
+/** Adds the value that was probably meant. */
 function withNearest(message: string): string {
   const [, value, options = ""] = /^Expected (?:--[\w-]+=)?(\S+) to be one of: ([^\n]+)$/.exec(message) ?? [];
   const meant = value === undefined ? undefined : nearest(value.toLowerCase(), options.split(", "));
@@ -128,10 +139,10 @@ interface Advice {
 const UNKNOWN = /^command (\S+) not found$/;
 const NO_FLAG = /^Nonexistent flag: --([^=\s]+)/;
 const SPARE = /^Unexpected arguments?: (.*)$/;
-/** Commands about a command: its words stand behind dashes. */
+/** Commands that take another command, whose words stand after dashes. */
 const BEHIND_DASHES: ReadonlySet<string> = new Set(["policy check", "policy allow", "sandbox exec"]);
 
-/** A usage error with the help to read: of the command, of its topic, or of the one that was probably meant. */
+/** A usage error with the help to read: of the command, of its topic, or of the command that was probably meant. */
 function adviceFor(message: string, words: readonly string[]): Advice {
   const given = leading(words);
   const commands = knownCommands();
@@ -150,7 +161,7 @@ function adviceFor(message: string, words: readonly string[]): Advice {
   return { message: found, remedy: help(longestKnown(given, topics)) };
 }
 
-/** Of a command's own flags and words. */
+/** Advice on a command's own flags and words. */
 function wordsAdvice(message: string, known: string, commands: Commands): Advice {
   const { flags = {}, args } = commands[known] ?? {};
   const flag = NO_FLAG.exec(message)?.[1];
@@ -167,7 +178,7 @@ const unexpected = (command: string, words: string): Advice => ({
   remedy: usage(command, words),
 });
 
-/** Words that other programs have for the same. */
+/** Words that other programs use for the same thing. */
 const ALIKE: readonly (readonly string[])[] = [
   ["rm", "remove", "delete", "del", "uninstall"],
   ["list", "ls"],
@@ -175,7 +186,7 @@ const ALIKE: readonly (readonly string[])[] = [
   ["add", "new", "create"],
 ];
 
-/** The command that was probably meant: one that is spelt much alike, or that says the same in another word. */
+/** The command that was probably meant: one with a similar spelling, or the same one under another word. */
 function meantBy(asked: string, ids: readonly string[]): string | undefined {
   const [topic = "", word = ""] = asked.split(" ");
   const spelt = nearest(asked, ids) ?? nearest(`${topic} ${word}`, ids);
@@ -188,7 +199,7 @@ const HIDDEN: ReadonlySet<string> = new Set(["setup", "teardown"]);
 const help = (command: string): string =>
   ["harness", command, "--help"].filter((word) => word !== "").join(" ");
 
-/** What to type instead; where words are spare that were meant as a command, that command. */
+/** What to type instead; if the extra words were meant as a command, the line that runs it. */
 const usage = (command: string, words: string | undefined): string =>
   words !== undefined && BEHIND_DASHES.has(command) ? `harness ${command} -- ${words}` : help(command);
 
@@ -197,7 +208,7 @@ function leading(words: readonly string[]): readonly string[] {
   return end === -1 ? words : words.slice(0, end);
 }
 
-/** The longest row of leading words that is known; empty when none is. */
+/** The longest known sequence of leading words; empty if there is none. */
 function longestKnown(words: readonly string[], known: readonly string[]): string {
   const rows = words.map((_, index) => words.slice(0, index + 1).join(" "));
   return rows.findLast((row) => known.includes(row)) ?? "";
@@ -206,7 +217,7 @@ function longestKnown(words: readonly string[], known: readonly string[]): strin
 type Named = Readonly<Record<string, unknown>>;
 type Commands = Readonly<Record<string, { readonly flags?: Named; readonly args?: Named }>>;
 
-/** Every command, its words apart by blanks. A build that lost its manifest still reports its errors. */
+/** All commands, with blanks between their words. A build that lost its manifest still reports its errors. */
 function knownCommands(): Commands {
   try {
     const text = readFileSync(path.join(packageRoot, "oclif.manifest.json"), "utf8");
@@ -219,7 +230,7 @@ function knownCommands(): Commands {
   }
 }
 
-/** What a person should know and need not act on. */
+/** Reports what a person should know, but need not act on. */
 export const noteTo =
   (quiet: boolean) =>
   (text: string): void => {

@@ -14,10 +14,10 @@ import { widthOfStream, wrapped } from "../render/tty/columns.ts";
 import { move, type Output, stderr, styleText } from "../render/tty/output.ts";
 import { Keyboard, type Piece, Prompt } from "./terminal-input.ts";
 
-/** What a key says: a reply, or what is to be asked next. */
+/** The meaning of a key: a reply, or the next thing to ask. */
 export type Choice = Reply | "more" | "tell" | "edit";
 
-/** What is to be shown of a key, and the choice once it is made. */
+/** The echo of a key, and the choice once it is made. */
 interface Step {
   readonly echo: string;
   readonly choice?: Choice;
@@ -44,7 +44,7 @@ const NEXT = [
   ["n", "refuses it"],
 ] as const;
 
-/** A question that is no call. */
+/** A question that is not about a call. */
 export const yesOrNo = (asks: string): Omit<QuestionStep, "shown" | "prompt"> => ({
   asks,
   answers: [
@@ -54,7 +54,7 @@ export const yesOrNo = (asks: string): Omit<QuestionStep, "shown" | "prompt"> =>
   choices: new Map(YES),
 });
 
-/** Nothing that was not on the screen can be approved. */
+/** Only what was on the screen can be approved. */
 export const choicesOf = ({ grants, edits, whole }: Offered): ReadonlyMap<string, Choice> =>
   new Map<string, Choice>([
     ["t", "tell"],
@@ -63,7 +63,10 @@ export const choicesOf = ({ grants, edits, whole }: Offered): ReadonlyMap<string
     ...(whole && edits ? [["e", "edit"] as const] : []),
   ]);
 
-/** The keys after a question: only a choice and Enter make it, everything else is a no. What is pasted was not meant for it. */
+/**
+ * Reads the keys after a question: only a choice and Enter choose, everything else is a no. Pasted text is ignored,
+ * since it was not meant as an answer.
+ */
 export class TypedChoice {
   readonly #choices: ReadonlyMap<string, Choice>;
   #typed = "";
@@ -76,7 +79,7 @@ export class TypedChoice {
     if (piece === undefined) return { echo: "\n", choice: "no" };
     if (piece.kind === "interrupt") return { echo: "^C\n", choice: "interrupt" };
     if (piece.kind !== "keys") return { echo: "" };
-    // Arrows and the like are no part of an answer.
+    // Arrows and similar keys are not part of an answer.
     let echo = "";
     for (const key of piece.text.replaceAll(/\u001B(?:\[[0-9;]*[A-Za-z~]|O[A-Za-z]|.)?/g, "")) {
       if (key === "\r") return { echo: `${echo}\n`, choice: this.#choice() };
@@ -105,21 +108,21 @@ export class TypedChoice {
 interface QuestionParts {
   readonly keyboard: Keyboard;
   readonly output: Output;
-  /** Nothing else is written until what it gives is called. */
+  /** Stops all other output until the returned function is called. */
   readonly pause: () => () => void;
-  /** The rules that an "always" would write; without it there is none to be shown. */
+  /** The rules that an "always" would write; left out if none can be shown. */
   readonly rulesFor?: Asked["rulesFor"];
-  /** Whoever asks can run another command than the one that was asked about. */
+  /** The asker can run another command instead of the one in question. */
   readonly edits?: boolean;
 }
 
-/** One step of a question: what is shown, and what can be said to it. */
+/** One step of a question: what is shown, and the possible answers. */
 export interface QuestionStep {
-  /** Empty where everything stands on the screen already. */
+  /** Empty if everything is already on the screen. */
   readonly shown: string;
-  /** The answers in words, and the question itself, where they are lines. */
+  /** The question with its answers in words, for lines of text. */
   readonly prompt: string;
-  /** The same where answers are picked. */
+  /** The question alone, for answers that are picked. */
   readonly asks: string;
   readonly answers: readonly (readonly [key: string, does: string])[];
   readonly choices: ReadonlyMap<string, Choice>;
@@ -127,13 +130,13 @@ export interface QuestionStep {
 
 /** Where questions are shown and answered. */
 export interface QuestionPlace {
-  /** Its width, height and colours; nothing is written to it here. */
+  /** For width, height and colours only; nothing is written to it here. */
   readonly output: Output;
-  /** Rows that a page leaves free; what a line of text needs when left out. */
+  /** Rows that a page leaves free; left out: enough for a line of text. */
   readonly beside?: number;
   /** Only keys that are pressed after the step is on the screen count. */
   readonly choose: (step: QuestionStep, signal: AbortSignal) => Promise<Choice>;
-  /** A line of words; undefined where it is thrown away. */
+  /** Reads a line of words; undefined if it is discarded. */
   readonly line: (words: string, initial: string, signal: AbortSignal) => Promise<string | undefined>;
   readonly tell: (text: string) => void;
 }
@@ -147,7 +150,7 @@ export interface Asked {
   readonly edits?: boolean | undefined;
 }
 
-/** Questions on the terminal. Only keys that are pressed after one is on the screen answer it. */
+/** Questions on the terminal. Only keys that are pressed after a question is on the screen answer it. */
 export function questionsOn({ pause, rulesFor, edits, ...terminal }: QuestionParts) {
   const place = placeOn(terminal);
   return async (question: Question, signal: AbortSignal): Promise<Reply> => {
@@ -160,7 +163,7 @@ export function questionsOn({ pause, rulesFor, edits, ...terminal }: QuestionPar
   };
 }
 
-/** A yes or a no to something else than a call. */
+/** Asks a yes-or-no question that is not about a call. */
 export async function saysYes(
   { pause, ...terminal }: Pick<QuestionParts, "keyboard" | "output" | "pause">,
   prompt: string,
@@ -174,7 +177,7 @@ export async function saysYes(
   }
 }
 
-/** Leads through all pages of it, to a reply. */
+/** Leads through all pages of the question, to a reply. */
 export async function replied(asked: Asked): Promise<Reply> {
   const { place, question, signal } = asked;
   const { output } = place;
@@ -205,7 +208,7 @@ export async function replied(asked: Asked): Promise<Reply> {
   }
 }
 
-/** A command that fits into the line in which it is edited, just as it is. */
+/** The command, if it can be edited unchanged on one line. */
 function editable({ args }: Question): string | undefined {
   const { command } = args;
   if (typeof command !== "string" || command.length > MAX_EDITED) return undefined;
@@ -214,7 +217,7 @@ function editable({ args }: Question): string | undefined {
 
 const MAX_EDITED = 1000;
 
-/** What a choice comes to; undefined where the question is still open. */
+/** The reply that follows from a choice; undefined if the question is still open. */
 async function followed(asked: Asked, choice: Choice): Promise<Reply | undefined> {
   const { place, question, signal } = asked;
   switch (choice) {
@@ -238,7 +241,7 @@ async function followed(asked: Asked, choice: Choice): Promise<Reply | undefined
   }
 }
 
-/** The rule is on the screen before anything is written. */
+/** Shows the rule before anything is written. */
 async function isRuleWanted({ place, question, rulesFor, signal }: Asked): Promise<boolean> {
   const { output } = place;
   const shown = await rulesFor?.(question);
@@ -260,7 +263,7 @@ async function isRuleWanted({ place, question, rulesFor, signal }: Asked): Promi
 
 type Terminal = Pick<QuestionParts, "keyboard" | "output">;
 
-/** Nothing that was typed before a question was on the screen answers it. */
+/** Keys typed before a question was on the screen do not answer it. */
 const placeOn = (terminal: Terminal): QuestionPlace => ({
   output: terminal.output,
   choose: async ({ shown, prompt, choices }, signal) => {
@@ -276,12 +279,12 @@ const placeOn = (terminal: Terminal): QuestionPlace => ({
 });
 
 async function forgotten({ keyboard }: Terminal): Promise<void> {
-  // What was typed before may still be on its way here; what comes behind the question is never dropped.
+  // Earlier keys may still be in transit; keys after the question are never dropped.
   for (let turn = 0; turn < 2; turn += 1) await new Promise((resolve) => setImmediate(resolve));
   keyboard.drop();
 }
 
-/** A terminal that takes nothing for a while shows the question later, and keys before that are none of its answers. */
+/** A blocked terminal shows the question late; keys pressed before that do not answer it. */
 async function untilShown({ keyboard, output }: Terminal, signal: AbortSignal): Promise<void> {
   if (!output.isBehind) return;
   const { promise, resolve } = Promise.withResolvers<void>();
@@ -298,7 +301,7 @@ interface LineAsked {
   readonly signal: AbortSignal;
 }
 
-/** Undefined where it is thrown away. */
+/** Undefined if the line is discarded. */
 async function lineOf(
   { keyboard, output }: Terminal,
   { words, initial, signal }: LineAsked,
@@ -336,7 +339,7 @@ function answered({ keyboard, output }: Terminal, answer: TypedChoice, signal: A
   return promise;
 }
 
-/** One question on this terminal, outside of a chat. */
+/** Asks one question on this terminal, outside of a chat. */
 export async function askOnce(
   question: Question,
   signal: AbortSignal,

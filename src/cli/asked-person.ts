@@ -7,20 +7,20 @@ import { type Keyboard, Prompt } from "./terminal-input.ts";
 interface PersonParts {
   readonly keyboard: Keyboard;
   readonly output: Output;
-  /** Nothing else is written until what it gives is called. */
+  /** Stops all other output until the returned function is called. */
   readonly pause: () => () => void;
   /** A person who interrupts the question ends the request. */
   readonly cancel: () => void;
 }
 
-/** Questions of the model, answered in a line of words or by the number of a choice. */
+/** Questions of the model, answered by a line of words or the number of a choice. */
 export function personOn({ keyboard, output, pause, cancel }: PersonParts): AskPerson {
   return async (asked, signal) => {
     const resume = pause();
     const prompt = new Prompt(keyboard, output, () => [[], ""], "answer> ");
     const leave = (): void => prompt.leave();
     try {
-      // What was typed before it was asked is no answer.
+      // Keys typed before the question are no answer.
       await new Promise((resolve) => setImmediate(resolve));
       keyboard.drop();
       if (signal.aborted) return undefined;
@@ -36,7 +36,7 @@ export function personOn({ keyboard, output, pause, cancel }: PersonParts): AskP
   };
 }
 
-/** Nothing of what the model says acts on the terminal. */
+/** No part of the model's text acts on the terminal. */
 export function questionText({ question, choices }: Parameters<AskPerson>[0], output: Output): string {
   const width = widthOfStream(output) - 2;
   const words = visible(question)
@@ -46,7 +46,7 @@ export function questionText({ question, choices }: Parameters<AskPerson>[0], ou
   return ["", ...words.map((line) => styleText("bold", line, { stream: output })), ...rows, ""].join("\n");
 }
 
-/** Nothing typed is no answer; a number names a choice where there is such a one. */
+/** An empty line is no answer; a number selects a choice if there is one with this number. */
 export function answerIn(text: string, choices: readonly string[]): string | undefined {
   const said = text.trim();
   if (said === "") return undefined;
@@ -55,7 +55,7 @@ export function answerIn(text: string, choices: readonly string[]): string | und
 
 type Work<T> = () => Promise<T>;
 
-/** One after the other, in the order in which they came: there is one keyboard. */
+/** Runs work one piece after the other, in order of arrival: there is only one keyboard. */
 export function inTurn(): <T>(work: Work<T>) => Promise<T> {
   let last: Promise<unknown> = Promise.resolve();
   return (work) => {

@@ -14,19 +14,19 @@ import { type Output, styleText } from "../render/tty/output.ts";
 import { RunLines } from "../render/tty/run-lines.ts";
 import { commitRows, movedRows, partedNext } from "../render/tty/run-summary.ts";
 
-/** What is shown of a request: the answer on stdout, everything else on stderr, which may be the same screen. */
+/** Shows a request: the answer on stdout, everything else on stderr, which may be the same screen. */
 export class ChatView {
   readonly #lines: RunLines;
   readonly #answer: AnswerStream;
   readonly #output: Output;
-  /** While a reply is on its way its line is nobody else's. */
+  /** Keeps other output off the line of a reply that is still arriving. */
   #release: (() => void) | undefined;
   #shown = "";
   readonly #replaced = new ReplacedAnswer();
   #closed = false;
-  /** Questions that are open on the terminal: a task in the background may ask while the model answers. */
+  /** The number of open questions: a background task may ask while the model answers. */
   #asking = 0;
-  /** Of the reply, what came meanwhile. */
+  /** Parts of the reply that arrived during a question. */
   #later: AgentEvent[] = [];
 
   constructor(output: Output, errors: Output, quiet: boolean) {
@@ -50,7 +50,7 @@ export class ChatView {
     this.#write(this.#answer.push(said));
   }
 
-  /** The terminal is somebody else's until what it gives is called. */
+  /** Gives the terminal to the caller until the returned function is called. */
   pause(): () => void {
     this.#endReply();
     this.#asking += 1;
@@ -104,11 +104,11 @@ const ENDS_REPLY: ReadonlySet<AgentEvent["type"]> = new Set([
 
 const MAX_HANDED = 8;
 
-/** What a person should look at before anything is run in the folder: each path once in a chat. */
+/** Paths that a person should look at before running anything in the folder: each path once in a chat. */
 export class HandoffNotes {
   readonly #told = new Set<string>();
 
-  /** Empty where there is nothing new. */
+  /** Empty if there is nothing new. */
   lines(handoff: readonly Handoff[], stream: Output): string {
     const fresh = handoff.filter((each) => !this.#told.has(keyOf(each)));
     for (const each of fresh) this.#told.add(keyOf(each));
@@ -131,7 +131,7 @@ const keyOf = ({ path, tier, reason }: Handoff): string => [path, tier, reason].
 
 const BACK = "the conversation is as it was; what finished calls have changed in files stays";
 
-/** What a person is told at the end of a request that came to no answer; empty where everything is on the screen. */
+/** The message at the end of a request without an answer; empty if everything is already on the screen. */
 export function closing({ status, reason, tool_calls }: Finished, stream: Output): string {
   switch (status) {
     case "done":
@@ -147,14 +147,14 @@ export function closing({ status, reason, tool_calls }: Finished, stream: Output
   }
 }
 
-/** What can be done about it stands in a line of its own. */
+/** The remedy gets a line of its own. */
 function failedLines(reason: string, stream: Output): string {
   const { said, next } = partedNext(reason);
   const shown = lines(`${mark("failed", stream)} `, said, stream, "red");
   return next === "" ? shown : `${shown}  next: ${next}\n`;
 }
 
-/** What was moved out of the workspace beside a request, and committed for it; empty where nothing was. */
+/** Files that were moved out of the workspace, and commits that were made; empty if there are none. */
 export function besides(finished: Finished, stream: Output): string {
   const [moved, commits] = [movedRows(finished), commitRows(finished, widthOfStream(stream) - INDENT.length)];
   const rows = [
@@ -176,7 +176,7 @@ const lines = (head: string, text: string, stream: Output, colour: "red" | "yell
 
 const MAX_RECALLED = 6;
 
-/** The last things that were said, each in a line, so that a person knows where they are. */
+/** The last messages of the conversation, one line each, so that a person knows where they are. */
 export function recalled(messages: readonly Message[], stream: Output): string {
   const said = messages.flatMap((message) => messageIn(message) ?? []);
   const width = widthOfStream(stream) - 2;
@@ -201,6 +201,6 @@ function messageIn(message: Message): Said | undefined {
   return text === "" ? undefined : { typed: false, text };
 }
 
-/** What a person has typed, oldest first. */
+/** The person's messages, oldest first. */
 export const requestsIn = (messages: readonly Message[]): readonly string[] =>
   messages.filter(isTyped).map(({ text }) => withoutMode(text));

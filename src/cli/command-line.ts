@@ -29,23 +29,23 @@ export async function runCli(given: readonly string[], load: LoadFile): Promise<
   }
 }
 
-/** For who has to find out why; a failure to do so changes nothing. */
+/** Records the failure for diagnosis; a failure to do so changes nothing. */
 async function recorded(thrown: unknown, exit: number): Promise<void> {
   try {
     const { recordFailure } = await import("../app/diagnostics.ts");
     recordFailure(thrown, exit);
   } catch {
-    // It has been said, and the exit code stands.
+    // The failure was already reported, and the exit code stands.
   }
 }
 
-/** What stands behind `--` is never an option. */
+/** Words after `--` are never options. */
 function beforeDashes(words: readonly string[]): readonly string[] {
   const dashes = words.indexOf("--");
   return dashes === -1 ? words : words.slice(0, dashes);
 }
 
-/** The flag goes before FORCE_COLOR, and counts where no command is found too. */
+/** The flag overrides FORCE_COLOR, and counts even if no command is found. */
 function withoutColor(): void {
   delete process.env["FORCE_COLOR"];
   process.env["NO_COLOR"] = "1";
@@ -54,24 +54,30 @@ function withoutColor(): void {
 type CommandClass = (new (argv: string[], config: Config) => HarnessCommand) & typeof HarnessCommand;
 
 const NAME = /^[a-z]+$/;
-/** How the file is called of a command that is a folder of files, too. */
+/** File name of a command that is also a folder of commands. */
 const INDEX = "index";
 
 const HELP: ReadonlySet<string> = new Set(["--help", "-h"]);
 const OF_THE_PROGRAM: ReadonlySet<string> = new Set([...HELP, "--version"]);
 
-/** What a command asks of oclif's configuration. To load it whole takes a table of all commands, which help alone has a use for. */
+/**
+ * The part of oclif's configuration that a command needs. The whole configuration needs a table of all commands, which
+ * only the help uses.
+ */
 class OneCommand extends Config {
   override bin = "harness";
   override topicSeparator = " " as const;
 
-  /** No plugin is there to answer. */
+  /** There are no plugins to answer. */
   override runHook(): Promise<Hook.Result<never>> {
     return Promise.resolve({ successes: [], failures: [] });
   }
 }
 
-/** The command that the first words name, and its file in the bundle; undefined for topics and what is unknown: oclif's to say. */
+/**
+ * The command that the first words name, loaded from its file in the bundle; undefined for topics and unknown words,
+ * which oclif handles.
+ */
 function commandOf(words: readonly string[], load: LoadFile): HarnessCommand | undefined {
   const [first = "", second = ""] = words;
   const ways = [
@@ -92,7 +98,7 @@ function commandOf(words: readonly string[], load: LoadFile): HarnessCommand | u
   return undefined;
 }
 
-/** The command that words without one mean: the chat with these options, of sessions their list. */
+/** Adds the command that is implied: the chat for options alone, the list for `sessions` with options. */
 export function routed(words: readonly string[]): readonly string[] {
   const [first] = words;
   if (first === undefined) return ["chat"];

@@ -7,10 +7,10 @@ import { becomePlain, isPlainWanted, stderr, stdout } from "../render/tty/output
 
 type Parsed = Readonly<Record<string, unknown>>;
 
-/** What every command shares: its output flags, and leaving failures to command-line.ts. */
+/** What every command shares: output flags, and leaving failures to command-line.ts. */
 export abstract class HarnessCommand extends Command {
   static override baseFlags = {
-    // First, since the help leaves out the blanks before the first one only: those are where a letter would stand.
+    // First, because help strips leading blanks, the place of a short flag, from the first flag only.
     quiet: Flags.boolean({ char: "q", description: "no progress on stderr", helpGroup: "OUTPUT" }),
     json: Flags.boolean({ description: "answer as JSON on stdout", helpGroup: "OUTPUT" }),
     plain: Flags.boolean({
@@ -20,13 +20,13 @@ export abstract class HarnessCommand extends Command {
     "no-color": Flags.boolean({ description: "no colours (also: NO_COLOR)", helpGroup: "OUTPUT" }),
   };
 
-  /** Read once; what is called gets it handed down. */
+  /** Read once, and handed down. */
   protected get host(): Host {
     return this.#host;
   }
   #host = hostFrom(process.env);
 
-  /** A switch takes no value: it would be an argument, and of `run` a word of the task. */
+  /** Refuses a value for a switch: oclif would take it as an argument, and `run` as a word of the task. */
   protected override async init(): Promise<void> {
     await super.init();
     const end = this.argv.indexOf("--");
@@ -43,12 +43,12 @@ export abstract class HarnessCommand extends Command {
     }
   }
 
-  /** From its words to its end; failures are thrown. */
+  /** Runs the command from its words to its end; throws on failure. */
   perform(): Promise<unknown> {
     return this._run();
   }
 
-  /** What is called gets the engine with the host: it is asked for in places that read no settings. */
+  /** Puts --engine into the host, because it is needed in places that read no settings. */
   protected override async parse<F extends Parsed, B extends Parsed, A extends Parsed>(
     options?: Interfaces.Input<F, B, A>,
     argv?: string[],
@@ -78,7 +78,9 @@ export function answer(text: string): void {
   stdout.write(text.endsWith("\n") ? text : `${text}\n`);
 }
 
-/** The answer of a run: on one terminal it stands below what was told before, also of one that was stopped meanwhile. */
+/**
+ * Prints the answer of a run. On a shared terminal it appears below earlier stderr output, even if that was blocked.
+ */
 export async function lastAnswer(text: string): Promise<void> {
   if (stdout.isTTY && stderr.isTTY) await stderr.allTaken();
   answer(text);
@@ -88,11 +90,11 @@ export function answerJson(value: unknown): void {
   stdout.write(`${inertJson(value)}\n`);
 }
 
-/** Many answers, no faster than they are read. */
+/** Prints many answers, no faster than they are read. */
 export async function answerEach(values: AsyncIterable<unknown>): Promise<void> {
   for await (const value of values) await stdout.writeAll(`${inertJson(value)}\n`);
 }
 
-/** What `policy check` and `policy path` end with. */
+/** The exit code of `policy check` and `policy path`. */
 export const exitOf = (verdict: Verdict): number =>
   ({ allow: EXIT.done, ask: EXIT.ask, deny: EXIT.deny })[verdict];

@@ -42,7 +42,7 @@ export const settingFlags = {
   }),
   "allow-domain": Flags.string({
     multiple: true,
-    // What follows the value is the command's own argument again.
+    // Words after the value are the command's own arguments again.
     multipleNonGreedy: true,
     description:
       "a host that the box may reach (NAME[:PORTS][:METHODS][:private]), or a preset: npm, pip, cargo, go, maven, apt, git",
@@ -72,7 +72,7 @@ export const settingFlags = {
   timeout: Flags.string({ description: "time for one command", helpGroup: "BOX", helpValue: "120s" }),
 };
 
-/** Which candidate, for the commands that take a session. */
+/** Selects a candidate, for the commands that take a session. */
 export const attemptFlag = Flags.integer({
   description: "of a run with --attempts: this candidate of it, from 1 on",
   helpValue: "N",
@@ -85,17 +85,17 @@ export const bundleFlag = Flags.string({
   helpValue: "FILE",
 });
 
-/** There is nothing to choose in a file of one session. */
+/** A bundle has a single session, so an id makes no sense. */
 export function refuseIdOfBundle(id: string | undefined, words: string): void {
   if (id === undefined) return;
   const what = "a bundle holds one session: say no ID with it";
   throw new HarnessError(EXIT.usage, what, `harness ${words} --bundle FILE`);
 }
 
-/** Where an index is kept, for the commands that have one. */
+/** Where an index is kept, for the commands that use one. */
 export const storeFlag = Flags.option({ options: STORES, description: "where the index is kept" })();
 
-/** Those that shape a box, for the commands that open one. */
+/** The settings that shape a box, for the commands that open one. */
 export const boxFlags = {
   mode: settingFlags.mode,
   cwd: settingFlags.cwd,
@@ -135,7 +135,7 @@ const KEY_OF_FLAG: Readonly<Record<string, SettingKey>> = {
   "park-timeout": "park_timeout",
 };
 
-/** The settings in force for a command, each with its origin. `said`: by the session that it goes on with. */
+/** The settings in force for a command, each with its origin. `said`: by the session that the command continues. */
 export async function configFor(
   flags: Readonly<Record<string, unknown>>,
   said: ConfigRequest["flags"] = new Map(),
@@ -144,7 +144,7 @@ export async function configFor(
   return configWith(flags, project, said);
 }
 
-/** The same, whatever the current folder brings. */
+/** The same, ignoring the project of the current folder. */
 export const ownConfigFor = (flags: Readonly<Record<string, unknown>>): Promise<Config> =>
   configWith(flags, undefined);
 
@@ -167,7 +167,7 @@ async function configWith(
 
 export function workspaceOf(flags: Readonly<Record<string, unknown>>): string {
   const named = flags["cwd"];
-  // An empty path would be the current folder, which whoever has an empty variable did not mean.
+  // An empty path would mean the current folder, which a user with an empty variable did not intend.
   if (named === "")
     throw new HarnessError(EXIT.usage, "--cwd names no folder", "--cwd FOLDER, or leave it out");
   return typeof named === "string" ? named : currentFolder();
@@ -183,7 +183,7 @@ function currentFolder(): string {
 
 const BUDGET = "BUDGET";
 
-/** What `run` takes beside the settings. */
+/** The flags of `run` in addition to the settings. */
 export const runFlags = {
   "max-turns": Flags.string({ description: "requests to the model (40)", helpGroup: BUDGET, helpValue: "N" }),
   "max-time": Flags.string({ description: "time for all of it", helpGroup: BUDGET, helpValue: "30m" }),
@@ -273,7 +273,7 @@ export interface BudgetFlags {
   readonly "max-tool-calls"?: string | undefined;
 }
 
-/** Turns are a setting, which the flag has already set. */
+/** The turns come from the settings, which already include the flag. */
 export function limitsFrom(flags: BudgetFlags, turns: number): LimitsGiven {
   const time = flags["max-time"];
   const ms = time === undefined ? undefined : parseDuration(time);
@@ -312,7 +312,7 @@ const wrong = (flag: string, given: string, expected: string, example: string): 
     `harness run --${flag} ${example} "…"`,
   );
 
-/** What the flags, the settings and the user's rules say of judging. */
+/** What the flags, the settings and the user's rules say about the judging of commands. */
 export async function judgingFor(
   host: Host,
   flags: Readonly<Record<string, unknown>>,

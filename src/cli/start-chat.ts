@@ -36,10 +36,10 @@ export interface ChatFlags {
   readonly runtime?: string | undefined;
 }
 
-/** An earlier session to go on with: named, or the last one of the folder. */
+/** An earlier session to continue: a named one, or the last one of the folder. */
 export type Earlier = { readonly id: string | undefined; readonly fork: boolean } | undefined;
 
-/** A chat until a person leaves it; its exit code. */
+/** Runs a chat until the person leaves; returns its exit code. */
 export async function startChat(host: Host, flags: ChatFlags, earlier?: Earlier): Promise<number> {
   const stores = storeOnce(host, noteTo(flags.quiet));
   try {
@@ -65,7 +65,10 @@ export async function startChat(host: Host, flags: ChatFlags, earlier?: Earlier)
   }
 }
 
-/** What would count for more if it was trusted is asked once; said no to, it is only told of until it changes. */
+/**
+ * Asks once about things that would count for more if they were trusted; after a no, they are only mentioned until they
+ * change.
+ */
 async function askOfProject(host: Host, workspace: string, quiet: boolean): Promise<void> {
   const seen = await seenUntrusted(host, workspace);
   const fresh = seen.told.items.filter(({ told, waits, declined }) => told && waits && !declined);
@@ -183,7 +186,7 @@ function noticeOf(
   });
 }
 
-/** As they are now: commands change them. What a model can hold is asked for once it is asked at all. */
+/** The current facts: commands can change them. A model's window is looked up when it is first needed. */
 function factsFrom(
   settings: Settings,
   workspace: string,
@@ -206,7 +209,7 @@ function factsFrom(
 
 const PATIENCE_MS = 5000;
 
-/** Of this folder alone; that it cannot be kept is said once. */
+/** Texts typed in this folder; a failure to keep them is reported once. */
 async function typedTexts({ host, settings, workspace, flags }: ChatStart): Promise<TypedTexts> {
   const { typedHistory } = await import("../app/sessions/typed-history.ts");
   const history = typedHistory({ stateDir: host.places.state, workspace });
@@ -228,7 +231,7 @@ async function typedTexts({ host, settings, workspace, flags }: ChatStart): Prom
   };
 }
 
-/** Drawn where the terminal can be drawn on, in lines elsewhere, and wherever that is wanted. */
+/** A drawn screen if the terminal allows; otherwise, or if requested, lines. */
 async function openScreen({ env }: Host, parts: ScreenParts): Promise<ChatScreen> {
   const isDumb = /^(?:dumb|unknown|)$/.test(env["TERM"] ?? "");
   const isSmall = (stdout.rows ?? 0) < MIN_ROWS || (stdout.columns ?? 0) < MIN_COLUMNS;
@@ -250,7 +253,7 @@ function banner({ chat_model, provider, mode }: Settings, workspace: string, str
   return lines.map((line) => `${styleText("dim", fitted(line, width), { stream })}\n`).join("");
 }
 
-/** Opened when it is first wanted: a chat in which nothing is said leaves no trace. */
+/** Opens the store on first use: a chat in which nothing is said leaves no trace. */
 function storeOnce(host: Host, warn: (text: string) => void) {
   const held: { store?: Promise<SessionStore> } = {};
   const open = async (): Promise<SessionStore> => {
@@ -290,11 +293,11 @@ function onSignals(handlers: Readonly<Partial<Record<NodeJS.Signals, () => void>
 const CODES = { SIGTERM: EXIT.terminated, SIGHUP: EXIT.hangup } as const;
 
 interface Leaving extends Disposable {
-  /** With what it ends; undefined as long as nothing has said so. */
+  /** The exit code; undefined until something ends the chat. */
   readonly code: () => ExitCode | undefined;
 }
 
-/** SIGTERM, SIGHUP, and a terminal that is gone: the chat ends in order. A second one at once. */
+/** SIGTERM, SIGHUP, and a terminal that is gone end the chat in order; a second signal ends it at once. */
 function leavingBy(leave: (signal: Signal) => void): Leaving {
   const held: { code?: ExitCode } = {};
   const by = (signal: Signal, code: ExitCode) => (): void => {

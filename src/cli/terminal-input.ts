@@ -6,10 +6,10 @@ import { move, type Output, stdout } from "../render/tty/output.ts";
 import type { Line } from "./chat/chat-screen.ts";
 import type { Completion } from "./chat/file-completion.ts";
 
-/** A piece for the reader; undefined when no more will come. */
+/** Receives a piece; undefined when no more will come. */
 export type Reader = (piece: Piece | undefined) => void;
 
-/** Of a terminal's input, as much as this needs. */
+/** The part of a terminal's input that this needs. */
 interface KeySource {
   setRawMode(on: boolean): unknown;
   setEncoding(encoding: "utf8"): unknown;
@@ -21,17 +21,17 @@ interface KeySource {
 
 interface KeyboardOptions {
   readonly input: KeySource;
-  /** For what the terminal itself is told. */
+  /** For control sequences to the terminal. */
   readonly write: (text: string) => void;
-  /** Ctrl-C while nobody reads; false when nothing goes on that it could be meant for. */
+  /** For Ctrl-C while nothing reads; false if there is nothing to interrupt. */
   readonly onInterrupt: () => boolean;
-  /** Ctrl-Z; the terminal is as it was before until this returns. */
+  /** For Ctrl-Z; until this returns, the terminal is as it was before. */
   readonly suspend: () => void;
 }
 
 /**
- * The keys of a person, to one reader at a time. What is typed while nobody reads waits for the next reader, unless it is
- * dropped: by whoever must not be answered by it, and by Ctrl-C.
+ * The keys of a person, for one reader at a time. Keys typed while nothing reads wait for the next reader, unless they
+ * are dropped: by a reader that they must not answer, or by Ctrl-C.
  */
 export class Keyboard implements Disposable {
   readonly #options: KeyboardOptions;
@@ -48,11 +48,11 @@ export class Keyboard implements Disposable {
     input.on("end", () => this.end());
     input.on("error", () => this.end());
     this.#grab();
-    // A question that was asked before has left it paused.
+    // An earlier question may have left the input paused.
     input.resume();
   }
 
-  /** Whoever read before goes on when this one is done. */
+  /** The previous reader continues when this one is done. */
   read(reader: Reader): void {
     this.#reader = reader;
     this.#hand();
@@ -72,7 +72,7 @@ export class Keyboard implements Disposable {
     this.#hand();
   }
 
-  /** After the program was stopped and goes on. */
+  /** The program continues after it was stopped. */
   resume(): void {
     this.#grab();
   }
@@ -82,7 +82,7 @@ export class Keyboard implements Disposable {
     this.#options.input.pause();
   }
 
-  /** Ctrl-C, by whatever way it comes. */
+  /** Ctrl-C, from the keyboard or as a signal. */
   interrupt(): void {
     this.drop();
     if (this.#reader === undefined && this.#options.onInterrupt()) return;
@@ -124,11 +124,11 @@ export class Keyboard implements Disposable {
   }
 }
 
-/** What comes from a keyboard, in pieces that belong to one reader each. */
+/** Keyboard input, in pieces that each belong to one reader. */
 export type Piece =
-  /** At most one line end, and that last. */
+  /** At most one line end, and only at the end. */
   | { readonly kind: "keys"; readonly text: string }
-  /** Between the marks that terminals put around it, however many lines. */
+  /** The text between the marks that terminals put around a paste, however many lines. */
   | { readonly kind: "paste"; readonly text: string }
   | { readonly kind: "interrupt" }
   | { readonly kind: "suspend" };
@@ -137,7 +137,7 @@ const START = "\u001B[200~";
 const END = "\u001B[201~";
 const NEXT = /\u0003|\u001A|\r\n|\r|\n/;
 
-/** Parts the text of a terminal in raw mode. A mark may come in several chunks. */
+/** Splits the text of a terminal in raw mode. A mark may arrive in several chunks. */
 export class KeyPieces {
   #held = "";
   #inPaste = false;
@@ -166,7 +166,10 @@ export class KeyPieces {
     return [{ kind: "paste", text: text.replaceAll(/\r\n?/g, "\n") }];
   }
 
-  /** How much of the end may be the beginning of a mark. The escape key alone is none: it would wait for the next. */
+  /**
+   * How much of the end may be the beginning of a mark. The escape key alone does not count: it would wait for the next
+   * key.
+   */
   #openEnd(text: string): number {
     for (let length = START.length - 1; length > 1; length -= 1)
       if (text.endsWith(START.slice(0, length))) return length;
@@ -197,7 +200,7 @@ const PROMPT = "harness> ";
 const MORE = "     ... ";
 const MAX_HISTORY = 200;
 
-/** Asks a person for a text: lines as readline edits them, more than one by a backslash at the end or by pasting. */
+/** Asks a person for a text: lines edited by readline; several lines by a backslash at the end, or by pasting. */
 export class Prompt {
   readonly #keyboard: Keyboard;
   readonly #output: Output;
@@ -215,22 +218,22 @@ export class Prompt {
     this.#words = words;
   }
 
-  /** What the arrow keys bring back, oldest first. */
+  /** Sets what the arrow keys bring back, oldest first. */
   remember(texts: readonly string[]): void {
     this.#history = texts.toReversed().map((text) => this.#pastes.folded(text));
   }
 
-  /** After something else was on the screen. */
+  /** Called after something else was on the screen. */
   redraw(): void {
     this.#reader?.prompt(true);
   }
 
-  /** Nobody waits for a line any more. */
+  /** Nothing waits for a line any more. */
   leave(): void {
     this.#reader?.close();
   }
 
-  /** `initial` stands there to be sent or edited; whoever types something else types over it, unless it is kept. */
+  /** `initial` is offered to be sent or edited; typing something else replaces it, unless it is `kept`. */
   async ask(initial = "", kept = false): Promise<Line> {
     const lines: string[] = [];
     let fill = kept ? initial : this.#pastes.folded(initial);
@@ -260,7 +263,7 @@ export class Prompt {
         const found = this.#complete(line);
         if (!(found instanceof Promise)) return give(found);
         const isSame = (): boolean => reader.line.slice(0, reader.cursor) === line;
-        // What was typed since stays as it is; a reader that is done takes nothing any more.
+        // Text typed since stays as it is; a closed reader accepts nothing.
         const later = async (): Promise<void> => {
           const late = await found;
           if (this.#reader === reader) give(isSame() ? late : [[], ""]);
@@ -301,19 +304,19 @@ export class Prompt {
   }
 }
 
-/** As against keys that move, send or erase. */
+/** Unlike keys that move, send or erase. */
 const isTyped = ({ kind, ...piece }: Piece): boolean =>
   kind === "paste" || ("text" in piece && /^[^\u0000-\u001F\u007F]/.test(piece.text));
 
-/** What is pasted as it is; anything longer would fill the screen. */
+/** The longest paste that is shown as it is; more would fill the screen. */
 const SHORT = 400;
 const TOKEN = /\[pasted (?:\d+ lines|\d+ characters) #(\d+)\]/g;
 
-/** Texts of several lines in a line that is edited: a token stands for each until it is sent. */
+/** Long or multi-line texts in an edited line: a token stands for each until the line is sent. */
 export class Pastes {
   readonly #kept: string[] = [];
 
-  /** As it may stand in a line. */
+  /** The text in the form that it has in a line. */
   folded(text: string): string {
     const shown = visible(text).replaceAll("\t", "  ");
     if (!shown.includes("\n") && shown.length <= SHORT) return shown;
@@ -322,13 +325,13 @@ export class Pastes {
     return lines > 1 ? `[pasted ${lines} lines #${at}]` : `[pasted ${text.length} characters #${at}]`;
   }
 
-  /** As it was. */
+  /** The original text. */
   unfolded(line: string): string {
     return line.replaceAll(TOKEN, (token, number: string) => this.#kept[Number(number) - 1] ?? token);
   }
 }
 
-/** A chat is for a person: what is typed comes from a terminal, and answers go to one. */
+/** A chat is for a person: input comes from a terminal, and answers go to one. */
 export function requireTerminal(hint: string): void {
   if (process.stdin.isTTY && stdout.isTTY) return;
   throw new HarnessError(EXIT.usage, "the chat needs a terminal to read from and to write to", hint);

@@ -4,10 +4,10 @@ import { EXIT, HarnessError } from "../core/errors.ts";
 import { visible } from "../core/text/visible.ts";
 import { stderr } from "../render/tty/output.ts";
 
-/** Somebody can be asked: questions are shown on stderr, and answered on stdin. */
+/** Whether a person can be asked: questions are shown on stderr, and answered on stdin. */
 export const isTerminal = (): boolean => process.stdin.isTTY && stderr.isTTY;
 
-/** The person at the terminal; undefined where nobody is there. */
+/** The person at the terminal; undefined if there is none. */
 export function prompter(): Prompter | undefined {
   if (!isTerminal()) return undefined;
   return {
@@ -20,18 +20,18 @@ export function prompter(): Prompter | undefined {
   };
 }
 
-/** Loaded when somebody is asked, which is seldom. */
+/** Loaded on demand, because a person is seldom asked. */
 async function lineReader(): Promise<Interface> {
   const { createInterface } = await import("node:readline/promises");
   return createInterface({ input: process.stdin, output: stderr.editor, terminal: true });
 }
 
-/** Asks a yes/no question on the terminal; with nobody there the answer is `unattended`. */
+/** Asks a yes/no question on the terminal; without a person the answer is `unattended`. */
 export async function confirm(question: string, unattended: boolean, signal?: AbortSignal): Promise<boolean> {
   if (!isTerminal() || unattended) return unattended;
   const lines = await lineReader();
   try {
-    // What edits a line would have an effect in the question, too.
+    // Control characters would act on the line editor, even within the question.
     const text = `${visible(question)} [y/N] `;
     const asked = signal === undefined ? lines.question(text) : lines.question(text, { signal });
     return /^y(?:es)?$/i.test((await asked).trim());
@@ -41,8 +41,8 @@ export async function confirm(question: string, unattended: boolean, signal?: Ab
 }
 
 /**
- * Which of the rows is wanted, by its number; Enter takes the first, n none of them. With nobody there it is the first
- * with `yes`, else none. What is no answer is asked again.
+ * The index of the row that the person picks by its number; Enter takes the first, n none of them. Without a person:
+ * the first with `yes`, otherwise none. An invalid answer is asked again.
  */
 export async function choose(
   question: string,
@@ -72,7 +72,7 @@ const PART_QUESTION =
   "Apply this part? [y,n,a,q] (yes, no, all: this and what follows, quit: neither this nor what follows) ";
 const PART_ANSWERS: Readonly<Record<string, PartAnswer>> = { y: "yes", n: "no", a: "all", q: "quit" };
 
-/** What is no answer is asked again. */
+/** Asks again after an invalid answer. */
 async function askForPart(): Promise<PartAnswer> {
   const lines = await lineReader();
   const closed = new Promise<"q">((resolve) => void lines.once("close", () => resolve("q")));
@@ -87,9 +87,9 @@ async function askForPart(): Promise<PartAnswer> {
   }
 }
 
-/** What is piped in, until it is disposed of: then an open pipe keeps nothing waiting. */
+/** The piped input, until it is disposed of: after that, an open pipe keeps nothing waiting. */
 export function pipedInput(): Disposable & { readonly input?: AsyncIterable<Uint8Array> } {
-  // A person's keyboard is not handed to a command that has no terminal.
+  // A person's keyboard is not passed to a command without a terminal.
   if (process.stdin.isTTY) return { [Symbol.dispose]: () => undefined };
   const input = process.stdin as AsyncIterable<Uint8Array>;
   return { input, [Symbol.dispose]: () => void process.stdin.destroy() };
@@ -97,12 +97,12 @@ export function pipedInput(): Disposable & { readonly input?: AsyncIterable<Uint
 
 const MAX_PROMPT_BYTES = 2 ** 20;
 
-/** What a person is to give, and how that looks. */
+/** What a person must give, with examples. */
 interface PromptWords {
   readonly what: string;
   readonly typed: string;
   readonly piped: string;
-  /** What to do with one that is too long. */
+  /** What to do with a text that is too long. */
   readonly shorter: string;
 }
 
@@ -120,7 +120,7 @@ export const NOTE: PromptWords = {
   shorter: "a note holds 10000 characters",
 };
 
-/** The task, or whatever else it is: the words of the command line, or what is piped in for `-`. */
+/** The task, or another text: from the words of the command line, or from the pipe for `-`. */
 export async function promptFrom(
   words: readonly string[],
   otherwise?: string,
@@ -141,7 +141,7 @@ interface PipeBound {
   readonly size: string;
 }
 
-/** All that is piped in. */
+/** The whole piped input. */
 export async function pipedText(
   { what, piped: how, shorter }: Omit<PromptWords, "typed">,
   { bytes: most, size }: PipeBound,

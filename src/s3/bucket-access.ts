@@ -2,19 +2,19 @@ import { EXIT, HarnessError } from "../core/errors.ts";
 import { visibleLine } from "../core/text/visible.ts";
 import type { Credentials } from "./signature.ts";
 
-/** Where buckets are and who asks, from the variables that other programs of S3 read, too. */
+/** Where buckets are, and the credentials, from the variables that other S3 programs also read. */
 export interface BucketAccess {
   readonly credentials: Credentials;
   readonly region: string;
-  /** Of a server of one's own, whose buckets are parts of its path; null: Amazon's, by the region. */
+  /** A server of one's own, with the bucket name in the path; null: Amazon's, by region. */
   readonly endpoint: URL | null;
-  /** The variable's name, and what to do about it, as the next step of a person. */
+  /** A person's next step: how to set the variable of this name. */
   readonly toSet: (name: string, value: string) => string;
 }
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** What of them no run of a row may have. */
+/** Variables that no run of a row may have. */
 export const CREDENTIAL_VARIABLES = [
   "AWS_ACCESS_KEY_ID",
   "AWS_SECRET_ACCESS_KEY",
@@ -67,7 +67,7 @@ function endpointIn(text: string, toSet: BucketAccess["toSet"]): URL {
     `${url.username}${url.password}${url.search}${url.hash}` === ""
   )
     return url;
-  // What stands there may hold a password.
+  // The value may hold a password.
   throw refused(
     "AWS_ENDPOINT_URL is no plain address of http or https",
     toSet("AWS_ENDPOINT_URL", "https://minio.example:9000"),

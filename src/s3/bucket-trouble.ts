@@ -4,13 +4,13 @@ import { visibleLine } from "../core/text/visible.ts";
 import type { BucketAccess } from "./bucket-access.ts";
 import type { ToldError } from "./xml-answer.ts";
 
-/** What was asked of which object or bucket: enough to say what to do where it was refused. */
+/** What was asked of which object or bucket: enough to say what to do after a refusal. */
 export interface Asked {
   readonly access: BucketAccess;
-  /** To be read behind "cannot". */
+  /** Completes a sentence that begins with "cannot". */
   readonly what: string;
   readonly bucket: string;
-  /** What of the bucket may have to be allowed. */
+  /** The right on the bucket that may be missing. */
   readonly right: "s3:PutObject" | "s3:GetObject" | "s3:ListBucket";
 }
 
@@ -25,12 +25,12 @@ interface Kind {
 
 /** Why a bucket did not do what it was asked. */
 export class BucketTrouble extends HarnessError {
-  /** It may be over by itself. */
+  /** The trouble may pass by itself. */
   readonly passing: boolean;
   readonly busy: boolean;
   /** There is no such object. */
   readonly missing: boolean;
-  /** The time of the signature is too far from its clock. */
+  /** The signature's time differs too much from the server's clock. */
   readonly skewed: boolean;
   readonly retryAfterMs: number | null;
 
@@ -53,7 +53,7 @@ const serverOf = ({ endpoint, region }: BucketAccess): string =>
 
 const LONGEST_SAID = 300;
 
-/** What a server says, for a person: on one line, of a bounded length, without what it was sent of the user's. */
+/** A server's message for a person: on one line, of a bounded length, without the user's credentials. */
 function shown(text: string, { credentials }: BucketAccess): string {
   const { accessKeyId, secretAccessKey, sessionToken } = credentials;
   const masked = [secretAccessKey, sessionToken, accessKeyId]
@@ -62,13 +62,13 @@ function shown(text: string, { credentials }: BucketAccess): string {
   return visibleLine(masked.slice(0, LONGEST_SAID));
 }
 
-/** No connection, one that was cut, or no answer in time. */
+/** For no connection, a broken one, or no answer in time. */
 export function unreachable(thrown: unknown, asked: Asked): BucketTrouble {
   const inner = thrown instanceof Error && thrown.cause !== undefined ? thrown.cause : thrown;
   const code = errorCode(inner) ?? "";
   const where = serverOf(asked.access);
   const why = visibleLine(reasonOf(thrown));
-  // What the library says here is a line of its source.
+  // For these errors the library's message is a line of its source.
   if (/^ERR_SSL|^EPROTO$/.test(code))
     return new BucketTrouble(
       `cannot ${asked.what}: ${where} does not speak TLS (${code})`,
@@ -90,7 +90,7 @@ export function unreachable(thrown: unknown, asked: Asked): BucketTrouble {
 
 export interface Refusal extends ToldError {
   readonly status: number;
-  /** Of the server's clock; empty where it tells none. */
+  /** The server's clock; empty if it gives none. */
   readonly date: string;
   readonly retryAfterMs: number | null;
 }
@@ -98,7 +98,7 @@ export interface Refusal extends ToldError {
 const PASSING: ReadonlySet<number> = new Set([408, 425, 500, 502, 504]);
 const PASSING_CODES: ReadonlySet<string> = new Set(["RequestTimeout", "InternalError", "OperationAborted"]);
 
-/** Of an answer that is no good one. */
+/** The trouble behind an answer that is not a success. */
 export function refusalOf(said: Refusal, asked: Asked): BucketTrouble {
   const { status, code, retryAfterMs } = said;
   const { access, what } = asked;
@@ -173,7 +173,7 @@ function notThere({ status, code }: Refusal, { access, what, bucket }: Asked): B
   );
 }
 
-/** The key, or the bytes. */
+/** The server refuses the key or the content. */
 function notTaken(
   { status, code }: Refusal,
   { access, what }: Asked,

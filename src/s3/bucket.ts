@@ -9,7 +9,7 @@ import { type Asked, BucketTrouble, refusalOf, unreachable } from "./bucket-trou
 import { signedHeaders, uriEncoded } from "./signature.ts";
 import { errorIn, listPageIn, type StoredObject } from "./xml-answer.ts";
 
-/** What waiting and clocks are; tests bring their own. */
+/** Waiting and clocks, which tests replace. */
 export interface BucketTime {
   readonly now: () => Date;
   readonly wait: (ms: number, signal: AbortSignal) => Promise<void>;
@@ -24,16 +24,16 @@ const REAL_TIME: BucketTime = {
   random: Math.random,
 };
 
-/** All loops of a batch have the same bucket; a connection that fails is tried as often as a server that is busy. */
+/** All loops of a batch share one bucket, so a failed connection is retried as often as a busy server. */
 const PAUSES: RetryRules = { ...RETRIES, attempts: RETRIES.busyAttempts, spread: SPREAD };
 
-/** For an answer without an object, and for one with it. */
+/** Time limits for an answer without an object, and for one with it. */
 const ANSWER_MS = 60_000;
 const OBJECT_MS = 10 * 60_000;
-/** A thousand keys of full length, each byte of them as three signs. */
+/** A thousand keys of full length, with every byte encoded as three characters. */
 const MAX_LIST_BYTES = 8 * 2 ** 20;
 const MAX_ERROR_BYTES = 64 * 1024;
-/** Of a list, so that each has an end: ten million objects of Amazon's. */
+/** The most pages of a list, so that every list ends: ten million objects on Amazon. */
 const MOST_PAGES = 10_000;
 
 interface Question {
@@ -49,16 +49,17 @@ interface Question {
 const NOTHING = new Uint8Array();
 
 /**
- * One bucket. A server that is away or busy is asked again, for half a minute or as long as it says; one that refuses the
- * time of a signature, once more by its own clock; all else, and what is still so then, rejects with `BucketTrouble`.
+ * One bucket. A server that is away or busy is asked again, for half a minute or as long as it says. If a server
+ * refuses the time of a signature, the request is repeated once by the server's clock. Everything else, and trouble
+ * that persists, rejects with `BucketTrouble`.
  */
 export class Bucket {
   readonly name: string;
   readonly #access: BucketAccess;
   readonly #time: BucketTime;
-  /** How far its clock is before ours, by its last answer. */
+  /** How far the server's clock is ahead of ours, by its last answer. */
   #ahead = 0;
-  /** Signatures go by its clock, as ours was refused. */
+  /** Sign by the server's clock, because ours was refused. */
   #byItsClock = false;
 
   constructor(name: string, access: BucketAccess, time: BucketTime = REAL_TIME) {
@@ -67,7 +68,7 @@ export class Bucket {
     this.#time = time;
   }
 
-  /** The object is there as a whole when it resolves, in the place of one that was. */
+  /** Resolves when the whole object is there, replacing an earlier one. */
   async put(key: string, payload: Uint8Array, signal: AbortSignal): Promise<void> {
     const asked = this.#asked(`write ${this.#shown(key)}`, "s3:PutObject");
     await this.#ask({ method: "PUT", key, payload, max: MAX_ERROR_BYTES, ms: OBJECT_MS }, asked, signal);
@@ -78,7 +79,7 @@ export class Bucket {
     return this.#ask({ method: "GET", key, max, ms: OBJECT_MS }, asked, signal);
   }
 
-  /** All whose keys begin so, in the order of the server, a page in memory at a time. */
+  /** All objects whose keys begin with the prefix, in the server's order, with one page in memory at a time. */
   async *list(prefix: string, signal: AbortSignal): AsyncGenerator<StoredObject> {
     const asked = this.#asked(`list ${this.#shown(prefix)}`, "s3:ListBucket");
     for (let from: string | undefined, pages = 1; ; pages += 1) {
@@ -95,14 +96,14 @@ export class Bucket {
           `cannot ${asked.what}: what answers is no list of S3`,
           "see whether AWS_ENDPOINT_URL leads to a server of S3",
         );
-      // Whatever it lists besides was not asked for.
+      // Drops objects that were not asked for.
       yield* page.objects.filter(({ key }) => key.startsWith(prefix));
       if (page.next === undefined) return;
       from = page.next;
     }
   }
 
-  /** Milliseconds since 1970 by the bucket's own clock, once it has answered; before that, and where it tells no time, ours. */
+  /** Milliseconds since 1970 by the bucket's own clock, once it has answered with a time; until then by ours. */
   now(): number {
     return this.#time.now().getTime() + this.#ahead;
   }
@@ -147,7 +148,7 @@ export class Bucket {
     const headers = signedHeaders(unsigned, credentials, { region, at });
     const bounded = AbortSignal.any([signal, AbortSignal.timeout(ms)]);
     try {
-      // Not unpacked on the way, and no redirect is followed with a signature.
+      // The answer is not decompressed, and a signed request follows no redirect.
       const response = await fetch(url, {
         method,
         headers: { ...headers, "accept-encoding": "identity" },
@@ -181,7 +182,7 @@ export class Bucket {
     if (endpoint !== null)
       return new URL(`${endpoint.origin}${endpoint.pathname.replace(/\/+$/, "")}/${this.name}${behind}`);
     const host = `s3.${region}.amazonaws.com${region.startsWith("cn-") ? ".cn" : ""}`;
-    // No certificate is for a name with a dot more.
+    // No wildcard certificate covers a name with another dot.
     return new URL(
       this.name.includes(".")
         ? `https://${host}/${this.name}${behind}`
@@ -190,7 +191,7 @@ export class Bucket {
   }
 }
 
-/** Buckets that lock what is in them for a while take nothing without such a sum, signature or not. */
+/** Buckets with object lock require this sum, even with a signature. */
 const sumOf = (payload: Uint8Array): Readonly<Record<string, string>> => ({
   "content-md5": createHash("md5").update(payload).digest("base64"),
 });
@@ -210,7 +211,7 @@ async function bytesWithin(
 ): Promise<{ readonly bytes: Buffer; readonly whole: boolean }> {
   const pieces: Uint8Array[] = [];
   let length = 0;
-  // Leaving it ends the connection.
+  // Leaving the loop ends the connection.
   for await (const piece of (body ?? []) as AsyncIterable<Uint8Array>) {
     length += piece.length;
     if (length > max) return { bytes: Buffer.concat(pieces), whole: false };

@@ -1,6 +1,9 @@
 import { createHash, createHmac } from "node:crypto";
 
-/** Signature Version 4 in headers, as S3 wants it: the path is signed as it is sent, and so is the hash of what is sent. */
+/**
+ * Signature Version 4 in headers, as S3 wants it: the path is signed as it is sent, together with the hash of the
+ * content.
+ */
 
 export interface Credentials {
   readonly accessKeyId: string;
@@ -10,7 +13,7 @@ export interface Credentials {
 
 export interface UnsignedRequest {
   readonly method: string;
-  /** Path and query encoded with `uriEncoded`. */
+  /** Path and query must be encoded with `uriEncoded`. */
   readonly url: URL;
   readonly payload: Uint8Array;
   readonly headers?: Readonly<Record<string, string>>;
@@ -21,14 +24,14 @@ const sha256Hex = (bytes: Uint8Array | string): string => createHash("sha256").u
 const hmac = (key: Uint8Array | string, text: string): Buffer =>
   createHmac("sha256", key).update(text).digest();
 
-/** All but letters, digits and -._~ as bytes. */
+/** Encodes everything except letters, digits and -._~ as bytes. */
 export const uriEncoded = (text: string): string =>
   encodeURIComponent(text).replaceAll(
     /[!'()*]/g,
     (sign) => `%${sign.charCodeAt(0).toString(16).toUpperCase()}`,
   );
 
-/** All headers of the request but `host`, which whoever sends it derives from the address. */
+/** All headers of the request except `host`, which the sender derives from the address. */
 export function signedHeaders(
   { method, url, payload, headers = {} }: UnsignedRequest,
   { accessKeyId, secretAccessKey, sessionToken }: Credentials,

@@ -1,6 +1,6 @@
 import { Parser } from "htmlparser2";
 
-/** An answer of S3 is a flat tree of XML: each element that ends is told by its path, with the text that it holds. */
+/** Reads an S3 answer, a flat tree of XML: reports each element at its end with its path and text. */
 function eachElement(xml: string, onElement: (path: string, text: string) => void): void {
   const open: { readonly name: string; text: string }[] = [];
   const parser = new Parser(
@@ -23,7 +23,7 @@ function eachElement(xml: string, onElement: (path: string, text: string) => voi
   parser.end();
 }
 
-/** Of what we read nothing lies deeper. */
+/** Nothing that we read lies deeper. */
 const DEEPEST = 8;
 
 export interface StoredObject {
@@ -39,7 +39,7 @@ export interface ListPage {
   readonly next: string | undefined;
 }
 
-/** Undefined where it is no list. */
+/** Undefined if the answer is not a list. */
 export function listPageIn(xml: string): ListPage | undefined {
   const found: Record<string, string>[] = [];
   const whole: Record<string, string> = {};
@@ -66,7 +66,7 @@ export function listPageIn(xml: string): ListPage | undefined {
   return { objects, next };
 }
 
-/** As a query has it: a blank is a plus. */
+/** Decodes as for a query: a plus is a blank. */
 function decoded(text: string): string | undefined {
   try {
     return decodeURIComponent(text.replaceAll("+", " "));
@@ -81,7 +81,7 @@ export interface ToldError {
   readonly region: string;
 }
 
-/** Empty texts where it is none. */
+/** Empty texts if the answer is no error. */
 export function errorIn(xml: string): ToldError {
   const told: Record<string, string> = {};
   eachElement(xml, (path, text) => {

@@ -8,9 +8,9 @@ import type { Host } from "../host.ts";
 import { isLocalModel } from "../model-terms.ts";
 import { makeFolder } from "../../platform/folders.ts";
 
-/** What a batch is started with, apart from its rows. */
+/** Everything a batch is started with, except its rows. */
 
-/** Flags of `harness run` that hold for every row. */
+/** Flags of `harness run` that apply to every row. */
 const PASSED = [
   "mode",
   "model",
@@ -34,8 +34,8 @@ const PASSED = [
 ] as const;
 
 /**
- * As words, by flag. Rows of folders work in a layer unless said otherwise: each begins with the folder as it is. Nobody
- * goes on with what a clone that is gone by then has parked.
+ * Command-line words, keyed by flag. Rows with a folder work in a layer by default, so each starts with the folder as
+ * it is. No run is parked: once its clone is gone, nobody could resume it.
  */
 export function wordsOfFlags(
   flags: Readonly<Record<string, unknown>>,
@@ -65,8 +65,8 @@ export function jobsFor(host: Host, settings: Settings, wanted: number): JobsBou
 }
 
 /**
- * Where a batch is kept that names no folder: below the state, by what its rows came from, each time a new one. One that
- * goes on is the last.
+ * The default folder of a batch, used when none is named: in the state folder, keyed by the source of the rows, new
+ * each time. With `resume`, the most recent one.
  */
 export async function ownBatchFolder(host: Host, source: string, resume: boolean): Promise<string> {
   const name = path
@@ -81,9 +81,8 @@ export async function ownBatchFolder(host: Host, source: string, resume: boolean
   return path.join(root, String(resume ? Math.max(1, last) : last + 1));
 }
 
-/** What a machine has to spare. */
 interface Machine {
-  /** In bytes, within a limit of this process's control group, too. */
+  /** In bytes. Respects the limit of this process's control group. */
   readonly memory: number;
   readonly processors: number;
 }
@@ -94,26 +93,29 @@ export const thisMachine = (): Machine => ({
 });
 
 interface BoundBy {
-  /** Of one box, in bytes. */
+  /** Memory of one box, in bytes. */
   readonly memory: number;
-  /** Of one box; null: all there are. */
+  /** CPUs of one box; null: all of the machine's. */
   readonly cpus: number | null;
-  /** The model is served on this machine: it counts as one more run. */
+  /** The model is served on this machine, so its server counts as one more run. */
   readonly servesModel: boolean;
 }
 
 interface JobsBound {
   readonly jobs: number;
-  /** Why there are fewer than were wanted. */
+  /** Why there are fewer jobs than requested. */
   readonly why?: string;
 }
 
-/** Beside its box a run is a process of ours. */
+/** Each run is a process of ours in addition to its box. */
 const RUN_BYTES = 200 * 2 ** 20;
-/** A run waits for its model most of the time. */
+/** A run spends most of its time waiting for the model. */
 const RUNS_A_PROCESSOR = 2;
 
-/** How many runs are side by side: what their boxes may take has to be there, whatever they do take. One always is. */
+/**
+ * How many runs go side by side. The full memory that their boxes may take must be available, whatever they use. At
+ * least one.
+ */
 export function boundJobs(wanted: number, by: BoundBy, machine: Machine): JobsBound {
   const server = by.servesModel ? 1 : 0;
   const fitting = Math.floor(machine.memory / (by.memory + RUN_BYTES)) - server;

@@ -12,13 +12,13 @@ import { openResults, resultLines } from "./result-lines.ts";
 import { makeFolder } from "../../platform/folders.ts";
 
 /**
- * `results.jsonl` has the rows that have ended, `running/<id>` the process of each that has not, `lock` is held as long
- * as somebody works on the batch. Beside them lie the patches, reports and audits of the rows.
+ * `results.jsonl` has the finished rows, `running/<id>` the process of each unfinished row. `lock` is held while a
+ * coordinator works on the batch. The rows' patches, reports and audits lie in the same folder.
  */
 export interface BatchFolder extends AsyncDisposable {
-  /** Rows that ended before, by their ids. */
+  /** Rows that finished earlier, by id. */
   readonly earlier: ReadonlyMap<string, RowSummary>;
-  /** Runs of an earlier coordinator that were still there, and are ended. */
+  /** How many runs of an earlier coordinator were still alive and have been ended. */
   readonly leftovers: number;
   readonly add: (result: RowResult) => Promise<void>;
   readonly begun: (id: string, pid: number) => Promise<void>;
@@ -60,7 +60,7 @@ export async function openBatchFolder(folder: string, resume: boolean): Promise<
       }),
     begun: async (id, pid) => {
       const owner = await processOwner(pid);
-      // What cannot be noted ends by itself: nobody reads what it prints any more.
+      // A run that cannot be noted ends by itself, since nobody reads its output any more.
       if (owner !== undefined) await writeFile(noted(id), JSON.stringify(owner)).catch(() => undefined);
     },
     ended: (id) => rm(noted(id), { force: true }).catch(() => undefined),
@@ -68,10 +68,10 @@ export async function openBatchFolder(folder: string, resume: boolean): Promise<
   };
 }
 
-/** Somebody else has it. */
+/** Another process works on this batch. */
 export class BatchBusy extends HarnessError {}
 
-/** Nothing more can be kept there: no row may end unseen, so that it ends the batch. */
+/** No more results can be kept in the folder. No row may end unrecorded, so this ends the batch. */
 export class OutLost extends HarnessError {}
 
 export const outLost = (folder: string, thrown: unknown): OutLost =>
@@ -82,7 +82,7 @@ export const outLost = (folder: string, thrown: unknown): OutLost =>
     thrown,
   );
 
-/** Nothing has begun, so that only a full disk is anything but a folder that was named wrongly. */
+/** Nothing has begun, so any trouble except a full disk means that the folder was named wrongly. */
 function outRefused(folder: string, thrown: unknown): HarnessError {
   const lost = outLost(folder, thrown);
   if (diskTroubleOf(thrown) === "full") return lost;
@@ -110,7 +110,9 @@ const owner = z.object({ pid: z.int().positive(), start: z.string(), boot: z.str
 const PATIENCE_MS = 20_000;
 const POLL_MS = 50;
 
-/** Runs whose coordinator was killed end by themselves with their next word; they are not waited for so long. */
+/**
+ * Ends runs whose coordinator was killed. They would end by themselves at their next output; that may take too long.
+ */
 async function endLeftovers(running: string): Promise<number> {
   const ended = await Promise.all(
     (await readdir(running)).map(async (name) => {
@@ -124,7 +126,7 @@ async function endLeftovers(running: string): Promise<number> {
   return ended.filter(Boolean).length;
 }
 
-/** In order, else at once. Whoever has the same number by now is left alone. */
+/** Ends the process in order, else forcibly. Another process that has the same number by now is left alone. */
 async function endProcess(known: z.output<typeof owner>): Promise<boolean> {
   if (!(await isAlive(known))) return false;
   for (const signal of ["SIGTERM", "SIGKILL"] as const) {
@@ -142,11 +144,11 @@ function tell(pid: number, signal: NodeJS.Signals): void {
   try {
     process.kill(pid, signal);
   } catch {
-    // It is gone.
+    // The process is gone.
   }
 }
 
-/** What a kill has left half-written. */
+/** Removes the half-written files that a kill left behind. */
 async function removeAsides(folder: string): Promise<void> {
   const aside = /^\d+-[0-9a-f]{16}\.\w+(?:\.\w+)?\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
   for (const name of await readdir(folder))

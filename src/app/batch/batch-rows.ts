@@ -8,7 +8,7 @@ import { nearest } from "../../core/text/spelling.ts";
 import { visibleLine } from "../../core/text/visible.ts";
 import { readRegular, TooLargeError } from "../../platform/safe-files.ts";
 
-/** As `harness run -` takes it from a pipe. */
+/** The limit of `harness run -` for a prompt from a pipe. */
 const MAX_PROMPT_BYTES = 2 ** 20;
 const MAX_FILE_BYTES = 64 * 2 ** 20;
 
@@ -18,7 +18,7 @@ const WHOLE = "expected a whole number from 1 on";
 const whole = z.int(WHOLE).positive(WHOLE);
 const COST = "expected a cost of more than 0";
 const WORD = "expected a text that is not empty";
-/** A word for `harness run`: no byte that no argument can hold. */
+/** A word for `harness run`: a NUL byte cannot be passed in an argument. */
 const word = z.string(WORD).regex(/^[^\0]+$/, WORD);
 
 const limitsShape = {
@@ -55,20 +55,20 @@ const rowForm = z
 
 type RowLimits = z.output<typeof limitsForm>;
 
-/** One run that is wanted. */
+/** One requested run. */
 export interface BatchRow extends Pick<z.output<typeof rowForm>, "prompt" | "check" | "mode" | "env"> {
-  /** From 1 on, in the order of the file. */
+  /** Starts at 1, in the order of the file. */
   readonly row: number;
-  /** The same for the same wishes; a row that stands there twice has two. */
+  /** The same for the same request; a row that occurs twice gets two ids. */
   readonly id: string;
   readonly kind: "dir" | "repo";
-  /** As it was written. */
+  /** As written in the file. */
   readonly target: string;
   readonly limits: RowLimits;
 }
 
 export interface RowDefaults {
-  /** For rows that name none. */
+  /** The check of rows that name none. */
   readonly check: string | undefined;
 }
 
@@ -79,7 +79,7 @@ interface Problem {
 
 const SHOWN_PROBLEMS = 10;
 
-/** All rows of a file, or what is wrong with which lines of it; `name` is what the file is called. */
+/** All rows of a file, or an error that names the bad lines; `name` is what to call the file. */
 export function readRows(text: string, name: string, defaults: RowDefaults): readonly BatchRow[] {
   const problems: Problem[] = [];
   const ids = new RowIds();
@@ -94,7 +94,7 @@ export function readRows(text: string, name: string, defaults: RowDefaults): rea
   return rows;
 }
 
-/** A row for each path or address of a list, one a line. */
+/** A row for each path or address of a list with one per line. */
 export function rowsOfList(
   text: string,
   name: string,
@@ -121,7 +121,7 @@ function linesOf(text: string): readonly { readonly line: number; readonly text:
 
 type ReadRow = z.output<typeof rowForm>;
 
-/** The row, or why it is none. */
+/** The row, or why the text is not a row. */
 function rowOf(text: string): ReadRow | string {
   let value: unknown;
   try {
@@ -164,7 +164,7 @@ const noRows = (name: string): HarnessError =>
     'one JSON object a line: {"dir": "FOLDER", "prompt": "…"}',
   );
 
-/** Numbers the rows and names them by what they want. */
+/** Numbers the rows and derives their ids from what they request. */
 class RowIds {
   readonly #seen = new Map<string, number>();
 
@@ -194,7 +194,7 @@ const digest = (parts: readonly unknown[]): string =>
     .digest("hex")
     .slice(0, ID_CHARACTERS);
 
-/** The text of a file of rows or of a list. */
+/** The text of a file of rows, or of a list. */
 export async function rowsFile(file: string): Promise<string> {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: false }).decode(

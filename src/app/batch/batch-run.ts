@@ -10,7 +10,7 @@ import { openBatchFolder } from "./batch-folder.ts";
 import type { BatchRow } from "./batch-rows.ts";
 import { type RowPlan, runRow } from "./row-run.ts";
 
-/** Of all rows together; when one is spent, no further row is begun. */
+/** Limits for all rows together; when one is spent, no further row begins. */
 export interface BatchBudget {
   readonly ms?: number;
   readonly tokens?: number;
@@ -19,7 +19,7 @@ export interface BatchBudget {
 
 export interface BatchRequest extends Omit<RowPlan, "alone" | "begun" | "ended"> {
   readonly rows: readonly BatchRow[];
-  /** Go on with what lies in the folder. */
+  /** Continue with what the folder already has. */
   readonly resume: boolean;
   readonly jobs: number;
   readonly budget: BatchBudget;
@@ -27,8 +27,8 @@ export interface BatchRequest extends Omit<RowPlan, "alone" | "begun" | "ended">
 }
 
 /**
- * Runs what has no result in the folder yet. Each run is a process of its own, as a user would start it. Rows of one
- * folder, or of folders within each other, are run one after the other, in the order of the file; all others side by side.
+ * Runs the rows that have no result in the folder yet. Each run is a process of its own, as a user would start it. Rows
+ * of the same folder, or of nested folders, run one after the other in the order of the file; all others side by side.
  */
 export async function runBatch(request: BatchRequest, signal: AbortSignal): Promise<BatchEnd> {
   if (request.inPlace) await refuseOutInside(request);
@@ -80,7 +80,10 @@ export async function runBatch(request: BatchRequest, signal: AbortSignal): Prom
   };
 }
 
-/** What a row writes in place is told as its changes: results that lie there would be among them, and at its hand. */
+/**
+ * A row's changes are whatever it writes in place: results kept there would count as changes, and the row could edit
+ * them.
+ */
 async function refuseOutInside({ rows, folder }: BatchRequest): Promise<void> {
   const out = await realOf(folder);
   for (const { row, place } of await placed(rows)) {
@@ -93,7 +96,7 @@ async function refuseOutInside({ rows, folder }: BatchRequest): Promise<void> {
   }
 }
 
-/** Also of what is not there yet. */
+/** Also resolves a path that does not exist yet. */
 async function realOf(file: string): Promise<string> {
   const parent = path.dirname(file);
   return realpath(file).catch(async () =>
@@ -108,7 +111,7 @@ export function codeOf({ reason }: AbortSignal): number {
 
 interface PlacedRow {
   readonly row: BatchRow;
-  /** The folder that it works on; undefined for a clone, which is its own. */
+  /** The folder that the row works on; undefined for a clone, which no other row shares. */
   readonly place: string | undefined;
 }
 
@@ -121,7 +124,7 @@ const placed = (rows: readonly BatchRow[]): Promise<readonly PlacedRow[]> =>
     }),
   );
 
-/** Rows that wait, in order; none is given out that works on a folder of one that was. */
+/** Waiting rows, in order. A row is not handed out while another one works on its folder. */
 class RowQueue {
   readonly #waiting: PlacedRow[];
   readonly #busy = new Set<string>();
@@ -130,7 +133,7 @@ class RowQueue {
     this.#waiting = [...rows];
   }
 
-  /** The next one that can begin. */
+  /** The next row that can begin. */
   take(): PlacedRow | undefined {
     const at = this.#waiting.findIndex(({ place }) => place === undefined || !this.#isBusy(place));
     if (at === -1) return undefined;
@@ -149,7 +152,7 @@ class RowQueue {
   }
 }
 
-/** What is spent of the whole: the time of this command, and what all rows that have ended took. */
+/** What is spent of the whole budget: the time of this command, and what all finished rows took. */
 export class Spending {
   readonly #budget: BatchBudget;
   readonly #warn: (text: string) => void;
@@ -173,7 +176,7 @@ export class Spending {
     if (cost === null) this.#tellUntold("cost", row);
   }
 
-  /** The limit that is spent; `passed` is how long the whole has been under way. */
+  /** The limit that is spent; `passed` is how long the whole batch has been running. */
   which(passed = performance.now() - this.#started): string | undefined {
     const { ms, tokens, cost } = this.#budget;
     if (ms !== undefined && passed >= ms) return "--max-time";
@@ -189,7 +192,7 @@ export class Spending {
   }
 }
 
-/** Gives what runs one work after the other. */
+/** Runs the given pieces of work one after the other. */
 function oneByOne(): RowPlan["alone"] {
   let last: Promise<unknown> = Promise.resolve();
   return async (work) => {

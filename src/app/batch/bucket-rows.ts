@@ -15,8 +15,8 @@ import type { Host } from "../host.ts";
 import { type KeptRow, type KeptRows, NotKept, RESULTS, ROW_NAME, rowName, RUNNING } from "./kept-rows.ts";
 
 /**
- * Rows as objects, named as the files of a volume. The object of the result is written last: where it is, all else of the
- * row is. Nobody locks there: that one pod at a time works on a row is the Job's to see to.
+ * Rows as objects, named like the files of a volume. The object with the result is written last: if it exists, the
+ * row's other objects do too. Nothing is locked here; the Job ensures that one pod at a time works on a row.
  */
 export function rowsInBucket(
   { env, places }: Pick<Host, "env" | "places">,
@@ -54,7 +54,7 @@ export function rowsInBucket(
       for await (const { key } of ofRows(bucket, keyOf(""), RESULTS, signal))
         yield await orNotKept(() => resultIn(bucket, key, signal));
     },
-    // What was written when is told by the bucket's clock, and what time it is in the same answer.
+    // Both the time of writing and the current time come from the bucket's clock, in the same answer.
     underWay: async (_, signal) => {
       const bucket = opened();
       let first = Number.POSITIVE_INFINITY;
@@ -65,7 +65,7 @@ export function rowsInBucket(
   };
 }
 
-/** The objects of this name, of all rows. */
+/** The objects with this file name, of all rows. */
 async function* ofRows(
   bucket: Bucket,
   root: string,
@@ -79,7 +79,7 @@ async function* ofRows(
   }
 }
 
-/** What runs in a pod ends with it. */
+/** Nothing is noted: a process in a pod ends with the pod. */
 const notNoted = (): Promise<void> => Promise.resolve();
 
 async function orNotKept<T>(work: () => Promise<T>, ran?: RowResult): Promise<T> {
@@ -100,7 +100,7 @@ async function* listed(bucket: Bucket, prefix: string, signal: AbortSignal): Ret
   }
 }
 
-/** What another pod has left of this row. */
+/** The result and the mark of a beginning that another pod has left for this row. */
 async function seen(
   bucket: Bucket,
   at: string,
@@ -126,7 +126,7 @@ async function resultIn(bucket: Bucket, key: string, signal: AbortSignal): Promi
   );
 }
 
-/** What has run is kept, also while its pod is told to end: it has a minute. */
+/** Keeps a finished run even while its pod is told to end: the pod has a minute. */
 function keep(
   { bucket, at, folder }: { readonly bucket: Bucket; readonly at: string; readonly folder: string },
   result: RowResult,
@@ -157,7 +157,9 @@ const bytesOf = (file: string): Promise<Buffer> =>
     );
   });
 
-/** For a run of a row: keys of a bucket are none of its business, but where the user has it use one as a secret. */
+/**
+ * The environment for the run of a row: without the keys of the bucket, except those that the user declared as secrets.
+ */
 export function withoutKeys(
   env: NodeJS.ProcessEnv,
   { secrets }: Pick<Settings, "secrets">,

@@ -5,13 +5,13 @@ import type { SeenPod } from "../../kubernetes/batch-cluster.ts";
 import { BATCH_LABEL, batchName } from "../../kubernetes/batch-job.ts";
 import { loopDifferences } from "../../kubernetes/loop-readback.ts";
 
-/** A pod that the cluster made otherwise than its Job says. */
+/** A pod that the cluster made differently from its Job. */
 export interface ChangedPod {
   readonly name: string;
   readonly lines: readonly string[];
 }
 
-/** Holds each pod of a batch once against what it was to be, while it may still do something. */
+/** Compares each pod of a batch once with its template, while the pod may still do something. */
 export class MadePods {
   changed: ChangedPod | undefined;
   readonly #template: unknown;
@@ -21,7 +21,7 @@ export class MadePods {
     this.#template = template;
   }
 
-  /** Whether it is the first that is another. */
+  /** Whether this is the first pod that differs. */
   look({ name, gone, ending, phase }: SeenPod, object: unknown): boolean {
     if (gone || ending || (phase !== "waiting" && phase !== "running")) return false;
     if (this.changed !== undefined || this.#looked.has(name)) return false;
@@ -41,7 +41,10 @@ const listOf = (lines: readonly string[]): string =>
 
 const leaveOut = `have its admission (webhooks, policies) leave out pods with the label ${BATCH_LABEL}`;
 
-/** As a box is refused: another container could take the key of the model, another account more than a loop may. */
+/**
+ * A changed pod is refused as a changed box is: an added container could take the model's key, another account could do
+ * more than a loop may.
+ */
 export const changedError = ({ name, lines }: ChangedPod, hash: string): HarnessError =>
   new HarnessError(
     EXIT.sandbox,
@@ -49,7 +52,7 @@ export const changedError = ({ name, lines }: ChangedPod, hash: string): Harness
     `${leaveOut}; kubectl patch job ${batchName(hash)} -p '{"spec":{"suspend":false}}'; then --resume`,
   );
 
-/** Of a Job that is only tried. */
+/** For a Job that is only tried. */
 export const changedTemplate = (lines: readonly string[]): HarnessError =>
   new HarnessError(
     EXIT.sandbox,

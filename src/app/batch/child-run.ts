@@ -5,30 +5,30 @@ import type { RunChanges } from "../../core/events.ts";
 import { parsedJson } from "../../core/text/json-values.ts";
 import { packageRoot } from "../host.ts";
 
-/** `harness` as a process of its own, as a user would start it: what it is judged and boxed by is what a run is. */
+/** `harness` as a process of its own, as a user would start it, so that it is judged and boxed like any other run. */
 export interface ChildStart {
   readonly words: readonly string[];
   readonly env: NodeJS.ProcessEnv;
-  /** Ends it in order. */
+  /** Ends the process in order. */
   readonly signal: AbortSignal;
-  /** Its standard input. */
+  /** Standard input of the process. */
   readonly input?: string;
   readonly onStart?: (pid: number) => void;
 }
 
 export interface ChildEnd {
-  /** Null where it was killed. */
+  /** Null if the process was killed. */
   readonly code: number | null;
   readonly stdout: string;
   readonly stderr: string;
 }
 
-/** The end of an output: a run may write without end. */
+/** Only the end of an output is kept: a run may write without end. */
 const KEPT_BYTES = 1_000_000;
 
 /**
- * In a group of its own: a Ctrl-C at the terminal reaches whoever started it alone, which ends it once. A second signal
- * would end it at once, and leave its box behind.
+ * The process gets a group of its own. A Ctrl-C at the terminal then reaches only its starter, which ends it once. A
+ * second signal would end it at once and leave its box behind.
  */
 export function runChild({ words, env, signal, input, onStart }: ChildStart): Promise<ChildEnd> {
   return new Promise((resolve, reject) => {
@@ -45,7 +45,7 @@ export function runChild({ words, env, signal, input, onStart }: ChildStart): Pr
     const stop = (): void => void child.kill("SIGTERM");
     if (signal.aborted) stop();
     signal.addEventListener("abort", stop, { once: true });
-    // One that ends before it has read its task says why by itself.
+    // A process that ends before it has read its task says why by itself.
     child.stdin?.on("error", () => undefined);
     child.stdin?.end(input);
     if (child.pid !== undefined) onStart?.(child.pid);
@@ -57,7 +57,7 @@ export function runChild({ words, env, signal, input, onStart }: ChildStart): Pr
   });
 }
 
-/** What is read of `run.finished`. */
+/** The fields read from `run.finished`. */
 export interface FinishedRun {
   readonly answer?: string | null;
   readonly status?: string;

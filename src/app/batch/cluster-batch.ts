@@ -11,12 +11,12 @@ import type { BatchRow } from "./batch-rows.ts";
 import { changedTemplate } from "./changed-pods.ts";
 import { type Clock, patiently, watchBatch } from "./cluster-watch.ts";
 
-/** `harness batch --on kubernetes`: the Job is made once, by whoever is first; everybody else only watches. */
+/** `harness batch --on kubernetes`: the first command makes the Job; all others only watch it. */
 export interface ClusterBatch {
   readonly cluster: BatchCluster;
   readonly plan: BatchPlan;
   readonly rows: readonly BatchRow[];
-  /** Where results are kept on this machine; all else is where the loops keep it. */
+  /** Where results are kept on this machine; all other files stay where the loops keep them. */
   readonly folder: string;
   readonly resume: boolean;
   readonly clock: Clock;
@@ -59,8 +59,8 @@ export async function runClusterBatch(batch: ClusterBatch, signal: AbortSignal):
 type Asking = Parameters<typeof patiently>[0];
 
 /**
- * A Job with all its rows, which goes on from wherever it was left: it is made suspended, gets its rows, and begins only
- * then. Each step may be done twice, by several at once.
+ * Returns a Job with all its rows, continuing from wherever preparation stopped: the Job is made suspended, gets its
+ * rows, and only then begins. Each step may be repeated, also by several commands at once.
  */
 async function prepared(batch: ClusterBatch, asking: Asking, signal: AbortSignal): Promise<SeenJob> {
   const { cluster, plan, resume, warn } = batch;
@@ -71,7 +71,7 @@ async function prepared(batch: ClusterBatch, asking: Asking, signal: AbortSignal
   if (job !== undefined && !resume) throw isThere(plan, job);
   if (job === undefined) {
     await refuseOlder(batch, asking, signal);
-    // An own request whose answer was lost is told by this from another's.
+    // Tells our own request, whose answer was lost, from a request of another command.
     const by = randomUUID();
     await patiently(asking, () => cluster.createJob(batchJob(plan), by, signal), signal);
     job = await read();
@@ -99,7 +99,7 @@ async function prepared(batch: ClusterBatch, asking: Asking, signal: AbortSignal
   return job;
 }
 
-/** What an earlier Job of the same name has left goes with it, which takes a moment. */
+/** Leftovers of an earlier Job of the same name are deleted with it, which takes a moment. */
 const LEFT_MS = 60_000;
 const LOOK_MS = 2000;
 
@@ -131,7 +131,7 @@ const isThere = ({ hash, namespace }: BatchPlan, job: SeenJob): HarnessError =>
     "--resume watches it and tells its results; --tag NAME makes another batch of the same rows",
   );
 
-/** An older cluster leaves out what it does not know, and would run something else. */
+/** An older cluster drops fields that it does not know, and would run something else. */
 async function refuseOlder(
   { cluster, plan }: ClusterBatch,
   asking: Asking,
@@ -139,7 +139,7 @@ async function refuseOlder(
 ): Promise<void> {
   const wanted = batchJob(plan);
   const would = await patiently(asking, () => cluster.tryJob(wanted, signal), signal);
-  // Made by another meanwhile: that is told where it is read.
+  // Another command made the Job meanwhile; that is reported where the Job is read.
   if (would === undefined) return;
   const lost = lostFields(wanted.spec, would.spec);
   if (lost.length > 0)

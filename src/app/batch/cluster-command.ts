@@ -50,7 +50,7 @@ const planOf = (
     environments: rowEnvironments({ host, settings, warn }),
   });
 
-/** Asks no cluster, and needs none: a namespace that is not named is written as `default`. */
+/** Asks no cluster and needs none: without a named namespace, `default` is written. */
 export async function printedManifests(
   host: Host,
   command: ClusterCommand,
@@ -64,7 +64,7 @@ export async function runOnCluster(
   host: Host,
   command: ClusterCommand,
   telling: {
-    /** Results of this machine. */
+    /** Where results are kept on this machine. */
     readonly folder: string;
     readonly warn: (text: string) => void;
     readonly onResult: (result: RowResult, ended: number) => void;

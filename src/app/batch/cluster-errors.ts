@@ -5,7 +5,7 @@ import { batchName } from "../../kubernetes/batch-job.ts";
 
 export const describeJob = (hash: string): string => `kubectl describe job ${batchName(hash)}`;
 
-/** Each kind of trouble has its own word and its own next step. */
+/** Each kind of trouble has its own wording and next step. */
 export function clusterError(trouble: ClusterTrouble, hash: string): HarnessError {
   const said = visibleLine(trouble.message);
   switch (trouble.kind) {

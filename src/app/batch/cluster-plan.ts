@@ -22,25 +22,28 @@ import type { BatchRow } from "./batch-rows.ts";
 import { refuseUngrantable } from "./loop-network.ts";
 import type { RowEnvironments } from "./row-environments.ts";
 
-/** What a batch is in a cluster, or why it can be none. Nothing is asked of a cluster here. */
+/** Describes a batch as objects of a cluster, or says why it cannot run there. Asks no cluster. */
 export interface ClusterPlanRequest {
   readonly rows: readonly BatchRow[];
   readonly settings: Settings;
-  /** As they were typed. */
+  /** As typed. */
   readonly flags: Readonly<Record<string, unknown>>;
   readonly namespace: string;
   readonly jobs: number;
   readonly retries: number;
-  /** Tells batches of the same rows apart. */
+  /** Distinguishes batches of the same rows. */
   readonly tag: string;
   readonly environments: RowEnvironments;
 }
 
-/** Settings that a run has there as well. Keys, values of secrets, addresses, hooks and what a project brings stay here. */
+/**
+ * Settings that are passed to the runs in the cluster. Keys, values of secrets, addresses, hooks and what a project
+ * brings stay on this machine.
+ */
 const CARRIED: readonly SettingKey[] = [
   "provider",
   "chat_model",
-  // Before kubernetes.image, as for any box that is a pod.
+  // Takes precedence over kubernetes.image, as for any box that is a pod.
   "image",
   "max_context_tokens",
   "stream",
@@ -69,7 +72,7 @@ const CARRIED: readonly SettingKey[] = [
   "capabilities",
 ];
 
-/** What a run in a cluster has not, and what to do instead. */
+/** What a run in a cluster lacks, and what to do instead. */
 const NOT_THERE: Readonly<Record<string, string>> = {
   "base-url": "HARNESS_BASE_URL (or OLLAMA_HOST) in the Secret that kubernetes.model_secret names",
   runtime: "kubernetes.runtime_class in your settings",
@@ -110,7 +113,7 @@ export async function clusterPlan(request: ClusterPlanRequest): Promise<BatchPla
     image,
     pullSecret: pull_secret,
     serviceAccount: service_account ?? "harness-loop",
-    // A right that is given only where it is used: without it loops have bare pods.
+    // Loops get the right to make Sandboxes only if they use them; otherwise they make bare pods.
     boxes: sandbox_resource === "always" ? "Sandbox" : "Pod",
     warmPool: warmPoolOf(settings, namespace, jobs),
     results,
@@ -128,7 +131,7 @@ export async function clusterPlan(request: ClusterPlanRequest): Promise<BatchPla
   return plan;
 }
 
-/** All of it, in the order in which it may be applied. */
+/** All objects, in an order in which they can be applied. */
 export const manifestsOf = (plan: BatchPlan): readonly object[] => [
   ...loopRole({ ...plan, pool: plan.warmPool.length > 0 }),
   ...plan.warmPool,
@@ -137,7 +140,7 @@ export const manifestsOf = (plan: BatchPlan): readonly object[] => [
   batchJob(plan),
 ];
 
-/** As boxes of rows are: of which nothing may be written have pods of their own, as all that have an environment. */
+/** Matches the boxes of the rows. Read-only boxes, and boxes with an environment, have pods of their own. */
 function warmPoolOf(settings: Settings, namespace: string, jobs: number): readonly object[] {
   const { kubernetes, mode, memory, cpus, pids } = settings;
   const { warm_pool: pool } = kubernetes;
@@ -218,7 +221,7 @@ function resultsPlace({ kubernetes }: Settings): ResultsPlace {
 const modelKeyOf = ({ provider }: Settings): string =>
   provider === "anthropic" ? "ANTHROPIC_API_KEY" : provider === "ollama" ? "OLLAMA_HOST" : "HARNESS_BASE_URL";
 
-/** Boxes get their own part of the settings of Kubernetes; what only the loop's Job needs stays here. */
+/** Boxes get their own part of the Kubernetes settings; what only the loop's Job needs stays here. */
 function carried(settings: Settings): Readonly<Record<string, string>> {
   const said = CARRIED.filter((key) => JSON.stringify(settings[key]) !== JSON.stringify(DEFAULTS[key])).map(
     (key) => [envNameOf(key), printable(key, settings[key])] as const,
@@ -244,7 +247,7 @@ function carried(settings: Settings): Readonly<Record<string, string>> {
   };
 }
 
-/** Each loop holds them against what the others have left where results are kept. */
+/** Each loop compares these limits with what the finished rows have spent, read from where results are kept. */
 const budgetWords = (flags: Readonly<Record<string, unknown>>): readonly string[] =>
   ["max-time", "max-tokens", "max-cost"].flatMap((name) => {
     const value = flags[name];
@@ -274,7 +277,7 @@ async function plannedRows({
   );
 }
 
-/** The row as its pod reads it, or why no pod can have it. */
+/** The row as its pod reads it, or why it cannot run in a pod. */
 async function plannedRow(
   { kind, target, prompt, check, limits, mode, env }: BatchRow,
   { env: usual }: Pick<Settings, "env">,

@@ -17,18 +17,18 @@ import { clusterError, describeJob } from "./cluster-errors.ts";
 import { podResult } from "./pod-result.ts";
 
 /**
- * Watches a batch in a cluster to its end. It decides nothing: what runs when is the Job's, so that it may die and begin
- * again at any time, and several may watch.
+ * Watches a batch in a cluster to its end. The Job decides what runs when, so a watcher may die and start again at any
+ * time, and several may watch.
  */
 export interface WatchedBatch {
   readonly cluster: BatchCluster;
   readonly hash: string;
-  /** Of its Job. */
+  /** Uid of the batch's Job. */
   readonly uid: string;
-  /** What its pods are to be. */
+  /** The template that its pods must match. */
   readonly template: unknown;
   readonly rows: readonly BatchRow[];
-  /** Indexes whose results are kept already. */
+  /** Indexes of rows whose results are already kept. */
   readonly known: ReadonlySet<number>;
   readonly onResult: (result: RowResult) => Promise<void>;
   readonly warn: (text: string) => void;
@@ -51,15 +51,15 @@ export const realClock: Clock = {
 
 const FIRST_WAIT_MS = 1000;
 const LONGEST_WAIT_MS = 30_000;
-/** Of what a server asks for. */
+/** Upper bound of the wait that a server asks for. */
 const LONGEST_ASKED_MS = 120_000;
-/** An API server that is away is waited for so long, and so are pods of which none begins. */
+/** How long to wait for an API server that is away, and for a batch in which no pod begins. */
 const PATIENCE_MS = 10 * 60_000;
-/** Between two looks at the Job, where a pod has ended and where none has. */
+/** Between two looks at the Job: after a pod has ended, and otherwise. */
 const BUSY_MS = 1000;
 const QUIET_MS = 15_000;
 
-/** Asks again while the cluster is away; what else it says is told. */
+/** Asks again while the cluster is away; any other trouble is reported. */
 export async function patiently<T>(
   { clock, warn, hash }: Pick<WatchedBatch, "clock" | "warn" | "hash">,
   ask: () => Promise<T>,
@@ -79,14 +79,14 @@ export async function patiently<T>(
           `the cluster does not answer (${visibleLine(thrown.message)}); what runs there goes on, and it is asked again`,
         );
       told = true;
-      // Half of each wait is certain; many who watch do not come back together.
+      // Up to half of each wait is random, so that many watchers do not come back at the same time.
       const own = wait * (0.5 + clock.random() / 2);
       await clock.sleep(Math.max(own, Math.min(thrown.retryAfterMs ?? 0, LONGEST_ASKED_MS)), signal);
     }
   }
 }
 
-/** How the watch ended; rows without a result have not ended. */
+/** How the watch ended; rows without a result have not finished. */
 export type WatchEnd = "ended" | "deleted";
 
 export async function watchBatch(batch: WatchedBatch, signal: AbortSignal): Promise<WatchEnd> {
@@ -97,7 +97,7 @@ export async function watchBatch(batch: WatchedBatch, signal: AbortSignal): Prom
   try {
     return await Promise.race([
       settleAll(batch, rows, both),
-      // It ends with a failure alone.
+      // Settles only by failing.
       watching,
     ]);
   } finally {
@@ -106,7 +106,7 @@ export async function watchBatch(batch: WatchedBatch, signal: AbortSignal): Prom
   }
 }
 
-/** Keeps what is known of the pods as it is: a list, then what changes, then a list again where that broke off. */
+/** Keeps the known pods up to date: a list, then a watch of changes, then a new list if the watch broke off. */
 async function keepWatching(batch: WatchedBatch, rows: RowsSeen, signal: AbortSignal): Promise<never> {
   const { cluster, hash } = batch;
   const onPod: OnPod = (pod, object) => rows.see(pod, object);
@@ -130,7 +130,7 @@ async function keepWatching(batch: WatchedBatch, rows: RowsSeen, signal: AbortSi
       signal,
     );
     version = next === "expired" ? "" : next.version;
-    // A server that ends each watch at once is not asked without a pause.
+    // A pause between requests, in case the server ends each watch at once.
     await batch.clock.sleep(BUSY_MS, signal);
   }
 }
@@ -154,10 +154,10 @@ async function settleAll(batch: WatchedBatch, rows: RowsSeen, signal: AbortSigna
   }
 }
 
-/** Where more rows than these have ended, one question for all pods is less. */
+/** If more rows than this have finished, one request for all pods is cheaper. */
 const MOST_ASKED = 10;
 
-/** What is told of rows that have ended is as new as the Job: a watch may be behind it, or have begun anew. */
+/** Brings the pods of finished rows up to date with the Job: a watch may lag behind it, or have started anew. */
 async function caughtUp(
   batch: WatchedBatch,
   rows: RowsSeen,
@@ -171,7 +171,7 @@ async function caughtUp(
   for (const of of asked) await patiently(batch, () => cluster.listPods(of, onPod, signal), signal);
 }
 
-/** What is known of each row's last pod; of rows that have ended nothing is kept. */
+/** What is known of each row's last pod; finished rows are forgotten. */
 class RowsSeen {
   readonly #batch: WatchedBatch;
   readonly #ended: Set<number>;
@@ -210,7 +210,7 @@ class RowsSeen {
       this.#moved.resolve();
   }
 
-  /** Rows that have ended and were not told, whose last pod may not have been seen. */
+  /** Finished rows that have not been reported, whose last pod may not have been seen. */
   unknown({ completed, failed }: SeenJob): readonly number[] {
     return [...this.#batch.rows.keys()].filter(
       (index) =>
@@ -220,7 +220,7 @@ class RowsSeen {
     );
   }
 
-  /** The results of rows that have ended by now. */
+  /** The results of rows that have finished by now. */
   settle(job: SeenJob): readonly RowResult[] {
     const results: RowResult[] = [];
     for (const [index, row] of this.#batch.rows.entries()) {
@@ -246,7 +246,7 @@ class RowsSeen {
     );
   }
 
-  /** Pods that wait, and whether one is under way. */
+  /** The waiting pods, and whether any pod is running. */
   standing(): { readonly waiting: readonly SeenPod[]; readonly isRunning: boolean } {
     const pods = [...this.#last.values()];
     return {
@@ -255,7 +255,7 @@ class RowsSeen {
     };
   }
 
-  /** Once a pod has ended, else after a while. */
+  /** Resolves once a pod has ended, else after a while. */
   async whenMoved(clock: Clock, signal: AbortSignal): Promise<void> {
     await clock.sleep(BUSY_MS, signal);
     const stop = new AbortController();
@@ -269,10 +269,10 @@ class RowsSeen {
   }
 }
 
-/** Whether it says more than what is known: a pod that is cleaned away, or was replaced, has said what it had to say. */
+/** Whether the pod adds to what is known. A pod that was cleaned away or replaced has nothing to add. */
 function isNews(pod: SeenPod, before: SeenPod | undefined): boolean {
   if (before === undefined) return !pod.gone;
-  // A list has them in the order of their names.
+  // A list sorts pods by name, not by age.
   if (pod.before < before.before) return false;
   if (pod.gone) return before.name === pod.name && !isOver(before);
   return before.name === pod.name || !isOver(pod) || isOver(before);
@@ -280,7 +280,7 @@ function isNews(pod: SeenPod, before: SeenPod | undefined): boolean {
 
 const isOver = ({ phase }: SeenPod): boolean => phase === "succeeded" || phase === "failed";
 
-/** The Job counts it as done; its pod may be gone by then, and its words with it. */
+/** The Job counts the row as done, although its pod, and the pod's message with it, may be gone by then. */
 function doneResult(row: BatchRow, pod: SeenPod | undefined): RowResult {
   const told = podResult(row, pod);
   if (told.exit_code === EXIT.done) return told;
@@ -295,7 +295,7 @@ const aborted = (signal: AbortSignal): Promise<never> =>
     else signal.addEventListener("abort", fail, { once: true });
   });
 
-/** Notices that nothing begins, and says why: each reason once, and after a while as the end. */
+/** Notices that nothing begins and says why: each reason once, and after a while ends the batch with it. */
 class Stalled {
   readonly #batch: WatchedBatch;
   readonly #told = new Set<string>();

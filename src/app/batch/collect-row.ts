@@ -17,20 +17,20 @@ export interface Collecting {
   readonly host: Host;
   readonly session: string;
   readonly folder: string;
-  /** What the files are called, without their ends. */
+  /** What the files are called, without their extensions. */
   readonly name: string;
-  /** Its workspace goes: what it changed is in the patch, and nowhere else. */
+  /** The session's workspace goes away: its changes are only in the patch. */
   readonly passing: boolean;
-  /** The whole session as a file, too. */
+  /** Also keep the whole session as a file. */
   readonly bundle: boolean;
 }
 
-/** Whatever the umask says it may be for others, as any file of a user's. */
+/** Permissions as the umask allows, as for any file of the user's. */
 const modeOf = (): number => 0o666 & ~process.umask();
 
 /**
- * The patch, the report and the audit of a row: each whole or not there. Gives the paths whose change no patch can hold.
- * Where the folder takes nothing more, it throws what ends the batch.
+ * Writes the patch, the report and the audit of a row: each is whole or not there. Returns the paths whose change no
+ * patch can hold. If the folder accepts no more, throws the error that ends the batch.
  */
 export async function collectRow({
   host,
@@ -63,7 +63,7 @@ export async function collectRow({
   });
 }
 
-/** An audit may be long: it is not read into this process. */
+/** An audit may be long, so it is not read into this process. */
 async function copyWhole(from: string, to: string): Promise<void> {
   const aside = `${to}.${randomUUID()}`;
   try {

@@ -14,33 +14,33 @@ import { makeFolder } from "../../platform/folders.ts";
 export interface EvalRequest {
   readonly tasks: readonly EvalTask[];
   readonly what: EvalWhat;
-  /** How often each task is run. */
+  /** How often each task runs. */
   readonly times: number;
-  /** How many are run side by side. */
+  /** How many tasks run side by side. */
   readonly jobs: number;
   /** Holds `results.jsonl`, and the state of the runs. */
   readonly folder: string;
-  /** The user's own state, which knows how models call. */
+  /** The user's own state, which has the probed call forms of models. */
   readonly state: string;
-  /** For the workspaces, while they are needed; never below a folder of state, which no box may see. */
+  /** Folder for the workspaces while they are needed; never inside a state folder, which no box may see. */
   readonly workspaces: string;
-  /** Candidates of each run that wants a change, as the setting has it. */
+  /** Candidates for each run that wants a change, as in the setting. */
   readonly attempts?: number;
   /** Words for `harness run`: the model and whatever else is tried. */
   readonly flags: readonly string[];
-  /** A file of each task that is played as its model, instead of a model of `flags`. */
+  /** A file in each task that is played as its model, instead of a model from `flags`. */
   readonly scripted?: string;
-  /** Keep the workspaces of runs that were not solved. */
+  /** Keep the workspaces of unsolved runs. */
   readonly keep: boolean;
-  /** One is begun, with so many over. */
+  /** Called when a task begins; `done` is how many have finished. */
   readonly onTask: (task: string, done: number, all: number) => void;
   readonly onResult: (result: EvalResult, done: number, all: number) => void;
 }
 
-/** What makes two evals one: results of another say nothing of this. */
+/** The identity of an eval: results of an eval that differs in any of these do not count. */
 export interface EvalWhat {
   readonly suite: string;
-  /** The user's own model, where `flags` may say another; left out where replies are scripted. */
+  /** The user's own model, which `flags` may override; absent with scripted replies. */
   readonly model?: Readonly<Record<string, unknown>>;
   readonly flags: readonly string[];
   readonly scripted?: string;
@@ -50,11 +50,11 @@ export interface EvalWhat {
 const textOf = ({ suite, model, flags, scripted, attempts }: EvalWhat): string =>
   JSON.stringify({ suite, model, flags, scripted, attempts });
 
-/** The name of the folder in which its results are kept where none is named. */
+/** The default name of the results folder. */
 export const evalName = (what: EvalWhat): string =>
   `${path.basename(what.suite)}-${createHash("sha256").update(textOf(what)).digest("hex").slice(0, 12)}`;
 
-/** What a folder has of an earlier version is taken as this eval's. */
+/** A folder of an earlier version, without `eval.json`, is taken as this eval's. */
 async function requireSame({ folder, what }: EvalRequest, hasResults: boolean): Promise<void> {
   const file = path.join(folder, "eval.json");
   const wanted = textOf(what);
@@ -67,12 +67,13 @@ async function requireSame({ folder, what }: EvalRequest, hasResults: boolean): 
   );
 }
 
-/** Nothing that runs next would end otherwise: the whole is given up. */
+/** Exit codes that every further run would meet too: the whole eval is given up. */
 const HOPELESS = [EXIT.usage, EXIT.model, EXIT.sandbox] as const;
 
 /**
- * Runs what has no result in the folder yet, and returns all results there. Each run is a process of its own, as a user
- * would start it. A first result that says that no run can work (no model, no engine, wrong flags) is thrown.
+ * Runs the tasks that have no result in the folder yet, and returns all results there. Each run is a process of its
+ * own, as a user would start it. If the first result says that no run can work (no model, no engine, wrong flags), it
+ * is thrown.
  */
 export async function runEval(request: EvalRequest, signal: AbortSignal): Promise<readonly EvalResult[]> {
   makeFolder(request.folder, 0o777);
@@ -156,7 +157,7 @@ async function runTask(
   };
 }
 
-/** What the check needs, and what it must find as it was. */
+/** Lays the files that the check needs, and restores those that it must find unchanged. */
 async function layForCheck(task: EvalTask, workspace: string, answer: string): Promise<void> {
   for (const file of task.restore) await lay(path.join(task.folder, "repo", file), workspace, file);
   const checks = path.join(task.folder, "check");
@@ -175,7 +176,7 @@ async function lay(from: string, workspace: string, file: string): Promise<void>
   await copyFile(from, path.join(workspace, file), constants.COPYFILE_EXCL);
 }
 
-/** The run may have left links on the way, which lead out of the workspace: none is followed. */
+/** The run may have left links on the way that lead out of the workspace: none is followed. */
 async function clearWay(workspace: string, file: string): Promise<void> {
   let at = workspace;
   for (const name of path.dirname(file).split(path.sep)) {
@@ -188,7 +189,7 @@ async function clearWay(workspace: string, file: string): Promise<void> {
   await rm(path.join(workspace, file), { recursive: true, force: true });
 }
 
-/** A run that got no word of a model, for a reason that all others would meet, ends the whole. */
+/** Ends the whole eval if a run got no answer from a model for a reason that every other run would meet. */
 function refuseHopeless(
   { name }: EvalTask,
   { code, stderr }: ChildEnd,
@@ -228,7 +229,7 @@ function toldOf(finished: FinishedRun | undefined, { stderr }: ChildEnd) {
   };
 }
 
-/** As a setting it is no error where a task wants no change. */
+/** Passed as a setting, which is no error for tasks that want no change. */
 const attemptsSet = ({ attempts }: EvalRequest): NodeJS.ProcessEnv =>
   attempts === undefined ? {} : { HARNESS_ATTEMPTS: String(attempts) };
 
@@ -239,7 +240,7 @@ function runWords(task: EvalTask, { flags, scripted }: EvalRequest): readonly st
     "--json",
     ...flags,
     ...task.flags,
-    // A wrong ending has to come to its check.
+    // A wrong ending must reach its check.
     ...(scripted === "wrong.jsonl" ? ["--no-verify"] : []),
     ...(scripted === undefined
       ? []
@@ -257,7 +258,6 @@ const notSetUp = (task: EvalTask, { code, stderr }: ChildEnd): HarnessError =>
     `mend "setup" in ${path.join(task.folder, "task.json")}`,
   );
 
-/** The results of a file. */
 export async function readResults(file: string): Promise<readonly EvalResult[]> {
   const results: EvalResult[] = [];
   for await (const each of resultLines({ file, form: resultForm, writer: "eval" })) results.push(each);

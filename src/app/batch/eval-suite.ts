@@ -10,22 +10,22 @@ const duration = z.string().refine((text) => parseDuration(text) !== undefined, 
 const below = z.string().regex(/^(?!\/)(?!(?:.*\/)?\.\.(?:\/|$)).+$/, "expected a path below the repository");
 
 const taskForm = z.strictObject({
-  /** What the model is asked for. */
+  /** The request to the model. */
   prompt: z.string().min(1),
   /** A shell command, run in a box over the workspace after the run; 0 means solved. */
   check: z.string().min(1),
   /** How long the check may take. */
   check_timeout: duration.default("2m"),
   language: z.string().min(1),
-  /** What the run should end with; another exit code is not solved, whatever the check says. */
+  /** The exit code that the run should end with. With any other, the task is not solved, whatever the check says. */
   exit: z.int().min(0).max(255).default(0),
-  /** Files of `repo` that are laid back before the check, so that changing them gains nothing. */
+  /** Files of `repo` that are restored before the check, so that changing them gains nothing. */
   restore: z.array(below).default([]),
-  /** Where the answer of the run is laid for the check, when it is about that. */
+  /** Where the run's answer is written for a check that examines it. */
   answer: below.optional(),
   /** Further words for `harness run`. */
   flags: z.array(z.string()).default([]),
-  /** A shell command, run in a box over the workspace before the run, for what cannot lie in `repo`. */
+  /** A shell command, run in a box over the workspace before the run, for what cannot be kept in `repo`. */
   setup: z.string().min(1).optional(),
   limits: z
     .strictObject({
@@ -38,11 +38,16 @@ const taskForm = z.strictObject({
 
 export interface EvalTask extends z.output<typeof taskForm> {
   readonly name: string;
-  /** Holds `task.json`; `repo` (the workspace) and `check` (laid over it before the check) where there are any. */
+  /**
+   * Holds `task.json`, and optionally `repo` (the workspace) and `check` (laid over the workspace before the check).
+   */
   readonly folder: string;
 }
 
-/** The tasks of a suite by name; `only` keeps the named ones. A task that cannot be read fails all, naming its file. */
+/**
+ * The tasks of a suite by name; `only` keeps the named ones. A task that cannot be read fails the whole suite, naming
+ * its file.
+ */
 export async function readSuite(folder: string, only: readonly string[]): Promise<readonly EvalTask[]> {
   const entries = await readdir(folder, { withFileTypes: true }).catch((thrown: unknown) => {
     throw new HarnessError(
@@ -97,6 +102,6 @@ async function readTask(suite: string, name: string): Promise<EvalTask | undefin
   return { ...read.data, name, folder };
 }
 
-/** Whether a folder of this name lies in a task. */
+/** Whether the task has a folder of this name. */
 export const hasFolder = async (task: EvalTask, name: string): Promise<boolean> =>
   (await stat(path.join(task.folder, name)).catch(() => undefined))?.isDirectory() ?? false;

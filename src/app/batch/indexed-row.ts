@@ -17,20 +17,20 @@ import { standIn, toldEnvironment } from "./row-environments.ts";
 import { PASSING, type RowPlan, runRow } from "./row-run.ts";
 
 /**
- * One row of a batch, as a pod of its Job runs it. What it comes to is kept with the whole batch's: a pod that is made again
- * for a row that had ended tells the same result, and runs nothing.
+ * One row of a batch, as a pod of its Job runs it. The result is kept with those of the whole batch: if a pod is made
+ * again for a finished row, it reports the same result and runs nothing.
  */
 export interface IndexedRow {
   readonly row: BatchRow;
-  /** Of the whole batch. */
+  /** Results of the whole batch. */
   readonly kept: KeptRows;
-  /** Where the result is told to whoever watches; null: nowhere. */
+  /** The file in which the watcher finds the result; null: none. */
   readonly told: string | null;
   readonly budget: BatchBudget;
   readonly plan: Omit<RowPlan, "folder" | "retries" | "alone" | "begun" | "ended">;
 }
 
-/** Where the rows of a batch are kept, by its `--out`, and the environment of their runs. */
+/** Where the rows of a batch are kept according to `--out`, and the environment of their runs. */
 export async function keptAt(
   host: Host,
   out: string,
@@ -42,7 +42,7 @@ export async function keptAt(
   return { kept: rowsInBucket(host, out), env: withoutKeys(host.env, settings) };
 }
 
-/** Of loops on several nodes it is the clock of the API server that they have in common. */
+/** Loops on several nodes have only the clock of the API server in common. */
 const commonClock =
   (host: Host): CommonClock =>
   async (signal) => {
@@ -56,13 +56,13 @@ const commonClock =
 interface InFolder {
   readonly folder: string;
   readonly index: number;
-  /** Where its clone lies, if it has no environment. */
+  /** Where the row's clone lies, if it has no environment. */
   readonly tree: string | null;
 }
 
 /**
- * All rows of a batch lie in one folder, in files that are read in the order of their names. One with an environment finds
- * it as if it had been built here; its clone lies where that was.
+ * All rows of a batch lie in one folder, in files that are read in the order of their names. A row with an environment
+ * finds it as if it had been built here; its clone lies where that environment was built.
  */
 export async function indexedRow(
   host: Host,
@@ -92,7 +92,7 @@ async function rowIn(folder: string, index: number): Promise<BatchRow> {
   throw new HarnessError(EXIT.usage, `there is no row for the index ${index}: ${folder} has ${rows.length}`);
 }
 
-/** Gives what is told of the row; its exit code is that of the whole command. */
+/** Returns the reported result of the row; its exit code becomes that of the whole command. */
 export async function runIndexedRow(
   { row, kept, told, budget, plan }: IndexedRow,
   signal: AbortSignal,
@@ -110,12 +110,12 @@ export async function runIndexedRow(
         { ...plan, folder, retries: 0, alone: (work) => work(), begun, ended },
         signal,
       );
-      // Who made its box is gone, and this pod may stay for a week.
+      // The process that made the box is gone, and this pod may stay for a week.
       if (ran.cause === "killed") await sweepBoxes(plan);
-      // What may pass is told, and not kept: another pod begins the row anew, as after a run that was killed.
+      // A transient failure is reported but not kept: another pod begins the row anew, as after a killed run.
       return PASSING.has(ran.cause) || !isLasting(ran.exit_code) ? ran : await place.keep(ran);
     } catch (thrown) {
-      // Deleted, or its node goes down: that is no end of the row's, and is told as what it is.
+      // The pod was deleted, or its node goes down: that is not an end of the row, and is reported as an interruption.
       if (signal.aborted) return notBegun(row, "interrupted", codeOf(signal), "its pod was told to end");
       if (thrown instanceof NotKept)
         return { ...notBegun(row, "bucket", thrown.exit, thrown.told), ...thrown.of };
@@ -123,7 +123,7 @@ export async function runIndexedRow(
       return notBegun(row, "sandbox", EXIT.sandbox, "another pod is still at work on this row");
     }
   })();
-  // What cannot be told is kept.
+  // A result that cannot be reported is still kept.
   if (told !== null)
     await writeFile(told, toldResult(result)).catch((thrown: unknown) => plan.warn(reasonOf(thrown)));
   return result;
@@ -137,7 +137,7 @@ async function sweepBoxes({ host, warn }: Pick<RowPlan, "host" | "warn">): Promi
   for (const { reason } of left) warn(`a box of its run is left: ${reason}`);
 }
 
-/** Of a row that has not run to an end here. */
+/** The result of a row that did not run to an end here. */
 const notBegun = (
   { row, id, kind, target }: BatchRow,
   cause: "budget" | "sandbox" | "interrupted" | "bucket",
@@ -162,7 +162,7 @@ const notBegun = (
   duration_ms: 0,
 });
 
-/** Which limit of the whole is spent by the rows that have ended; time goes from the first on that was begun. */
+/** Which limit of the whole batch the finished rows have spent; time counts from the start of the first row. */
 async function spentOf(
   { row, kept, budget, warn }: Pick<IndexedRow, "row" | "kept" | "budget"> & Pick<RowPlan, "warn">,
   signal: AbortSignal,

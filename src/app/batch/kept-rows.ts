@@ -8,41 +8,41 @@ import { resultLines } from "./result-lines.ts";
 
 /** Where the rows of a batch in a cluster are kept, each below its number and its id: a volume, or a bucket. */
 export interface KeptRows {
-  /** Rejects with `BatchBusy` where another pod is seen to work on it, with `NotKept` where it cannot be kept there. */
+  /** Rejects with `BatchBusy` if another pod works on the row, with `NotKept` if the row cannot be kept there. */
   readonly open: (row: BatchRow, signal: AbortSignal) => Promise<KeptRow>;
-  /** What all that have ended came to. */
+  /** The results of all finished rows. */
   readonly results: (signal: AbortSignal) => AsyncIterable<RowResult>;
-  /** Milliseconds since the first of all rows began, which may be this one: by one clock, whose it ever is. */
+  /** Milliseconds since the first of all rows (possibly this one) began, measured by a single clock. */
   readonly underWay: (row: BatchRow, signal: AbortSignal) => Promise<number>;
 }
 
-/** Milliseconds since 1970, by a clock that is the same for all who ask. */
+/** Milliseconds since 1970, by a clock that all callers share. */
 export type CommonClock = (signal: AbortSignal) => Promise<number>;
 
 export interface KeptRow extends AsyncDisposable {
-  /** Of the files that a run leaves, on this machine. */
+  /** Holds the files that a run leaves, on this machine. */
   readonly folder: string;
-  /** What an earlier pod came to. */
+  /** The result of an earlier pod. */
   readonly earlier: RowResult | undefined;
   readonly begun: (id: string, pid: number) => Promise<void>;
   readonly ended: (id: string) => Promise<void>;
-  /** Gives what is kept by then, which may be what another pod came to. */
+  /** Returns the result that is kept by then, which may be another pod's. */
   readonly keep: (result: RowResult) => Promise<RowResult>;
 }
 
-/** The place does not take it, or does not tell. */
+/** The place refuses to keep the result, or does not answer. */
 export class NotKept extends Error {
   override readonly name = "NotKept";
   readonly exit: ExitCode;
   readonly told: string;
-  /** What the run had come to by then. */
+  /** What the run had achieved by then. */
   readonly of: Partial<RowResult>;
 
   constructor({ message, remedy, cause }: HarnessError, passing: boolean, ran?: RowResult) {
     const told = `${ran === undefined ? "" : "it ran, and what it came to is lost: "}${message}; next: ${remedy}`;
     super(told, { cause });
     this.told = told;
-    // Of these two only the one is tried again by the Job.
+    // Of these two exit codes, the Job retries only the first.
     this.exit = passing ? EXIT.sandbox : EXIT.usage;
     const { session = null, turns = null, tool_calls = null, usage = null, duration_ms = 0 } = ran ?? {};
     this.of = { session, turns, tool_calls, usage, duration_ms };
@@ -54,14 +54,14 @@ export const ROW_NAME = /^\d+-[0-9a-f]{16}$/;
 export const RESULTS = "results.jsonl";
 export const RUNNING = "running";
 
-/** When a row began, by the common clock. */
+/** The file that says when a row began, by the common clock. */
 const BEGUN = "begun";
-/** A time of day of the next centuries, in milliseconds. */
+/** A time in the next centuries, in milliseconds since 1970. */
 const MOMENT = /^\d{12,14}$/;
 
 /**
- * A folder that all pods of the batch have, as a volume. When its files were made is told by the clock of whichever node or
- * server keeps them, so that moments are written into them.
+ * A folder that all pods of the batch share, as a volume. File times come from the clock of whichever node or server
+ * keeps the files, so the start times are written into files instead.
  */
 export function rowsInFolder(out: string, clock: CommonClock): KeptRows {
   const rows = async (): Promise<readonly string[]> =>
@@ -99,7 +99,7 @@ export function rowsInFolder(out: string, clock: CommonClock): KeptRows {
       const now = await clock(signal);
       const own = path.join(out, rowName(row));
       if ((await begunAt(rowName(row))) === Number.POSITIVE_INFINITY) {
-        // Whole under its name, or not there: a loop may be killed at any time.
+        // The file is whole under its name, or not there: a loop may be killed at any time.
         await writeFile(path.join(own, `.${BEGUN}`), String(Math.floor(now)));
         await rename(path.join(own, `.${BEGUN}`), path.join(own, BEGUN));
       }

@@ -6,11 +6,14 @@ import { namedIn } from "../granted-network.ts";
 import { secretHosts } from "../secret-bindings.ts";
 
 /*
- * What rows of a Job are granted. A loop is the proxy of its box: it gets the same words as a run here, and reads the values
- * of secrets from its own variables, so that none of them is in an object of the cluster but the Secret of the user's.
+ * The network grants of rows of a Job. A loop is the proxy of its box. It gets the same words as a run here, and reads
+ * the values of secrets from its own variables, so that no object of the cluster holds them except the user's Secret.
  */
 
-/** What a loop could not grant as it is meant here is refused before anything is asked. `env`: its settings. */
+/**
+ * Refuses grants that a loop could not honour as they are meant here, before anything is asked. `env`: the settings of
+ * the loop.
+ */
 export function refuseUngrantable(
   { allow_domains, secrets, kubernetes }: Pick<Settings, "allow_domains" | "secrets" | "kubernetes">,
   env: Readonly<Record<string, string>>,
@@ -22,7 +25,7 @@ export function refuseUngrantable(
       `name its registry by hand: --allow-domain ${preset}=registry.example.org:443`,
     );
   const names = Object.keys(secretHosts({ secrets }, namedIn(allow_domains)));
-  // Of those the Job's own word counts before the Secret's: what it says would be sent.
+  // For these variables the Job's own value overrides the Secret's, and would be sent in its place.
   const own = names.find((name) => LOOP_VARIABLES.includes(name) || Object.hasOwn(env, name));
   if (own !== undefined)
     throw refused(
@@ -39,7 +42,7 @@ export function refuseUngrantable(
 const toSecret = (secret: string, names: readonly string[]): string =>
   `kubectl create secret generic ${secret}${names.map((name) => ` --from-literal=${name}=…`).join("")}`;
 
-/** Where values come from is another place than at home, and who has them set here may not think of it. */
+/** Values come from another place than in a local run, which a user who set them on this machine may not expect. */
 export function secretNote(
   { secrets, kubernetes }: Pick<Settings, "secrets" | "kubernetes">,
   namespace: string,

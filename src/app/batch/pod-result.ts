@@ -5,10 +5,10 @@ import { type RowCause, type RowResult, rowResultForm } from "../../render/batch
 import type { BatchRow } from "./batch-rows.ts";
 import { causeOfCode } from "./row-run.ts";
 
-/** What a pod may say at its end, in Kubernetes. */
+/** The longest message that Kubernetes lets a pod leave at its end. */
 const MAX_TOLD = 4096;
 
-/** The result of a row as its pod tells it: what does not fit is where the results are kept. */
+/** The result of a row as its pod reports it. Parts that do not fit are found where the results are kept. */
 export function toldResult(result: RowResult): string {
   const whole = JSON.stringify(result);
   if (Buffer.byteLength(whole) <= MAX_TOLD) return whole;
@@ -22,11 +22,11 @@ export function toldResult(result: RowResult): string {
 
 const KILLED = 137;
 
-/** What became of a row, by its last pod; undefined where that is gone. */
+/** The result of a row by its last pod; undefined if that pod is gone. */
 export function podResult(row: BatchRow, pod: SeenPod | undefined): RowResult {
   const told = toldIn(pod, row);
   const { row: number, id, kind, target } = row;
-  // A loop that was told to end says that alone; who told it is for the pod to say.
+  // A loop that was told to end only reports the interruption; the pod says who ended it.
   if (told !== undefined && told.cause !== "interrupted") return { ...told, row: number, [kind]: target };
   return {
     type: "row.finished",
@@ -45,14 +45,15 @@ export function podResult(row: BatchRow, pod: SeenPod | undefined): RowResult {
   };
 }
 
-/** Only its loop speaks for a row, and only of that row. */
+/** Accepts a message only from the loop container, and only about its own row. */
 function toldIn(pod: SeenPod | undefined, row: BatchRow): RowResult | undefined {
   const { end } = pod ?? {};
   if (end === undefined || end.container !== "loop") return undefined;
   const read = rowResultForm.safeParse(parsedJson(end.message));
   if (!read.success || read.data.id !== row.id || read.data.exit_code !== end.code) return undefined;
   const told = { ...read.data, attempts: pod?.failures ?? 0 };
-  // The run is a process of its own, the largest there: it is ended for all of them, and the rest lives to tell of it.
+  // The run is a process of its own, the largest in the pod, so the kernel ends it first; the loop survives to report
+  // it.
   return end.reason === OUT_OF_MEMORY && told.cause === "killed"
     ? { ...told, ...outOfMemory(end.container) }
     : told;
@@ -72,7 +73,7 @@ const OUT_OF_MEMORY = "OOMKilled";
 const outOfMemory = (container: string): Told =>
   failed("memory", KILLED, `its ${container} was ended for its memory`);
 
-/** Each cause of a cluster's has its own word. */
+/** Each cause of an end in the cluster has its own wording. */
 function endOf(pod: SeenPod | undefined, said?: string): Told {
   if (pod === undefined) return failed("lost", EXIT.failed, "its pod is gone, and with it what it said");
   const { end, reason } = pod;

@@ -4,15 +4,15 @@ import type * as z from "zod";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 import { parsedJson } from "../../core/text/json-values.ts";
 
-/** Results as they come, one JSON value a line: what `harness eval` and `harness batch` go on from. */
+/** Results as they arrive, one JSON value per line: `harness eval` and `harness batch` resume from them. */
 export interface ResultFile<T> {
   readonly file: string;
   readonly form: z.ZodType<T>;
-  /** The command that writes it. */
+  /** The command that writes the file. */
   readonly writer: string;
 }
 
-/** A file that is not there has no results. A last line that was cut by a kill does not count. */
+/** A missing file has no results. A last line that was cut by a kill does not count. */
 export async function* resultLines<T>({ file, form, writer }: ResultFile<T>): AsyncGenerator<T> {
   let at = 0;
   try {
@@ -48,7 +48,7 @@ async function* wholeLines(file: string): AsyncGenerator<string> {
   }
 }
 
-/** Appends results; the cut line that a kill may have left is ended first, so that it costs no other one. */
+/** Appends results. A line that was cut by a kill is removed first, so that no other line is lost. */
 export async function openResults(
   file: string,
 ): Promise<AsyncDisposable & { readonly add: (result: object) => Promise<void> }> {

@@ -24,11 +24,11 @@ import { buildCommand, NO_ENVIRONMENT } from "../environments/workspace-environm
 import type { Host } from "../host.ts";
 
 /**
- * Environments of rows that run in a cluster: each was built for a folder of this machine, whose `origin` is the row's
- * repository, and pushed. A loop gets its record, and goes by it as a run here would.
+ * Environments of rows that run in a cluster. Each was built for a folder of this machine whose `origin` is the row's
+ * repository, and then pushed. A loop gets the environment's record and uses it as a local run would.
  */
 export interface RowEnvironments {
-  /** What the row's box starts from, why it cannot, or undefined where it has the image of the settings. */
+  /** What the row's box starts from, why it cannot, or undefined if it has the image of the settings. */
   readonly of: (repository: URL, name: string | null) => Promise<RowEnvironment | string | undefined>;
 }
 
@@ -92,7 +92,7 @@ interface Built {
   readonly origin: string;
 }
 
-/** Those of whole repositories of git; what cannot be read is none. */
+/** Environments of whole git repositories; unreadable ones are skipped. */
 async function builtOnes({ places, uid }: Host): Promise<readonly Built[]> {
   const found = await Promise.all(
     (await environmentFolders(places.state)).map(async (files) => {
@@ -111,7 +111,7 @@ async function originOf(workspace: string, uid: number): Promise<string | undefi
   return url === undefined || url === null ? undefined : repositoryName(url);
 }
 
-/** Where it lies, by whatever way it is reached: https, ssh, `git@HOST:OWNER/NAME`. */
+/** Host and path of a repository, whichever way it is reached: https, ssh, `git@HOST:OWNER/NAME`. */
 export function repositoryName(address: string): string | undefined {
   const [, short, at] = /^(?:[\w.-]+@)?([\w.-]+):(?!\/\/)(.+)$/.exec(address) ?? [];
   const url = URL.parse(short === undefined ? address : `ssh://${short}/${at}`);
@@ -123,7 +123,7 @@ export function repositoryName(address: string): string | undefined {
 
 const toldForm = z.array(z.strictObject({ rows: z.string(), environment: z.unknown() }));
 
-/** The record of what the box of this row starts from, as its Job has it; undefined: of the image of the settings. */
+/** The Job's record of what this row's box starts from; undefined: the image of the settings. */
 export async function toldEnvironment(folder: string, index: number): Promise<EnvironmentRecord | undefined> {
   const file = path.join(folder, ENVIRONMENTS_FILE);
   const text = await readFile(file, "utf8").catch((thrown: unknown) => {
@@ -147,10 +147,12 @@ const damaged = (file: string, thrown: unknown): HarnessError =>
     thrown,
   );
 
-/** A loop has nothing of the user's: what was the project's own, or detected, stands there by this name. */
+/**
+ * A loop has no settings of the user's: an environment that was the project's own, or detected, gets this name there.
+ */
 const OF_ROW = "of-this-row";
 
-/** The run of the row finds it built, as at home; gives the name that it has to ask for. */
+/** Lets the run of the row find the environment built, as on this machine; returns the name to ask for. */
 export async function standIn(host: Host, record: EnvironmentRecord): Promise<string> {
   const { workspace } = record;
   const real = await realpath(workspace).catch(reasonOf);

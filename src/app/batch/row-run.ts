@@ -14,27 +14,27 @@ import { OutLost } from "./batch-folder.ts";
 import type { BatchRow } from "./batch-rows.ts";
 import { collectRow } from "./collect-row.ts";
 
-/** What all rows have in common. */
+/** What all rows of a batch have in common. */
 export interface RowPlan {
   readonly host: Host;
-  /** The user's own, with what the flags say. */
+  /** The user's own settings, with the flags applied. */
   readonly settings: Settings;
-  /** Words for `harness run`, by the flag that they begin with. */
+  /** Words for `harness run`, keyed by the flag that they begin with. */
   readonly flags: ReadonlyMap<string, readonly string[]>;
   readonly runtime: string | null;
   readonly folder: string;
-  /** How often a row is tried again whose model or box was away. */
+  /** How often a row is tried again after its model or box was away. */
   readonly retries: number;
-  /** Rows of folders change them: as they go, or with the candidate that is applied. */
+  /** Rows change their folders themselves: during the run, or by applying the chosen candidate. */
   readonly inPlace: boolean;
-  /** Its clone lies here already, as in a pod; null: it is fetched. */
+  /** The clone is already here, as in a pod; null: it is fetched. */
   readonly tree: string | null;
-  /** The environment of its runs; left out: this process's. */
+  /** The environment variables of the rows' runs; left out: this process's. */
   readonly env?: NodeJS.ProcessEnv;
-  /** Each session is kept as a bundle beside its patch. */
+  /** Keep each session as a bundle beside its patch. */
   readonly bundles: boolean;
   readonly warn: (text: string) => void;
-  /** One after the other: what is collected of a row is in memory meanwhile. */
+  /** Runs the given work one at a time, since everything collected of a row is in memory meanwhile. */
   readonly alone: <T>(work: () => Promise<T>) => Promise<T>;
   readonly begun: (id: string, pid: number) => Promise<void>;
   readonly ended: (id: string) => Promise<void>;
@@ -51,18 +51,20 @@ class RowFault extends Error {
   }
 }
 
-/** What one try came to. */
+/** The outcome of one try. */
 interface Tried {
   readonly told: Pick<RowResult, "status" | "exit_code" | "reason" | "cause">;
   readonly finished: FinishedRun | undefined;
 }
 
-/** Of those that something else is to blame for, which may be mended by then. */
+/** Causes outside the row, which may be gone at the next try. */
 export const PASSING: ReadonlySet<RowCause | null> = new Set<RowCause>(["model", "sandbox"]);
 const FIRST_WAIT_MS = 2000;
 const LONGEST_WAIT_MS = 60_000;
 
-/** A row to its end. Rejects where the signal cut it off, so that it has not ended, or where nothing can be kept. */
+/**
+ * Runs a row to its end. Rejects if the signal cut the row off, so that it has not finished, or if nothing can be kept.
+ */
 export async function runRow(row: BatchRow, plan: RowPlan, signal: AbortSignal): Promise<RowResult> {
   const started = performance.now();
   let usage: Usage | null = null;
@@ -84,7 +86,9 @@ export async function runRow(row: BatchRow, plan: RowPlan, signal: AbortSignal):
 const plus = (before: Usage | null, more: Usage | undefined): Usage | null =>
   more === undefined ? before : sumUsage(before ?? NO_USAGE, more);
 
-/** What has begun to change a folder is not begun again on top of that. */
+/**
+ * Whether the row may be tried again. A run that has begun to change its folder is not repeated on top of its changes.
+ */
 function isPassing(
   cause: RowCause | null,
   finished: FinishedRun | undefined,
@@ -128,7 +132,7 @@ async function tryRow(
   }
 }
 
-/** What is kept of a row, beside its result; gives why it is not, where that is the row's own. */
+/** Keeps the files of a row beside its result; returns why not if the row itself is to blame. */
 async function collected(
   row: BatchRow,
   { host, folder, bundles, alone, warn }: RowPlan,
@@ -150,7 +154,7 @@ async function collected(
 
 interface Place extends AsyncDisposable {
   readonly folder: string;
-  /** It is a clone, and gone when the row has ended. */
+  /** The folder is a clone, deleted when the row has ended. */
   readonly passing: boolean;
 }
 
@@ -166,7 +170,10 @@ async function placeOf(row: BatchRow, plan: RowPlan, signal: AbortSignal): Promi
   return { folder, passing: false, [Symbol.asyncDispose]: () => Promise.resolve() };
 }
 
-/** As `harness vet` fetches a repository: in a box of its own, with nothing of the user's, and nothing of it is obeyed. */
+/**
+ * Clones as `harness vet` does: in a box of its own, with nothing of the user's, and without obeying anything in the
+ * repository.
+ */
 async function cloneOf(row: BatchRow, plan: RowPlan, signal: AbortSignal): Promise<Place> {
   const { settings, runtime, warn } = plan;
   const host = beside(plan.host);
@@ -184,7 +191,7 @@ async function cloneOf(row: BatchRow, plan: RowPlan, signal: AbortSignal): Promi
   return { folder: staged.tree, passing: true, [Symbol.asyncDispose]: () => staged[Symbol.asyncDispose]() };
 }
 
-/** Whatever lies in our own folders no run may write: clones are in a neighbour of the cache, on the same disk. */
+/** No run may write in the harness's own folders, so clones lie in a neighbour of the cache, on the same disk. */
 const beside = (host: Host): Host => ({
   ...host,
   places: { ...host.places, cache: `${host.places.cache}-clones` },
@@ -214,13 +221,13 @@ function wordsFor(row: BatchRow, plan: RowPlan, place: Place): readonly string[]
     "--max-tokens": max_tokens,
     "--max-cost": max_cost,
     "--max-tool-calls": max_tool_calls,
-    // In a clone nothing has to be kept as it is, but what is thrown away is told by its layer.
+    // In a clone nothing has to be preserved, but the layer of the run tells what was thrown away.
     ...(place.passing ? { "--isolation": plan.settings.isolation === "copy" ? "copy" : "overlay" } : {}),
   };
   const said = Object.entries(own).filter(([, value]) => value !== undefined);
   const flags = new Map(plan.flags);
   for (const [name] of said) flags.delete(name);
-  // It would be a mistake of the row's, where it is the whole batch that wants several.
+  // With a read-only row, several attempts would be an error, even if only the batch asks for them.
   if (row.mode === "read-only") flags.delete("--attempts");
   return [
     "run",
@@ -249,11 +256,13 @@ const OF_CODE: ReadonlyMap<number, readonly [RowResult["status"], RowCause]> = n
   [EXIT.terminated, ["interrupted", "interrupted"]],
 ]);
 
-/** What a run that ended so came to; whatever is not one of its own codes, it was killed. */
+/**
+ * The status and cause of a run with this exit code; any code that is not one of our own means that the run was killed.
+ */
 export const causeOfCode = (code: number): readonly [RowResult["status"], RowCause] =>
   OF_CODE.get(code) ?? ["failed", "killed"];
 
-/** What a shell says of a program that was killed. */
+/** The exit code that a shell reports for a killed program. */
 const KILLED = 137;
 
 function toldOf(ran: ChildEnd, finished: FinishedRun | undefined): Tried["told"] {
@@ -270,7 +279,7 @@ function reasonIn({ code, stdout, stderr }: ChildEnd, finished: FinishedRun | un
   return code === null ? `its process was killed. ${said}`.trim() : said;
 }
 
-/** What a row fails with that came to no run. */
+/** The outcome of a row that never became a run. */
 function faultOf(thrown: unknown): Tried["told"] {
   if (thrown instanceof RowFault)
     return {

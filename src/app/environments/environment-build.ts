@@ -48,11 +48,11 @@ export interface EnvironmentWanted {
   readonly settings: Settings;
   /** A real path. */
   readonly workspace: string;
-  /** Anew, even where all is in place. */
+  /** Build anew, even if everything is in place. */
   readonly rebuild: boolean;
-  /** After so long without a word of its own a step is ended; left out: SILENT_MS. */
+  /** A step without output for this long is ended; left out: SILENT_MS. */
   readonly silentMs?: number;
-  /** A step begins: which of how many, and what. */
+  /** Called when a step begins: its number, the number of steps, and its title. */
   readonly onStep: (step: { readonly at: number; readonly of: number; readonly title: string }) => void;
   readonly onOutput: (bytes: Uint8Array) => void;
   readonly warn: (text: string) => void;
@@ -62,9 +62,9 @@ export interface BuiltEnvironment {
   readonly record: EnvironmentRecord;
   readonly how: "kept" | "built";
   readonly chosen: ChosenRecipe;
-  /** What became of it in the registry of pods; null where none is named. */
+  /** The outcome in the registry for pods; null if no registry is named. */
   readonly pushed: PushedEnvironment | null;
-  /** What set-up wrote in the workspace outside of the environment's folders; nothing of it is kept. */
+  /** Files that set-up wrote in the workspace outside of the environment's folders; they are not kept. */
   readonly lost: readonly string[];
 }
 
@@ -76,11 +76,11 @@ interface Build extends EnvironmentWanted {
   readonly bases: Bases;
   readonly log: WriteStream;
   readonly signal: AbortSignal;
-  /** Steps of the system layer that were told: those of the set-up are counted on. */
+  /** Steps of the system layer that were reported; the numbers of the set-up steps continue from there. */
   layerSteps: number;
 }
 
-/** Makes the environment of a workspace unless one of the same inputs is there. A killed one goes on where it was. */
+/** Makes the environment of a workspace unless one of the same inputs exists. Continues a build that was killed. */
 export async function buildEnvironment(
   wanted: EnvironmentWanted,
   signal: AbortSignal,
@@ -104,7 +104,7 @@ export async function buildEnvironment(
   makeFolder(files.folder);
   using _ = locked(files, settings.env);
   const log = createWriteStream(files.log, { mode: 0o600 });
-  // What cannot be kept of the log is no reason to stop.
+  // A log that cannot be written is no reason to stop.
   log.on("error", () => undefined);
   try {
     const making = { ...wanted, engine, chosen, files, key, bases, log, signal, layerSteps: 0 };
@@ -124,7 +124,7 @@ export async function buildEnvironment(
   }
 }
 
-/** Where boxes are pods, one that stays on this machine is of no use. */
+/** If boxes are pods, an environment that stays on this machine is of no use. */
 async function refuseUnpushed(host: Host, { kubernetes }: Settings): Promise<void> {
   const cluster = kubernetes.registry === null ? await namedCluster(host) : undefined;
   if (cluster === undefined) return;
@@ -190,7 +190,7 @@ async function build(
   return { record, lost };
 }
 
-/** All of them are kept, so that the next build can tell what is new; new is what the one before did not have. */
+/** All packages are kept, so that the next build can tell which are new: those that the previous build did not have. */
 function sinceRecord(
   before: EnvironmentRecord | undefined,
   listed: ListedPackages,
@@ -201,7 +201,7 @@ function sinceRecord(
 
 const MOST_PACKAGES = 20_000;
 
-/** Its steps are the first of all. */
+/** The steps of the system layer come first. */
 function layer(making: Build): Promise<string | null> {
   let at = 0;
   const { setup } = making.chosen.recipe;
@@ -223,7 +223,7 @@ function written({ onOutput, log }: Build, bytes: Uint8Array): void {
   onOutput(bytes);
 }
 
-/** Those of a build of the same key that was ended half-way, or new ones. */
+/** The volumes of an unfinished build with the same key, or new ones. */
 async function volumesFor(making: Build, image: string | null): Promise<BuildingRecord> {
   const { engine, chosen, files, key, bases, host, workspace, settings, rebuild } = making;
   const there = await volumesOf(engine, files.id);
@@ -248,7 +248,7 @@ async function volumesFor(making: Build, image: string | null): Promise<Building
   }));
   const name = settings.env ?? "";
   const building: BuildingRecord = { form: 1, id: files.id, workspace, name, key, image, volumes, steps: 0 };
-  // Noted first: a kill leaves no volume that nobody knows of.
+  // Recorded first, so that a kill leaves no unknown volume.
   await noteBuilding(files, building);
   const { uid, gid } = await lstat(workspace);
   for (const { volume } of volumes)
@@ -263,7 +263,10 @@ async function volumesFor(making: Build, image: string | null): Promise<Building
   return building;
 }
 
-/** Runs the set-up commands in a box whose workspace is a layer, or a copy, that is thrown away: what they install goes to the volumes. */
+/**
+ * Runs the set-up commands in a box whose workspace is a layer, or a copy, that is thrown away: what they install goes
+ * to the volumes.
+ */
 async function dependencies(
   making: Build,
   building: BuildingRecord,
@@ -275,7 +278,7 @@ async function dependencies(
   const { chosen, signal } = making;
   const { recipe } = chosen;
   const needsBox = recipe.setup.length > 0 || Object.keys(recipe.toolchains).length > 0;
-  // Of a system layer alone, too, it is told what is in it.
+  // The versions in a system layer are read even if there is nothing to set up.
   if (!needsBox && building.image === null) return { versions: [], lost: [] };
   const box = await setupBox(making, building);
   try {
@@ -298,7 +301,7 @@ async function dependencies(
     return { versions, lost, installed: await listPackages(box, folders, signal) };
   } finally {
     await box[Symbol.asyncDispose]();
-    // Only where no other box can have something mounted on them.
+    // Only if no other box can have something mounted on the mount points.
     const boxes = await listBoxes(making.engine, making.host.uid).catch(() => undefined);
     if (boxes?.every(({ workspace }) => workspace !== making.workspace) === true)
       await forgetMountPoints(making.files.points, making.workspace);
@@ -311,7 +314,7 @@ const titleOf = ({ run, folder }: Recipe["setup"][number]): string =>
 async function setupBox(making: Build, { image, volumes }: BuildingRecord): Promise<OwnedBox> {
   const { engine, host, settings, workspace, chosen, files, signal, warn } = making;
   const { recipe } = chosen;
-  // Yarn comes with the system layer, and with it a registry of its own.
+  // Yarn is installed by the system layer, with its own registry setting.
   const askBox = recipe.managers.yarn === undefined || image === null ? undefined : askerIn(engine, image);
   const network = await networkOf(making, recipe.registries, askBox);
   const variables = toolVariables(recipe, { workspace, granted: true, minAge: settings.min_release_age });

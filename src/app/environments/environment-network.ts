@@ -18,7 +18,7 @@ import {
 import { boundsOf, registryFiles, registryVariables } from "../granted-network.ts";
 import { type Host, packageRoot } from "../host.ts";
 
-/** What the set-up of an environment reaches. */
+/** What an environment's set-up needs for its network. */
 interface SetUp {
   readonly host: Host;
   readonly settings: Settings;
@@ -27,7 +27,7 @@ interface SetUp {
   readonly signal: AbortSignal;
 }
 
-/** Exactly the registries of the recipe, and what the user granted beside them. */
+/** Grants exactly the registries of the recipe, and whatever else the user granted. */
 export async function networkOf(
   { host, settings, workspace, warn, signal }: SetUp,
   registries: readonly string[],
@@ -49,9 +49,9 @@ export async function networkOf(
   return {
     grants: [...hosts, ...asked.flatMap(({ grants }) => grants)],
     ...boundsOf(settings),
-    // Of the host, for the proxies that it names; the box gets none of it.
+    // The host's variables, for the proxies that they name; the box gets none of them.
     env: host.env,
-    // Install scripts are the recipe's to leave out: what is detected does.
+    // A recipe decides whether install scripts run; detected recipes leave them out.
     variables: {
       ...registryVariables(asked),
       ...ageVariables(presets, settings.min_release_age, Date.now()),
@@ -62,21 +62,23 @@ export async function networkOf(
   };
 }
 
-/** As of every container that only looks at an image. */
+/** The label of every container that only looks at an image. */
 const LABELS = { "dev.harness.check": "1" };
 
-/** Asks tools of an image: in a container without a network, and without a workspace. */
+/** Asks tools of an image in a container without network or workspace. */
 export const askerIn =
   (engine: Engine, image: string): NonNullable<RegistryQuestion["askBox"]> =>
   async (argv) => {
     const words = ["sh", "-c", 'command -v "$1" >/dev/null 2>&1 && exec "$@"', "sh", ...argv];
     const once = { root: packageRoot, image, argv: words, memory: 512 * 2 ** 20, pids: 128, labels: LABELS };
-    // An image without a shell has no tool to be asked either.
+    // An image without a shell has no tool to ask either.
     const said = await runOnce(engine, once, 30_000).catch(() => undefined);
     return said?.exit_code === 0 ? said.stdout : null;
   };
 
-/** Asks those of the image that boxes of these settings start from; nobody where there is no engine or no image. */
+/**
+ * Asks tools of the image that boxes with these settings start from; answers null if there is no engine or no image.
+ */
 export async function askerOf(
   host: Host,
   image: string | null,
@@ -88,7 +90,7 @@ export async function askerOf(
   return found === undefined ? () => Promise.resolve(null) : askerIn(engine, found.id);
 }
 
-/** What the user's own tool is set to; empty where there is none. */
+/** The GOPROXY of the user's own Go; empty if there is none. */
 export async function goProxyOf({ host, workspace, signal }: SetUp): Promise<string> {
   const answer = await askHost(["go", "env", "GOPROXY"], {
     env: host.env,
@@ -99,7 +101,7 @@ export async function goProxyOf({ host, workspace, signal }: SetUp): Promise<str
   return answer?.code === 0 ? answer.stdout.trim() : "";
 }
 
-/** Of whose registries a wanted age says nothing. */
+/** Warns about registries and package managers to which the minimum release age does not apply. */
 export function tellAgeless(recipe: Recipe, { settings, warn }: Pick<SetUp, "settings" | "warn">): void {
   if (settings.min_release_age === 0) return;
   const presets = [...new Set([...recipe.registries, ...systemRegistries({ recipe })])];

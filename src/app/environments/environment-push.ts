@@ -17,7 +17,7 @@ import { registryLogin } from "../../docker/images/registry-login.ts";
 import { type Host, packageRoot } from "../host.ts";
 import { pushedImage } from "./pod-environment.ts";
 
-/** Environments in a registry, from where pods have them. */
+/** Environments in a registry, from which pods get them. */
 interface Pushing {
   readonly host: Host;
   /** A real path. */
@@ -34,15 +34,15 @@ interface Pushing {
 
 export interface PushedEnvironment {
   readonly record: EnvironmentRecord;
-  /** As pods start from it. */
+  /** The image that pods start from. */
   readonly image: string;
-  /** `kept`: the registry has it as it was pushed before. */
+  /** `kept`: the registry already has it from an earlier push. */
   readonly how: "kept" | "pushed";
   /** How many layers were sent. */
   readonly moved: number;
 }
 
-/** Puts one that is built into the registry, unless it is there; the record says so from then on. */
+/** Pushes a built environment to the registry, unless it is already there, and notes that in the record. */
 export async function pushEnvironment(pushing: Pushing): Promise<PushedEnvironment> {
   const { host, workspace, engine, files, record, bases, registry, onLine, signal } = pushing;
   const login = await registryLogin({ env: host.env, repository: registry, apart: workspace, signal });

@@ -9,19 +9,21 @@ import type { Host } from "../host.ts";
 import { readContainer } from "../project/container-context.ts";
 import { trustedFile } from "../project/project-trust.ts";
 
-/** Which recipe counts for a workspace: the user's by name, a trusted file of the project, or what its files say. */
+/**
+ * Chooses the recipe of a workspace: one that the user named, a trusted file of the project, or what its files imply.
+ */
 export interface ChosenRecipe extends FoundRecipe {
   readonly kind: "named" | "project" | "devcontainer" | "detected";
-  /** The file that it stands in; empty where it is detected. */
+  /** The recipe's file; empty if the recipe is detected. */
   readonly file: string;
-  /** The project's top: from there files are named that a recipe takes. */
+  /** The project's top folder; paths of files in a recipe are relative to it. */
   readonly top: string;
   readonly files: readonly ProjectFile[];
-  /** Recipes that would come first but do not count, each with what would have it count. */
+  /** Recipes that would take precedence but do not count, each with what would make it count. */
   readonly ignored: readonly string[];
 }
 
-/** Where the user's recipe of this name lies. */
+/** Path of the user's recipe of this name. */
 export const recipeFile = ({ places }: Host, name: string): string =>
   path.join(path.dirname(places.configFiles[0]), "environments", `${name}.json`);
 
@@ -82,7 +84,10 @@ async function namedRecipe(
 
 const MAX_BYTES = 2 ** 20;
 
-/** A dev container says nothing of where its commands put dependencies, and whom they ask: the project's files do. */
+/**
+ * A dev container does not say where its commands put dependencies or which registries they use: the project's files
+ * do.
+ */
 function withDetected(read: FoundRecipe, detected: FoundRecipe): FoundRecipe {
   if (read.recipe.setup.length === 0) return read;
   const { folders } = detected.recipe;

@@ -38,10 +38,12 @@ export interface ListedEnvironment {
   readonly name: string;
   readonly state: "ready" | "unfinished";
   readonly made: string | null;
-  /** Of its volumes, and of its system layer, which others may share; null where the engine does not tell. */
+  /**
+   * Size of its volumes, and of its system layer, which other environments may share; null if the engine does not tell.
+   */
   readonly bytes: number | null;
   readonly system_bytes: number | null;
-  /** As pods start from it: REGISTRY@sha256:…; null where it is in no registry. */
+  /** The image that pods start from, REGISTRY@sha256:…; null if it is in no registry. */
   readonly pushed: string | null;
 }
 
@@ -66,7 +68,7 @@ export async function ownEnvironments(host: Host): Promise<readonly ListedEnviro
   });
 }
 
-/** Half-made ones too; the engine is not asked. */
+/** Counts unfinished ones too; does not ask the engine. */
 export const environmentCount = async (host: Host): Promise<number> => (await known(host)).length;
 
 interface Known {
@@ -86,7 +88,10 @@ async function known({ places }: Host): Promise<readonly Known[]> {
   return found.flat();
 }
 
-/** Those of these ids, or workspaces; `all` those of this user, with what nothing tells of any more. */
+/**
+ * Removes the environments with these ids or workspaces; `all`: those of this user, with leftovers that no record
+ * names.
+ */
 export async function removeEnvironments(
   host: Host,
   which: readonly string[] | "all",
@@ -112,7 +117,7 @@ function oneOf(all: readonly Known[], word: string): Known {
   throw new HarnessError(EXIT.usage, `${why} ${JSON.stringify(word)}`, "harness env list");
 }
 
-/** A box that uses it keeps it: nothing of it is forgotten then. */
+/** An environment in use by a box stays: the record is only forgotten once all volumes are removed. */
 async function removeOne(engine: Engine, { files, half }: Known): Promise<void> {
   for (const name of await volumesOf(engine, files.id))
     await removeVolume(engine, name).catch((thrown: unknown) => {
@@ -129,13 +134,16 @@ async function removeOne(engine: Engine, { files, half }: Known): Promise<void> 
   await forgetEnvironment(files);
 }
 
-/** System layers are shared, also by other users of the engine: one goes with the last environment that is made of it. */
+/**
+ * System layers are shared, also by other users of the engine: a layer is removed with the last environment that uses
+ * it.
+ */
 async function removeUnused(engine: Engine, layers: ReadonlySet<string | null>): Promise<void> {
   for (const { id, tag } of await systemImages(engine))
     if (layers.has(id) && !(await isLayerUsed(engine, id))) await removeSystemImage(engine, tag);
 }
 
-/** What the last build printed; undefined where none was. */
+/** The output of the last build; undefined if there was none. */
 export async function environmentLog(
   { places }: Host,
   workspace: string,
@@ -150,7 +158,10 @@ export const environmentOf = (
   name: string | null,
 ): Promise<EnvironmentRecord | undefined> => readRecord(filesOf(places.state, workspace, name ?? ""));
 
-/** What boxes are told of it, for whoever only looks: nothing where no engine answers, or it has no sandbox image yet. */
+/**
+ * The note that boxes would get, for commands that only look; undefined if no engine answers or it has no sandbox image
+ * yet.
+ */
 export async function noteFor(
   host: Host,
   { workspace, settings }: { readonly workspace: string; readonly settings: Settings },

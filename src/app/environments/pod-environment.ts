@@ -10,9 +10,9 @@ import { type Host, packageRoot } from "../host.ts";
 import { chooseRecipe } from "./environment-recipe.ts";
 import { buildCommand, type EnvironmentNote, NO_ENVIRONMENT, notBuilt } from "./workspace-environment.ts";
 
-/** What a pod has of the environment that was built for its folder. No engine is asked. */
+/** What a pod gets from the environment that was built for its folder. No engine is asked. */
 export interface PodEnvironment {
-  /** By its digest. */
+  /** Named by its digest. */
   readonly image: string;
   readonly brought: readonly { readonly from: string; readonly to: string }[];
   readonly env: Readonly<Record<string, string>>;
@@ -29,11 +29,11 @@ interface Wanted {
 export const NAME_REGISTRY =
   'harness config set kubernetes \'{"registry": "REGISTRY/harness-env", …}\', then: harness env build';
 
-/** As pods start from it; undefined where it is in no registry. */
+/** The image that pods start from; undefined if it is in no registry. */
 export const pushedImage = (record: Pick<EnvironmentRecord, "pushed"> | undefined): string | undefined =>
   record?.pushed ? `${record.pushed.registry}@${record.pushed.digest}` : undefined;
 
-/** Undefined: the image of the settings alone. */
+/** Undefined: use the image of the settings. */
 export async function podEnvironmentFor(wanted: Wanted): Promise<PodEnvironment | undefined> {
   const { host, settings, warn } = wanted;
   const { env: name, image: own, min_release_age: minAge } = settings;
@@ -61,7 +61,7 @@ const unusable = (why: string, next: string): EnvironmentNote => ({
   told: `the environment of this workspace is not used: ${why}. ${next}`,
 });
 
-/** What is to be said of one that was built, where boxes are pods; undefined where pods have it as the project says now. */
+/** The note on a built environment when boxes are pods; undefined if pods get it in the project's current form. */
 export async function podNoteOn(
   wanted: Omit<Wanted, "warn">,
   record: EnvironmentRecord,
@@ -85,7 +85,7 @@ export async function podNoteOn(
   return { usable: true, told: `${now}, so the environment is an older one. Renew it: ${build}` };
 }
 
-/** Of the images that it was made of only the sandbox image can be told to be another one. */
+/** Of the images it was made of, only a changed sandbox image can be noticed without an engine. */
 async function changedSince(
   { host, workspace, settings }: Omit<Wanted, "warn">,
   record: EnvironmentRecord,

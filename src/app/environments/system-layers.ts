@@ -15,8 +15,8 @@ import { unstartedContainer } from "../../docker/unstarted-container.ts";
 import { type Host, packageRoot } from "../host.ts";
 
 /**
- * The system layers of a recipe: the one that boxes start from, and before it those of its stages, each of which is there
- * only until that one is whole. A build that was ended finds those that were made.
+ * Builds the system layers of a recipe: those of its stages, then the one that boxes start from. Stages exist only
+ * until that one is complete. A resumed build finds the stages that were made.
  */
 
 export interface LayersWanted {
@@ -30,7 +30,7 @@ export interface LayersWanted {
   readonly rebuild: boolean;
   readonly silentMs?: number;
   readonly warn: (text: string) => void;
-  /** How many steps there will be, before the first. */
+  /** Called before the first step with the number of steps. */
   readonly onPlan: (steps: number) => void;
   readonly onStep: (title: string) => void;
   readonly onOutput: (bytes: Uint8Array) => void;
@@ -45,7 +45,7 @@ interface Layer {
   readonly registries: readonly string[];
 }
 
-/** The id of the image; null where the sandbox image is enough. */
+/** The id of the image; null if the sandbox image is enough. */
 export async function systemLayer(wanted: LayersWanted): Promise<string | null> {
   const { engine, chosen, bases, rebuild, onPlan } = wanted;
   const { recipe } = chosen;
@@ -64,7 +64,7 @@ export async function systemLayer(wanted: LayersWanted): Promise<string | null> 
     }
     await make(wanted, own, images);
     await held.disposeAsync();
-    // Another build may hold one: that one removes it.
+    // Another build may still hold a stage; that build then removes it.
     for (const { tag, steps } of stages) if (steps.length > 0) await removeSystemImage(engine, tag);
   }
   return idOf(engine, own);
@@ -72,7 +72,10 @@ export async function systemLayer(wanted: LayersWanted): Promise<string | null> 
 
 const HOLD_TRIES = 3;
 
-/** Its id. A container of it keeps it, whatever others remove meanwhile; one that went before that is made again. */
+/**
+ * The id of the stage's image, held by a container so that no other build can remove it. A stage that was removed
+ * before that is made again.
+ */
 async function heldStage(
   wanted: LayersWanted,
   stage: Layer,
@@ -164,7 +167,7 @@ async function make(
   });
 }
 
-/** What was trusted, and no other bytes. */
+/** The bytes that were trusted; anything else is refused. */
 async function pinned(
   { top, file: recipe }: ChosenRecipe,
   file: Parameters<typeof pinnedBytes>[1],

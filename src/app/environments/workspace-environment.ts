@@ -11,7 +11,7 @@ import { toolVariables } from "../../docker/environments/tool-variables.ts";
 import { type ChosenRecipe, chooseRecipe } from "./environment-recipe.ts";
 import { type Host, packageRoot } from "../host.ts";
 
-/** By this name boxes start from the plain image. */
+/** With this name, boxes start from the plain image. */
 export const NO_ENVIRONMENT = "none";
 
 interface Wanted {
@@ -22,8 +22,9 @@ interface Wanted {
 }
 
 /**
- * What a box of this workspace starts from: the environment that was built for it. One that is older than the project's
- * files is used, and said, since the project's own tools tell what it lacks; one that is damaged is not.
+ * The environment that was built for this workspace, for its boxes to start from. An environment older than the
+ * project's files is used with a warning, since the project's own tools report what it lacks; a damaged one is not
+ * used.
  */
 export async function environmentFor(engine: Engine, wanted: Wanted): Promise<BoxEnvironment | undefined> {
   const { host, settings, warn } = wanted;
@@ -50,7 +51,7 @@ export async function environmentFor(engine: Engine, wanted: Wanted): Promise<Bo
   };
 }
 
-/** What would install what the project needs, where nothing was built for it; undefined where nothing is known of its needs. */
+/** The command to build an environment that the project needs but does not have; undefined if its needs are unknown. */
 export async function unbuiltEnvironment({
   host,
   settings,
@@ -77,13 +78,13 @@ export const notBuilt = (name: string): HarnessError =>
 
 export interface EnvironmentNote {
   readonly usable: boolean;
-  /** With what is to be typed. */
+  /** Includes the command to type. */
   readonly told: string;
 }
 
 type OfWorkspace = Pick<Wanted, "host" | "workspace" | "settings">;
 
-/** What is to be said of one that was built; undefined where it is all there, and made of what the project says now. */
+/** The note on a built environment; undefined if it is complete and matches what the project says now. */
 export async function noteOn(
   engine: Engine,
   wanted: OfWorkspace,
@@ -105,7 +106,10 @@ export async function noteOn(
   return { usable: true, told: `${now}, so the environment is an older one. Renew it: ${next}` };
 }
 
-/** An engine would make an empty volume of a name that it does not know. */
+/**
+ * What is missing of the environment. Checked first, because an engine would create an empty volume for an unknown
+ * name.
+ */
 export async function lackOf(
   engine: Engine,
   { id, image, volumes }: Pick<EnvironmentRecord, "id" | "image" | "volumes">,
@@ -120,7 +124,9 @@ export async function lackOf(
   return isThere ? undefined : "the engine does not have the image that boxes start from any more";
 }
 
-/** What changed since it was built, or the image that its recipe names and the engine has no more; undefined for neither. */
+/**
+ * What changed since the build, or the image that the recipe names and the engine no longer has; undefined for neither.
+ */
 async function standing(
   engine: Engine,
   { host, workspace, settings }: OfWorkspace,
@@ -137,7 +143,7 @@ async function standing(
   }
 }
 
-/** With the images that the system layer and its stages are made of. */
+/** The key of the environment, with the images that the system layer and its stages are made of. */
 export async function keyOf(
   engine: Engine,
   { recipe, files }: Pick<ChosenRecipe, "recipe" | "files">,

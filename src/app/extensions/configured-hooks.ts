@@ -18,7 +18,7 @@ import type { ExtensionParts } from "./open-extensions.ts";
 
 type HookParts = Pick<ExtensionParts, "host" | "settings" | "workspace" | "session" | "box">;
 
-/** The hooks of a run: the user's on the host, those of a trusted project in the box and only as far as the policy goes. */
+/** The hooks of a run: the user's on the host; those of a trusted project in the box, and only if the policy allows. */
 export async function openHooks(parts: HookParts, project: TrustedFile): Promise<Extensions> {
   const { settings, workspace, session } = parts;
   const place = await hostPlace(parts);
@@ -29,8 +29,8 @@ export async function openHooks(parts: HookParts, project: TrustedFile): Promise
 }
 
 /**
- * The user's hooks start beside their settings, so that nothing of the workspace is found by a relative name; where the
- * settings lie in the workspace themselves, at the root.
+ * The user's hooks start in the folder of their settings, so that no relative name can find a file of the workspace; if
+ * the settings are inside the workspace, they start at the root.
  */
 async function hostPlace({ host, workspace }: HookParts): Promise<HostPlace> {
   const { env, places } = host;
@@ -51,7 +51,7 @@ function theirHooks(
 ): readonly Hook[] {
   const values = keptValues({ stateDir: host.places.state, workspace, owner: "project" });
   const judge = lazyJudge(host, settings, workspace);
-  // Of a workspace that is a copy, nothing above it is in the box.
+  // If the workspace is a copy, the box has nothing above it.
   const folder = settings.isolation === "copy" ? workspace : top;
   return readHooks(file, text).map((given) => ({
     owner: "project",
@@ -62,7 +62,7 @@ function theirHooks(
       const words = typeof command === "string" ? command : shellText(command);
       const { decision, rules } = (await judge()).judge({ ...NO_FACTS, commands: [words], folder }, "hook");
       const verdict: HookVerdict = { decision, rules };
-      // A person has seen the command and trusts it, which is an answer to an ask, and none to a deny.
+      // A person has seen the command and trusts it: that answers an ask, but not a deny.
       const [rule] = rules;
       if (decision === "deny")
         return {
@@ -75,7 +75,7 @@ function theirHooks(
   }));
 }
 
-/** What a person trusted has to be there: without it a run would go on without its guards. */
+/** A trusted file must be readable: otherwise the run would go on without its guards. */
 function readHooks(file: string, text: string): readonly HookGiven[] {
   try {
     return projectHooks(file, text);

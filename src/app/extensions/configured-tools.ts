@@ -19,7 +19,7 @@ interface Added {
   readonly folder: string;
 }
 
-/** The tools that the user and a trusted project added. One that cannot be had is told, and left out. */
+/** The tools that the user and a trusted project added. A tool that cannot be used is left out with a warning. */
 export function openTools(parts: ExtensionParts, project: TrustedFile): Promise<Extensions> {
   const { settings, workspace, warn } = parts;
   const own = Object.entries(settings.tools).map(([name, given]): Added => ({
@@ -40,7 +40,7 @@ export function openTools(parts: ExtensionParts, project: TrustedFile): Promise<
   return Promise.resolve({ ...NO_EXTENSIONS, tools: () => tools });
 }
 
-/** A rule of the user's for the tools of one origin is for none of another. */
+/** A tool may not take the name of another origin: a rule of the user's for one origin must not apply to the other. */
 function notFree(name: string): string | undefined {
   if (BUILT_IN.has(name)) return "a built-in tool has that name";
   return name.includes("__") || name.startsWith("mcp_")
@@ -86,7 +86,7 @@ function toolFor(
 
 const MAX_ISSUES = 8;
 
-/** What a schema says of arguments; why it is none. */
+/** Checks arguments against the schema; a text says why the schema is invalid. */
 function checkOf(
   schema: NonNullable<CustomToolGiven["schema"]>,
 ): ((args: unknown) => readonly string[]) | string {
@@ -100,8 +100,8 @@ function checkOf(
 }
 
 /**
- * A regular expression of somebody else's, on a text of the model, can take for ever. The model is told of it; whether it
- * fits is for the tool to say.
+ * A regular expression from a third party, run on a model's text, can take for ever, so patterns are not checked. The
+ * model still sees them, and the tool itself decides whether the text fits.
  */
 function withoutPatterns(schema: Readonly<Record<string, unknown>>): Readonly<Record<string, unknown>> {
   const walk = (value: unknown, isSchema: boolean): unknown => {
@@ -119,9 +119,9 @@ function withoutPatterns(schema: Readonly<Record<string, unknown>>): Readonly<Re
 }
 
 const PATTERNS: ReadonlySet<string> = new Set(["pattern", "patternProperties"]);
-/** Values to compare with. */
+/** Keywords whose values are data to compare with, not schemas. */
 const DATA: ReadonlySet<string> = new Set(["const", "enum", "default", "examples"]);
-/** What stands in them by name are schemas, and the names are no keywords. */
+/** Keywords that hold schemas by name; those names are not keywords. */
 const NAMED: ReadonlySet<string> = new Set(["properties", "$defs", "definitions", "dependentSchemas"]);
 
 const issueText = ({ instancePath, message = "does not fit", params }: ErrorObject): string => {

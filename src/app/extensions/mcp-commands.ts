@@ -11,7 +11,7 @@ import { HarnessRequests } from "../harness-requests.ts";
 import type { Host } from "../host.ts";
 import { lazyJudge } from "../project/policy-context.ts";
 
-/** What `harness mcp` does, apart from how it is asked and shown. */
+/** The work of `harness mcp`, without its flags and output. */
 
 export interface McpAsked {
   readonly host: Host;
@@ -20,14 +20,13 @@ export interface McpAsked {
   readonly warn: (text: string) => void;
 }
 
-/** One server, as it is listed. */
 export interface ListedServer {
   readonly name: string;
-  /** Empty where it counts. */
+  /** Why the server does not count; empty if it does. */
   readonly why: string;
   readonly origin: string;
   readonly where: "box" | "host" | "http" | "";
-  /** Its command, or its address; without the values of variables and headers. */
+  /** The command or address of the server, without the values of variables and headers. */
   readonly what: string;
 }
 
@@ -54,7 +53,7 @@ function whatOf(name: string, server: McpServerSettings): string {
   return "url" in shown ? shown.url : shown.command.join(" ");
 }
 
-/** A tool of a server that was tried, and what would become of a call with nobody there. */
+/** A tool of a tried server, and the decision on a call with no person to ask. */
 interface TriedTool {
   readonly name: string;
   readonly description: string;
@@ -67,14 +66,14 @@ interface TriedTool {
 export interface Tried {
   readonly name: string;
   readonly up: boolean;
-  /** Why it is not there. */
+  /** Why the server is not up. */
   readonly why: string;
   readonly tools: readonly TriedTool[];
   readonly left: readonly { readonly tool: string; readonly why: string }[];
   readonly notices: readonly string[];
 }
 
-/** Starts one server as a run would, asks for its tools, and ends it. `accept`: what it says now is as it should be. */
+/** Starts one server as a run would, asks for its tools, and ends it. `accept`: trust what the server says now. */
 export async function tryServer(
   asked: McpAsked,
   name: string,
@@ -94,7 +93,7 @@ export async function tryServer(
     const opening = { host, settings, workspace, runtime: null, watchChanges: false, keep: null, warn };
     return stack.use(await openBoxFor(opening, signal));
   };
-  // A server that is to be started in a box that there is not has no fault of its own.
+  // If no box can be opened, the fault is not the server's, so this is checked first.
   if (whereOf(plan.settings) === "box") await box();
   const domains = (): readonly string[] => settings.allow_domains;
   const requests = stack.use(new HarnessRequests({ host, settings, workspace, domains, emit, warn }));
@@ -135,7 +134,7 @@ async function planOf({ host, config, workspace }: McpAsked, name: string): Prom
   throw new HarnessError(EXIT.usage, `the MCP server ${name} cannot be started: ${why}`, "harness mcp list");
 }
 
-/** What a server wrote to stderr in the last run that it was a part of; undefined where nothing is kept. */
+/** What a server wrote to stderr in the last run that used it; undefined if nothing is kept. */
 export async function serverLog(host: Host, name: string): Promise<string | undefined> {
   try {
     return await readFile(logFile(host.places.state, name), "utf8");

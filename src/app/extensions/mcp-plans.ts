@@ -11,21 +11,23 @@ import { trustedFile } from "../project/project-trust.ts";
 import type { ExtensionParts } from "./open-extensions.ts";
 import { DISABLED, whyNot } from "./mcp-words.ts";
 
-/** Which MCP servers a run has: the user's own, and those of its project that count. Nothing is started by knowing it. */
+/**
+ * Which MCP servers a run has: the user's own, and those of its project that count. Reading the plans starts nothing.
+ */
 
 export interface ServerPlan {
   readonly name: string;
-  /** The file, variable or flag that says so. */
+  /** The file, variable or flag that defines the server. */
   readonly origin: string;
-  /** Said by the user; else by a project that is trusted. */
+  /** Defined by the user; otherwise by a trusted project. */
   readonly isOwn: boolean;
-  /** As it was written; its variables are put in where it is started. */
+  /** As written; variables are filled in when the server starts. */
   readonly settings: McpServerSettings;
 }
 
 export interface Plans {
   readonly servers: readonly ServerPlan[];
-  /** What is there and does not count. */
+  /** Servers that are defined but do not count. */
   readonly left: readonly { readonly name: string; readonly origin: string; readonly why: string }[];
 }
 
@@ -39,7 +41,7 @@ export interface PlanParts {
 const NONE: Plans = { servers: [], left: [] };
 const KINDS = ["mcp", "shared-mcp"] as const;
 
-/** The user's own come first; of one name only the first counts. */
+/** The user's own servers come first; of several with one name only the first counts. */
 export async function serverPlans(parts: PlanParts): Promise<Plans> {
   const all = [settled(parts), ...(await Promise.all(KINDS.map((kind) => broughtPlans(parts, kind))))];
   const [own = NONE, ...others] = all;
@@ -54,7 +56,7 @@ export async function serverPlans(parts: PlanParts): Promise<Plans> {
   return { servers: [...servers.values()], left };
 }
 
-/** A project's settings, where they are trusted, are still not the user's own words. */
+/** Settings of a project, even of a trusted one, are not the user's own words. */
 function settled({ host, settings: { mcp }, origins }: PlanParts): Plans {
   const origin = origins["mcp"] ?? "default";
   const isOwn = !path.isAbsolute(origin) || host.places.configFiles.includes(origin);
@@ -87,7 +89,7 @@ function planned(servers: McpServers, origin: string, isOwn: boolean): Plans {
   };
 }
 
-/** The MCP servers of a run; nothing of MCP is loaded where there is none. */
+/** The MCP servers of a run; without any, no MCP code is loaded. */
 export async function openMcp(parts: ExtensionParts): Promise<Extensions | undefined> {
   const { servers, left } = await serverPlans(parts);
   for (const { name, origin, why } of left)

@@ -26,30 +26,30 @@ import { makeFolder } from "../../platform/folders.ts";
 
 /** The MCP servers of one run or chat, as tools. */
 
-/** What of a run its servers need. */
+/** The parts of a run that its servers need. */
 export type SessionParts = Pick<
   ExtensionParts,
   "host" | "settings" | "workspace" | "box" | "requests" | "emit"
 >;
 
-/** One server with what is offered of it. */
+/** One server and what it offers. */
 export interface Served {
   readonly plan: ServerPlan;
   readonly settings: McpServerSettings;
   readonly server: McpServer;
   readonly pins: ToolPins;
   readonly facts: Facts;
-  /** What it wrote to stderr last; of a program. */
+  /** What the server last wrote to stderr, if it is a program. */
   errors: () => string;
   catalogue: Catalogue;
-  /** Left out until somebody has looked at them. */
+  /** Tools left out until somebody has reviewed them. */
   held: readonly OfferedTool[];
 }
 
-/** Of the user's environment, for a program of this machine; its keys are not among them. */
+/** Variables of the user's that a program on this machine gets; none of them holds a key. */
 const KEPT = ["PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "TMPDIR", "XDG_RUNTIME_DIR"];
 
-/** Of UTF-16 units. */
+/** In UTF-16 units. */
 const MOST_LOG = 64 * 1024;
 
 const EMPTY: Catalogue = { tools: [], left: [] };
@@ -72,12 +72,12 @@ export class McpSession implements Extensions {
 
   readonly tools = (): readonly AnyTool[] => this.#tools;
 
-  /** All at once, each as long as it may. */
+  /** Waits for all servers at once, each within its own time limit. */
   readonly ready = async (): Promise<void> => {
     await Promise.all(this.served.map(({ server }) => server.ready()));
   };
 
-  /** A box that is at work cannot be parked. */
+  /** Ends the servers, because a box with running programs cannot be parked. */
   readonly rest = async (): Promise<void> => {
     await Promise.all(this.served.map(({ server }) => server[Symbol.asyncDispose]()));
     await Promise.all(this.served.map((each) => this.#keepErrors(each)));
@@ -123,7 +123,8 @@ export class McpSession implements Extensions {
     if ("url" in settings) {
       const { url, headers } = settings;
       const { requests } = this.#parts;
-      // The user's own words grant it to the harness alone; what a project names has to be granted to boxes, too.
+      // The user's own words grant an address to the harness alone; an address that a project names must be granted to
+      // boxes, too.
       const transport = httpTransport(url, headers, plan.isOwn ? requests.serviceAt(new URL(url)) : requests);
       return { transport, end: () => ({ reason: "", isPlace: false }) };
     }
@@ -132,13 +133,13 @@ export class McpSession implements Extensions {
       ? programInBox(await this.#parts.box(), { words, env, folder: cwd ?? "." })
       : programOnHost(await this.#onHost(words, env, cwd));
     const transport = new LineTransport(start);
-    // What an earlier start of it said is not lost with the next one.
+    // Keeps the stderr output of an earlier start.
     const before = served.errors();
     served.errors = () => `${before}${transport.errors}`.slice(-MOST_LOG);
     return { transport, end: transport.end };
   }
 
-  /** Nothing that lies in the workspace is run here, and no search path leads into it. */
+  /** Runs nothing that lies in the workspace, and keeps search paths out of it. */
   async #onHost(
     [program = "", ...args]: readonly string[],
     own: Readonly<Record<string, string>>,
@@ -215,7 +216,7 @@ export class McpSession implements Extensions {
     this.#tell(`the MCP server ${name} ${said.join(", and ")}; ${next}`);
   }
 
-  /** Each text once. */
+  /** Reports each text once. */
   #tell(text: string): void {
     const line = visibleLine(text);
     if (this.#told.has(line)) return;
@@ -249,7 +250,7 @@ function factsOf(settings: McpServerSettings): Facts {
 export const logFile = (state: string, name: string): string =>
   path.join(state, "mcp", "logs", `${name}.log`);
 
-/** By what it is: the same name for another program is another server. */
+/** Named by content: the same name for another program is another server. */
 function pinsFile({ host }: SessionParts, { name, origin, isOwn, settings }: ServerPlan): string {
   const what = "url" in settings ? settings.url : [...settings.command, String(settings.sandbox)];
   const mark = createHash("sha256")

@@ -14,7 +14,7 @@ import {
 import type { McpServer } from "../../extensions/mcp/connected-server.ts";
 import type { OfferedTool } from "../../extensions/mcp/tool-catalogue.ts";
 
-/** What servers have beside tools: two tools for all of them together, and none where there is nothing. */
+/** Resources and prompts of servers: one tool each for all servers together, and none if no server has any. */
 
 interface Offering {
   readonly server: McpServer;
@@ -91,7 +91,7 @@ function promptTool(all: readonly Offering[]): Tool<PromptAsked> {
   };
 }
 
-/** A server's tool as any other: its arguments are held to its schema, and its call is judged before it is asked. */
+/** Wraps a server's tool: its arguments are checked against its schema, and the call is judged before it is sent. */
 export function mcpTool(
   { name, own, description, schema, check }: OfferedTool,
   server: McpServer,
@@ -124,7 +124,7 @@ export function mcpTool(
 
 const MAX_ISSUES = 8;
 
-/** What a schema says against a value. It is read when it is first wanted: most tools are never called. */
+/** Checks values against a schema, which is compiled on first use: most tools are never called. */
 function checkBy(schema: JsonSchema): (value: unknown) => readonly string[] {
   const held: { validate?: ValidateFunction } = {};
   return (value) => {

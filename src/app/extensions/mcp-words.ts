@@ -2,12 +2,12 @@ import path from "node:path";
 import type { McpServerSettings } from "../../config/mcp-settings.ts";
 import { inertJson } from "../../core/text/visible.ts";
 
-/** What is written of one MCP server: whether it counts, what it comes to with its variables, what it would do. */
+/** Interprets the settings of one MCP server: whether it counts, its variables filled in, what it would do. */
 
 export const DISABLED = "it is not enabled";
 const NO_HOST = "a project's server is started in the box, and sandbox = false is for your own settings";
 
-/** Why a server that is written there does not count; undefined where it does. */
+/** Why a configured server does not count; undefined if it does. */
 export function whyNot(settings: McpServerSettings, isOwn: boolean): string | undefined {
   if (!settings.enabled) return DISABLED;
   return !isOwn && "sandbox" in settings && !settings.sandbox ? NO_HOST : undefined;
@@ -15,7 +15,7 @@ export function whyNot(settings: McpServerSettings, isOwn: boolean): string | un
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** `${VAR}` and `${VAR:-default}` put in; a text where a variable is missing. */
+/** The settings with `${VAR}` and `${VAR:-default}` filled in; a text if a variable is missing. */
 export function filledIn(settings: McpServerSettings, env: Env): McpServerSettings | string {
   const missing = new Set<string>();
   const fill = (text: string): string => filled(text, env, missing);
@@ -42,7 +42,7 @@ const filled = (text: string, env: Env, missing: Set<string>): string =>
     return "";
   });
 
-/** Programs that load what they are to start, and the preset that they load it from. */
+/** Programs that download what they are to start, and the preset that they need for it. */
 const LOADERS: Readonly<Record<string, string>> = {
   npx: "npm",
   npm: "npm",
@@ -58,7 +58,7 @@ const LOADERS: Readonly<Record<string, string>> = {
 };
 const LONGER = 'a longer "init_timeout" waits for it';
 
-/** Why a server was not ready in time, as far as can be told from how it is started, and what would help. */
+/** Why a server was not ready in time, judged by how it is started, and what would help. */
 export function whySlow(settings: McpServerSettings, granted: readonly string[]): string {
   if ("url" in settings) return `its address did not answer in time; ${LONGER}`;
   if (!settings.sandbox) return LONGER;
@@ -70,7 +70,7 @@ export function whySlow(settings: McpServerSettings, granted: readonly string[])
   return `where it wants a host that is not granted: --allow-domain HOST; else ${LONGER}`;
 }
 
-/** The names that a server's words ask the user's environment for. */
+/** Names of the variables that a server's settings read from the user's environment. */
 function variablesIn(settings: McpServerSettings): readonly string[] {
   const texts =
     "url" in settings
@@ -79,7 +79,7 @@ function variablesIn(settings: McpServerSettings): readonly string[] {
   return [...new Set(texts.flatMap((text) => [...text.matchAll(VARIABLE)].map(([, name = ""]) => name)))];
 }
 
-/** What a project's server would do, in words. */
+/** Describes what a project's server would do. */
 export function serverDoes(
   name: string,
   settings: McpServerSettings,

@@ -20,9 +20,9 @@ export interface ExtensionParts {
   /** Absolute and resolved. */
   readonly workspace: string;
   readonly session: string;
-  /** Of the run, or of the request of a chat that is worked on; it is started for whoever asks. */
+  /** Gives the box of the run, or of the chat request being worked on, starting it if necessary. */
   readonly box: () => Promise<Box>;
-  /** What the harness asks for itself: the grants, the gate and the audit are the box's. */
+  /** Requests of the harness itself: they go through the same grants, gate and audit as the box's. */
   readonly requests: Pick<HarnessRequests, "send" | "serviceAt">;
   readonly emit: Emit;
   readonly warn: (text: string) => void;
@@ -30,7 +30,7 @@ export interface ExtensionParts {
   readonly signal: AbortSignal;
 }
 
-/** One kind of extension; what is not configured gives undefined without loading anything. */
+/** Opens one kind of extension; returns undefined without loading anything if none is configured. */
 type Opener = (parts: ExtensionParts) => Promise<Extensions | undefined>;
 
 const OPENERS: readonly Opener[] = [mcp, skills, configuredHooks, configuredTools, openWebTools];
@@ -46,7 +46,7 @@ async function skills(parts: ExtensionParts): Promise<Extensions | undefined> {
   return openSkills(parts);
 }
 
-/** Nothing is loaded where no folder has any: names alone are looked at, up to the top. */
+/** Nothing is loaded if no folder up to the top has skills: only names are looked at. */
 function mayHaveSkills({ places }: Host, workspace: string): boolean {
   const tops = [places.home, ...foldersUp(workspace)];
   const folders = tops.flatMap((top) => rowOf("skills").files.map((folder) => path.join(top, folder)));
@@ -55,7 +55,7 @@ function mayHaveSkills({ places }: Host, workspace: string): boolean {
   );
 }
 
-/** Names of the skills that a session which begins now would tell its model of. */
+/** Names of the skills that a session starting now would offer to its model. */
 export async function offeredSkills(host: Host, workspace: string): Promise<readonly string[]> {
   if (!mayHaveSkills(host, workspace)) return [];
   const { skillsOf } = await import("./open-skills.ts");
@@ -66,7 +66,7 @@ export async function offeredSkills(host: Host, workspace: string): Promise<read
 const foldersUp = (folder: string): readonly string[] =>
   path.dirname(folder) === folder ? [folder] : [folder, ...foldersUp(path.dirname(folder))];
 
-/** Also where nothing else that users added is offered: they watch over every call. */
+/** Hooks watch over every call, so they are opened even if no other extension is. */
 export async function configuredHooks(
   parts: Pick<ExtensionParts, "host" | "settings" | "workspace" | "session" | "box">,
 ): Promise<Extensions | undefined> {
@@ -83,7 +83,7 @@ async function configuredTools(parts: ExtensionParts): Promise<Extensions | unde
   return openTools(parts, project);
 }
 
-/** All that users added, as one. What cannot be opened is told, and the run goes on without it. */
+/** All extensions as one. A part that cannot be opened is reported, and the run goes on without it. */
 export async function openExtensions(parts: ExtensionParts): Promise<Extensions> {
   const opened = (await Promise.all(OPENERS.map((open) => open(parts)))).filter((each) => each !== undefined);
   return opened.length === 0 ? NO_EXTENSIONS : together(opened);

@@ -14,14 +14,14 @@ import type { Host } from "../host.ts";
 import { trustedFile } from "../project/project-trust.ts";
 import type { ExtensionParts } from "./open-extensions.ts";
 
-/** Folders of the user's own, in the order in which they count. */
+/** The user's own folders, in order of precedence. */
 export const ownFolders = ({ places }: Host, kind: "skills" | "commands"): readonly string[] => [
   path.join(path.dirname(places.configFiles[0]), kind),
   path.join(places.home, ".agents", kind),
   path.join(places.home, ".claude", kind),
 ];
 
-/** What of a project is there, and does not count. */
+/** A thing of a project that exists but does not count. */
 export interface NotTrusted {
   readonly kind: "skills" | "commands";
   /** Absolute. */
@@ -33,7 +33,7 @@ export interface Skills extends Found<Skill> {
   readonly untrusted: NotTrusted | undefined;
 }
 
-/** The user's, then those of the workspace's project as far as they are trusted, as they are now. */
+/** The user's current skills, then those of the workspace's project that are trusted. */
 export async function skillsOf(host: Host, workspace: string): Promise<Skills> {
   const [own, brought] = await Promise.all([
     Promise.all(ownFolders(host, "skills").map((folder) => ownSkills(folder, workspace))),
@@ -54,7 +54,7 @@ export async function skillsOf(host: Host, workspace: string): Promise<Skills> {
   return { ...found, untrusted };
 }
 
-/** Undefined where there is no skill for the model. What of the project is not trusted is told, and is nowhere else. */
+/** Undefined if there is no skill for the model. Untrusted things of the project are reported and otherwise ignored. */
 export async function openSkills(parts: ExtensionParts): Promise<Extensions | undefined> {
   const { host, workspace, warn } = parts;
   const { all, problems, untrusted } = await skillsOf(host, workspace);

@@ -16,11 +16,11 @@ import { type NotTrusted, ownFolders, skillsOf } from "./open-skills.ts";
 
 export interface SlashCommands extends Found<AddedCommand> {
   readonly untrusted: readonly NotTrusted[];
-  /** The same in one line; empty where nothing is left out. */
+  /** The untrusted things in one line; empty if there are none. */
   readonly note: string;
 }
 
-/** What can be typed behind a slash beside what a chat knows itself, as it is now: commands, then skills. */
+/** The current words that can be typed after a slash in addition to the chat's own: commands, then skills. */
 export async function slashCommands(host: Host, workspace: string): Promise<SlashCommands> {
   const [own, brought, skills] = await Promise.all([
     Promise.all(ownFolders(host, "commands").map((folder) => ownCommands(folder, workspace))),
@@ -45,14 +45,14 @@ export async function slashCommands(host: Host, workspace: string): Promise<Slas
   };
 }
 
-/** What a line says in the user's place: it goes the way of every request, and acts through the model alone. */
+/** What a command says in the user's place: handled like any other request, so it acts only through the model. */
 export interface Expansion {
   readonly said: string;
-  /** For the person: what stood for it. */
+  /** Tells the person which command was expanded. */
   readonly note: string;
 }
 
-/** Undefined where a line names none of these commands: then it is a request as it stands. */
+/** Undefined if the line names none of these commands: then it is a request as it stands. */
 export function expansionOf(line: string, { all }: SlashCommands): Expansion | undefined {
   const found = commandIn(line, all);
   if (found === undefined) return undefined;
@@ -63,7 +63,7 @@ export function expansionOf(line: string, { all }: SlashCommands): Expansion | u
   return { said: filled.said, note: `/${command.name} says what is in ${command.place}, ${whose}` };
 }
 
-/** The prompt of a run; `warn` is told what became of a name behind a slash. */
+/** The prompt of a run; `warn` receives a note on an expanded or ignored slash command. */
 export async function expandedPrompt(
   host: Host,
   workspace: string,
@@ -87,7 +87,7 @@ function noteOf(left: readonly NotTrusted[]): string {
   return `${kinds} of the project do not count: ${each}; next: harness trust`;
 }
 
-/** What is told of one: all but its text. */
+/** A skill or command as it is listed, without its text. */
 export interface ToldWords {
   readonly name: string;
   readonly description: string;
@@ -95,7 +95,7 @@ export interface ToldWords {
   readonly place: string;
 }
 
-/** All that there is, for a person: what the model may use, and what only a person types. */
+/** All skills and commands, for a person: what the model may use, and what only a person can type. */
 export async function addedWords(
   host: Host,
   workspace: string,

@@ -15,7 +15,7 @@ interface WebParts {
   readonly warn: (text: string) => void;
 }
 
-/** The tools of the web that the user's settings turn on; undefined, and nothing loaded, where that is none. */
+/** The web tools that the user's settings turn on; undefined, with nothing loaded, if there are none. */
 export async function openWebTools(parts: WebParts): Promise<Extensions | undefined> {
   const { host, settings, requests } = parts;
   const { fetch, search } = settings.web;
@@ -34,7 +34,7 @@ export async function openWebTools(parts: WebParts): Promise<Extensions | undefi
   return { ...NO_EXTENSIONS, tools: () => tools };
 }
 
-/** Without its key a service is not asked, and the run goes on. */
+/** A service without its key is not asked, and the run goes on. */
 async function searchTools(
   { host: { env }, requests, warn }: WebParts,
   { provider, url }: NonNullable<Settings["web"]["search"]>,
@@ -56,7 +56,7 @@ async function searchTools(
   return [webSearchTool({ requests: service, provider, base, key, holdsSecret })];
 }
 
-/** Keys of services and of models, and the secrets of the settings. */
+/** Keys of services and of models; the secrets of the settings are added to them. */
 const KEYS = ["TAVILY_API_KEY", "EXA_API_KEY", "BRAVE_API_KEY", "OPENAI_API_KEY", "ANTHROPIC_API_KEY"];
 const LEAST = 8;
 
@@ -69,7 +69,7 @@ const knownValues = (
     return value.length < LEAST ? [] : [{ name, value }];
   });
 
-/** Bundled, it is a file of its own; from sources Node runs it as it is. */
+/** The worker is a file of its own in the bundle; from sources, Node runs the source file. */
 function threadProgram(): URL {
   const source = path.join(packageRoot, "src/extensions/web/page-worker.ts");
   const isSource = import.meta.url.endsWith(".ts") && existsSync(source);

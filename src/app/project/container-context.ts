@@ -4,7 +4,10 @@ import { buildOf, readDevcontainer } from "../../docker/environments/devcontaine
 import type { FoundRecipe } from "../../docker/environments/recipe.ts";
 import type { BroughtFile } from "../../extensions/brought.ts";
 
-/** What a dev container's Dockerfile takes of its build's context: a part of what is trusted, and of the recipe. */
+/**
+ * Files that a dev container's Dockerfile takes from its build context: they are part of what is trusted, and of the
+ * recipe.
+ */
 
 async function contextOf(top: string, [main, dockerfile]: readonly BroughtFile[]): Promise<Context> {
   if (main === undefined || dockerfile === undefined) return new Map();
@@ -24,10 +27,10 @@ const filesIn = (context: Context): readonly ContextFile[] => [
   ).values(),
 ];
 
-/** Of texts so much is shown; what is beyond, and what is none, by its hash. */
+/** How many bytes of text are shown; files beyond that, and files that are not text, are shown by their hash. */
 const SHOWN = 2 ** 17;
 
-/** For trust: the files beside those that a dev container names itself. */
+/** For trust: the files other than those that a dev container names itself. */
 export async function contextFiles(
   top: string,
   files: readonly BroughtFile[],
@@ -55,8 +58,8 @@ function textOf(bytes: Uint8Array): string | undefined {
 }
 
 /**
- * The recipe of a dev container (`files`: its own, its Dockerfile, and what these take), as it is called `from`. A file that
- * is another by now than in `files` is not taken.
+ * The recipe of a dev container named `from` (`files`: its own file, its Dockerfile, and the files that these take). A
+ * file that has changed since `files` was read is not taken.
  */
 export async function readContainer(
   top: string,

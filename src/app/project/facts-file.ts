@@ -7,15 +7,15 @@ import type { Host } from "../host.ts";
 import { judgedPath } from "./policy-context.ts";
 import { newSession } from "../sessions/session-access.ts";
 
-/** The file that says what a project is: how it is shown before it is replaced, written, and brought back. */
+/** The file that describes a project: how it is shown before it is replaced, written, and restored. */
 
 export const FACTS_FILE = "AGENTS.md";
 
-/** Above so many changed lines it is shown as replaced. */
+/** With more changed lines, the whole file is shown as replaced. */
 const MAX_CHANGED = 2000;
 const AROUND = 3;
 
-/** What would become of the one that is there. */
+/** The difference between the existing file and its replacement. */
 export async function factsDiff(before: string, after: string): Promise<FileDiff> {
   const { lineChanges } = await import("../../sessions/checkpoints/merge-lines.ts");
   const sides = { before: splitLines(before), after: splitLines(after) };
@@ -37,19 +37,19 @@ interface FactsPlace {
   readonly settings: Settings;
   readonly workspace: string;
   readonly store: SessionStore;
-  /** Whose work it is; undefined where nothing has been said yet. */
+  /** The session that the write belongs to; undefined if nothing has been said yet. */
   readonly session: Session | undefined;
   readonly warn: (text: string) => void;
 }
 
 /**
- * Writes it as a call of the model would be written: judged first, in a box over the workspace, with its states before and
- * after kept. What to type to have the one before back.
+ * Writes the file as a model's call would be written: judged first, in a box over the workspace, with its states before
+ * and after kept. Returns what to type to restore the previous file.
  */
 export async function writeFacts(place: FactsPlace, text: string, signal: AbortSignal): Promise<string> {
   const { host, settings, workspace, store, warn } = place;
   await refuseUnlessAllowed(place);
-  // A session with a layer has its changes there, and this one goes to the folder itself.
+  // A session with a layer keeps its changes there, but this write goes to the folder itself.
   const own = settings.isolation === "bind" ? place.session : undefined;
   const session = own ?? newSession(store, settings, { workspace, prompt: "/init" });
   const before = session.steps.all().at(-1)?.step ?? 0;

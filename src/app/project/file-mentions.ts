@@ -10,11 +10,11 @@ import { ignoreRulesOf } from "./policy-context.ts";
 import { PATH_RULES } from "../search/search-access.ts";
 
 /**
- * Files that a person names with `@`. The workspace is looked at on the host while it may be hostile: no link is followed,
- * nothing but ignore rules is read, and what `.harnessignore` hides is neither offered nor named.
+ * Files that a person names with `@`. The host looks at a workspace that may be hostile: no link is followed, only
+ * ignore rules are read, and what `.harnessignore` hides is neither offered nor named.
  */
 
-/** Entries that are looked at for one answer. */
+/** How many entries are examined for one answer. */
 const MAX_SEEN = 50_000;
 export const MAX_OFFERED = 40;
 export const MAX_NAMED = 20;
@@ -23,7 +23,7 @@ const MAX_FILE = 1024 * 1024;
 
 type Places = Pick<Host, "places">;
 
-/** Best first, folders with a slash at their end: those alone that fit as well as the best one. */
+/** Candidates, best first, and only those that fit as well as the best one; folders end with a slash. */
 export async function fileCandidates(
   host: Places,
   workspace: string,
@@ -44,7 +44,7 @@ export async function fileCandidates(
     .slice(0, MAX_OFFERED);
 }
 
-/** 0 fits best; undefined not at all. Letter case does not count. */
+/** The rank of a match, 0 being the best; undefined for no match. Ignores letter case. */
 export function rankOf(file: string, wanted: string): number | undefined {
   const whole = file.toLowerCase();
   if (wanted === "") return depthOf(whole);
@@ -63,7 +63,7 @@ export function rankOf(file: string, wanted: string): number | undefined {
 
 const depthOf = (file: string): number => file.replace(/\/$/, "").split("/").length;
 
-/** One folder after the other: its own rules are known before anything in it is told. */
+/** Walks folder by folder: the rules of a folder are known before any of its entries is returned. */
 async function* filesOf(host: Places, workspace: string, signal: AbortSignal): AsyncGenerator<string> {
   const hidden = await hiddenIn(host, workspace);
   const tree = new FolderTree(workspace);
@@ -106,7 +106,7 @@ async function* filesOf(host: Places, workspace: string, signal: AbortSignal): A
 
 const isGit = (file: string): boolean => path.posix.basename(file) === ".gitignore";
 
-/** Names that a line can hold as they are. */
+/** Whether the name can be written in a line as it is. */
 const isPlain = (file: string): boolean =>
   file.length <= MAX_PATH && file.isWellFormed() && !file.includes('"') && visibleWhole(file) === file;
 
@@ -125,7 +125,7 @@ async function hiddenIn(host: Places, workspace: string): Promise<Hidden> {
 
 const MENTION = /(?<!\S)@(?:"([^"\n]{1,300})"|([^\s"]{1,300}))/g;
 
-/** What of the workspace a text names with `@`, in its order, as far as it is there. */
+/** Existing files of the workspace that a text names with `@`, in the order of the text. */
 export async function filesNamedIn(
   host: Places,
   workspace: string,
@@ -144,7 +144,7 @@ export async function filesNamedIn(
   return [...named].filter((each) => !hidden(each));
 }
 
-/** A file or a folder below the workspace, with no link on the way. */
+/** Whether it is a file or a folder below the workspace, with no link on the way. */
 function isThere(workspace: string, file: string): boolean {
   if (!isPlain(file) || path.posix.isAbsolute(file)) return false;
   const names = file.split("/");

@@ -18,14 +18,14 @@ import type { Host } from "../host.ts";
 import { type Reach, workspacePolicy } from "./policy-context.ts";
 
 interface GivenCommand {
-  /** What stands before `--`. */
+  /** The words before `--`. */
   readonly flags: readonly string[];
   readonly dashes: boolean;
-  /** The command line behind it; undefined where there is none. */
+  /** The command line after `--`; undefined if there is none. */
   readonly text: string | undefined;
 }
 
-/** One word behind `--` is a shell line; several are one command with its arguments. */
+/** One word after `--` is a shell line; several are one command with its arguments. */
 export function givenCommand(argv: readonly string[]): GivenCommand {
   const dashes = argv.indexOf("--");
   if (dashes === -1) return { flags: argv, dashes: false, text: undefined };
@@ -48,7 +48,7 @@ const judgedForm = z.object(
     want: z.enum(WANTED, `expected one of ${WANTED.join(", ")}`),
     class: z.string("expected a text").default("other"),
     why: z.string("expected a text").default(""),
-    /** Another verdict can be defended: counted apart. */
+    /** Another verdict can be defended, so the command is counted apart. */
     debatable: z.boolean("expected true or false").default(false),
   },
   "expected a JSON object",
@@ -56,7 +56,7 @@ const judgedForm = z.object(
 
 export type JudgedCommand = z.infer<typeof judgedForm>;
 
-/** What a line says, or why it cannot be read. */
+/** The parsed line, or why it cannot be read. */
 export function readJudged(line: string): JudgedCommand | string {
   let value: unknown;
   try {
@@ -70,10 +70,10 @@ export function readJudged(line: string): JudgedCommand | string {
   return [issue?.path.map(String).join("."), issue?.message].filter(Boolean).join(": ");
 }
 
-/** What is no longer than a line is written out. */
+/** A longer command is not written out. */
 const MAX_SHOWN = 120;
 
-/** A command of `harness policy` for the judged text, to be typed next. */
+/** The `harness policy` command to type next for the judged text. */
 export function nextCommand(
   command: "allow" | "check --explain",
   text: string,
@@ -87,7 +87,7 @@ export function nextCommand(
   return `harness policy ${[command, ...flags.map((flag) => shellText([flag]))].join(" ")} -- ${plain ? shellText([text]) : "CMD"}`;
 }
 
-/** A command whose verdict is not the wanted one. */
+/** A command whose verdict differs from the wanted one. */
 interface Wrong {
   readonly line: number;
   readonly cmd: string;
@@ -108,7 +108,7 @@ interface Count {
 /** Judges the lines of a file one by one and keeps the count. */
 export class Score {
   readonly wrong: Wrong[] = [];
-  /** Without the debatable ones. */
+  /** Without the debatable commands. */
   readonly classes = new Map<string, Count>();
   readonly sure: Count = { right: 0, total: 0 };
   readonly debatable: Count = { right: 0, total: 0 };
@@ -120,7 +120,7 @@ export class Score {
     this.context = context;
   }
 
-  /** Undefined for a right one. */
+  /** Undefined if the verdict is right. */
   judge(judged: JudgedCommand, line: number): Wrong | undefined {
     const { cmd, want, class: group, debatable, mode = this.context.mode } = judged;
     const { decision: got, rules } = this.policy.decide(cmd, { ...this.context, mode });
@@ -154,13 +154,13 @@ export class Score {
   }
 }
 
-/** Rules of a file that is named, instead of the user's, with the commands that stand in it as their examples. */
+/** The rules of a named file, used instead of the user's, with the commands in that file as examples. */
 interface RulesTried {
   readonly rules: UserRules;
   readonly examples: readonly JudgedCommand[];
 }
 
-/** Whether a file holds rules: one in TOML, or in JSON one that begins with them. */
+/** Whether a file holds rules: any TOML file, or a JSON file that begins with them. */
 export async function holdsRules(file: string): Promise<boolean> {
   if (file.endsWith(".toml")) return true;
   if (!file.endsWith(".json")) return false;
@@ -168,7 +168,7 @@ export async function holdsRules(file: string): Promise<boolean> {
   return /^(?:\s|\/\/[^\n]*\n|\{)*"rules"/.test((await readConfigText(file)) ?? "");
 }
 
-/** A mistake in them, or an example that fails with its rule alone, ends the command. */
+/** Throws on a mistake in the rules, or on an example that fails with its rule alone. */
 export async function rulesIn({ places }: Host, file: string): Promise<RulesTried> {
   const [{ readConfigText }, { triedRules }] = await Promise.all([
     import("../../config/load-config.ts"),
@@ -191,7 +191,7 @@ const exampleOf = ({ id, decision, reason }: UserRule, cmd: string): JudgedComma
   debatable: false,
 });
 
-/** Examples of rules are tried where no workspace is. */
+/** Examples of rules are tried outside of any workspace. */
 export const NOWHERE = "/workspace";
 
 /** The lines of a file, or of stdin for `-`. */
@@ -220,7 +220,7 @@ async function opened(file: string): ReturnType<typeof open> {
   }
 }
 
-/** Judges one JSON object a line, in order; a line that is none gets an answer too. */
+/** Judges one JSON object per line, in order; a malformed line gets an answer too. */
 export async function* judgedLines(
   input: AsyncIterable<Uint8Array>,
   policy: CommandPolicy,
@@ -241,7 +241,7 @@ interface Asked {
   readonly mode?: Mode;
 }
 
-/** What is asked, or why that cannot be read. */
+/** The request, or why it cannot be read. */
 function readLine(line: string): Asked | string {
   let given: unknown;
   try {
@@ -264,7 +264,7 @@ const misread = (reason: string): CommandDecision => ({
   effects: [],
 });
 
-/** Refuses a command as a run does with nobody there: what is denied, and what asks without being contained. */
+/** Refuses what a run without a person refuses: denied commands, and commands that ask without being contained. */
 export async function refuseUnlessAllowed(
   host: Host,
   words: readonly string[],
@@ -280,7 +280,7 @@ export async function refuseUnlessAllowed(
   const text = shellText(words);
   const { decision, standings } = new CommandPolicy().explain(text, context);
   if (runsUnattended(decision, mode, onAsk)) return;
-  // What runs unattended is not why it is refused, though its rule may stand first.
+  // Names a rule that prevents the run, even if a rule that would run unattended stands first.
   const rule = decision.rules.find((_, at) => {
     const standing = standings[at];
     return (
@@ -308,9 +308,9 @@ export interface Explained {
   readonly mode: Mode;
   readonly onAsk: OnAsk;
   readonly writes: boolean;
-  /** A rule could allow exactly this. */
+  /** A rule could allow exactly this command. */
   readonly allowable: boolean;
-  /** What would pass instead, by a rule's id. */
+  /** An alternative that would pass, by the id of the rule. */
   readonly hintFor: (rule: string) => string | undefined;
 }
 
@@ -338,7 +338,7 @@ export async function explain(
 
 export const commandPolicy = (): CommandPolicy => new CommandPolicy();
 
-/** Writes the narrowest rules that allow exactly this command; why there are none, where there are none. */
+/** Writes the narrowest rules that allow exactly this command, or returns why there are none. */
 export async function allowCommand(
   { env }: Host,
   text: string,
@@ -366,12 +366,12 @@ export async function allowCommand(
 
 export interface PastVerdicts {
   readonly counts: Counts;
-  /** Those that would be other ones now, as they are found; `judged` counts all that were looked at. */
+  /** Verdicts that would differ now, as they are found; `judged` counts all commands examined so far. */
   readonly changed: AsyncIterable<ChangedVerdict>;
   readonly judged: () => number;
 }
 
-/** Judges the commands of past sessions again, those from `since` on. */
+/** Judges the commands of past sessions again, starting at the time `since`. */
 export async function judgedAgain(
   { places }: Host,
   since: number,
@@ -392,7 +392,7 @@ export async function judgedAgain(
   return { counts, changed: changed(), judged: () => total.judged };
 }
 
-/** Undefined where the verdict is the same. */
+/** Undefined if the verdict is the same. */
 function changeOf(
   then: JudgedThen,
   policy: CommandPolicy,

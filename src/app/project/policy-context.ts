@@ -13,7 +13,7 @@ import type { Host } from "../host.ts";
 import { repositoryAround } from "./repository-around.ts";
 import { projectText } from "./project-trust.ts";
 
-/** What commands are judged by beside the mode: the rules of the user, and of the project as far as they count. */
+/** What commands are judged by apart from the mode: the rules of the user, and the rules of the project that count. */
 export async function userPolicy(
   host: Host,
   workspace: string,
@@ -24,7 +24,7 @@ export async function userPolicy(
   return { workspace: path.resolve(workspace), home: host.places.home, rules };
 }
 
-/** What a rule is about, in short; what it names stands as it is, and may hold anything. */
+/** A short description of a rule. Its values are included unescaped, and may contain anything. */
 export function wordsOfRule({ id, prefix, exact, arg, effect, path, host, tool }: UserRule): string {
   const all: readonly (readonly [string, readonly string[] | undefined])[] = [
     ["arg", arg?.map((each) => each.join("*"))],
@@ -41,7 +41,7 @@ export function wordsOfRule({ id, prefix, exact, arg, effect, path, host, tool }
   return `${told.join(", ")} (${id})`;
 }
 
-/** The same with what the workspace itself hides from the model, and with the programs of its packages. */
+/** The user's policy, with the files that the workspace hides from the model, and the programs of its packages. */
 export async function workspacePolicy(host: Host, workspace: string): ReturnType<typeof userPolicy> {
   const policy = await userPolicy(host, workspace);
   const ignore = await ignoreRulesOf(host, workspace);
@@ -49,10 +49,10 @@ export async function workspacePolicy(host: Host, workspace: string): ReturnType
   return { ...policy, installed, ...(ignore === undefined ? {} : { ignore }) };
 }
 
-/** What of the settings commands are judged by. */
+/** The settings that commands are judged by. */
 export type Reach = Pick<Settings, "mode" | "allow_domains"> & Partial<Pick<Settings, "deny_domains">>;
 
-/** The policy with its tables, loaded when the first call is to be judged. `granted` may grow. */
+/** The policy with its tables, loaded for the first call to judge. `granted` may grow. */
 export function lazyJudge(
   host: Host,
   { mode, allow_domains, deny_domains: denied = [] }: Reach,
@@ -79,7 +79,7 @@ export function lazyJudge(
 const judgeParts = (host: Host, workspace: string) =>
   Promise.all([import("../../agent/action-judge.ts"), workspacePolicy(host, workspace)]);
 
-/** A path of the workspace, as the file tools would be judged. */
+/** Judges a path of the workspace as for the file tools. */
 export async function judgedPath(
   host: Host,
   file: string,
@@ -95,8 +95,8 @@ export async function judgedPath(
 }
 
 /**
- * What the model may not see by the workspace's own list, and those of the folders above it in its repository; undefined
- * without any. One that cannot be read ends the run.
+ * What the model may not see, by the workspace's own list and the lists of the folders above it in its repository;
+ * undefined if there are none. An unreadable list ends the run.
  */
 export async function ignoreRulesOf(
   host: Pick<Host, "places">,
@@ -114,7 +114,7 @@ export async function ignoreRulesOf(
 async function listIn(folder: string): Promise<IgnoreRules | undefined> {
   const file = path.join(folder, ".harnessignore");
   try {
-    // A character takes four bytes at most.
+    // A character takes at most four bytes.
     const text = await readRegularHead(file, { links: "follow", max: 4 * MAX_RULES_LENGTH + 4 });
     return readIgnore(text.toString("utf8"));
   } catch (thrown) {
@@ -129,7 +129,7 @@ async function listIn(folder: string): Promise<IgnoreRules | undefined> {
   }
 }
 
-/** Packages of the workspace alone: what lies above it is not in the box. */
+/** Looks only at packages within the workspace: what lies above it is not in the box. */
 function installedBelow(workspace: string): NonNullable<CommandContext["installed"]> {
   return (name, folder) => {
     if (!/^[\w@][\w.-]*$/.test(name)) return false;
@@ -142,12 +142,12 @@ function installedBelow(workspace: string): NonNullable<CommandContext["installe
   };
 }
 
-/** As many as Linux follows in one path. */
+/** The number of links that Linux follows in one path. */
 const MAX_LINKS = 40;
 
 /**
- * Where an absolute path really leads on this machine: links followed as the kernel does, `..` taken after them. What
- * is not there yet is appended as written, behind a link to nothing too. Null when links go in a circle.
+ * Where an absolute path really leads on this machine: links are followed as the kernel does, with `..` applied after
+ * them. Parts that do not exist yet are appended as written, also behind a dangling link. Null if links form a circle.
  */
 export function linkFacts(given: string): string | null {
   try {

@@ -9,7 +9,7 @@ import type { Host } from "../host.ts";
 import { workspacePolicy } from "./policy-context.ts";
 import { makeFolder } from "../../platform/folders.ts";
 
-/** The policy and the grants that would have sufficed for sessions, from what was written down of them. */
+/** The policy and the grants that would have sufficed for sessions, derived from their records. */
 
 export interface Proposed {
   readonly proposal: Proposal;
@@ -19,7 +19,7 @@ export interface Proposed {
   readonly examples: string;
 }
 
-/** Of one workspace, all runs of all sessions together. */
+/** All runs of all given sessions together, which must be of one workspace. */
 export async function proposedFor(host: Host, sessions: readonly Session[]): Promise<Proposed> {
   const [{ recordingOf }, { proposePolicy }, { proposalText }] = await Promise.all([
     import("../../policy/propose/recording.ts"),
@@ -47,7 +47,7 @@ function* eventsOf(sessions: readonly Session[]): Generator<AgentEvent> {
   for (const session of sessions) yield* session.events();
 }
 
-/** Writes it down beside the sessions, never into a workspace. */
+/** Writes the proposal beside the sessions, never into a workspace. */
 export async function writeProposal(host: Host, session: Session): Promise<Recorded> {
   const { proposal, text, examples } = await proposedFor(host, [session]);
   const files = filesOf(host, session.id);

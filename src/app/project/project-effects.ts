@@ -17,22 +17,22 @@ import { serverDoes } from "../extensions/mcp-words.ts";
 import type { Host } from "../host.ts";
 import { readContainer } from "./container-context.ts";
 
-/** What the things that a project brings would do, in words: nothing counts that was not shown like this. */
+/** Describes what the things that a project brings would do: nothing counts before it was shown like this. */
 
 export interface Doing {
-  /** As the project wrote it: whoever shows it escapes it. */
+  /** As the project wrote it: the caller that shows it must escape it. */
   readonly text: string;
-  /** It counts only once it is trusted; else it counts at once. */
+  /** It counts only once it is trusted; otherwise it counts at once. */
   readonly loosens: boolean;
 }
 
 export interface Effects {
   readonly does: readonly Doing[];
-  /** Why it can do nothing, and so cannot be trusted; null where it can. */
+  /** Why it can do nothing, and so cannot be trusted; null if it can. */
   readonly problem: string | null;
 }
 
-/** A whole thing: its file, then those that it names. */
+/** One thing: its main file, then the files that this names. */
 interface Described {
   readonly host: Host;
   readonly top: string;
@@ -58,7 +58,7 @@ export async function effectsOf(kind: Kind, thing: Described): Promise<Effects> 
   try {
     return { does: [...oddNames(thing), ...(await DESCRIBE[kind](thing))], problem: null };
   } catch (thrown) {
-    // Also what was made to break its parser: nobody could say what it does.
+    // Includes input that was made to break its parser: nobody could say what it does.
     return { does: [], problem: reasonOf(thrown) };
   }
 }
@@ -66,7 +66,7 @@ export async function effectsOf(kind: Kind, thing: Described): Promise<Effects> 
 const loosening = (text: string): Doing => ({ text, loosens: true });
 const fileOf = ({ top, files }: Described): string => path.join(top, files[0].path);
 
-/** What is shown of a name may be read as another one. */
+/** Names that may be displayed as if they were others. */
 const oddNames = ({ files }: Described): readonly Doing[] =>
   files.flatMap((file) => {
     const why = deceives(file.path);
@@ -99,7 +99,7 @@ async function rulesDo(thing: Described): Promise<readonly Doing[]> {
 const list = (name: string, given: string | readonly string[] | undefined): readonly string[] =>
   given === undefined ? [] : [`${name} ${[given].flat().join(" or ")}`];
 
-/** All of what a rule asks for, in its own order. */
+/** Every condition of a rule, in a fixed order. */
 function conditionOf({ prefix, exact, arg, effect, path: paths, host }: RuleForm): string {
   const words = prefix?.map((word) => (typeof word === "string" ? word : `{${word.join(",")}}`)).join(" ");
   return [
@@ -113,7 +113,7 @@ function conditionOf({ prefix, exact, arg, effect, path: paths, host }: RuleForm
 
 const INSTALLS = "installs:";
 
-/** What a key of a recipe does; a key that is not here is shown as it is called. */
+/** What a key of a recipe does; other keys are shown by their names. */
 const WORDS: Readonly<Record<string, string>> = {
   image: "starts every box from the image:",
   packages: INSTALLS,
@@ -128,7 +128,7 @@ const WORDS: Readonly<Record<string, string>> = {
   folders: "keeps in a volume of its own:",
 };
 
-/** As it is understood where environments are built, so that what is shown is what counts. */
+/** Reads the recipe with the reader that builds use, so that what is shown is what counts. */
 function recipeDoes(thing: Described): Promise<readonly Doing[]> {
   const [{ text }] = thing.files;
   const { value, at } = parseConfigDocument(fileOf(thing), text);
@@ -151,7 +151,7 @@ async function containerDoes(thing: Described): Promise<readonly Doing[]> {
 const textOf = (file: BroughtFile): readonly Doing[] =>
   linesOf(file).map((line) => loosening(`${file.path}: ${line.replace(/\n$/, "")}`));
 
-/** Each with what it would start, where, with which variables, and whom it would reach. */
+/** Tells for each server what it would start, where, with which variables, and whom it would reach. */
 function serversDo(thing: Described): Promise<readonly Doing[]> {
   const { servers, faults } = projectServers(parseConfigDocument(fileOf(thing), thing.files[0].text).value);
   const each = Object.entries(servers).map(([name, server]) => serverDoes(name, server));
@@ -161,7 +161,10 @@ function serversDo(thing: Described): Promise<readonly Doing[]> {
   ]);
 }
 
-/** A folder with a SKILL.md each, read as it is where it is used. All of it is words to a model, or comes along with them. */
+/**
+ * One skill per folder with a SKILL.md, parsed as at its use. All of its files are words to a model, or come along with
+ * them.
+ */
 function skillsDo({ files }: Described): Promise<readonly Doing[]> {
   const { files: layouts } = rowOf("skills");
   const skills = skillFoldersOf(files, layouts);
@@ -181,7 +184,7 @@ function skillDoes({ folder, main }: ReturnType<typeof skillFoldersOf>[number]):
     : `/${name} in a chat says for you (${description}):`;
 }
 
-/** A file each: what it says is said in the user's place. */
+/** One command per file, whose text is said in the user's place. */
 function commandsDo({ files }: Described): Promise<readonly Doing[]> {
   const { files: layouts } = rowOf("commands");
   const each = files.flatMap((file) => [loosening(commandDoes(file, layouts)), ...textOf(file)]);
@@ -219,7 +222,7 @@ const recipeEffects = (recipe: Recipe): readonly Doing[] =>
     valuesOf(given).map((each) => loosening(`${WORDS[key] ?? `${key}:`} ${each}`)),
   );
 
-/** What stands in a list or under names, one by one; nothing of what is left open. */
+/** The entries of a list or an object, one by one; none for null. */
 function valuesOf(given: unknown): readonly string[] {
   if (given === null) return [];
   if (Array.isArray(given)) return given.map(oneOf);

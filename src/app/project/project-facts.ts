@@ -4,9 +4,9 @@ import { counted } from "../../core/text/short-lists.ts";
 import { headText } from "../../platform/safe-files.ts";
 import { projectCheck } from "../run/project-check.ts";
 
-/** What can be told of a project without a model, from names and the heads of plain files. */
+/** Facts about a project that need no model: from names, and the heads of plain files. */
 export interface ProjectFacts {
-  /** The one with most files first. */
+  /** The language with the most files first. */
   readonly languages: readonly { readonly name: string; readonly files: number }[];
   readonly commands: readonly { readonly what: string; readonly command: string }[];
   readonly folders: readonly {
@@ -54,11 +54,11 @@ const LANGUAGES: Readonly<Record<string, string>> = {
   sql: "SQL",
 };
 
-/** Made by tools, or brought by them. */
+/** Folders that tools make or install. */
 const SKIPPED = new Set(
   "node_modules dist build target out coverage vendor venv __pycache__ obj third_party".split(" "),
 );
-/** What a name may be to stand in a text that models follow. */
+/** Names that may appear in a text that models follow. */
 const PLAIN = /^[\w@+-][\w.@+-]{0,59}$/;
 
 export async function projectFacts(workspace: string): Promise<ProjectFacts> {
@@ -71,7 +71,7 @@ export async function projectFacts(workspace: string): Promise<ProjectFacts> {
   };
 }
 
-/** Links are not followed, and hidden folders not entered. */
+/** Does not follow links or enter hidden folders. */
 async function filesBelow(workspace: string): Promise<readonly string[]> {
   const files: string[] = [];
   const open: (readonly [folder: string, depth: number])[] = [["", 0]];
@@ -112,7 +112,7 @@ function foldersOf(files: readonly string[]): ProjectFacts["folders"] {
     });
 }
 
-/** Their own names for what they do; other scripts are left to whoever looks. */
+/** Scripts with names that say what they do; others are left out. */
 const SCRIPTS = ["build", "test", "lint", "format", "typecheck", "check", "start", "dev"];
 
 async function commandsOf(workspace: string, top: ReadonlySet<string>): Promise<ProjectFacts["commands"]> {
@@ -167,7 +167,7 @@ const makeCommands = (text: string): ProjectFacts["commands"] =>
     new RegExp(`^${what}[ \\t]*:(?!=)`, "m").test(text) ? [{ what, command: `make ${what}` }] : [],
   );
 
-/** A short AGENTS.md that says them. */
+/** A short AGENTS.md with these facts. */
 export function factsText({ languages, commands, folders }: ProjectFacts): string {
   const spoken = languages.map(({ name, files }) => `${name} (${counted(files, "file")})`).join(", ");
   return [

@@ -31,11 +31,11 @@ const ownerOf = ({ places, uid }: Host): TrustOwner => ({
   },
 });
 
-/** A file that the workspace's project brings, for whoever wants to act on it: only a trusted one counts. */
+/** A file that the workspace's project brings, for code that acts on it: only a trusted file counts. */
 export const trustedFile = (host: Host, workspace: string, kind: Kind): Promise<TrustedFile> =>
   fileOf(ownerOf(host), workspace, kind);
 
-/** The same where what only tightens counts without trust; undefined where nothing can be read. */
+/** For kinds in which an untrusted file can still tighten: the file with its trust; undefined if it cannot be read. */
 export async function projectText(
   host: Host,
   workspace: string,
@@ -46,27 +46,27 @@ export async function projectText(
   return { file: found.file, text: found.text, trusted: found.state === "trusted" };
 }
 
-/** One thing that a project brings, as a person is shown it. What is the project's own text is not escaped yet. */
+/** One thing that a project brings, as it is shown to a person. The project's own text is not escaped yet. */
 export interface ToldItem {
   readonly kind: Kind;
   readonly what: string;
-  /** From the project's top: its file, then those that it names. */
+  /** Relative to the project's top: the main file, then the files that it names. */
   readonly files: readonly string[];
   readonly standing: Standing;
   readonly declined: boolean;
   readonly does: readonly Doing[];
-  /** Why it cannot be trusted; null where it can. */
+  /** Why it cannot be trusted; null if it can. */
   readonly problem: string | null;
-  /** It would count for more if it was trusted. */
+  /** It would have more effect if it was trusted. */
   readonly waits: boolean;
-  /** Chats and runs tell of it by themselves. */
+  /** Chats and runs mention it without being asked. */
   readonly told: boolean;
-  /** What is other than it was trusted, in lines of a unified diff. */
+  /** What has changed since it was trusted, in lines of a unified diff. */
   readonly diff: readonly string[];
 }
 
 export interface ToldTrust {
-  /** The project's top; null where there is no folder of that name. */
+  /** The project's top; null if there is no such folder. */
   readonly project: string | null;
   readonly hash: string;
   readonly damage: string | null;
@@ -81,7 +81,7 @@ interface Seen {
   readonly told: ToldTrust;
 }
 
-/** Read once: what is told is what would be recorded. */
+/** Reads the project's things once: what is shown is exactly what would be recorded. */
 export async function seenTrust(host: Host, workspace: string): Promise<Seen> {
   const { trust, told } = await seen(host, workspace);
   const look_alikes = trust.place === undefined ? [] : await lookAlikesIn(trust.place);
@@ -89,8 +89,8 @@ export async function seenTrust(host: Host, workspace: string): Promise<Seen> {
 }
 
 /**
- * The same of what chats and runs tell by themselves, as far as it is not trusted: they start without reading the rest,
- * so that its hash is not that of all.
+ * The untrusted things that chats and runs mention by themselves. The rest is not read at their start, so the hash is
+ * not that of all things.
  */
 export const seenUntrusted = (host: Host, workspace: string): Promise<Seen> =>
   seen(host, workspace, {
@@ -143,7 +143,7 @@ async function toldItem(
   return { ...about, files: files.map((file) => file.path), standing, does, problem, waits, diff };
 }
 
-/** Above so many changed lines a file is shown as replaced. */
+/** With more changed lines, a file is shown as replaced. */
 const MAX_CHANGED = 2000;
 const AROUND = 2;
 
@@ -165,13 +165,13 @@ async function diffOf(before: Item["before"], after: Item["before"]): Promise<re
   });
 }
 
-/** Who is asked, and how things are shown to them. */
+/** How things are shown to the person, and how the person is asked. */
 export interface TrustAsking {
   readonly show: (item: ToldItem) => void;
   readonly confirm: (question: string) => Promise<boolean>;
 }
 
-/** A person is shown each of these and asked; whether all of them are trusted now. What was declined is remembered. */
+/** Shows each item to a person and asks; returns whether all are trusted now. Refusals are remembered. */
 export async function askForTrust(
   host: Host,
   { trust }: Seen,
@@ -193,7 +193,7 @@ export async function askForTrust(
   return said.no === undefined;
 }
 
-/** Everything that can be trusted, by the hash that it was shown with. */
+/** Trusts everything that can be trusted, if it still has the hash that it was shown with. */
 export async function trustByHash(host: Host, { trust, told }: Seen, hash: string): Promise<void> {
   if (trust.place === undefined || hash !== told.hash)
     throw new HarnessError(
@@ -217,18 +217,18 @@ export async function trustByHash(host: Host, { trust, told }: Seen, hash: strin
   );
 }
 
-/** Whether there was anything to forget is nobody's business: afterwards nothing is trusted. */
+/** Says nothing on whether there was any trust to forget: afterwards nothing is trusted. */
 export async function revokeTrust(host: Host, { trust: { place } }: Seen): Promise<void> {
   if (place !== undefined) await forgetTrust(ownerOf(host), place);
 }
 
-/** What of the project does not count for a run, and why. */
+/** Things of the project that do not count for a run, and why. */
 export interface Untrusted {
   readonly text: string;
   readonly items: readonly { readonly kind: Kind; readonly file: string; readonly why: string }[];
 }
 
-/** Undefined where nothing of the project is left out. */
+/** Undefined if nothing of the project is left out. */
 export async function untrustedIn(host: Host, workspace: string): Promise<Untrusted | undefined> {
   return untrustedOf((await seenUntrusted(host, workspace)).told);
 }
@@ -256,7 +256,7 @@ export function untrustedOf({ items, damage }: ToldTrust): Untrusted | undefined
   return { text: [damage, left].filter((part) => part !== null && part !== "").join("; "), items: rows };
 }
 
-/** For doctor; nothing is said where the project brings nothing. */
+/** For doctor; empty if the project brings nothing. */
 export async function trustHealth(host: Host, workspace: string): Promise<readonly Health[]> {
   const { told } = await seenTrust(host, workspace);
   const untrusted = untrustedOf(told);

@@ -3,14 +3,14 @@ import path from "node:path";
 import { topAbove } from "../../boxes/box-workspace.ts";
 import type { Host } from "../host.ts";
 
-/** The repository that a workspace is a folder of. */
+/** The repository that contains a workspace. */
 export interface RepositoryAround {
   readonly top: string;
-  /** From the top down to the one above the workspace. */
+  /** From the top down to the parent of the workspace. */
   readonly folders: readonly string[];
 }
 
-/** Undefined for a workspace that is a top itself, and where no box would see that repository. */
+/** Undefined if the workspace is itself the top, or if no box would see the repository. */
 export async function repositoryAround(
   { places }: Pick<Host, "places">,
   workspace: string,

@@ -35,7 +35,7 @@ import type { SessionState } from "./session-state.ts";
 export interface AgentParts {
   readonly host: Host;
   readonly settings: Settings;
-  /** Whether the model has few parameters; `told`: billions of them, by its server. */
+  /** Whether the model has few parameters; `told`: billions of parameters, as its server reports. */
   readonly isWeak: (told?: number) => boolean;
   /** Absolute and resolved. */
   readonly workspace: string;
@@ -53,7 +53,7 @@ export interface AgentParts {
   readonly approver: Approver;
   readonly grants: Pick<SessionGrants, "domains" | "grant">;
   readonly answer: AnswerGate;
-  /** Null where a person reads every answer. */
+  /** Null if a person reads every answer. */
   readonly ends: EndRules | null;
   /** The parked run that is resumed. */
   readonly parked?: Parked;
@@ -61,7 +61,7 @@ export interface AgentParts {
   readonly signal: AbortSignal;
 }
 
-/** The context of one request; heavy parts are loaded when they are first used. */
+/** The context of one request; heavy parts are loaded on first use. */
 export async function agentContext(parts: AgentParts): Promise<AgentContext> {
   const { settings, workspace, state, box, sink, parked, signal } = parts;
   const judge = lazyJudge(parts.host, settings, workspace, parts.grants.domains);
@@ -163,12 +163,12 @@ function childrenOf(
   return { begin, tasks };
 }
 
-/** By then the engine has been asked for a box, and there is time to load the policy. */
+/** After this time the engine has been asked for a box, which leaves time to load the policy. */
 const ENGINE_AT_WORK_MS = 40;
 
 /**
- * Masks what looks like a secret in all messages to the provider: the history may hold what a local model was shown
- * before. The same text is masked the same way in every request.
+ * Masks what looks like a secret in all messages to the provider, because the history may hold texts that were shown
+ * only to a local model. The same text is masked the same way in every request.
  */
 export const withoutSecrets = (provider: Provider): Provider => ({
   stream: (request, signal) =>
@@ -176,10 +176,10 @@ export const withoutSecrets = (provider: Provider): Provider => ({
   capabilities: (model, signal) => provider.capabilities(model, signal),
 });
 
-/** Most tokens of the window that are left for the reply; a quarter of it at most. */
+/** The most tokens of the window that are reserved for the reply; never more than a quarter of the window. */
 const MAX_REPLY_TOKENS = 8192;
 
-/** A cut summary would lose what its rest would have said. */
+/** A summary that is cut off would lose whatever the missing part says. */
 const CUT = { kind: "cut", reason: "the summary was cut at its length limit", remedy: "" } as const;
 
 /** Keeps an agent's history within its model's window. */
@@ -190,7 +190,7 @@ function compactorFor(
 ): Compactor {
   return new Compactor(history, {
     window: context - Math.min(MAX_REPLY_TOKENS, Math.floor(context / 4)),
-    // The table's window of a family is no more than a better guess.
+    // The table's window for a model family is only a better guess.
     known: origin.context !== "guess" && origin.context !== "table",
     tokens: (messages) => agent().size.tokens(messages),
     summarise: async (messages, signal) => {

@@ -39,25 +39,25 @@ import { type ParkedRun, runTask } from "./run-task.ts";
 
 export interface ApproveRequest {
   readonly host: Host;
-  /** The session, or how its id begins. */
+  /** The session's id, or the beginning of it. */
   readonly id: string;
-  /** What was said by a flag; undefined: the question is asked. */
+  /** The answer given by a flag; undefined: ask the person. */
   readonly said: Said | undefined;
-  /** What the model is told with a no that a flag says. */
+  /** The message to the model that a flag adds to a no. */
   readonly because?: string | undefined;
-  /** The command that a flag wants in place of the one that waits. */
+  /** The command that a flag gives to run in place of the waiting one. */
   readonly edited?: string | undefined;
-  /** What is granted with a yes. */
+  /** Domains that are granted with a yes. */
   readonly domains: readonly string[];
-  /** Undefined where nobody is there to be asked. */
+  /** Undefined if there is no person to ask. */
   readonly prompter: Prompter | undefined;
   readonly json: boolean;
   readonly quiet: boolean;
 }
 
 /**
- * Answers what waits in a session, and goes on with its run to the end. A command that was edited on the terminal, and has
- * to be asked about, is asked about there at once.
+ * Answers the waiting call of a session, and continues its run to the end. If a command that was edited on the terminal
+ * needs an approval itself, the person is asked at once.
  */
 export async function approve(request: ApproveRequest): Promise<Finished> {
   for (let said: Said | undefined = request.said; ; said = undefined) {
@@ -66,7 +66,10 @@ export async function approve(request: ApproveRequest): Promise<Finished> {
   }
 }
 
-/** Its box waits on the engine that it was made on, whoever named that: a flag, a setting, or docker's own settings. */
+/**
+ * The session's box waits on the engine that made it, whether a flag, a setting or docker's own settings named that
+ * engine.
+ */
 async function hostOf(host: Host, id: string, { engine }: Settings): Promise<Host> {
   if (host.engine !== null || engine !== null) return { ...host, engine: host.engine ?? engine };
   return (await takenUp(host, id))?.host ?? host;
@@ -74,7 +77,7 @@ async function hostOf(host: Host, id: string, { engine }: Settings): Promise<Hos
 
 interface Answered {
   readonly finished: Finished;
-  /** By a person who is there, who had another command run. */
+  /** A person at the terminal replaced the command. */
   readonly edits: boolean;
 }
 
@@ -135,13 +138,16 @@ interface Claim {
   readonly note: (text: string) => void;
 }
 
-/** Of several that answer at the same time one goes on. A rule that cannot be had makes a yes for the session of it. */
+/**
+ * Records the answer; of several simultaneous answers only one continues. If no rule can be written, "always" becomes a
+ * yes for the session.
+ */
 async function claimed({ host, session, parked, word, rules, note }: Claim): ReturnType<ParkedRun["claim"]> {
   const { question } = parked;
   const { call, tool, text } = question;
-  // Rules that cannot be read end it here, with the answer not used up.
+  // Unreadable rules end the command here, before the answer is used up.
   await rules.readable();
-  // What is granted is contained from then on, and needs no rule.
+  // Granted domains make the call contained from then on, so that it needs no rule.
   const rule = word.said === "always" && word.domains.length === 0 ? await rules.shown(question) : undefined;
   const said = rule?.kind === "none" ? "session" : word.said;
   const grant = grantOf(word);
@@ -177,7 +183,7 @@ function grantOf({ said, domains }: Word): GrantSaid | undefined {
   return { domains, for: said === "once" ? "call" : said };
 }
 
-/** In the user's own settings; where they cannot be written it holds for the session. */
+/** Keeps grants in the user's own settings; if these cannot be written, the grants hold for the session. */
 async function kept(
   { places }: Host,
   domains: readonly string[],
@@ -209,10 +215,13 @@ const isParkedSo = (records: readonly SessionRecord[], parked: Parked): boolean 
   return waiting !== undefined && isSameParking(waiting, parked);
 };
 
-/** A box takes a moment to be put away. */
+/** Parking a box takes a moment. */
 const PARKING_MS = 20_000;
 
-/** Whoever parked it may not be done with that yet; once somebody has answered, nothing waits any more. */
+/**
+ * Takes the hold on the session. The process that parked it may not have finished; once another process has answered,
+ * nothing waits any more.
+ */
 function heldFor(host: Host, { id, records }: Session, parked: Parked, signal: AbortSignal) {
   const until = performance.now() + PARKING_MS;
   const waits = (): boolean => {
@@ -223,7 +232,7 @@ function heldFor(host: Host, { id, records }: Session, parked: Parked, signal: A
   return holdBehind(host, id, waits, `wait for it to end, then: harness approve ${id}`);
 }
 
-/** What waits in a session, as this version can go on with it; anything else ends with 2. */
+/** The waiting call of a session, if this version can continue with it; otherwise the command ends with 2. */
 function waitingRun(session: Session): Parked {
   const parked = parkedIn(session.records());
   if (parked === undefined) throw nothingWaits(session.id);
@@ -245,8 +254,8 @@ const nothingWaits = (id: string): HarnessError =>
   );
 
 /**
- * All of them are there, as they were when the run began, with what was granted since. A setting that a later version has
- * is as it is from the start.
+ * All settings, as they were when the run began, with the domains granted since. A setting that a later version added
+ * has its default.
  */
 const settingsOf = ({ given }: Parked, records: readonly SessionRecord[]): Settings => {
   const kept = Object.entries(given.settings).map(([key, { value }]) => [key, value] as const);
@@ -261,15 +270,15 @@ type Said = Extract<EventBody, { readonly type: "approval" }>["said"];
 
 interface Word {
   readonly said: Said;
-  /** To the model, with a no. */
+  /** Message to the model, with a no. */
   readonly told?: string;
-  /** With a yes: the command that is wanted in its place. */
+  /** With a yes: the command to run instead. */
   readonly edited?: string;
   readonly domains: readonly string[];
   readonly from: "terminal" | "flag";
 }
 
-/** What a person says: by a flag, or to the question on the terminal. Nothing is said where it is interrupted. */
+/** The person's answer, by a flag or at the terminal. An interrupted question gives no answer. */
 async function wordOn(
   question: Question,
   {
@@ -303,7 +312,7 @@ async function wordOn(
   return { ...(await typed(question, { id, prompter, rules }, signal)), from: "terminal" };
 }
 
-/** Other tools have no command that another one could take the place of. */
+/** Only tools with a command can have it replaced. */
 function requireCommand({ tool, args, fixed }: Question, id: string): void {
   if (typeof args["command"] === "string" && fixed !== true) return;
   const message = `${tool} has no command that could be edited`;

@@ -30,24 +30,24 @@ interface AskedRun {
   readonly resumed: boolean;
   readonly parkedRun?: { readonly parked: Parked };
   readonly replayed?: { readonly model?: ModelAsked | undefined } | undefined;
-  /** Billions of the model's parameters, where its server tells. */
+  /** Billions of the model's parameters, if its server reports them. */
   readonly parameters?: () => Promise<number | undefined>;
 }
 
 export interface ModelAsked {
   readonly provider: string;
   readonly name: string;
-  /** In a replay: as the server told then, where that counted. */
+  /** In a replay: the number that the server reported then, if it mattered. */
   readonly parameters?: number | undefined;
 }
 
-/** The model of the run. Only served models can be small; scripted ones and those of services have no size. */
+/** The model of the run. Only served models can be small; scripted models and those of services have no size. */
 export function modelAsked({ settings, replayed }: Pick<AskedRun, "settings" | "replayed">): {
   readonly name: string;
   readonly isServed: boolean;
-  /** By the user's word, its name, or the billions of parameters that its server tells. */
+  /** Judged by the user's word, the model's name, or the billions of parameters that its server reports. */
   readonly isWeak: (told?: number) => boolean;
-  /** The billions that make it weak, where its name does not. */
+  /** The number of billions that makes the model weak, if its name does not. */
   readonly fewBy: (told?: number) => number | undefined;
 } {
   const { provider, name, parameters }: ModelAsked = replayed?.model ?? {
@@ -67,7 +67,7 @@ export function smallBy(asked: ReturnType<typeof modelAsked>, told?: number): Ev
   return parameters === undefined ? undefined : { type: "model.small", parameters };
 }
 
-/** The checkpoint before the run; of a parked run, the one that it had stored. */
+/** The checkpoint before the run; for a parked run, the one that it had stored. */
 export const stepsBefore = ({ session, parkedRun }: AskedRun): number | undefined =>
   parkedRun === undefined ? lastStep(session.steps) : parkedRun.parked.given.steps;
 
@@ -76,7 +76,7 @@ const isDeed = (record: SessionRecord): boolean =>
   record.message.role === "assistant" &&
   record.message.calls.some(({ name, args }) => !isIdle(name, args));
 
-/** Read from the log, as the history does not tell how calls ended; a fork has no log of what was before it. */
+/** Read from the log, because the history does not say how calls ended. A fork has no log of the time before it. */
 export function hasWorked(session: Session): boolean {
   let ended = 0;
   const idle = new Set<string>();
@@ -94,13 +94,19 @@ const keyOf = ({ run, agent, call }: Pick<AgentEvent, "run" | "agent"> & { reado
 
 const GOES_ON = /^\s*(?:please )?(?:go on|continue|carry on|keep going|proceed)(?: with the task)?\W*$/i;
 
-/** Words that ask for no change of their own ("go on", "and now?") belong to what the session was about before. */
+/**
+ * Whether the words ask for no change of their own ("go on", "and now?"): then they belong to the session's earlier
+ * task.
+ */
 export const goesOnOnly = ({ resumed, prompt, flags }: AskedRun): boolean =>
   resumed &&
   flags.intent === undefined &&
   (GOES_ON.test(prompt) || guessIntent(prompt, "read-only") !== "change");
 
-/** Whether the words only ask to run something, or only to look; not guessed where `--intent` or candidates say what is wanted. */
+/**
+ * Whether the words only ask to run something, or only to look. Not guessed if `--intent` or candidates say what is
+ * wanted.
+ */
 export function wantedOf({ prompt, flags, parkedRun }: Pick<AskedRun, "prompt" | "flags" | "parkedRun">): {
   readonly runs: boolean;
   readonly looks: boolean;
@@ -111,7 +117,7 @@ export function wantedOf({ prompt, flags, parkedRun }: Pick<AskedRun, "prompt" |
   return { runs, looks: !runs && asksToLook(request) };
 }
 
-/** The check that was named, else the project's own tests, where a change is asked for and may be made. */
+/** The named check, otherwise the project's own tests, if a change is asked for and may be made. */
 export async function verificationFor(
   given: AskedRun,
   remedy?: () => Promise<string | undefined>,
@@ -146,13 +152,13 @@ async function ownCheck(given: AskedRun): Promise<Check | undefined> {
 const isWeak = async (given: AskedRun): Promise<boolean> =>
   modelAsked(given).isWeak(await given.parameters?.());
 
-/** A script that is a test only by its name is run only for weak models, whose word is worth little. */
+/** A script that is a test only by name is run only for weak models, whose word is worth little. */
 async function ownTests(given: AskedRun): Promise<string | undefined> {
   const { projectCheck } = await import("./project-check.ts");
   return projectCheck(given.workspace, { scripts: await isWeak(given) });
 }
 
-/** Tells a small model how to run the tests; it would take a workflow of the forge for them otherwise. */
+/** Tells a small model how to run the tests; without this, it takes a workflow of the forge for them. */
 export async function testsNote(given: AskedRun): Promise<string> {
   if (!wantedOf(given).runs || !/\b(?:tests?|suite)\b/i.test(given.prompt) || !(await isWeak(given)))
     return "";
@@ -162,7 +168,7 @@ export async function testsNote(given: AskedRun): Promise<string> {
     : `\n\n${NOTICE}The project's own tests are run by: ${visibleLine(command)}`;
 }
 
-/** Parsed on the host, as the box may have no YAML parser; no objects are built, and no tags obeyed. */
+/** Parsed on the host, because the box may have no YAML parser. No objects are built, and no tags are obeyed. */
 export async function yamlError(text: string): Promise<string | undefined> {
   const { parseAllDocuments } = await import("yaml");
   // Checking for unique keys is quadratic.

@@ -11,7 +11,9 @@ import type { CandidateTold, RunChanges } from "../../core/events.ts";
 import type { Intent } from "../../core/messages.ts";
 import { NO_USAGE, sumUsage } from "../../models/usage.ts";
 
-/** What is decided of candidates: how many there are, how each is asked, which one counts, what is told at the end. */
+/**
+ * Decisions on candidates: how many there are, how each is asked, which one counts, and what is reported at the end.
+ */
 
 export interface AttemptFlags {
   readonly continue: boolean;
@@ -22,9 +24,9 @@ export interface AttemptFlags {
 
 export interface AttemptsPlan {
   readonly count: number;
-  /** Side by side. */
+  /** How many run side by side. */
   readonly jobs: number;
-  /** For people: why there is one attempt where the settings want several. */
+  /** For people: why there is one attempt although the settings want several. */
   readonly note?: string;
 }
 
@@ -36,8 +38,8 @@ interface Asked extends Config {
 const ONE: AttemptsPlan = { count: 1, jobs: 1 };
 
 /**
- * What a flag asks for in vain is an error. The setting is for whatever wants a change: all else has one attempt, and
- * where that is not plain from what it is, it is said.
+ * A flag that cannot have an effect is an error. The setting applies only to requests for a change; everything else
+ * gets one attempt, with a note unless the reason is obvious.
  */
 export function attemptsFor({ settings, origins, flags, prompt }: Asked): AttemptsPlan {
   const { attempts: count, mode } = settings;
@@ -48,7 +50,7 @@ export function attemptsFor({ settings, origins, flags, prompt }: Asked): Attemp
   const why = vain(settings, origins, flags);
   if (why !== undefined && byFlag) throw new HarnessError(EXIT.usage, `--attempts: ${why}`, "leave one out");
   if (why !== undefined) return { ...ONE, note: `one attempt, not ${count} as the settings say: ${why}` };
-  // Whoever asks for several wants a change, whatever the words are like.
+  // A user who asks for several attempts wants a change, whatever the words are like.
   const wantsChange = guessIntent(prompt, mode) === "change" && !asksToRun(prompt) && !asksToLook(prompt);
   if (!byFlag && intent === undefined && !wantsChange) return ONE;
   return { count, jobs: Math.min(jobs, count) };
@@ -61,8 +63,8 @@ interface AskedRow {
 }
 
 /**
- * What `--attempts` asks of rows of a batch in vain is said once, before any begins. A row that says itself that it only
- * reads has one attempt.
+ * Refuses `--attempts` for a batch in which a row could not follow it, before any row begins. A row that declares
+ * itself read-only has one attempt.
  */
 export function refuseVainRows({ settings, origins }: Config, rows: readonly AskedRow[]): void {
   if (settings.attempts === 1 || !isFlag(origins["attempts"])) return;
@@ -94,12 +96,12 @@ function vain(
 const jobsAlone = (): HarnessError =>
   new HarnessError(EXIT.usage, "--jobs goes with --attempts", 'harness run --attempts 3 --jobs 3 "…"');
 
-/** Above the base, from the first candidate on; the last one counts for all behind it. */
+/** Added to the base temperature, from the first candidate on; the last value applies to all later candidates. */
 const RISES = [0, 0.3, 0.5, 0.7, 0.8] as const;
-/** What all servers take. */
+/** The highest temperature that every server accepts. */
 const HIGHEST = 1;
 
-/** The first candidate is asked as any run is, each later one more freely; null: as usual. */
+/** The first candidate is asked like any run, each later one at a higher temperature; null: the default. */
 export function temperatureOf(nth: number, base: number | null): number | null {
   if (nth === 1) return base;
   const rise = RISES[Math.min(nth, RISES.length) - 1] ?? 0;
@@ -122,7 +124,7 @@ export function candidateConfig(nth: number, { settings, origins }: Config): Con
 }
 
 export interface Candidate {
-  /** From 1 on. */
+  /** Starts at 1. */
   readonly nth: number;
   readonly finished: Finished;
   readonly green: boolean;
@@ -134,7 +136,10 @@ export const hasChanges = (changes: RunChanges | null): boolean => {
   return added + modified + deleted > 0;
 };
 
-/** Ended well, and its check passed. Without a check there must be a change; one that was named must have been run. */
+/**
+ * Whether the candidate ended well and its check passed. Without a check there must be a change; a named check must
+ * have been run.
+ */
 export function isGreen(
   { exit_code, verified, changes }: Pick<Finished, "exit_code" | "verified" | "changes">,
   checkNamed: boolean,
@@ -144,30 +149,33 @@ export function isGreen(
   return !checkNamed && hasChanges(changes);
 }
 
-/** There was no model or no box to begin with, which every other candidate would meet as well. */
+/** Whether the candidate had no model or no box from the start: every other candidate would fail the same way. */
 export const isHopeless = ({ exit_code, tool_calls }: Finished): boolean =>
   (exit_code === EXIT.model || exit_code === EXIT.sandbox) && tool_calls === 0;
 
-/** What became of the candidate that was first. */
+/** The outcome of applying the first green candidate. */
 export type Applied =
   | { readonly how: "applied"; readonly changes: RunChanges }
   | { readonly how: "conflict"; readonly refused: readonly { path: string; reason: string }[] }
-  /** Dangerous paths that want a person's yes. */
+  /** Dangerous paths that need a person's yes. */
   | { readonly how: "blocked"; readonly paths: readonly string[] }
   | { readonly how: "failed"; readonly outcome: Outcome };
 
 export interface Tried {
-  /** Those that were begun, at least one, in order. */
+  /** The candidates that were begun, at least one, in order. */
   readonly candidates: readonly Candidate[];
   readonly count: number;
   readonly first?: Candidate & { readonly applied: Applied };
-  /** A person has ended it. */
+  /** A person ended the run with this signal. */
   readonly signal?: Signal;
-  /** Why no more were begun. */
+  /** Why no more candidates were begun. */
   readonly limit?: string;
 }
 
-/** The end of the whole run, from those of its candidates: what they cost together, and what came of the first. */
+/**
+ * The end of the whole run, made of the ends of its candidates: their total cost, and the outcome of the first green
+ * one.
+ */
 export function wholeOf(tried: Tried): Finished {
   const { candidates, first } = tried;
   const all = candidates.map(({ finished }) => finished);
@@ -274,7 +282,7 @@ function outcomeOfFirst(tried: Tried, { nth, finished, applied }: NonNullable<Tr
 
 const NAMED = 3;
 
-/** Where there is something to look at. */
+/** Other candidates that have changes to look at. */
 function others({ candidates }: Tried, nth: number): readonly string[] {
   const kept = candidates.filter((each) => each.nth !== nth && hasChanges(each.finished.changes));
   const look = kept.map(({ finished }) => `harness diff ${finished.session}`).join(", ");

@@ -27,10 +27,10 @@ import {
 import { outcomeAfter } from "./failed-run.ts";
 import { type RunInput, runTask } from "./run-task.ts";
 
-/** A run of several candidates, beside what each of them is run with. */
+/** A run of several candidates, with everything that each of them is run with. */
 export interface AttemptsInput extends Omit<RunInput, "session" | "resumed" | "parkedRun" | "show"> {
   readonly plan: AttemptsPlan;
-  /** A check was named: no candidate counts without it. */
+  /** A check was named: without it no candidate counts. */
   readonly checkNamed: boolean;
 }
 
@@ -38,21 +38,21 @@ interface HoldingInput extends AttemptsInput {
   readonly held: AsyncDisposableStack;
 }
 
-/** A candidate, and what the line behind its last one goes on from. */
+/** A candidate, and the position of its last event, after which one more line is logged. */
 interface Ran extends Candidate {
   readonly session: Session;
   readonly last: Pick<AgentEvent, "run" | "seq">;
 }
 
 /**
- * The same task several times, each in a session and a layer of its own. The first that is green ends the others and is
- * moved into the workspace as a whole by the way of `harness apply`, or not at all. What the others changed stays with
- * their sessions.
+ * Runs the same task several times, each in a session and a layer of its own. The first green candidate ends the
+ * others, and its changes are moved into the workspace as `harness apply` does: all of them, or none. The changes of
+ * the others stay with their sessions.
  */
 export async function runAttempts(given: AttemptsInput): Promise<Finished> {
   const { plan, limits, signal, flags } = given;
   const view = attemptsView({ ...flags, count: plan.count });
-  // Until all of them were told of the others, and what the first one changed is applied.
+  // Held until every session has the note on all candidates, and the first one's changes are applied.
   await using held = new AsyncDisposableStack();
   try {
     const { candidates, first } = await untilGreen({ ...given, held }, view);
@@ -76,7 +76,10 @@ export async function runAttempts(given: AttemptsInput): Promise<Finished> {
   }
 }
 
-/** Each candidate knows of the others; that of the one from which the run goes on is logged last: it is the last session. */
+/**
+ * Logs the outcome in every candidate's session. The candidate to continue from is logged last, so that its session is
+ * the most recent.
+ */
 function logAttempts(candidates: readonly Ran[], { exit_code, attempts = [] }: Finished, behind: Ran): void {
   const applied = attempts.findIndex((each) => each.applied) + 1;
   const which = applied === 0 ? "none was applied" : `candidate ${applied} was applied`;
@@ -93,7 +96,10 @@ interface Ended {
   readonly first?: Ran;
 }
 
-/** One after the other, or some side by side, until one is green, a limit of the whole is spent, or somebody ends it. */
+/**
+ * Runs candidates one after the other, or some side by side, until one is green, a limit of the whole run is spent, or
+ * a person ends it.
+ */
 async function untilGreen(given: HoldingInput, view: AttemptsView): Promise<Ended> {
   const { plan, signal, limits } = given;
   const over = new AbortController();
@@ -159,7 +165,7 @@ async function tryOne(given: HoldingInput, nth: number, view: AttemptsView): Pro
   return { nth, finished, green, session, last };
 }
 
-/** All of what the first one changed is moved into the workspace, or nothing. */
+/** Moves all of the first candidate's changes into the workspace, or none. */
 async function applying({ host, store, flags, signal }: AttemptsInput, first: Ran): Promise<Applied> {
   try {
     signal.throwIfAborted();
@@ -182,7 +188,7 @@ async function applying({ host, store, flags, signal }: AttemptsInput, first: Ra
   }
 }
 
-/** A candidate that changed nothing leaves no layer: of a copy that would be all of the workspace. */
+/** Removes the layers of candidates that changed nothing: the layer of a copy would be the whole workspace. */
 async function dropEmpty({ host, store }: AttemptsInput, candidates: readonly Ran[]): Promise<void> {
   const empty = candidates.filter(({ finished: { changes } }) => changes !== null && !hasChanges(changes));
   if (empty.length === 0) return;
@@ -190,7 +196,7 @@ async function dropEmpty({ host, store }: AttemptsInput, candidates: readonly Ra
   for (const { session } of empty) await dropEmptyLayer(host, store, session);
 }
 
-/** What the workspace had already, as the user made the same change meanwhile, is no change of the run's. */
+/** Leaves out changes that the workspace already had, because the user made the same change meanwhile. */
 function asApplied(changes: RunChanges | null, moved: ReadonlySet<string>): RunChanges {
   const of = (paths: readonly string[] = []): readonly string[] => paths.filter((path) => moved.has(path));
   const { added, modified, deleted, ...others } = changes ?? {
@@ -204,9 +210,8 @@ function asApplied(changes: RunChanges | null, moved: ReadonlySet<string>): RunC
 
 type WholeEvent = Extract<AgentEvent, { readonly type: "run.finished" }>;
 
-/** How a run of several candidates is shown. */
 interface AttemptsView {
-  /** For the events of one candidate. */
+  /** Renders the events of one candidate. */
   readonly of: (nth: number) => Renderer;
   readonly ended: (candidate: Candidate) => void;
   readonly finish: (whole: WholeEvent) => void;
@@ -223,7 +228,7 @@ const attemptsView = (wanted: Wanted): AttemptsView => (wanted.json ? asJson() :
 
 const jsonLines = (): Renderer => new JsonLines(stdout, systemClock, maskSecrets);
 
-/** Each candidate's streamed texts are held by themselves: a secret may come in pieces. */
+/** Each candidate's streamed texts are buffered separately, because a secret may come in pieces. */
 function asJson(): AttemptsView {
   return {
     of: (candidate) => {
@@ -240,7 +245,7 @@ function asJson(): AttemptsView {
   };
 }
 
-/** There is one `run.finished`, which is that of the whole run. */
+/** Only the whole run may have a `run.finished`. */
 const asCandidates = (event: AgentEvent, candidate: number): AgentEvent =>
   event.type === "run.finished"
     ? { ...event, type: "candidate.finished", candidate }

@@ -5,7 +5,10 @@ import { BoxLost, HarnessError, reasonOf } from "../../core/errors.ts";
 import type { RunChanges } from "../../core/events.ts";
 import type { GrantedNetwork, OwnedBox } from "../../core/ports.ts";
 
-/** Boxes that are lost in the middle of a run, and their replacements, which start with what the lost ones had brought home. */
+/**
+ * Boxes that are lost during a run, and their replacements, which start with the changes that were already brought
+ * home.
+ */
 
 interface Loss {
   readonly box: OwnedBox;
@@ -13,19 +16,19 @@ interface Loss {
 }
 
 export interface BoxLosses {
-  /** Set until another one is opened. */
+  /** Set until a replacement is opened. */
   lost?: Loss;
   /** Granted during the run and not withdrawn, in order. */
   readonly grants: Set<StandingGrant>;
   /** Why boxes were lost, in order. */
   readonly reasons: string[];
-  /** What they had changed, as far as it was brought home. */
+  /** The changes of lost boxes, as far as they were brought home. */
   readonly changed: Map<string, Change>;
   /** How many of the losses the model was told of. */
   told: number;
 }
 
-/** A grant that holds for the current box, and for those that take its place. */
+/** A grant that holds for the current box and its replacements. */
 interface StandingGrant {
   readonly said: Parameters<GrantedNetwork["grant"]>;
   /** Withdraws it from the current box. */
@@ -39,13 +42,13 @@ export const noLosses = (): BoxLosses => ({
   told: 0,
 });
 
-/** Replacements of one run: more losses come from what is run in it. */
+/** The number of replacements in one run: further losses are caused by what the run does. */
 const MAX_LOSSES = 3;
 
 export const mayFollow = ({ reasons }: BoxLosses, box: OwnedBox, reason: string): boolean =>
   reasons.length < MAX_LOSSES && box.mayFollow?.(reason) === true;
 
-/** The network of the current box, with grants that outlast it. */
+/** The network of the current box, with grants that outlast the box. */
 export const standingNetwork = ({ grants }: BoxLosses, network: GrantedNetwork): GrantedNetwork => ({
   connections: network.connections,
   grant: async (...said) => {
@@ -58,7 +61,7 @@ export const standingNetwork = ({ grants }: BoxLosses, network: GrantedNetwork):
   },
 });
 
-/** Rejects where a grant cannot be renewed: the policy counts it as granted. */
+/** Rejects if a grant cannot be renewed, because the policy counts it as granted. */
 async function grantedAgain({ grants }: BoxLosses, { network }: OwnedBox): Promise<readonly string[]> {
   const hosts: string[] = [];
   for (const one of grants) {
@@ -72,7 +75,7 @@ async function grantedAgain({ grants }: BoxLosses, { network }: OwnedBox): Promi
         cause: thrown,
       });
     });
-    // A grant for a call that ended meanwhile is withdrawn.
+    // The call of this grant ended meanwhile, so the grant is withdrawn.
     if (grants.has(one)) one.withdraw = withdraw;
     else withdraw();
     if (grants.has(one)) hosts.push(...more.map(({ host }) => host));
@@ -104,7 +107,7 @@ async function removed(box: OwnedBox, warn: (text: string) => void): Promise<voi
   }
 }
 
-/** Removes the lost box first: it holds what the next one begins with. */
+/** Opens a replacement. Removes the lost box first, because it holds what the next one begins with. */
 export async function afterLoss(
   losses: BoxLosses,
   { box, reason }: Loss,
@@ -133,7 +136,7 @@ export async function afterLoss(
 }
 
 export interface RunBoxRecovery extends BoxRecovery {
-  /** The changes of a box that cannot be asked any more, as far as known; null where nothing is known. */
+  /** The changes of a box that no longer answers, as far as known; null if nothing is known. */
   readonly knownChanges: () => Promise<RunChanges | null>;
 }
 
@@ -151,7 +154,7 @@ export function boxRecovery(
     bringHome: async () => (await current())?.home?.bring(),
     replacedAfter: async (thrown) => {
       if (!(thrown instanceof BoxLost)) return undefined;
-      // By then whoever waits for the loss of the box knows of it.
+      // Lets other code that waits for the loss of the box learn of it first.
       await setImmediate();
       if (losses.lost !== undefined) await box();
       const reason = losses.reasons.at(-1);

@@ -6,11 +6,11 @@ import { visibleLine } from "../../core/text/visible.ts";
 
 interface Watch {
   readonly emit: Emit;
-  /** The run is over. */
+  /** Ends the run. */
   readonly end: (why: CanaryTouched) => void;
 }
 
-/** The box with canaries in it; a touch by any of its commands is told, and ends the run. */
+/** The box with canaries in it; a touch by any of its commands is reported, and ends the run. */
 export async function withCanaries(box: OwnedBox, { emit, end }: Watch): Promise<OwnedBox> {
   const [{ plantCanaries }, { canaryBox }] = await Promise.all([
     import("../../boxes/canaries.ts"),
@@ -27,7 +27,6 @@ export async function withCanaries(box: OwnedBox, { emit, end }: Watch): Promise
 
 const MOST = 200;
 
-/** A command as one line. */
 function shown(words: readonly string[]): string {
   const line = visibleLine(words.join(" "));
   return clipped(line, MOST);

@@ -38,42 +38,42 @@ interface ChatControllerParts {
   readonly view: { readonly take: (event: AgentEvent) => void; readonly end: () => void };
   readonly origins: Config["origins"];
   readonly approver: Approver;
-  /** Whom the model can ask; left out where nobody could answer in words. */
+  /** The person whom the model can ask; left out if nobody could answer in words. */
   readonly person?: AskPerson;
   readonly warn: (text: string) => void;
-  /** Promised to its session, which the first request begins. */
+  /** The id promised for the session that the first request begins. */
   readonly id?: string;
 }
 
-/** What a person changes in the middle of a chat. */
+/** Settings that a person can change during a chat. */
 type Changeable = "mode" | "chat_model" | "allow_domains" | "provider" | "base_url";
 
-/** Of skills that are new. */
+/** How many new skills are named. */
 const MAX_NAMED = 5;
 
-/** What a chat works with from request to request. */
+/** The state that a chat keeps from request to request. */
 export class ChatController implements AsyncDisposable {
   readonly workspace: string;
   readonly store: () => Promise<SessionStore>;
-  /** Of this chat, what was not simply allowed. */
+  /** The calls of this chat that were not simply allowed. */
   readonly decided = new DecidedCalls();
   readonly #parts: ChatControllerParts;
   readonly #box: ChatBox;
   #settings: Settings;
   readonly #changed: Record<string, string> = {};
   #conversation: Conversation | undefined;
-  /** Of the session that is gone on with: no other process works on it, or takes it away. */
+  /** Hold on the current session: no other process works on it, or removes it. */
   #held: { readonly session: string; readonly hold: AsyncDisposable } | undefined;
   #index: RunIndex | undefined;
   #extensions: Extensions | undefined;
-  /** Skills that the model, or the person, was told of. */
+  /** Skills that the model or the person was told of. */
   #skills: ReadonlySet<string> = new Set();
   readonly #requests: HarnessRequests;
   readonly #ending = new AbortController();
   #model: ModelClient | undefined;
   #provider: Provider | undefined;
   #working: AbortController | undefined;
-  /** Of all requests: what they send is waited for at the end of the chat alone. */
+  /** Observers of all requests; only the end of the chat waits for what they send. */
   #observers: Observers | undefined;
 
   constructor(parts: ChatControllerParts) {
@@ -87,7 +87,7 @@ export class ChatController implements AsyncDisposable {
       emit: (event) => this.#box.emit(event),
     });
     const told = new Set<string>();
-    // A chat may have many boxes, of which each would say the same.
+    // A chat may have many boxes, each of which would give the same warning.
     const warn = (text: string): void => {
       if (!told.has(text)) parts.warn(text);
       told.add(text);
@@ -110,7 +110,7 @@ export class ChatController implements AsyncDisposable {
         const box = await openBoxFor(opening, signal);
         return this.#settings.canaries ? withCanaries(box, told) : box;
       },
-      // What is changed outside of the workspace belongs to one session.
+      // Changes outside of the workspace belong to one session.
       parts.settings.isolation === "bind",
     );
   }
@@ -123,7 +123,7 @@ export class ChatController implements AsyncDisposable {
     return this.#settings;
   }
 
-  /** Who set each of them. */
+  /** The origin of each setting. */
   get origins(): Config["origins"] {
     return { ...this.#parts.origins, ...this.#changed };
   }
@@ -133,25 +133,25 @@ export class ChatController implements AsyncDisposable {
     return this.#conversation;
   }
 
-  /** What the first request will want is loaded while its text is typed. */
+  /** Loads what the first request will need while its text is typed. */
   readonly ahead = async (): Promise<void> => {
     await this.model().catch(() => undefined);
   };
 
-  /** What can be typed behind a slash beside the chat's own commands, as it is now. */
+  /** The current words after a slash in addition to the chat's own commands. */
   async commands(): Promise<SlashCommands> {
     const { slashCommands } = await import("../extensions/slash-commands.ts");
     return slashCommands(this.#parts.host, this.workspace);
   }
 
-  /** What such a line says in the person's place; where it names none that counts, what is left out. */
+  /** What such a line says in the person's place; if it names no command that counts, the note on what is left out. */
   async expansion(line: string): Promise<Expansion | string> {
     const { expansionOf } = await import("../extensions/slash-commands.ts");
     const commands = await this.commands();
     return expansionOf(line, commands) ?? commands.note;
   }
 
-  /** For all requests from now on. */
+  /** Applies to all requests from now on. */
   async change(settings: Partial<Pick<Settings, Changeable>>): Promise<void> {
     const other =
       (settings.mode !== undefined && settings.mode !== this.#settings.mode) ||
@@ -164,7 +164,7 @@ export class ChatController implements AsyncDisposable {
     this.#provider = undefined;
   }
 
-  /** What the running box was granted already: later ones have it, too, and the model is told. */
+  /** The running box already has the grant; later boxes get it too, and the model is told. */
   async #keepGrant({ domains, for: term }: GrantSaid): Promise<void> {
     const { allow_domains: known } = this.#settings;
     this.#settings = { ...this.#settings, allow_domains: [...new Set([...known, ...domains])] };
@@ -174,7 +174,7 @@ export class ChatController implements AsyncDisposable {
     this.#parts.warn(`granted from now on by ${file}`);
   }
 
-  /** Grants for all that comes, in the user's own settings; the file. */
+  /** Writes lasting grants to the user's own settings; returns the file. */
   async keep(grants: readonly string[]): Promise<string> {
     const { addGrants } = await import("../../config/config-edit.ts");
     const [file] = this.#parts.host.places.configFiles;
@@ -188,12 +188,12 @@ export class ChatController implements AsyncDisposable {
     return this.#model;
   }
 
-  /** Goes on with an earlier session. */
+  /** Continues an earlier session. */
   async resume(session: Session): Promise<Conversation> {
     return this.#begun(session, true);
   }
 
-  /** In place of the one before, which stays where this one cannot be had. */
+  /** Replaces the current conversation; if the new one cannot be opened, the current one stays. */
   async #begun(session: Session, resumed: boolean): Promise<Conversation> {
     const { id } = session;
     const before = this.#held;
@@ -221,7 +221,7 @@ export class ChatController implements AsyncDisposable {
     await this.#letGo();
   }
 
-  /** One request to its end; the first begins a session. */
+  /** Runs one request to its end; the first begins a session. */
   async request(text: string): Promise<Finished> {
     return this.aside(async (signal) => {
       if (this.#conversation !== undefined) await this.#tellNewSkills();
@@ -235,7 +235,7 @@ export class ChatController implements AsyncDisposable {
     });
   }
 
-  /** The prompt of a session stays as it is: servers would read all of it anew. */
+  /** The prompt of a session stays as it is, because a change would make servers read all of it anew. */
   async #tellNewSkills(): Promise<void> {
     const names = await offeredSkills(this.#parts.host, this.workspace);
     const fresh = names.filter((name) => !this.#skills.has(name));
@@ -253,7 +253,10 @@ export class ChatController implements AsyncDisposable {
     return this.aside((signal) => this.#work(conversation, signal, compactNow));
   }
 
-  /** Busy with it from the call on, with nothing else, and ended by a cancel: a request, and what is done for the person alone. */
+  /**
+   * Marks the chat as busy until the work ends, and lets a cancel end it. Used for requests, and for work on behalf of
+   * the person alone.
+   */
   async aside<T>(work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const working = new AbortController();
     this.#working = working;
@@ -264,14 +267,14 @@ export class ChatController implements AsyncDisposable {
     }
   }
 
-  /** Ends what is worked on; false when nothing is. */
+  /** Ends the current work; false if there is none. */
   cancel(signal: Signal): boolean {
     if (this.#working === undefined || this.#working.signal.aborted) return false;
     this.#working.abort(new Interrupted(signal));
     return true;
   }
 
-  /** Whether a box runs, or is being started. */
+  /** Whether a box is running or starting. */
   get hasBox(): boolean {
     return this.#box.isHeld;
   }
@@ -280,7 +283,7 @@ export class ChatController implements AsyncDisposable {
     return this.#working !== undefined;
   }
 
-  /** Lets others work in the folder while nothing is worked on here; the next request has another box. */
+  /** Frees the folder for others while no request is worked on; the next request gets another box. */
   async release(): Promise<void> {
     if (!this.busy) await this.#box.close();
   }

@@ -37,18 +37,18 @@ import { briefingFrom, type SessionPrompt, sessionPrompt } from "./session-promp
 import { SessionGrants } from "./session-grants.ts";
 import { type SessionState, sessionState } from "./session-state.ts";
 
-/** One session that a chat goes on with. */
+/** One session that a chat continues. */
 export class Conversation {
   readonly session: Session;
   readonly state: SessionState;
   readonly prompt: SessionPrompt;
   readonly resumed: boolean;
   readonly extensions: Pick<Extensions, "ready">;
-  /** Of all its requests, earlier ones too. */
+  /** Usage of all requests of the session, including earlier ones. */
   usage: Usage;
-  /** At least so many tokens: what was counted of them. */
+  /** A lower bound of tokens: only what was counted. */
   counted: { readonly prompt: number; readonly completion: number };
-  /** Of how many messages the box that they worked in is no more; undefined where none was put away. */
+  /** The number of messages whose box no longer exists; undefined if no box was closed. */
   boxless: number | undefined;
   #size: { readonly model: string; readonly size: PromptSize } | undefined;
 
@@ -67,7 +67,7 @@ export class Conversation {
     return this.state.memory;
   }
 
-  /** What is behind this count a person has taken back. */
+  /** A person has taken back everything after this record. */
   takeBack(to: number): void {
     this.memory.rollBack(to);
     logBehind(this.session, { type: "rolled_back", record_count: to });
@@ -83,7 +83,7 @@ export class Conversation {
     this.counted = withCounted(this.counted, usage);
   }
 
-  /** What is learnt of how a model counts stays as long as it is asked. */
+  /** What was learnt of a model's token count stays until another model is asked. */
   sizeFor(model: string): PromptSize {
     if (this.#size?.model !== model)
       this.#size = { model, size: new PromptSize(model, () => this.state.tools) };
@@ -106,11 +106,11 @@ export interface ConversationParts {
   readonly resumed: boolean;
   readonly settings: Settings;
   readonly workspace: string;
-  /** What finds code, when it is asked. */
+  /** Finds code, when it is asked. */
   readonly index: Index;
   readonly extensions: Extensions;
   readonly person?: AskPerson | undefined;
-  /** Nothing of it is to stay. */
+  /** Nothing of the conversation is to be kept. */
   readonly passing?: boolean;
 }
 
@@ -149,7 +149,7 @@ const REMEDY = "send the message again; a new box will start";
 interface OpenBox {
   readonly box: LazyBox;
   readonly conversation: Conversation;
-  /** The last step of that session before the box began; undefined where it began with another session. */
+  /** The session's last step before the box began; undefined if the box began with another session. */
   readonly since: number | undefined;
   readonly briefing: AgentContext["briefing"];
 }
@@ -160,17 +160,17 @@ type BoxStart = (
   told: Parameters<typeof withCanaries>[1],
 ) => Promise<OwnedBox>;
 
-/** The box of a chat: one for all its requests, until it is lost or must be another one. */
+/** The box of a chat: one for all its requests, until it is lost or must be replaced. */
 export class ChatBox implements AsyncDisposable {
   readonly #start: BoxStart;
   readonly #shared: boolean;
   readonly #ending = new AbortController();
   #held: OpenBox | undefined;
-  /** Who is told that it is ready. */
+  /** Called when the box is ready. */
   onReady: Parameters<typeof lazyBox>[1] = () => undefined;
-  /** Who is told what it reached, and was refused: whoever is worked for then. */
+  /** Called with the connections that the box made or was refused; set by the current request. */
   onConnection: (connection: Connection) => void = () => undefined;
-  /** Who is told of a canary that was touched. */
+  /** Receives the event of a touched canary. */
   emit: Emit = () => undefined;
 
   /** `shared`: one box serves any session. */
@@ -179,7 +179,7 @@ export class ChatBox implements AsyncDisposable {
     this.#shared = shared;
   }
 
-  /** For the next request; one that could not start, or is no more, is tried anew. */
+  /** The box for the next request. A box that could not start, or is lost, is replaced. */
   async for(conversation: Conversation): Promise<Omit<OpenBox, "conversation">> {
     if (this.#held?.box.noBox.aborted === true) await this.close();
     if (this.#held?.conversation === conversation) return this.#held;
@@ -199,7 +199,7 @@ export class ChatBox implements AsyncDisposable {
     return this.#held;
   }
 
-  /** That of the request that is worked on. */
+  /** The box of the current request. */
   readonly now = (): Promise<Box> =>
     this.#held?.box.box() ?? Promise.reject(new HarnessError(EXIT.sandbox, "the chat has no box", REMEDY));
 
@@ -220,11 +220,10 @@ export class ChatBox implements AsyncDisposable {
   }
 }
 
-/** What one request of a chat is worked on with. */
 export interface TurnInput {
   readonly host: Host;
   readonly settings: Settings;
-  /** Who set each of them. */
+  /** The origin of each setting. */
   readonly origins: Config["origins"];
   readonly workspace: string;
   readonly store: SessionStore;
@@ -232,18 +231,18 @@ export interface TurnInput {
   readonly box: ChatBox;
   readonly requests: HarnessRequests;
   readonly model: ModelClient;
-  /** Of what is played again: who replied then. */
+  /** In a replay: the model that replied then. */
   readonly recorded?: ModelAsked | undefined;
   readonly provider: Provider;
   readonly approver: Approver;
-  /** Has what a person granted hold for what is left of the chat, or longer. */
+  /** Makes a person's grant last for the rest of the chat, or longer. */
   readonly keepGrant: (said: GrantSaid) => Promise<void>;
   readonly warn: (text: string) => void;
   readonly show: (event: AgentEvent) => void;
   readonly signal: AbortSignal;
 }
 
-/** Runs one request of a person to its end. What it throws has left the history as it was. */
+/** Runs one request of a person to its end. If it throws, the history is as it was before. */
 export async function chatTurn(input: TurnInput, text: string): Promise<Finished> {
   const { settings, workspace, conversation, box, signal } = input;
   const { session, memory } = conversation;
@@ -287,7 +286,7 @@ export async function chatTurn(input: TurnInput, text: string): Promise<Finished
   }
 }
 
-/** The older part of the conversation is summarised; whether it is shorter now. Events say what became of it. */
+/** Summarises the older part of the conversation; returns whether it is shorter now. Events report the outcome. */
 export async function compactNow(input: TurnInput): Promise<boolean> {
   const capabilities = input.model.capabilities(input.settings.chat_model, input.signal);
   const sink = sinkOfTurn(input);
@@ -297,7 +296,7 @@ export async function compactNow(input: TurnInput): Promise<boolean> {
   return shorter;
 }
 
-/** What is other than the system prompt says. */
+/** Notes on what differs from the system prompt. */
 async function notesFor({ host, settings, conversation }: TurnInput): Promise<string> {
   const { memory, session, prompt, boxless } = conversation;
   const { mode, allow_domains, install_scripts } = settings;
@@ -316,7 +315,7 @@ const sinkOfTurn = ({ settings, origins, conversation: { session }, show }: Turn
 interface TurnParts {
   readonly sink: Sink;
   readonly checkpoints: Checkpoints;
-  /** Of the model that is asked: its server is asked once for them. */
+  /** Capabilities of the current model, so that its server is asked only once. */
   readonly capabilities: ReturnType<ModelClient["capabilities"]>;
 }
 

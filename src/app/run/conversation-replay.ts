@@ -25,21 +25,21 @@ import { firstDifference, type Rerun } from "./replay-run.ts";
 import { ReplayedChat } from "./replayed-chat.ts";
 import { runTask } from "./run-task.ts";
 
-/** A call of a conversation that was played again. */
+/** A replayed call of a conversation. */
 export interface ReplayedCall extends Rerun {
-  /** From 1. */
+  /** Starts at 1. */
   readonly request: number;
   readonly agent: string | null;
   readonly tool: string;
 }
 
-/** How a request of it ended. */
+/** How a replayed request ended. */
 export interface ReplayedEnd {
   readonly request: number;
   readonly outcome: "same" | "differs";
   readonly then: RecordedRequest["end"];
   readonly now: RecordedRequest["end"];
-  /** Why it ended otherwise now; empty where it did not. */
+  /** Why it ended differently now; empty if it did not. */
   readonly reason: string;
 }
 
@@ -47,14 +47,14 @@ interface ConversationInput {
   readonly host: Host;
   readonly config: Pick<Config, "settings" | "origins">;
   readonly store: SessionStore;
-  /** What was recorded, in order. */
+  /** The recorded events, in order. */
   readonly events: Iterable<AgentEvent>;
   /**
-   * Whether what a person allowed then is allowed now: it was said here, to a session of this state folder. A file's words
-   * are anybody's: its noes count, and where it says that somebody said yes nobody is there.
+   * Whether calls that a person allowed then are allowed now. True for a session of this state folder, because the
+   * answers were given here. Anybody can write an event file: its refusals count, but its approvals are ignored.
    */
   readonly ownWord: boolean;
-  /** Where it is played again, absolute and resolved. */
+  /** The folder of the replay, absolute and resolved. */
   readonly workspace: string;
   readonly isolation: "overlay" | "copy";
   readonly onCall: (call: ReplayedCall) => void;
@@ -62,9 +62,9 @@ interface ConversationInput {
 }
 
 /**
- * Plays the requests of a session once more: the loop is that of a run, the replies are those that were recorded, calls
- * are judged by the rules of today and made in a layer over the folder. Nothing of it stays. It has no network, no
- * secrets, and nothing that users added: no hooks, no servers, no tools of theirs.
+ * Plays the requests of a session again: with the loop of a run and the recorded replies. Calls are judged by today's
+ * rules and made in a layer over the folder. Nothing of it stays. The replay has no network, no secrets, and nothing
+ * that users added: no hooks, servers or tools.
  */
 export async function replayConversation(given: ConversationInput, signal: AbortSignal): Promise<void> {
   const { host, store, events, workspace, isolation } = given;
@@ -76,7 +76,7 @@ export async function replayConversation(given: ConversationInput, signal: Abort
   const file = path.join(folder, "replies.jsonl");
   const settings = { ...shape, chat_model: file };
   const failure: { thrown?: HarnessError } = {};
-  // A box that was still beginning when nobody wanted it any more is none.
+  // A box that failed to start after nobody needed it any more is not a failure.
   const failed = (thrown: unknown): void => {
     if (thrown instanceof HarnessError) failure.thrown ??= thrown;
   };
@@ -90,7 +90,8 @@ export async function replayConversation(given: ConversationInput, signal: Abort
     signal.throwIfAborted();
     const now = recordedRequests(eventsOf(session))[before];
     const isSame = tell(given, index + 1, { then: request, now, reason });
-    // What this machine lacks is no difference of the conversation: it ends the replay, as it would end a run.
+    // Something that this machine lacks is no difference of the conversation: it ends the replay, as it would end a
+    // run.
     if (!isSame && failure.thrown !== undefined) throw failure.thrown;
     delete failure.thrown;
     await playBehind(given, playing, request, index + 1);
@@ -101,7 +102,7 @@ function* eventsOf(session: Session): Generator<AgentEvent> {
   for (const { event } of session.timeline()) yield event;
 }
 
-/** What then had a network or a secret gets none by being looked at again. */
+/** A replay gets no network and no secrets, even if the session had them. */
 const shapeOf = (
   settings: Settings,
   isolation: Settings["isolation"],
@@ -131,18 +132,18 @@ interface Playing {
   readonly failed: (thrown: unknown) => void;
 }
 
-/** A file's words are anybody's: where it says that somebody said yes, nobody is there. */
+/** Anybody can write an event file, so its approvals are ignored. */
 const saidIn = ({ ownWord }: ConversationInput, { said }: RecordedRequest): readonly SaidThen[] =>
   ownWord ? said : said.filter(({ runs }) => !runs);
 
-/** Why it ended as it did. */
+/** Plays one request; returns why it ended as it did. */
 async function play(given: ConversationInput, playing: Playing, signal: AbortSignal): Promise<string> {
   const { request, chat } = playing;
   using past = new PastInterrupt(request);
   const either = AbortSignal.any([signal, past.signal]);
   const show = (event: AgentEvent): void => past.take(event);
   const { task: text, mode, turns, freshBox, calls } = request;
-  // The host's network would be the box's.
+  // With full access the box would have the host's network.
   const settings: Settings = {
     ...playing.settings,
     max_turns: turns ?? playing.settings.max_turns,
@@ -208,7 +209,7 @@ function playRun(
 
 const noWork = (): Promise<void> => Promise.resolve();
 
-/** What a person took back behind a request is taken back again; what cannot be is told. */
+/** Repeats what a person took back after a request; reports what cannot be repeated. */
 async function playBehind(
   { host, onCall }: ConversationInput,
   { session, chat }: Pick<Playing, "session" | "chat">,
@@ -247,11 +248,11 @@ const because = ({ ownWord }: ConversationInput, { network, mode }: RecordedRequ
 interface Played {
   readonly then: RecordedRequest;
   readonly now: RecordedRequest | undefined;
-  /** Why it ended as it did now. */
+  /** Why the request ended as it did now. */
   readonly reason: string;
 }
 
-/** Gives whether it has come to the same end. */
+/** Reports the differences; returns whether the request came to the same end. */
 function tell(given: ConversationInput, request: number, { then, now, reason }: Played): boolean {
   const { onCall, onEnd } = given;
   const left = [...(now?.calls ?? [])];
@@ -280,25 +281,25 @@ function tell(given: ConversationInput, request: number, { then, now, reason }: 
   return isSame;
 }
 
-/** One that was killed has no end to be compared. */
+/** A killed request has no end to compare. */
 const isSameEnd = (then: RecordedRequest["end"], now: RecordedRequest["end"]): boolean =>
   then === null || (then.status === now?.status && then.exit_code === now.exit_code);
 
-/** What a call of the past came to then, beside what it comes to now. */
+/** Whether both are the same call of the conversation. */
 
 const isSameCall = (one: RecordedCall, other: RecordedCall): boolean =>
   one.agent === other.agent &&
   one.tool === other.tool &&
   JSON.stringify(one.args) === JSON.stringify(other.args);
 
-/** What a replay has otherwise than the request had, which tells why its calls may come to something else. */
+/** How a replay differs from the original request, which explains why its calls may end differently. */
 interface Otherwise {
   readonly network: boolean;
   readonly fullAccess: boolean;
   readonly ownWord: boolean;
 }
 
-/** A call of then beside what it came to now. */
+/** Compares a recorded call with its replay. */
 function compared(then: RecordedCall, now: RecordedCall | undefined, otherwise: Otherwise): Rerun {
   const about = { call: then.call, command: shown(then) };
   const [before, after] = [ended(then), now === undefined ? null : ended(now)];
@@ -312,7 +313,10 @@ function compared(then: RecordedCall, now: RecordedCall | undefined, otherwise: 
   return { ...about, outcome: "differs", then: before, now: after, difference, reason };
 }
 
-/** How far a command came that somebody ended is of that moment alone; and one that was killed has no end to be compared. */
+/**
+ * Whether the outputs cannot be compared: a cancelled command got as far as it happened to, and a killed one has no
+ * end.
+ */
 const wasEnded = ({ end: then }: RecordedCall, { end: now }: RecordedCall): boolean =>
   then === null || (then.kind === "cancelled" && now?.kind === "cancelled");
 
@@ -337,7 +341,10 @@ function why({ verdict: then }: RecordedCall, { verdict: now }: RecordedCall, ot
   return otherwise.network ? "it could reach a network then, and a replay has none" : "";
 }
 
-/** The names of whole outputs are of one session alone. They stand near the word: a bundle's texts are anybody's. */
+/**
+ * Removes the names of whole outputs, which are unique to a session. Only names near `show_full` count, because anybody
+ * can write the texts of a bundle.
+ */
 export const withoutNames = (text = ""): string =>
   text.replaceAll(/\b(show_full\b[^\n]{0,200}?)\b[a-z0-9]{6,}\b/g, "$1…");
 

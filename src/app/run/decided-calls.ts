@@ -1,10 +1,10 @@
 import type { Verdict } from "../../core/decision.ts";
 import type { AgentEvent } from "../../core/events.ts";
 
-/** A call that was asked about or denied, and what became of it. */
+/** A call that was asked about or denied, and its outcome. */
 export interface DecidedCall {
   readonly tool: string;
-  /** What was judged: a command, a path; empty where the call itself was. */
+  /** The judged command or path; empty if the call itself was judged. */
   readonly what: string;
   readonly decision: Verdict;
   readonly runs: boolean;
@@ -13,7 +13,7 @@ export interface DecidedCall {
   readonly reason: string;
 }
 
-/** The last ones of a chat that were not simply allowed, as its events tell them. */
+/** A chat's latest calls that were not simply allowed, collected from its events. */
 export class DecidedCalls {
   readonly #tools = new Map<string, string>();
   readonly #last: DecidedCall[] = [];

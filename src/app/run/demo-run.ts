@@ -15,7 +15,7 @@ import { runTask } from "./run-task.ts";
 
 const TASK = "Find out why there is a failing test, and mend the bug.";
 
-/** A whole run over a copy of the example, as `run` does it. */
+/** A whole run over a copy of the example, done as `run` does it. */
 export async function runDemo(
   host: Host,
   config: Config,
@@ -27,7 +27,7 @@ export async function runDemo(
   return await inExampleCopy(async (workspace) => {
     const session = newSession(store, settings, { workspace, prompt: TASK });
     await using _held = await holdSession(host, session.id);
-    // What became of a copy is thrown away with the folder.
+    // The changes of a copy are thrown away with the folder.
     await using after = new AsyncDisposableStack();
     if (settings.isolation === "copy")
       after.defer(async () => {
@@ -50,10 +50,10 @@ export async function runDemo(
   });
 }
 
-/** The user's own model where one was chosen; else the scenario. */
+/** The user's own model if one was chosen; otherwise the scenario. */
 function settingsFor({ settings, origins }: Config): Settings {
   const chosen = ["provider", "chat_model", "base_url"].some((key) => origins[key] !== "default");
-  // An engine elsewhere has no other box than one over a copy.
+  // An engine on another machine can only make boxes over a copy.
   const isolation = settings.isolation === "copy" ? "copy" : "bind";
   const box = { mode: "workspace-write", isolation, on_ask: "contained" } as const;
   if (chosen) return { ...settings, ...box };
@@ -61,13 +61,13 @@ function settingsFor({ settings, origins }: Config): Settings {
   return { ...settings, ...box, provider: "scripted", chat_model };
 }
 
-/** What the demo sets itself. */
+/** The settings that the demo itself sets. */
 const demoOrigins = (used: Settings, given: Settings): Readonly<Record<string, string>> =>
   Object.fromEntries(
     SETTING_KEYS.filter((key) => used[key] !== given[key]).map((key) => [key, "demo"] as const),
   );
 
-/** Works on a copy of the example repository, owned by an ordinary user even where harness runs as root. */
+/** Works on a copy of the example repository, owned by an ordinary user even if harness runs as root. */
 async function inExampleCopy<T>(work: (workspace: string) => Promise<T>): Promise<T> {
   const folder = await mkdtemp(path.join(tmpdir(), "harness-demo-")).catch(noCopy);
   try {

@@ -16,16 +16,16 @@ import { AuditTrail, type RunAbout } from "../../sessions/audit-trail.ts";
 import { runId } from "../sessions/session-access.ts";
 import { desktopNotice, isWatched, telling } from "./person-notice.ts";
 
-/** What is done with each event as it comes. */
+/** Handles each event as it arrives. */
 export type Take = (event: AgentEvent) => void;
 
 export interface Sink {
   readonly emit: (body: EventBody) => void;
-  /** For the events of one more subagent. */
+  /** Returns the emitter for one more subagent. */
   readonly forChild: () => (body: EventBody) => void;
   /**
-   * The last event of a failed run, after an end for each open call. They are shown even if they cannot be stored; returns
-   * the failures to store them.
+   * Emits the last event of a failed run, after an end for each open call. The events are shown even if they cannot be
+   * stored; returns the failures to store them.
    */
   readonly last: (body: EventBody) => readonly unknown[];
 }
@@ -58,9 +58,9 @@ export function waitingSink(sink: Sink): WaitingSink {
 }
 
 /**
- * Numbers the events of a run. Each is audited and stored, without its secrets, before it is shown. `run.finished` is the
- * last one: later events, of a subagent that still ends for instance, are dropped. An end that cannot be stored does not
- * count.
+ * Numbers the events of a run. Each event is audited and stored, without its secrets, before it is shown.
+ * `run.finished` is the last one: later events, for instance of a subagent that is still ending, are dropped. An end
+ * that cannot be stored does not count.
  */
 export function sinkOf(session: Session, run: string, audit: Take, show: Take, candidate?: number): Sink {
   const stamp = candidate === undefined ? { run } : { run, candidate };
@@ -143,7 +143,7 @@ function failureOf(work: () => void): readonly unknown[] {
 
 interface RunAudited {
   readonly settings: Settings;
-  /** Who set each of them. */
+  /** The origin of each setting. */
   readonly origins: Config["origins"];
   readonly session: Session;
   readonly flags?: { readonly candidate?: number };
@@ -164,7 +164,7 @@ interface Started {
   readonly resumed: boolean;
   readonly workspace: string;
   readonly task: string;
-  /** Of a chat. */
+  /** The run is a request of a chat. */
   readonly chat?: true;
   readonly flags?: { readonly strict: boolean };
 }
@@ -200,7 +200,10 @@ function priceIn(settings: Settings): { readonly price?: Price } {
   return price === undefined ? {} : { price };
 }
 
-/** What the audit says of a run beside its events. The settings are those in force, whatever their origins gave. */
+/**
+ * What the audit records of a run besides its events. The settings are those in force, which may differ from those of
+ * their origins.
+ */
 export function aboutRun(settings: Settings, origins: Config["origins"]): RunAbout {
   const each = Object.entries(settings).map(
     ([key, value]) => [key, { value, origin: origins[key] ?? "default" }] as const,
@@ -220,18 +223,18 @@ interface Wanted {
   readonly json: boolean;
   readonly quiet: boolean;
   readonly changes: "here" | "waiting" | "gone";
-  /** Who set each setting; left out where no model is asked. */
+  /** The origin of each setting; left out if no model is asked. */
   readonly origins?: Config["origins"];
-  /** For the desktop notice at the end; left out where there is none. */
+  /** For the desktop notice at the end; left out if there is none. */
   readonly tells?: {
     readonly notify: Settings["notify"];
     readonly title: string;
-    /** Programs in it are the run's, not the person's. */
+    /** Programs in this folder belong to the run, so the notice does not use them. */
     readonly workspace: string;
   };
 }
 
-/** For `run` and `approve`, as the flags and the terminal want it. */
+/** The renderer for `run` and `approve`, chosen by the flags and the terminal. */
 export function runRenderer({ changes, origins, tells, ...wanted }: Wanted): Renderer {
   const isSet = (key: string): boolean => (origins?.[key] ?? "default") !== "default";
   const shown = rendererNamed(rendererFor(wanted, stderr), {

@@ -22,14 +22,14 @@ export interface RunProgress {
   readonly failed?: (thrown: unknown) => void;
   agent?: AgentContext;
   finished?: Finished;
-  /** What it had changed when it failed. */
+  /** The run's changes at the time of the failure. */
   seen?: WorkspaceOutcome | undefined;
-  /** Where a person finds that, and what can be done with it. */
+  /** Where a person finds those changes, and what can be done with them. */
   where?: string;
 }
 
 /**
- * Ends a failed run: one last event in any case, also where it cannot be stored. A failure after the last event (a box that
+ * Ends a failed run with one last event, even if the event cannot be stored. A failure after the last event (a box that
  * cannot be removed, say) only shows on stderr and in the exit code. A run that has not begun throws.
  */
 export function failedRun(
@@ -72,7 +72,7 @@ interface FailedAt {
   readonly workspace: string;
 }
 
-/** Where a person finds what a run had changed when it failed. */
+/** Where a person finds the changes that a run had made when it failed. */
 export function whereLeft(
   { flags, settings, session: { id }, workspace }: FailedAt,
   changes: RunChanges | null,
@@ -85,7 +85,9 @@ export function whereLeft(
     : `what it changed until then waits beside ${workspace}: ${shows}, harness apply ${id} brings it there`;
 }
 
-/** Stores the end for lists of sessions, if possible; why it is not possible is the failure of the run itself. */
+/**
+ * Stores the end for lists of sessions, if possible. If it is not possible, the run's own failure has the same reason.
+ */
 function recordEnd(
   session: Session,
   { intent: { intent }, spent: { usage } }: AgentContext,
@@ -95,13 +97,13 @@ function recordEnd(
   try {
     session.append({ kind: "turn", result });
   } catch {
-    // The end is shown all the same.
+    // The end is shown anyway.
   }
 }
 
-/** The outcome of a run that failed with this. */
+/** The outcome of a run that failed with this error. */
 export function outcomeAfter(thrown: unknown): Outcome {
-  // Of a failure and another one during the clean-up, the first counts.
+  // If the clean-up failed too, the first failure counts.
   if (thrown instanceof SuppressedError) return outcomeAfter(thrown.suppressed);
   if (thrown instanceof Interrupted)
     return outcomeOf({ how: "cancelled", signal: thrown.signal }, [], { strict: false });

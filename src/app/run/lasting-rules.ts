@@ -13,11 +13,11 @@ type Written =
   | { readonly kind: "written"; readonly file: string }
   | { readonly kind: "none"; readonly reason: string };
 
-/** The rules of the user that allow from now on what was asked. */
+/** The user's rules that would allow the asked call from now on. */
 export class LastingRules {
   readonly #host: Host;
   readonly #workspace: string;
-  /** What was shown for a question is what is written for it. */
+  /** Ensures that the rules written for a question are the ones shown for it. */
   readonly #shown = new WeakMap<Question, RulesShown>();
 
   constructor(host: Host, workspace: string) {
@@ -25,12 +25,12 @@ export class LastingRules {
     this.#workspace = workspace;
   }
 
-  /** Throws a HarnessError where the rules in force cannot be read. */
+  /** Throws a HarnessError if the rules in force cannot be read. */
   async readable(): Promise<void> {
     await workspacePolicy(this.#host, this.#workspace);
   }
 
-  /** As they would be written; or why there can be none. */
+  /** The rules as they would be written, or why there can be none. */
   readonly shown = async (question: Question): Promise<RulesShown> => {
     const known = this.#shown.get(question);
     if (known !== undefined) return known;
@@ -39,7 +39,7 @@ export class LastingRules {
     return made;
   };
 
-  /** The file that they went into, or why they could not. */
+  /** The file that the rules were written to, or why they could not be written. */
   async write(question: Question): Promise<Written> {
     const made = await this.shown(question);
     if (made.kind === "none") return made;

@@ -19,34 +19,40 @@ import {
   standingNetwork,
 } from "./box-losses.ts";
 
-/** A box that starts when it is first wanted; a lost one is replaced by another. */
+/** A box that starts when it is first needed; a lost box is replaced. */
 export interface LazyBox extends AsyncDisposable, RunBoxRecovery {
   readonly box: () => Promise<Box>;
-  /** Starts it, after the request that is being sent. */
+  /** Starts the box without waiting, after the request that is being sent. */
   readonly warm: () => void;
-  /** Aborted when there can be no box, or none any more. */
+  /** Aborted when no box can be had, or the box is gone for good. */
   readonly noBox: AbortSignal;
-  /** Resolves when there is one; never, where nobody wants one or it cannot start. */
+  /** Resolves when the box is there; never if nobody needs it or it cannot start. */
   readonly opened: Promise<Box>;
-  /** `box` waits for this look at the workspace to end, however it ends. */
+  /** Makes `box` wait until this look at the workspace has ended, whether or not it fails. */
   readonly holdFor: (look: Promise<unknown>) => void;
-  /** Starts the box; undefined where it can be granted nothing. */
+  /** Starts the box; undefined if the box takes no grants. */
   readonly network: () => Promise<GrantedNetwork | undefined>;
-  /** Undefined as long as no call has asked for it. */
+  /** Undefined until a call has asked for the box. */
   readonly used: () => Promise<Box> | undefined;
-  /** Stops the box, to be frozen when it is finished; until when it is kept, or null where there is none. */
+  /**
+   * Stops the box, so that `finish` freezes it. Returns the time until which it is kept, or null if there is no such
+   * box.
+   */
   readonly park: () => Promise<number | null>;
-  /** From now on nothing is committed for its commands. */
+  /** From now on, changes of the box's commands are not committed. */
   readonly settle: () => Promise<void>;
-  /** What it did beside its commands since the last time. */
+  /** What the box did besides its commands since the last call. */
   readonly log: () => Promise<BoxLog>;
-  /** The packages at its start, or when they were last counted; undefined unless it reaches registries. */
+  /** The packages at the box's start, or at the last count; undefined unless the box reaches registries. */
   readonly packages: () => ListedPackages | undefined;
-  /** Those at the end of a request. */
+  /** Keeps the packages counted at the end of a request. */
   readonly keepPackages: (now: ListedPackages) => void;
-  /** It reaches registries from now on: counts what is there already, unless no call has used the box. */
+  /** The box can reach registries from now on: counts the packages already there, unless no call has used the box. */
   readonly countPackages: (signal: AbortSignal) => Promise<void>;
-  /** Ends it, or freezes it if it is parked and `stays`; what it did beside its commands. Disposing of it ends it, too. */
+  /**
+   * Ends the box, or freezes it if it is parked and `stays`. Returns what the box did besides its commands. Disposing
+   * of the LazyBox ends the box, too.
+   */
   readonly finish: (stays: boolean) => Promise<BoxLog>;
 }
 
@@ -57,11 +63,11 @@ interface StartedBox extends BoxLosses {
   parked?: ParkedHandle;
   installs?: true;
   packages?: ListedPackages | undefined;
-  /** As they were counted at the end of a request. */
+  /** Counted at the end of a request. */
   latest?: ListedPackages;
 }
 
-/** A box that cannot be parked is removed as usual. */
+/** Parks the box; a box that cannot be parked is removed as usual. */
 async function parked(started: StartedBox, warn: (text: string) => void): Promise<number | null> {
   started.ended = true;
   const box = await started.box?.catch(() => undefined);
@@ -76,17 +82,17 @@ async function parked(started: StartedBox, warn: (text: string) => void): Promis
   }
 }
 
-/** `end`: the box is over, for this reason. */
+/** `end`: reports that the box is over, and why. */
 type Start = (signal: AbortSignal, end: (why: HarnessError) => void) => Promise<OwnedBox>;
 type OnReady = (ms: number, box: OwnedBox) => void;
 
 interface LazyOptions {
-  /** What a person can do when it is lost. */
+  /** What a person can do after the box is lost. */
   readonly remedy?: string;
   readonly warn?: (text: string) => void;
-  /** WorkspaceOutcome when another one takes its place. */
+  /** Reports that a replacement takes the box's place. */
   readonly tell?: (text: string) => void;
-  /** It reaches registries: its packages are counted before anything runs in it. */
+  /** The box reaches registries: its packages are counted before anything runs in it. */
   readonly installs?: boolean;
 }
 
@@ -173,7 +179,7 @@ interface Opening extends Required<Omit<LazyOptions, "installs">> {
   readonly ending: AbortSignal;
 }
 
-/** The box, started if need be; after a loss that permits it, another one. */
+/** The box, started if necessary; after a loss that permits it, a replacement. */
 function boxOf(started: StartedBox, opening: Opening): () => Promise<OwnedBox> {
   const { start, onReady, noBox, ending, remedy } = opening;
   const lose = (box: OwnedBox, reason: string): void => {
@@ -202,7 +208,7 @@ function boxOf(started: StartedBox, opening: Opening): () => Promise<OwnedBox> {
   };
 }
 
-/** A line of the proxy's ledger without its time, which the event has. */
+/** A line of the proxy's ledger without its time, which the event has anyway. */
 export const connectionEvent = (
   connection: Connection,
 ): Extract<EventBody, { readonly type: "connection" }> => {
@@ -217,8 +223,8 @@ export const readyEvent = (ms: number, { image }: OwnedBox): EventBody => ({
 });
 
 /**
- * `last`: nothing is committed for its commands from here on. A lost box tells only what it had brought home; one that no
- * call has used has changed nothing.
+ * The changes of the box. With `last`, its commands' changes are not committed from here on. For a lost box, only the
+ * changes that were brought home are known; a box that no call has used has changed nothing.
  */
 export async function boxChanges(
   { used, noBox, settle, packages, keepPackages, knownChanges }: LazyBox,
@@ -281,7 +287,7 @@ async function outcomeIn(
   signal: AbortSignal,
 ): Promise<WorkspaceOutcome> {
   const seen = await byContent(await box.changes(), checkpoints);
-  // One after the other: each reads all of them.
+  // One after the other, because each reads all changed files.
   const changes = await changesIn(box, seen, signal);
   return { changes, untouched: isUntouched(seen), ...(await handoffIn(box, seen, signal)) };
 }

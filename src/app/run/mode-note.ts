@@ -11,8 +11,8 @@ const SAYS: Readonly<Record<Mode, string>> = {
 const NOTE = /\n\n\[harness\] The mode is (read-only|workspace-write|danger-full-access) now: [^\n]*$/;
 
 /**
- * What the model must be told of the mode behind a request, or nothing: the system prompt says how it was at the start,
- * and stays as it is. What was taken back or left out since is said again.
+ * The note on the mode to add to a request, or nothing. The system prompt states the mode at the start and stays as it
+ * is. A note that was taken back or left out since is repeated.
  */
 export function modeNote(seen: readonly Message[], atStart: Mode, mode: Mode): string {
   const told = seen.findLast(({ role, text }) => role === "user" && NOTE.test(text));
@@ -23,7 +23,7 @@ export function modeNote(seen: readonly Message[], atStart: Mode, mode: Mode): s
 
 const NETWORK_NOTE = /\n\n\[harness\] The network from now on: ([^\n]*)$/m;
 
-/** The same of what may be reached: `pinned` is the system prompt, `network` what it would say now. */
+/** The note on the network: `pinned` is the system prompt, `network` what it would say now. */
 export function networkNote(seen: readonly Message[], pinned: string, network: string): string {
   const told = seen.findLast(({ role, text }) => role === "user" && NETWORK_NOTE.test(text));
   const known =
@@ -35,24 +35,24 @@ export function networkNote(seen: readonly Message[], pinned: string, network: s
 
 const BOX_NOTE = /\n\n\[harness\] (?:The mode is [^\n]*)?The box is a new one: [^\n]*/;
 
-/** `since`: so many messages there were when the box that they worked in was put away; left out where none was. */
+/** `since`: the number of messages when their box was closed; undefined if no box was closed. */
 export function boxNote(messages: readonly Message[], since: number | undefined): string {
   const isTold = since === undefined || messages.slice(since).some(({ text }) => BOX_NOTE.test(text));
   return isTold ? "" : "\n\n[harness] The box is a new one: what was outside of the workspace is gone.";
 }
 
-/** What a person took back of what a session has changed, or brought back again. */
+/** Changes of a session that a person has undone or redone. */
 export interface TakenBack {
   readonly step: number;
   readonly kind: "undo" | "redo";
-  /** Empty where nobody can tell. */
+  /** Empty if the paths are unknown. */
   readonly paths: readonly string[];
 }
 
 const UNDO_NOTE = /\n\n\[harness\] (?:Undone|Redone) \(step (\d+)\): [^\n]*/g;
 const MAX_PATHS = 20;
 
-/** The same of changes that are no more: to a model that has called nothing there is nothing to tell. */
+/** The note on undone changes; a model that has called nothing needs none. */
 export function undoNote(messages: readonly Message[], taken: readonly TakenBack[]): string {
   if (!messages.some(({ role }) => role === "tool")) return "";
   const told = messages
@@ -71,24 +71,24 @@ export function undoNote(messages: readonly Message[], taken: readonly TakenBack
 
 const named = (paths: readonly string[]): string => firstOf(paths, MAX_PATHS, (path) => JSON.stringify(path));
 
-/** Of a task in the background. */
+/** The note on a lost background task. */
 const LOST_NOTE = /\n\n\[harness\] t\d+ \([^\n]*\) is lost: [^\n]*/g;
 
 const NAMED_NOTE = /\n\n\[harness\] With @ it names, in the workspace: [^\n]*/;
 
-/** Of files that a person names in a request; reading them is the model's own call. */
+/** The note on files that a person names in a request; the model itself calls a tool to read them. */
 export const namedNote = (files: readonly string[]): string =>
   files.length === 0
     ? ""
     : `\n\n[harness] With @ it names, in the workspace: ${files.map((file) => JSON.stringify(file)).join(", ")}`;
 
-/** What the person has typed. */
+/** The text that the person typed, without notes. */
 export const withoutMode = (text: string): string =>
   [UNDO_NOTE, BOX_NOTE, NOTE, NETWORK_NOTE, LOST_NOTE, NAMED_NOTE].reduce(
     (typed, note) => typed.replace(note, ""),
     text,
   );
 
-/** Whether a person has typed it, or the loop has added it for them. */
+/** Whether a person typed the message; otherwise the loop added it on their behalf. */
 export const isTyped = ({ role, text }: Message): boolean =>
   role === "user" && !text.startsWith("[harness] ");

@@ -5,14 +5,14 @@ import type { JsonSchema } from "../../core/model-provider.ts";
 import { isFields } from "../../core/text/json-values.ts";
 import { readRegular } from "../../platform/safe-files.ts";
 
-/** In bytes; no schema that a person wrote is as long. */
+/** In bytes; no schema written by a person is that long. */
 const MAX_SCHEMA = 4 * 2 ** 20;
 
-/** A user's JSON Schema and what it says of an answer. */
+/** Reads a user's JSON Schema, with the check of an answer against it. */
 export async function readOutputSchema(
   file: string,
 ): Promise<{ readonly schema: JsonSchema; readonly check: CheckAnswer }> {
-  // Read once before the session and once for the run, so that a pipe will not do.
+  // The file is read once before the session and once for the run, so a pipe will not do.
   const bytes = await readRegular(file, { links: "follow", max: MAX_SCHEMA }).catch((thrown: unknown) => {
     throw unusable(file, `cannot be read: ${reasonOf(thrown)}`);
   });
@@ -35,7 +35,7 @@ type Draft = new (options: object) => Pick<Ajv2020, "compile">;
 
 const draft7 = async (): Promise<Draft> => (await import("ajv")).Ajv;
 
-/** By what `$schema` says, without `http(s)` and its `#`. Draft 6 has no keyword that means another thing in draft 7. */
+/** Keyed by `$schema` without `http(s)` and its `#`. Every keyword of draft 6 means the same in draft 7. */
 const DRAFTS: Readonly<Record<string, () => Promise<Draft>>> = {
   "json-schema.org/draft-06/schema": draft7,
   "json-schema.org/draft-07/schema": draft7,
@@ -47,7 +47,7 @@ async function compiled(file: string, { $schema = DRAFT, ...schema }: JsonSchema
   const draft = typeof $schema === "string" ? DRAFTS[$schema.replaceAll(/^https?:\/\/|#$/g, "")] : undefined;
   if (draft === undefined)
     throw unusable(file, `is of a draft that is not known here: ${JSON.stringify($schema)}`);
-  // Its check would be a promise, and any answer fit.
+  // An asynchronous check would return a promise, and any answer would pass.
   if (schema["$async"] === true) throw unusable(file, "says $async, which is no JSON Schema");
   const Checks = await draft();
   try {
@@ -66,7 +66,7 @@ const unusable = (file: string, why: string): HarnessError =>
     "give a file with a JSON Schema (2020-12, 2019-09, draft 7 or 6)",
   );
 
-/** Models like fences around their JSON; what is inside counts, and is what goes out. */
+/** Models like to fence their JSON: only the inner text is checked and printed. */
 function checked(answer: string, validate: ValidateFunction): ReturnType<CheckAnswer> {
   const text = /^```(?:json)?\s*\n([\s\S]*)\n\s*```$/.exec(answer.trim())?.[1] ?? answer.trim();
   let value: unknown;

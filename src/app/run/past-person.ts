@@ -6,15 +6,15 @@ import type { AskPerson } from "../../tools/tool-context.ts";
 import { settledByMode } from "../prompter.ts";
 import type { RecordedCall, RecordedRequest, SaidThen } from "./recorded-conversation.ts";
 
-/** What a person said and did in a request of the past, said and done again at the same places. */
+/** Repeats what a person said and did in a recorded request, at the same places. */
 
 interface PastWords {
   readonly said: readonly SaidThen[];
-  /** Of a chat: somebody was there, so what the mode settles nobody is asked. */
+  /** The request was of a chat: a person was there, but was not asked what the mode settles. */
   readonly chat: boolean;
 }
 
-/** What was said to the same call then; to all others nobody is there. */
+/** Answers a call as it was answered then; for all other calls nobody is there. */
 export function sayingAgain({ said, chat }: PastWords): Approver {
   const left = [...said];
   const nobody = unattended("contained");
@@ -34,7 +34,7 @@ export function sayingAgain({ said, chat }: PastWords): Approver {
   };
 }
 
-/** What was answered to the same question then; to all others nothing. */
+/** Answers a question as it was answered then; all other questions get no answer. */
 export function answeringAgain(calls: readonly RecordedCall[]): AskPerson {
   const left = calls.filter(({ tool }) => tool === "ask_user");
   return ({ question }) => {
@@ -44,7 +44,7 @@ export function answeringAgain(calls: readonly RecordedCall[]): AskPerson {
   };
 }
 
-/** Where somebody ended a request, or a kill did. */
+/** The place where a person, or a kill, ended a request. */
 type Stop =
   | {
       readonly at: "call";
@@ -55,7 +55,10 @@ type Stop =
     }
   | { readonly at: "reply"; readonly replies: number };
 
-/** A call that was cancelled then, or came to no end; where there is none, the reply that never came. Undefined: it ended by itself. */
+/**
+ * A call that was cancelled then, or never ended; otherwise the reply that never came. Undefined: the request ended by
+ * itself.
+ */
 function stopOf({ calls, replies, end }: RecordedRequest): Stop | undefined {
   if (end !== null && end.status !== "interrupted") return undefined;
   const open = calls.findIndex(
@@ -67,7 +70,7 @@ function stopOf({ calls, replies, end }: RecordedRequest): Stop | undefined {
   const nth = calls
     .slice(0, open)
     .filter((each) => each.tool === found.tool && keyOf(each) === keyOf(found)).length;
-  // How long a person thought about an answer that they did not give is nothing to wait for.
+  // The time that a person thought about an answer without giving one need not be waited for.
   const ms = found.tool === "ask_user" ? 0 : (found.end?.ms ?? 0);
   return { at: "call", tool: found.tool, args: keyOf(found), nth, ms };
 }
@@ -79,10 +82,13 @@ const SIGNALS: ReadonlyMap<number | undefined, Signal> = new Map([
   [EXIT.terminated, "SIGTERM"],
 ]);
 
-/** A timer that is to take longer takes a millisecond. */
+/** A longer timer would fire after a millisecond. */
 const LONGEST_MS = 2 ** 31 - 1;
 
-/** Ends a request where it was ended then: the same call after the same time, or the request to the model that had no reply. */
+/**
+ * Ends a request where it was ended then: at the same call after the same time, or at the model request that had no
+ * reply.
+ */
 export class PastInterrupt implements Disposable {
   readonly #stop: Stop | undefined;
   readonly #ending = new AbortController();

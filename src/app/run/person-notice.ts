@@ -7,7 +7,7 @@ import type { Renderer } from "../../render/renderers.ts";
 import { move, type Output } from "../../render/tty/output.ts";
 import type { Clock } from "../../render/tty/paced-writer.ts";
 
-/** A person waits that long in front of the terminal; whoever waits longer looks elsewhere. */
+/** A person watches the terminal for this long; after a longer wait they are likely to look elsewhere. */
 const LONG_MS = 30_000;
 const MAX_TITLE = 80;
 
@@ -21,7 +21,10 @@ export interface Way {
   readonly desktop: boolean;
 }
 
-/** How a person is told of the end of a run: if it took long, or waits for a word. Who has ended it by a key knows. */
+/**
+ * How to notify a person of the end of a run: if it took long, or waits for an answer. A person who interrupted the run
+ * knows.
+ */
 export function wayToTell({ status, ms }: Ended, notify: Settings["notify"]): Way {
   const due = status === "parked" || (status !== "interrupted" && ms > LONG_MS);
   return {
@@ -30,14 +33,14 @@ export function wayToTell({ status, ms }: Ended, notify: Settings["notify"]): Wa
   };
 }
 
-/** Somebody watches: a terminal, and neither words for a program nor silence were asked for. */
+/** Whether a person watches: stderr is a terminal, and neither output for a program nor silence was requested. */
 export const isWatched = (
   { json, quiet }: { readonly json: boolean; readonly quiet: boolean },
   screen: Pick<Output, "isTTY">,
   ci: string | undefined,
 ): boolean => screen.isTTY && !json && !quiet && (ci ?? "") === "";
 
-/** One line without markup: servers of notifications read tags and entities. */
+/** One line without markup, because notification servers interpret tags and entities. */
 export function noticeText(status: RunStatus, title: string): string {
   const line = visible(title.replaceAll(/\s+/gu, " ").replaceAll(/[<>&]/g, " ")).trim();
   const said = status === "parked" ? "waits for your word" : `ended: ${status}`;
@@ -46,7 +49,7 @@ export function noticeText(status: RunStatus, title: string): string {
 
 type Env = Readonly<Record<string, string | undefined>>;
 
-/** The text is an argument of its own, and to AppleScript an argument too: no part of a program. */
+/** The text is an argument of its own, also to AppleScript: never part of a program. */
 const PROGRAMS: readonly (readonly [string, (text: string) => readonly string[]])[] = [
   ["notify-send", (text) => ["--app-name=harness", "--", "harness", text]],
   [
@@ -63,7 +66,9 @@ const PROGRAMS: readonly (readonly [string, (text: string) => readonly string[]]
   ],
 ];
 
-/** By the first program that PATH has outside of `apart`; nobody waits for it, and what fails fails in silence. */
+/**
+ * Uses the first program that PATH has outside of `apart`. Nothing waits for the program, and its failures are ignored.
+ */
 export async function desktopNotice(text: string, env: Env, apart: string): Promise<void> {
   for (const [name, argv] of PROGRAMS) {
     const file = await hostProgram(name, env, apart);
@@ -88,7 +93,7 @@ interface Telling {
   readonly desktop: (text: string) => void;
 }
 
-/** Shows a run as `renderer` does, and tells the person of its end behind that. */
+/** Shows a run as `renderer` does, and then notifies the person of its end. */
 export function telling(renderer: Renderer, { notify, title, screen, clock, desktop }: Telling): Renderer {
   const began = clock.now();
   return {
@@ -104,18 +109,18 @@ export function telling(renderer: Renderer, { notify, title, screen, clock, desk
 }
 
 interface ChatTelling extends Pick<Telling, "clock" | "desktop"> {
-  /** As they are now: a chat changes them. */
+  /** Read on each use, because a chat can change the setting. */
   readonly notify: () => Settings["notify"];
   readonly title: () => string;
   readonly ring: () => void;
 }
 
-/** The same in a chat: of a request that took long, and of a question that comes long after the person's last word. */
+/** The notices of a chat: for a request that took long, and for a question long after the person's last input. */
 export class ChatNotice {
   readonly #telling: ChatTelling | undefined;
   #since = 0;
 
-  /** Without somebody who watches it tells nothing. */
+  /** Undefined if nobody watches: then nothing is notified. */
   constructor(telling: ChatTelling | undefined) {
     this.#telling = telling;
   }
@@ -126,7 +131,7 @@ export class ChatNotice {
     if (event.type === "run.finished") this.#tell(event.status);
   }
 
-  /** What a person is asked. */
+  /** Notifies the person of a question that they are asked. */
   async asked<T>(question: () => Promise<T>): Promise<T> {
     this.#tell("parked");
     try {

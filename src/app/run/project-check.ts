@@ -3,8 +3,8 @@ import path from "node:path";
 import { headText } from "../../platform/safe-files.ts";
 
 /**
- * The command that runs a project's own tests, by what stands at the top of its folder. Only names and the heads of plain
- * files are read; what they say is run in the box alone, judged as any command is.
+ * The command that runs a project's own tests, judged by the top of its folder. Only names and the heads of plain files
+ * are read; the command itself runs only in the box, judged as any command is.
  */
 export async function projectCheck(
   workspace: string,
@@ -18,7 +18,7 @@ export async function projectCheck(
 }
 
 interface Taken {
-  /** What nothing but its name calls a test: `test.sh`. */
+  /** Also accept scripts that only their name calls a test: `test.sh`. */
   readonly scripts?: boolean;
 }
 
@@ -33,7 +33,7 @@ async function namesIn(workspace: string, folder: string): Promise<readonly stri
 
 export interface ProjectTop {
   readonly names: ReadonlySet<string>;
-  /** The head of a plain file; empty where there is none. */
+  /** The head of a plain file; empty if there is none. */
   readonly read: (name: string) => Promise<string>;
 }
 
@@ -42,11 +42,11 @@ interface Known {
   readonly command: (text: string, names: ReadonlySet<string>) => string | undefined;
 }
 
-/** Built beside the workspace, which keeps what was built from one check to the next. */
+/** Builds outside of the workspace, in a folder that keeps the build from one check to the next. */
 const CTEST =
   "cmake -S . -B /tmp/check >/dev/null && cmake --build /tmp/check && ctest --test-dir /tmp/check --output-on-failure";
 
-/** The first that has a command counts. */
+/** The first entry with a command counts. */
 const KNOWN: readonly Known[] = [
   { file: "package.json", command: npmTest },
   { file: "Cargo.toml", command: () => "cargo test --offline" },
@@ -85,7 +85,7 @@ const KNOWN: readonly Known[] = [
   },
 ];
 
-/** Nothing but its tests is written: no caches. */
+/** Writes nothing except what the tests write: no caches. */
 const PYTEST = "python3 -m pytest -q -p no:cacheprovider";
 
 export async function checkFor(
@@ -102,7 +102,7 @@ export async function checkFor(
   return found ?? (scripts ? testScript(top) : undefined);
 }
 
-/** npm's own placeholder is no test. */
+/** npm's own placeholder is not a test. */
 function npmTest(text: string): string | undefined {
   const script = scriptNamed(text, "test");
   return script === undefined || /no test specified/.test(script) ? undefined : "npm test --silent";
@@ -127,7 +127,10 @@ function makeTest(text: string): string | undefined {
   return target === undefined ? undefined : `make ${target}`;
 }
 
-/** Test files at the top or in a folder of tests: those of unittest, and those that are programs, need nothing installed. */
+/**
+ * Test files at the top or in a folder of tests. Tests of unittest, and tests that are programs, need nothing
+ * installed.
+ */
 async function pythonTests({ names, read }: ProjectTop): Promise<string | undefined> {
   const files = [...names].filter((name) => /(?:^|\/)(?:test_\w+|\w+_test)\.py$/.test(name)).toSorted();
   const [first] = files;
@@ -149,7 +152,7 @@ const MAX_READ = 5;
 const nodeTests = (names: ReadonlySet<string>): string | undefined =>
   [...names].some((name) => /\.test\.[cm]?[jt]s$/.test(name)) ? "node --test" : undefined;
 
-/** In the folder `t` as distributions have them, or at the top. */
+/** In the folder `t`, as in distributions, or at the top. */
 function perlTests(names: ReadonlySet<string>): string | undefined {
   const tests = [...names].filter((name) => /^(?:t\/)?[\w.-]+\.t$/.test(name));
   if (tests.length === 0) return undefined;
@@ -165,7 +168,7 @@ function batsTests(names: ReadonlySet<string>): string | undefined {
 
 const SCRIPTS = ["test.sh", "tests.sh", "run-tests.sh", "run_tests.sh", "runtests.sh"];
 
-/** A script that is called as a test is, at the top or in a folder of tests, where `run.sh` is one, too. */
+/** A script named like a test, at the top or in a folder of tests; in the latter, `run.sh` counts too. */
 async function testScript({ names, read }: ProjectTop): Promise<string | undefined> {
   const below = TEST_FOLDERS.flatMap((folder) => [...SCRIPTS, "run.sh"].map((name) => `${folder}/${name}`));
   const script = [...SCRIPTS, ...below].find((name) => names.has(name));

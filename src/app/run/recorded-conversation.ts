@@ -5,19 +5,19 @@ import type { Intent } from "../../core/messages.ts";
 import { SERVER_FAILURES } from "../../core/model-provider.ts";
 import type { ModelAsked } from "./asked-run.ts";
 
-/** A session's conversation as it can be played once more: what was asked, what the model replied, what came of it. */
+/** A session's conversation in replayable form: what was asked, what the model replied, and what came of it. */
 
 type Of<T extends AgentEvent["type"]> = Extract<AgentEvent, { readonly type: T }>;
 
 export interface RecordedCall {
   readonly call: string;
-  /** How the task of the subagent begins that made it; null for the agent itself. */
+  /** The beginning of the task of the subagent that made the call; null for the agent itself. */
   readonly agent: string | null;
   readonly tool: string;
   readonly args: Readonly<Record<string, unknown>>;
-  /** Null where it was never judged. */
+  /** Null if the call was never judged. */
   readonly verdict: Pick<Of<"call.decided">, "decision" | "runs" | "by"> | null;
-  /** Null when it came to no end. */
+  /** Null if the call never ended. */
   readonly end: {
     readonly kind: ResultKind;
     readonly exit_code: number | null;
@@ -32,39 +32,39 @@ export interface SaidThen {
   readonly args: Readonly<Record<string, unknown>>;
   readonly runs: boolean;
   readonly told?: string;
-  /** The command that they wanted in its place. */
+  /** The command that the person wanted instead. */
   readonly edited?: string;
 }
 
-/** What a person did behind the end of a request, before the next one. */
+/** What a person did after the end of a request, before the next one. */
 export type DoneBehind = Of<"rolled_back"> | Of<"files.undone">;
 
 export interface RecordedRequest {
   readonly task: string;
   readonly mode: Mode;
-  /** It is one of a chat. */
+  /** The request is part of a chat. */
   readonly chat: boolean;
-  /** A box was made for it: what earlier ones had was gone by then. */
+  /** A box was made for the request: the earlier box, with everything in it, was gone by then. */
   readonly freshBox: boolean;
-  /** How strictly its end was judged. */
+  /** Whether its end was judged strictly. */
   readonly strict: boolean;
-  /** Of several: which. */
+  /** The number of the candidate, if the run had several. */
   readonly candidate: number | undefined;
   readonly model: ModelAsked;
-  /** It could reach something. */
+  /** The request had a network. */
   readonly network: boolean;
   readonly intent: Intent | undefined;
   readonly turns: number | undefined;
-  /** The command that had to prove it. */
+  /** The command that had to prove the result. */
   readonly check: string | undefined;
-  /** Something beside the model's word decided about its end, as nothing does in a chat. */
+  /** More than the model's word decided about the end, which is never so in a chat. */
   readonly earned: boolean;
   readonly replies: readonly RecordedReply[];
-  /** What a small model expected of its command, where it was asked apart. */
+  /** What a small model expected of its command, if it was asked separately. */
   readonly asides: readonly RecordedAside[];
   readonly calls: readonly RecordedCall[];
   readonly said: readonly SaidThen[];
-  /** Null when there is no end: it was killed. */
+  /** Null if the request was killed, and so has no end. */
   readonly end: Pick<Of<"run.finished">, "status" | "exit_code"> | null;
   readonly behind: readonly DoneBehind[];
 }
@@ -77,10 +77,10 @@ interface RecordedReply {
   readonly failed?: Pick<Of<"model.failed">, "kind" | "reason">;
 }
 
-/** Null where there was no reply, or none was recorded. */
+/** Null if there was no reply, or none was recorded. */
 type RecordedAside = Pick<RecordedReply, "text" | "usage"> | null;
 
-/** In their order. A run that was parked and gone on with is one. */
+/** The requests in order. A parked run and its continuation count as one request. */
 export function recordedRequests(events: Iterable<AgentEvent>): readonly RecordedRequest[] {
   const requests: RequestReader[] = [];
   const open = new Map<string, RequestReader>();
@@ -108,7 +108,7 @@ class RequestReader {
   readonly #agents = new Map<string, string>();
   readonly #told = new Map<string, string>();
   readonly #said: SaidThen[] = [];
-  /** What a person wants a call to be run with. */
+  /** The edited arguments that a person wants a call to run with. */
   readonly #edited = new Map<string, RecordedCall["args"]>();
   readonly #behind: DoneBehind[] = [];
   #freshBox = false;
@@ -134,7 +134,7 @@ class RequestReader {
     const agent = this.#agentOf(event);
     switch (event.type) {
       case "run.started":
-        // What was parked goes on.
+        // A parked run continues.
         this.#end = null;
         return;
       case "box.ready":
@@ -189,7 +189,7 @@ class RequestReader {
     }
   }
 
-  /** Its name is of one process alone: what it was asked tells it apart. */
+  /** A subagent's id is unique only within a process, so its task identifies it. */
   #agentOf(event: AgentEvent): string | null {
     if (event.agent === undefined) return null;
     const key = `${event.run} ${event.agent}`;
@@ -205,7 +205,7 @@ class RequestReader {
     this.#replies.findLast((reply) => reply.agent === agent)?.calls.push({ tool, args });
   }
 
-  /** Whoever writes another command has said no to the one that it takes the place of. */
+  /** A person who writes another command has refused the one that it replaces. */
   #edit({ call, args }: Of<"call.edited">, agent: string | null): void {
     const key = keyOf(agent, call);
     const found = this.#calls.get(key);
@@ -258,8 +258,8 @@ class RequestReader {
 const keyOf = (agent: string | null, call: string): string => JSON.stringify([agent, call]);
 
 /**
- * The replies as a scenario: each conversation finds its own, and so does what is asked beside it, to which nobody replies
- * where no reply was recorded. The window plays no part, so nothing is made shorter.
+ * The replies as a scenario: each conversation finds its own replies, and so do the questions asked aside. A question
+ * without a recorded reply fails. The window is made very wide, so that nothing is compacted.
  */
 export function scenarioOf({ task, replies, asides }: RecordedRequest): string {
   const steps = replies.map(({ agent, text, usage, calls, failed }) => ({
@@ -282,13 +282,13 @@ export function scenarioOf({ task, replies, asides }: RecordedRequest): string {
 }
 
 const WIDE = 100_000_000;
-/** Such a failure is not asked about again. */
+/** This failure is not retried. */
 const UNSAID = { fail: "refused", reason: "what it expects was not recorded" };
 
 const asideOf = ({ text, usage }: Of<"model.aside">): RecordedAside =>
   text === undefined ? null : { text, usage };
 
-/** A scenario puts the number of the request in the place of a mark: there is none in any one part. */
+/** A scenario replaces a mark by the number of the request, so the text is split such that no part contains a mark. */
 const inert = (text: string): readonly { readonly text: string }[] =>
   text.split(/(?<=\{)(?=\{request\}\})/).flatMap((part) => (part === "" ? [] : [{ text: part }]));
 

@@ -23,7 +23,7 @@ import { openBoxFor } from "../box-access.ts";
 import { ignoreRulesOf, lazyJudge } from "../project/policy-context.ts";
 import { noteTo } from "../stderr-messages.ts";
 
-/** A command of a session, with what became of it then. */
+/** A command of a session, with its outcome then. */
 export interface PastCommand {
   readonly call: string;
   readonly agent: string | null;
@@ -33,10 +33,13 @@ export interface PastCommand {
   readonly mode: Mode;
   readonly decision: Verdict;
   readonly ran: boolean;
-  /** As it was judged, with what earlier calls exported; and where it started, undefined for the workspace. */
+  /**
+   * The command as judged, including what earlier calls exported; and the folder it started in, undefined for the
+   * workspace.
+   */
   readonly judged: string;
   readonly folder: string | undefined;
-  /** Null when it came to no end. */
+  /** Null if the command never ended. */
   readonly then: {
     readonly kind: ResultKind;
     readonly exit_code: number | null;
@@ -44,7 +47,7 @@ export interface PastCommand {
   } | null;
 }
 
-/** In the order of their calls. */
+/** In the order of the calls. */
 export function pastCommands(session: Session): readonly PastCommand[] {
   const parts = { session: session.info(), timeline: session.timeline(), audit: null, diff: null };
   return reportOf(parts).runs.flatMap((run) =>
@@ -84,7 +87,7 @@ export interface Rerun {
   readonly then: Ended | null;
   readonly now: Ended | null;
   readonly difference: FirstDifference | null;
-  /** Why it was not run; empty when it was. */
+  /** Why it was not run; empty if it was. */
   readonly reason: string;
 }
 
@@ -109,14 +112,14 @@ interface ReplayInput {
   readonly onResult: (rerun: Rerun) => void;
 }
 
-/** Runs the commands again over the folder as it is now, in a box whose changes are thrown away. */
+/** Runs the commands again over the current folder, in a box whose changes are thrown away. */
 export async function replayRun(
   commands: readonly PastCommand[],
   { host, settings, store, session, quiet, onResult }: ReplayInput,
   signal: AbortSignal,
 ): Promise<void> {
   const { workspace, mode: then } = session.info();
-  // What had a network then gets none by being looked at again.
+  // A replay gets no network, even if the session had one.
   const mode: Mode = then === "read-only" ? then : "workspace-write";
   const shape = { ...settings, mode, allow_domains: [], secrets: {} };
   const opening = { host, settings: shape, workspace, runtime: null, watchChanges: false, keep: null };
@@ -127,7 +130,7 @@ export async function replayRun(
   for await (const each of rerun(commands, { box, judge, mode, context }, signal)) onResult(each);
 }
 
-/** One after the other, through the same tool: each agent has a shell of its own, as it had then. */
+/** Runs the commands one after the other, through the same tool: each agent has a shell of its own, as it had then. */
 async function* rerun(
   commands: readonly PastCommand[],
   parts: RerunParts,
@@ -155,7 +158,7 @@ function notRunnable({ ran, args, then }: PastCommand): string | undefined {
   return then === null ? "it came to no end then" : undefined;
 }
 
-/** Its result, or why it was not run. */
+/** The result, or why the command was not run. */
 async function again(
   tool: AnyTool,
   { args }: PastCommand,
@@ -191,14 +194,14 @@ function compared({ call, command, then }: PastCommand, result: ToolResult): Rer
 const ended = ({ kind, exit_code }: Ended): Ended => ({ kind, exit_code });
 
 interface FirstDifference {
-  /** From 1. */
+  /** Starts at 1. */
   readonly line: number;
-  /** Undefined where that one had come to its end. */
+  /** Undefined if that output had already ended. */
   readonly then: string | undefined;
   readonly now: string | undefined;
 }
 
-/** Where two results first differ, but for how long they took and advice that is given once. */
+/** The first difference of two results, ignoring durations and one-time advice. */
 export function firstDifference(then: string, now: string): FirstDifference | undefined {
   const [a, b] = [comparable(then), comparable(now)];
   const longer = a.length > b.length ? a : b;
@@ -215,7 +218,7 @@ const comparable = (text: string): readonly string[] =>
     .filter((line) => !line.startsWith("[advice: "))
     .map((line) => line.replace(TIMED, "[$1…"));
 
-/** The verdicts that would be other ones under the rules of this file; it counts as the user's, in place of those. */
+/** The verdicts that would differ under the rules of this file, which replace the user's own. */
 export async function changedVerdicts(
   { places }: Host,
   commands: readonly PastCommand[],

@@ -22,14 +22,14 @@ interface ReplayedChatParts {
   readonly session: Session;
   /** Absolute and resolved. */
   readonly workspace: string;
-  /** Told what kept a box from coming, or ended it. */
+  /** Receives the errors that kept a box from starting, or ended it. */
   readonly failed: (thrown: unknown) => void;
 }
 
-/** A request of a chat, with who was there. */
+/** A request of a chat, with the people and settings of then. */
 interface ReplayedTurn {
   readonly text: string;
-  /** Who replied then. */
+  /** The model that replied then. */
   readonly model: ModelAsked;
   readonly settings: Settings;
   readonly freshBox: boolean;
@@ -40,8 +40,8 @@ interface ReplayedTurn {
 }
 
 /**
- * Requests of a chat, played by what plays a chat: one memory and one box for all of them, until the mode is another one or
- * the box of then was. There are no extensions and there is no network.
+ * Plays requests of a chat with the code of a chat: one memory and one box for all of them, until the mode changes or
+ * the original box changed. There are no extensions and no network.
  */
 export class ReplayedChat implements AsyncDisposable {
   readonly #parts: ReplayedChatParts;
@@ -68,7 +68,7 @@ export class ReplayedChat implements AsyncDisposable {
     }, false);
   }
 
-  /** Undefined where it came to no end. */
+  /** Undefined if the request came to no end. */
   async play(turn: ReplayedTurn, signal: AbortSignal): Promise<Finished | undefined> {
     const { host, origins, store, workspace } = this.#parts;
     const { settings, approver, show } = turn;
@@ -112,7 +112,10 @@ export class ReplayedChat implements AsyncDisposable {
     }
   }
 
-  /** What a person took back of the conversation, before their first request here too: of what a run had come to. */
+  /**
+   * Takes back the part of the conversation that a person took back; before the first request here, that is part of an
+   * earlier run.
+   */
   takeBack(to: number): void {
     const { session } = this.#parts;
     if (this.#conversation === undefined)
@@ -121,12 +124,12 @@ export class ReplayedChat implements AsyncDisposable {
     else this.#conversation.takeBack(to);
   }
 
-  /** Nobody is over what was changed any more; what the conversation knows stays. */
+  /** Closes the box, because the layer with its changes goes away; the conversation stays. */
   leaveBox(): Promise<void> {
     return this.#box.close();
   }
 
-  /** Somebody else goes on with the session. */
+  /** Lets other code continue the session. */
   async rest(): Promise<void> {
     await this.#box.close();
     await this.#index?.[Symbol.asyncDispose]();

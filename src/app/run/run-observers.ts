@@ -13,27 +13,27 @@ import { openDiagnostics, startOf } from "../diagnostics.ts";
 import type { Host } from "../host.ts";
 import { noteTo } from "../stderr-messages.ts";
 
-/** Who watches runs and takes no part in them: nothing that they do, or fail to do, changes a run. */
+/** Observers of runs: nothing that they do, or fail to do, changes a run. */
 export interface Observers extends AsyncDisposable {
-  /** The events of any number of runs, each of them in order. */
+  /** Takes the events of any number of runs; those of each run come in order. */
   readonly take: (event: AgentEvent) => void;
-  /** What ended a run, or a part of one. */
+  /** Records what ended a run, or a part of one. */
   readonly failed: (thrown: unknown) => void;
 }
 
 interface Observed {
   readonly host: Pick<Host, "env" | "places">;
   readonly settings: Settings;
-  /** Who set each of them. */
+  /** The origin of each setting. */
   readonly origins: Config["origins"];
 }
 
-/** The diagnostics of this process; and telemetry, of which nothing is loaded where no endpoint is named. */
+/** The diagnostics of this process, and telemetry if an endpoint is named; otherwise no telemetry code is loaded. */
 export async function observersFor({ host, settings, origins }: Observed): Promise<Observers> {
   const diagnostics = openDiagnostics(host);
   diagnostics.add(startOf(settings, origins));
   const runs = new Map<string, RunDiagnostics>();
-  /** What ends a box ends its run, too: it is said once. */
+  /** An error that ends a box ends its run, too: it is recorded once. */
   const last: { thrown?: unknown } = {};
   const exported = isWanted(host.env) ? await exporting(host.env) : undefined;
   const take = (event: AgentEvent): void => {
@@ -67,14 +67,14 @@ const ENDPOINTS = [
   "OTEL_EXPORTER_OTLP_METRICS_ENDPOINT",
 ] as const;
 
-/** An endpoint is named, and telemetry is not switched off. */
+/** Whether an endpoint is named, and telemetry is not switched off. */
 const isWanted = (env: Env): boolean =>
   env["OTEL_SDK_DISABLED"]?.trim().toLowerCase() !== "true" &&
   ENDPOINTS.some((name) => (env[name] ?? "").trim() !== "");
 
-/** Of a text that is told on request. */
+/** The most characters of a text that is exported on request. */
 const MAX_TEXT = 16_384;
-/** What a collector says of a request is a line. */
+/** A collector's answer is normally one line. */
 const MAX_ANSWER = 65_536;
 
 const now = (): number => performance.timeOrigin + performance.now();
@@ -120,7 +120,7 @@ async function exporting(env: Env): Promise<Omit<Observers, "failed">> {
   };
 }
 
-/** A mistake of ours in telling of a run is none of the run's. */
+/** A bug in observing a run must not affect the run. */
 function unlessBroken(take: Observers["take"]): Observers["take"] {
   const state = { broken: false };
   return (event) => {
@@ -134,7 +134,7 @@ function unlessBroken(take: Observers["take"]): Observers["take"] {
   };
 }
 
-/** By the way of models' requests: no redirect is followed, so what the headers hold goes nowhere else. */
+/** Sent like requests to models: redirects are not followed, so that the headers go nowhere else. */
 const post: Post = async ({ url, headers }, json, signal) => {
   const { send, textWithin } = await import("../../models/http-request.ts");
   const response = await send({ url, headers, json, signal });

@@ -12,14 +12,14 @@ interface GrantParts {
   readonly settings: Settings;
   readonly workspace: string;
   readonly box: Pick<LazyBox, "network" | "countPackages">;
-  /** What is granted counts for the harness's own requests, too. */
+  /** Grants also apply to the harness's own requests. */
   readonly requests: Pick<HarnessRequests, "grant">;
   readonly warn: (text: string) => void;
-  /** Of one that holds for longer than a call. */
+  /** Keeps a grant that lasts longer than a call. */
   readonly keep: (said: GrantSaid) => Promise<void>;
 }
 
-/** What may be reached while a person answers questions: what the settings grant, and what they add to it. */
+/** What may be reached while a person answers questions: the grants of the settings, and those that the person adds. */
 export class SessionGrants {
   readonly #parts: GrantParts;
   #domains: readonly string[];
@@ -29,10 +29,10 @@ export class SessionGrants {
     this.#domains = parts.settings.allow_domains;
   }
 
-  /** Another list whenever something was added, and the same until then. */
+  /** A new list whenever something was added, and the same list until then. */
   readonly domains = (): readonly string[] => this.#domains;
 
-  /** The running box reaches it when this resolves; what it gives takes that back. */
+  /** Resolves when the running box has the grant; the returned function withdraws it. */
   readonly grant = async (said: GrantSaid, signal: AbortSignal): Promise<() => void> => {
     const { box, requests, keep } = this.#parts;
     const fresh = said.domains.filter((each) => !this.#domains.includes(each));

@@ -15,15 +15,15 @@ import type { LazyBox } from "./lazy-box.ts";
 
 export interface SessionPrompt {
   readonly text: string;
-  /** Instructions of the project that are part of it. */
+  /** Instructions of the project that are part of the prompt. */
   readonly shown: ReadonlySet<string>;
-  /** Bytes that it leaves to those further down. */
+  /** The number of bytes left for instructions in folders further down. */
   readonly room: number;
 }
 
 type Prompted = Pick<Settings, "mode" | "allow_domains" | "install_scripts" | "isolation">;
 
-/** The prompt of a new session: what never changes, the instructions that are there at its start, and what users `added`. */
+/** The prompt of a new session: the constant part, the instructions that exist at its start, and what users `added`. */
 export async function sessionPrompt(
   host: Host,
   { mode, allow_domains: domains, install_scripts: scripts, isolation }: Prompted,
@@ -44,12 +44,12 @@ export async function sessionPrompt(
 
 const bytesLeftBeside = (rendered: string): number => Math.max(0, INSTRUCTIONS - Buffer.byteLength(rendered));
 
-/** A file of instructions as the prompt names it, and where it stands. */
+/** A file of instructions, with the name that the prompt gives it and its path. */
 export interface FoundInstructions extends InstructionFile {
   readonly file: string;
 }
 
-/** What a new session's prompt takes instructions from. */
+/** The files from which a new session's prompt takes instructions. */
 export async function instructionsFor(
   host: Host,
   workspace: string,
@@ -63,14 +63,14 @@ export async function instructionsFor(
   return { own, project, above };
 }
 
-/** By their role they are equal; both may be there. */
+/** Both names are equivalent; both files may exist. */
 const NAMES = ["AGENTS.md", "CLAUDE.md"];
 const MAX_FILE_BYTES = 64 * 1024;
 
 /**
- * The instructions at the top of the workspace, and of the folders above it in its repository; they are part of the first
- * prompt. Those further down are read in the box. Nothing but a plain file counts: a link could lead anywhere, and
- * nobody may write to a pipe.
+ * The instructions at the top of the workspace, and of the folders above it in its repository; they are part of the
+ * first prompt. Instructions further down are read in the box. Only plain files count: a link could lead anywhere, and
+ * reading a pipe could block for ever.
  */
 async function projectInstructions(
   workspace: string,
@@ -84,13 +84,13 @@ async function projectInstructions(
 
 const OWN = "(the user's own) ";
 
-/** Where other agents keep what a person wants of them everywhere. */
+/** Where other agents keep their user's global instructions. */
 const OF_OTHERS: readonly (readonly [folder: string, name: string])[] = [
   [".claude", "CLAUDE.md"],
   [".codex", "AGENTS.md"],
 ];
 
-/** The user's own, for every workspace: those of harness, and where there are none those that other agents are given. */
+/** The user's own instructions, for every workspace: those of harness, or else those written for other agents. */
 async function ownInstructions({ places }: Host): Promise<readonly FoundInstructions[]> {
   const [settings] = places.configFiles;
   const own = await filesIn(path.dirname(settings), OWN);
@@ -117,12 +117,15 @@ async function plainText(file: string): Promise<string | undefined> {
     const bytes = await readRegularHead(file, { links: "refuse", max: MAX_FILE_BYTES });
     return new TextDecoder().decode(bytes);
   } catch {
-    // What cannot be read instructs nobody; the model may still come across it in the box.
+    // An unreadable file instructs nobody; the model may still come across it in the box.
     return undefined;
   }
 }
 
-/** Gathered as soon as there is a box, so that it is there when it is wanted; told as long as the history has none. */
+/**
+ * Gathers the briefing as soon as there is a box, so that it is ready when needed. It is given as long as the history
+ * does not have it.
+ */
 export function briefingFrom(
   box: LazyBox,
   { shown, room }: SessionPrompt,
@@ -133,7 +136,7 @@ export function briefingFrom(
     const instructions = facts.instructions.filter(({ path }) => !shown.has(path));
     return briefing({ ...facts, instructions }, { trusted: false, room });
   });
-  // What a first call writes was not there at the start.
+  // The briefing describes the start, so it must not see what a first call writes.
   box.holdFor(gathered);
   gathered.catch(() => undefined);
   return async () => {
@@ -143,7 +146,7 @@ export function briefingFrom(
   };
 }
 
-/** Its first line is the same whatever the workspace is like by now. */
+/** The first line of a briefing is the same, whatever the workspace is like. */
 function isTold(text: string, { messages }: History): boolean {
   const [head = ""] = text.split("\n", 1);
   return messages.some((message) => message.role !== "assistant" && message.text.includes(head));

@@ -12,16 +12,16 @@ import type { AnyTool } from "../../core/tool.ts";
 import { toolsFor } from "../../tools/index.ts";
 import type { AskPerson, Subagents, ToolContext } from "../../tools/tool-context.ts";
 
-/** What lives on from request to request of one session: what the model knows, and its tools. */
+/** State that lasts from request to request of one session: what the model knows, and its tools. */
 export interface SessionState {
   readonly memory: Memory;
-  /** The current ones: the built-in ones, then what users added. */
+  /** The current tools: the built-in ones, then those that users added. */
   readonly tools: readonly AnyTool[];
   readonly hooks: Hooks;
   readonly childTools: (child: Memory) => readonly AnyTool[];
-  /** Sets who does the work of `task`. */
+  /** Sets the code that does the work of `task`. */
   readonly subagentsBy: (subagents: Subagents) => void;
-  /** Sets who is told of a new plan. */
+  /** Sets the receiver of new plans. */
   readonly planTo: (show: (plan: Plan) => void) => void;
   /** Sets the model that works with the tools, and the judge of its exported variables. */
   readonly workedOnBy: (who: WorkedOnBy) => void;
@@ -40,16 +40,15 @@ export interface SessionStateParts {
   /** Absolute and resolved. */
   readonly workspace: string;
   readonly timeoutMs: number;
-  /** For a session that has none yet. */
+  /** The system prompt for a session that has none yet. */
   readonly prompt: string;
-  /** Finds code. */
   readonly index: Index;
   readonly extensions: Pick<Extensions, "tools" | "hooks">;
-  /** The person whom the model can ask, where one is there. */
+  /** The person whom the model can ask, if there is one. */
   readonly person?: AskPerson | undefined;
-  /** A replay: notes are read, and none is stored. */
+  /** A replay: notes are read, but none is stored. */
   readonly passing?: boolean;
-  /** Resumes calls that wait for a person; otherwise they are given up. */
+  /** Resume calls that wait for a person; otherwise they are given up. */
   readonly waits?: boolean;
 }
 

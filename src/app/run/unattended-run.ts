@@ -27,11 +27,11 @@ export interface UnattendedRun {
   readonly host: Host;
   readonly config: Config;
   readonly limits: LimitsGiven;
-  /** Where it works, unless it goes on with a session of another folder. */
+  /** The folder of the run, unless the run continues a session of another folder. */
   readonly folder: string;
-  /** The folder was named, and counts before that of the session. */
+  /** The folder was named, so it takes precedence over the session's. */
   readonly named: boolean;
-  /** Its task; `otherwise` where none was given. */
+  /** The task; `otherwise` if none was given. */
   readonly prompt: (otherwise: string | undefined) => Promise<string>;
   readonly flags: TaskFlags & SessionChoice & AttemptFlags;
 }
@@ -43,7 +43,7 @@ const nothingToFork = (): HarnessError =>
     'harness run --continue --fork "…"',
   );
 
-/** One task to its end, with nobody there. */
+/** Runs one task to its end without a person. */
 export async function runUnattended({
   host,
   config: { settings, origins },

@@ -14,17 +14,17 @@ import { openVectorCache, type VectorCache } from "../../search/embedding-cache.
 import type { Host } from "../host.ts";
 import { isLocalModel } from "../model-terms.ts";
 
-/** Constructs what makes vectors. */
+/** Constructs the embedder. */
 
 export type FoundEmbedder =
   | {
       readonly kind: "found";
       readonly model: EmbeddingModel;
-      /** Of its vectors; with the model's id it is what an index is opened with. */
+      /** Length of its vectors; an index is opened with it and the model's id. */
       readonly dimension: number;
       readonly cache: VectorCache;
       readonly server: string;
-      /** Nothing that is embedded leaves this machine. */
+      /** Embedded text does not leave this machine. */
       readonly local: boolean;
     }
   | NoEmbedder;
@@ -33,7 +33,7 @@ interface NoEmbedder {
   readonly kind: "none";
   readonly reason: string;
   readonly remedy: string;
-  /** A model that is there and gave no vector in time: later it may. */
+  /** The name of a model that exists but gave no vector in time: it may do so later. */
   readonly awaited?: string;
 }
 
@@ -45,25 +45,25 @@ interface Place {
 }
 
 export interface EmbedderAccess extends Disposable {
-  /** Looked for once. Without one a search goes by words. */
+  /** The embedder is looked for once. Without one, a search goes by words. */
   readonly find: (signal: AbortSignal) => Promise<FoundEmbedder>;
 }
 
 export interface EmbedderOptions {
   readonly host: Host;
-  /** Who set each of the settings. */
+  /** The origin of each setting. */
   readonly origins: Readonly<Record<string, string>>;
   readonly warn: (text: string) => void;
-  /** Left out, as long as a search may wait. */
+  /** Left out: as long as a search may wait. */
   readonly patience?: Patience;
 }
 
 export interface Patience {
   /** For a server's list of models. */
   readonly listMs: number;
-  /** For a first vector, whose model may have to be loaded; after the first time its length is known. */
+  /** For the first vector, whose model may have to be loaded; after that, the vector length is known. */
   readonly vectorMs: number;
-  /** For any further request; as the adapters have it when left out. */
+  /** For any further request; left out: the default of the adapter. */
   readonly requestMs?: number;
 }
 
@@ -72,8 +72,9 @@ const REMOTE: Patience = { listMs: 3000, vectorMs: 4000 };
 const CHOOSE = "harness config set embed_model NAME";
 
 /**
- * A repository's text goes to another machine only where the user has named an embed_model; what looks like a secret is
- * taken out of it then. The API of the chat model embeds only then too: else Ollama does, if it answers.
+ * A repository's text is sent to another machine only if the user has named an embed_model, and then what looks like a
+ * secret is masked. The chat model's API is used for embedding only under the same condition; otherwise Ollama embeds,
+ * if it answers.
  */
 export function embedderAccess(settings: Settings, options: EmbedderOptions): EmbedderAccess {
   const { host, origins, warn, patience } = options;
@@ -140,7 +141,7 @@ async function onOllama(wanted: Wanted, signal: AbortSignal): Promise<Place | No
     return none(`no Ollama at ${server} for vectors: ${listing.reason}`, ollamaLine(server, "serve"));
   const listed = listing.models.find((model) => fullName(model.name) === fullName(name));
   if (listed === undefined) return none(`${server} has no model ${name}`, ollamaLine(server, "pull", name));
-  // Pulled again, a name may stand for another model.
+  // After another pull, the name may stand for another model, so the id includes the digest.
   const id = `ollama/${fullName(name)}@${listed.digest?.replace(/^sha256:/, "").slice(0, 12) ?? ""}`;
   return found({ id, name, embedder: ollamaEmbedder(server, name, limitsOf(wanted)) }, server, local);
 }
@@ -155,7 +156,7 @@ async function onOpenAi(wanted: Wanted, signal: AbortSignal): Promise<Place | No
     return none("OPENAI_API_KEY is not set; the API needs it for vectors", "export OPENAI_API_KEY=KEY");
   if (local) {
     const { models, reason } = await askServer({ ...reached, signal, timeoutMs: (patience ?? LOCAL).listMs });
-    // A server without a list may embed all the same.
+    // A server without a list may embed anyway.
     if (models === null && !reason.startsWith("HTTP "))
       return none(`no server of embeddings at ${reached.base}: ${reason}`, "harness doctor");
   }

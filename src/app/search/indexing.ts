@@ -41,20 +41,20 @@ export interface Indexed extends Updated {
   readonly seconds: number;
 }
 
-/** How long it waits for another that writes the same index. */
+/** How long to wait for another process that writes the same index. */
 const PATIENCE_MS = 5000;
 
-/** What a model that has to be loaded, or works for somebody else, is waited for: as long as one that chats. */
+/** An embedding model that must be loaded, or is busy, is waited for as long as a chat model. */
 const patienceOf = ({ connect_timeout, first_token_timeout }: Settings): Patience => ({
   listMs: connect_timeout,
   vectorMs: first_token_timeout,
   requestMs: first_token_timeout,
 });
 
-/** What is waited for in silence. */
+/** How long to wait without a message. */
 const SILENT_MS = 3000;
 
-/** What makes the vectors; a person is told what is waited for. */
+/** The embedder; a message tells the person what is being waited for. */
 async function awaitedVectors(
   indexing: Indexing,
   signal: AbortSignal,
@@ -75,7 +75,7 @@ async function awaitedVectors(
   }
 }
 
-/** Makes or renews the index of a folder, and its vectors where something makes them. */
+/** Makes or renews the index of a folder, and its vectors if there is an embedder. */
 export async function indexFolder(
   indexing: Indexing,
   signal: AbortSignal,
@@ -106,7 +106,7 @@ export async function indexFolder(
   return { workspace, index: place.id, ...made, seconds };
 }
 
-/** Questions of the history that are asked to tell what vectors bring. */
+/** The number of questions, taken from the history, that measure the benefit of vectors. */
 const QUESTIONS = 100;
 
 async function brought(
@@ -134,7 +134,7 @@ async function brought(
   }
 }
 
-/** Before the long part: who waits for it may search meanwhile. */
+/** Says before the long part that words can already be searched. */
 async function sayWords(
   { store }: OpenedIndex,
   vectors: Vectors,
@@ -147,7 +147,7 @@ async function sayWords(
     note(`searchable by words now; ${chunks - embedded} of ${chunks} chunks get their vectors meanwhile`);
 }
 
-/** What the vectors bring on the repository's own history decides what they weigh. */
+/** Weights the vectors by their benefit on the repository's own history. */
 async function measured(
   { store, catalog }: OpenedIndex,
   vectors: Vectors,
@@ -163,7 +163,7 @@ async function measured(
   let silent = false;
   const vectorOf = async (text: string): Promise<Float32Array | null> => {
     const asked = silent ? null : await queryVector(model, text, { dimension, signal });
-    // One that fails once is not waited for a hundred times.
+    // After one failure the model is not asked again: there may be a hundred questions.
     silent ||= asked?.kind !== "vector";
     return asked?.kind === "vector" ? asked.vector : null;
   };
@@ -171,7 +171,7 @@ async function measured(
   if (worth !== null) catalog.note({ worth });
 }
 
-/** What a server does not let go of costs its room there and nothing else. */
+/** A failure to remove old data on the server only wastes room there. */
 async function tidied(index: OpenedIndex, note: (text: string) => void, signal: AbortSignal): Promise<void> {
   try {
     await index.store.tidy(signal);
@@ -195,12 +195,14 @@ async function embedded(
   return outcome;
 }
 
-/** Between two looks; a look that takes long is followed by a longer rest, so that it costs a tenth at most. */
+/**
+ * Time between two looks. A slow look is followed by a longer rest, so that looking takes at most a tenth of the time.
+ */
 const STEP_MS = 1000;
 const REST = 10;
-/** Words are kept fresh beside a model that is busy; its vectors come with a later change. */
+/** With a busy model, words are still kept fresh; the vectors come with a later change. */
 const BRIEFLY: Patience = { listMs: STEP_MS, vectorMs: 5 * STEP_MS };
-/** After a trouble, such as a run that has the workspace for itself. */
+/** The pause after trouble, such as a run that has the workspace to itself. */
 const TROUBLE_MS = 15_000;
 
 /** Keeps an index fresh until it is told to stop: looks at names and times, and reads what has changed. */
@@ -209,7 +211,7 @@ export async function watch(
   onIndexed: (indexed: Indexed) => void,
   signal: AbortSignal,
 ): Promise<never> {
-  // The folder it was started in may be removed and made anew meanwhile, and no thread starts where there is none.
+  // The folder it was started in may be removed and recreated meanwhile, and no thread can start in a removed folder.
   process.chdir("/");
   onIndexed(await indexFolder(indexing, signal));
   let told = "";
@@ -245,7 +247,7 @@ async function isFresh({ host, settings, workspace, note }: Indexing, signal: Ab
 
 export interface IndexStatus {
   readonly workspace: string;
-  /** Null: there is none yet. */
+  /** Null: there is no index yet. */
   readonly index: string | null;
   readonly folder: string | null;
   readonly store: "embedded" | "qdrant" | null;
@@ -254,16 +256,16 @@ export interface IndexStatus {
   readonly skipped: Readonly<Partial<Record<Skip, number>>>;
   /** The last update ran to its end. */
   readonly whole: boolean;
-  /** And nothing has changed since. */
+  /** `whole`, and nothing has changed since. */
   readonly fresh: boolean;
-  /** When an update ended last, as an ISO time. */
+  /** When an update last ended, as an ISO time. */
   readonly updated: string | null;
   readonly vectors: {
     readonly model: string | null;
     readonly embedded: number;
     /** A model that gave no vector in time when the index was made. */
     readonly awaited: string | null;
-    /** What vectors brought on the history of the repository; null where that was not measured. */
+    /** The measured benefit of vectors on the history of the repository; null if not measured. */
     readonly worth: Omit<VectorWorth, "way" | "model" | "chunks"> | null;
   } & Pick<VectorShare, "share" | "next">;
 }
@@ -281,7 +283,7 @@ const NONE = {
   vectors: { model: null, embedded: 0, awaited: null, worth: null, share: 0, next: "harness index" },
 } as const;
 
-/** What there is of the index of a folder; nothing is read of the files, and nothing is changed. */
+/** The state of a folder's index; reads no files of the folder, and changes nothing. */
 export async function indexStatus(
   { host, settings, workspace, note }: Pick<Indexing, "host" | "settings" | "workspace" | "note">,
   signal: AbortSignal,
@@ -311,7 +313,7 @@ export async function indexStatus(
   };
 }
 
-/** Of the model that there is now. */
+/** The benefit for the current model. */
 function worthOf(facts: CatalogFacts): IndexStatus["vectors"]["worth"] {
   const worth = worthIn(facts);
   if (worth === null) return null;

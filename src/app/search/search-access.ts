@@ -13,7 +13,7 @@ import type { QdrantServer } from "../../search/qdrant/qdrant-nodes.ts";
 import type { PathRules } from "../../search/read/found-file.ts";
 import { type Host, packageRoot } from "../host.ts";
 
-/** Constructs what finds code. */
+/** Constructs the code search. */
 
 export const indexRoot = ({ places }: Host): string => path.join(places.state, "search");
 
@@ -24,7 +24,7 @@ export const PATH_RULES: PathRules = {
   guarded: (name, atTop) => protectedName(name, atTop) !== undefined,
 };
 
-/** As the settings name it, with the key of the environment. */
+/** The server that the settings name, with the key from the environment. */
 export const qdrantOf = (
   env: Host["env"],
   { url, nodes, shard_number, replication_factor, write_consistency_factor }: Settings["search"],
@@ -41,7 +41,7 @@ export const indexAccess = (
   warn: (text: string) => void,
 ): IndexOptions => ({
   rules: PATH_RULES,
-  // Until a person can say that a repository's text may be believed.
+  // Until a person can declare a repository's text trustworthy.
   trust: "untrusted",
   thread: threadProgram(),
   openStore: async ({ earlier, only, ...opening }) => {
@@ -66,14 +66,14 @@ export const embeddedOnly = (given: IndexOptions): IndexOptions => ({
   },
 });
 
-/** Bundled, it is a file of its own; from sources Node runs it as it is. */
+/** The worker is a file of its own in the bundle; from sources, Node runs the source file. */
 function threadProgram(): URL {
   const bundled = path.join(packageRoot, "dist/cut-worker.cjs");
   const source = path.join(packageRoot, "src/search/index/cut-worker.ts");
   return pathToFileURL(import.meta.url.endsWith(".ts") && existsSync(source) ? source : bundled);
 }
 
-/** Removes indexes that nothing needs, and gives space back. */
+/** Removes indexes that nothing needs, and frees their space. */
 export async function pruneIndexes(
   host: Host,
   settings: Settings,

@@ -14,27 +14,27 @@ import type { RunIndex, RunIndexParts } from "./run-index.ts";
 import { embeddedOnly, indexAccess, indexRoot } from "./search-access.ts";
 import { SearchVectors } from "./search-vectors.ts";
 
-/** How long a call waits for somebody else who writes the same index. */
+/** How long a call waits for another process that writes the same index. */
 const PATIENCE_MS = 2000;
-/** Of a call's time that is left for the answer itself. */
+/** The part of a call's time that is reserved for the answer itself. */
 const ANSWER_MS = 5000;
 
 interface RunSearch {
   readonly place: IndexPlace;
   readonly access: IndexOptions;
-  /** What the files are read through. */
+  /** The box through which files are read. */
   readonly box: (signal: AbortSignal) => Promise<Box>;
-  /** With copies of the files only their times are the same. */
+  /** `times` for an index of copied files, which only keep their times. */
   readonly knownBy: Stamps;
-  /** For all calls of a run. */
+  /** Shared by all calls of a run. */
   readonly kept: Cutting;
   readonly vectors: SearchVectors;
 }
 
 /**
- * Whatever goes into the index of the workspace was read by a box in which nothing but our own programs ever ran: what a
- * run has started in its box could answer in their place. Where the run's files are others than those of the workspace,
- * only its own box shows them, and it has an index of its own, begun as a copy and gone with the run.
+ * The index of the workspace only takes files read by a box in which nothing but our own programs ever ran, because a
+ * program started by the run could give false answers in the run's box. If the run's files differ from the workspace,
+ * only the run's box shows them; then it gets an index of its own, which begins as a copy and is removed with the run.
  */
 export function runAnswering(parts: RunIndexParts): RunIndex {
   const layers: { own?: Layer } = {};
@@ -42,7 +42,7 @@ export function runAnswering(parts: RunIndexParts): RunIndex {
   const kept = stack.use(new CuttingHere());
   const byMeaning = stack.use(new RunVectors(parts.host, parts.origins));
   const startReader = async (signal: AbortSignal): Promise<OwnedBox> => {
-    // The workspace is the run's from then on.
+    // Reserves the workspace for the run from then on.
     await parts.box();
     const { host, workspace } = parts;
     const { readingBox } = await import("../box-access.ts");
@@ -100,7 +100,7 @@ async function asked(
   return await answer(index, trouble);
 }
 
-/** Where a look from outside tells that nothing has changed, no box is needed. */
+/** If a look from outside shows that nothing has changed, no box is needed. */
 async function freshIndex(
   { access, place, knownBy }: RunSearch,
   signal: AbortSignal,
@@ -116,13 +116,13 @@ async function freshIndex(
     return index;
   } catch (thrown) {
     signal.throwIfAborted();
-    // Who opens it to be written says what is wrong with it.
+    // Opening the index for writing reports what is wrong with it.
     if (thrown instanceof HarnessError) return undefined;
     throw thrown;
   }
 }
 
-/** To be brought up to date, or as it is where another process does that just now. */
+/** Opens the index for an update, or as it is while another process updates it. */
 async function opened(
   { access, place }: RunSearch,
   signal: AbortSignal,
@@ -145,7 +145,7 @@ interface Renewing extends Pick<RunSearch, "box" | "knownBy" | "kept"> {
   readonly late: AbortSignal;
 }
 
-/** Why the answer is not of all files; empty when it is. Only damage goes further. */
+/** Updates the index. Returns why the answer does not cover all files, or an empty text. Only damage is thrown. */
 async function renewed(
   index: OpenedIndex,
   { box, knownBy, kept, late }: Renewing,
@@ -166,7 +166,10 @@ async function renewed(
   }
 }
 
-/** The vectors of a run's searches: what was learned of a model counts for all of them, until the settings name another. */
+/**
+ * The vectors of a run's searches. What was learned of a model is shared by all searches, until the settings name
+ * another model.
+ */
 export class RunVectors implements Disposable {
   readonly #host: Host;
   readonly #origins: Readonly<Record<string, string>>;
@@ -198,7 +201,7 @@ export class RunVectors implements Disposable {
   }
 }
 
-/** One box for all searches of a run: started by the first that has to read, and anew where it was lost. */
+/** One box for all searches of a run: started by the first search that has to read, and started anew after a loss. */
 export class KeptBox implements AsyncDisposable {
   readonly #start: (signal: AbortSignal) => Promise<OwnedBox>;
   #kept: Promise<OwnedBox> | undefined;

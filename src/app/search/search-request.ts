@@ -25,26 +25,26 @@ export interface Asking {
   readonly workspace: string;
   readonly query: string;
   readonly limit: number;
-  /** Only what lies below. */
+  /** Search only below this path. */
   readonly below: string | null;
   readonly quiet: boolean;
-  /** What a person should know. */
+  /** Shows a message to the person. */
   readonly note: (text: string) => void;
 }
 
 export interface Answered {
   readonly results: readonly SearchHit[];
   readonly store: "embedded" | "qdrant";
-  /** It may be older than the files, or not of all of them. */
+  /** The answer may be older than the files, or may not cover all of them. */
   readonly stale: boolean;
-  /** How much of the index is found by its meaning too. */
+  /** The share of the index that can also be searched by meaning. */
   readonly vectors: VectorShare;
 }
 
-/** How long a search waits for somebody who writes the index just now. */
+/** How long a search waits for a process that is writing the index. */
 const PATIENCE_MS = 300;
 
-/** Answers from an index that is brought up to date first, where it can be. */
+/** Answers from an index that is first brought up to date, if possible. */
 export async function ask(asking: Asking, signal: AbortSignal): Promise<Answered> {
   const access = indexAccess(asking.host, asking.settings, asking.note);
   const place = findIndex(indexRoot(asking.host), asking.workspace);
@@ -64,7 +64,7 @@ async function asked(opened: AskedIndex, asking: Asking, signal: AbortSignal): P
   let isOldThere = false;
   if (found !== undefined) {
     await using index = found;
-    // Who named a store is not answered from another one, however old.
+    // A user who named a store gets no answer from another store, even if only the other has an old index.
     isOldThere = index.isWhereWanted;
     if (isOldThere && (await isFresh(index, signal)))
       return await answered({ index, vectors, stale: false }, asking, signal);
@@ -80,7 +80,7 @@ async function asked(opened: AskedIndex, asking: Asking, signal: AbortSignal): P
   return await answered({ index, vectors, stale: true }, asking, signal);
 }
 
-/** A store that does not answer is no reason to give up: the index may be made again in another one. */
+/** A store that does not answer is no reason to give up: the index may be made anew in another store. */
 async function readable(
   access: IndexOptions,
   place: IndexPlace | undefined,
@@ -96,7 +96,7 @@ async function readable(
   }
 }
 
-/** A store that cannot say it is looked at again, and mended, by who opens it to be written. */
+/** If the store cannot tell, opening the index for writing examines and repairs it. */
 async function isFresh(index: OpenedIndex, signal: AbortSignal): Promise<boolean> {
   try {
     return await index.isFresh(signal);
@@ -136,7 +136,7 @@ async function answered(
 
 const percent = ({ share }: VectorShare): string => `${Math.floor(share * 100)} %`;
 
-/** The index, brought up to date; undefined, with the reason told, where the old one has to do. */
+/** The index, brought up to date; undefined, after a message with the reason, if only the old index can be used. */
 async function renew(
   { access, vectors }: AskedIndex,
   asking: Asking,
@@ -175,8 +175,8 @@ const noIndex = (): HarnessError =>
   new HarnessError(EXIT.failed, "there is no index of this folder that could answer", "harness index");
 
 /**
- * What a search is narrowed to, as paths of the index are written; null for all of it. A name counts from the workspace,
- * one that begins with a dot from the current folder too.
+ * The path that a search is narrowed to, in the form of index paths; null for the whole workspace. A name is relative
+ * to the workspace; one that begins with a dot is tried from the current folder first.
  */
 export async function belowOf(
   given: string | undefined,

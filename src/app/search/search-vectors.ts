@@ -5,28 +5,28 @@ import { weightIn } from "../../search/vector-worth.ts";
 import type { Host } from "../host.ts";
 import type { FoundEmbedder, Patience } from "./embedder-access.ts";
 
-/** What a search waits for the vectors of what has changed. */
+/** How long a search waits for the vectors of changed chunks. */
 const SOME_MS = 3000;
-/** After it has failed, a model is not asked for so long: a run has many searches, and each would wait for it. */
+/** How long a failed model is left alone: a run has many searches, and each would wait for it. */
 const REST_MS = 60_000;
 
-/** What of an index is needed to ask it with vectors. */
+/** The parts of an index that a vector search needs. */
 type Embedded = Pick<OpenedIndex, "facts" | "store">;
 
-/** The vectors of searches: what makes them is looked for once, and left alone for a while after it has failed. */
+/** The vectors of searches: the embedder is looked for once, and left alone for a while after a failure. */
 export class SearchVectors implements Disposable {
   readonly #wanted: VectorsWanted;
   readonly #now: () => number;
   #found: Promise<Vectors> | undefined;
   #failure: { readonly why: string; readonly at: number } | undefined;
 
-  /** `now` in milliseconds of any clock that only goes on. */
+  /** `now` in milliseconds of any monotonic clock. */
   constructor(wanted: VectorsWanted, now = (): number => performance.now()) {
     this.#wanted = wanted;
     this.#now = now;
   }
 
-  /** Where an index has vectors, what is new in it gets some too; what is not done in time, `harness index` does. */
+  /** Gives new chunks of an index with vectors some vectors, too; `harness index` does what is not done in time. */
   async embedSome(index: Embedded, signal: AbortSignal): Promise<void> {
     if (index.facts.model === null || this.#failed() !== null) return;
     const vectors = await this.#find(signal);
@@ -39,10 +39,10 @@ export class SearchVectors implements Disposable {
     this.#fail(late.aborted ? `${name} gave no vector within ${SOME_MS / 1000} s` : outcome.reason);
   }
 
-  /** The vector of a question, where the index has some to compare it with. */
+  /** The vector of a question, if the index has vectors to compare with. */
   async of(index: Embedded, text: string, signal: AbortSignal): Promise<Float32Array | null> {
     const { model: id, dimension } = index.facts;
-    // Where vectors bring nothing, nobody waits for one.
+    // If vectors bring no benefit, the search does not wait for one.
     if (id === null || dimension === null || weightIn(index.facts) === 0) return null;
     const failed = this.#failed();
     if (failed !== null) return this.#wordsAlone(failed);
@@ -57,7 +57,7 @@ export class SearchVectors implements Disposable {
     return this.#wordsAlone(question.reason);
   }
 
-  /** What is under way goes on without what is closed. */
+  /** Disposes of the embedder once it was found; searches under way continue without it. */
   [Symbol.dispose](): void {
     void this.#found?.then(
       (found) => found[Symbol.dispose](),
@@ -82,7 +82,9 @@ export class SearchVectors implements Disposable {
     this.#failure ??= { why, at: this.#now() };
   }
 
-  /** Why it is left alone now, or null. After its rest it is looked for anew: it may be another one by then. */
+  /**
+   * Why the embedder is left alone now, or null. After the pause it is looked for anew, because it may have changed.
+   */
   #failed(): string | null {
     if (this.#failure === undefined) return null;
     if (this.#now() - this.#failure.at < REST_MS) return this.#failure.why;
@@ -97,20 +99,20 @@ export class SearchVectors implements Disposable {
   }
 }
 
-/** What makes vectors, or why nothing does. */
+/** The embedder, or why there is none. */
 export type Vectors = FoundEmbedder & Disposable;
 
 interface VectorsWanted {
   readonly host: Host;
   readonly settings: Settings;
-  /** Who set each of them: a model that nobody named is asked only where it runs on this machine. */
+  /** The origin of each setting: a model that the user did not name is asked only if it runs on this machine. */
   readonly origins: Readonly<Record<string, string>>;
   readonly note: (text: string) => void;
-  /** Left out, as long as a search may wait. */
+  /** Left out: as long as a search may wait. */
   readonly patience?: Patience;
 }
 
-/** Looked for, and asked for the length of its vectors. Only an abort rejects. */
+/** Looks for an embedder, and asks for the length of its vectors. Only an abort rejects. */
 export async function vectorsFor(
   { host, settings, origins, note, patience }: VectorsWanted,
   signal: AbortSignal,
@@ -132,11 +134,11 @@ export const noVectors = (reason: string, remedy: string): Vectors => ({
   [Symbol.dispose]: () => undefined,
 });
 
-/** What the vectors of an index are, as its store is opened. */
+/** The identity of an index's vectors, with which its store is opened. */
 export const identityOf = (vectors: Vectors): { readonly model: string; readonly dimension: number } | null =>
   vectors.kind === "none" ? null : { model: vectors.model.id, dimension: vectors.dimension };
 
-/** Gives the chunks of an index their vectors, as far as it comes in the time. */
+/** Gives the chunks of an index their vectors, as many as the time allows. */
 export async function embedIn(
   index: Pick<OpenedIndex, "store">,
   vectors: Vectors,

@@ -26,13 +26,13 @@ import { toStdout, untilLeft } from "./stdio-serving.ts";
 
 interface EditorParts {
   readonly host: Host;
-  /** The settings in force in a folder, with the flags of the command, and what an earlier session says. */
+  /** The settings in force in a folder, with the flags of the command, and the settings of an earlier session. */
   readonly configFor: (folder: string, said: ConfigRequest["flags"] | undefined) => Promise<Config>;
   readonly runtime: string | null;
   readonly warn: (text: string) => void;
 }
 
-/** As many as an editor shows of a folder. */
+/** The number of sessions that an editor shows for a folder. */
 const MAX_LISTED = 100;
 
 /** The sessions of one editor, each a chat of its own with the editor as its person. */
@@ -40,7 +40,7 @@ class EditorSessions implements AcpHost, AsyncDisposable {
   readonly version = manifest.version;
   readonly #parts: EditorParts;
   readonly #open = new Set<EditorChat>();
-  /** Of sessions in which nothing was said yet: no store knows them. */
+  /** Ids, with their folders, of sessions without any message: no store knows them. */
   readonly #promised = new Map<string, string>();
   #store: SessionStore | undefined;
 
@@ -68,7 +68,7 @@ class EditorSessions implements AcpHost, AsyncDisposable {
     return chat;
   }
 
-  /** Undefined where nothing was said in it yet. */
+  /** Undefined if nothing was said in the session yet. */
   #kept(id: string, workspace: string): Session | undefined {
     try {
       return this.#sessions().open(id);
@@ -120,7 +120,7 @@ class EditorSessions implements AcpHost, AsyncDisposable {
   }
 }
 
-/** The others that have nothing to do let go of the folder: two boxes never work in one. */
+/** Makes idle chats release the folder: two boxes must never work in one folder. */
 async function roomIn(workspace: string, chat: EditorChat, open: Iterable<EditorChat>): Promise<void> {
   for (const other of open) if (other !== chat && other.workspace === workspace) await other.release();
 }
@@ -134,9 +134,9 @@ interface ChatParts {
   readonly link: EditorLink;
   readonly id: string;
   readonly store: SessionStore;
-  /** Said with the first prompt. */
+  /** Sent with the first prompt. */
   readonly notes: readonly string[];
-  /** Called before it works in the folder. */
+  /** Called before the chat works in the folder. */
   readonly room: () => Promise<void>;
   readonly left: () => void;
 }
@@ -149,7 +149,7 @@ class EditorChat implements EditorSession {
   readonly #chat: ChatController;
   #notes: readonly string[];
   #working: Promise<unknown> | undefined;
-  /** The prompt that is worked on. */
+  /** Whether the current prompt was cancelled. */
   #cancelled = false;
 
   constructor(parts: ChatParts) {
@@ -209,7 +209,9 @@ class EditorChat implements EditorSession {
     return this.#cancelled ? CANCELLED : this.#chat.request(said);
   }
 
-  /** A line of the user's or of a trusted project, typed by its name, is what it says: it goes the way of every prompt. */
+  /**
+   * Expands a line that names a command of the user's or of a trusted project; the text is handled like every prompt.
+   */
   async #said(text: string): Promise<string> {
     if (!text.trimStart().startsWith("/")) return text;
     const { expandedPrompt } = await import("../extensions/slash-commands.ts");
@@ -233,12 +235,12 @@ class EditorChat implements EditorSession {
   };
 }
 
-/** Before there was a turn that could say so. */
+/** For a cancel before there was a turn that could report it. */
 const CANCELLED = { status: "interrupted", reason: "cancelled" } as const;
 
 const SILENT: Answer = { runs: false, by: "nobody", reason: "the editor gave no answer" };
 
-/** The person behind an editor, who is asked one thing at a time. */
+/** The person behind an editor, who is asked one question at a time. */
 function editorAsPerson(link: EditorLink, session: () => Session | undefined): Approver {
   const settled: Question[] = [];
   return askedInTurn(
@@ -259,7 +261,7 @@ function editorAsPerson(link: EditorLink, session: () => Session | undefined): A
   );
 }
 
-/** Is the agent of one editor over standard input and output until it leaves, or a signal comes; the exit code. */
+/** Serves one editor over standard input and output until it leaves, or a signal arrives; returns the exit code. */
 export async function serveEditor({
   input,
   ...parts

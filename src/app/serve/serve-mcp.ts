@@ -21,7 +21,10 @@ export interface ServeMcp {
   readonly input: Wire["input"];
 }
 
-/** Serves the box to one client over standard input and output until it leaves, or a signal comes; the exit code. */
+/**
+ * Serves the box to one client over standard input and output until it leaves, or a signal arrives; returns the exit
+ * code.
+ */
 export async function serveBox({ host, config, folder, runtime, quiet, input }: ServeMcp): Promise<ExitCode> {
   const { origins } = config;
   const warn = noteTo(quiet);
@@ -42,14 +45,14 @@ export async function serveBox({ host, config, folder, runtime, quiet, input }: 
   return untilLeft({ closed, close: serving.close }, (how) => session.end(how));
 }
 
-/** There is nobody to come back to it: whoever called has an answer, and goes on. */
+/** Nothing can wait for a person here: the caller gets an answer at once, and continues. */
 function unparked(settings: Settings, warn: (text: string) => void): Settings {
   if (settings.on_ask !== "park") return settings;
   warn("on_ask: nothing waits for a person here; what is not contained is refused");
   return { ...settings, on_ask: "contained" };
 }
 
-/** What the client's model has to know to work with it. */
+/** What the client's model must know to use the tools. */
 function instructionsFor(settings: Settings, workspace: string): string {
   const { mode, allow_domains, install_scripts } = settings;
   return [

@@ -46,19 +46,19 @@ export interface ServedRunParts {
   readonly store: SessionStore;
   readonly session: Session;
   readonly state: SessionState;
-  /** Who calls, by its own word. */
+  /** The client, by the name that it gives itself. */
   readonly client: string;
-  /** A run of the session came before it. */
+  /** The session had a run before this one. */
   readonly resumed: boolean;
-  /** Everything ends. */
+  /** Fires when everything ends. */
   readonly signal: AbortSignal;
 }
 
-/** Refusals that the end of a run lists. Those behind them are in its events and its audit. */
+/** How many refusals the end of a run lists. The others are in its events and its audit. */
 const MAX_LISTED = 1000;
 
 /**
- * What another agent does in one box, from its first call until it leaves or the box is lost: a run like any other,
+ * The work of another agent in one box, from its first call until it leaves or the box is lost: a run like any other,
  * whose calls come from outside.
  */
 export class ServedRun {
@@ -84,7 +84,7 @@ export class ServedRun {
     this.#opened = own.opened;
   }
 
-  /** Its box starts with the first call that needs one. */
+  /** The box starts with the first call that needs one. */
   static async begin(parts: ServedRunParts): Promise<ServedRun> {
     const { settings, quiet, host, workspace } = parts;
     const show = runRenderer({
@@ -102,7 +102,7 @@ export class ServedRun {
     );
     opened.defer(() => show.end());
     const untrusted = await untrustedIn(host, workspace);
-    // Until the box is gone: what it was told to do may write to the last.
+    // Disposed of after the box, because commands may write until the box is gone.
     const checkpoints = opened.use(
       await checkpointsFor({ ...parts, since: lastStep(parts.session.steps), emit: sink.emit }),
     );
@@ -113,12 +113,11 @@ export class ServedRun {
     return new ServedRun(parts, { agent, box, opened: opened.move() });
   }
 
-  /** There is nothing more to be had of it: its box is lost, or a canary was touched. */
+  /** The run is over: its box is lost, or a canary was touched. */
   get over(): boolean {
     return this.#box.noBox.aborted;
   }
 
-  /** Why there is nothing more. */
   get why(): unknown {
     const reason: unknown = this.#box.noBox.reason;
     return reason;
@@ -126,7 +125,9 @@ export class ServedRun {
 
   readonly box = (): Promise<Box> => this.#agent.box();
 
-  /** One call through the same gate as those of a model of ours. Rejects only where it cannot be recorded. */
+  /**
+   * Makes one call through the same gate as the calls of our own models. Rejects only if the call cannot be recorded.
+   */
   async call(read: ReadCall, signal: AbortSignal): Promise<ToolResult> {
     const work = this.#called(read, signal);
     this.#running.add(work);
@@ -172,8 +173,9 @@ export class ServedRun {
   }
 
   /**
-   * Nothing that grows from call to call, as a served session has no end of its own. Who repeats a call has a reason; a
-   * model that goes in circles is its own harness's matter. What it is shown may leave this machine.
+   * The context of one call, without state that grows from call to call, because a served session has no end of its
+   * own. Repeated calls and circles are left to the client's own harness. Results may leave this machine, so they are
+   * masked.
    */
   #agentOf(signal: AbortSignal): AgentContext {
     const box = (): Promise<Box> => unlessAborted(this.#box.box(), signal);
@@ -188,14 +190,14 @@ export class ServedRun {
     };
   }
 
-  /** For who reads the session later, or goes on with it. Not kept in memory. */
+  /** Keeps the call for whoever reads or continues the session later; not in memory. */
   #remember({ call }: ReadCall, { text }: ToolResult): void {
     const { session } = this.#parts;
     session.append({ kind: "message", message: { role: "assistant", text: "", calls: [call] } });
     session.append({ kind: "message", message: { role: "tool", call: call.id, text } });
   }
 
-  /** Told once, when no call is at work any more. */
+  /** Ends the run once, when no call is in progress any more. */
   end(how: RequestEnd = boxLost(this.why)): Promise<void> {
     return (this.#ending ??= this.#end(how));
   }
@@ -261,7 +263,7 @@ function boxOf(
   );
 }
 
-/** There is none: the model is the client's. */
+/** There is no provider: the model is the client's. */
 const NO_PROVIDER: Provider = {
   stream: async function* stream() {
     yield { type: "failed", failure: { kind: "no_model", reason: "no model", remedy: "" }, usage: NO_USAGE };
@@ -285,7 +287,7 @@ function contextOf(
   return agentContext({
     host,
     settings,
-    // Which one calls the tools, nobody says.
+    // It is unknown which model calls the tools.
     isWeak: () => false,
     workspace,
     outputs: session.outputs,

@@ -29,8 +29,8 @@ interface OpenSession {
 }
 
 /**
- * The calls of one client: one session, which is there with the first call, and in it a run for each box. A box that is
- * lost ends its run; the next call begins another one.
+ * The calls of one client: one session, created by the first call, with one run for each box. A lost box ends its run;
+ * the next call begins another one.
  */
 export class ServedSession {
   readonly #parts: SessionParts;
@@ -40,7 +40,7 @@ export class ServedSession {
   #run: Promise<ServedRun> | undefined;
   #runs = 0;
   #calls = 0;
-  /** Why nothing more is run. */
+  /** Why no more calls are run. */
   #closed: string | undefined;
   readonly #broken = Promise.withResolvers<never>();
 
@@ -49,7 +49,7 @@ export class ServedSession {
     this.#broken.promise.catch(() => undefined);
   }
 
-  /** Rejects when something cannot be recorded: nothing more is run then. */
+  /** Rejects when something cannot be recorded: after that, nothing more is run. */
   get broken(): Promise<never> {
     return this.#broken.promise;
   }
@@ -79,7 +79,7 @@ export class ServedSession {
     }
   }
 
-  /** Ends what runs, then all of it: the box is gone when this resolves. */
+  /** Ends the running calls, then the session; the box is gone when this resolves. */
   async end(how: RequestEnd = { how: "served" }): Promise<void> {
     this.#closed ??= "the server is ending";
     this.#ending.abort(new Error("the client has left"));
@@ -102,11 +102,11 @@ export class ServedSession {
     const held = await holdSession(host, session.id);
     const box = async (): Promise<Box> => (await this.#run)?.box() ?? Promise.reject(new Error("no run yet"));
     const index = runIndex({ host, settings: () => settings, origins, workspace, session: session.id, box });
-    // The prompt of whoever goes on with it here: the client has its own.
+    // For a later continuation of the session here; the client has a prompt of its own.
     const { text: prompt } = await sessionPrompt(host, settings, workspace);
     const timeoutMs = settings.timeout;
-    // Tools that users add are for their own runs: a client has its own servers, and is not lent the keys of these. Hooks watch
-    // over what it calls, too.
+    // Tools that users add are only for their own runs: a client has its own servers, and must not use the keys of
+    // these tools. Hooks watch the client's calls, too.
     const parts = { host, settings, workspace, session: session.id, box };
     const extensions = (await configuredHooks(parts)) ?? NO_EXTENSIONS;
     const state = sessionState({ session, store, workspace, timeoutMs, prompt, index, extensions });
@@ -130,7 +130,7 @@ export class ServedSession {
     return ServedRun.begin({ ...this.#parts, store, session, state, client, resumed, signal });
   }
 
-  /** Whoever touched what is false gets no other box. */
+  /** A client that touched a canary gets no other box. */
   async #leave(run: ServedRun): Promise<void> {
     const { why } = run;
     if (why instanceof CanaryTouched) this.#closed ??= why.message;
@@ -153,7 +153,7 @@ const BUSY: ToolResult = {
 
 const CANCELLED: ToolResult = { kind: "cancelled", cause: "user", text: "Cancelled before its turn." };
 
-/** Calls that wait for their turn; whoever sends more is told so. */
+/** The most calls that may wait; further calls are refused. */
 const MAX_WAITING = 64;
 
 interface Waiting {
@@ -162,8 +162,8 @@ interface Waiting {
 }
 
 /**
- * The order in which calls from outside are run, as the calls of one reply are: those that only look side by side, every
- * other one alone, all in the order in which they came.
+ * The order in which calls from outside are run, as for the calls of one reply: read-only calls run side by side, every
+ * other call alone, all in the order of their arrival.
  */
 export class CallQueue {
   readonly #waiting: Waiting[] = [];
@@ -174,7 +174,7 @@ export class CallQueue {
     return this.#waiting.length >= MAX_WAITING;
   }
 
-  /** "cancelled": it was given up before its turn. */
+  /** "cancelled": the call was given up before its turn. */
   async run<T>(concurrent: boolean, signal: AbortSignal, work: () => Promise<T>): Promise<T | "cancelled"> {
     if (!(await this.#turn(concurrent, signal))) return "cancelled";
     try {
@@ -186,7 +186,7 @@ export class CallQueue {
     }
   }
 
-  /** Resolves when nothing that came before runs or waits any more. */
+  /** Resolves when no earlier call runs or waits any more. */
   async idle(): Promise<void> {
     await this.run(false, new AbortController().signal, () => Promise.resolve());
   }

@@ -4,8 +4,8 @@ import type { OfferedTool } from "../../extensions/serving/mcp-server.ts";
 import { toolsFor } from "../../tools/index.ts";
 
 /**
- * What other agents are offered: what acts on the workspace, and what looks at it. They have models and notes of their
- * own; what is written into ours would speak to our models later.
+ * The tools that other agents are offered: those that act on the workspace or look at it. They have models and notes of
+ * their own; what they wrote into our notes would be read by our models later.
  */
 const SERVED: ReadonlyMap<string, Pick<OfferedTool, "reads">> = new Map([
   ["bash", { reads: false }],
@@ -23,7 +23,7 @@ const SERVED: ReadonlyMap<string, Pick<OfferedTool, "reads">> = new Map([
 export const servedOf = (tools: readonly AnyTool[]): readonly AnyTool[] =>
   tools.filter(({ name }) => SERVED.has(name));
 
-/** As they are described, before there is a session that they could work for. */
+/** The descriptions of the tools, needed before there is a session that they could work for. */
 export function offeredTools(workspace: string, timeoutMs: number): readonly OfferedTool[] {
   const { seen, shell } = new Memory(workspace, [], () => undefined);
   const tools = toolsFor({

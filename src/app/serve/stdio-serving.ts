@@ -4,7 +4,7 @@ import { inertJson } from "../../core/text/visible.ts";
 import { stdout } from "../../render/tty/output.ts";
 import { CODES, interruption } from "../interruption.ts";
 
-/** Standard output has the protocol alone, each message on a line of its own, no faster than it is read. */
+/** Only the protocol goes to standard output: one message per line, no faster than it is read. */
 export const toStdout = (message: object): Promise<void> => stdout.writeAll(`${inertJson(message)}\n`);
 
 interface Serving {
@@ -13,10 +13,10 @@ interface Serving {
   readonly close: () => Promise<void> | void;
 }
 
-/** Between two looks at whether a peer that has left takes what was written to it before. */
+/** Between two looks at whether a peer that has left still reads earlier output. */
 const TAKES_MS = 10_000;
 
-/** What it still reads it gets; one that takes nothing any more holds the process no longer. */
+/** Earlier output is still delivered, but a peer that stops reading no longer keeps the process alive. */
 function leaveBehind(): void {
   let left = stdout.waiting;
   setInterval(() => {
@@ -25,7 +25,7 @@ function leaveBehind(): void {
   }, TAKES_MS).unref();
 }
 
-/** Until the peer leaves, or a signal comes; then `end` puts away what there is. The exit code. */
+/** Waits until the peer leaves or a signal arrives; then `end` cleans up. Returns the exit code. */
 export async function untilLeft(
   serving: Serving,
   end: (how: RequestEnd) => Promise<void>,
@@ -43,6 +43,6 @@ export async function untilLeft(
   leaveBehind();
   if (!signal.aborted) return EXIT.done;
   const by = signalOf(signal);
-  // A peer that closes both ends has left, whichever is seen first.
+  // A peer that closes both ends has left, whichever end is noticed first.
   return by === "reader-left" || by === "overtaken" ? EXIT.done : CODES[by];
 }

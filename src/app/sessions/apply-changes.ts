@@ -19,22 +19,22 @@ import type { Prompter } from "../prompter.ts";
 import { withLayer } from "./session-changes.ts";
 
 export interface ApplyOptions {
-  /** Below the workspace; left out: all. */
+  /** Paths below the workspace; left out: all. */
   readonly only?: readonly string[];
   readonly accept: readonly string[];
   readonly dryRun: boolean;
-  /** Asks for each part of what would be moved. */
+  /** Ask about each part of the changes. */
   readonly interactive: boolean;
-  /** Undefined where nobody is there to be asked. */
+  /** Undefined if there is no person to ask. */
   readonly prompter: Prompter | undefined;
   readonly say: (text: string) => void;
-  /** Nothing is moved unless all of it can be. */
+  /** Move nothing unless everything can be moved. */
   readonly onlyWhole?: boolean;
-  /** Looked at before anything is moved, and not from then on. */
+  /** Checked before anything is moved, and not afterwards. */
   readonly signal?: AbortSignal;
 }
 
-/** Moves what a session changed in its layer into the workspace, as far as it may be. */
+/** Moves the changes of a session's layer into the workspace, as far as allowed. */
 export function applySession(
   host: Host,
   sessions: SessionStore,
@@ -70,7 +70,7 @@ export function applySession(
 
 const toStderr = (text: string): void => void stderr.write(text);
 
-/** What the classifier wants to know of each path that would be moved. */
+/** The facts that the classifier needs about each path to be moved. */
 const factsOf = (ops: readonly Op[], { packs }: CheckpointStore): readonly ChangedPath[] =>
   ops.map(({ path, from, to }) => {
     const isPackage = /(^|\/)package\.json$/i.test(path);
@@ -95,15 +95,15 @@ const textIn = (packs: CheckpointStore["packs"], entry: Entry | null): string | 
   entry?.kind === "file" ? textOf(packs, entry) : undefined;
 
 interface Decided {
-  /** Nobody has said yes or no to these. */
+  /** Paths without a yes or no. */
   readonly blocked: readonly string[];
-  /** Somebody has said no: these stay in the layer. */
+  /** Refused paths, which stay in the layer. */
   readonly declined: readonly string[];
 }
 
 const WHOLE_TIER = "dangerous";
 
-/** Each dangerous path wants a yes: by its name, by the name of the tier, or on a terminal. */
+/** Each dangerous path needs a yes: by its name, by the name of the tier, or at the terminal. */
 async function decide(
   handoff: readonly Handoff[],
   accept: readonly string[],
@@ -128,10 +128,13 @@ const unknown = (path: string): HarnessError =>
     "harness apply --dry-run   (lists what does)",
   );
 
-/** What is said of a folder counts for all that is in it. */
+/** A folder name covers everything in the folder. */
 const isOf = (path: string, told: readonly string[]): boolean => told.some((each) => isInside(each, path));
 
-/** A path as it was typed, below the workspace: from the current folder where that lies in it, else from its top. */
+/**
+ * A typed path, relative to the workspace: read from the current folder if that lies in the workspace, otherwise from
+ * the top.
+ */
 export function belowWorkspace(given: string, workspace: string): string {
   const here = process.cwd();
   const inside = isInside(workspace, here);
@@ -144,7 +147,7 @@ export function belowWorkspace(given: string, workspace: string): string {
   );
 }
 
-/** Part by part, what is wanted of what would be moved. */
+/** Asks part by part which of the changes are wanted. */
 export async function pickParts(
   prepared: Prepared,
   store: CheckpointStore,

@@ -6,7 +6,7 @@ import { bucketAccess } from "../../s3/bucket-access.ts";
 import { BucketTrouble } from "../../s3/bucket-trouble.ts";
 import type { Host } from "../host.ts";
 
-/** Bundles that lie in a bucket, as a batch in a cluster leaves them there. Loaded for such an address alone. */
+/** Bundles in a bucket, as a batch in a cluster leaves them. Loaded only for such an address. */
 export function bucketAt(
   env: Host["env"],
   address: string,
@@ -16,7 +16,7 @@ export function bucketAt(
   throw new HarnessError(EXIT.usage, `${visibleLine(address)}: ${read}`, "--bundle s3://BUCKET/KEY");
 }
 
-/** Addresses of what ends in `.tar` below a prefix, at any depth. */
+/** Addresses of the objects ending in `.tar` below a prefix, at any depth. */
 export async function* bundlesBelow(env: Host["env"], address: string): AsyncGenerator<string> {
   const { bucket, key } = bucketAt(env, address);
   const prefix = key === "" || key.endsWith("/") ? key : `${key}/`;
@@ -24,5 +24,5 @@ export async function* bundlesBelow(env: Host["env"], address: string): AsyncGen
     if (object.key.endsWith(".tar")) yield bucketAddress(bucket.name, object.key);
 }
 
-/** What is so for all that lie there. */
+/** Trouble of the bucket itself, which affects all of its objects. */
 export const isAway = (thrown: unknown): boolean => thrown instanceof BucketTrouble && thrown.passing;

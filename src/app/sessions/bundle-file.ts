@@ -30,7 +30,7 @@ interface Exporting {
   readonly say: (text: string) => void;
 }
 
-/** Writes a session into a file that is not there yet. */
+/** Writes a session into a new file. */
 export async function exportBundle(
   host: Host,
   store: SessionStore,
@@ -75,7 +75,7 @@ function jsonLines(values: Iterable<unknown>): Buffer {
   return Buffer.concat(lines);
 }
 
-/** The file as it is, whatever is to be said of it. */
+/** The audit file as it is, even if its verification fails. */
 async function auditOf(session: Session): Promise<Buffer> {
   try {
     return await readFile(session.audit.verify().file);
@@ -91,7 +91,7 @@ const startForm = z.looseObject({
   versions: z.record(z.string(), z.string()),
 });
 
-/** Settings and versions of the last run that began. */
+/** Settings and versions of the most recent run. */
 function lastRunIn(audit: Buffer): Pick<z.infer<typeof startForm>, "settings" | "versions"> {
   const starts = audit
     .toString("utf8")
@@ -115,7 +115,7 @@ async function patchFor(
 const DIGEST_MS = 3000;
 const addressForm = z.object({ value: z.string().nullable() });
 
-/** As the server has the model now; null where it does not answer at once, or has it no longer. */
+/** The model's current digest on the server; null if the server does not answer in time, or no longer has the model. */
 async function digestOf(
   { env }: Host,
   model: string,
@@ -134,7 +134,7 @@ async function digestOf(
 
 async function writeNew(file: string, bytes: Buffer, id: string): Promise<void> {
   try {
-    // A part of one is none, and would stand in the way of the next.
+    // A partly written bundle is useless, and would stand in the way of the next export.
     await newFile(file, bytes);
   } catch (thrown) {
     if (diskTroubleOf(thrown) === "full") {

@@ -11,31 +11,33 @@ import type { Host } from "../host.ts";
 import { infoOfBundle, readBundle, type ReadBundle, recordsOfBundle } from "./read-bundle.ts";
 
 interface BundledSession extends SessionInfo {
-  /** The file that it is in. */
+  /** The bundle's file. */
   readonly bundle: string;
 }
 
 export interface BundleFilter {
   readonly limit: number;
-  /** Looked for in titles and messages. */
+  /** Searched for in titles and messages. */
   readonly query?: string | undefined;
 }
 
 export interface BundleList {
-  /** Last changed first. */
+  /** Most recently changed first. */
   readonly sessions: readonly BundledSession[];
-  /** What is to be said of files that could not be read, or not be trusted: each names its file. */
+  /** Messages on files that could not be read, or cannot be trusted: each names its file. */
   readonly faults: readonly string[];
 }
 
 /** Deep enough for the volume of a batch: its hash, the folder of its results, the files. */
 const DEEPEST = 3;
-/** Of a folder and those in it, so that it ends in any tree. */
+/** The most entries of a folder and its subfolders, so that the search ends in any tree. */
 const MOST_ENTRIES = 100_000;
 const MOST_FAULTS = 1000;
 const HEAD_BYTES = 512;
 
-/** The sessions of a file, or of all files in a folder or a bucket, one file in memory at a time. Nothing is written. */
+/**
+ * The sessions of a file, or of all files in a folder or a bucket, with one file in memory at a time. Writes nothing.
+ */
 export async function bundledSessions(
   host: Pick<Host, "env">,
   place: string,
@@ -67,11 +69,11 @@ export async function bundledSessions(
 
 interface Many {
   readonly files: AsyncIterable<Candidate>;
-  /** What stands in the way of all of them, so that it ends the list. */
+  /** Whether the error affects all files, and so ends the list. */
   readonly isOwn: (thrown: HarnessError) => boolean;
 }
 
-/** Undefined for a single one. */
+/** Undefined for a single file. */
 async function filesAt({ env }: Pick<Host, "env">, place: string): Promise<Many | undefined> {
   if (isBucketAddress(place)) {
     if (place.endsWith(".tar")) return undefined;
@@ -106,7 +108,9 @@ interface Looked {
   readonly fault?: string;
 }
 
-/** One that is named by itself has its own exit code; of many it hides no other. */
+/**
+ * The error of a bundle that is named alone keeps its exit code; among many, an error must not hide the other bundles.
+ */
 async function look(
   host: Pick<Host, "env">,
   file: string,
@@ -140,10 +144,10 @@ interface Candidate {
   readonly fault?: string;
 }
 
-/** A name may be no UTF-8. */
+/** A name may not be valid UTF-8. */
 const BY_BYTES = { encoding: "buffer" as BufferEncoding };
 
-/** What may be one, whichever it turns out to be. Links are not followed: the folder may be anybody's. */
+/** Files that may be bundles; opening them decides. Links are not followed: the folder may be anybody's. */
 async function* filesIn(place: string): AsyncGenerator<Candidate> {
   const folders = [{ folder: place, depth: 0 }];
   let entries = 0;
@@ -171,7 +175,7 @@ async function* filesIn(place: string): AsyncGenerator<Candidate> {
   }
 }
 
-/** One that is being written has such an end for that time. */
+/** The name of a file that is still being written ends like this. */
 const ASIDE = /\.[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 
 async function mayBeOne(file: string): Promise<boolean> {

@@ -13,7 +13,7 @@ import type { Host } from "../host.ts";
 import { namedCluster } from "../named-engine.ts";
 import type { TakenBack } from "../run/mode-note.ts";
 
-/** Opens what is kept of workspaces; nothing of it is loaded before it is wanted. */
+/** Opens the checkpoint stores of workspaces; their code is loaded on first use. */
 export async function checkpointStores(): Promise<(place: CheckpointPlace) => CheckpointStore> {
   const { CheckpointStore } = await import("../../sessions/checkpoints/checkpoint-store.ts");
   return (place) => new CheckpointStore(place);
@@ -29,13 +29,13 @@ export interface CheckpointParts {
   readonly store: SessionStore;
   readonly emit: Emit;
   readonly resumed: boolean;
-  /** The last step before its box was opened; left out where nobody knows. */
+  /** The last step before the session's box was opened; left out if unknown. */
   readonly since?: number | undefined;
 }
 
 type RunCheckpoints = Checkpoints & AsyncDisposable;
 
-/** What keeps the states of the workspace of a run; loaded when a call is about to write. */
+/** The checkpoints of a run's workspace; loaded when a call is about to write. */
 export async function checkpointsFor(parts: CheckpointParts): Promise<RunCheckpoints> {
   const { host, settings, workspace, session, store, emit, resumed, since } = parts;
   const notice = (text: string): void => emit({ type: "notice", text });
@@ -46,7 +46,7 @@ export async function checkpointsFor(parts: CheckpointParts): Promise<RunCheckpo
     const { finishEarlierUndo } = await import("./session-changes.ts");
     await finishEarlierUndo(host, store, workspace, notice);
   }
-  // A layer or a copy is its own record, and the workspace is as it was.
+  // A layer or a copy is its own record, and the workspace stays unchanged.
   if (!bound) return { ...NONE, before: (name) => textIn(workspace, name) };
   const began = session.info().workspace;
   if (began !== workspace) {
@@ -78,7 +78,7 @@ async function textIn(workspace: string, name: string): Promise<string | undefin
   return content === undefined || content.includes(0) ? undefined : textOfBytes(content);
 }
 
-/** So that the request that is on its way has left before anything is read. */
+/** Lets the current request be sent before anything is read. */
 const SOON_MS = 1;
 
 function lazily(load: () => Promise<RunCheckpoints>): RunCheckpoints {
@@ -93,7 +93,7 @@ function lazily(load: () => Promise<RunCheckpoints>): RunCheckpoints {
   };
 }
 
-/** What the work of a session has made of its workspace; nothing where none was kept. */
+/** What the work of a session has changed in its workspace; empty if no checkpoints were kept. */
 export async function diffOfSession({ places }: Host, session: Session, from: number): Promise<SessionDiff> {
   const place = { stateDir: places.state, workspace: session.info().workspace };
   const { id, steps } = session;
@@ -107,7 +107,7 @@ export async function diffOfSession({ places }: Host, session: Session, from: nu
   return await sessionDiff(store, { session: id, steps, from });
 }
 
-/** What a person has taken back of a session, or brought back, and no work of it came behind. */
+/** Undo and redo steps of a person that no later work of the session followed. */
 export async function takenBack({ places }: Host, session: Session): Promise<readonly TakenBack[]> {
   const all = session.steps.all();
   const last = all.findLastIndex(({ kind }) => kind === "call" || kind === "lost");
@@ -123,7 +123,7 @@ export async function takenBack({ places }: Host, session: Session): Promise<rea
   });
 }
 
-/** None where what is kept of the workspace cannot be read. */
+/** Returns no paths if the checkpoints cannot be read. */
 async function changedBetween(place: CheckpointPlace): Promise<(step: WholeStep) => readonly string[]> {
   const [open, { spansOf }] = await Promise.all([
     checkpointStores(),
@@ -139,14 +139,14 @@ async function changedBetween(place: CheckpointPlace): Promise<(step: WholeStep)
   };
 }
 
-/** Ends the boxes of runs that are dead: what one was told to do may still be writing. */
+/** Ends the boxes of dead runs, because a command of such a box may still be writing. */
 export async function endDeadBoxes(host: Host, { steps }: Session): Promise<void> {
   if (steps.all().some(({ kind, after }) => kind === "call" && after === null)) await endBoxes(host);
 }
 
-/** The same whatever is known of any run. */
+/** Ends the boxes of dead runs, whatever is known of any run. */
 export async function endBoxes(host: Host): Promise<void> {
-  // What a pod of a dead run does comes back to nobody.
+  // A pod of a dead run cannot change anything on this machine.
   if ((await namedCluster(host)) !== undefined) return;
   const [{ lookForEngine }, { isEngine }, { reap }] = await Promise.all([
     import("../box-access.ts"),

@@ -24,7 +24,7 @@ export async function withNotes<T>(
   return withSessions(host, (store) => work({ host, workspace, notes: store.notes(workspace) }));
 }
 
-/** The note that a person named; exit 2 when there is none. */
+/** The note that a person named; exit 2 if there is none. */
 export function noteGiven({ notes, workspace }: FolderNotes, given: string): Note {
   const found = /^[1-9]\d{0,14}$/.test(given) ? notes.get(Number(given)) : undefined;
   if (found !== undefined) return found;
@@ -34,7 +34,7 @@ export function noteGiven({ notes, workspace }: FolderNotes, given: string): Not
   throw new HarnessError(EXIT.usage, why, "harness notes list");
 }
 
-/** Newest first. A tag is one as it stands, whatever the case. */
+/** Newest first. A tag must match as a whole, ignoring case. */
 export function notesAbout(
   { notes }: FolderNotes,
   { query, tag, limit }: { readonly query: string; readonly tag: string | undefined; readonly limit: number },
@@ -47,7 +47,7 @@ export function notesAbout(
     .slice(0, limit);
 }
 
-/** As the store takes it; exit 2 says what is too long. Tags stand once. */
+/** The text in the form that the store accepts, with duplicate tags removed; exit 2 if something is too long. */
 export function checkedNote({ title, body, tags }: NoteText): NoteText {
   const text = {
     title: title.trim(),
@@ -76,7 +76,7 @@ function wrongTags(tags: readonly string[]): string | undefined {
     : `${visibleLine(JSON.stringify(odd))} is no tag: at most ${NOTE_BOUNDS.tag} characters, no comma`;
 }
 
-/** What it says now; exit 1 when somebody else was faster. */
+/** The note as it is now; exit 1 if somebody else changed it first. */
 export function replaceNote({ notes }: FolderNotes, before: Note, text: NoteText): Note {
   if (notes.replace(before, text)) return notes.get(before.number) ?? { ...before, ...text };
   throw new HarnessError(
@@ -86,7 +86,7 @@ export function replaceNote({ notes }: FolderNotes, before: Note, text: NoteText
   );
 }
 
-/** The user's editor on the note. What they wrote is never lost: where it cannot be kept as a note, its file stays. */
+/** Opens the user's editor on the note. The text is never lost: if it cannot be kept as a note, its file stays. */
 export async function editByHand(of: FolderNotes, note: Note): Promise<Note | "unchanged"> {
   const { host, workspace } = of;
   const folder = await mkdtemp(path.join(host.places.state, "note-"));
@@ -115,7 +115,7 @@ export async function editByHand(of: FolderNotes, note: Note): Promise<Note | "u
 
 async function edited(file: string, { env }: Host, workspace: string, number: number): Promise<void> {
   const [program = "vi", ...words] = (env["VISUAL"] || env["EDITOR"] || "vi").trim().split(/\s+/);
-  // A folder of its own: editors obey files that lie where they are started.
+  // A folder of its own, because editors obey files in the folder that they start in.
   const ended = await runOnTerminal([program, ...words, file], {
     env,
     cwd: path.dirname(file),
@@ -132,7 +132,7 @@ async function edited(file: string, { env }: Host, workspace: string, number: nu
     );
 }
 
-/** A note as a person edits it: two lines of what it is, an empty one, and its text. */
+/** A note as a person edits it: a title line, a tags line, an empty line, and the text. */
 const noteDocument = ({ title, body, tags }: NoteText): string =>
   `title: ${title}\ntags: ${tags.join(", ")}\n\n${body}${body.endsWith("\n") ? "" : "\n"}`;
 

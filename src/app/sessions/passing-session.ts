@@ -14,13 +14,13 @@ import { removeSession } from "./session-changes.ts";
 import { makeFolder } from "../../platform/folders.ts";
 
 /**
- * A session of which nothing is to stay: its records lie in `<state>/passing/<session>.<owner>/`, which no other command
- * reads, so that it is nobody's last session, not even while it is under way. The name says all that it takes to clear what
- * a kill leaves: whoever owns it, and the session whose layer and first tree lie beside those of the others.
+ * A session that leaves nothing behind. Its records lie in `<state>/passing/<session>.<owner>/`, which no other command
+ * reads, so it is never anybody's last session, not even while it runs. The folder's name is enough to clear up after a
+ * kill: it names the owner, and the session whose layer and first tree lie beside those of others.
  */
 export interface PassingSession extends AsyncDisposable {
   readonly session: Session;
-  /** For files that go with it. */
+  /** For files that are removed with the session. */
   readonly folder: string;
 }
 
@@ -55,8 +55,8 @@ interface Left {
 }
 
 /**
- * Clears what a killed process left of such sessions; what an engine keeps of a layer goes with the next box. What cannot be
- * cleared now is left to the next command.
+ * Clears what killed processes left of such sessions; the engine's part of a layer is removed with the next box. What
+ * cannot be cleared now is left to the next command.
  */
 export async function clearPassed({ places }: Host): Promise<void> {
   const root = passingIn(places.state);
@@ -77,7 +77,7 @@ function leftBy(root: string, name: string): Left | undefined {
   return { folder: path.join(root, name), session, owner: { pid: Number(pid), start, boot } };
 }
 
-/** The folder goes last: a clearing that is killed is begun anew. */
+/** The folder is removed last, so that a clearing that is killed can start again. */
 async function cleared(stateDir: string, { folder, session }: Left): Promise<void> {
   const workspace = workspaceOf(folder, session);
   await giveUpLayer(stateDir, session);
@@ -92,7 +92,7 @@ async function cleared(stateDir: string, { folder, session }: Left): Promise<voi
   await rm(folder, { recursive: true, force: true });
 }
 
-/** Undefined where it was killed before it began. */
+/** Undefined if the session was killed before it began. */
 function workspaceOf(folder: string, session: string): string | undefined {
   try {
     using store = openStore(folder);

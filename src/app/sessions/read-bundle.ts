@@ -25,7 +25,10 @@ import {
 
 import type { Host } from "../host.ts";
 
-/** A session that is only in a file, for the commands that else read one of this machine. All in it is somebody else's word. */
+/**
+ * A session that exists only in a file, for commands that otherwise read a session of this machine. Its content is not
+ * trusted.
+ */
 
 export interface ReadBundle {
   readonly file: string;
@@ -34,8 +37,8 @@ export interface ReadBundle {
 }
 
 /**
- * A file, or an object of a bucket (`s3://BUCKET/KEY`), that nobody vouches for: it is read as a whole, within bounds, and
- * nothing is written.
+ * Reads a file, or an object of a bucket (`s3://BUCKET/KEY`), that nobody vouches for: as a whole, within bounds,
+ * without writing anything.
  */
 export async function readBundle(
   { env }: Pick<Host, "env">,
@@ -75,7 +78,7 @@ export interface ShownBundle {
   readonly report: Report;
 }
 
-/** The run as `report` tells it. */
+/** The run in the form of `report`. */
 export function shownBundle(read: ReadBundle): ShownBundle {
   const { file, sha256: hash, opened } = read;
   const { manifest, parts } = opened;
@@ -89,7 +92,7 @@ export function shownBundle(read: ReadBundle): ShownBundle {
   return { manifest, sha256: hash, report: cleaned({ ...report, bundle }, maskSecrets) };
 }
 
-/** Of the chain by itself: there is no database that would know its last line. */
+/** Verified only as a chain: there is no database that would know its last line. */
 export const auditOfBundle = ({ file, opened }: ReadBundle): NonNullable<Report["audit"]> => ({
   file: `${file}: audit.jsonl`,
   ...opened.audit,
@@ -105,7 +108,7 @@ const EMPTY: Readonly<Partial<Record<keyof Parts, string>>> = {
   "audit.jsonl": "the audit: none was kept",
 };
 
-/** What a session of this machine has, and this one has not. */
+/** The parts of a session on this machine that a bundle lacks. */
 function notHeld(parts: Parts): readonly string[] {
   const empty = Object.entries(EMPTY).filter(([name]) => parts[name as keyof Parts].length === 0);
   return [
@@ -116,7 +119,7 @@ function notHeld(parts: Parts): readonly string[] {
   ];
 }
 
-/** What is recorded in it, in order. */
+/** The recorded events, in order. */
 export const eventsOfBundle = ({ file, opened }: ReadBundle): readonly AgentEvent[] =>
   timelineIn(opened.parts["events.jsonl"], file).map(({ event }) => event);
 
@@ -154,7 +157,7 @@ const messageForm = z.discriminatedUnion("role", [
 ]);
 const turnForm = z.looseObject({ status: z.enum(STATUSES), reason: text, turns: count, toolCalls: count });
 
-/** As far as a record is shown; the rest of it is printed as JSON alone. */
+/** Checks the parts of a record that are shown; the rest is only printed as JSON. */
 const recordForm = z.discriminatedUnion("kind", [
   z.looseObject({ kind: z.literal("pinned"), text }),
   z.looseObject({ kind: z.literal("message"), message: messageForm }),
@@ -188,7 +191,7 @@ function valueIn(line: string): unknown {
 
 const DEEPEST = 1000;
 
-/** What shows an event goes down into it as far as it is nested. */
+/** Whether the line is nested too deeply for code that walks through it recursively. */
 function isDeep(line: string): boolean {
   let depth = 0;
   let text = false;

@@ -8,7 +8,7 @@ import { reportOf } from "../../render/build-report.ts";
 import { cleaned } from "../../render/event-json.ts";
 import type { Report } from "../../render/report-form.ts";
 
-/** What a session did; what is recognisable as a secret is masked. */
+/** The report of a session; what is recognisable as a secret is masked. */
 export function sessionReport(session: Session): Report {
   const parts = { session: session.info(), timeline: session.timeline(), audit: session.audit.verify() };
   return cleaned(reportOf({ ...parts, diff: null }), maskSecrets);
@@ -19,18 +19,18 @@ const TAKEN = "is there already, and is no report of harness; it was left as it 
 /** The mark stands near the start. */
 const HEAD_BYTES = 2048;
 
-/** Puts a page under a name that is free, or that an earlier page of ours has; whole or not at all. */
+/** Writes a page to a name that is free, or that holds an earlier page of ours; whole or not at all. */
 export async function writeReport(file: string, page: string, mark: string): Promise<void> {
   try {
     if (!(await isFree(file, mark))) throw refusal(file, TAKEN);
-    // As any program would make it, for others to read where the user lets them.
+    // Readable by others if the user's umask allows, as for any program.
     await replaceFile(file, page, { mode: 0o666 & ~process.umask(), lasts: "never" });
   } catch (thrown) {
     throw thrown instanceof HarnessError ? thrown : refusal(file, `cannot be written: ${reasonOf(thrown)}`);
   }
 }
 
-/** The same refusals before the work that the page is about: none of it is lost to a name that cannot be had. */
+/** Refuses the same names before the work that the page reports, so that no work is lost to a bad name. */
 export async function requireReportPlace(file: string, mark: string): Promise<void> {
   try {
     await access(path.dirname(path.resolve(file)), constants.W_OK | constants.X_OK);
@@ -47,7 +47,7 @@ async function isFree(file: string, mark: string): Promise<boolean> {
     return head.includes(mark);
   } catch (thrown) {
     if (errorCode(thrown) === "ENOENT") return true;
-    // A link is somebody's own.
+    // A link is the user's own.
     if (errorCode(thrown) === "ELOOP" || thrown instanceof NotRegularError) return false;
     throw thrown;
   }

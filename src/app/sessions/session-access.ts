@@ -10,7 +10,7 @@ import { stderr } from "../../render/tty/output.ts";
 import { openStore } from "../../sessions/session-store.ts";
 import type { Host } from "../host.ts";
 
-/** For one command. What was lost is said whatever else is to be quiet. */
+/** Opens the sessions for one command. Damage is reported even if everything else is quiet. */
 export async function withSessions<T>(host: Host, work: (store: SessionStore) => T | Promise<T>): Promise<T> {
   await clearLeft(host);
   using store = openSessions(host, (text) => {
@@ -19,10 +19,10 @@ export async function withSessions<T>(host: Host, work: (store: SessionStore) =>
   return await work(store);
 }
 
-/** Where sessions lie of which nothing is to stay. */
+/** Where sessions lie that leave nothing behind. */
 export const passingIn = (stateDir: string): string => path.join(stateDir, "passing");
 
-/** What a killed command has left of such a session goes before sessions are looked at; mostly there is none. */
+/** Clears what killed commands left of such sessions, before sessions are read; usually there is nothing. */
 export async function clearLeft(host: Host): Promise<void> {
   if (!holdsAny(passingIn(host.places.state))) return;
   const { clearPassed } = await import("./passing-session.ts");
@@ -37,24 +37,24 @@ function holdsAny(folder: string): boolean {
   }
 }
 
-/** Behind the last event of a session: what a person did when nothing was worked on any more. */
+/** Logs an event after the last one of a session: what a person did when no run was active. */
 export function logBehind(session: Session, body: EventBody): void {
   let last: AgentEvent | undefined;
   for (const event of session.events()) last = event;
   if (last !== undefined) session.log({ ...body, run: last.run, seq: last.seq + 1 });
 }
 
-/** A workspace as sessions name it; one that is gone by now still has sessions. */
+/** A workspace as sessions name it; a removed workspace still has sessions. */
 export const sessionsWorkspace = (folder: string): Promise<string> =>
   realpath(folder).catch(() => path.resolve(folder));
 
-/** The folder that a session works in: it is that project's settings that count for who goes on with it. */
+/** The folder of a session: the settings of its project apply to a continuation of the session. */
 export function folderOfSession({ places }: Host, id: string): string {
   using store = openStore(places.state, { warn: () => undefined });
   return store.open(id).info().workspace;
 }
 
-/** The session that was named, or the folder's last one; exit 2 when there is none. */
+/** The named session, or the folder's last one; exit 2 if there is none. */
 export async function sessionGiven(
   store: SessionStore,
   id: string | undefined,
@@ -65,7 +65,7 @@ export async function sessionGiven(
   return store.open(lastOf(store, workspace, `there is no session of ${workspace}`));
 }
 
-/** One candidate of a run with `--attempts`, by its number; any of them names that run. */
+/** One candidate of a run with `--attempts`, by number; any candidate's session identifies the run. */
 export function attemptOf(store: SessionStore, session: Session, nth: number | undefined): Session {
   if (nth === undefined) return session;
   let all: readonly CandidateTold[] = [];
@@ -92,11 +92,11 @@ export const openSessions = ({ places }: Host, warn: (text: string) => void): Se
 export interface SessionChoice {
   readonly continue: boolean;
   readonly resume?: string | undefined;
-  /** A session of its own goes on from there; the earlier one stays as it is. */
+  /** Continue in a new session; the earlier one stays as it is. */
   readonly fork?: boolean | undefined;
 }
 
-/** An earlier session, named or the folder's last; undefined when a new one is wanted. */
+/** An earlier session, named or the folder's last; undefined if a new one is wanted. */
 export function earlierSession(
   store: SessionStore,
   choice: SessionChoice,
@@ -127,7 +127,7 @@ export function aboutSession(
 
 const MAX_TITLE = 80;
 
-/** One session may have many runs: one that was killed has told no end, and its number is taken all the same. */
+/** A session may have many runs. A killed run has no end, but its number is taken. */
 export function runId(session: Session): string {
   const ended = session.records().filter(({ kind }) => kind === "turn").length;
   const last = Number(/\.(\d+)$/.exec(session.lastRun() ?? "")?.[1] ?? 0);

@@ -25,7 +25,7 @@ import { holdSessions } from "./session-hold.ts";
 import { hostAt, namedCluster } from "../named-engine.ts";
 import { holdExisting, isEmpty } from "../../boxes/layers/hold-layer.ts";
 
-/** Works on the states of a workspace that no box is over, and no other undo. */
+/** Works on the states of a workspace while no box holds it, and no other undo is in progress. */
 async function aloneIn<T>(
   host: Host,
   workspace: string,
@@ -54,7 +54,7 @@ async function folderOf(workspace: string): Promise<{ readonly dev: number; read
   );
 }
 
-/** An undo that was killed, before anything else is done to the workspace. */
+/** Finishes an undo that was killed, before anything else is done to the workspace. */
 export async function finishEarlierUndo(
   host: Host,
   sessions: SessionStore,
@@ -65,7 +65,7 @@ export async function finishEarlierUndo(
   if (told !== undefined) say(told);
 }
 
-/** undefined for one that was removed since. */
+/** Undefined for a session that was removed since. */
 function stepsOf(sessions: SessionStore, id: string): Session["steps"] | undefined {
   try {
     return sessions.open(id).steps;
@@ -77,25 +77,25 @@ function stepsOf(sessions: SessionStore, id: string): Session["steps"] | undefin
 interface OpenLayer {
   readonly layer: LayerChanges;
   readonly store: CheckpointStore;
-  /** Nothing of it is wanted any more. */
+  /** Marks the layer for removal. */
   readonly giveUp: () => Promise<void>;
 }
 
-/** Whether what a session changes is kept elsewhere than in the folder itself. */
+/** Whether the session's changes are kept elsewhere than in the folder itself. */
 const hasLayer = async ({ places }: Host, session: Session): Promise<boolean> =>
   (await layerOf(places.state, session.id)) !== undefined;
 
-/** What came back from pods lies in the state folder: no engine has it. */
+/** A layer that came back from pods lies in the state folder, and belongs to no engine. */
 const engineOf = (layer: Layer | undefined): Layer | undefined =>
   layer?.engine === undefined ? layer : undefined;
 
 export interface LayerUse {
   readonly say: (text: string) => void;
-  /** Something of it goes into the folder, or all of it is given up. */
+  /** A part of the layer is moved into the folder, or the whole layer is given up. */
   readonly moves: boolean;
 }
 
-/** A box that waits frozen goes on with its layer: it can be looked at, and not be taken from under the box. */
+/** A frozen box will continue with its layer: the layer can be looked at, but not taken away. */
 async function inFrozen(host: Host, session: Session, moves: boolean): Promise<string | undefined> {
   if (!(await hasFrozen(host, session.id))) return undefined;
   if (moves)
@@ -108,7 +108,7 @@ async function inFrozen(host: Host, session: Session, moves: boolean): Promise<s
   return frozenVolume(await requireEngine(host), about);
 }
 
-/** What a session has changed in a layer, while nobody else works on that or on the folder. */
+/** Works on the changes in a session's layer, while nobody else works on the layer or the folder. */
 export async function withLayer<T>(
   asking: Host,
   sessions: SessionStore,
@@ -136,7 +136,7 @@ export async function withLayer<T>(
     };
     return await work({ layer, store, giveUp });
   });
-  // What was given up is only cleared when nobody holds it any more.
+  // A layer that was given up is only cleared when nobody holds it any more.
   if ((await layerOf(state, session.id)) === undefined) await clearGone(host);
   return done;
 }
@@ -152,7 +152,10 @@ const noLayer = ({ id }: Session): HarnessError =>
     `harness diff ${id}`,
   );
 
-/** What a session has changed and nobody applied goes with it, and the box that waits for it; what cannot go now, the next box takes away. */
+/**
+ * Removes the unapplied changes of a session, and the frozen box that waits for it. What cannot be removed now is
+ * removed with the next box.
+ */
 export async function removeLayer(asking: Host, session: Session): Promise<void> {
   const stateDir = asking.places.state;
   const found = await layerOf(stateDir, session.id);
@@ -168,7 +171,7 @@ export async function removeLayer(asking: Host, session: Session): Promise<void>
   await clearGone(host);
 }
 
-/** A layer that holds nothing to apply goes; one that cannot be looked at now stays. */
+/** Removes a layer without anything to apply; a layer that cannot be read now stays. */
 export async function dropEmptyLayer(host: Host, sessions: SessionStore, session: Session): Promise<void> {
   if (!(await hasLayer(host, session))) return;
   const use = { say: () => undefined, moves: true };
@@ -178,7 +181,7 @@ export async function dropEmptyLayer(host: Host, sessions: SessionStore, session
   }).catch(() => undefined);
 }
 
-/** Removes sessions, each told as it is gone; none of them where one is worked on. */
+/** Removes sessions, and reports each one; removes none if one of them is in use. */
 export async function removeSessions(
   host: Host,
   sessions: SessionStore,
@@ -194,7 +197,10 @@ export async function removeSessions(
 
 const ENDS_FIRST = "wait for it to end, or end it; then type the same again";
 
-/** Removes a session that is held, or nobody's else, with what only it kept: its layer, its frozen box, its checkpoints. */
+/**
+ * Removes a session that the caller holds, or that nobody else uses, with everything that only it kept: its layer, its
+ * frozen box, its checkpoints.
+ */
 export async function removeSession(host: Host, sessions: SessionStore, id: string): Promise<void> {
   const session = sessions.open(id);
   const { workspace } = session.info();
@@ -202,12 +208,12 @@ export async function removeSession(host: Host, sessions: SessionStore, id: stri
   const { forgetSession } = await import("../../sessions/checkpoints/checkpoint-quota.ts");
   const { removeProposal } = await import("../project/policy-proposal.ts");
   await removeProposal(host, id);
-  // The session itself goes last: when this is killed, the same can be typed again.
+  // The session itself is removed last: after a kill, the same command can be typed again.
   forgetSession({ stateDir: host.places.state, workspace }, id);
   sessions.remove(id);
 }
 
-/** Removes what layers that were given up hold. */
+/** Removes the content of layers that were given up. */
 export async function clearGone(host: Host): Promise<void> {
   await clearReturned(host.places.state);
   if ((await namedCluster(host)) !== undefined) return;
@@ -215,7 +221,7 @@ export async function clearGone(host: Host): Promise<void> {
   if (isEngine(engine)) await clearGivenUp(engine, { uid: host.uid, stateDir: host.places.state });
 }
 
-/** What applying would do to the workspace; undefined when the session has nothing that waits for it. */
+/** What applying would do to the workspace; undefined if the session has nothing to apply. */
 export async function diffOfLayer(
   host: Host,
   sessions: SessionStore,
@@ -241,7 +247,7 @@ interface UndoWanted extends Omit<UndoRequest, "session" | "steps"> {
 
 const NOTHING: Undone = { ops: [], merged: [], refused: [], left: [], done: false, notes: [] };
 
-/** A session in a layer has none: its changes are in no folder yet. */
+/** A session with a layer has no steps: its changes are in no folder yet. */
 export function requireStep({ id, steps }: Session, step: number): void {
   const last = lastStep(steps);
   if (step <= last) return;
@@ -252,7 +258,7 @@ export function requireStep({ id, steps }: Session, step: number): void {
   );
 }
 
-/** What nobody has brought to the folder is not there to be taken back. */
+/** Changes that were never applied to the folder cannot be undone there. */
 async function notYetThere({ places }: Host, { id }: Session): Promise<readonly string[]> {
   const layer = await layerOf(places.state, id);
   if (layer === undefined || (await isEmpty(layer))) return [];

@@ -7,8 +7,8 @@ import type { Host } from "../host.ts";
 class SessionBusy extends HarnessError {}
 
 /**
- * A session for this process alone, as long as it is worked on: what two wrote at once would be mixed up, and one that is
- * taken away in the middle has no audit and no way back. A kill frees it. Whoever only looks needs none of it.
+ * Holds a session for this process while it works on the session: two writers would mix up their records, and a session
+ * that is removed in between loses its audit and its undo. A kill frees the hold. Reading needs none.
  */
 export async function holdSession(
   host: Host,
@@ -35,7 +35,7 @@ export async function holdSession(
 
 const POLL_MS = 100;
 
-/** The same, where whoever has it is about to let go of it: as long as `waits` says so. */
+/** Like holdSession, but waits for a holder that is about to finish, as long as `waits` returns true. */
 export async function holdBehind(
   host: Host,
   session: string,
@@ -52,7 +52,7 @@ export async function holdBehind(
   }
 }
 
-/** Several for as long as something is done to all of them: all or none. */
+/** Holds several sessions at once: all or none. */
 export async function holdSessions(
   host: Host,
   sessions: Iterable<string>,

@@ -7,20 +7,20 @@ import type { Host } from "../host.ts";
 import { openSessions, type SessionChoice, sessionsWorkspace } from "./session-access.ts";
 
 /**
- * What a session that is gone on with says of the settings: its copy lies on one engine, or came back from pods of one
- * cluster, and it goes on there without being told. A flag goes before it; one that says otherwise is refused where its box
+ * What a continued session says of the settings: its copy lies on one engine, or came back from pods of one cluster,
+ * and the session continues there without a flag. Flags take precedence; a contradicting flag is refused where the box
  * is made.
  */
 export interface TakenUp {
-  /** Who asks that engine. */
+  /** The host that uses that engine. */
   readonly host: Host;
-  /** As flags that nobody typed. */
+  /** Applied as if they were flags. */
   readonly said: ConfigRequest["flags"];
-  /** Where it goes on, if that is not where a new one would. */
+  /** Where the session continues, if that differs from the place of a new session. */
   readonly note?: string;
 }
 
-/** The same of the session that a run goes on with; undefined where it begins another one. */
+/** The same for the session that a run continues; undefined if the run begins a new one. */
 export async function takenUpBy(
   host: Host,
   { resume, fork, continue: last }: SessionChoice,
@@ -32,7 +32,7 @@ export async function takenUpBy(
   return id === undefined ? undefined : takenUp(host, id);
 }
 
-/** undefined: no copy of the session's waits to be applied. */
+/** Undefined: the session has no copy that waits to be applied. */
 export async function takenUp(host: Host, id: string): Promise<TakenUp | undefined> {
   const layer = await copyOf(host, id);
   if (layer === undefined) return undefined;
@@ -44,7 +44,7 @@ export async function takenUp(host: Host, id: string): Promise<TakenUp | undefin
   return { host: taken, said, note: `goes on at ${taken.engine}, where what ${id} changed lies` };
 }
 
-/** Another engine than the one that is asked anyway has the copy of a session. */
+/** The place of the session's copy, if that is not the engine that is used anyway. */
 export async function liesElsewhere(host: Host, id: string): Promise<string | undefined> {
   const layer = await copyOf(host, id);
   if (layer === undefined) return undefined;
@@ -59,7 +59,7 @@ async function copyOf({ places }: Host, id: string): Promise<Layer | undefined> 
   return layer?.isolation === "copy" && !(await isEmpty(layer)) ? layer : undefined;
 }
 
-/** What came back from pods may go into those of any cluster that is named. */
+/** A copy that came back from pods may go into pods of any named cluster. */
 async function hostOf(host: Host, layer: Layer): Promise<Host> {
   if (layer.engine === undefined) return hostAt(host, layer);
   if (host.engine !== null || (await namedCluster(host)) !== undefined) return host;

@@ -7,19 +7,19 @@ import { openRegularSync, replaceFileSync } from "../../platform/safe-files.ts";
 import { makeFolder } from "../../platform/folders.ts";
 
 /**
- * What a person typed in chats, of each workspace apart: for the keys that bring it back, on this machine alone. One file
- * for each, replaced as a whole; what cannot be read is as if nothing was kept.
+ * What a person typed in chats, for the keys that bring it back; kept per workspace, and only on this machine. One file
+ * per workspace, replaced as a whole; an unreadable file counts as empty.
  */
 
 export interface TypedHistory {
   /** Oldest first. */
   readonly read: () => readonly string[];
-  /** Why it could not be kept, or undefined; what is not to be kept is none of that. */
+  /** Why the text could not be kept; undefined if it was kept, or should not be. */
   readonly keep: (text: string) => Promise<string | undefined>;
 }
 
 export const MAX_KEPT = 200;
-/** Bytes of one text, and of all of them as they are written. */
+/** Bytes of one text, and of the whole file. */
 export const MAX_TEXT = 8 * 1024;
 const MAX_BYTES = 256 * 1024;
 const PATIENCE_MS = 1000;
@@ -55,11 +55,11 @@ export function typedHistory({ stateDir, workspace }: TypedPlace): TypedHistory 
   };
 }
 
-/** A blank in front keeps it out, as in a shell; so does anything that looks like a secret. */
+/** A leading blank keeps a line out, as in a shell; so does anything that looks like a secret. */
 export const isKept = (text: string): boolean =>
   text !== "" && !/^\s/.test(text) && Buffer.byteLength(text) <= MAX_TEXT && maskSecrets(text) === text;
 
-/** Said again, it counts where it was said last. The oldest go first. */
+/** A repeated text moves to its latest position. The oldest texts are dropped first. */
 export function withTyped(before: readonly string[], text: string): readonly string[] {
   const all = [...before.filter((each) => each !== text), text].slice(-MAX_KEPT);
   let [first, bytes] = [all.length, 0];

@@ -23,10 +23,10 @@ export interface AttackReport {
   readonly attacks: readonly Outcome[];
 }
 
-/** Nobody's in particular, where root may choose whose the workspace is. */
+/** An ordinary user, for root, who can choose the owner of the workspace. */
 const ORDINARY = 1000;
 
-/** What boxes of this machine and this engine let happen, in a workspace that is made for it and thrown away. */
+/** Reports what boxes of this machine and engine permit, in a workspace that is made for this and thrown away. */
 export async function attackBoxes(
   host: Host,
   request: AttackRequest,
@@ -37,7 +37,7 @@ export async function attackBoxes(
   const { home, state, cache } = host.places;
   const { uid } = host;
   const { image, runtime } = request;
-  // Root's own folders let nobody else in, and in the box an ordinary user attacks.
+  // Root's own folders are closed to others, and the attacker in the box is an ordinary user.
   await using target = await (uid === 0
     ? makeAttackTarget(tmpdir(), ORDINARY)
     : makeAttackTarget(path.join(cache, "attack"), null));

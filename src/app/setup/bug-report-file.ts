@@ -32,11 +32,11 @@ interface Bundling {
   readonly host: Host;
   readonly workspace: string;
   readonly load: () => Promise<Config>;
-  /** Left out: beside our own state, never in a repository. */
+  /** Left out: in our own state folder, never in a repository. */
   readonly file: string | undefined;
 }
 
-/** One file for a bug report. What is there already is not written over. */
+/** Writes one file for a bug report; an existing file is not overwritten. */
 export async function writeBugReport({ host, workspace, load, file }: Bundling): Promise<Bundled> {
   const made = Date.now();
   const stamp = new Date(made).toISOString().replaceAll(/[-:]|\.\d+/g, "");
@@ -68,7 +68,7 @@ async function putNew(file: string, text: string, own: boolean): Promise<void> {
   }
 }
 
-/** Variables that change what harness does; of all others not even the name is told. */
+/** Variables that change what harness does; of others not even the name is reported. */
 const TELLING =
   /^(?:HARNESS_|OTEL_|DOCKER_|OLLAMA_|OPENAI_|ANTHROPIC_|QDRANT_|XDG_|NODE_|LC_|LANG$|TERM$|CI$|NO_COLOR$|FORCE_COLOR$|TMPDIR$|(?:HTTPS?|NO|ALL)_PROXY$)/i;
 const SECRET_NAME = /key|token|secret|passw|pwd|credential|auth|cookie|session|headers|dsn|connection/i;
@@ -95,10 +95,10 @@ async function privateOf(host: Host, config: Config | undefined): Promise<Privat
   };
 }
 
-/** PWD is none, and neither is where a file with a secret lies. */
+/** Tells paths such as PWD, or of a file with a secret, from secrets. */
 const isPlace = (value: string): boolean => path.isAbsolute(value) && existsSync(value);
 
-/** Of `authorization=Bearer%20abc,x=y` every part that could be the secret by itself. */
+/** Every part of a value like `authorization=Bearer%20abc,x=y` that could itself be the secret. */
 const piecesOf = (value: string): readonly string[] => {
   const parts = value.split(/[\s,;&=]+|%20/);
   return parts.filter((part) => part.length >= MIN_SECRET_LENGTH && !isPlace(part));

@@ -16,7 +16,7 @@ import { trustHealth } from "../project/project-trust.ts";
 import { lookForEngine, noEngine } from "../box-access.ts";
 import { namedEngine } from "../named-engine.ts";
 
-/** Everything `run` depends on, looked at side by side. */
+/** Checks everything `run` depends on, side by side. */
 export async function checkUp(
   host: Host,
   workspace: string,
@@ -43,7 +43,7 @@ export async function checkUp(
   ];
 }
 
-/** Of the model that the settings name: whether its server answers, and has it. */
+/** Checks of the configured model: whether its server answers, and has the model. */
 export const modelChecks = (host: Host, settings: Settings): Promise<readonly Health[]> =>
   modelHealth({
     provider: settings.provider,
@@ -55,7 +55,7 @@ export const modelChecks = (host: Host, settings: Settings): Promise<readonly He
     signal: AbortSignal.timeout(10_000),
   });
 
-/** What no run can do without, told without starting a box. */
+/** The requirements of every run, checked without starting a box. */
 export async function firstChecks(host: Host, settings: Settings): Promise<readonly Health[]> {
   const [engine, model] = await Promise.all([engineAndImage(host, settings), modelChecks(host, settings)]);
   return [...engine, ...model];
@@ -78,7 +78,7 @@ export function exitFor(checks: readonly Health[]): ExitCode {
   return failed.length > 0 ? EXIT.model : EXIT.done;
 }
 
-/** `unread`: the settings cannot be read, which is told beside; what they say of an engine is not known then. */
+/** `unread`: the settings cannot be read, which is reported separately; the engine that they name is unknown then. */
 async function engineChecks(
   host: Host,
   settings: Settings,
@@ -108,7 +108,7 @@ async function imageAndBox({ uid }: Host, engine: Engine, own: string | null): P
   return [check, await boxHealth(engine, { root: packageRoot, uid, image: own })];
 }
 
-/** Boxes that wait frozen hold memory; none is told of where there is none. */
+/** Frozen boxes hold memory; without any, nothing is reported. */
 async function waitingBoxes({ uid }: Host, engine: Engine): Promise<readonly Health[]> {
   const waiting = (await listBoxes(engine, uid)).flatMap(({ parked }) => parked ?? []);
   const [next] = waiting.map(({ until }) => until).toSorted();

@@ -16,7 +16,7 @@ import { replaceFile } from "../../platform/safe-files.ts";
 import type { Host } from "../host.ts";
 import { makeFolder } from "../../platform/folders.ts";
 
-/** The first run: the model servers of this machine, what they offer, and what of it is written into the user's settings. */
+/** The first run: the model servers of this machine, what they offer, and which settings are written for the user. */
 
 export const LOCAL_PROVIDERS = ["ollama", "lmstudio", "llamacpp", "vllm"] as const;
 export type LocalProvider = (typeof LOCAL_PROVIDERS)[number];
@@ -27,22 +27,22 @@ type Env = Readonly<Record<string, string | undefined>>;
 export interface ServerPlace {
   readonly provider: LocalProvider;
   readonly address: string;
-  /** A run finds it there without base_url. */
+  /** A run finds the server there without base_url. */
   readonly usual: boolean;
-  /** Empty where none is sent. */
+  /** Empty if no key is sent. */
   readonly key: string;
 }
 
 export interface ServerOffer {
   readonly place: ServerPlace;
   readonly model: string;
-  /** Bytes on disk; null where the server does not tell. */
+  /** Bytes on disk; null if the server does not tell. */
   readonly size: number | null;
-  /** Was made to call tools; null where the server does not tell. */
+  /** Whether the model was made to call tools; null if the server does not tell. */
   readonly tools: boolean | null;
 }
 
-/** What one place said; no offers and a reason where it is of no use. */
+/** The answer of one place: offers, or a reason why it is of no use. */
 export interface PlaceAnswer {
   readonly place: ServerPlace;
   readonly offers: readonly ServerOffer[];
@@ -52,17 +52,17 @@ export interface PlaceAnswer {
 const KEYS = ["base_url", "provider", "chat_model"] as const;
 type WrittenKey = (typeof KEYS)[number];
 
-/** What the user's own file says of these settings; undefined where it says nothing. */
+/** These settings in the user's own file; undefined if the file does not set them. */
 export type OwnSettings = Readonly<Partial<Record<WrittenKey, string | null>>>;
 
 export interface SettingChange {
   readonly key: WrittenKey;
   readonly value: string | null;
-  /** What stands there; undefined where nothing does. */
+  /** The current value in the file; undefined if there is none. */
   readonly before: string | null | undefined;
 }
 
-/** The user's file alone: neither environment nor project hides what would be overwritten. */
+/** Reads the user's file alone: neither environment nor project may hide what would be overwritten. */
 export async function ownSettings(host: Host): Promise<OwnSettings> {
   const hidden = new Set(KEYS.map((key) => `HARNESS_${key.toUpperCase()}`));
   const env = Object.fromEntries(Object.entries(host.env).filter(([name]) => !hidden.has(name)));
@@ -71,7 +71,7 @@ export async function ownSettings(host: Host): Promise<OwnSettings> {
   return Object.fromEntries(set.map((key) => [key, settings[key]]));
 }
 
-/** The addresses that are asked, all of them on this machine: what is configured elsewhere is left out. */
+/** The addresses to ask, all on this machine; configured servers elsewhere are left out. */
 export function serverPlaces(host: Host, own: OwnSettings, only?: LocalProvider): readonly ServerPlace[] {
   const places = LOCAL_PROVIDERS.filter((provider) => only === undefined || provider === only).map(
     (provider): ServerPlace => {
@@ -89,13 +89,13 @@ export function serverPlaces(host: Host, own: OwnSettings, only?: LocalProvider)
 const addressOf = (provider: LocalProvider, env: Env, base: string | null): string =>
   provider === "ollama" ? ollamaAddress(env, base) : keyedServer(provider, { baseUrl: base, key: "" }).base;
 
-/** A key goes only to a server that was named: any program may listen at the usual ports. */
+/** A key is sent only to a server that was named, because any program may listen at the usual ports. */
 const keyFor = (host: Host, provider: LocalProvider): string =>
   provider === "ollama" ? "" : (readKey(provider, { env: host.env, file: host.keysFile }) ?? "");
 
 const TIMEOUT_MS = 2500;
 
-/** Asks all places side by side. Never throws but for an interruption. */
+/** Asks all places side by side. Throws only on an interruption. */
 export async function askPlaces(
   places: readonly ServerPlace[],
   signal: AbortSignal,
@@ -136,7 +136,7 @@ const offering = (place: ServerPlace, offers: readonly ServerOffer[]): PlaceAnsw
 const titleOf = ({ provider }: ServerPlace): string =>
   provider === "ollama" ? "Ollama" : PROVIDER_SERVERS[provider].title;
 
-/** What standing settings name comes first, then what fits the memory, then what was made to call tools. */
+/** Offers that match the current settings come first, then those that fit the memory, then those made to call tools. */
 export function rankedOffers(
   answers: readonly PlaceAnswer[],
   own: OwnSettings,
@@ -153,7 +153,7 @@ export function rankedOffers(
 
 const isSame = (one: string, other: string): boolean => fullName(one) === fullName(other);
 
-/** What is not known is taken to fit: it is on the server already. */
+/** A model of unknown size is taken to fit: it is already on the server. */
 function fits({ model, size }: ServerOffer, memory: number): boolean {
   const known = MODEL_CHOICES.find(({ name }) => isSame(name, model));
   return (known?.memory ?? size ?? 0) <= memory;
@@ -170,7 +170,7 @@ export function rowOf(offer: ServerOffer): string {
   return `${model.padEnd(20)} ${facts.join(", ")}`;
 }
 
-/** The offers of this name, all of them without one. Throws where nothing answers that is of use. */
+/** The offers with this name, or all offers without a name. Throws if no server answers with an offer. */
 export function wantedOffers(
   offers: readonly ServerOffer[],
   answers: readonly PlaceAnswer[],
@@ -202,7 +202,7 @@ function nothingFound(answers: readonly PlaceAnswer[]): HarnessError {
   );
 }
 
-/** What has to be written for a run to use this offer. */
+/** The settings to write for a run to use this offer. */
 export function changesFor({ place, model }: ServerOffer, own: OwnSettings): readonly SettingChange[] {
   const wanted = {
     base_url: place.usual ? null : place.address,
@@ -222,7 +222,7 @@ function stays(key: WrittenKey, wanted: string | null, standing: string | null |
   return wanted === standing;
 }
 
-/** A setting that is there would become another. */
+/** Whether an existing value would be replaced. */
 export const overwrites = ({ before }: SettingChange): boolean => before !== undefined && before !== null;
 
 export const writeChanges = (file: string, changes: readonly SettingChange[]): Promise<void> =>
@@ -231,16 +231,16 @@ export const writeChanges = (file: string, changes: readonly SettingChange[]): P
     changes.map(({ key, value }) => [key, value ?? "null"]),
   );
 
-/** What a person types to make the same changes. */
+/** The commands that make the same changes. */
 export const commandsFor = (changes: readonly SettingChange[]): string =>
   changes.map(({ key, value }) => `harness config set ${key} ${quoted(value ?? "null")}`).join(" && ");
 
 const welcomeFile = ({ places }: Host): string => path.join(places.state, "welcomed");
 
-/** Somebody who has named no model was told once what there is. */
+/** Whether a user without a configured model has already seen the welcome. */
 export const isWelcomed = (host: Host): boolean => existsSync(welcomeFile(host));
 
-/** Where it cannot be noted, the welcome comes again. */
+/** If the file cannot be written, the welcome is shown again. */
 export async function noteWelcome(host: Host): Promise<void> {
   try {
     makeFolder(host.places.state);

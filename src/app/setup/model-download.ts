@@ -9,11 +9,11 @@ import { replaceFile } from "../../platform/safe-files.ts";
 import type { SetupContext } from "./setup-context.ts";
 import { makeFolder } from "../../platform/folders.ts";
 
-/** A download that was agreed to and is not complete: it goes on at the next start without another question. */
+/** A download that was agreed to and is incomplete: it continues at the next start without another question. */
 const pendingForm = z.strictObject({
   model: z.string().max(500),
   server: z.string().max(2000),
-  /** Bytes that the server had of it when this was written; the server keeps them. */
+  /** Bytes that the server had when this was written; the server keeps them. */
   completed: z.number().min(0),
   total: z.number().min(0),
 });
@@ -22,7 +22,7 @@ export type PendingDownload = z.infer<typeof pendingForm>;
 const fileOf = ({ host }: Pick<SetupContext, "host">): string =>
   path.join(host.places.state, "model-download.json");
 
-/** What was agreed to for this model on this server; undefined where nothing was, or it cannot be read. */
+/** The pending download of this model from this server; undefined if there is none, or its record cannot be read. */
 export async function pendingDownload(
   context: Pick<SetupContext, "host">,
   server: string,
@@ -36,7 +36,7 @@ export async function pendingDownload(
   }
 }
 
-/** A record that cannot be kept costs a question at the next start, and nothing else. */
+/** A record that cannot be kept costs only a question at the next start. */
 async function keep(context: SetupContext, pending: PendingDownload): Promise<void> {
   try {
     const file = fileOf(context);
@@ -53,7 +53,7 @@ const forget = (context: SetupContext): Promise<void> =>
 export const partOf = ({ completed, total }: Pick<PendingDownload, "completed" | "total">): string =>
   `${formatSize(completed)} of ${formatSize(total)}`;
 
-/** The bytes of a download over all its parts, as its progress tells them one after the other. */
+/** The bytes of a download over all its parts, which its progress reports one after the other. */
 export class DownloadTotals {
   readonly #parts = new Map<string, { readonly completed: number; readonly total: number }>();
 
@@ -73,7 +73,7 @@ export class DownloadTotals {
   }
 }
 
-/** How often the record of a download is brought up to date, for a start that is killed. */
+/** How often the record of a download is updated, in case the start is killed. */
 const KEEP_MS = 5000;
 
 export type Downloaded =
@@ -81,8 +81,8 @@ export type Downloaded =
   | { readonly kind: "failed"; readonly reason: string; readonly remedy: string };
 
 /**
- * Has the server load a model, with its progress shown. Ctrl-C ends it with what is there told; the server keeps that, and
- * the next start goes on with it.
+ * Makes the server download a model, and shows the progress. Ctrl-C ends the download, and reports how much is there;
+ * the server keeps that part, and the next start continues from it.
  */
 export async function download(server: string, model: string, context: SetupContext): Promise<Downloaded> {
   const before = await pendingDownload(context, server, model);

@@ -20,29 +20,28 @@ import type { StepLine } from "../../render/lists/search-lines.ts";
 import { requireEngine } from "../box-access.ts";
 import type { Host } from "../host.ts";
 
-/** What every step of the set-up is given. */
 export interface SetupContext {
   readonly host: Host;
   /** The installed package. */
   readonly root: string;
-  /** The folder that a run would work on; nothing in it is ever started on the host. */
+  /** The folder that a run would work on; no file in it is ever started on the host. */
   readonly workspace: string;
   readonly config: Config;
   readonly signal: AbortSignal;
   readonly mayInstall: boolean;
-  /** Answers offers with yes, where nobody is there to be asked. */
+  /** Answer offers with yes if there is no person to ask. */
   readonly yes: boolean;
-  /** Somebody is there to be asked. */
+  /** A person is there to be asked. */
   readonly attended: boolean;
-  /** The services beside the boxes; those of harness itself when left out. */
+  /** The sidecar services; left out: those of harness itself. */
   readonly project?: SidecarProject<SidecarName>;
-  /** What a step is at. */
+  /** Shows what a step is doing. */
   readonly onLine: (line: string) => void;
-  /** How far it is, where that is known. */
+  /** Shows the progress of a step, if known. */
   readonly onAdvance: (far: Advance) => void;
-  /** Where nobody is there, it is agreed to with `yes` alone. */
+  /** Without a person, only `yes` agrees. */
   readonly confirm: (question: string) => Promise<boolean>;
-  /** The row that is chosen: the first one with `yes`; null for none of them, and where nobody is there. */
+  /** The chosen row: the first one with `yes`; null if none is chosen, or there is no person. */
   readonly choose: (question: string, rows: readonly string[]) => Promise<number | null>;
 }
 
@@ -50,7 +49,7 @@ export type StepResult = Omit<StepLine, "name">;
 
 export const done = (detail: string): StepResult => ({ state: "ok", detail, remedy: "", short: detail });
 
-/** `short` says in the closing table what stands in for what. */
+/** `short`, for the closing table, says what replaces what. */
 export const standIn = (short: string, detail: string, remedy = ""): StepResult => ({
   state: "stand-in",
   detail,
@@ -63,7 +62,7 @@ export const INSTEAD = {
   ollama: "the demo's own script, for a model",
 } as const;
 
-/** Starts one sidecar; that it cannot be had is no failure. */
+/** Starts one sidecar; an unavailable sidecar is not a failure. */
 export async function sidecarStep(
   service: SidecarName,
   engine: Engine,
@@ -84,21 +83,21 @@ export interface TornDown {
   readonly boxes: number;
   readonly sidecars: Awaited<ReturnType<typeof downSidecars>>;
   readonly images: readonly string[];
-  /** Of this user; `removed` by their ids. */
+  /** Environments of this user; `removed` has their ids. */
   readonly environments: { readonly removed: readonly string[]; readonly kept: readonly ListedEnvironment[] };
 }
 
-/** What is removed for good, beside what is only stopped. */
+/** What is removed for good, in addition to what is stopped. */
 export interface Purge {
   readonly images: boolean;
-  /** What the sidecars keep; of that the models are another download, so they have a word of their own. */
+  /** The data of the sidecars, except models: these are another download, so they have a flag of their own. */
   readonly volumes: boolean;
   readonly models: boolean;
 }
 
 const MODELS_VOLUME = "ollama_models";
 
-/** Whether the Ollama sidecar has a volume, and so perhaps models. */
+/** Whether the Ollama sidecar has a volume, which may contain models. */
 export async function hasModels(host: Host): Promise<boolean> {
   const engine = await requireEngine(host);
   const ours = [`${SIDECAR_LABEL.project}=${SIDECARS.name}`, `${SIDECAR_LABEL.sidecar}=${MODELS_VOLUME}`];
@@ -107,7 +106,7 @@ export async function hasModels(host: Host): Promise<boolean> {
   return ((await engine.api.listVolumes({ filters })).Volumes ?? []).length > 0;
 }
 
-/** Stops the sidecars and removes the boxes of this user, and of the rest what is to be purged. */
+/** Stops the sidecars and removes the boxes of this user, and removes whatever else is to be purged. */
 export async function tearDown(host: Host, { images: purge, volumes, models }: Purge): Promise<TornDown> {
   const engine = await requireEngine(host);
   const boxes = await removeBoxes(engine, host.uid);

@@ -28,8 +28,8 @@ import { download, partOf, pendingDownload } from "./model-download.ts";
 import { done, INSTEAD, type SetupContext, standIn, type StepResult } from "./setup-context.ts";
 
 /**
- * The model of a run, made ready: a server that answers, else one that is installed, else the sidecar; a model that fits,
- * chosen once; its download. It never fails the set-up but by an interruption, and downloads nothing that nobody agreed to.
+ * Prepares the model of a run: a server that answers, or an installed one, or the sidecar; a model that fits, chosen
+ * once; its download. Only an interruption makes it fail the set-up, and nothing is downloaded without consent.
  */
 export async function modelStep(
   engine: Engine,
@@ -46,11 +46,11 @@ export async function modelStep(
 interface Where {
   readonly engine: Engine;
   readonly sidecars: boolean;
-  /** Where Ollama is dialled. */
+  /** The address at which Ollama is dialled. */
   readonly server: string;
 }
 
-/** A part of the set-up that came to nothing, with what to type. */
+/** A part of the set-up that failed, with what to type next. */
 interface Lacking {
   readonly detail: string;
   readonly remedy: string;
@@ -58,17 +58,17 @@ interface Lacking {
 
 const INSTALL = "install Ollama from https://ollama.com/download";
 const AGREE = "./start.sh --yes";
-/** About; what the registry says of the image changes from version to version. */
+/** Approximate: the registry's figure for the image changes from version to version. */
 const IMAGE_BYTES = 2e9;
 
 class ModelSetup {
   readonly #where: Where;
   readonly #context: SetupContext;
   readonly #plan: SidecarPlan;
-  /** What a person should know beside the state of the model. */
+  /** What a person should know besides the state of the model. */
   readonly #notes: string[] = [];
   #gpu: Gpu | null = null;
-  /** What answers is the sidecar. */
+  /** The answering server is the sidecar. */
   #isSidecar = false;
 
   constructor(where: Where, context: SetupContext) {
@@ -94,7 +94,7 @@ class ModelSetup {
     return (await ollamaStatus({ baseUrl: server, model, signal, timeoutMs: 5000 })).kind === "down";
   }
 
-  /** Null once a server answers, or where that is nothing that this machine could start. */
+  /** Null once a server answers, or if the server is not one that this machine could start. */
   async #bringServer(): Promise<Lacking | null> {
     const { server, sidecars } = this.#where;
     const { host, signal, workspace, onLine } = this.#context;
@@ -130,7 +130,7 @@ class ModelSetup {
       this.#notes.push(
         "the engine cannot hand on the NVIDIA card that is here: install nvidia-container-toolkit, or Ollama on the host",
       );
-    // An image that is here costs no download: it was agreed to before, or brought by the user.
+    // An image that is already here costs no download: it was agreed to before, or the user brought it.
     const here = await imageExists(engine, image);
     const card = isGpu(found) ? `, on ${describeGpu(found)}` : "";
     const [best] = fittingModels(this.#machine(found.kind === "nvidia", true));
@@ -146,7 +146,9 @@ class ModelSetup {
     return { detail: `${detail}; the sidecar: ${failed}`, remedy: `${INSTALL}, then: ./start.sh` };
   }
 
-  /** Null once it runs; a card that it cannot be started with is left out, and that is told. */
+  /**
+   * Null once the sidecar runs. If it cannot be started with the graphics card, it starts without, and a note says so.
+   */
   async #up(gpu: Gpu | null): Promise<string | null> {
     const { engine } = this.#where;
     const { signal, onLine, project = SIDECARS } = this.#context;
@@ -163,7 +165,7 @@ class ModelSetup {
     return this.#up(null);
   }
 
-  /** The model of a run: the one that was ever chosen, else one of the offered, which is kept from then on. */
+  /** The model of a run: one that was ever chosen; otherwise the person picks an offer, which is kept from then on. */
   async #chosen(): Promise<Chosen | Lacking> {
     const { settings, origins } = this.#context.config;
     const own: Chosen = { model: settings.chat_model, agreed: false };
@@ -185,7 +187,10 @@ class ModelSetup {
     return { model: chosen.model, agreed: true };
   }
 
-  /** An Ollama on the host finds its card by itself; the sidecar has what it was given, and its memory is bounded. */
+  /**
+   * An Ollama on the host finds its graphics card by itself; the sidecar has the card that it was given, and limited
+   * memory.
+   */
   async #machineBehind(): Promise<ModelMachine> {
     const { engine } = this.#where;
     if (this.#isSidecar) return this.#machine(this.#gpu !== null && this.#gpu.kind === "nvidia", true);
@@ -195,7 +200,7 @@ class ModelSetup {
     return this.#machine(kind === "nvidia" || kind === "not-handed-on", false);
   }
 
-  /** Of a card behind /dev/dri it is not known whether Ollama can use it: only NVIDIA's counts. */
+  /** It is unknown whether Ollama can use a card behind /dev/dri, so only NVIDIA cards count. */
   #machine(gpu: boolean, sidecar: boolean): ModelMachine {
     const usable = usableMemory();
     const most = sidecar ? (this.#plan.container.HostConfig?.Memory ?? usable) : usable;
@@ -213,7 +218,7 @@ class ModelSetup {
     }
   }
 
-  /** Null once the model is on the server; what is agreed to brings the model for search along. */
+  /** Null once the model is on the server. Consent to its download includes the model for search. */
   async #pulled({ model, agreed }: Chosen): Promise<Lacking | null> {
     const { server } = this.#where;
     const { signal } = this.#context;
@@ -239,7 +244,7 @@ class ModelSetup {
     return null;
   }
 
-  /** What was begun goes on without another question, where somebody is there or has said yes. */
+  /** A download that was begun continues without another question, if a person is there or has said yes. */
   async #agreed(model: string, begun: boolean): Promise<boolean> {
     const { attended, yes, confirm } = this.#context;
     if (begun && (attended || yes)) return true;
@@ -250,7 +255,7 @@ class ModelSetup {
     );
   }
 
-  /** Search goes by words without it, so that it never keeps a run from its model. */
+  /** Without this model, searches use words alone, so a failure never prevents a run. */
   async #embedder(): Promise<void> {
     const { server } = this.#where;
     const { config, signal } = this.#context;
@@ -275,11 +280,11 @@ const isSame = (one: string, other: string): boolean => fullName(one) === fullNa
 interface Offer {
   readonly model: string;
   readonly row: string;
-  /** Bytes to be loaded; 0 where it is there. */
+  /** Bytes to download; 0 if the model is already there. */
   readonly bytes: number;
 }
 
-/** What is there before what would be a download, and of that what calls tools first. */
+/** Present models come before downloads; among present models, those that call tools come first. */
 function offersOf(there: readonly ServerModel[], machine: ModelMachine): readonly Offer[] {
   const chats = there
     .filter(({ kind, size }) => kind === "chat" && (size ?? 0) <= machine.memory)

@@ -26,11 +26,11 @@ export class Steps {
     this.#signal = signal;
   }
 
-  /** What the step is at. */
+  /** Shows what the step is doing. */
   readonly progress = (text: string): void => this.#line?.line(text);
   readonly advance = (far: Advance): void => this.#line?.take(far);
 
-  /** Asks with nothing of the step's progress on the screen. */
+  /** Asks a question while the step's progress is off the screen. */
   async asking<T>(question: () => Promise<T>): Promise<T> {
     const resume = this.#line?.pause();
     try {
@@ -66,7 +66,7 @@ export class Steps {
   }
 }
 
-/** An engine that answers: the one that is there, else one that is started or installed; else exit 6. */
+/** An engine that answers: the existing one, or one that is started or installed; otherwise exit 6. */
 export async function engineStep(context: SetupContext): Promise<Engine> {
   const found = await lookForEngine(context.host);
   if (isEngine(found)) return found;
@@ -86,7 +86,7 @@ export async function engineStep(context: SetupContext): Promise<Engine> {
   });
 }
 
-/** An engine that the user named is never replaced, and a socket that is guarded never worked around. */
+/** An engine that the user named is never replaced, and a protected socket is never worked around. */
 function mayMend(found: NoEngine, system: System, mayInstall: boolean): boolean {
   if (found.origin !== "usual socket" || found.kind === "denied" || !system.root) return false;
   return mayInstall && (system.dockerd || isDebianLike(system));
@@ -95,7 +95,7 @@ function mayMend(found: NoEngine, system: System, mayInstall: boolean): boolean 
 export const describeEngine = ({ version, endpoint }: Engine): string =>
   `${version.name} ${version.version} at ${endpoint.host}${endpoint.origin === "usual socket" ? "" : ` (${endpoint.origin})`}`;
 
-/** Our image, made when it is not there; or the user's own, checked for what the runner needs. */
+/** Our image, built if missing; or the user's own, checked for what the runner needs. */
 export async function imageStep(engine: Engine, context: SetupContext): Promise<StepResult> {
   const own = context.config.settings.image;
   if (own !== null) return foreignImage(engine, context.root, own);

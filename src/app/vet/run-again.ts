@@ -4,16 +4,19 @@ import { formatDuration } from "../../core/text/bounds.ts";
 import { type RunSteps, runSteps } from "./run-steps.ts";
 import { CLOCK_AHEAD } from "./stand-ins.ts";
 
-/** What is run a second time, past the canaries and as if it were elsewhere, and what shows only then. */
+/** Second runs of commands: past the canaries, and as if on another machine; and what shows only then. */
 
-/** What took longer the first time is not run again: a busy machine makes many seconds of one. */
+/** A command that took longer the first time is not repeated: on a busy machine a second may become many. */
 const QUICK_MS = 15_000;
-/** For one that is run a second time, and for all of them. */
+/** For one repeated command, and for all repetitions together. */
 const STEP_AGAIN_MS = 20_000;
 const AGAIN_MS = 30_000;
 const CLOCK = "/tmp/vet-clock";
 
-/** What was ended at a canary is run once more, where it may read the false things: what else it does shows. */
+/**
+ * Repeats the commands that were ended at a canary, and lets them read the false values, so that their further acts
+ * show.
+ */
 export async function runPastCanaries(
   running: Parameters<typeof runSteps>[0],
   first: RunSteps,
@@ -35,7 +38,7 @@ export async function runPastCanaries(
   });
 }
 
-/** What build machines of other makers say of themselves. */
+/** Variables that CI systems of other vendors set. */
 const OTHER_MACHINES = {
   GITLAB_CI: "true",
   JENKINS_URL: "http://localhost:8080/",
@@ -49,7 +52,7 @@ const OTHER_MACHINES = {
   DRONE: "true",
 } as const;
 
-/** Where it believes to be in CI, another user's, and in another year: what waits for that shows. */
+/** Repeats the commands as another user in CI in another year, so that code that waits for this shows. */
 export async function runAgain(
   running: Parameters<typeof runSteps>[0],
   {
@@ -89,7 +92,7 @@ export async function runAgain(
 const notAgain = (command: string, ms: number): string =>
   `${command} was not run a second time, as in CI and at another date: it took ${formatDuration(ms)}`;
 
-/** Whether the image could make what puts the clock ahead. */
+/** Whether the image could compile the library that sets the clock ahead. */
 export async function clockAhead(box: OwnedBox, signal: AbortSignal): Promise<boolean> {
   await box.write(`${CLOCK}.c`, Buffer.from(CLOCK_AHEAD));
   const words = ["gcc", "-shared", "-fPIC", "-O1", "-o", `${CLOCK}.so`, `${CLOCK}.c`, "-ldl"];
@@ -100,7 +103,7 @@ export async function clockAhead(box: OwnedBox, signal: AbortSignal): Promise<bo
   return result.exit_code === 0;
 }
 
-/** Numbers of processes and ports differ from run to run, and whether a file was there already. */
+/** Ignores differences between any two runs: process and port numbers, and whether a file already existed. */
 const sameAs = ({ rule, path: file, text }: Finding): string =>
   `${rule}\n${(file ?? text).replaceAll(/\d+/g, "0").replace(/^(?:makes|writes) /, "")}`;
 
@@ -109,7 +112,7 @@ export function newIn(first: readonly Finding[], again: readonly Finding[]): rea
   return again.filter((each) => each.weight !== "note" && !known.has(sameAs(each)) && !LATER.has(each.rule));
 }
 
-/** What it did only the second time. */
+/** Findings of the second run only. */
 export function differing(first: readonly Finding[], again: readonly Finding[]): readonly Finding[] {
   const fresh = newIn(first, again);
   return fresh.length === 0
@@ -125,7 +128,7 @@ export function differing(first: readonly Finding[], again: readonly Finding[]):
       ];
 }
 
-/** A second run may take longer, and finds other files. */
+/** Rules that say nothing here: a second run may take longer, and finds other files. */
 const LATER: ReadonlySet<string> = new Set([
   "run.time",
   "run.sources",

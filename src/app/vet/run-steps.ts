@@ -8,19 +8,19 @@ import type { Advance } from "../../render/tty/progress-line.ts";
 import type { Behaved } from "../../vet/judge-acts.ts";
 import type { PlannedStep } from "../../vet/step-plan.ts";
 
-/** Commands of a repository are run one after the other in one box, and what they were seen doing is kept. */
+/** Runs commands of a repository one after the other in one box, and records what they were observed doing. */
 
 export interface Running {
   readonly box: OwnedBox;
   readonly canaries: readonly Canary[];
   readonly timeoutMs: number;
-  /** Processes that the box holds. */
+  /** The limit of processes in the box. */
   readonly pids: number;
-  /** When all of it has to be over, on the clock of `performance`. */
+  /** When everything must be over, on the clock of `performance`. */
   readonly until: number;
-  /** Variables for all of them. */
+  /** Variables for all steps. */
   readonly env: Readonly<Record<string, string>>;
-  /** What was asked of the network so far. */
+  /** The connections that were requested so far. */
   readonly connections: readonly Connection[];
   readonly onProgress: (far: Advance) => void;
 }
@@ -33,7 +33,7 @@ export interface RunStep {
 
 export interface RunSteps {
   readonly ran: readonly RunStep[];
-  /** Why some were not run, in plain words. */
+  /** Why some steps were not run, in plain words. */
   readonly notRun: readonly string[];
 }
 
@@ -42,12 +42,12 @@ const OUTPUT_LINES = 12;
 const OUTPUT_CHARACTERS = 4000;
 const LISTED = 200;
 
-/** Where steps are run anew, they are run with these. */
+/** For steps that are repeated. */
 interface Again {
   readonly env: Readonly<Record<string, string>>;
-  /** The number of the first of them. */
+  /** The number of the first repeated step. */
   readonly first: number;
-  /** Where it believes to be elsewhere: in CI, for one. */
+  /** The step is to believe that it runs elsewhere, such as in CI. */
   readonly isElsewhere: boolean;
 }
 
@@ -121,7 +121,7 @@ async function runStep(
   const { box, canaries, connections } = running;
   const before = connections.length;
   const request = {
-    // Of a box it is known that it is one; who installs at home has no such variable.
+    // CI marks the run as one of a box. An installation at home has no such variable, so it is removed.
     words: at.isElsewhere ? planned.words : ["env", "-u", "CI", ...planned.words],
     env: at.env,
     timeoutMs: at.timeoutMs,
@@ -159,8 +159,8 @@ async function runStep(
 }
 
 /**
- * The limit that a step met, where another cause stands before it: a shell goes on after what could not be written,
- * and who starts processes until there is no room goes on until its time is over.
+ * The limit that a step met, even if another cause was reported first: a shell continues after a failed write, and a
+ * program that starts processes up to the limit continues until its time is over.
  */
 async function limitMet(
   { box, pids }: Running,
@@ -174,7 +174,7 @@ async function limitMet(
   return !isEnded && (await isTemporaryFull(box, signal)) ? "disk" : cause;
 }
 
-/** Folders in memory have a size of their own. */
+/** Folders in memory have a size limit of their own. */
 async function isTemporaryFull(box: OwnedBox, signal: AbortSignal): Promise<boolean> {
   const words = ["df", "-P", "/tmp", "/dev/shm"];
   const result = await box.exec({ words, folder: "/", timeoutMs: PROBE_MS, keep: KEEP }, signal);
@@ -208,7 +208,7 @@ async function changesSeen(box: OwnedBox): Promise<Map<string, string>> {
   return seen;
 }
 
-/** What is new since then; the former becomes the latter. */
+/** The changes since `before`, which is then replaced by `now`. */
 function changesSince(before: Map<string, string>, now: Map<string, string>): VetStep["changes"] {
   const lists = { added: [] as string[], modified: [] as string[], deleted: [] as string[] };
   let more = 0;
@@ -218,7 +218,7 @@ function changesSince(before: Map<string, string>, now: Map<string, string>): Ve
     if (list.length < LISTED) list.push(path);
     else more += 1;
   }
-  // What an earlier step had made and this one took away.
+  // Files that an earlier step made and this one deleted.
   for (const [path, text] of before)
     if (!now.has(path) && text.startsWith("added") && lists.deleted.length < LISTED) lists.deleted.push(path);
   before.clear();
@@ -229,7 +229,7 @@ function changesSince(before: Map<string, string>, now: Map<string, string>): Ve
 const PROBE_MS = 20_000;
 const PYTHON_MODULES: ReadonlySet<string> = new Set(["pip", "pytest"]);
 
-/** Which of the programs that steps need are in the image; modules of Python among them. */
+/** The programs, or Python modules, that the steps need and the image has. */
 async function programsIn(
   box: OwnedBox,
   plan: readonly PlannedStep[],
@@ -250,6 +250,6 @@ true`;
   const words = ["sh", "-c", script, "sh", ...programs];
   const result = await box.exec({ words, folder: "/", timeoutMs: PROBE_MS, keep: KEEP }, signal);
   const found = new TextDecoder().decode(result.stdout.head).split("\n");
-  // A path is looked for where it is: `./gradlew`.
+  // A path such as `./gradlew` is looked up when the step runs.
   return new Set([...found, ...wanted.filter((name) => name.startsWith("./"))]);
 }

@@ -24,14 +24,14 @@ import { UNPACK } from "./unpack-script.ts";
 import { BUDGET, stagingBox, type VetOptions } from "./vet-box.ts";
 
 /**
- * What has to be unpacked or cloned first lies below the cache while it is looked at: `<cache>/vet/boxes/<id>/tree`. A box
- * makes it, in a layer of its own; it goes at the end, after a kill at the next start.
+ * A subject that must be unpacked or cloned lies below the cache while it is examined: `<cache>/vet/boxes/<id>/tree`. A
+ * box makes it, in a layer of its own; it is removed at the end, or after a kill at the next start.
  */
 export interface Staged extends AsyncDisposable {
   readonly tree: string;
   readonly commit: string | null;
   readonly findings: readonly Finding[];
-  /** Why nothing of it is run; null where it is. */
+  /** Why nothing of it is run; null if it is run. */
   readonly notRun: string | null;
 }
 
@@ -100,7 +100,7 @@ export async function staged(
   return { ...filled, tree: only, [Symbol.asyncDispose]: () => kept[Symbol.asyncDispose]() };
 }
 
-/** Of a copy all comes back: without what the tree was made of. */
+/** A copy comes back as a whole, so everything except the tree is deleted first. */
 async function leaveTree(box: OwnedBox, signal: AbortSignal): Promise<void> {
   const words = ["find", box.workspace, "-mindepth", "1", "-maxdepth", "1", "!", "-name", "tree"];
   const deleted = [...words, "-exec", "rm", "-rf", "--", "{}", "+"];
@@ -114,10 +114,10 @@ async function leaveTree(box: OwnedBox, signal: AbortSignal): Promise<void> {
   );
 }
 
-/** As much of this machine's disk as a box of this machine may fill, and as many files as an archive may have. */
+/** The limits are the disk that a local box may fill, and the number of files that an archive may have. */
 const MOST_COPIED = { bytes: BUDGET.growth, entries: 2 * 200_000 };
 
-/** What a staging box left on an engine elsewhere, or in a pod, brought here; the folder of it. */
+/** Brings the result of a staging box on a remote engine, or in a pod, to this machine; returns its folder. */
 async function copyOf(host: Host, keep: string, most: MostUnpacked): Promise<string> {
   const layer = await layerOf(host.places.state, keep);
   if (layer === undefined)
@@ -128,7 +128,7 @@ async function copyOf(host: Host, keep: string, most: MostUnpacked): Promise<str
   return (await returnedTree(layer.folder)) ?? layer.folder;
 }
 
-/** A copy of it on an engine goes at once: whose it is nobody there knows. */
+/** A copy on an engine is removed at once, because nothing there tells whose it is. */
 async function giveUp(host: Host, keep: string): Promise<void> {
   const layer = await layerOf(host.places.state, keep).catch(() => undefined);
   await giveUpLayer(host.places.state, keep);
@@ -139,11 +139,11 @@ const LAYER = "vet-";
 
 interface StagingPlace extends AsyncDisposable {
   readonly folder: string;
-  /** It is not removed here any more, but by what this gives. */
+  /** Hands the removal over to the returned disposable. */
   readonly move: () => AsyncDisposable;
 }
 
-/** Places of processes that are gone are removed first. */
+/** Makes a place, after removing those of dead processes. */
 async function makePlace(host: Host): Promise<StagingPlace> {
   const root = path.join(host.places.cache, "vet");
   await sweep(host, root);
@@ -176,7 +176,7 @@ async function sweep({ places }: Host, root: string): Promise<void> {
   }
 }
 
-/** Most archives hold one folder with all that is in them. */
+/** Most archives hold a single folder that contains everything. */
 async function onlyFolder(tree: string): Promise<string> {
   const names = (await readdir(tree)).filter((name) => name !== "pax_global_header");
   const [only] = names;
@@ -228,7 +228,7 @@ const lastLine = ({ stderr }: ExecResult): string | undefined => {
   return last === undefined ? undefined : visibleLine(last);
 };
 
-/** What git ends with; advice may follow it. */
+/** git's final error line; advice may follow it. */
 const fatalLine = ({ stderr }: ExecResult): string | undefined => {
   const line = new TextDecoder()
     .decode(stderr.head)
@@ -246,7 +246,7 @@ const unreadable = (file: string, why: string): HarnessError =>
 
 type Git = Extract<Subject, { readonly kind: "git" }>;
 
-/** Exactly the host that is cloned from, for reading; private where the user granted it so. */
+/** A read grant for exactly the host that is cloned from; for a private address only if the user's grant says so. */
 function grantsFor({ from }: Git, { settings }: VetOptions): readonly string[] {
   if ("path" in from) return [];
   const { hostname, port, protocol } = from.url;
@@ -263,7 +263,7 @@ function grantsFor({ from }: Git, { settings }: VetOptions): readonly string[] {
   return [`git=${hostname}:${ports}${isPrivate ? ":private" : ""}`];
 }
 
-/** Why a clone failed, where the network was in the way: only the host that was named is reached. */
+/** The reason of a failed clone if the network refused a connection: only the named host can be reached. */
 function ledAway({ from }: Git, refused: readonly Connection[], thrown: unknown): unknown {
   const first = refused[0];
   if (first === undefined || "path" in from || !(thrown instanceof HarnessError)) return thrown;
@@ -283,14 +283,14 @@ function ledAway({ from }: Git, refused: readonly Connection[], thrown: unknown)
 
 const CLONE_MS = 300_000;
 
-/** Nothing that a repository brings is obeyed: no hooks, templates, submodules or filters, and no other protocol. */
+/** Obeys nothing that a repository brings: no hooks, templates, submodules or filters, and no other protocol. */
 export const SAFE_GIT: Readonly<Record<string, string>> = {
   GIT_CONFIG_NOSYSTEM: "1",
   GIT_CONFIG_GLOBAL: "/dev/null",
   GIT_TERMINAL_PROMPT: "0",
   GIT_LFS_SKIP_SMUDGE: "1",
   GIT_ASKPASS: "/bin/false",
-  // Nothing in the box serves: also a loopback address is one of the host's, by its grant.
+  // Nothing listens in the box, so even a loopback address means the host's, by its grant.
   NO_PROXY: "",
   no_proxy: "",
 };
@@ -316,7 +316,7 @@ async function cloned(box: OwnedBox, { from, ref }: Git, signal: AbortSignal): P
   if (isCommit || "path" in from) await all();
   else
     await git(box, [...words, "--depth", "1", "--", source, tree], signal).catch((thrown: unknown) => {
-      // A server that only has files cannot give a part.
+      // A server that only serves files cannot clone a part.
       if (thrown instanceof HarnessError && thrown.message.includes("shallow capabilities")) return all();
       throw thrown;
     });
@@ -328,14 +328,14 @@ async function cloned(box: OwnedBox, { from, ref }: Git, signal: AbortSignal): P
   return { commit: /^[0-9a-f]{40,64}$/.test(commit) ? commit : null, findings: [], notRun: null };
 }
 
-/** It has none at all, or what is current is a branch that is not there. */
+/** The repository has no commit, or its current branch does not exist. */
 function noCommit(thrown: unknown): never {
   if (!(thrown instanceof HarnessError)) throw thrown;
   const why = "the repository has no commit on its current branch, so there is nothing to look at";
   throw new HarnessError(EXIT.usage, why, "harness vet REPO#BRANCH", thrown);
 }
 
-/** The repository's git directory, as a stream into the box. */
+/** Copies the repository's git directory into the box as a stream. */
 export async function taken(box: OwnedBox, folder: string, signal: AbortSignal): Promise<string> {
   const inner = path.join(folder, ".git");
   const found = await lstat(inner).catch(() => undefined);
@@ -355,7 +355,7 @@ export async function taken(box: OwnedBox, folder: string, signal: AbortSignal):
   return `file://${box.workspace}/source.git`;
 }
 
-/** Standard output of git in the box; its failure is the user's to see. */
+/** Runs git in the box; returns its standard output, and reports its failure to the user. */
 export async function git(box: OwnedBox, words: readonly string[], signal: AbortSignal): Promise<string> {
   const env = { ...SAFE_GIT, GIT_ALLOW_PROTOCOL: "https:http:file" };
   const result = await box.exec(

@@ -1,9 +1,9 @@
 /**
- * What is put into the box so that code of a repository is run where its tools are not there: Python's tools are stood in
- * for by modules that call what the repository gave them, and a clock that is ahead. They only ever run in a box.
+ * Files that let code of a repository run in a box that lacks its tools: modules that replace Python's tools and call
+ * the hooks of the repository, and a clock that is ahead. They only ever run in a box.
  */
 
-/** By their file's name. Modules that are there are taken; these come last. */
+/** Keyed by file name. Existing modules take precedence; these come last in the path. */
 export const PYTHON_STAND_INS: Readonly<Record<string, string>> = {
   "sitecustomize.py": `
 import sys, types, importlib, importlib.abc, importlib.machinery
@@ -244,7 +244,7 @@ for file in files[:500]:
 `,
 };
 
-/** Preloaded, it puts the clock ahead and ends sleeps at once. */
+/** Preloaded, the library sets the clock ahead, and ends sleeps at once. */
 export const CLOCK_AHEAD = `
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -2,14 +2,14 @@ import { lstat, realpath } from "node:fs/promises";
 import path from "node:path";
 import { errorCode, EXIT, HarnessError, reasonOf } from "../../core/errors.ts";
 
-/** What a user named: a folder, an archive, or a repository of git that has to be cloned first. */
+/** What a user named: a folder, an archive, or a git repository that must first be cloned. */
 export type Subject =
   | { readonly kind: "folder"; readonly path: string }
   | { readonly kind: "archive"; readonly path: string }
   | {
       readonly kind: "git";
       readonly from: { readonly url: URL } | { readonly path: string };
-      /** A branch, a tag or a commit; null for what is current. */
+      /** A branch, a tag or a commit; null for the current one. */
       readonly ref: string | null;
     };
 
@@ -44,7 +44,7 @@ export async function subjectNamed(name: string): Promise<Subject> {
 const isThere = async (file: string): Promise<boolean> =>
   (await lstat(file).catch(() => undefined)) !== undefined;
 
-/** `ADDRESS#REF`. */
+/** Splits `ADDRESS#REF`. */
 function cutRef(name: string): readonly [address: string, ref: string | null] {
   const hash = name.lastIndexOf("#");
   if (hash < 1) return [name, null];
@@ -93,8 +93,8 @@ const noSsh = (name: string): HarnessError =>
     "its https:// address, or a clone of yours: git clone --no-checkout, then vet its .git folder",
   );
 
-/** As git tells one: without a working tree around it. */
-/** Objects and references lie in the folder itself. */
+/** As git recognises a bare repository: without a working tree around it. */
+/** Whether objects and references lie in the folder itself, as in a bare repository. */
 export async function isBare(folder: string): Promise<boolean> {
   const parts = await Promise.all(
     ["HEAD", "objects", "refs"].map((name) => lstat(path.join(folder, name)).catch(() => undefined)),

@@ -1,7 +1,7 @@
 /**
- * Run by the box's Python: an archive from standard input, unpacked into a folder. Nothing is written through a link or
- * outside of the folder, no device and no bit that lends rights is made, and bytes, entries and depth are bounded. It prints
- * what it left out as one line of JSON.
+ * Run by the box's Python: unpacks an archive from standard input into a folder. Writes nothing through a link or
+ * outside of the folder, makes no device and sets no bit that lends rights; bytes, entries and depth are bounded.
+ * Prints what it left out as one line of JSON.
  */
 export const UNPACK = `
 import sys, os, json, tarfile, zipfile, gzip, bz2, lzma, subprocess, shutil, stat

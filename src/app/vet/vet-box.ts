@@ -8,22 +8,25 @@ import { openBoxFor } from "../box-access.ts";
 import type { Advance } from "../../render/tty/progress-line.ts";
 import type { Host } from "../host.ts";
 
-/** The boxes in which a repository is fetched, unpacked and tried: the user's settings, and of the repository's none. */
+/**
+ * The boxes in which a repository is fetched, unpacked and tried: with the user's settings, and none of the
+ * repository's.
+ */
 
 export interface VetOptions {
   readonly host: Host;
-  /** The user's own, with what the flags say; what it grants is what the flags grant. */
+  /** The user's own settings, with the flags applied; only the flags can grant anything. */
   readonly settings: Settings;
   readonly runtime: string | null;
   /** For all steps together. */
   readonly maxMs: number;
   readonly warn: (text: string) => void;
-  /** What is being done, for whoever waits. */
+  /** Shows what is being done. */
   readonly onProgress: (far: Advance) => void;
 }
 
 const GiB = 2 ** 30;
-/** What a step may fill of the disk, and what has to stay free. */
+/** How much of the disk a step may fill, and how much must stay free. */
 export const BUDGET = { growth: 4 * GiB, floor: GiB, inodes: 50_000 };
 /** Enough for compilers; a fork bomb ends sooner. */
 const MOST_PIDS = 256;
@@ -41,7 +44,7 @@ export function refuseGrants({ allow_domains: granted }: Pick<Settings, "allow_d
   );
 }
 
-/** A box over the folder, in a layer: the folder stays as it is. */
+/** A box with a layer over the folder: the folder stays as it is. */
 export function stepsBox(
   { host, settings, runtime, warn }: VetOptions,
   workspace: string,
@@ -68,7 +71,7 @@ export function stepsBox(
   return openBoxFor({ ...opening, warn: quietOfRoot(warn), onConnection }, signal);
 }
 
-/** A box over an empty folder, whose layer is kept: what it unpacks or clones is found there. */
+/** A box over an empty folder, whose layer is kept: it holds what the box unpacks or clones. */
 export function stagingBox(
   { host, settings, warn }: VetOptions,
   {
@@ -106,7 +109,7 @@ export function stagingBox(
   return openBoxFor({ ...opening, warn: quietOfRoot(warn), onConnection }, signal);
 }
 
-/** Presets among what was granted. */
+/** Presets among the grants. */
 export const presetsIn = ({ allow_domains: granted }: Pick<Settings, "allow_domains">): ReadonlySet<string> =>
   new Set(
     granted.flatMap((text) => {

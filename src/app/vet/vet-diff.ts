@@ -14,15 +14,15 @@ import type { VetOptions } from "./vet-box.ts";
 import { lockFiles, locksCompared } from "./vet-locks.ts";
 import { obeysIn, reportOf, tryTree, vetWithFacts } from "./vet-repository.ts";
 
-/** What changes from one version of a repository to another: two of them, two locks, two reports, or two commits of one. */
+/** What changes between two versions: of two repositories, two locks, two reports, or two commits of one repository. */
 
 interface Side {
   readonly report: VetReport;
-  /** Of its tree; a saved answer has none. */
+  /** Facts of its tree; a saved report has none. */
   readonly facts: TreeFacts | undefined;
 }
 
-/** Each is looked at and run, or read where it is a lock or the saved answer of `--json`; what is new decides. */
+/** Examines and runs each side, or reads a lock or a saved answer of `--json`; new findings decide the verdict. */
 export async function vetCompared(
   options: VetOptions,
   [one, other]: readonly [string, string],
@@ -48,7 +48,7 @@ const SAVED =
 
 const MAX_REPORT = 256 * 2 ** 20;
 
-/** Undefined where it is none. */
+/** Undefined if the file is no report. */
 async function savedReport(name: string): Promise<VetReport | undefined> {
   const stats = await lstat(name).catch(() => undefined);
   if (stats?.isFile() !== true || stats.size > MAX_REPORT || !name.endsWith(".json")) return undefined;
@@ -71,7 +71,7 @@ const notSaved = (name: string, why: string, cause?: unknown): HarnessError =>
   new HarnessError(EXIT.usage, `${name}: ${why}`, "harness vet --json REPO > report.json", cause);
 
 interface DiffWanted {
-  /** `BASE..HEAD`, `BASE...HEAD` for what HEAD brings since they parted, or `BASE`. */
+  /** `BASE..HEAD`, `BASE...HEAD` for what HEAD adds since they diverged, or `BASE`. */
   readonly range: string;
   readonly name: string;
 }
@@ -82,7 +82,10 @@ interface Ends {
   readonly changed: readonly string[];
 }
 
-/** Both trees are taken in the box, from the repository's objects alone; of the later one what the change touches is run. */
+/**
+ * Extracts both trees in the box, only from the repository's objects; runs the commands of the later tree that the
+ * change affects.
+ */
 export async function vetDiff(
   options: VetOptions,
   { range, name }: DiffWanted,
@@ -158,7 +161,7 @@ interface Taking {
   readonly apart: boolean;
 }
 
-/** Into `tree/base` and `tree/head`. Nothing that the repository's own settings say counts: its objects alone are used. */
+/** Extracts into `tree/base` and `tree/head`. The repository's own settings do not count: only its objects are used. */
 async function takeBoth(
   box: OwnedBox,
   { folder, from, to, apart }: Taking,

@@ -16,7 +16,7 @@ import {
 import { changesBetween } from "../../vet/look/changes-between.ts";
 import { type Looked, lookAt } from "../../vet/look/look-at.ts";
 
-/** Two locks of one kind, compared without any command: what the later one has installed that the earlier one had not. */
+/** Two locks of one kind, compared without running a command: what the later one installs in addition. */
 
 interface LockFile {
   /** As the user named it. */
@@ -32,7 +32,7 @@ const EXAMPLE = "harness vet --compare old/package-lock.json new/package-lock.js
 const refused = (message: string, cause?: unknown): HarnessError =>
   new HarnessError(EXIT.usage, message, EXAMPLE, cause);
 
-/** Undefined where neither is a lock; one alone, two kinds and what cannot be read to its end are refused. */
+/** Undefined if neither is a lock. A single lock, two kinds, and a file that cannot be read to its end are refused. */
 export async function lockFiles([one, other]: Both<string>): Promise<Both<LockFile> | undefined> {
   const [before, after] = [await lockFile(one), await lockFile(other)];
   if (before === undefined && after === undefined) return undefined;
@@ -62,7 +62,7 @@ async function lockFile(name: string): Promise<LockFile | undefined> {
   const stats = await stat(name).catch(() => undefined);
   if (stats?.isFile() !== true) {
     const isNamed = lockFormNamed(lower) !== undefined && stats?.isDirectory() !== true;
-    // A pipe or a link that leads nowhere is not waited for.
+    // A pipe would block, and a dangling link cannot be read.
     if (isNamed && (await lstat(name).catch(() => undefined)) !== undefined)
       throw refused(`${name} is no file`);
     return undefined;
@@ -77,7 +77,7 @@ async function lockFile(name: string): Promise<LockFile | undefined> {
   return { name, form, bytes };
 }
 
-/** Undefined for what is no lock, as far as its name tells, and cannot be read as one. */
+/** Undefined for an unreadable file whose name is not that of a lock. */
 async function bytesOf(name: string, isLock: boolean): Promise<Buffer | undefined> {
   try {
     return await readRegular(name, { links: "follow", max: MAX_LOCK });
@@ -100,7 +100,7 @@ export async function locksCompared(
   [before, after]: Both<LockFile>,
   signal: AbortSignal,
 ): Promise<VetComparison> {
-  // Under one name, so that an entry that is in both is known again.
+  // Both locks get the same name, so that an entry in both is recognised.
   const own = path.basename(after.name);
   const as = lockFormNamed(own.toLowerCase()) === after.form ? own : usualName(after.form);
   const looking = (lock: LockFile): Promise<Looked> =>
@@ -109,7 +109,7 @@ export async function locksCompared(
   return compareReports(reportOf(before, was), reportOf(after, is), changesBetween(was.facts, is.facts));
 }
 
-/** A tree with nothing in it but the lock. */
+/** A tree that contains only the lock. */
 function treeOf(name: string, bytes: Buffer): LookedAtTree {
   return {
     async *entries(signal) {

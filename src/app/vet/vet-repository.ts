@@ -28,11 +28,14 @@ import { GIT, SAFE_GIT, stage, type Staged } from "./staging.ts";
 import { type Subject, subjectNamed } from "./subject.ts";
 import { mostPids, presetsIn, refuseGrants, stepsBox, type VetOptions } from "./vet-box.ts";
 
-/** What would this repository do? It is looked at, then its commands are run in a box that is nobody's, and judged. */
+/**
+ * What would this repository do? It is examined, its commands are run in a box without anything of the user's, and
+ * judged.
+ */
 
 export interface VetWanted {
   readonly name: string;
-  /** The user's own command in the place of those that are found. */
+  /** The user's own command, run instead of those that are found. */
   readonly command: readonly string[] | null;
 }
 
@@ -45,7 +48,7 @@ export async function vetRepository(
   return report;
 }
 
-/** With what its tree is compared by. */
+/** The report, with the facts that trees are compared by. */
 export async function vetWithFacts(
   options: VetOptions,
   wanted: VetWanted,
@@ -68,7 +71,7 @@ interface Trying {
   readonly tree: string;
   readonly staged: Pick<Staged, "notRun" | "commit"> | undefined;
   readonly command: readonly string[] | null;
-  /** Of the planned commands, which are run; all when left out. */
+  /** Selects the planned commands to run; left out: all. */
   readonly chooses?: (step: PlannedStep) => boolean;
 }
 
@@ -116,7 +119,7 @@ export async function tryTree(
     connections,
     onProgress: options.onProgress,
   };
-  // Made beside the first commands, for those that are run a second time.
+  // Compiled while the first commands run, for those that are repeated.
   const clock = command === null && plan.length > 0 ? clockAhead(box, signal) : Promise.resolve(false);
   clock.catch(() => undefined);
   const first = await runSteps(running, plan, signal);
@@ -192,7 +195,7 @@ async function plannedIn(tree: string, { settings }: VetOptions): Promise<readon
   return planSteps({ places, test, granted: presetsIn(settings) });
 }
 
-/** Tools are told that there is no network, so that what still tries one is the repository's own. */
+/** Tells tools that there is no network, so that remaining attempts come from the repository itself. */
 function stepVariables({ settings }: VetOptions): Readonly<Record<string, string>> {
   const online = settings.allow_domains.length > 0;
   return {
@@ -218,7 +221,7 @@ function stepVariables({ settings }: VetOptions): Readonly<Record<string, string
   };
 }
 
-/** What stands in for tools, and the false things; nothing of the repository has run yet. */
+/** Writes the stand-ins for tools, and the canaries, before anything of the repository runs. */
 async function preparedIn(box: OwnedBox, plan: readonly PlannedStep[]): Promise<readonly Canary[]> {
   const python = plan.some(({ words, needs }) =>
     [...words, ...needs].some((word) => /python|pip|pytest/.test(word)),

@@ -7,12 +7,12 @@ import { answerTo, COMMANDS, slashOf } from "../slash/chat-commands.ts";
 import { besides, closing, HandoffNotes, requestsIn } from "../chat-view.ts";
 import type { ChatScreen } from "./chat-screen.ts";
 
-/** What a person typed here and in chats before. */
+/** The texts that a person typed here and in earlier chats. */
 export interface TypedTexts {
   readonly keep: (text: string) => Promise<void>;
-  /** What was kept, then these, each once. */
+  /** Kept texts followed by these, each once. */
   readonly with: (texts: readonly string[]) => readonly string[];
-  /** A line more for the model of files that the text names, or nothing. */
+  /** An extra line for the model on files that the text names, or nothing. */
   readonly named: (text: string) => Promise<string>;
 }
 
@@ -22,11 +22,11 @@ interface ChatParts {
   readonly typed: TypedTexts;
   readonly output: Output;
   readonly errors: Output;
-  /** Somebody has ended it from outside. */
+  /** Whether the chat was ended from outside. */
   readonly over: () => boolean;
 }
 
-/** Tables keep their columns as long as there is room for them. */
+/** Tables keep their columns as long as they fit. */
 function fittedLines(text: string, stream: Output): string {
   const width = widthOfStream(stream) - 1;
   return text
@@ -35,12 +35,12 @@ function fittedLines(text: string, stream: Output): string {
     .join("\n");
 }
 
-/** Line after line of a person, until they leave. */
+/** Reads and handles line after line of a person, until they leave. */
 export class ChatLines {
   readonly #parts: ChatParts;
   /** Ctrl-C at an empty prompt: the first one says how to leave. */
   #warned = false;
-  /** A request that nothing came of is offered again. */
+  /** A request without a result is offered again. */
   readonly #handed = new HandoffNotes();
   #initial = "";
 
@@ -80,7 +80,7 @@ export class ChatLines {
     return undefined;
   }
 
-  /** What users added goes the way of every request; false where the line names nothing of it. */
+  /** Expands commands that users added, and sends the text as a request; false if the line names none. */
   async #added(text: string): Promise<boolean> {
     const held: { found?: Awaited<ReturnType<ChatController["expansion"]>> } = {};
     await this.#orSay(async () => {
@@ -115,7 +115,7 @@ export class ChatLines {
     const before = count();
     await this.#orSay(async () => {
       const finished = await chat.request(text + (await this.#parts.typed.named(typed)));
-      // Told to the last: what was moved away is not found again by whoever was not told.
+      // Also shown at the very end: a person who is not told could not find the moved files.
       errors.write(besides(finished, errors));
       if (!over()) errors.write(closing(finished, errors) + this.#handed.lines(finished.handoff, errors));
     });
@@ -123,7 +123,7 @@ export class ChatLines {
     if (count() <= before) this.#initial = typed;
   }
 
-  /** Nothing that goes wrong with one line ends the chat. */
+  /** An error in one line does not end the chat. */
   async #orSay(work: () => Promise<void>): Promise<void> {
     try {
       await work();

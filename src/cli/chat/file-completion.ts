@@ -1,11 +1,11 @@
-/** What could stand there, and the part of the line that it would replace. */
+/** Candidates, and the part of the line that they would replace. */
 export type Completion = readonly [hits: readonly string[], of: string];
 
 const OPEN = /(?<!\S)@(?:"([^"]*)|([^\s"]*))$/;
 
 /**
- * For the tab key behind an `@`: undefined where the line does not end with one. What is asked for later ends what was
- * asked for before, which then gives nothing.
+ * Completion for the tab key after an `@`; undefined if the line does not end with a mention. A later request ends the
+ * earlier one, which then gives nothing.
  */
 export function fileCompletion(
   find: (typed: string, signal: AbortSignal) => Promise<readonly string[]>,
@@ -26,7 +26,7 @@ export function fileCompletion(
 
 const mention = (file: string): string => (/\s/.test(file) ? `@"${file}"` : `@${file}`);
 
-/** What several have in common at their start must not take the place of what was typed: it stands among them then. */
+/** Prevents the common start of several candidates from replacing the typed text, by adding that text to them. */
 const fitting = (hits: readonly string[], of: string): readonly string[] =>
   hits.length > 1 && hits.some((hit) => !hit.startsWith(of)) ? [of, ...hits] : hits;
 

@@ -5,17 +5,17 @@ import type { Answer, Question } from "../../core/ports.ts";
 import { type Session, settledIn } from "../../core/session.ts";
 
 export interface Asking {
-  /** Shows the question and waits for the keys of a person. */
+  /** Shows the question and waits for a person's keys. */
   readonly ask: (question: Question, signal: AbortSignal) => Promise<Reply>;
   /** A person who interrupts the question ends the request. */
   readonly cancel: () => void;
-  /** What was said yes to for this session. */
+  /** Questions that were approved for this session. */
   readonly settled: () => readonly Question[];
-  /** Writes a yes down that holds for longer than a call. */
+  /** Records a yes that lasts longer than a call. */
   readonly keep: (question: Question, term: "session" | "always") => Promise<void>;
 }
 
-/** What a yes that holds for longer than a call is written into. */
+/** Where a yes that lasts longer than a call is recorded. */
 export function sessionYes(
   session: () => Session | undefined,
   lasting: LastingRules,
@@ -33,7 +33,7 @@ export function sessionYes(
   };
 }
 
-/** A person at the terminal, who is asked one thing at a time, and the same thing once where they said so. */
+/** A person at the terminal, who is asked one thing at a time, and not again about what they approved for longer. */
 export function person({ ask, cancel, settled, keep }: Asking): Person {
   const answered = async (question: Question, reply: Reply): Promise<Answer> => {
     if (typeof reply === "object")
@@ -43,7 +43,7 @@ export function person({ ask, cancel, settled, keep }: Asking): Person {
     if (reply === "no" || reply === "interrupt") return NO;
     const domains = question.grants ?? [];
     if (domains.length > 0) return { ...YES, grant: { domains, for: reply } };
-    // What was asked named nothing that could be granted.
+    // The question named nothing that could be granted.
     if (reply === "call") return YES;
     await keep(question, reply);
     return YES;

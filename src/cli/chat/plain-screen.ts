@@ -6,7 +6,7 @@ import { ChatView } from "../chat-view.ts";
 import { Keyboard, Prompt } from "../terminal-input.ts";
 import type { ChatScreen, ScreenParts } from "./chat-screen.ts";
 
-/** Lines below each other, as they come: for a terminal that cannot do more, a screen reader, and whoever prefers it. */
+/** Lines below each other, as they come: for a terminal that cannot do more, a screen reader, or by preference. */
 export function plainScreen(parts: ScreenParts): ChatScreen {
   stdout.neverBlocks();
   stderr.neverBlocks();

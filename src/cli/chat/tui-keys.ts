@@ -1,10 +1,10 @@
 import { move, stdout } from "../../render/tty/output.ts";
 import { type Key, TerminalKeys } from "../../render/tui/terminal-keys.ts";
 
-/** After so long an escape that nothing followed was the key. */
+/** An escape that nothing follows within this time was the key itself. */
 const ESCAPE_MS = 40;
 
-/** A terminal in raw mode: its keys, until it is let go. */
+/** The keys of a terminal in raw mode, until it is released. */
 export class TuiKeys implements Disposable {
   readonly #keys = new TerminalKeys();
   readonly #take: (key: Key) => void;
@@ -34,14 +34,17 @@ export class TuiKeys implements Disposable {
     for (const key of keys) this.#take(key);
   }
 
-  /** Also from a shell that has set modes of its own meanwhile: a mode that is thought to be set is not set again. */
+  /**
+   * Sets raw mode again, even after a shell changed the terminal: a mode that is believed to be set would not be set
+   * anew.
+   */
   grab(): void {
     process.stdin.setRawMode(false);
     process.stdin.setRawMode(true);
     stdout.writeNow(move("pasteson"));
   }
 
-  /** As it was before. */
+  /** Restores the terminal. */
   release(): void {
     this.#release();
   }

@@ -3,7 +3,7 @@ import type { Choosing, Writing } from "../../render/tui/chat-frame.ts";
 import type { Key } from "../../render/tui/terminal-keys.ts";
 import type { Choice, QuestionStep } from "../approval-question.ts";
 
-/** What a key came to: undefined as long as the question is open. */
+/** The outcome of a key: undefined while the question is open. */
 export type Settled<T> = { readonly is: T } | undefined;
 
 export interface Panel<T> {
@@ -16,7 +16,10 @@ const MAX_TYPED = 40;
 
 type Step = Pick<QuestionStep, "asks" | "answers" | "choices">;
 
-/** Answers to pick from, by key or by the arrows; Enter gives the one that is marked, which is no where nothing fits. */
+/**
+ * Answers to pick from, by key or by the arrows. Enter gives the marked one, which is "no" if the typed letters match
+ * nothing.
+ */
 export class ChoicePanel {
   readonly #step: Step;
   #typed = "";
@@ -32,7 +35,7 @@ export class ChoicePanel {
     return { kind: "choosing", asks, answers, at: this.#at };
   }
 
-  /** In words, for who looks back. */
+  /** The picked answer in words, for the history on the screen. */
   get picked(): string {
     return this.#step.answers[this.#at]?.[1] ?? "no";
   }
@@ -80,7 +83,7 @@ export class ChoicePanel {
     return this.#step.choices.get(key) ?? "no";
   }
 
-  /** Of the answer that these letters give; the one that says no where they give none. */
+  /** The position of the answer that these letters select, or of the "no" if they select none. */
   #placeOf(typed: string): number {
     const { answers, choices } = this.#step;
     const wanted = choices.get(typed);
@@ -89,7 +92,7 @@ export class ChoicePanel {
   }
 }
 
-/** A line of words, beside the one of messages. Undefined where it is thrown away. */
+/** A line of words, separate from the line of messages. Undefined if it is discarded. */
 export class LinePanel {
   readonly #mark: string;
   #editor: EditorState;
@@ -114,9 +117,9 @@ export class LinePanel {
   }
 }
 
-/** A question that is open: it has the keys once it is seen. */
+/** An open question: it gets the keys once it is visible. */
 export class OpenPanel<T> {
-  /** It is on the screen: from now on keys count. */
+  /** The question is on the screen: from now on, keys count. */
   isSeen: boolean;
   readonly settled: Promise<Settled<T>>;
   readonly #panel: Panel<T>;
@@ -134,7 +137,7 @@ export class OpenPanel<T> {
     return this.#panel.shown;
   }
 
-  /** Whether that was its answer: what comes behind it is none. */
+  /** Whether the key answered the question; later keys do not belong to it. */
   settles(key: Key): boolean {
     const settled = this.#panel.take(key);
     if (settled !== undefined) this.#settle(settled);

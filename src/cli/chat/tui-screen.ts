@@ -31,12 +31,12 @@ import { commonStart, type Completion } from "./file-completion.ts";
 import { TuiKeys } from "./tui-keys.ts";
 import { ChoicePanel, LinePanel, OpenPanel, type Panel, type Settled } from "./tui-panel.ts";
 
-/** Between two drawings: what happens meanwhile is drawn at once. */
+/** The time between two drawings; everything that happens in between is drawn at once. */
 const FRAME_MS = 40;
 const TICK_MS = 120;
-/** Work that is done sooner has no sign of its own. */
+/** Work that ends sooner shows no activity. */
 const SOON_MS = 150;
-/** More at once would hold the keys up. */
+/** A larger number of blocks at once would delay the keys. */
 const BLOCKS_A_FRAME = 200;
 /** Rows of a question's answers, and of what is below the page. */
 const BESIDE = 12;
@@ -44,8 +44,8 @@ const BESIDE = 12;
 const ANSWER = answerRowsOn(stdout);
 
 /**
- * A chat that is drawn: what is finished stays above, what goes on is repainted below it, and the last lines are for the
- * person. Events only change a state; it is drawn at most so often, whatever comes.
+ * A chat that is drawn: finished parts stay above, current work is repainted below them, and the last lines are for the
+ * person. Events only change a state, which is drawn at a limited rate.
  */
 export class TuiScreen implements ChatScreen {
   readonly #parts: ScreenParts;
@@ -58,24 +58,24 @@ export class TuiScreen implements ChatScreen {
   #editor: EditorState;
   #queue: string[] = [];
   #waiter: ((line: Line) => void) | undefined;
-  /** Keys that leave, pressed before somebody waited for a line. */
+  /** Keys that leave the chat, pressed before anything waited for a line. */
   #early: Line[] = [];
-  /** Rows of an open question, which go above before anything else does. */
+  /** Rows of an open question, which are printed above before anything else. */
   #urgent: string[] = [];
   #open: Pick<OpenPanel<unknown>, "shown" | "settles" | "isSeen"> | undefined;
-  /** Keys right behind the one that settled a question: they are for whatever has the keys next. */
+  /** Keys right after the one that settled a question: they go to whatever gets the keys next. */
   #behind: Key[] | undefined;
-  /** What was put there to be sent again: whoever types something else types over it. */
+  /** The text was offered to be sent again: typing anything else replaces it. */
   #offered = false;
   #hints: readonly string[] = [];
-  /** Since when something is worked on. */
+  /** When the current work began. */
   #since: number | undefined;
   #ticks = 0;
   #ticking: (() => void) | undefined;
   #timer: NodeJS.Timeout | undefined;
   #left = false;
   #closed = false;
-  /** Of the outputs that can be shown whole, how many were. */
+  /** How many of the expandable outputs were shown as a whole. */
   #opened = 0;
 
   constructor(parts: ScreenParts) {
@@ -200,7 +200,7 @@ export class TuiScreen implements ChatScreen {
     return this.#width - MARK_WIDTH;
   }
 
-  /** What others write is shown above, too; lines that are blank only part things on other screens. */
+  /** Shows the output of other code above, too. Blank lines are left out: they only separate parts on other screens. */
   #above(text: string): void {
     if (this.#closed || text.trim() === "") return;
     const last = this.#state.finished.at(-1);
@@ -237,7 +237,7 @@ export class TuiScreen implements ChatScreen {
     this.#timer ??= setTimeout(() => this.#drawIfTaken(), FRAME_MS);
   }
 
-  /** A terminal that takes nothing is drawn on when it does again: what happens meanwhile is drawn at once then. */
+  /** Draws on a blocked terminal once it accepts output again; everything until then is drawn at once. */
   #drawIfTaken(): void {
     if (stdout.isBehind) void stdout.allTaken().then(() => this.#draw());
     else this.#draw();
@@ -266,7 +266,7 @@ export class TuiScreen implements ChatScreen {
     if (this.#state.finished.length > 0 && this.#open === undefined) this.#plan();
   }
 
-  /** What stays from now on. Nothing pushes an open question off the screen. */
+  /** Takes the rows that are finished. An open question must not be pushed off the screen. */
   #takeRows(): readonly string[] {
     const urgent = this.#urgent;
     this.#urgent = [];
@@ -298,7 +298,7 @@ export class TuiScreen implements ChatScreen {
     for (const key of keys) this.#key(key);
   }
 
-  /** Keys that are about the chat and not about the text. */
+  /** Handles keys for the chat itself, not for the text. */
   #taken(name: string): boolean {
     const isBusy = this.#waiter === undefined;
     switch (name) {
@@ -323,7 +323,7 @@ export class TuiScreen implements ChatScreen {
     }
   }
 
-  /** Messages that wait are edited again; false where none waits. */
+  /** Returns waiting messages to the editor; false if there are none. */
   #takeBack(count: number): boolean {
     const texts = count === 0 ? [] : this.#queue.splice(-count);
     if (texts.length === 0) return false;
@@ -370,7 +370,7 @@ export class TuiScreen implements ChatScreen {
     void this.#fillLater(files);
   }
 
-  /** Unless something was typed since. */
+  /** Completes the line unless something was typed since. */
   async #fillLater(files: Promise<Completion>): Promise<void> {
     const { text, cursor } = this.#editor;
     const found = await files;
@@ -393,7 +393,7 @@ export class TuiScreen implements ChatScreen {
     return hits.length === 0 ? [] : hintRows(hits, this.#width - 1);
   }
 
-  /** The last one; pressed again, the one before it. */
+  /** Shows the last output as a whole; pressed again, the one before it. */
   #showWhole(): void {
     this.#opened += 1;
     const call = this.#state.outputs.at(-this.#opened);
@@ -410,14 +410,14 @@ export class TuiScreen implements ChatScreen {
     const panel = new ChoicePanel(step);
     const choice = await this.#asked<Choice>(panel, shown, signal);
     if (choice === undefined) return "no";
-    // A question without a text of its own stands beside its answer, for who looks back.
+    // A question without a text of its own is shown next to its answer, for the history on the screen.
     const asked = shown === "" ? fitted(step.asks, this.#width - BESIDE) : "";
     const chosen = `${asked}  ❯ ${choice.is === "interrupt" ? "interrupted" : panel.picked}`;
     this.#urgent.push(styleText("dim", chosen, { stream: stdout }));
     return choice.is;
   }
 
-  /** Where a person asked for the line, what is typed before it stands there is meant for it. */
+  /** If the person asked for the line, keys typed before it appears are meant for it. */
   async #write(
     words: string,
     initial: string,
@@ -427,16 +427,16 @@ export class TuiScreen implements ChatScreen {
     const panel = new LinePanel(words, initial, this.#width);
     const line = await this.#asked<string | undefined>(panel, "", signal, wanted);
     const said = line?.is ?? "";
-    // For who looks back.
+    // For the history on the screen.
     if (said.trim() !== "" && said !== initial)
       this.#urgent.push(...plainRows(`  › ${said}`, this.#width - 1));
     return line?.is;
   }
 
-  /** Only keys that come when all of it is on the screen count; undefined where nobody waits for it any more. */
+  /** Only keys after the question is completely visible count; undefined if nothing waits for the answer any more. */
   async #asked<T>(panel: Panel<T>, shown: string, signal: AbortSignal, isSeen = false): Promise<Settled<T>> {
     if (signal.aborted || this.#left) return undefined;
-    // What came before is told before.
+    // Earlier output is shown first.
     if (this.#open === undefined) this.#draw();
     if (shown !== "") this.#urgent.push("", ...shown.replace(/\n$/, "").split("\n"));
     const open = new OpenPanel(panel, isSeen);
@@ -447,7 +447,7 @@ export class TuiScreen implements ChatScreen {
       this.#draw();
       await this.#canvas.written();
       await Promise.race([stdout.allTaken(), open.settled]);
-      // What was typed before may still be on its way here.
+      // Earlier keys may still be in transit.
       for (let turn = 0; turn < 2; turn += 1) await new Promise((done) => setImmediate(done));
       open.isSeen = true;
       this.#draw();
@@ -455,7 +455,7 @@ export class TuiScreen implements ChatScreen {
     } finally {
       signal.removeEventListener("abort", cancelled);
       this.#open = undefined;
-      // A line that was asked for is open by then; a question is not, as it is not drawn.
+      // A line that was asked for is open by then; a question is not, because it is not drawn yet.
       setImmediate(() => this.#handBehind());
       this.#plan();
     }

@@ -12,8 +12,8 @@ import { configFor } from "../settings.ts";
 import { choose, confirm } from "../terminal.ts";
 
 /**
- * What somebody sees who starts a chat without ever having named a model: what of this machine a run needs, and offers to
- * mend what is missing. Whatever comes of it, the chat begins.
+ * For a user who starts a chat without ever having chosen a model: shows what a run needs of this machine, and offers
+ * to mend what is missing. The chat begins in any case.
  */
 export async function welcome(
   host: Host,
@@ -58,7 +58,7 @@ async function offerImage(host: Host, signal: AbortSignal): Promise<void> {
   await told(async () => (await buildImage(host, { rebuild: false, onLine: progress.line }))(signal));
 }
 
-/** As `harness init` does. */
+/** Offers a model as `harness init` does. */
 async function offerModel(host: Host, signal: AbortSignal): Promise<void> {
   const run = await import("../../app/setup/first-run.ts");
   await told(async () => {
@@ -77,7 +77,7 @@ async function offerModel(host: Host, signal: AbortSignal): Promise<void> {
   });
 }
 
-/** What fails is said with what to type, and keeps nobody from the chat. */
+/** Reports a failure with what to type next, without keeping the person from the chat. */
 async function told(work: () => Promise<unknown>): Promise<void> {
   try {
     await work();

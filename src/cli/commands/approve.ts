@@ -77,7 +77,7 @@ export class Approve extends HarnessCommand {
     const said =
       ANSWERS.find((each) => flags[each]) ??
       (domains.length > 0 || flags.edit !== undefined ? "once" : undefined);
-    // What cannot be read says so where it is used: the run has settings of its own.
+    // Unreadable settings are reported where they are used: the run has settings of its own.
     await ownConfigFor(flags).catch(() => undefined);
     const { approve } = await import("../../app/run/approve-run.ts");
     const request = {

@@ -28,7 +28,7 @@ export class Batch extends HarnessCommand {
     'TASKS is a file of JSON lines, {"dir" or "repo", "prompt"} and if wanted "check", "limits", "mode", "env" (- reads it from a pipe); --repos is a list of repositories that get the same task. A repo is cloned in a box, as `harness vet` does; a dir is worked on in a layer over it, so that it stays as it is, and rows of one folder are run one after the other. Results, patches, reports and audits are kept in --out as they come, and --resume goes on where a batch was stopped. Ends with 0 when every row did, else with 1 (docs/scale.md).';
   static override usage = "batch [FLAGS] TASKS | --repos LIST --prompt TASK";
   static override args = {
-    // What is piped in is the list, where one is.
+    // Piped input can be the list of repositories.
     tasks: Args.string({ description: "a file of rows; - reads them from a pipe", ignoreStdin: true }),
   };
   static override flags = {
@@ -77,7 +77,7 @@ export class Batch extends HarnessCommand {
       helpValue: "NAME",
       dependsOn: ["on"],
     }),
-    // What the pod of a row is started with.
+    // For the command in the pod of a row.
     index: Flags.integer({ hidden: true, min: 0, dependsOn: ["out"] }),
     tree: Flags.string({ hidden: true, dependsOn: ["index"] }),
     told: Flags.string({ hidden: true, dependsOn: ["index"] }),
@@ -184,7 +184,7 @@ export class Batch extends HarnessCommand {
     answer(await cluster.printedManifests(this.host, command, noteTo(command.flags["quiet"] === true)));
   }
 
-  /** One row of a batch in a cluster, in its pod: what the row ended with is what this ends with. */
+  /** Runs one row of a batch in a cluster, in its pod, and ends with the row's exit code. */
   async #index(
     folder: string,
     index: number,
@@ -296,7 +296,7 @@ const budgetOf = ({
   ...(cost === undefined ? {} : { cost }),
 });
 
-/** Before any row is run. */
+/** Checked before any row runs. */
 async function requirePage(file: string): Promise<void> {
   const [{ requireReportPlace }, { REPORT_MARK }] = await Promise.all([
     import("../../app/sessions/report-file.ts"),

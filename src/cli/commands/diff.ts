@@ -70,7 +70,7 @@ export class Diff extends HarnessCommand {
   }
 }
 
-/** To somebody's eyes; otherwise it is a patch for a program. */
+/** Whether a person sees the output; otherwise it is a patch for a program. */
 const isShown = (): boolean => stdout.isTTY || stdout.marksOf("red") !== undefined;
 
 async function writePatch(files: readonly FileDiff[], say: (text: string) => void): Promise<void> {

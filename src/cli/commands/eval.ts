@@ -82,7 +82,7 @@ export class Eval extends HarnessCommand {
     using progress = new ProgressLine(stderr, { what: "eval", quiet: flags.quiet });
     const say = (text: string): void => void (flags.quiet || progress.write(noteText(text)));
     const workspaces = await mkdtemp(path.join(tmpdir(), "harness-eval-"));
-    // However it ends.
+    // In any case of ending.
     await using ends = new AsyncDisposableStack();
     if (!flags.keep) ends.defer(() => rm(workspaces, { recursive: true, force: true }));
     const results = await untilInterrupted((signal) =>
@@ -119,7 +119,7 @@ export class Eval extends HarnessCommand {
   }
 }
 
-/** Of the user's settings the model alone: it is what results are about. */
+/** Of the user's settings only the model counts: it is what the results are about. */
 async function whatIs(
   suite: string,
   flags: readonly string[],

@@ -49,7 +49,7 @@ export class Init extends HarnessCommand {
     }, "harness init");
   }
 
-  /** Whoever wants JSON is no person who could be asked. */
+  /** A caller that wants JSON is not a person to ask. */
   #isThere({ json }: Pick<Asked, "json">): boolean {
     return isTerminal() && !json;
   }

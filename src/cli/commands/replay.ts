@@ -163,7 +163,7 @@ export class Replay extends HarnessCommand {
     commands: readonly PastCommand[],
     { isolation, engine, json, quiet }: ReplayFlags,
   ): Promise<void> {
-    // The project's, wherever this is typed.
+    // The settings of the session's project, whatever the current folder is.
     const cwd = session.info().workspace;
     const { settings } = await configFor({ cwd, engine, ...(isolation && { isolation }) });
     const counts = { same: 0, differs: 0, "not run": 0 };
@@ -183,7 +183,7 @@ function* eventsOf(session: Session): Generator<AgentEvent> {
   for (const { event } of session.timeline()) yield event;
 }
 
-/** A copy where the settings, or an engine that sees no file of this machine, want one. */
+/** A copy if the settings, or an engine that sees no file of this machine, require one. */
 const thrownAway = ({ isolation }: Pick<Settings, "isolation">): "overlay" | "copy" =>
   isolation === "copy" ? "copy" : "overlay";
 

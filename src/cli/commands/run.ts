@@ -41,7 +41,7 @@ export class Run extends HarnessCommand {
     process.exitCode = finished.exit_code;
   }
 
-  /** A slash command that somebody added stands for its text; any other text for itself. */
+  /** The text of a slash command that somebody added; any other text as it is. */
   async #said(prompt: string, folder: string, quiet: boolean): Promise<string> {
     if (!prompt.startsWith("/")) return prompt;
     const [{ expandedPrompt }, { runWorkspace }, { noteTo }] = await Promise.all([
@@ -52,7 +52,7 @@ export class Run extends HarnessCommand {
     return expandedPrompt(this.host, await runWorkspace(folder), prompt, noteTo(quiet));
   }
 
-  /** What the session says that it goes on with. */
+  /** Settings from the session that the run continues. */
   async #takenUp(
     flags: SessionChoice & { readonly quiet: boolean },
     folder: string,
@@ -67,7 +67,7 @@ export class Run extends HarnessCommand {
     return taken;
   }
 
-  /** Whose project's settings count. */
+  /** The folder whose project settings count. */
   async #folder(flags: { readonly cwd?: string | undefined; readonly resume?: string | undefined }) {
     if (flags.resume === undefined || flags.cwd !== undefined) return workspaceOf(flags);
     const { folderOfSession } = await import("../../app/sessions/session-access.ts");

@@ -47,7 +47,7 @@ export class Trust extends HarnessCommand {
   }
 }
 
-/** The hash is only where what it stands for is shown, too. */
+/** The hash is only printed together with what it stands for. */
 const unasked = (): HarnessError =>
   new HarnessError(
     EXIT.usage,

@@ -64,7 +64,7 @@ export class Vet extends HarnessCommand {
   ];
 
   async run(): Promise<void> {
-    // What stands behind -- never goes through the parser.
+    // Words after -- never go through the parser.
     const dashes = this.argv.indexOf("--");
     const words = dashes === -1 ? null : this.argv.slice(dashes + 1);
     const { args, flags } = await this.parse(Vet, dashes === -1 ? this.argv : this.argv.slice(0, dashes));
@@ -92,7 +92,7 @@ export class Vet extends HarnessCommand {
   private async options(
     flags: Readonly<Record<string, unknown>> & { readonly quiet: boolean },
   ): Promise<Omit<VetOptions, "onProgress" | "warn">> {
-    // Grants are those of this command alone, and so is the environment.
+    // Only this command's grants and environment count.
     const { settings } = await ownConfigFor({ ...flags, "allow-domain": flags["allow-domain"] ?? [] });
     const given = flags["max-time"];
     const maxMs = typeof given === "string" ? parseDuration(given) : MAX_TIME;
@@ -151,7 +151,7 @@ async function compared(
   return { value, text: () => comparisonText(value, stdout), page: () => comparisonPage(value) };
 }
 
-/** What writes it there; a name that cannot be had is refused before anything is looked at. */
+/** Returns a writer of the page; an unusable name is refused before anything is examined. */
 async function pageAt(file: string): Promise<(page: string) => Promise<void>> {
   const [{ requireReportPlace, writeReport }, { REPORT_MARK }] = await Promise.all([
     import("../../app/sessions/report-file.ts"),
@@ -172,7 +172,7 @@ interface Asked {
   readonly diff?: string | undefined;
 }
 
-/** What does not go together, each with what does. */
+/** Combinations that are refused, each with an alternative. */
 function refuseMixed({ compare, diff }: Asked, { name, other, words }: Named): void {
   const several = compare || diff !== undefined;
   const rows: readonly (readonly [wrong: boolean, why: string, next: string])[] = [

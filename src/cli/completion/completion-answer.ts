@@ -9,14 +9,15 @@ import { keptLength, typedLine } from "./completion-line.ts";
 import { type Catalogue, type ValueKind, type Wanted, wantedAt } from "./completion-wanted.ts";
 
 /**
- * What the scripts of `harness completion` ask: the line up to the cursor, and where the shell breaks words. A line for the
- * kind (words, files, folders), then one for each word. It loads no command, and no failure of it is ever seen.
+ * Answers the scripts of `harness completion`: takes the line up to the cursor, and the characters at which the shell
+ * breaks words. Prints a line for the kind (words, files, folders), then one for each word. Loads no command, and never
+ * shows a failure.
  */
 export async function answerCompletion([line = "", breaks = ""]: readonly string[]): Promise<void> {
   try {
     stdout.write(`${(await completionLines(line, breaks)).join("\n")}\n`);
   } catch {
-    // Who typed a tab has asked for words, and there are none.
+    // A person who pressed tab wants words, not an error.
     process.exitCode = 1;
   }
 }
@@ -31,7 +32,7 @@ async function completionLines(line: string, breaks: string): Promise<readonly s
   const fitting = found
     .map(({ value, about }) => word(wanted.head + value, about))
     .filter(({ value }) => value.startsWith(typed.current));
-  // What is left out by its letters is left out before it is cut: a part of it may look harmless.
+  // A candidate with unsafe characters is dropped before it is cut, because a part of it might look harmless.
   const lines = fitting.flatMap((each) => {
     const text = candidateLine(each);
     return text === undefined ? [] : [text.slice(kept)];
@@ -74,7 +75,7 @@ const candidates: Source = (wanted, catalogue) => SOURCES[wanted.kind](wanted, c
 
 const host = (): ReturnType<typeof hostFrom> => hostFrom(process.env);
 
-/** Of `config set KEY`: what a flag for the same setting takes, yes and no, or the models that are known. */
+/** For `config set KEY`: the values that a flag of the same setting takes, true and false, or the known models. */
 async function settingValues({ given }: Wanted, { commands }: Catalogue): Promise<readonly Candidate[]> {
   const [key = ""] = given;
   if (key.endsWith("_model")) return SOURCES.models(NOTHING, { commands, topics: {} });

@@ -1,19 +1,21 @@
-/** A command line up to the cursor, as a shell reads it; what is not closed yet ends with it. */
+/** A command line up to the cursor, as a shell reads it; open quotes end with the line. */
 export interface TypedLine {
   /** The words before the one that is being typed, without the program's name. */
   readonly before: readonly string[];
   readonly current: string;
-  /** How the current word was typed: with its quotes and backslashes. */
+  /** The current word as it was typed, with its quotes and backslashes. */
   readonly raw: string;
 }
 
 const ASSIGNMENT = /^[A-Za-z_]\w*=/;
 
-/** A piece of a word: in single quotes, in double quotes, a letter behind a backslash, or plain; or blanks between words. */
+/**
+ * A piece of a word: in single quotes, in double quotes, a letter after a backslash, or plain; or blanks between words.
+ */
 const PIECE =
   /(?<blanks>\s+)|'(?<single>[^']*)'?|"(?<double>(?:\\.|[^"\\])*)(?:"|\\?$)|\\(?<escaped>.?)|(?<plain>[^\s'"\\]+)/gsy;
 
-/** Nothing of it is expanded: a variable or a substitution stays the text that it is. */
+/** Expands nothing: a variable or a substitution stays text. */
 export function typedLine(line: string): TypedLine {
   const words = [{ text: "", raw: "" }];
   for (const { 0: raw, groups = {} } of line.matchAll(PIECE)) {
@@ -42,8 +44,8 @@ const textOf = (groups: Readonly<Record<string, string | undefined>>): string =>
   "";
 
 /**
- * How much of the current word a shell leaves as it is, which breaks words at these letters too (bash: `=` and `:`). In open
- * quotes it breaks nowhere, and takes what stands in them.
+ * How much of the current word the shell keeps, since it also breaks words at these characters (bash: `=` and `:`).
+ * Within open quotes it does not break words, and replaces what is in the quotes.
  */
 export function keptLength({ current, raw }: TypedLine, breaks: string): number {
   const quote = /^[^'"\\]*(?=['"])/.exec(raw)?.[0];

@@ -2,9 +2,9 @@ export const SHELLS = ["bash", "zsh", "fish"] as const;
 export type Shell = (typeof SHELLS)[number];
 
 /*
- * All three ask the harness that PATH finds, never one that the line names: a tab behind `./harness` in a strange repository
- * starts nothing of it. What is typed goes over as one text, and what comes back is put in place as it is: neither is ever
- * read as a command.
+ * All three scripts ask the harness that PATH finds, never one that the line names: a tab after `./harness` in a
+ * strange repository starts nothing of that repository. The typed line is passed as one text, and the answer is
+ * inserted as it is: neither is ever executed.
  */
 
 const BASH = String.raw`# harness: completion for bash. In ~/.bashrc:  eval "$(harness completion bash)"

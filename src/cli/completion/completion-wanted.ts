@@ -1,7 +1,7 @@
 import { type Candidate, word } from "../../core/candidate.ts";
 import type { TypedLine } from "./completion-line.ts";
 
-/** Of the manifest of commands, what completion and the manual need. */
+/** The parts of the command manifest that completion and the manual need. */
 export interface KnownFlag {
   readonly type: "boolean" | "option";
   readonly description?: string;
@@ -32,12 +32,14 @@ export interface KnownCommand {
 }
 
 export interface Catalogue {
-  /** By their ids: words with colons between. */
+  /** Keyed by id: words separated by colons. */
   readonly commands: Readonly<Record<string, KnownCommand>>;
   readonly topics: Readonly<Record<string, { readonly description: string }>>;
 }
 
-/** Values that are looked up where they are kept, or left to the shell (files, folders), or for the person alone to say. */
+/**
+ * Values that are looked up where they are kept, or left to the shell (files, folders), or that only the person knows.
+ */
 export type ValueKind =
   | "sessions"
   | "notes"
@@ -53,15 +55,15 @@ export type ValueKind =
 
 export interface Wanted {
   readonly kind: ValueKind | "words";
-  /** For `words` all there are; what is looked up comes to them. */
+  /** For `words`, all candidates; otherwise the looked-up values are added to them. */
   readonly words: readonly Candidate[];
-  /** Stands before each value: `--model=`. */
+  /** Precedes each value: `--model=`. */
   readonly head: string;
   /** The words given to the command so far, without flags. */
   readonly given: readonly string[];
 }
 
-/** By the flag's name, where its form (DIR, FILE) does not say it. */
+/** Keyed by flag name, for flags whose form (DIR, FILE) does not determine the kind. */
 const FLAG_VALUES: Readonly<Record<string, ValueKind>> = {
   model: "models",
   resume: "sessions",
@@ -71,7 +73,7 @@ const FLAG_VALUES: Readonly<Record<string, ValueKind>> = {
 
 const FORM_VALUES: Readonly<Record<string, ValueKind>> = { DIR: "folders", FILE: "files", PATH: "files" };
 
-/** By the argument's name; where one name means two things, by the command's id and the name. */
+/** Keyed by argument name; if a name is ambiguous, by the command's id and the name. */
 const ARG_VALUES: Readonly<Record<string, ValueKind>> = {
   id: "sessions",
   note: "notes",
@@ -97,7 +99,7 @@ export const flagKind = (name: string, flag: KnownFlag): ValueKind =>
 export const argKind = (id: string, name: string): ValueKind =>
   ARG_VALUES[`${id} ${name}`] ?? ARG_VALUES[name] ?? "free";
 
-/** What fits where the cursor stands. */
+/** What fits at the cursor. */
 export function wantedAt({ before, current }: TypedLine, catalogue: Catalogue): Wanted {
   const [first, second = current] = before;
   if (first === "sessions" && second.startsWith("-"))
@@ -116,7 +118,7 @@ export function wantedAt({ before, current }: TypedLine, catalogue: Catalogue): 
 
 const words = (found: readonly Candidate[]): Wanted => ({ kind: "words", words: found, head: "", given: [] });
 
-/** The words that may follow those of a topic, or of no word at all. */
+/** The words that may follow those of a topic, or start a line. */
 function nextWords(typed: string, { commands, topics }: Catalogue): readonly Candidate[] {
   const below = typed === "" ? "" : `${typed}:`;
   const found = new Map<string, string>();
@@ -165,7 +167,7 @@ interface SoFar {
   readonly given: readonly string[];
   /** The flag whose value comes next. */
   readonly open: readonly [string, KnownFlag] | undefined;
-  /** From here on the words are another command's. */
+  /** From here on, the words belong to another command. */
   readonly dashes: boolean;
 }
 
@@ -193,7 +195,7 @@ function flagNamed(typed: string, { flags }: KnownCommand): string | undefined {
   return Object.keys(flags).find((name) => flags[name]?.char === typed[1]);
 }
 
-/** Those that may still be said; one that excludes another is not offered beside it. */
+/** Flags that can still be given; a flag that excludes a given one is not offered. */
 function flagWords({ flags }: KnownCommand, said: ReadonlySet<string>): readonly Candidate[] {
   const left = Object.entries(flags).filter(
     ([name, { multiple, exclusive = [], hidden }]) =>

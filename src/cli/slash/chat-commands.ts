@@ -6,25 +6,25 @@ import { widthOfStream, wrapped } from "../../render/tty/columns.ts";
 import type { Output } from "../../render/tty/output.ts";
 import type { ChatController } from "../../app/run/chat-controller.ts";
 
-/** What a command of the chat is given. It knows nothing of who shows what it gives, or of how a person is asked. */
+/** The input of a chat command. It does not know how its result is shown, or how a person is asked. */
 export interface SlashCall {
   readonly chat: ChatController;
-  /** What stands behind its name. */
+  /** The text after the command's name. */
   readonly argument: string;
-  /** For whose width and colours texts are made; commands do not write to it. */
+  /** For the width and colours of texts; commands do not write to it. */
   readonly output: Output;
-  /** Shown at once: what a question is about, or what it does while it takes long. */
+  /** Shows a text at once: the subject of a question, or progress. */
   readonly show: (text: string) => void;
-  /** No, unless a person says yes. */
+  /** False unless a person says yes. */
   readonly confirm: (question: string) => Promise<boolean>;
 }
 
-/** What a slash command does; it gives what is to be shown. */
+/** A slash command; `run` returns the text to show. */
 export interface SlashCommand extends SlashName {
   readonly run: (call: SlashCall) => Promise<string> | string;
 }
 
-/** They are loaded when they are typed. */
+/** Each module is loaded when one of its commands is typed. */
 const conversation = () => import("./slash-conversation.ts");
 const settings = () => import("./slash-settings.ts");
 const changes = () => import("./slash-changes.ts");
@@ -171,7 +171,7 @@ export const COMMANDS: readonly SlashCommand[] = [
   },
 ];
 
-/** What is shown for a command of the chat: `?` behind its name has it described. */
+/** The text to show for a command of the chat; `?` after its name describes the command. */
 export async function answerTo(name: string, call: SlashCall): Promise<string> {
   const command = COMMANDS.find((each) => each.name === name);
   if (command === undefined) return "";
@@ -199,10 +199,10 @@ async function help({ chat, argument, output }: SlashCall): Promise<string> {
 }
 
 const COLUMN = 18;
-/** What is narrower has the words below the name. */
+/** Narrower screens have the words below the name. */
 const BESIDE = 60;
 
-/** Each row fits, so that none is broken by who shows it. */
+/** Every row fits, so that the screen does not break it. */
 function helpRows(name: string, says: string, width: number): readonly string[] {
   const indent = width < BESIDE ? 4 : COLUMN;
   const words = wrapped(says, Math.max(20, width - indent)).map((row) => " ".repeat(indent) + row);
@@ -239,16 +239,16 @@ const clip = (text: string): string => clipped(text, MAX_SAYS);
 const isOwn = (name: string): boolean =>
   LEAVING.test(name) || COMMANDS.some((each) => each.name === name.toLowerCase());
 
-/** Those that a line can reach: the chat's own come first. */
+/** The commands that a line can reach: the chat's own take precedence. */
 export const namesOf = (added: SlashCommands["all"]): readonly SlashName[] =>
   added.filter(({ name }) => !isOwn(name)).map(({ name, description }) => ({ name, says: description }));
 
 export interface SlashName {
   readonly name: string;
-  /** Of its argument; none when left out. */
+  /** Name of the argument; left out if there is none. */
   readonly takes?: string;
   readonly says: string;
-  /** Lines that `?` shows beside it. */
+  /** Further lines that `?` shows. */
   readonly more?: readonly string[];
 }
 
@@ -259,10 +259,10 @@ type Slash =
   | { readonly kind: "unknown"; readonly name: string; readonly near: string | undefined };
 
 const LEAVING = /^(?:quit|exit)$/i;
-/** A path begins with a slash too, and goes on with one. */
+/** A path begins with a slash too, but contains another one. */
 const COMMAND = /^\/([A-Za-z-]*)(?:\s+(.*))?$/s;
 
-/** What a line is: for the model, or for the chat itself. */
+/** Whether a line is for the model, or for the chat itself. */
 export function slashOf(line: string, known: readonly SlashName[]): Slash {
   const text = line.trim();
   if (LEAVING.test(text)) return { kind: "leave" };
@@ -275,7 +275,7 @@ export function slashOf(line: string, known: readonly SlashName[]): Slash {
   return { kind: "unknown", name, near: nearest(name, [...names, "quit", "exit"]) };
 }
 
-/** For the tab key: the commands that begin so, then the values of a command that has some. */
+/** For the tab key: commands with this beginning, or the values of a command that has some. */
 export function completed(
   line: string,
   known: readonly SlashName[],

@@ -8,12 +8,12 @@ import type { SlashCall } from "./chat-commands.ts";
 
 const NONE = "Nothing has been said yet: there are no changes of this session.";
 
-/** What this session has changed, as `harness diff` shows it; `stat` gives a line for each path. */
+/** The changes of this session, as `harness diff` shows them; `stat` gives a line for each path. */
 export async function diff({ chat, argument, output, show }: SlashCall): Promise<string> {
   const { conversation, host, settings } = chat;
   if (conversation === undefined) return NONE;
   const { session } = conversation;
-  // A layer is looked at while no box is over it.
+  // A layer can only be read while no box is over it.
   if (settings.isolation !== "bind") await chat.release();
   const waiting = await diffOfLayer(host, await chat.store(), session, (text) => show(visibleLine(text)));
   const { files, cut, lostFrom } = waiting ?? (await diffOfSession(host, session, 0));
@@ -23,7 +23,7 @@ export async function diff({ chat, argument, output, show }: SlashCall): Promise
   return (/^(?:--)?stat$/.test(argument) ? diffStat(files, output) : fileDiffs(files, output)).trimEnd();
 }
 
-/** All that this session changed in the folder is taken back, once it was shown and a person said yes. */
+/** Undoes all changes of this session in the folder, after showing them and getting a person's yes. */
 export async function undoFiles({ chat, output, show, confirm }: SlashCall): Promise<string> {
   const { conversation, host, settings } = chat;
   if (conversation === undefined) return NONE;
@@ -48,7 +48,7 @@ export async function undoFiles({ chat, output, show, confirm }: SlashCall): Pro
   return (await undone(false))[0];
 }
 
-/** What waits in the session's layer is moved into the folder, once it was shown and a person said yes. */
+/** Moves the changes in the session's layer into the folder, after showing them and getting a person's yes. */
 export async function apply({ chat, output, show, confirm }: SlashCall): Promise<string> {
   const { conversation, host, settings } = chat;
   if (conversation === undefined) return NONE;

@@ -9,7 +9,7 @@ import { formatCount } from "../../core/text/bounds.ts";
 
 const NOTHING = "Nothing has been said yet.";
 
-/** The session that was is kept; the next message begins another one. */
+/** Keeps the current session; the next message begins another one. */
 export async function begin({ chat }: SlashCall): Promise<string> {
   const { conversation } = chat;
   if (conversation === undefined) return "This is a new session: nothing has been said in it.";
@@ -17,14 +17,14 @@ export async function begin({ chat }: SlashCall): Promise<string> {
   return `The next message begins a new session. Back to this one: /resume ${conversation.session.id}`;
 }
 
-/** The system prompt stays, and the tools that are offered. */
+/** Keeps the system prompt and the offered tools. */
 export function clear({ chat: { conversation } }: SlashCall): string {
   if (conversation === undefined) return NOTHING;
   conversation.forget();
   return "The conversation is forgotten. Files are as they are.";
 }
 
-/** Events say more of it, with the figures. */
+/** Events give further details, with figures. */
 export async function compact({ chat }: SlashCall): Promise<string> {
   const { conversation } = chat;
   if (conversation === undefined || conversation.memory.history.count === 0) return NOTHING;
@@ -38,7 +38,7 @@ export function undo({ chat: { conversation }, argument }: SlashCall): string {
   for (;;) {
     const text = memory.history.undo();
     if (text === undefined) return "There is nothing to take back.";
-    // What the loop has said for the person goes with what they said.
+    // A message that the loop added for the person goes with the person's own.
     if (!isTyped({ role: "user", text })) continue;
     conversation.takeBack(memory.history.count);
     return `Taken back, with all behind it: ${visible(withoutMode(text))}\nFiles stay as they are: /diff shows what changed, /undo files takes all of that back.`;
@@ -53,7 +53,7 @@ export async function sessions({ chat, output }: SlashCall): Promise<string> {
   return sessionTable(listed, { now: Date.now(), all: false }, output).trimEnd();
 }
 
-/** Without an id the last one of this folder that is not this one. */
+/** Without an id, resumes the latest other session of this folder. */
 export async function resume({ chat, argument: given, output }: SlashCall): Promise<string> {
   const store = await chat.store();
   const others = store.list({ workspace: chat.workspace, limit: 2 });
@@ -71,7 +71,7 @@ export async function resume({ chat, argument: given, output }: SlashCall): Prom
   return `${recalled(conversation.memory.history.messages, output)}Goes on with ${found}.`;
 }
 
-/** What is typed next is typed here. */
+/** The remedy is a chat command, because the person types it here. */
 function opened(store: SessionStore, id: string): Session {
   try {
     return store.open(id);
@@ -102,7 +102,7 @@ export async function cost({ chat }: SlashCall): Promise<string> {
   ].join("\n");
 }
 
-/** Where a server did not count all of them. */
+/** For counts that a server did not give for every request. */
 const atLeast = (count: number | null, counted: number): string =>
   count === null && counted > 0 ? `at least ${figure(counted)}` : figure(count);
 

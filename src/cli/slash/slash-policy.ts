@@ -10,7 +10,7 @@ import type { SlashCall } from "./chat-commands.ts";
 
 const MAX_RULES = 20;
 
-/** What decides here; with a command, how it would be judged and why. */
+/** The rules that decide here; with a command, its verdict and the reasons. */
 export async function policy({ chat, argument, output }: SlashCall): Promise<string> {
   const { mode, on_ask: onAsk, allow_domains: granted, deny_domains: denied } = chat.settings;
   const context = { ...(await workspacePolicy(chat.host, chat.workspace)), mode, onAsk, granted, denied };

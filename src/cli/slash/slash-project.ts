@@ -11,7 +11,7 @@ import { healthTable } from "../../render/lists/setup-lines.ts";
 import type { SlashCall } from "./chat-commands.ts";
 import { formatCount } from "../../core/text/bounds.ts";
 
-/** Everything a run depends on, as `harness doctor` shows it. */
+/** Checks everything a run depends on, as `harness doctor` does. */
 export async function doctor({ chat, output }: SlashCall): Promise<string> {
   const { host, workspace, settings, origins } = chat;
   const checks = await checkUp(host, workspace, () => Promise.resolve({ settings, origins }));
@@ -21,7 +21,7 @@ export async function doctor({ chat, output }: SlashCall): Promise<string> {
 
 const MAX_NOTES = 10;
 
-/** What the model is told without being asked: instructions, notes, and what its window holds. */
+/** What the model is told without asking: instructions, notes, and the content of its window. */
 export async function memory({ chat }: SlashCall): Promise<string> {
   const { host, workspace } = chat;
   const { own, project } = await instructionsFor(host, workspace);
@@ -79,7 +79,7 @@ export async function system({ chat }: SlashCall): Promise<string> {
 
 const READ_ONLY = "The mode is read-only: nothing is written. /mode workspace-write changes that.";
 
-/** A short AGENTS.md of what can be told without a model. */
+/** Writes a short AGENTS.md from facts that need no model. */
 export async function init({ chat, output, show, confirm }: SlashCall): Promise<string> {
   const { host, workspace, settings } = chat;
   if (settings.mode === "read-only") return READ_ONLY;
@@ -110,7 +110,7 @@ export async function init({ chat, output, show, confirm }: SlashCall): Promise<
 
 const MAX_SHOWN = 40;
 
-/** Commits what is staged, or all that is not ignored, once it was shown with its message and a person said yes. */
+/** Commits what is staged, or everything not ignored, after showing it with its message and getting a person's yes. */
 export async function commit(call: SlashCall): Promise<string> {
   const { chat, argument, show } = call;
   const { host, workspace, settings } = chat;

@@ -10,7 +10,7 @@ import { widthOfStream, wrapped } from "../../render/tty/columns.ts";
 import type { SlashCall } from "./chat-commands.ts";
 import { formatCount } from "../../core/text/bounds.ts";
 
-/** How long a server may take to say what it has. */
+/** How long a server may take to list its models. */
 const PATIENCE_MS = 5000;
 
 export async function model({ chat, argument: name }: SlashCall): Promise<string> {
@@ -31,7 +31,9 @@ export async function model({ chat, argument: name }: SlashCall): Promise<string
   return visible(`From now on ${name} is asked: a window of ${formatCount(context)} tokens, ${calls}.`);
 }
 
-/** Another server for what comes; the conversation stays. An address and a model may stand behind its name. */
+/**
+ * Changes the server for later requests; the conversation stays. An address and a model may follow the provider's name.
+ */
 export async function provider({ chat, argument }: SlashCall): Promise<string> {
   const { provider: now, chat_model, base_url } = chat.settings;
   const others = PROVIDERS.filter((each) => each !== now).join(", ");
@@ -80,7 +82,7 @@ export async function mode({ chat, argument: name }: SlashCall): Promise<string>
   return `The mode is ${name} now. The next request that needs a box gets a new one.`;
 }
 
-/** For this chat, and with `always` for those that come. */
+/** Grants for this chat, and with `always` for later ones. */
 export async function grant({ chat, argument }: Pick<SlashCall, "chat" | "argument">): Promise<string> {
   const { allow_domains: now, mode: box } = chat.settings;
   if (argument === "") {
@@ -104,7 +106,7 @@ export async function grant({ chat, argument }: Pick<SlashCall, "chat" | "argume
   );
 }
 
-/** What is on; it is changed in the user's settings, and counts for chats that begin then. */
+/** Shows what is on. It is changed in the user's settings, and takes effect in chats that begin afterwards. */
 export function web({ chat: { settings } }: { readonly chat: Pick<ChatController, "settings"> }): string {
   const { web: on, allow_domains: granted } = settings;
   const place = on.search?.url === undefined ? "" : ` at ${on.search.url}`;

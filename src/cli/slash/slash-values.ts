@@ -16,7 +16,7 @@ const FIXED: Values = {
 };
 const PATIENCE_MS = 5000;
 
-/** What can stand behind the commands of a chat. Models are asked for beside the typing, and kept. */
+/** Values that can follow the commands of a chat. Models are listed in the background, and kept. */
 export class SlashValues {
   readonly #chat: ChatController;
   #models: readonly string[] = [];
@@ -26,7 +26,7 @@ export class SlashValues {
     this.#chat = chat;
   }
 
-  /** By the command's name; what has to be looked up is when it is wanted. */
+  /** Keyed by command; values that need a look-up are found when they are needed. */
   of(added: readonly SlashName[] = []): Values {
     const models = (): readonly string[] => this.#modelsNow();
     const { host, workspace } = this.#chat;
@@ -42,13 +42,13 @@ export class SlashValues {
     };
   }
 
-  /** The list of the server that is asked now; the first time it is on its way, and the next tab has it. */
+  /** The model list of the current server. At first it is only requested, and ready for the next tab. */
   #modelsNow(): readonly string[] {
     if (this.#server !== serverOf(this.#chat)) void this.look();
     return this.#models;
   }
 
-  /** A server that gives no list completes nothing. */
+  /** A server without a list completes nothing. */
   async look(): Promise<void> {
     this.#server = serverOf(this.#chat);
     this.#models = [];
@@ -56,7 +56,7 @@ export class SlashValues {
       const { models } = await (await this.#chat.model()).list(AbortSignal.timeout(PATIENCE_MS));
       this.#models = models ?? [];
     } catch {
-      // The command itself says why.
+      // The command itself reports the reason.
     }
   }
 }

@@ -4,7 +4,7 @@ import { alignedRows } from "../../../render/tty/columns.ts";
 import { answer, answerJson, HarnessCommand } from "../../command.ts";
 import { configFor } from "../../settings.ts";
 
-/** A value that is longer stands out of its column: few terminals have room for all of them to be so wide. */
+/** Longer values exceed their column: few terminals are wide enough for all. */
 const LONG = 48;
 
 export class ConfigList extends HarnessCommand {

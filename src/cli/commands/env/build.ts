@@ -34,7 +34,7 @@ export class EnvBuild extends HarnessCommand {
     const workspace = await runWorkspace(workspaceOf(flags), "harness env build --cwd FOLDER");
     const { settings } = await configFor(flags);
     const tells = !flags.quiet;
-    // What the tools print is no company for a line that is rewritten.
+    // Output of the tools would spoil a line that is rewritten.
     using progress = new ProgressLine(stderr, { what: "environment", quiet: flags.quiet || flags.verbose });
     const built = await untilInterrupted(
       (signal) =>

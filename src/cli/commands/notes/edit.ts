@@ -75,7 +75,7 @@ export class NotesEdit extends HarnessCommand {
   }
 }
 
-/** Reads it again: what is piped in may take its time. */
+/** Reads the note again, because piped input may take its time. */
 function changed(of: FolderNotes, given: string, said: Partial<Pick<Note, "title" | "body" | "tags">>): Note {
   const before = noteGiven(of, given);
   return replaceNote(of, before, checkedNote({ ...before, ...said }));

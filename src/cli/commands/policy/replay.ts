@@ -57,7 +57,7 @@ function summary(
 
 const DAY = 86_400_000;
 
-/** The moment that `--since` names: so long before now, or a date. */
+/** The moment that `--since` names: a time before now, or a date. */
 export function sinceMoment(text: string, now: number): number {
   const days = /^(\d{1,6}(?:\.\d+)?)d$/i.exec(text.trim())?.[1];
   const ago = days === undefined ? parseDuration(text) : Number(days) * DAY;

@@ -14,7 +14,7 @@ import { asNoBox, execAnswer } from "../../../app/own-boxes.ts";
 import { stderr, stdout } from "../../../render/tty/output.ts";
 
 const KEEP = { head: 256 * 1024, tail: 256 * 1024 };
-/** The box had a layer or a copy, and nothing keeps either for one command. */
+/** The box had a layer or a copy, and neither is kept for a single command. */
 const THROWN_AWAY = "nothing of it reached the repository";
 const ALL = { head: Number.MAX_SAFE_INTEGER, tail: 0 };
 
@@ -35,7 +35,7 @@ export class SandboxExec extends HarnessCommand {
   ];
 
   async run(): Promise<void> {
-    // The parser's own list of words is sorted, and loses some: what stands behind -- never goes through it.
+    // The parser sorts its list of words and loses some, so words after -- never go through it.
     const dashes = this.argv.indexOf("--");
     const words = dashes === -1 ? [] : this.argv.slice(dashes + 1);
     const { flags } = await this.parse(SandboxExec, dashes === -1 ? this.argv : this.argv.slice(0, dashes));
@@ -87,7 +87,7 @@ interface What {
   readonly input?: AsyncIterable<Uint8Array>;
 }
 
-/** The command is ended when nobody wants its output (`| head -1`), and the box put away; that is no failure. */
+/** Ends the command if the reader of its output leaves (`| head -1`), and then the box; that is no failure. */
 function readerLeft(): AbortSignal {
   const left = new AbortController();
   stdout.on("reader-left", () => left.abort());
@@ -106,7 +106,7 @@ async function streamed(box: OwnedBox, what: What, signal: AbortSignal): Promise
     {
       ...what,
       keep: ALL,
-      // Interrupted, nobody waits for a reader that takes nothing any more.
+      // After an interruption, do not wait for a reader that stopped reading.
       onOutput: (stream, bytes) => {
         const taken = signal.aborted ? undefined : (stream === "stdout" ? out : err).write(bytes);
         return taken === undefined ? undefined : Promise.race([taken, ended]);
@@ -120,7 +120,7 @@ async function streamed(box: OwnedBox, what: What, signal: AbortSignal): Promise
   return result;
 }
 
-/** What the command came to is told, whatever the end of its box is like. */
+/** The command's result is reported even if its box fails to close. */
 async function closed(box: OwnedBox): Promise<{ readonly log: BoxLog; readonly failed?: unknown }> {
   try {
     return { log: (await box.close?.()) ?? EMPTY_LOG };
@@ -129,7 +129,7 @@ async function closed(box: OwnedBox): Promise<{ readonly log: BoxLog; readonly f
   }
 }
 
-/** Endings that the command's own output does not tell of. */
+/** Explains endings that the command's own output does not show. */
 function explain(result: ExecResult, program: string): void {
   const { cause, reason } = result;
   const unstarted = isUnstarted(result);

@@ -81,7 +81,7 @@ async function onTerminal(box: OwnedBox, signal: AbortSignal): Promise<ExecResul
   }
 }
 
-/** Known to every image; a name of the host's own might not be. */
+/** A name known to every image; the host's own might not be. */
 const terminalName = (name: string | undefined): string =>
   name !== undefined && /^(xterm|screen|tmux|vt100|linux)(-256color)?$/.test(name) ? name : "xterm";
 
