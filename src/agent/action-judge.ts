@@ -11,31 +11,31 @@ import type { NetworkStep } from "../policy/ruling.ts";
 import { networkStep, wantedGrants } from "../policy/wanted-grants.ts";
 
 export interface Judged extends Decision {
-  /** What it acts on, for lists of refusals: the command, or the path. */
+  /** What the call acts on, for lists of refusals: the command, or the path. */
   readonly target: string;
-  /** Whether it is meant to change something, as far as can be told. */
+  /** Whether the call is meant to change something, if that can be told. */
   readonly changes: boolean;
-  /** Not known to leave the workspace as it is. */
+  /** Not known to leave the workspace unchanged. */
   readonly mayWrite: boolean;
-  /** What it starts goes on when it has ended. */
+  /** What the call starts continues after it has ended. */
   readonly lasting: boolean;
-  /** It is a shell command, not a file tool's work. */
+  /** A shell command, not the work of a file tool. */
   readonly command: boolean;
-  /** That it would reach, as far as can be told. */
+  /** Hosts that the call would reach, if that can be told. */
   readonly hosts: readonly string[];
-  /** With which it would be contained, in the form of `allow_domains`; empty where no grant makes it so. */
+  /** Grants that would make the call contained, in the form of `allow_domains`; empty when no grant does. */
   readonly grants: readonly string[];
-  /** How the network is had that it wants and has not; left out where it wants none, or has it. */
+  /** How to get the network that the call needs and lacks; left out when it needs none, or has it. */
   readonly network?: NetworkStep;
-  /** What it would do, in words, where that is asked; empty otherwise. */
+  /** What the call would do, in words, if a person has to be asked; empty otherwise. */
   readonly effects: readonly string[];
-  /** The rules that it is asked for; the others allow their part. */
+  /** The rules that make the call ask; the other rules allow their part. */
   readonly asks: readonly MatchedRule[];
 }
 
-/** Says of a call what the policy says of all that it will touch. Pure. */
+/** Judges a call by the policy on everything that it will touch. Pure. */
 export interface Judge {
-  /** `tool`: by which a rule of the user may name it. */
+  /** `tool`: the name by which a user's rule may refer to it. */
   judge(facts: Facts, tool?: string): Judged;
 }
 
@@ -106,20 +106,20 @@ export function judgeIn(around: Surroundings): Judge {
   };
 }
 
-/** Of a command those of its rules that ask, of all else the rules of what asks. */
+/** Of a command, only its rules that ask; of everything else, all rules of a decision that asks. */
 function asksIn(decisions: readonly Decision[], judged: readonly Judgement[]): readonly MatchedRule[] {
   const ofCommands = new Set(judged.flatMap(({ decision }) => decision.rules));
   const asking = decisions.filter(({ decision }) => decision === "ask").flatMap(({ rules }) => rules);
   return [...asking.filter((rule) => !ofCommands.has(rule)), ...judged.flatMap(({ asks }) => asks)];
 }
 
-/** Of the first that lacks one. */
+/** The step of the first command that lacks the network. */
 function networkOf(steps: readonly (NetworkStep | undefined)[]): Pick<Judged, "network"> {
   const network = steps.find((step) => step !== undefined);
   return network === undefined ? {} : { network };
 }
 
-/** Of several commands, those that all need that are not contained. */
+/** Grants that all uncontained commands need together; empty when one of them would not be contained by grants. */
 function grantsIn(wanted: readonly (readonly string[])[], decisions: readonly Decision[]): readonly string[] {
   const short = decisions.some(({ contained }, at) => !contained && (wanted[at] ?? []).length === 0);
   return short ? [] : [...new Set(wanted.flat())];
@@ -140,7 +140,7 @@ const rank = (one: Decision, strict: Decision["decision"]): number => (one.decis
 
 const hostsOf = (effect: Effect): readonly string[] => (effect.kind === "network" ? effect.hosts : []);
 
-/** What touches no file whoever does it. A request to a host writes none but where a write effect says so. */
+/** Effects that touch no file, whoever causes them. A request to a host writes none unless an effect says so. */
 const HARMLESS: ReadonlySet<Effect["kind"]> = new Set(["read", "network", "process"]);
 
 const mayWrite = ({ decision: { effects }, flawed }: Judgement): boolean =>

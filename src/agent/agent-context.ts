@@ -21,69 +21,69 @@ import type { Limits, Spent } from "./limits.ts";
 import type { NextReply } from "./next-reply.ts";
 import type { Guard, Malformed } from "./repetition-guard.ts";
 
-/** What one run and all its subagents share. */
+/** Shared by a run and all its subagents. */
 interface SharedContext {
   readonly model: string;
-  /** It has few parameters: it repeats itself, and writes a part of a file as if it were the whole. */
+  /** The model has few parameters: it repeats itself, and writes part of a file as if it were the whole. */
   readonly isWeak: boolean;
   readonly provider: Provider;
   readonly mode: Mode;
   readonly limits: Limits;
   readonly spent: Spent;
   readonly checkpoints: Checkpoints;
-  /** Loaded with its tables when it is first asked for. */
+  /** Loads the policy and its tables on first use. */
   readonly judge: () => Promise<Judge>;
   readonly approver: Approver;
   /**
-   * Opens the box's network to what a person granted, and has later calls judged by it. The returned function withdraws
-   * the grant. Rejects with a HarnessError where it cannot be granted.
+   * Opens the box's network to what a person granted, and includes the grant when later calls are judged. The returned
+   * function withdraws the grant. Rejects with a HarnessError when it cannot be granted.
    */
   readonly grant: (said: GrantSaid, signal: AbortSignal) => Promise<() => void>;
   readonly outputs: Outputs;
-  /** The verified box, the same each time unless a lost one was replaced; rejects when there can be none. */
+  /** The verified box. It is the same each time unless a lost one was replaced. Rejects when there can be none. */
   readonly box: () => Promise<Box>;
   /** Starts the box in the background. */
   readonly warm: () => void;
-  /** For the model when a parked turn is resumed; left out, the box is a new one. */
+  /** For the model when a parked turn is resumed; left out when the box is a new one. */
   readonly boxNote?: string;
   /** Aborted when there can be no box, or none any more; its reason is a HarnessError. */
   readonly noBox: AbortSignal;
-  /** Left out where a box that is lost ends the run. */
+  /** Left out when losing the box ends the run. */
   readonly recovery?: BoxRecovery;
   readonly writes: WriteOrder;
-  /** What became of every call, in order. */
+  /** The outcome of every call, in order. */
   readonly ended: EndedCall[];
-  /** Emits the events of waiting calls, once their question is stored; dropped where the run ends otherwise. */
+  /** Emit the events of waiting calls once their question is stored; dropped if the run ends otherwise. */
   readonly onceParked: (() => void)[];
   readonly deeds: Deeds;
   readonly now: () => number;
   readonly intent: RunIntent;
-  /** The hooks of the user and of the project; subagents share them. */
+  /** The hooks of the user and of the project, shared by subagents. */
   readonly hooks: Hooks;
-  /** Masks secrets in what is sent to a model that is not local. */
+  /** Masks secrets in text sent to a model that is not local. */
   readonly clean: (text: string) => string;
 }
 
-/** What the loop works with. A subagent has a memory of its own, and shares the rest with its parent. */
+/** What the loop works with. A subagent has its own memory and shares the rest with its parent. */
 export interface AgentContext extends SharedContext {
-  /** The same list in every request unless what users added changes: a changed list voids the server's prompt cache. */
+  /** The same list in every request unless users' extensions change: a change voids the server's prompt cache. */
   readonly tools: readonly AnyTool[];
   readonly history: History;
-  /** Takes the history, and what goes with it, back to a count. */
+  /** Rolls the history, and what belongs to it, back to a count. */
   readonly rollBack: (to: number) => void;
   readonly compactor: Compactor;
   readonly size: PromptSize;
   readonly guard: Guard;
   readonly malformed: Malformed;
   readonly answer: AnswerGate;
-  /** What an answer must prove to end the run; null where a person or another agent reads it. */
+  /** What an answer must prove to end the run; null when a person or another agent reads it. */
   readonly ends: EndRules | null;
   readonly next: NextReply;
   /** What the box found out about the workspace, told to the model once with the next results. */
   readonly briefing: () => Promise<string | undefined>;
   readonly emit: Emit;
-  /** Its tasks in the background; a subagent has none. */
+  /** Background tasks of the agent; a subagent has none. */
   readonly tasks?: BackgroundTasks;
-  /** Stops its loop between two turns, as if it was cancelled there. */
+  /** Stops the loop between two turns, as if it were cancelled there. */
   readonly pause?: AbortSignal;
 }

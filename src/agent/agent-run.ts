@@ -28,46 +28,46 @@ export interface RunRequest {
   readonly prompt: string;
   /** For the model, after the prompt; not part of what the user wants. */
   readonly note?: string;
-  /** File changes that a person undid since; a resumed run tells the model with the first results. */
+  /** File changes that a person undid in the meantime; a resumed run tells the model with its first results. */
   readonly taken?: string;
-  /** Given by the user; guessed from the prompt when left out. */
+  /** Set by the user; guessed from the prompt when left out. */
   readonly intent?: Intent;
   readonly strict: boolean;
   /** A call of an earlier request of the session succeeded. */
   readonly workedBefore?: boolean;
-  /** It has no task of its own but continues the one before. */
+  /** The prompt has no task of its own but continues the previous one. */
   readonly goesOn?: boolean;
-  /** The model is shown the files with its task, before it asks for any. */
+  /** Shows the model files together with its task, before it asks for any. */
   readonly preflight?: boolean;
   readonly session: string;
   /** Interactive: a request that was cancelled or got no answer is removed from the history. */
   readonly takesBack?: boolean;
-  /** What has changed in the workspace. `last`: nothing runs in its box any more. */
+  /** What has changed in the workspace. `last`: nothing runs in the box any more. */
   readonly changes: (last: boolean) => Promise<WorkspaceOutcome>;
   readonly record: (record: SessionRecord) => void;
-  /** For a run that may be parked: how it was started. */
+  /** How the run was started; only for a run that may be parked. */
   readonly given?: RunGiven;
-  /** Stops the box of a run that is parked; until when it is kept, or null. The box is not used afterwards. */
+  /** Stops the box of a parked run. Returns until when it is kept, or null. The box is not used afterwards. */
   readonly park?: () => Promise<number | null>;
-  /** Ends the box, or leaves it to be frozen; what was done in the workspace beside the calls. */
+  /** Ends the box, or leaves it to be frozen. Returns what was done in the workspace outside of the calls. */
   readonly leave?: (parked: boolean) => Promise<BoxLog>;
-  /** More fields of the last event, asked for when nothing runs any more. */
+  /** Further fields of the last event, requested once nothing runs any more. */
   readonly recorded?: () => Promise<Pick<Finished, "recorded">>;
   /** Absolute and resolved. */
   readonly workspace: string;
 }
 
-/** What a request made of the workspace. */
+/** What a request did to the workspace. */
 export interface WorkspaceOutcome extends ToldHandoff, Pick<Finished, "installed"> {
-  /** Null when they cannot be told. */
+  /** Null when the changes cannot be determined. */
   readonly changes: RunChanges | null;
-  /** Nothing has changed but caches and the like that programs leave for themselves. */
+  /** Only caches and similar files that programs write for themselves have changed. */
   readonly untouched?: boolean;
 }
 
 export type Finished = Extract<EventBody, { readonly type: "run.finished" }>;
 
-/** Works on a request to its end; the last event always tells the outcome, the refusals and the cost. */
+/** Works on a request to its end. The last event always states the outcome, the refusals and the cost. */
 export async function runRequest(
   agent: AgentContext,
   request: RunRequest,
@@ -96,8 +96,8 @@ export async function runRequest(
 }
 
 /**
- * What the model is told after the task: the result of the check before any change, and for a small model the files that it
- * would have to look at first.
+ * What the model is told after the task: the result of the check before any change and, for a small model, the files
+ * that it would have to look at first.
  */
 async function openingOf(agent: AgentContext, request: RunRequest, signal: AbortSignal): Promise<string> {
   const verification = agent.ends?.verification ?? null;
@@ -105,7 +105,7 @@ async function openingOf(agent: AgentContext, request: RunRequest, signal: Abort
     const checked = await verification?.before(agent, signal);
     const note =
       verification === null || checked === undefined ? "" : checkNote(verification.command, checked);
-    // A request to run something names it, or the project does; a file of a similar name would mislead.
+    // The request or the project names what to run; a file with a similar name would mislead.
     const isRun = agent.ends?.asked.runs === true;
     const asks = request.preflight === true && aboutWorkspace(agent.intent.intent) && !isRun;
     const about = { request: request.prompt, ...(checked === undefined ? {} : { checked }) };
@@ -116,7 +116,7 @@ async function openingOf(agent: AgentContext, request: RunRequest, signal: Abort
     const told = await agent.hooks.begin({ emit: agent.emit, signal });
     return [note, seen.text, told].map((text) => (text === "" ? "" : `\n\n${NOTICE}${text}`)).join("");
   } catch (thrown) {
-    // When it is cancelled, the loop says how the run ends.
+    // When the run is cancelled, the loop decides how it ends.
     if (signal.aborted) return "";
     throw thrown;
   }
@@ -124,7 +124,7 @@ async function openingOf(agent: AgentContext, request: RunRequest, signal: Abort
 
 const aboutWorkspace = (intent: Intent): boolean => intent === "change" || intent === "repo";
 
-/** The same for a parked run, from the waiting call on; its figures are those of the whole run. */
+/** Like `runRequest`, for a parked run, starting at the waiting call. Its figures cover the whole run. */
 export async function resumeRequest(
   agent: AgentContext,
   request: RunRequest,
@@ -140,7 +140,7 @@ export async function resumeRequest(
   return finish(agent, request, endingOf(end, { signal, agent }));
 }
 
-/** No task outlives the loop: tasks are stored where the run is parked, and ended otherwise. */
+/** No background task outlives the loop: tasks are stored when the run is parked, and ended otherwise. */
 async function workWithTasks(agent: AgentContext, ...given: WorkGiven): Promise<LoopEnd> {
   const { tasks } = agent;
   try {
@@ -155,13 +155,13 @@ async function workWithTasks(agent: AgentContext, ...given: WorkGiven): Promise<
 
 type WorkGiven = Parameters<typeof runLoop> extends [unknown, ...infer Given] ? Given : never;
 
-/** Tells the end of what was worked on, with what it came to. */
+/** Emits the end of a request with its outcome. */
 export async function finish(
   agent: AgentContext,
   request: RunRequest,
   ending: RequestEnd,
 ): Promise<Finished> {
-  // The box is asked before it stops; as soon as the question is stored, somebody may answer it and look for the box.
+  // The box is asked before it stops: once the question is stored, somebody may answer it and look for the box.
   const changed = ending.how === "parked" ? await request.changes(false) : undefined;
   if (ending.how === "parked") {
     const kept = (await request.park?.()) ?? null;
@@ -198,14 +198,14 @@ export async function finish(
   return finished;
 }
 
-/** What is known of an ending by more than the model's word. */
+/** What is known about the outcome beyond the model's word. */
 function provedBy(
   { intent: { intent }, deeds, ends, limits }: AgentContext,
   { strict }: RunRequest,
   { isSame, said }: { readonly isSame: boolean; readonly said: string },
 ): Required<Pick<Finished, "verified" | "grounded">> & { readonly proved: Proved } {
   const { verified = null, bent } = ends?.verification ?? {};
-  // An answer may also tell of what was done before the run was parked, or for an earlier request.
+  // An answer may also report what was done before the run was parked, or for an earlier request.
   const idle = ends !== null && intent === "change" && isSame && !deeds.changedBefore;
   const grounded = groundedBy(intent, deeds);
   const proved = {
@@ -221,7 +221,7 @@ function provedBy(
   return { verified, grounded, proved };
 }
 
-/** For a change request that changed no file: whatever was done would show in the workspace. */
+/** For a change request that changed no file: any work would show in the workspace. */
 function idleWords(
   deeds: AgentContext["deeds"],
   ends: EndRules,
@@ -230,7 +230,7 @@ function idleWords(
   const isAllSeen = !deeds.shownBefore && !deeds.actedBeside;
   const claims = isAllSeen && saysChanged(said);
   const { runs, looks } = ends.asked;
-  // Running it was all that was asked for.
+  // The request only asked to run something.
   if (runs === true && deeds.ran !== undefined && !claims) return {};
   const mayDoubt = isAllSeen && runs !== true && looks !== true;
   return { onlyLooked: deeds.looked, claims, doubted: mayDoubt && ends.doubts(said) };
@@ -239,7 +239,7 @@ function idleWords(
 const wasRun = (ends: EndRules | null, { ran }: AgentContext["deeds"]): Proved["ran"] =>
   ends?.asked.runs === true ? ran : undefined;
 
-/** Whether an answer without any call claims a deed; a question may ask about an earlier request. */
+/** Whether an answer without any call claims a deed. A question may be about an earlier request. */
 const isWord = (intent: Intent, said: string): boolean =>
   saysTestsPass(said) || (intent === "change" && saysChanged(said));
 
@@ -249,7 +249,7 @@ const groundedBy = (intent: Intent, { isGrounded }: AgentContext["deeds"]): bool
 const redTests = (deeds: AgentContext["deeds"], said: string): string | undefined =>
   saysTestsPass(said) ? deeds.redTests : undefined;
 
-/** Something that the host would obey and that could not be moved out outweighs any ending but a person's own. */
+/** A file left behind that the host would obey decides the ending, unless a person cancelled the run. */
 async function leftBehind(
   agent: AgentContext,
   { leave }: RunRequest,
@@ -269,7 +269,7 @@ const keptIn = (kept: number | null): Pick<Parked, "kept"> => (kept === null ? {
 
 const NO_WEB = `this asks for the web, and its tools are off; to turn them on: harness config set web '{"fetch": true}', and --allow-domain HOST for each host`;
 
-/** Starts what the request is likely to need. */
+/** Starts what the request will probably need. */
 function prepare(agent: AgentContext, { prompt, intent: given }: RunRequest): void {
   const intent = given ?? guessIntent(prompt, agent.mode);
   agent.emit({ type: "intent", intent, by: given === undefined ? "words" : "flag" });
@@ -284,7 +284,7 @@ export type RequestEnd =
   | Exclude<Ending, { readonly how: "answered" | "parked" }>
   | Extract<LoopEnd, { readonly how: "answered" | "parked" }>;
 
-/** The loop's end; a person's cancelling counts before a spent limit. */
+/** How the loop ended; a person's cancellation takes precedence over a spent limit. */
 function endingOf(
   end: LoopEnd,
   { signal, agent }: { readonly signal: AbortSignal; readonly agent: AgentContext },

@@ -7,15 +7,15 @@ import { judgedText } from "../tools/shell/command-words.ts";
 import type { ToolContext } from "../tools/tool-context.ts";
 import type { Judge } from "./action-judge.ts";
 
-/** Answers questions where nobody is there. */
+/** Approvers that answer when no person is there. */
 
-/** By the table of modes: in workspace-write, contained actions run. */
+/** Answers by the table of modes: in workspace-write, contained actions run. */
 export function unattended(onAsk: OnAsk): Approver {
   return { ask: (question) => Promise.resolve(answerTo(question, onAsk)) };
 }
 
 function answerTo({ mode, writes, decision }: Question, onAsk: OnAsk): Answer | "waits" {
-  // In full access only a rule of the user can still ask.
+  // In full access, only a rule of the user can still ask.
   if (runsUnattended({ ...decision, decision: "ask" }, mode, onAsk))
     return { runs: true, by: mode === "danger-full-access" ? "mode" : "contained", reason: "" };
   const readOnly = mode === "read-only";
@@ -27,23 +27,23 @@ function answerTo({ mode, writes, decision }: Question, onAsk: OnAsk): Answer | 
 
 const refused = (reason: string): Answer => ({ runs: false, by: "nobody", reason });
 
-/** What a person has answered before. */
+/** Answers that a person gave earlier. */
 export interface SaidBefore {
-  /** Questions with a lasting yes. */
+  /** Questions that were answered with a lasting yes. */
   readonly always: readonly Question[];
-  /** The answer to the question that waited; it holds for that call alone. */
+  /** The answer to the question that was waiting; it applies to that call alone. */
   readonly once?: {
     readonly question: Question;
     readonly runs: boolean;
-    /** Told to the model with a no. */
+    /** For the model, sent with a no. */
     readonly told?: string;
-    /** The command to run in its place. */
+    /** The command to run instead. */
     readonly edited?: string;
     readonly grant?: GrantSaid;
   };
 }
 
-/** A person's no, with their words to the model. */
+/** A person's no, with their words for the model. */
 const noWith = (word?: string): Answer => ({
   runs: false,
   by: "person",
@@ -58,7 +58,7 @@ export function remembering({ always, once }: SaidBefore, approver: Approver): A
       const { instead } = open;
       if (instead !== undefined && instead.isOf(question)) {
         open.instead = undefined;
-        // Only what the edited question was asked about has an answer.
+        // Only the question about the edited command has an answer.
         if (once?.edited !== undefined) open.once = undefined;
         return { ...noWith(), edited: instead.command };
       }
@@ -84,8 +84,8 @@ export function remembering({ always, once }: SaidBefore, approver: Approver): A
 }
 
 /**
- * A resumed turn starts from the model's own call. If a person replaced its command, by this answer or before the parked
- * question was asked, the replacement is put in its place again.
+ * A resumed turn starts from the model's own call. If a person replaced its command, with this answer or before the
+ * parked question was asked, the replacement is applied again.
  */
 function insteadOf({ question, edited }: NonNullable<SaidBefore["once"]>) {
   const command = edited ?? (question.replaces === undefined ? undefined : question.args["command"]);
@@ -99,16 +99,16 @@ function insteadOf({ question, edited }: NonNullable<SaidBefore["once"]>) {
 const isSameCall = (one: Question, other: Question): boolean =>
   one.call === other.call && one.tool === other.tool;
 
-/** Compares arguments, too: the text of a question does not show all of them. */
+/** Also compares the arguments: the text of a question does not show all of them. */
 const isThatCall = (waited: Question, question: Question): boolean =>
   waited.call === question.call &&
   isSameQuestion(waited, question) &&
   JSON.stringify(waited.args) === JSON.stringify(question.args);
 
 /**
- * Finds exported variables with which even `true` would be refused: they would have every later command refused. All new
- * ones are judged in one text, which is no milder than each alone, and one by one only if that is refused. Verdicts are
- * kept as long as a variable has the same value.
+ * Finds exported variables that would have even `true` refused, and so every later command. New variables are judged
+ * together first, which is never milder than judging each alone; they are judged one by one only if that is refused. A
+ * verdict is kept while its variable keeps its value.
  */
 export function refusedBy(judge: () => Promise<Judge>, mode: Mode): NonNullable<ToolContext["refused"]> {
   let known: ReadonlyMap<string, { readonly value: string; readonly runs: boolean }> = new Map();

@@ -11,26 +11,26 @@ import { Stopped } from "./ending/outcome.ts";
 const MAX_RUNNING = 3;
 
 export interface Beginning {
-  /** It goes on from there. */
+  /** The state to continue from. */
   readonly parked?: ParkedChild | undefined;
-  /** Its id in the background, and what has it stop between two turns without an end. */
+  /** Its id as a background task, and a signal that stops it between two turns without ending it. */
   readonly background?: { readonly task: string; readonly pause: AbortSignal };
 }
 
 export interface Subagent extends Part {
-  /** Rejects with `Stopped` where it waits for a person. "paused": it stopped between two turns because it was told to. */
+  /** Rejects with `Stopped` when it waits for a person. "paused": it was told to stop between two turns. */
   readonly run: (signal: AbortSignal) => Promise<ToolResult | "paused">;
   readonly turns: () => number;
-  /** What a later process goes on from; only when it runs no more. */
+  /** What a later process continues from; valid only once it no longer runs. */
   readonly kept: () => ParkedChild;
 }
 
 interface Parts {
   readonly begin: (part: Part, how: Beginning) => Subagent;
-  /** Of an earlier process, as its run was parked. */
+  /** Tasks of an earlier process, as stored when its run was parked. */
   readonly parked: readonly ParkedChild[];
   readonly memory: TaskMemory;
-  /** What of a report the model is told. */
+  /** Cuts a report to what the model is told. */
   readonly bounded: (result: ToolResult) => ToolResult;
   readonly notice: (text: string) => void;
   /** Milliseconds. */
@@ -41,31 +41,32 @@ interface Task extends Part {
   readonly id: string;
   readonly begun: number;
   readonly stop: AbortController;
-  /** Undefined for one whose report was kept while its run was parked. */
+  /** Undefined for a task whose report was kept while its run was parked. */
   readonly subagent?: Subagent;
   /** Never rejects. */
   over: Promise<void>;
   state: "running" | "paused" | Stopped | ToolResult;
-  /** The model knows how it ended. */
+  /** The model knows how the task ended. */
   told: boolean;
 }
 
-/** What is told to the model with its next results; `told` when it is, so that it is told once. */
+/** Lines for the model with its next results. Calling `told` marks them as delivered, so that each is told once. */
 interface News {
   readonly lines: readonly string[];
   readonly told: () => void;
 }
 
 /**
- * Subagents that run beside the one that began them, a few at once. They end with its run at the latest: what they report
- * is told with the next results, a question that has to wait for a person parks the run with all of them.
+ * Subagents that run beside the agent that began them, a few at once. They end with its run at the latest. Their
+ * reports go to the model with its next results; a question that has to wait for a person parks the run with all its
+ * tasks.
  */
 export class BackgroundTasks implements Omit<Subagents, "run"> {
   readonly #with: Parts;
   readonly #tasks = new Map<string, Task>();
   readonly #pause = new AbortController();
   #changed = Promise.withResolvers<void>();
-  /** The model was told that these run, as it gave its answer. */
+  /** Tasks that were already named to the model as running when it gave its answer. */
   readonly #reminded = new Set<string>();
 
   constructor(parts: Parts) {
@@ -106,7 +107,7 @@ export class BackgroundTasks implements Omit<Subagents, "run"> {
     return undefined;
   }
 
-  /** How those ended of which the model does not know it, those of an earlier run too. */
+  /** The ends of tasks that the model has not been told, including tasks of an earlier run. */
   news(): News {
     const ended = [...this.#tasks.values()].filter((task) => !task.told && isEnded(task));
     const lost = this.#with.memory.open.filter(({ id }) => !this.#tasks.has(id) && !this.#isKept(id));
@@ -123,7 +124,7 @@ export class BackgroundTasks implements Omit<Subagents, "run"> {
     };
   }
 
-  /** What an answer has to wait for; each task that runs is named once. */
+  /** What an answer has to wait for; each running task is named once. */
   beforeAnswer(): string | undefined {
     const news = this.news();
     const running = this.#all("running").filter(({ id }) => !this.#reminded.has(id));
@@ -140,14 +141,14 @@ export class BackgroundTasks implements Omit<Subagents, "run"> {
     return lines.length === 0 ? undefined : lines.join("\n\n");
   }
 
-  /** For the model beside a summary of its conversation. */
+  /** Lists open tasks for the model beside a summary of its conversation. */
   kept(): string {
     const open = [...this.#tasks.values()].filter(({ told }) => !told);
     if (open.length === 0) return "";
     return `[Your tasks in the background at that time]\n${open.map(({ id, prompt }) => `${id}: ${headOf(prompt)}`).join("\n")}`;
   }
 
-  /** Ends all that run, and says so; none does when it resolves. */
+  /** Ends all running tasks and reports them; none runs any more once this resolves. */
   async endAll(): Promise<void> {
     const left = [...this.#tasks.values()].filter((task) => !isEnded(task) && task.state !== "paused");
     for (const { stop } of left) stop.abort(new Error("the run has ended"));
@@ -158,7 +159,7 @@ export class BackgroundTasks implements Omit<Subagents, "run"> {
     this.#with.notice(`Ended in the background, before it was done: ${named}`);
   }
 
-  /** Stops all of them where a later process can go on: a call that runs comes to its end first. */
+  /** Stops all tasks where a later process can continue them: a running call is finished first. */
   async pause(): Promise<readonly ParkedChild[]> {
     this.#pause.abort();
     const tasks = [...this.#tasks.values()];
@@ -166,7 +167,7 @@ export class BackgroundTasks implements Omit<Subagents, "run"> {
     return tasks.filter(({ told }) => !told).map(keptOf);
   }
 
-  /** Those that were parked with the run go on. */
+  /** Continues the tasks that were parked with the run. */
   resume(signal: AbortSignal): void {
     for (const parked of this.#with.parked) {
       const { task: id, report, prompt, maxTurns } = parked;
@@ -216,7 +217,7 @@ export class BackgroundTasks implements Omit<Subagents, "run"> {
     return this.#with.parked.some(({ task }) => task === id);
   }
 
-  /** Until it has ended, the time is up, or another one stops the run. */
+  /** Waits until the task has ended, the time is up, or another task stops the run. */
   async #waited(task: Task, ms: number, signal: AbortSignal): Promise<void> {
     if (ms <= 0 || signal.aborted) return;
     const { promise, resolve } = Promise.withResolvers<"over">();
@@ -276,7 +277,7 @@ const broken = (thrown: unknown): ToolResult => ({
   text: `The subagent broke: ${reasonOf(thrown)}`,
 });
 
-/** A report that was not told goes along; one that was cut off goes on from its last whole turn. */
+/** A report that was not told is kept; a task that was cut off continues from its last whole turn. */
 function keptOf({ id, prompt, maxTurns, subagent, state }: Task): ParkedChild {
   if (state instanceof Stopped && state.child !== undefined) return { ...state.child, task: id };
   const isOver = typeof state !== "string" && !(state instanceof Stopped) && state.kind !== "cancelled";
@@ -289,14 +290,14 @@ function keptOf({ id, prompt, maxTurns, subagent, state }: Task): ParkedChild {
 
 const HEAD = 200;
 
-/** Enough of a prompt to know a task by. */
+/** Enough of a prompt to recognise a task. */
 export function headOf(prompt: string): string {
   const line = prompt.trim().replace(/\s+/g, " ");
   const head = headWithin(line, HEAD);
   return head === line ? line : `${head}…`;
 }
 
-/** Calls that write to the same path, of whatever agent, in the order in which they come to it. */
+/** Runs calls that write to the same path one after the other, in order of arrival, whichever agent makes them. */
 export class WriteOrder {
   readonly #last = new Map<string, Promise<void>>();
 

@@ -7,24 +7,24 @@ import type { Judged } from "./action-judge.ts";
 import type { AgentContext } from "./agent-context.ts";
 import { bounded } from "./call-result.ts";
 
-/** A call after the hooks, and before the policy. */
+/** A call after the hooks and before the policy. */
 export interface HookedCall {
   readonly call: ToolCall;
   readonly prepared: PreparedCall;
-  /** Who gave these arguments, in words, where they are not the model's. */
+  /** Who gave these arguments, in words, if they are not the model's. */
   readonly by?: string;
-  /** The model's command, where a person replaced it by this one. */
+  /** The model's command, if a person replaced it with this one. */
   readonly replaces?: string | undefined;
   readonly veto?: Veto;
 }
 
 export interface Veto {
   readonly reason: string;
-  /** Vetoed by the user's own hook, not by the project's or by a broken one. */
+  /** Vetoed by the user's own hook, not by the project's hook or a broken one. */
   readonly byUser: boolean;
 }
 
-/** Arguments replaced by hooks are parsed as the model's are; if they do not fit the tool, nothing is run. */
+/** Parses arguments replaced by hooks like the model's own; if they do not fit the tool, nothing runs. */
 export async function beforeCall(
   agent: AgentContext,
   given: Omit<HookedCall, "veto">,
@@ -46,7 +46,7 @@ export async function beforeCall(
   return { call, prepared, veto: { reason, byUser: false } };
 }
 
-/** The verdict of a vetoed call: a refusal, whatever the policy says. */
+/** The verdict on a vetoed call: a refusal, whatever the policy says. */
 export const judgedByHook = (judged: Judged, { reason }: Veto): Judged => ({
   ...judged,
   decision: "deny",
@@ -58,7 +58,7 @@ export const judgedByHook = (judged: Judged, { reason }: Veto): Judged => ({
 /** Most characters of replaced arguments that the model is told. */
 const MAX_TOLD = 600;
 
-/** The result after the hooks. The text is replaced before it is stored for `show_full`, so that nothing keeps what a hook removed. */
+/** The result after the hooks. Replaced before it is stored for `show_full`: nothing keeps what a hook removed. */
 export async function afterCall(
   agent: AgentContext,
   { call, prepared, by }: HookedCall,

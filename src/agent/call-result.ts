@@ -16,7 +16,7 @@ interface Ending {
   readonly ms: number;
 }
 
-/** Tells the end of a call, and adds it to the account of the run. */
+/** Emits the end of a call and adds it to the account of the run. */
 export function endCall(agent: AgentContext, { call, judged, result, ms }: Ending): ToolResult {
   const { kind, text, full = null, exitCode, peak } = result;
   const cause = "cause" in result ? result.cause : null;
@@ -34,7 +34,7 @@ export function endCall(agent: AgentContext, { call, judged, result, ms }: Endin
   return result;
 }
 
-/** What the model has before it of files, for its next reply. */
+/** Records what the model now sees of files, for its next reply. */
 function showNext(
   next: NextReply,
   call: ToolCall,
@@ -48,17 +48,17 @@ function showNext(
   else if (path !== undefined && isSpentRead(call, result)) next.shown(path, result.text);
 }
 
-/** All of the file is seen, or it cannot be read: another read of it shows nothing more. */
+/** The whole file was shown, or it cannot be read: reading it again shows nothing more. */
 const isSpentRead = ({ name, args }: ToolCall, { kind, text }: ToolResult): boolean =>
   name === "read_file" &&
   Object.keys(args).join() === "path" &&
   (kind === "failed" || (kind === "ok" && /\[(?:all \d+ lines|1 line|.*; not shown)\]$/.test(text)));
 
-/** The file that a tool reads or writes; undefined for a command, and for several at once. */
+/** The file that a tool reads or writes; undefined for a command, and for several files at once. */
 const pathOf = ({ args }: ToolCall): string | undefined =>
   typeof args["path"] === "string" ? args["path"] : undefined;
 
-/** Why it did not end well; empty where it did, or its exit code is all that is known. */
+/** Why the call did not end well. Empty when it did, or when only the exit code is known. */
 function reasonIn(result: ToolResult): string {
   if (result.kind === "ok") return "";
   const {
@@ -68,7 +68,7 @@ function reasonIn(result: ToolResult): string {
   return reason.toWellFormed();
 }
 
-/** A block that a running command meets is told on its result, and is no refusal. */
+/** When a running command is blocked, its result says so; this is not counted as a refusal. */
 function accountOf(call: ToolCall, judged: Judged, result: ToolResult): EndedCall {
   const { kind, text } = result;
   const { decision, target, rules, changes, command } = judged;
@@ -82,7 +82,7 @@ function accountOf(call: ToolCall, judged: Judged, result: ToolResult): EndedCal
     refused: denied || (kind === "blocked" && !command),
     decision: denied ? decision : kind === "blocked" ? "deny" : decision,
     rule: denied ? (rule?.id ?? "none") : "walls",
-    // With what would have it run, where that is a grant.
+    // Includes the grant that would let it run, if there is one.
     reason: denied ? (result.reason?.toWellFormed() ?? rule?.reason ?? "") : firstLine(text),
     changes: changes && hasChanged(result),
     ...(isIdle(call.name, call.args) ? { idle: true } : {}),
@@ -93,7 +93,7 @@ const hasChanged = ({ kind, unchanged }: ToolResult): boolean => kind === "ok" &
 
 const firstLine = (text: string): string => text.split("\n", 1)[0] ?? "";
 
-/** A call that is not run at all: no such tool, an input that cannot be read, a repetition. */
+/** Ends a call that is not run at all: an unknown tool, an unreadable input, or a repetition. */
 export function endUnrun(agent: AgentContext, call: ToolCall, result: ToolResult): ToolResult {
   return endCall(agent, { call, judged: UNJUDGED, result, ms: 0 });
 }
@@ -113,25 +113,25 @@ const UNJUDGED: Judged = {
   asks: [],
 };
 
-/** What of a result the model is told, and the user sees. */
+/** The part of a result that the model and the user get to see. */
 export function bounded(agent: Pick<AgentContext, "clean" | "outputs">, result: ToolResult): ToolResult {
   return { ...result, ...bound(agent.clean(result.text), agent.outputs) };
 }
 
-/** Bytes of one result that go to the model. */
+/** Most bytes of one result that go to the model. */
 export const MAX_BYTES = 30_000;
-/** For the line that says what is left out. */
+/** Room for the line that says what is left out. */
 const MARKER = 200;
 const HEAD = Math.floor(((MAX_BYTES - MARKER) * 2) / 3);
 const TAIL = MAX_BYTES - MARKER - HEAD;
 
 interface Bounded {
   readonly text: string;
-  /** Under which the whole is kept, when the text is not all of it. */
+  /** The id under which the whole text is kept, when `text` is not all of it. */
   readonly full?: string;
 }
 
-/** What of a result goes to the model: its head and tail, with every control shown; the whole is kept for `show_full`. */
+/** Cuts a result to head and tail for the model, with control characters visible; `show_full` has the whole. */
 export function bound(given: string, outputs: Outputs): Bounded {
   const text = visible(given.toWellFormed());
   if (fits(text, MAX_BYTES)) return { text };
@@ -144,7 +144,7 @@ export function bound(given: string, outputs: Outputs): Bounded {
   return { text: `${head}${head.endsWith("\n") ? "" : "\n"}${marker}\n${tail}`, full };
 }
 
-/** Whole lines, where they are more than half of it. */
+/** Cuts to whole lines when they make up more than half of the text. */
 function headLines(head: string): string {
   const end = head.lastIndexOf("\n") + 1;
   return end > head.length / 2 ? head.slice(0, end) : head;

@@ -12,7 +12,7 @@ import { afterCall, beforeCall, type HookedCall, judgedByHook, type Veto } from 
 import { endCall, endUnrun } from "./call-result.ts";
 import { type LoopEnd, Stopped } from "./ending/outcome.ts";
 
-/** A call and its parsed input. All calls of a reply are read before the first one runs, so that readers can run together. */
+/** A call and its parsed input. All calls of a reply are read before the first runs, so that readers run together. */
 export interface ReadCall {
   readonly call: ToolCall;
   readonly prepared: PreparedCall | InvalidCall;
@@ -37,7 +37,7 @@ function prepare(agent: Pick<AgentContext, "tools">, { name, args }: ToolCall): 
 /** Most calls that run side by side. */
 const MAX_CONCURRENT = 8;
 
-/** The calls of one reply in the waves in which they run: concurrent neighbours together, everything else alone, in order. */
+/** Splits a reply's calls into waves, in order: neighbouring concurrent calls together, every other call alone. */
 export function waves<Call extends { readonly concurrent: boolean }>(
   calls: readonly Call[],
 ): readonly (readonly Call[])[] {
@@ -51,8 +51,8 @@ export function waves<Call extends { readonly concurrent: boolean }>(
 }
 
 /**
- * Ends a round that is cancelled, or in which a call was repeated too often: calls that are not run any more get their end
- * event, too. `made`: how many calls had ended before this round.
+ * Ends a round that was cancelled, or in which a call was repeated too often. Calls that will not run any more also get
+ * their end event. `made`: how many calls had ended before this round.
  */
 export function endLeft(
   agent: AgentContext,
@@ -113,9 +113,9 @@ const invalid = ({ name }: ToolCall, issues: readonly string[]): ToolResult => (
 });
 
 /**
- * A valid call: the hooks may change or veto it, the policy judges it, it is run, the hooks see the result, and the end is
- * told. Rejects only when the box is lost, and with `Stopped` when it has to wait for a person; the hooks are asked again
- * when it is resumed.
+ * Handles a valid call: hooks may change or veto it, the policy judges it, it runs, hooks see the result, and its end
+ * is emitted. Rejects only when the box is lost, and with `Stopped` when the call has to wait for a person; the hooks
+ * run again when it is resumed.
  */
 async function judgedCall(
   agent: AgentContext,
@@ -154,7 +154,7 @@ async function judgedCall(
   return endCall(agent, { call, judged, result: await afterCall(agent, hooked, result, signal), ms });
 }
 
-/** A command that a person put in its place is treated as any call: by the hooks, the policy, and a question if need be. */
+/** A command that a person substituted is treated like any call: hooks, policy, and a question if needed. */
 function editedCall(
   agent: AgentContext,
   { call: proposed, replaces = String(proposed.args["command"]) }: Pick<HookedCall, "call" | "replaces">,
@@ -168,7 +168,7 @@ function editedCall(
   return judgedCall(agent, { call, prepared, by: "the user", replaces }, signal);
 }
 
-/** Only an answer was asked for: a call that would write is turned back, once. Refusals by verdict or mode explain themselves. */
+/** If only an answer was requested, a write is turned back once. Refusals by verdict or mode explain themselves. */
 function isQuestioned(
   { intent, mode, limits, emit, checkpoints }: AgentContext,
   { changes, decision }: Judged,
@@ -192,7 +192,7 @@ const TAKEN_BACK =
 const BLIND =
   "Not run: you read this file in the same reply, so you had not seen what it says when you wrote this. Look at it above, then make the call again with all that is to stay in it, or call edit_file for the part that changes.";
 
-/** Checkpoints the workspace around a call, unless it is known to write nothing there. */
+/** Takes checkpoints of the workspace around a call, unless the call is known to write nothing there. */
 function checkpointed<T>(
   { checkpoints, limits }: AgentContext,
   { call: { id }, judged: { mayWrite, lasting } }: Pick<JudgedCall, "call" | "judged">,
@@ -240,7 +240,7 @@ async function settle(agent: AgentContext, asked: JudgedCall, signal: AbortSigna
 
 function questionOf(agent: AgentContext, { call, facts, judged, shown, replaces }: JudgedCall): Question {
   const { folder, hosts, services = [], program } = facts;
-  // The name of a host or of a tool does not tell what is sent there.
+  // The name of a host or tool does not show what is sent there.
   const isOpaque = program !== undefined || hosts.length + services.length > 0;
   const whole =
     judged.decision !== "ask" ? undefined : isOpaque ? JSON.stringify(call.args, null, 2) : shown?.();
@@ -282,7 +282,7 @@ const decided = (
   ...(word === undefined ? {} : { told: word }),
 });
 
-/** Runs the call with what was granted for it; a grant for this call ends with it. */
+/** Runs the call with the grant it was given; a grant for this call alone ends with it. */
 async function granted(
   agent: AgentContext,
   { grant }: Settled,
@@ -308,7 +308,7 @@ interface RunningCall {
   readonly judged: Judged;
 }
 
-/** A failure of the tool is its result; only the loss of the box is thrown, where no other box takes its place. */
+/** A failure of the tool becomes its result. Only the loss of the box is thrown, if no new box replaces it. */
 async function run(
   agent: AgentContext,
   { call: { name }, work, judged: { mayWrite } }: RunningCall,
@@ -338,7 +338,7 @@ const ITS_STATE =
 const newBoxText = (why: string): string =>
   `[The box was lost before this call (${why}). This is a new one. ${ITS_STATE}]`;
 
-/** It is not repeated automatically: a part of its work may have reached beyond the box. */
+/** The call is not repeated automatically: some of its work may have reached beyond the box. */
 const lostCall = (name: string, why: string): ToolResult => ({
   kind: "failed",
   cause: /\bout of memory\b/.test(why) ? "memory" : "program",
@@ -362,7 +362,7 @@ const REFUSED_BY: Readonly<Record<Settled["by"], string>> = {
   nobody: "Refused",
 };
 
-/** Added to the reason where a network was wanted: later readers see neither the model's text nor the rules. */
+/** Added to the reason when the network was needed: later readers see neither the model's text nor the rules. */
 const nextStep = (rule: string | undefined, option: string, hint: string | undefined): string =>
   option !== ""
     ? `; granted with ${option}`

@@ -4,12 +4,12 @@ import type { SpentBefore } from "../core/session.ts";
 import { counted } from "../core/text/short-lists.ts";
 import { costOf, NO_USAGE, sumUsage } from "../models/usage.ts";
 
-/** What a run may spend; what is left out is not limited. */
+/** What a run may spend. A field that is left out sets no limit. */
 export interface LimitsGiven {
-  /** Requests of one loop: a subagent has its own. */
+  /** Requests of one loop. A subagent has its own count. */
   readonly turns?: number;
   readonly ms?: number;
-  /** Prompt and completion. */
+  /** Prompt and completion tokens together. */
   readonly tokens?: number;
   readonly cost?: number;
   readonly calls?: number;
@@ -19,27 +19,27 @@ type LimitName = keyof LimitsGiven;
 
 interface Reached {
   readonly which: LimitName;
-  /** For people: what is spent, and the flag that gives more. */
+  /** For people: which limit is spent, and the flag that raises it. */
   readonly text: string;
 }
 
-/** What a request comes to by its bytes. */
+/** Token counts estimated from the size of the request in bytes. */
 interface Estimated {
   readonly prompt: number;
   readonly completion: number;
 }
 
 interface LimitsFrom {
-  /** Of the model's tokens. */
+  /** Price of the model's tokens. */
   readonly price?: Price | undefined;
-  /** The budget that it is a part of, or one attempt at. */
+  /** The budget that this one shares: a subagent's whole run, or the run that this is one candidate of. */
   readonly whole?: Limits;
   readonly isPart?: boolean;
 }
 
 const NEAR = 0.8;
 const TURNS_LEFT = 5;
-/** More than timers can wait for; 24 days. */
+/** Longer delays overflow a timer; 24 days. */
 const MAX_TIMER_LENGTH = 2 ** 31 - 1;
 const FLAGS: Readonly<Record<LimitName, string>> = {
   turns: "--max-turns",
@@ -48,7 +48,7 @@ const FLAGS: Readonly<Record<LimitName, string>> = {
   cost: "--max-cost",
   calls: "--max-tool-calls",
 };
-/** What each of them does not use up. */
+/** Limits that each kind of step does not count against. */
 const FREE: Readonly<Record<"turn" | "call" | "aside", readonly LimitName[]>> = {
   turn: ["calls"],
   call: ["turns"],
@@ -57,16 +57,16 @@ const FREE: Readonly<Record<"turn" | "call" | "aside", readonly LimitName[]>> = 
 const NAMES = Object.keys(FLAGS) as readonly LimitName[];
 
 /**
- * The budget of a run. Each limit is told of once when it is near, the turns once more before the last; the texts are
- * for the model, so that it can wrap up. As much as a limit says may be used: only what comes behind it is not begun.
+ * The budget of a run. The model is warned once when a limit is near, and once more before its last turn, so that it
+ * can wrap up. A limit may be used up fully: only what would exceed it is not started.
  */
 export class Limits {
   readonly #limits: LimitsGiven;
   readonly #now: () => number;
   #begin: number;
-  /** Of the run, its subagents and all its candidates included. */
+  /** Spent by the run, including its subagents and all its candidates. */
   readonly #spent: { tokens: number; cost: number };
-  /** Of the run, its subagents included. */
+  /** Calls of the run, including its subagents. */
   readonly #called: { calls: number };
   readonly #price: Price | undefined;
   readonly #isPart: boolean;
@@ -77,7 +77,7 @@ export class Limits {
     return this.#limits;
   }
 
-  /** Time counts from here on; `now` is in milliseconds and never goes back. */
+  /** Time counts from this moment. `now` returns milliseconds and never goes back. */
   constructor(
     limits: LimitsGiven,
     now: () => number,
@@ -92,34 +92,34 @@ export class Limits {
     this.#isPart = isPart;
   }
 
-  /** For one of several candidates: the time, the tokens and the cost are those of all, turns and calls its own. */
+  /** Budget of one of several candidates: time, tokens and cost are shared, turns and calls are its own. */
   attempt(): Limits {
     return new Limits(this.#limits, this.#now, { whole: this, isPart: false });
   }
 
-  /** For a subagent: the same budget but turns of its own, some of them spent; it is told of limits by itself. */
+  /** Budget of a subagent: shared but for its own turns, `spent` of them used. It gets its own limit warnings. */
   part(turns: number, spent = 0): Limits {
     const part = new Limits({ ...this.#limits, turns }, this.#now, { whole: this });
     part.#turns = spent;
     return part;
   }
 
-  /** Before a request of the loop is sent. */
+  /** Call before each request of the loop. */
   turn(): void {
     this.#turns += 1;
   }
 
-  /** Before a tool is run. */
+  /** Call before each tool runs. */
   call(): void {
     this.#called.calls += 1;
   }
 
-  /** It was not run after all: it waits for a person. */
+  /** The call did not run after all: it waits for a person. */
   uncall(): void {
     this.#called.calls -= 1;
   }
 
-  /** Goes on from where a run was parked. */
+  /** Continues from where a run was parked. */
   resume({ turns, ms, tokens, cost, calls, told }: Omit<SpentBefore, "usage">): void {
     this.#turns = turns;
     this.#begin = this.#now() - ms;
@@ -128,7 +128,7 @@ export class Limits {
     for (const key of told) this.#told.add(key);
   }
 
-  /** For `resume` of a later one. */
+  /** The state to pass to `resume` in a later process. */
   sofar(): Omit<SpentBefore, "usage"> {
     return {
       turns: this.#turns,
@@ -139,7 +139,9 @@ export class Limits {
     };
   }
 
-  /** After a request, failed ones and side requests too. What the server did not say counts as it is estimated. */
+  /**
+   * Call after each request, including failed and side requests. The estimate replaces counts that the server omits.
+   */
   used(usage: Usage, { prompt, completion }: Estimated): void {
     const whole = {
       ...usage,
@@ -150,22 +152,22 @@ export class Limits {
     this.#spent.cost += usage.cost ?? costOf(whole, this.#price) ?? 0;
   }
 
-  /** Of this loop. */
+  /** Turns of this loop. */
   get turns(): number {
     return this.#turns;
   }
 
-  /** Of the run, its subagents included. */
+  /** Calls of the run, including its subagents. */
   get calls(): number {
     return this.#called.calls;
   }
 
-  /** Milliseconds until the time is up, 0 at least; undefined without a limit. */
+  /** Milliseconds until the time is up, at least 0; undefined without a time limit. */
   remainingMs(): number | undefined {
     return this.#limits.ms === undefined ? undefined : Math.max(0, this.#limits.ms - this.#spentOf("ms"));
   }
 
-  /** Aborts with the given signal, or when the time is up and `reached` says so too. */
+  /** Aborts with the given signal, or once the time is up. `reached` then reports the time limit, too. */
   deadline(signal: AbortSignal): AbortSignal {
     const left = this.remainingMs();
     if (left === undefined || left > MAX_TIMER_LENGTH - 2) return signal;
@@ -173,8 +175,8 @@ export class Limits {
   }
 
   /**
-   * The first limit that forbids to begin a turn, a call, or a request beside the turns. A spent limit of calls still lets
-   * the model answer, and of turns still lets its last calls run.
+   * The first limit that forbids starting a turn, a call, or a request beside the turns. When the calls are spent, the
+   * model may still answer; when the turns are spent, its last calls may still run.
    */
   reached(before: keyof typeof FREE): Reached | undefined {
     for (const which of NAMES) {
@@ -186,7 +188,7 @@ export class Limits {
     return undefined;
   }
 
-  /** What the model has not been told yet; undefined when there is nothing new. */
+  /** Warnings that the model has not had yet; undefined when there is nothing new. */
   note(): string | undefined {
     const lines = NAMES.flatMap((which) => this.#noteOf(which) ?? []);
     return lines.length === 0 ? undefined : lines.join(" ");
@@ -240,12 +242,12 @@ function amount(which: LimitName, value: number): string {
   }
 }
 
-/** What all requests of a run have used, those of its subagents too. */
+/** Usage of all requests of a run, including those of its subagents. */
 export class Spent {
   readonly #before: Usage;
   #usage = NO_USAGE;
 
-  /** `before`: until the run was parked. */
+  /** `before`: the usage up to the point where the run was parked. */
   constructor(before = NO_USAGE) {
     this.#before = before;
   }
@@ -254,7 +256,7 @@ export class Spent {
     return this.#usage;
   }
 
-  /** With what was used before. */
+  /** Includes the usage before the run was parked. */
   get whole(): Usage {
     return sumUsage(this.#before, this.#usage);
   }

@@ -17,9 +17,9 @@ import { type LoopEnd, standingRefusal, Stopped, waitsFor } from "./ending/outco
 type RestOfRound = Omit<Round, "calls">;
 
 /**
- * Asks the model, runs what it calls, shows it the results, until it answers or something ends the run. When it is
- * cancelled, the history goes back to where the turn began; what finished calls did to files stays. `left`: the rest of the
- * last reply is worked off first.
+ * Asks the model, runs its calls and shows it the results, until it answers or something ends the run. On cancellation
+ * the history goes back to the start of the turn; what finished calls did to files stays. `left`: the rest of the last
+ * reply, which is finished first.
  */
 export async function runLoop(
   agent: AgentContext,
@@ -44,7 +44,7 @@ export async function runLoop(
 }
 
 interface Turn {
-  /** Where the history goes back to when the turn is cancelled. */
+  /** The history count to go back to when the turn is cancelled. */
   readonly mark: number;
   readonly run: () => Promise<LoopEnd | undefined>;
 }
@@ -59,13 +59,13 @@ function newTurn(agent: AgentContext, signal: AbortSignal): Turn {
   };
 }
 
-/** A question of a background task parks the run as one of its own does. */
+/** A background task's question parks the run like one of its own. */
 function taskWaits({ tasks }: AgentContext): LoopEnd | undefined {
   const stopped = tasks?.waiting;
   return stopped && parkedAt(stopped, [], []);
 }
 
-/** A candidate that repeats itself is given up. */
+/** Gives up a candidate that repeats itself. */
 function circled({ ends, deeds, next }: AgentContext): LoopEnd | undefined {
   const reason = ends?.circled(deeds, next.standing);
   if (reason === undefined) return undefined;
@@ -73,7 +73,7 @@ function circled({ ends, deeds, next }: AgentContext): LoopEnd | undefined {
   return { how: "unverified", reason };
 }
 
-/** The parked turn; undefined, so that a new one begins, where all its calls have results. */
+/** The parked turn. Undefined, so that a new one begins, when all its calls have results. */
 function resumedTurn(agent: AgentContext, left: RestOfRound, signal: AbortSignal): Turn | undefined {
   const open = agent.history.openReply;
   if (open === undefined && left.note !== undefined)
@@ -81,7 +81,7 @@ function resumedTurn(agent: AgentContext, left: RestOfRound, signal: AbortSignal
   return open && { mark: open.at, run: () => runRound(agent, { ...left, calls: open.calls }, signal) };
 }
 
-/** One request of the model and what it calls. Undefined when there is more to do. */
+/** One request to the model and its calls. Undefined when there is more to do. */
 async function turn(agent: AgentContext, signal: AbortSignal): Promise<LoopEnd | undefined> {
   const { history, limits, compactor } = agent;
   limits.turn();
@@ -89,7 +89,7 @@ async function turn(agent: AgentContext, signal: AbortSignal): Promise<LoopEnd |
   const shown = history.view();
   const sizes = { tokens: agent.size.tokens(shown), prompt: agent.size.parts(shown) };
   agent.emit({ type: "turn.started", turn: limits.turns, record_count: history.count, ...sizes });
-  // A pause gives up a request, which loses nothing; calls are finished.
+  // A pause drops a pending request, which loses nothing; running calls are finished.
   const either = agent.pause === undefined ? signal : AbortSignal.any([signal, agent.pause]);
   const fitted = await compactor.fit(either);
   if (either.aborted) return { how: "cancelled" };
@@ -117,28 +117,29 @@ async function turn(agent: AgentContext, signal: AbortSignal): Promise<LoopEnd |
   return undefined;
 }
 
-/** Whether a small model's reply was cut because it repeated itself. */
+/** Whether a small model's reply was cut off because it repeated itself. */
 const goesRound = (
   { isWeak }: AgentContext,
   { stop, message: { text } }: Extract<Reply, { readonly kind: "replied" }>,
 ): boolean => stop === "length" && isWeak && circleIn(text) !== undefined;
 
-/** Constrains the next reply by what was done, and by what the model still sees. */
+/** Constrains the next reply by what was done and by what the model still sees. */
 function holdNext(agent: AgentContext): void {
-  // A question is answered better by a model that looks itself.
+  // A model answers a question better when it looks for itself.
   const isChange = agent.intent.intent === "change";
   if (agent.history.compaction !== undefined || !isChange) agent.next.nothingShown();
   if (agent.isWeak) agent.next.simple();
   const demand = agent.ends?.demandOn(agent);
   if (demand === undefined) return;
-  // However well it calls tools: left the choice, it looks for a file that says how to run it.
+  // Even a model that calls tools well would otherwise look for a file that says how to run it.
   if (demand === "run") agent.next.unusable();
-  // A small model that sees all files and has to call something only greps for what it was shown, or checks again.
+  // A small model that sees all files and has to call something only greps for what it was shown, or runs the check
+  // again.
   const acts = agent.deeds.acted ? "edit" : "act";
   agent.next.demand(agent.next.seesAll && demand !== "run" ? acts : demand);
 }
 
-/** The model is told once of background tasks that still run; with its next answer they are ended. */
+/** The model is told once about background tasks that still run; its next answer ends them. */
 async function endOfTasks(
   agent: AgentContext,
   answer: Extract<LoopEnd, { readonly how: "answered" }>,
@@ -155,7 +156,7 @@ async function endOfTasks(
 
 type Answered = Extract<LoopEnd, { readonly how: "answered" }>;
 
-/** An earned end is shown to the hooks: they may delay it, or reword the answer. */
+/** Shows an earned end to the hooks, which may delay it or reword the answer. */
 async function endByHooks(
   agent: AgentContext,
   answer: Answered,
@@ -175,7 +176,7 @@ async function endByHooks(
   return end;
 }
 
-/** Whether the answer ends the run: what was asked for has to be done, and the check, where there is one, has to succeed. */
+/** Whether the answer ends the run: the request has to be done, and the check, if there is one, has to succeed. */
 async function earnedEnd(
   agent: AgentContext,
   answer: Answered,
@@ -191,7 +192,7 @@ async function earnedEnd(
   return proven(agent, { ends, answer }, signal);
 }
 
-/** The end, or undefined where the model is told what is missing. */
+/** The end of the run; undefined when the model is told what is missing. */
 const unearned = (
   agent: AgentContext,
   earned: Exclude<Earned, { readonly kind: "earned" }>,
@@ -202,7 +203,7 @@ const unearned = (
       : tellModelToCall(agent, earned.text, earned.demand)
     : { how: "nothing_done", reason: earned.reason };
 
-/** Looks at the work itself: whether changed files parse, whether it was tried, and whether the check succeeds. */
+/** Checks the work itself: whether changed files parse, whether it was tried, and whether the check succeeds. */
 async function proven(
   agent: AgentContext,
   { ends, answer }: { readonly ends: EndRules; readonly answer: Answered },
@@ -225,7 +226,7 @@ async function proven(
   return reason === undefined ? answer : { how: "unverified", reason };
 }
 
-/** Why the answer does not end the run. A check that succeeds outweighs a parser. */
+/** Why the answer does not end the run. A successful check outweighs a parser's error. */
 function unprovenBy(
   proof: Proof | undefined,
   { asked, verification }: EndRules,
@@ -236,7 +237,7 @@ function unprovenBy(
   return isProven ? undefined : broken?.reason;
 }
 
-/** The reply to a side question; undefined where there is none, or a limit is spent. */
+/** The reply to a side question; undefined when it fails, is cut off, or a limit is spent. */
 async function asideText(
   agent: AgentContext,
   messages: readonly Message[],
@@ -248,10 +249,10 @@ async function asideText(
   return reply.kind === "failed" || reply.stop === "length" ? undefined : reply.message.text;
 }
 
-/** In tokens: a number or a few lines, and no endless repetition. */
+/** In tokens: enough for a number or a few lines, and too few for endless repetition. */
 const SHORT_TEXT = 200;
 
-/** The same, and the next reply is constrained where the server can: a weak model has to call a tool. */
+/** Like `tellModel`, and constrains the next reply if the server can: a weak model has to call a tool. */
 function tellModelToCall(agent: AgentContext, text: string, demand: Demand = "call"): undefined {
   agent.next.unusable();
   if (agent.ends?.asked.isWeak === true) agent.next.demand(demand);
@@ -260,14 +261,14 @@ function tellModelToCall(agent: AgentContext, text: string, demand: Demand = "ca
 
 const isLastTurn = ({ limits }: AgentContext): boolean => limits.reached("turn") !== undefined;
 
-/** Adds a message to the model, and has the loop go on. */
+/** Adds a message for the model; the loop goes on. */
 function tellModel(agent: AgentContext, text: string): undefined {
   const [line = ""] = text.split("\n", 1);
   agent.emit({ type: "notice", text: `The model is told: ${line}` });
   agent.history.add({ role: "user", text: `${NOTICE}${text}` });
 }
 
-/** Where the server finds the request too long, the conversation is compacted further than our estimate asked for. */
+/** When the server finds the request too long, the conversation is compacted further than our estimate required. */
 async function failed(
   agent: AgentContext,
   { failure: { kind, reason } }: Extract<Reply, { readonly kind: "failed" }>,
@@ -282,7 +283,7 @@ async function failed(
 const tooLong = ({ tokens, window }: { readonly tokens: number; readonly window: number }): string =>
   `the conversation does not fit the model's window: about ${tokens} of ${window} tokens`;
 
-/** The loss of the box ends the loop. Anything else that a call throws (a full disk under the session) is thrown on. */
+/** The loss of the box ends the loop. Any other error of a call (a full disk under the session) is rethrown. */
 export function boxLost(thrown: unknown): Extract<LoopEnd, { readonly how: "touched" | "sandbox_lost" }> {
   if (thrown instanceof CanaryTouched) return { how: "touched", reason: thrown.message };
   if (!(thrown instanceof HarnessError) || thrown.exit !== EXIT.sandbox) throw thrown;
@@ -297,11 +298,11 @@ interface Round {
   readonly malformed: Replied["malformed"];
   /** For the model, with the last result. */
   readonly note?: string;
-  /** The reply is meant as an answer but holds calls that were not run. */
+  /** The reply is meant as an answer but contains calls that were not run. */
   readonly unrun?: boolean;
 }
 
-/** Written as text, a call that missed still stands in the text of its reply. */
+/** A failed call that was written as text still stands in the text of its reply. */
 const holdsUnrun = ({ message: { calls, text }, malformed }: Replied): boolean =>
   calls.length === 0 && malformed.some(({ name, missed }) => missed !== undefined && text.includes(name));
 
@@ -339,7 +340,7 @@ async function runRound(
   return reason === undefined ? undefined : { how: "model_broken", reason };
 }
 
-/** What the model is told after the results of a round: the result of the check on its changes, and notices. */
+/** What the model is told after the results of a round: the check's result on its changes, and notices. */
 async function notesAfter(
   agent: AgentContext,
   round: Round,
@@ -368,7 +369,7 @@ const finishedCalls = (
     return result === undefined || result === "stop" || result instanceof Stopped ? [] : [{ call, result }];
   });
 
-/** Adds results to the history, and `notes` after the last of them; returns how many of the calls were valid. */
+/** Adds results to the history, with `notes` after the last one. Returns how many of the calls were valid. */
 function addResults(agent: AgentContext, ended: readonly FinishedCall[], notes: string): number {
   for (const [at, { call, result }] of ended.entries()) {
     const told = agent.next.told(call, result);
@@ -378,7 +379,7 @@ function addResults(agent: AgentContext, ended: readonly FinishedCall[], notes: 
   return ended.filter(({ result }) => result.kind !== "invalid").length;
 }
 
-/** A person is asked about the first; the others ask again when the run is resumed. */
+/** A person is asked about the first call; the others ask again when the run is resumed. */
 function parkedAt(
   { question }: Stopped,
   stopped: readonly Stopped[],
@@ -388,7 +389,7 @@ function parkedAt(
   return { how: "parked", reason: waitsFor(question), waiting: { question, malformed, children } };
 }
 
-/** For the model, after its results, so that the prefix of the request stays as it is. */
+/** Text for the model after its results, so that the prefix of the request stays unchanged. */
 async function notices(agent: AgentContext, { malformed, note, unrun }: Round): Promise<string> {
   const lines = malformed.map(
     ({ name, reason }) => `Your call of ${name || "a tool"} was not run: ${reason}`,

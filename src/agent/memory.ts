@@ -9,12 +9,12 @@ export interface ChildMemory {
 }
 
 interface MemoryKind {
-  /** Whether calls without a result are over, or their results come yet. */
+  /** Whether calls without a result are over, or will still get one. */
   readonly open?: "closed" | "come";
   readonly name?: string;
 }
 
-/** What an agent knows, as its records tell it. Everything that is added is recorded first. */
+/** What an agent knows, rebuilt from its records. Every addition is recorded first. */
 export class Memory {
   readonly history: History;
   readonly seen: SeenState;
@@ -22,7 +22,7 @@ export class Memory {
   readonly tasks: TaskMemory;
   readonly #plan: Placed<Plan>;
   readonly #record: (record: SessionRecord) => void;
-  /** Tells its jobs from those of other agents in the same box; it goes on with what was parked. */
+  /** Tells its jobs from those of other agents in the same box; kept when the run is parked. */
   readonly name: string;
 
   constructor(
@@ -41,7 +41,7 @@ export class Memory {
     this.#record = record;
   }
 
-  /** Empty where there is none. */
+  /** Empty when there is none. */
   get plan(): Plan {
     return this.#plan.now;
   }
@@ -52,8 +52,8 @@ export class Memory {
   }
 
   /**
-   * Of a subagent: it begins empty but for the files that its parent knows, in the folder where its parent's shell is, or
-   * as it was parked. Its records go into the list that comes with it, and nowhere else.
+   * The memory of a subagent. It starts with only the files that its parent knows and the folder of its parent's shell,
+   * or as it was parked. Its records go only into the returned list.
    */
   child(workspace: string, parked?: Pick<ParkedChild, "records" | "name">): ChildMemory {
     const { folder } = this.shell;
@@ -64,7 +64,7 @@ export class Memory {
     return { memory, records };
   }
 
-  /** What is behind this count is neither known nor seen any more. */
+  /** Forgets everything that came after this count. */
   rollBack(to: number): void {
     this.history.rollBack(to);
     this.seen.rollBack(to);
@@ -80,7 +80,7 @@ export class Memory {
   }
 }
 
-/** Tasks in the background of whose end the model was not told. What is begun in vain is forgotten with its call. */
+/** Background tasks whose end the model has not been told. A task whose call is rolled back is forgotten with it. */
 export class TaskMemory {
   readonly #open: Placed<readonly OpenTask[]>;
   readonly #count: () => number;
@@ -103,7 +103,7 @@ export class TaskMemory {
     return this.#open.now;
   }
 
-  /** Its id, which no other task of the session has or had. */
+  /** Returns the task's id, which no other task of the session has or had. */
   begin(prompt: string): string {
     this.#last += 1;
     const id = `t${this.#last}`;
@@ -131,7 +131,7 @@ interface Walker {
   readonly rollBack: (to: number) => void;
 }
 
-/** Records in their order, each with the record count at which it was written. */
+/** Visits records in order, each with the number of messages that preceded it. */
 function walk(records: readonly SessionRecord[], { take, rollBack }: Walker): void {
   let at = 0;
   for (const each of records) {
@@ -142,7 +142,7 @@ function walk(records: readonly SessionRecord[], { take, rollBack }: Walker): vo
   }
 }
 
-/** A value that goes back with the history to what it was then. */
+/** A value that is rolled back together with the history. */
 class Placed<T> {
   readonly #first: T;
   #values: readonly { readonly at: number; readonly value: T }[] = [];
@@ -181,13 +181,13 @@ class Placed<T> {
 }
 
 interface Sight {
-  /** The record count at which it was known. */
+  /** The number of messages at which the file was known. */
   readonly at: number;
   readonly path: string;
   readonly hash: string | null;
 }
 
-/** Which files the model knows. It goes back with the history: what is no longer in it is no longer known. */
+/** Which files the model knows. Rolled back with the history: what the history no longer has is no longer known. */
 class SeenState implements SeenFiles {
   #sights: Sight[] = [];
   #hashes = new Map<string, string>();
@@ -214,7 +214,7 @@ class SeenState implements SeenFiles {
     return state;
   }
 
-  /** For somebody who is to know the same files. */
+  /** For an agent that should know the same files. */
   records(): readonly SessionRecord[] {
     return [...this.#hashes].map(([path, hash]) => ({ kind: "seen", path, hash }));
   }
@@ -231,7 +231,7 @@ class SeenState implements SeenFiles {
     if (this.#hashes.has(path)) this.#note(path, null);
   }
 
-  /** What was seen behind this count is forgotten. */
+  /** Forgets what was seen after this count. */
   rollBack(to: number): void {
     const kept = this.#sights.filter(({ at }) => at <= to);
     if (kept.length === this.#sights.length) return;
@@ -256,7 +256,7 @@ class SeenState implements SeenFiles {
   }
 }
 
-/** Where the shell stands and what it exports, from call to call and from run to run. */
+/** The shell's folder and exported variables, kept from call to call and from run to run. */
 class ShellMemory implements ShellState {
   folder: string;
   env: Readonly<Record<string, string>> = {};

@@ -22,7 +22,7 @@ export type Reply =
     }
   | { readonly kind: "failed"; readonly failure: ModelFailure };
 
-/** One request of the main loop, told as it streams. A server that breaks off is asked again. */
+/** Sends one request of the main loop and emits what streams in. Retries when the server breaks off. */
 export async function ask(
   agent: AgentContext,
   { building, format, instead }: AskedFor,
@@ -48,10 +48,10 @@ export async function ask(
   }
 }
 
-/** What is asked in place of the conversation. What the next reply was to be held to is not asked for. */
+/** A request sent in place of the conversation. Constraints that were set for the next reply do not apply to it. */
 export interface Instead {
   readonly request: Pick<ModelRequest, "messages" | "maxTokens" | "stop" | "temperature">;
-  /** The reply as it counts. */
+  /** Converts the reply to the message that counts. */
   readonly read: (message: AssistantMessage, stop: Stop) => AssistantMessage;
 }
 
@@ -63,7 +63,7 @@ interface AskedFor {
 
 interface Attempted {
   readonly reply: Reply;
-  /** Whether something of a reply had come, of which nothing counts. */
+  /** Whether part of a reply had arrived; none of it counts. */
   readonly shown: boolean;
 }
 
@@ -121,13 +121,13 @@ async function attempted(
 
 interface Aside {
   readonly messages: ModelRequest["messages"];
-  /** Sends the same prefix with its tools, which must not be called; left out, a question by itself. */
+  /** Sends the same prefix with its tools, which must not be called. Left out, the question is sent by itself. */
   readonly format?: JsonSchema;
   readonly maxTokens?: number;
   readonly purpose: Extract<EventBody, { readonly type: "model.aside" }>["purpose"];
 }
 
-/** A side request. It counts in the budget; its reply is not shown, and calls in it are not run. */
+/** A side request. It counts against the budget; its reply is not shown, and calls in it are not run. */
 export async function askAside(
   agent: AgentContext,
   { messages, format, maxTokens, purpose }: Aside,
@@ -166,15 +166,15 @@ const requestOf = (agent: AgentContext, format: JsonSchema | undefined): ModelRe
   ...(format === undefined ? {} : { format }),
 });
 
-/** Usage of several attempts together says nothing about one request. */
+/** The usage of several attempts together says nothing about one request. */
 const partsOf = ({ size }: AgentContext, request: ModelRequest, usage: Usage): PromptParts =>
   size.parts(request.messages, usage.requests === 1 ? usage.prompt_tokens : null, toolsOf(request));
 
-/** Undefined where it has all that are offered. */
+/** Undefined when the request has all offered tools. */
 const toolsOf = ({ tools }: ModelRequest): readonly ToolOffer[] | undefined =>
   tools.length === 0 ? [] : undefined;
 
-/** When the first piece of a reply came, after the last time that the model was asked. */
+/** Measures when the first piece of a reply came, counted from the last time the model was asked. */
 class FirstPiece {
   readonly #now: () => number;
   #asked: number;
@@ -209,13 +209,13 @@ function spend(agent: AgentContext, request: ModelRequest, ending: Ending): void
   if (usage.requests === 1) agent.size.learn(messages, usage.prompt_tokens, tools);
 }
 
-/** Milliseconds before each further attempt: time for a server to be started again. */
+/** Milliseconds before each further attempt: enough for a server to be restarted. */
 const WAITS: readonly number[] = [500, 2000, 5000];
 
 /**
- * How long one request of the loop puts up with a server that breaks off within a reply, of which something had come, or
- * that is away and was there before. What cannot pass is not asked again, and what broke off before that the provider has
- * tried often enough.
+ * Decides how long one request of the loop puts up with a server that breaks off in the middle of a reply, or that is
+ * away after having been there. Permanent failures are not retried. Neither is a reply that broke off before its first
+ * piece: the provider has already retried that often enough.
  */
 export class Patience {
   #failures = 0;
@@ -225,7 +225,7 @@ export class Patience {
     this.#wasThere = wasThere;
   }
 
-  /** How long to wait before the next attempt; undefined when there is none. */
+  /** Milliseconds to wait before the next attempt; undefined when there is none. */
   after({ kind }: Pick<ModelFailure, "kind">, shown: boolean): number | undefined {
     this.#wasThere ||= shown;
     const passes = kind === "garbled" ? shown : kind === "unreachable" && this.#wasThere;

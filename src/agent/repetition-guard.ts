@@ -3,40 +3,40 @@ import { NOTICE } from "./context/history.ts";
 
 export type Repeating = Pick<ToolCall, "name" | "args">;
 
-/** `broken`: it is not run, and this is what the model is told instead. */
+/** `broken`: the call is not run, and this text is the model's result instead. */
 export type GuardVerdict = "run" | "stop" | { readonly broken: string };
 
 const ROUNDS = 3;
-/** Waiting for a job by turns of a pause and a look at it is no aimless cycle for longer. */
+/** A cycle that alternates a pause with a look at a job may go on longer: that is how one waits for a job. */
 const ROUNDS_OF_POLLS = 10;
 const MAX_CYCLE_LENGTH = 4;
-/** A model that turns away each time, and comes back each time. */
+/** Stops a model that changes course each time it is told to, and then comes back to the same calls. */
 const MAX_BREAKS = 3;
-/** How what is told instead of a result begins. */
+/** How the text that replaces a result begins. */
 const NOT_RUN = "Not run: ";
 
 interface Entry {
   readonly key: string;
   readonly polls: boolean;
-  /** null while it runs. */
+  /** Null while the call runs. */
   result: string | null;
   readonly broken: boolean;
 }
 
 /**
- * Breaks up calls that lead nowhere: the same one three times in a row, or two to four of them in a cycle three times
- * over with the same results. The last of the third time is not run; whoever goes on with it once told is stopped, and
- * so is the fourth break of one run. Looks at a background job count only while they show the same.
+ * Breaks up calls that lead nowhere: the same call three times in a row, or two to four calls in a cycle three times
+ * over with the same results. The last call of the third round is not run. A model that continues after being told is
+ * stopped; so is the fourth break of one run. Looks at a background job count only while they show the same.
  *
- * `check` is asked in the order of the calls, `ended` of every call that ran, in any order.
+ * `check` is called in the order of the calls, `ended` for every call that ran, in any order.
  */
 export class Guard {
   #entries: Entry[] = [];
   #breaks = 0;
-  /** The reply in which the repetition that still goes on was broken up. */
+  /** The reply in which the current repetition was broken up. */
   #brokenIn: number | undefined;
 
-  /** `reply` tells apart what the model did before and after it was told: any number that grows. */
+  /** `reply` is any growing number; it tells what the model did before it was told from what it did after. */
   check(call: Repeating, reply: number): GuardVerdict {
     const entry: Entry = { key: keyOf(call), polls: isPoll(call), result: null, broken: false };
     const period = this.#periodWith(entry);
@@ -53,7 +53,7 @@ export class Guard {
     return this.#breaks > MAX_BREAKS ? "stop" : { broken: brokenText(call, period) };
   }
 
-  /** What a call that was run gave the model. */
+  /** Records the result that the model got from a call. */
   ended(call: Repeating, resultText: string): void {
     const key = keyOf(call);
     const entry = this.#entries.find((each) => each.key === key && each.result === null && !each.broken);
@@ -80,7 +80,7 @@ export class Guard {
   }
 }
 
-/** What has not run has no result to differ by. */
+/** A call that has not run has no result to compare. */
 function isSame(each: Entry, before: Entry | undefined, results: boolean, last: Entry): boolean {
   if (before === undefined) return true;
   if (each.key !== before.key) return false;
@@ -88,7 +88,7 @@ function isSame(each: Entry, before: Entry | undefined, results: boolean, last: 
   return each.result !== null && each.result === before.result;
 }
 
-/** A look at a job or a task in the background, which may say something else each time. */
+/** A look at a background job or task, whose result may differ each time. */
 function isPoll({ name, args }: Repeating): boolean {
   return (name === "bash" && args["job"] !== undefined) || (name === "task" && args["task"] !== undefined);
 }
@@ -106,15 +106,15 @@ function brokenText(call: Repeating, period: number): string {
 }
 
 interface Stuck {
-  /** The history up to here is what was done before the repetition. */
+  /** The history up to this count predates the repetition. */
   readonly mark: number;
-  /** What the model is told of it instead: not the calls themselves, which it would only take up again. */
+  /** Told to the model in place of the repeated calls, which it would only take up again. */
   readonly text: string;
 }
 
 /**
- * The repetition that a history ends with, once the guard has broken it up: whoever goes on with the conversation is not
- * shown the same calls again. Undefined where the history ends otherwise. Nothing that a person said is part of it.
+ * Finds the repetition at the end of a history that the guard broke up, so that a continued conversation does not show
+ * the model the same calls again. Undefined when the history ends otherwise. Words of a person are never part of it.
  */
 export function repetitionAtEnd(messages: readonly Message[]): Stuck | undefined {
   const own = messages.findLastIndex(({ role, text }) => role === "user" && !text.startsWith(NOTICE)) + 1;
@@ -122,7 +122,7 @@ export function repetitionAtEnd(messages: readonly Message[]): Stuck | undefined
     at >= own && message.role === "assistant" ? message.calls.map((call) => ({ call, at })) : [],
   );
   const isLast = (at: number): boolean => messages.findLastIndex(({ role }) => role === "assistant") === at;
-  // Of the reply that was stopped, only what came before the stop counts.
+  // Of the stopped reply, only the calls before the stop count.
   for (let end = made.length; end > 0 && isLast(made[end - 1]?.at ?? -1); end -= 1) {
     const found = cycleOf(made.slice(0, end).map(({ call }) => keyOf(call)));
     if (found === undefined) continue;
@@ -136,11 +136,11 @@ export function repetitionAtEnd(messages: readonly Message[]): Stuck | undefined
 
 interface Cycle {
   readonly period: number;
-  /** Of all its rounds. */
+  /** Calls of all rounds together. */
   readonly length: number;
 }
 
-/** The shortest cycle that stands at the end at least three times. */
+/** The shortest cycle that ends the list and is there at least three times. */
 function cycleOf(keys: readonly string[]): Cycle | undefined {
   for (let period = 1; period <= MAX_CYCLE_LENGTH; period += 1) {
     let length = Math.min(period, keys.length);
@@ -150,7 +150,7 @@ function cycleOf(keys: readonly string[]): Cycle | undefined {
   return undefined;
 }
 
-/** Where the first reply stands of which no call came before the cycle. */
+/** The position of the first reply that lies wholly within the cycle. */
 function firstWhole(made: readonly { readonly at: number }[], from: number): number | undefined {
   const before = made[from - 1]?.at ?? -1;
   return made.slice(from).find(({ at }) => at > before)?.at;
@@ -177,16 +177,16 @@ const MAX_MALFORMED = 5;
 interface RepliedCalls {
   readonly good: number;
   readonly bad: number;
-  /** The reply is meant as an answer and holds calls that were not run. */
+  /** The reply is meant as an answer but contains calls that were not run. */
   readonly unrun?: boolean;
 }
 
-/** Replies in a row of which no call could be run, because none could be read or fitted its tool's schema. */
+/** Counts replies in a row whose calls all failed to parse or to fit their tool's schema. */
 export class Malformed {
   #inRow = 0;
   #unrun = 0;
 
-  /** After each reply that had calls. The reason to give up, once there were too many. */
+  /** Call after each reply that had calls. Returns the reason to give up once there were too many. */
   replied({ good, bad, unrun = false }: RepliedCalls): string | undefined {
     this.#inRow = good > 0 || bad === 0 ? 0 : this.#inRow + 1;
     this.#unrun = good > 0 ? 0 : this.#unrun + (unrun ? 1 : 0);

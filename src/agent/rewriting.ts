@@ -10,41 +10,48 @@ import { namedIn } from "./preflight.ts";
 import { excerpt, oneLine } from "./context/untrusted-text.ts";
 
 /*
- * A small model that edits a file in the midst of a conversation of calls copies: the lines that it is to replace, or its
- * last call. Asked for the whole of a short file, in words alone and with nothing before it but the files and what the check
- * says, the same model often writes it right. Its reply is taken as a call of write_file, and goes the way of every call.
+ * A small model that edits a file in the middle of a conversation full of calls tends to copy: the lines that it should
+ * replace, or its last call. Asked for a whole short file in plain text, with only the files and the check's output in
+ * the prompt, the same model often gets it right. Its reply is turned into a write_file call and handled like any other
+ * call.
  */
 
 interface RewritingOf extends FailingCheck {
-  /** What was asked for. */
+  /** The user's request. */
   readonly request: string;
-  /** Of the files that may be the cause, by their paths, and of the others that stand before the model. */
+  /** `choices`: paths of files that may be the cause. `shown`: all files before the model, those included. */
   readonly choices: readonly string[];
   readonly shown: readonly ShownFile[];
   readonly id: string;
 }
 
-/** Characters of all files that are shown, and of what the check says. */
+/** Characters: of all files shown together, and of the check's output. */
 const MOST_FILES = 6000;
 const MOST_SAID = 1200;
 const HOTTEST = 1;
-/** A reply of a part of the file would throw away the rest. */
+/** A shorter reply is only a part of the file and would throw away the rest. */
 const LEAST_KEPT = 0.5;
 
 type Apart = Reply | "nothing" | undefined;
 type Asked = Parameters<typeof ask>[1];
 
-/** What is asked for in a turn apart from the conversation: a whole file, or the answer behind it. Undefined where nothing is; nothing may come of it. */
+/**
+ * Sends a request outside of the conversation: for a whole file, or for the final answer after it. Undefined when
+ * neither applies; "nothing" when the reply is of no use.
+ */
 export async function askApart(agent: AgentContext, asked: Asked, signal: AbortSignal): Promise<Apart> {
-  // An answer that has a form is asked for in it.
+  // An answer with a required format has to be requested in that format.
   const closes = asked.format === undefined ? agent.ends?.closes() : undefined;
   return closes === undefined ? rewritten(agent, asked, signal) : closing(agent, closes, asked, signal);
 }
 
-/** Tokens of the answer. */
+/** Tokens of the final answer. */
 const CLOSING = 120;
 
-/** All of the conversation would be read for one sentence, and the file be written once more before it. */
+/**
+ * Asks for the final answer alone. Within the conversation the model would have to read all of it for one sentence, and
+ * would write the file once more first.
+ */
 async function closing(
   agent: AgentContext,
   command: string,
@@ -88,7 +95,7 @@ async function rewritten(agent: AgentContext, asked: Asked, signal: AbortSignal)
   return reply;
 }
 
-/** Undefined where no file that may be the cause is short enough to be written whole. */
+/** Undefined when no file that may be the cause is short enough to be written whole. */
 export function rewritingOf(given: RewritingOf): Instead | undefined {
   const { request, command, said, choices, shown, vain, mends, finding, byTask, anew = [], id } = given;
   const short = shown.flatMap((file) => {
@@ -129,17 +136,20 @@ const wanted = (path: string, mends: boolean): string =>
     ? `Say in one sentence what is missing or wrong in ${path}, then write all of it as it has to be, in one code block.`
     : `Write all of ${path} as it has to be, in one code block and nothing else.`;
 
-/** A block of so many lines is the file once more, and less than so many characters before it say nothing of it. */
+/** A block of this many lines is the file again; text before it below LEAST_FOUND says nothing about it. */
 const WHOLE = /^```[^\n]*\n(?:[^\n]*\n){5}/m;
 const LEAST_FOUND = 40;
 
-/** The words that came in place of a file. */
+/** The words that came instead of a file. */
 function findingIn(text: string): string | undefined {
   const found = text.slice(0, WHOLE.exec(text)?.index).trim();
   return found.length < LEAST_FOUND ? undefined : found;
 }
 
-/** What is wrong it mostly says rightly, and then writes nothing, the lines that change, or the file as it is. */
+/**
+ * The model often names the error correctly, but then writes nothing, only the changed lines, or the unchanged file.
+ * This asks again, with its finding in the conversation.
+ */
 const behind = (finding: string | undefined, path: string): readonly Message[] =>
   finding === undefined
     ? []
@@ -152,9 +162,9 @@ const wantedBy = (command: string, path: string): string =>
   `Write all of ${path} so that \`${command}\` succeeds, in one code block and nothing else.`;
 
 const FENCE = "```";
-/** Behind its block a small model says at length what it did: a fifth of what it writes, and nobody reads it. */
+/** After its code block a small model explains at length what it did: a fifth of its output, which nobody reads. */
 const EXPLAINS = `${FENCE}\n\n`;
-/** A reply that ends before what explains it leaves its last fence out; one that broke off has none, too. */
+/** A reply that stops before its explanation lacks the closing fence; so does a reply that was cut off. */
 const CLOSED = /^```[^\n]*\n(.*?)\n?^```/ms;
 const ENDED = /^```[^\n]*\n(.*?)\n?(?:^```|$(?![^]))/ms;
 const fits = (text: string): boolean =>
@@ -188,7 +198,10 @@ function asCall(
   return { ...message, text: "", calls: [{ id, name: "write_file", args }] };
 }
 
-/** Where only some of its definitions came, they stand in the place of those before. Undefined where it is a part, and not known of what. */
+/**
+ * If the reply holds only some of the file's definitions, they replace the old ones. Undefined when it is a part of the
+ * file that matches no definition, or too short to be all of it.
+ */
 function completed(written: string, before: string): string | undefined {
   const [old, now] = [definitions(before), definitions(written)];
   const isAll = [...old.keys()].every((name) => now.has(name));
@@ -198,7 +211,7 @@ function completed(written: string, before: string): string | undefined {
   return again.reduce((text, [name, block]) => text.replace(old.get(name) ?? "", () => block), before);
 }
 
-/** The blocks that begin at the margin, by what they define. */
+/** The blocks that start at column 0, by the name that they define. */
 const definitions = (text: string): ReadonlyMap<string, string> =>
   new Map(
     blocksOf(text.split("\n"))

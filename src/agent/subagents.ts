@@ -15,18 +15,18 @@ import { type Beginning, headOf, type Subagent } from "./background-tasks.ts";
 
 export interface SubagentOptions {
   readonly parent: AgentContext;
-  /** The tools of a child over its memory: the same without `task`. */
+  /** The tools of a child, using its memory: the parent's without `task`. */
   readonly tools: (memory: Memory) => readonly AnyTool[];
   readonly memory: (parked?: ParkedChild) => ChildMemory;
-  /** Tells the events of one more child as its own. */
+  /** Returns an emitter for the events of one more child. */
   readonly emit: () => (event: EventBody) => void;
   readonly prompt: string;
   readonly compactor: (agent: () => AgentContext, history: History) => Compactor;
 }
 
 /**
- * A part of the task by an agent of its own: its memory begins empty and is not kept; policy, budget and box are those of
- * its parent. It has no `task`, so there is one generation only.
+ * A part of the task, done by a separate agent. Its memory starts empty and is not kept; it shares its parent's policy,
+ * budget and box. It has no `task` tool, so it cannot start subagents.
  */
 export function subagent(options: SubagentOptions, part: Part, { parked, background }: Beginning): Subagent {
   const { parent } = options;
@@ -49,7 +49,7 @@ export function subagent(options: SubagentOptions, part: Part, { parked, backgro
     ends: null,
     next: parent.next.another(),
     briefing: () => Promise.resolve(undefined),
-    // Its answer goes to its parent, whose own end is the end.
+    // The answer goes to the parent, whose own end runs the stop hooks.
     hooks: { ...parent.hooks, stop: NO_HOOKS.stop },
     emit: options.emit(),
     ...(background === undefined ? {} : { pause: background.pause }),
@@ -82,7 +82,7 @@ export function subagent(options: SubagentOptions, part: Part, { parked, backgro
   return { prompt, maxTurns, run, turns: () => agent.limits.turns, kept };
 }
 
-/** Those that somebody waits for; one that was parked goes on when its call does. */
+/** Runs subagents that the caller waits for. A parked subagent continues when its call does. */
 export function foreground(
   begin: (part: Part, how: Beginning) => Subagent,
   parked: readonly ParkedChild[],

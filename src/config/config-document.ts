@@ -11,10 +11,10 @@ import { EXIT, HarnessError } from "../core/errors.ts";
 import { splitGrants } from "../core/grant.ts";
 import type { SettingKey } from "./settings-schema.ts";
 
-/** A config file's text as a value, with a way to say where each key stands. JSON with comments. */
+/** A config file's text as a value, with the position of each key. JSON with comments. */
 export interface ConfigDocument {
   readonly value: unknown;
-  /** `file:line:column` of the value at this path of keys, or of the nearest one around it that is there. */
+  /** `file:line:column` of the value at this path of keys, or of the nearest existing value around it. */
   readonly at: (keys: readonly PropertyKey[]) => string;
 }
 
@@ -38,12 +38,12 @@ export function parseConfigDocument(file: string, text: string): ConfigDocument 
 }
 
 export function configError(where: string, message: string): HarnessError {
-  // A key that was typed stands in the message already.
+  // The name of a flag or command is already in the message.
   const said = message.startsWith(`${where}: `) ? message : `${where}: ${message}`;
   return new HarnessError(EXIT.usage, said, nextFor(where));
 }
 
-/** What was typed is in no file, where it could be mended. */
+/** The next step for a person. A typed value is in no file where it could be corrected. */
 function nextFor(where: string): string {
   if (where.startsWith("--")) return "give it another value, or leave it out";
   return /^\/[a-z]+$/.test(where) ? `${where} ?` : "mend it there; harness doctor tells when all is well";

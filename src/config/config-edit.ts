@@ -9,7 +9,7 @@ import { hintFor, readLayer } from "./config-layers.ts";
 import { readConfigText } from "./load-config.ts";
 import { ALIASES, SEARCH_PATHS, type SearchPath, SETTING_KEYS, type SettingKey } from "./settings-schema.ts";
 
-/** The dotted path of a setting a person named, aliases resolved. */
+/** The dotted path of a setting that a person named, with aliases resolved. */
 export function settingPath(dotted: string): SettingKey | SearchPath {
   const real = (Object.hasOwn(ALIASES, dotted) ? ALIASES[dotted] : undefined) ?? dotted;
   const part = SEARCH_PATHS.find((known) => known === real);
@@ -30,7 +30,7 @@ export function settingPath(dotted: string): SettingKey | SearchPath {
 export const setSetting = (file: string, dotted: string, text: string): Promise<void> =>
   setSettings(file, [[dotted, text]]);
 
-/** Several of them, by one replacement of the file. */
+/** Writes several settings, replacing the file once. */
 export async function setSettings(
   file: string,
   wanted: readonly (readonly [dotted: string, text: string])[],
@@ -53,7 +53,7 @@ export async function setSettings(
   await replaceFile(file, edited);
 }
 
-/** The same of a value that was typed on a command's line. */
+/** Runs `read`; if it fails, `next` becomes the error's next step, since the value was typed on a command line. */
 function asTyped<T>(next: string, read: () => T): T {
   try {
     return read();
@@ -64,7 +64,7 @@ function asTyped<T>(next: string, read: () => T): T {
   }
 }
 
-/** The user's file with these in its list of grants, each once. */
+/** Adds these grants to the list in the user's file, each once. */
 export async function addGrants(file: string, grants: readonly string[]): Promise<void> {
   const before = (await readConfigText(file)) ?? "{}\n";
   const document = parseConfigDocument(file, before);
@@ -76,7 +76,7 @@ export async function addGrants(file: string, grants: readonly string[]): Promis
   await replaceFile(file, edited);
 }
 
-/** The user's file with this MCP server, in place of one of that name. */
+/** Puts this MCP server into the user's file, replacing one with the same name. */
 export async function addServer(file: string, name: string, server: unknown): Promise<void> {
   asTyped("harness mcp add --help", () => readLayer({ mcp: { [name]: server } }, () => name));
   const before = (await readConfigText(file)) ?? "{}\n";
@@ -86,7 +86,7 @@ export async function addServer(file: string, name: string, server: unknown): Pr
   await replaceFile(file, edited);
 }
 
-/** The same without it; false where there is none. */
+/** Removes an MCP server; false when there is none of that name. */
 export async function removeServer(file: string, name: string): Promise<boolean> {
   const before = await readConfigText(file);
   if (before === undefined) return false;
@@ -104,14 +104,14 @@ const hasKey = (value: unknown, key: string): boolean =>
 const FORMAT = { formattingOptions: { insertSpaces: true, tabSize: 2 } };
 
 /**
- * The text of a config file with one value set. A new key goes below everything that stands on the last key's
- * line: the library's own insertion would take that line's comment along.
+ * The text of a config file with one value set. A new key goes below everything on the last key's line: the library's
+ * own insertion would take that line's comment along.
  */
 function withValue(text: string, keys: readonly string[], value: unknown): string {
   return insertion(text, keys, value) ?? applyEdits(text, modify(text, [...keys], value, FORMAT));
 }
 
-/** undefined where the key is there already, or its object has none yet. */
+/** The text with a new key; undefined when the key exists already, or its object is empty. */
 function insertion(text: string, keys: readonly string[], value: unknown): string | undefined {
   const root = parseTree(text.replace(/^\uFEFF/, " "), [], { allowTrailingComma: true });
   if (root === undefined) return undefined;
@@ -133,7 +133,7 @@ export function withItem(text: string, key: string, value: unknown): string {
 const propertyOf = (node: Node, key: string): Node | undefined =>
   node.children?.find((property) => property.children?.[0]?.value === key);
 
-/** Behind the last entry; `key` is null in a list. */
+/** Inserts after the last entry; `key` is null in a list. Undefined when there is no entry yet. */
 function inserted(text: string, holder: Node, key: string | null, value: unknown): string | undefined {
   const last = holder.children?.at(-1);
   if (last === undefined) return undefined;
@@ -154,7 +154,7 @@ function behind(text: string, offset: number): { readonly comma: boolean; readon
   return { comma, lineEnd: offset + rest.length };
 }
 
-/** Writes a file of the user's all or nothing: links and rights stay, a new file is private. */
+/** Writes one of the user's files, all or nothing: links and permissions stay, a new file is private. */
 export async function replaceFile(file: string, text: string): Promise<void> {
   const target = await behindLink(file);
   try {
@@ -176,7 +176,7 @@ const modeOf = (file: string): Promise<number> =>
     () => PRIVATE,
   );
 
-/** Where to write so that a link into someone's dotfiles stays one, even when it points at nothing yet. */
+/** Where to write so that a link into someone's dotfiles remains a link, even if it points at nothing yet. */
 async function behindLink(file: string): Promise<string> {
   try {
     return await realpath(file);

@@ -5,7 +5,7 @@ import { configError } from "./config-document.ts";
 import { type Layer, layerSchema, ROW_KEYS } from "./setting-rules.ts";
 import { ALIASES, SETTING_KEYS } from "./settings-schema.ts";
 
-/** Checks one source of settings as a whole; `at` says where a key of it stands. */
+/** Checks one source of settings as a whole; `at` returns the position of a key in it. */
 export function readLayer(value: unknown, at: (keys: readonly PropertyKey[]) => string): Layer {
   const parsed = layerSchema.safeParse(withoutAliases(value, at));
   if (parsed.success) return parsed.data;
@@ -24,7 +24,7 @@ function withoutAliases(value: unknown, at: (keys: readonly PropertyKey[]) => st
   return plain;
 }
 
-/** A flag or a variable, which is the name that was typed. */
+/** A position that is a flag or variable already contains the name that was typed. */
 const SAYS_ITS_NAME = /^(?:--|HARNESS_)/;
 
 function firstIssue(error: ZodError, value: unknown, at: (keys: readonly PropertyKey[]) => string): Error {
@@ -43,7 +43,7 @@ function firstIssue(error: ZodError, value: unknown, at: (keys: readonly Propert
   return configError(where, `${name}${expected}, found ${found}`);
 }
 
-/** Its own words go on with what was found, which we say as it was written. */
+/** The start of zod's own message, which goes on with what it found; we show that as it was written. */
 const ZOD_OBJECT = "Invalid input: expected object";
 
 /** The path with the name that this source uses for its first key. */
@@ -64,7 +64,7 @@ function show(value: unknown): string {
   return clipped(text, 80);
 }
 
-/** What to write in place of an unknown key of the file, or of the setting that it stands in. */
+/** What to write in place of an unknown key, either of the file or inside a setting. */
 export function hintFor(key: string, setting?: PropertyKey): string {
   const inner =
     typeof setting === "string" && Object.hasOwn(ROW_KEYS, setting) ? ROW_KEYS[setting] : undefined;

@@ -1,9 +1,9 @@
 import * as z from "zod";
 import { badResultsPlace } from "../core/bucket-address.ts";
 
-/** What the settings say of boxes and batches in a cluster. Null: none, or what the cluster does by itself. */
+/** The settings about boxes and batches in a cluster. Null: none, or the cluster's own default. */
 
-/** A name as the API takes it: of an object, and below it of its parts. */
+/** A name as the API accepts it, of an object or a part of one. */
 const objectName = z
   .string("expected text")
   .max(253, "expected at most 253 characters")
@@ -58,12 +58,12 @@ interface Words {
 const MINUTE = 60_000;
 const MiB = 2 ** 20;
 
-/** All of it may be left out. What an image, a duration and a size are is said by the settings. */
+/** All keys may be left out. The rules of images, durations and sizes come from the settings. */
 export const kubernetesRule = ({ image, duration, size }: Words) =>
   z.strictObject({
-    /** With the runner of the same version, from a registry that the nodes reach. */
+    /** Must contain the runner of the same version, and come from a registry that the nodes reach. */
     image: image.nullable().default(null),
-    /** Where `env build` pushes environments to, and pods have them from. */
+    /** Where `env build` pushes environments, and where pods pull them from. */
     registry: registry.nullable().default(null),
     pull_policy: z.enum(PULL_POLICIES, `expected one of ${PULL_POLICIES.join(", ")}`).default("IfNotPresent"),
     pull_secret: objectName.nullable().default(null),
@@ -74,25 +74,25 @@ export const kubernetesRule = ({ image, duration, size }: Words) =>
     sandbox_resource: z
       .enum(SANDBOX_RESOURCE, `expected one of ${SANDBOX_RESOURCE.join(", ")}`)
       .default("auto"),
-    /** A SandboxWarmPool of agent-sandbox, whose pods become boxes where they fit. */
+    /** A SandboxWarmPool of agent-sandbox; its pods become boxes if they fit. */
     warm_pool: objectName.nullable().default(null),
-    /** The cluster ends a box by then, whatever became of its harness. */
+    /** The cluster ends a box at this time, whatever has become of its harness. */
     deadline: duration(MINUTE, 7 * 24 * 60 * MINUTE).default(8 * 60 * MINUTE),
     /** For scheduling, pulling and starting together. */
     start_timeout: duration(MINUTE / 12, 60 * MINUTE).default(5 * MINUTE),
-    /** Of it, for a node with room. */
+    /** The part of that time spent waiting for a node with room. */
     schedule_timeout: duration(1000, 60 * MINUTE).default(2 * MINUTE),
-    /** Something that pods there reach where they may, by which it is shown that boxes do not. */
+    /** An address that pods in the cluster can reach if they are allowed to, used to show that boxes cannot. */
     probe: probe.nullable().default(null),
-    /** Of a batch in the cluster: the image of the loop, and a volume claim, or else a bucket, for results and sessions. */
+    /** For a batch in the cluster: the image of the loop, and a volume claim or a bucket for results and sessions. */
     loop_image: image.nullable().default(null),
     results_claim: objectName.nullable().default(null),
     results_bucket: resultsBucket.nullable().default(null),
     /** A Secret whose values become variables of the loop: the address of the model server, and keys. */
     model_secret: objectName.nullable().default(null),
-    /** Of Kueue. */
+    /** A queue of Kueue. */
     queue: objectName.nullable().default(null),
     service_account: objectName.nullable().default(null),
-    /** What the copy of the workspace may take on its node. */
+    /** Most disk space that the copy of the workspace may take on its node. */
     disk: size(64 * MiB, 2 ** 40).default(4096 * MiB),
   });

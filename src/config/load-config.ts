@@ -15,24 +15,24 @@ import {
   USERS_OWN,
 } from "./settings-schema.ts";
 
-/** What a project brings of one kind, as `harness trust` answers it. */
+/** One kind of file that a project brings, as `harness trust` returns it. */
 export interface ProjectText {
   /** Absolute. */
   readonly file: string;
   readonly text: string;
-  /** Else only what tightens counts. */
+  /** If not trusted, only what tightens counts. */
   readonly trusted: boolean;
 }
 
 export interface Config {
   readonly settings: Settings;
-  /** Who set each value: `default`, a file, an environment variable or a flag; `search.url` is there once set. */
+  /** Who set each value: `default`, a file, an environment variable or a flag. Has `search.url` once that is set. */
   readonly origins: Readonly<Record<string, string>>;
-  /** What the project's own file came to; left out where there is none. */
+  /** What became of the project's own file; left out when there is none. */
   readonly project?: ProjectSettings;
 }
 
-/** A setting of the project that does not only tighten: what it would be, and what it is where the project says nothing. */
+/** A setting of the project that does not only tighten: its value with and without the project. */
 interface IgnoredSetting {
   readonly key: SettingKey;
   readonly from: unknown;
@@ -42,15 +42,15 @@ interface IgnoredSetting {
 interface ProjectSettings {
   readonly file: string;
   readonly trusted: boolean;
-  /** Of a trusted file only what is the user's own to say. */
+  /** For a trusted file, only settings that are the user's own. */
   readonly ignored: readonly IgnoredSetting[];
-  /** Why nothing of a file that is not trusted counts. */
+  /** Why nothing in an untrusted file counts. */
   readonly problem?: string;
 }
 
 export interface ConfigRequest {
   readonly env: Env;
-  /** The project's own settings, which count as a whole only after `harness trust`; undefined where there are none. */
+  /** The project's own settings, which count as a whole only after `harness trust`; undefined when there are none. */
   readonly project: ProjectText | undefined;
   /** Settings given as flags, by the flag that gave them. */
   readonly flags: ReadonlyMap<string, { readonly key: SettingKey; readonly value: unknown }>;
@@ -61,7 +61,7 @@ interface Source {
   readonly layer: Layer;
 }
 
-/** defaults < user file < project file (as a whole where it is trusted, else what tightens) < environment < flags. */
+/** defaults < user file < project file (all of it if trusted, else only what tightens) < environment < flags. */
 export async function loadConfig(request: ConfigRequest): Promise<Config> {
   const [file, olderFile] = placesFrom(request.env).configFiles;
   const own = (await Promise.all([olderFile, file].map(fileSource))).flat();
@@ -71,7 +71,7 @@ export async function loadConfig(request: ConfigRequest): Promise<Config> {
   return { ...merge([...own, ...source, ...later]), project };
 }
 
-/** What a project's settings would change, if they were trusted; a mistake in them is thrown. */
+/** What a project's settings would change if they were trusted. Throws if they contain a mistake. */
 export async function projectChanges(
   env: Env,
   { file, text }: Pick<ProjectText, "file" | "text">,
@@ -86,7 +86,7 @@ interface ProjectSource extends ProjectSettings {
   readonly source: readonly Source[];
 }
 
-/** `under`: what is in force without the project. */
+/** `under`: the settings in force without the project. */
 async function projectSource({ file, text, trusted }: ProjectText, under: Settings): Promise<ProjectSource> {
   if (trusted) {
     const layer = await layerOf(file, text);
@@ -100,12 +100,12 @@ async function projectSource({ file, text, trusted }: ProjectText, under: Settin
     const { counted, ignored } = countedOf(layer, under);
     return { file, trusted, ignored, source: [{ origin: file, layer: counted }] };
   } catch (thrown) {
-    // A text that was made to break its parser is one more that cannot be read.
+    // A text made to break its parser counts as one that cannot be read.
     return { file, trusted, ignored: [], problem: reasonOf(thrown), source: [] };
   }
 }
 
-/** The settings of a layer that only tighten, and the others; what changes nothing is neither. */
+/** Splits a layer into settings that only tighten, and the others without those that change nothing. */
 function countedOf(
   layer: Layer,
   under: Settings,
@@ -134,7 +134,7 @@ function changesBy(layer: Layer, under: Settings): readonly SettingChange[] {
   });
 }
 
-/** The rules of all settings are loaded where there is something to hold to them. */
+/** Checks a value. The rules of all settings are loaded only when there is something to check. */
 async function ruled(value: unknown, at: (keys: readonly PropertyKey[]) => string): Promise<Layer> {
   const { readLayer } = await import("./config-layers.ts");
   return readLayer(value, at);
@@ -151,12 +151,12 @@ async function fileSource(file: string): Promise<Source[]> {
   return [{ origin: file, layer: await layerOf(file, text) }];
 }
 
-/** HARNESS_<KEY>, e.g. HARNESS_CHAT_MODEL, HARNESS_SEARCH_STORE. */
+/** HARNESS_<KEY>, such as HARNESS_CHAT_MODEL, HARNESS_SEARCH_STORE. */
 export const envNameOf = (dotted: string): string => `HARNESS_${dotted.toUpperCase().replaceAll(".", "_")}`;
 
 async function envSources(env: Env): Promise<Source[]> {
   const plain = SETTING_KEYS.filter((key) => key !== "search");
-  // Before the names that they stand for, which count where both are set.
+  // Aliases come first, so that the real name wins when both are set.
   const keys = [...Object.keys(ALIASES), ...plain, ...SEARCH_PATHS] as (typeof plain)[number][];
   const sources: Source[] = [];
   for (const key of keys) {
@@ -178,7 +178,7 @@ async function flagSources(flags: ConfigRequest["flags"]): Promise<Source[]> {
   return sources;
 }
 
-/** The settings that a source sets; of `search` also each half. */
+/** The settings that a source sets; for `search`, also each of its keys. */
 function pathsIn(layer: Layer): readonly string[] {
   const halves = Object.keys(layer.search ?? {}).map((half) => `search.${half}`);
   const plain = Object.keys(layer).filter((key) => key !== "search");
@@ -204,7 +204,7 @@ function merge(sources: readonly Source[]): Config {
   return { settings, origins };
 }
 
-/** A secret that is only named is for the hosts that were said for it before. */
+/** A secret given by name only keeps the hosts that were set for it before. */
 const boundAs = ({ secrets }: Settings, named: Settings["secrets"]): Settings["secrets"] =>
   Object.fromEntries(
     Object.entries(named).map(([name, hosts]) => [name, hosts.length === 0 ? (secrets[name] ?? []) : hosts]),
@@ -238,7 +238,7 @@ function refused(thrown: unknown): never {
   throw new Error("it is a pipe or a device, not a file");
 }
 
-/** Bytes that are no text would come back as other bytes when the file is written again. */
+/** Refuses bytes that are not text: they would be changed when the file is written back. */
 function decode(bytes: Buffer): string {
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(bytes);

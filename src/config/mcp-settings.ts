@@ -2,7 +2,7 @@ import * as z from "zod";
 import { DURATION_FORM, parseDuration } from "../core/text/bounds.ts";
 import { isFields } from "../core/text/json-values.ts";
 
-/** MCP servers as people write them: in the settings (`mcp`), and in the file of a project. */
+/** MCP servers as people write them: in the settings (`mcp`), and in a project's file. */
 
 const SERVER_NAME = /^[A-Za-z0-9](?:_?[A-Za-z0-9-]){0,31}$/;
 const SERVER_NAME_FORM = "a name such as github: letters, digits, - and single _, at most 32";
@@ -11,7 +11,7 @@ const HEADER = /^[A-Za-z0-9-]{1,100}$/;
 const MOST_SERVERS = 32;
 const MOST_ITEMS = 200;
 
-/** Headers that say who is asked and how: those are the harness's own. */
+/** Headers that determine the recipient and the form of a request: harness sets them itself. */
 const OWN_HEADERS: ReadonlySet<string> = new Set([
   "host",
   "connection",
@@ -116,9 +116,9 @@ function faultsOf(given: Partial<Entry>): readonly string[] {
 
 interface Common {
   readonly enabled: boolean;
-  /** By globs over the server's own names and over `server__tool`; an empty `allow` allows all. */
+  /** Globs over the server's own tool names and over `server__tool`; an empty `allow` allows all. */
   readonly tools: { readonly allow: readonly string[]; readonly deny: readonly string[] };
-  /** What becomes of a tool that is described otherwise than before. */
+  /** What to do with a tool whose description has changed. */
   readonly on_change: "warn" | "leave-out";
   readonly init_timeout: number;
   readonly call_timeout: number;
@@ -128,7 +128,7 @@ interface McpCommand extends Common {
   readonly command: readonly string[];
   readonly env: Readonly<Record<string, string>>;
   readonly cwd?: string;
-  /** false: on this machine itself. */
+  /** false: runs directly on this machine. */
   readonly sandbox: boolean;
 }
 
@@ -137,7 +137,7 @@ interface McpUrl extends Common {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** As it was written, `${VAR}` and all. */
+/** As written, including `${VAR}`. */
 export type McpServerSettings = McpCommand | McpUrl;
 
 function commonOf({ tools, ...given }: Entry): Common {
@@ -166,10 +166,10 @@ export const mcpServers = z
 
 export type McpServers = Readonly<Record<string, McpServerSettings>>;
 
-/** Keys under which programs of others keep the same table. */
+/** Keys under which other programs keep the same table. */
 const TABLES = ["mcpServers", "servers", "mcp"];
 
-/** What of an entry of somebody else's file is of no use here, and harmless. */
+/** Keys in other programs' entries that are of no use here, and harmless. */
 const FOREIGN: ReadonlySet<string> = new Set([
   "description",
   "disabled",
@@ -180,11 +180,11 @@ const FOREIGN: ReadonlySet<string> = new Set([
 
 export interface ProjectServers {
   readonly servers: McpServers;
-  /** Left out, and why; one bad entry does not spoil the others. */
+  /** Entries that were left out, and why; one bad entry does not spoil the others. */
   readonly faults: readonly string[];
 }
 
-/** The servers of a project's file: under `mcpServers`, or as the file itself. */
+/** The servers of a project's file: under one of the known keys. */
 export function projectServers(value: unknown): ProjectServers {
   const table = tableIn(value);
   if (table === undefined) return { servers: {}, faults: ["it holds no servers: expected mcpServers"] };
@@ -218,7 +218,7 @@ function issueText(issue: z.core.$ZodIssue): string {
   return at === "" ? what : `${at}: ${what}`;
 }
 
-/** For records that outlive a run: what a value that is written out may be, nobody here knows. */
+/** For records that outlive a run: a value that is written out may be a secret, so it is hidden. */
 export const withoutValues = (servers: McpServers): McpServers =>
   Object.fromEntries(
     Object.entries(servers).map(([name, server]) => [

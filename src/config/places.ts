@@ -4,16 +4,16 @@ import { makeFolder } from "../platform/folders.ts";
 
 export type Env = Readonly<Record<string, string | undefined>>;
 
-/** Where harness keeps its own files. Nothing of it is ever inside a repository. */
+/** Where harness keeps its own files, never inside a repository. */
 export interface Places {
   readonly home: string;
-  /** The user's config file, and an older place: both are read, and the first goes before the other. */
+  /** The user's config file, and an older location. Both are read; the first takes precedence. */
   readonly configFiles: readonly [string, string];
   readonly state: string;
   readonly cache: string;
 }
 
-/** XDG base directories; a relative value is not valid there and counts as unset, and so for HOME. */
+/** XDG base directories. A relative value is invalid and counts as unset; the same holds for HOME. */
 export function placesFrom(env: Env): Places {
   const home = homeFrom(env);
   const base = (name: string, fallback: string): string => {
@@ -34,7 +34,7 @@ export function placesFrom(env: Env): Places {
   };
 }
 
-/** Where Node keeps what it compiled, made; undefined where none can be: Node's own making of it may never end there. */
+/** Makes the folder for Node's compile cache; undefined if it cannot: Node's own attempt may never end there. */
 export function compiledIn(env: Env): string | undefined {
   const folder = path.join(placesFrom(env).cache, "compile");
   try {
@@ -55,7 +55,7 @@ function homeFrom(env: Env): string {
   }
 }
 
-/** PATH without its empty and relative entries: those would start programs of the current folder. */
+/** PATH without its empty and relative entries: those would start programs from the current folder. */
 export const hostPath = (given = ""): string =>
   given
     .split(path.delimiter)

@@ -6,18 +6,19 @@ import { type ProjectText, readConfigText } from "./load-config.ts";
 
 export interface RulesRequest {
   readonly env: Env;
-  /** The rules of the project; undefined where it has none, or none that can be read. */
+  /** The rules of the project; undefined when it has none, or none that can be read. */
   readonly project: ProjectText | undefined;
 }
 
 /**
- * All rules in force, their examples run. A mistake in the user's or a trusted project's ends the command: none is left
- * out. Of a project that is not trusted what asks and denies counts; a file of it with a mistake does not.
+ * All rules in force; their examples are run. A mistake in a file of the user or of a trusted project ends the command:
+ * no rule is left out. Of an untrusted project, only rules that ask or deny count, and a file with a mistake counts not
+ * at all.
  */
 export async function loadRules({ env, project }: RulesRequest): Promise<UserRules> {
   const user = await presentFile(userPolicyFiles(env));
   if (user === undefined && project === undefined) return [];
-  // What rules mean, and how they are written, is loaded only for those who have some.
+  // The meaning and syntax of rules are loaded only if there are some.
   const { rulesOf, tighteningRules } = await import("./policy-rules-file.ts");
   const { home } = placesFrom(env);
   const own = user === undefined ? [] : await rulesOf({ ...user, origin: "user" }, home);
@@ -31,7 +32,7 @@ export async function loadRules({ env, project }: RulesRequest): Promise<UserRul
 const NAMES = ["policy.toml", "policy.json"] as const;
 const beside = (file: string): readonly string[] => NAMES.map((name) => path.join(path.dirname(file), name));
 
-/** Where a user's rules may stand, the first being the place for new ones. */
+/** Where a user's rules may be; the first is the place for new ones. */
 export const userPolicyFiles = (env: Env): readonly string[] => placesFrom(env).configFiles.flatMap(beside);
 
 export interface PolicyText {
@@ -39,7 +40,7 @@ export interface PolicyText {
   readonly text: string;
 }
 
-/** The one file of these that is there. Two would leave open which of them counts. */
+/** The one file of these that exists. With two, it would be unclear which one counts. */
 export async function presentFile(files: readonly string[]): Promise<PolicyText | undefined> {
   const texts = await Promise.all(files.map(async (file) => ({ file, text: await readConfigText(file) })));
   const present = texts.flatMap(({ file, text }) => (text === undefined ? [] : [{ file, text }]));

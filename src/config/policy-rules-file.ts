@@ -9,7 +9,7 @@ import { replaceFile, withItem } from "./config-edit.ts";
 import { type Env, placesFrom } from "./places.ts";
 import { type PolicyText, presentFile, userPolicyFiles } from "./policy-file.ts";
 
-/** The rules of one text, or why they cannot be had, with file and line. */
+/** The rules of one text. Throws with file and line if they cannot be used. */
 export async function rulesOf(
   file: PolicyText & { readonly origin: Origin },
   home: string,
@@ -17,7 +17,7 @@ export async function rulesOf(
   return (await triedRules(file, home)).map(({ rule }) => rule);
 }
 
-/** The same with the examples, which all pass. */
+/** The same with their examples, which all pass. */
 export async function triedRules(
   { file, text, origin }: PolicyText & { readonly origin: Origin },
   home: string,
@@ -31,7 +31,7 @@ export async function triedRules(
   throw ruleError(`${at([key, ...first.keys])}: ${first.message}${others}`);
 }
 
-/** What counts of rules that nobody has trusted. Their reasons are the project's words, and said to be. */
+/** The rules of an untrusted project that count. Their reasons are the project's words, and are marked as such. */
 export async function tighteningRules(file: PolicyText, home: string): Promise<UserRules> {
   try {
     const all = await rulesOf({ ...file, origin: "project" }, home);
@@ -42,12 +42,12 @@ export async function tighteningRules(file: PolicyText, home: string): Promise<U
         reason: `the project, which is not trusted, says: ${visibleLine(rule.reason)}`,
       }));
   } catch {
-    // A text that was made to break its parser is one more that cannot be read; `harness trust` says why.
+    // A text made to break its parser counts as one that cannot be read; `harness trust` says why.
     return [];
   }
 }
 
-/** The rules of a project as they are written; a mistake in them is thrown. */
+/** The rules of a project as written. Throws if they contain a mistake. */
 export async function writtenRules(file: PolicyText, home: string): Promise<readonly RuleForm[]> {
   await rulesOf({ ...file, origin: "project" }, home);
   return (await written(file.file, file.text)).list.map((rule) => ruleForm.parse(rule));
@@ -95,7 +95,7 @@ export async function ruleFile(env: Env): Promise<string> {
   return (await presentFile(files))?.file ?? files[0] ?? "";
 }
 
-/** Adds rules to the user's file and answers which one that is. All or nothing: what would not be read again is not written. */
+/** Adds rules to the user's file and returns its path. All or nothing: an unreadable result is not written. */
 export async function addRules(env: Env, rules: readonly RuleForm[]): Promise<string> {
   const files = userPolicyFiles(env);
   const { file = files[0] ?? "", text = HEAD } = (await presentFile(files)) ?? {};

@@ -10,7 +10,7 @@ import { kubernetesRule } from "./kubernetes-settings.ts";
 import { MCP_KEYS, mcpServers } from "./mcp-settings.ts";
 import { ISOLATIONS, NOTIFY, ON_ASK, PROVIDERS, SEARCH_SERVICES, STORES } from "./setting-words.ts";
 
-/** What every setting may be. Unknown keys are errors everywhere. */
+/** The values that each setting accepts. Unknown keys are errors everywhere. */
 
 const MINUTE = 60_000;
 const MiB = 2 ** 20;
@@ -54,12 +54,12 @@ const anyText = z
   .min(1, "expected text that is not empty")
   .max(500, "expected at most 500 characters");
 const name = anyText.refine((given) => given.trim() !== "", "expected text that is not empty");
-/** As engines read it: [host[:port]/]name[:tag][@digest]. It becomes part of a request's path. */
+/** As engines accept it: [host[:port]/]name[:tag][@digest]. It becomes part of a request's path. */
 const imageName = anyText.regex(
   /^(?:[a-z0-9](?:[a-z0-9.-]*[a-z0-9])?(?::\d+)?\/)?[a-z0-9]+(?:[._-]+[a-z0-9]+)*(?:\/[a-z0-9]+(?:[._-]+[a-z0-9]+)*)*(?::\w[\w.-]{0,127})?(?:@[a-z0-9]+:[0-9a-f]{32,128})?$/,
   "expected an image's name such as debian:bookworm or registry.example:5000/team/box",
 );
-/** Kept as it was written: what it means is read where the engine is asked. */
+/** Kept as written: it is interpreted when the engine is contacted. */
 const engine = z.string(`expected ${ENGINE_FORM}`).superRefine((text, context) => {
   const read = readEngineAddress(text);
   if (read.kind === "wrong")
@@ -70,7 +70,7 @@ const price = z.number("expected a price per million tokens").min(0, "expected a
 const webUrl = z.url({ protocol: /^https?$/, error: "expected an http:// or https:// address" });
 const GRANT_LIST = "expected a list of host names";
 
-/** An entry as people write it: its own form of text, presets as their word. Each text may name several. */
+/** An entry as people write it: a grant's text form, or the name of a preset. One text may contain several. */
 const grantEntry = z
   .union([z.string(), z.looseObject({})], "expected a host name")
   .transform((value, context) => {
@@ -119,7 +119,7 @@ const packageName = z
 const SECRET_NAME = /^[A-Za-z_]\w{0,99}$/;
 const SECRETS = "expected names of variables, each with the hosts that it is for";
 
-/** `NAME@HOST,HOST`; without hosts those that the settings name for it. */
+/** `NAME@HOST,HOST`; without hosts, those that the settings name for it. */
 function secretFlag(
   text: string,
   context: z.RefinementCtx,
@@ -169,7 +169,7 @@ const webSearch = z
     path: ["url"],
     message: "expected the address of your SearXNG",
   });
-/** All of it is off where it is not said. */
+/** Everything is off unless it is set. */
 const web = z.strictObject({ fetch: yesNo.default(false), search: webSearch.nullable().default(null) });
 
 const kubernetes = kubernetesRule({ image: imageName, duration, size });
@@ -186,7 +186,7 @@ const capabilityRow = z.strictObject({
 /** Blanks and comments always succeed, and prove nothing. */
 const isCommand = (text: string): boolean => text.split("\n").some((line) => !/^\s*(?:#|$)/.test(line));
 
-/** One rule per key. Where null is allowed it means: decided at run time. */
+/** One rule for each key. Null, where it is allowed, means that the value is decided at run time. */
 const RULES = {
   provider: oneOf(PROVIDERS),
   base_url: webUrl.nullable(),
@@ -243,11 +243,11 @@ const RULES = {
   capabilities: z.array(capabilityRow, "expected a list of capabilities"),
 };
 
-/** One source of settings: any of the keys, none else. */
+/** One source of settings: any of these keys, and no others. */
 export const layerSchema = z.strictObject(RULES).partial();
 export type Layer = z.infer<typeof layerSchema>;
 
-/** The keys inside a setting that has keys of its own. */
+/** The keys inside settings that have keys of their own. */
 export const ROW_KEYS: Readonly<Record<string, readonly string[]>> = {
   search: Object.keys(RULES.search.shape),
   web: Object.keys(web.shape),

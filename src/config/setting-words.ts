@@ -1,4 +1,4 @@
-/** The words that a setting may be, where it is one of a few. */
+/** The possible values of settings that are one of a few words. */
 
 export const PROVIDERS = [
   "ollama",

@@ -2,7 +2,7 @@ import { writtenDuration, writtenSize } from "../core/text/bounds.ts";
 import type { Layer } from "./setting-rules.ts";
 import type { STORES } from "./setting-words.ts";
 
-/** Every setting, its words and its default. What each may be is in setting-rules.ts, which only who reads a source loads. */
+/** Every setting with its default. The accepted values are in setting-rules.ts, loaded only to read a source. */
 
 const MINUTE = 60_000;
 const MiB = 2 ** 20;
@@ -100,8 +100,8 @@ export const DEFAULTS: Settings = {
 export const SETTING_KEYS = Object.keys(DEFAULTS) as SettingKey[];
 
 /**
- * What only the user can say, whoever trusts a project: it starts programs on the host, watches over what others do, or
- * says where the whole folder is sent.
+ * Settings that only the user can set, even if a project is trusted: they start programs on the host, watch over what
+ * others do, or determine where the whole folder is sent.
  */
 export const USERS_OWN: ReadonlySet<SettingKey> = new Set(["hooks", "tools", "engine"]);
 
@@ -115,7 +115,7 @@ const inClusterWords = ([key, value]: readonly [string, unknown]): readonly [str
     ? [key, key === "disk" ? writtenSize(value) : writtenDuration(value)]
     : [key, value];
 
-/** A setting's value as `config set` takes it. */
+/** A setting's value in the form that `config set` accepts. */
 export function printable(key: string, value: unknown): string {
   if (typeof value === "number" && (key.endsWith("timeout") || key === "min_release_age"))
     return writtenDuration(value);
@@ -125,7 +125,7 @@ export function printable(key: string, value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-/** Those of `search`, which can be set apart. */
+/** Paths of the keys of `search`, which can be set one by one. */
 export const SEARCH_PATHS = (Object.keys(DEFAULTS.search) as (keyof Settings["search"])[]).map(
   (key) => `search.${key}` as const,
 );

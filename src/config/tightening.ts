@@ -1,11 +1,11 @@
 import { type SettingKey, type Settings } from "./settings-schema.ts";
 
 /**
- * Which change of a setting only tightens, and so counts from a project that nobody has trusted. A setting that is not in
- * the table does not compile; one that is in doubt is `never`.
+ * Which change of a setting only tightens, and so counts even from an untrusted project. A setting that is missing in
+ * the table does not compile; a doubtful one is `never`.
  */
 
-/** `values`: from the tightest on; those in one list are as tight as each other, and none of them tightens another. */
+/** `values`: tightest first; values in the same list are equally tight, so that none tightens another. */
 type Direction =
   | { readonly by: "less" }
   | { readonly by: "more" }
@@ -19,7 +19,7 @@ const never = (why: string): Direction => ({ by: "never", why });
 const MODEL = "the project's text goes to whoever answers";
 const SPENDING = "costs and windows are reckoned by it";
 
-/** null is no bound: more than any number. */
+/** null means no limit, which is more than any number. */
 export const DIRECTIONS: Readonly<Record<SettingKey, Direction>> = {
   provider: never(MODEL),
   base_url: never(MODEL),
@@ -50,7 +50,7 @@ export const DIRECTIONS: Readonly<Record<SettingKey, Direction>> = {
   attempts: LESS,
   temperature: never("it bounds nothing"),
   allow_domains: { by: "fewer" },
-  // What several say is denied together: none takes anything out.
+  // Denials from several sources add up: none removes an entry.
   deny_domains: { by: "further" },
   network_upload: LESS,
   network_download: LESS,
@@ -70,7 +70,7 @@ export const DIRECTIONS: Readonly<Record<SettingKey, Direction>> = {
 
 export type Change = "same" | "tightens" | "loosens";
 
-/** What it means to set this key to `to` where `from` is in force. What does not surely tighten loosens. */
+/** The effect of setting this key from `from` to `to`. A change that does not surely tighten loosens. */
 export function changeOf<K extends SettingKey>(key: K, from: Settings[K], to: Settings[K]): Change {
   if (JSON.stringify(from) === JSON.stringify(to)) return "same";
   return isTighter(DIRECTIONS[key], from, to) ? "tightens" : "loosens";
@@ -96,5 +96,5 @@ function isTighter(direction: Direction, from: unknown, to: unknown): boolean {
   }
 }
 
-/** What is no number bounds nothing. */
+/** A value that is not a number sets no limit. */
 const bound = (value: unknown): number => (typeof value === "number" ? value : Number.POSITIVE_INFINITY);

@@ -1,7 +1,7 @@
 import { parse, TomlError } from "smol-toml";
 import { type ConfigDocument, configError } from "./config-document.ts";
 
-/** A TOML file of `[[table]]` entries as a value, with a way to say in which line each key stands. */
+/** A TOML file of `[[table]]` entries as a value, with the line of each key. */
 export function parseTomlDocument(file: string, text: string, table: string): ConfigDocument {
   const body = text.replace(/^\uFEFF/, "");
   const value = parsed(file, body);
@@ -26,15 +26,15 @@ function parsed(file: string, text: string): unknown {
   }
 }
 
-/** Where things stand in a TOML text whose parser tells values only: lines, counted from 1. */
+/** Line numbers in a TOML text, counted from 1; the parser only returns values. */
 interface TomlLines {
-  /** Of each `[[rule]]` header. */
+  /** Lines of the `[[rule]]` headers. */
   readonly headers: readonly number[];
-  /** Of each key, by the header it stands under (-1: before all) and its name as written. */
+  /** Lines of the keys, by the index of the header above (-1: before all) and the name as written. */
   readonly keys: ReadonlyMap<string, number>;
 }
 
-/** The text is known to be TOML: what a parser would refuse is not looked for. */
+/** The text is known to be valid TOML: errors that the parser would refuse are not considered. */
 function tomlLines(text: string, table: string): TomlLines {
   const headers: number[] = [];
   const keys = new Map<string, number>();
@@ -51,7 +51,7 @@ function tomlLines(text: string, table: string): TomlLines {
   return { headers, keys };
 }
 
-/** What a line ends inside of: a text of several lines, and so many brackets. */
+/** What is still open at the end of a line: a multi-line text, and a number of brackets. */
 interface Open {
   readonly quote: string;
   readonly depth: number;
@@ -81,10 +81,10 @@ function openAfter(line: string, before: Open): Open {
 
 const DEPTHS: Readonly<Record<string, number>> = { "[": 1, "{": 1, "]": -1, "}": -1 };
 
-/** A quote of several lines, a text of one, a bracket, a comment, or a run of anything else. */
+/** A multi-line quote, a one-line text, a bracket, a comment, or a run of anything else. */
 const TOKEN = /"""|'''|"(?:[^"\\]|\\.)*"|'[^']*'|[[\]{}]|#|[^"'[\]{}#]+/;
 
-/** Behind the quote that ends the text; a text may end with quotes of its own. */
+/** The position after the quote that ends the text; a text may end with quotes of its own. */
 function endOfQuote(line: string, from: number, quote: string): number {
   const ends = quote === '"""' ? /(?:[^"\\]|\\.|"(?!""))*?"{3,5}/y : /[^]*?'{3,5}/y;
   ends.lastIndex = from;

@@ -1,19 +1,19 @@
 import type { Connection } from "./network.ts";
 
-/** What programs did in a box, as far as it was seen, and what is to be thought of it. Pure words. */
+/** What programs were seen doing in a box, and how that is judged. Types and pure functions. */
 
-/** One process, as it was when its program was started; a process that becomes another program stands there again. */
+/** A process at the start of its program. A process that starts another program appears again. */
 export interface SeenProcess {
-  /** In the box. */
+  /** Process id inside the box. */
   readonly pid: number;
   readonly parent: number;
-  /** Program and arguments, cut. */
+  /** Program and arguments, shortened. */
   readonly words: readonly string[];
   /** Milliseconds since the command began. */
   readonly at: number;
 }
 
-/** One thing that a process tried: what is asked of the kernel, before it answers. */
+/** One thing that a process tried: what it asked of the kernel, before the kernel answered. */
 export type Act = {
   readonly at: number;
   readonly pid: number;
@@ -21,32 +21,35 @@ export type Act = {
   readonly times: number;
 } & (
   | {
-      /** `make` a file, folder, link or device that was to be new; `mode` its permissions, owner or times. */
+      /** `make`: a new file, folder, link or device. `mode`: a change of permissions, owner or times. */
       readonly kind: "read" | "write" | "make" | "remove" | "mode" | "run";
-      /** Absolute and without `.` and `..`, as the process named it; links in it are not followed. */
+      /** Absolute, without `.` and `..`, as the process named it; links in it are not resolved. */
       readonly path: string;
     }
   | {
       readonly kind: "connect" | "listen" | "send";
       readonly family: "ip" | "unix" | "other";
-      /** `127.0.0.1`, `::1`, the path of a socket, `@name` of an abstract one, else the family's name. */
+      /** `127.0.0.1`, `::1`, the path of a socket, `@name` of an abstract one, otherwise the family's name. */
       readonly address: string;
       readonly port: number | null;
     }
-  /** A name that DNS was asked for. */
+  /** A name looked up in DNS. */
   | { readonly kind: "name"; readonly name: string }
-  /** A call that no build or test has a reason for: `ptrace`, `mount`, `unshare`, `bpf`, `keyctl` …, or a signal to a process that is not its own. */
+  /**
+   * A system call no build or test needs: `ptrace`, `mount`, `unshare`, `bpf`, `keyctl` …, or a signal to a foreign
+   * process.
+   */
   | { readonly kind: "call"; readonly name: string; readonly detail: string }
 );
 
-/** Something false that nobody has a reason to touch. */
+/** A fake secret or service that nobody has a reason to touch. */
 export interface Canary {
-  /** As a report names it: `an SSH key`. */
+  /** The name used in reports: `an SSH key`. */
   readonly name: string;
   readonly kind: "file" | "socket" | "address";
   /** An absolute path, or `host:port`. */
   readonly at: string;
-  /** Of a file: what it holds, so that it is known again where it turns up. */
+  /** Content of a file, to recognise it where it turns up. */
   readonly content?: string;
 }
 
@@ -59,19 +62,19 @@ export interface Touch {
 
 /** What one command was seen doing. */
 export interface Observed {
-  /** `calls`: each call that counts, before it happened; `samples`: what a look now and then saw; `none`: nothing. */
+  /** `calls`: each relevant call, before it took effect; `samples`: occasional snapshots; `none`: nothing. */
   readonly by: "calls" | "samples" | "none";
   readonly processes: readonly SeenProcess[];
   readonly acts: readonly Act[];
-  /** Beyond the bounds. */
+  /** Numbers beyond the limits. */
   readonly missed: { readonly processes: number; readonly acts: number };
-  /** The first touch of a canary: it ended the command. */
+  /** The first touch of a canary, which ended the command. */
   readonly touched: Touch | null;
-  /** In plain words what this way of looking cannot see. */
+  /** In plain words, what this way of observing cannot see. */
   readonly unseen: readonly string[];
 }
 
-/** For people: what was touched, and the way there. */
+/** For people: what was touched, and by which chain of programs. */
 export const canaryWords = ({
   canary,
   path,
@@ -85,13 +88,13 @@ export const canaryWords = ({
 }): string =>
   `a canary was touched: ${canary} (${path}) by ${by.length === 0 ? command : by.join(" > ")}; the run ends`;
 
-/** `note`: worth knowing; `noisy`: what a build or test seldom does; `hostile`: nothing else explains it. */
+/** `note`: worth knowing; `noisy`: rare for a build or test; `hostile`: nothing else explains it. */
 export type Weight = "note" | "noisy" | "hostile";
 
 /** A kind of finding. */
 export interface WeighedRule {
   readonly weight: Weight;
-  /** What docs/untrusted.md says of it. */
+  /** The text about it in docs/untrusted.md. */
   readonly words: string;
 }
 
@@ -100,19 +103,19 @@ export const noisy = (words: string): WeighedRule => ({ weight: "noisy", words }
 export const hostile = (words: string): WeighedRule => ({ weight: "hostile", words });
 export type Verdict = "quiet" | "noisy" | "hostile";
 
-/** One thing that a repository is or does, by a rule. */
+/** One thing that a repository contains or does, found by a rule. */
 export interface Finding {
-  /** `files.link-out`, `install.script`, `run.canary`: short and stable, in the table of docs/untrusted.md. */
+  /** `files.link-out`, `install.script`, `run.canary`: short and stable, listed in docs/untrusted.md. */
   readonly rule: string;
   readonly weight: Weight;
-  /** One line for people; what it quotes is made visible. */
+  /** One line for people; quoted text is made visible. */
   readonly text: string;
-  /** In the repository. */
+  /** Path in the repository. */
   readonly path?: string;
   readonly line?: number;
   /** The number of the step in which it happened, from 0. */
   readonly step?: number;
-  /** The commands that led there, the outermost first. */
+  /** The commands that led there, outermost first. */
   readonly by?: readonly string[];
   readonly times?: number;
 }
@@ -121,7 +124,7 @@ export interface VetStep {
   /** As a person would type it. */
   readonly command: string;
   readonly what: "install" | "build" | "test" | "given";
-  /** The file that told of it; null for the user's own. */
+  /** The file that named the command; null for the user's own. */
   readonly from: string | null;
   readonly exit_code: number;
   readonly cause: string | null;
@@ -136,11 +139,11 @@ export interface VetStep {
     readonly more: number;
   };
   readonly peak: { readonly memory_bytes: number; readonly pids: number };
-  /** The last lines of what it printed, made visible. */
+  /** The last lines of the output, made visible. */
   readonly output: string;
 }
 
-/** What `harness vet --json` prints. */
+/** The output of `harness vet --json`. */
 export interface VetReport {
   readonly verdict: Verdict;
   readonly exit_code: number;
@@ -148,32 +151,32 @@ export interface VetReport {
     /** As the user named it. */
     readonly name: string;
     readonly kind: "folder" | "archive" | "git" | "lock";
-    /** Of what was looked at, where it has one. */
+    /** The commit that was examined, if there is one. */
     readonly commit: string | null;
     readonly files: number;
     readonly bytes: number;
   };
   readonly findings: readonly Finding[];
   readonly steps: readonly VetStep[];
-  /** What was granted, observed how, and not observed. */
+  /** Grants, runtime, and what could not be observed. */
   readonly granted: readonly string[];
   readonly runtime: string;
   readonly unseen: readonly string[];
-  /** All of it, and what was not a command's. */
+  /** The total time, and the part of it not spent in commands. */
   readonly took_ms: number;
   readonly own_ms: number;
 }
 
-/** What `harness vet --compare --json` prints: what one version does, or is, that another did not. */
+/** The output of `harness vet --compare --json`: what one version does or contains that another does not. */
 export interface VetComparison {
-  /** Of what is new alone. */
+  /** Judges only what is new. */
   readonly verdict: Verdict;
   readonly exit_code: number;
   readonly before: Pick<VetReport, "verdict" | "repository">;
   readonly after: Pick<VetReport, "verdict" | "repository">;
-  /** Found in the later one only. */
+  /** Found only in the later version. */
   readonly findings: readonly Finding[];
-  /** Found in the earlier one only. */
+  /** Found only in the earlier version. */
   readonly gone: readonly Finding[];
   /** In plain words: `now contacts …`, `no longer runs …`. */
   readonly changes: readonly string[];
@@ -182,7 +185,7 @@ export interface VetComparison {
 
 export const VET_EXIT = { quiet: 0, noisy: 30, hostile: 40 } as const;
 
-/** The weightiest finding decides; notes alone are quiet. */
+/** The gravest finding decides; notes alone are quiet. */
 export const verdictOf = (findings: readonly Pick<Finding, "weight">[]): Verdict => {
   const has = (weight: Weight): boolean => findings.some((finding) => finding.weight === weight);
   return has("hostile") ? "hostile" : has("noisy") ? "noisy" : "quiet";

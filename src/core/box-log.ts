@@ -3,7 +3,7 @@ import { protectedName } from "./protected-names.ts";
 import { counted, firstOf } from "./text/short-lists.ts";
 import { visibleLine } from "./text/visible.ts";
 
-/** What the harness itself did in the workspace beside the commands of a box: moved paths and made commits. All of it is reported. */
+/** What harness itself did in the workspace besides a box's commands: moved paths, made commits. All is reported. */
 
 export const quarantinedForm = z.strictObject({
   from: z.string().describe("Where it was: an absolute path."),
@@ -29,44 +29,44 @@ export interface MovedAway {
   readonly from: string;
   readonly to: string | null;
   readonly takeBack: string;
-  /** Found by the next start after a run was killed; the run may have made it, or another process since. */
+  /** Found by the next start after a run was killed; that run, or another process since, may have made it. */
   readonly earlier?: true;
 }
 
 /** One path of a commit or of the index, as git lists it. */
 export interface GitEntry {
-  /** Below the workspace. */
+  /** Relative to the workspace. */
   readonly path: string;
   readonly what: "added" | "modified" | "deleted";
-  /** `repository`: a commit of another repository, as a submodule is. */
+  /** `repository`: a commit of another repository, such as a submodule. */
   readonly kind: "file" | "link" | "repository";
-  /** The lower twelve bits, as git keeps them. */
+  /** The lower twelve bits, as git stores them. */
   readonly mode: number;
   readonly oldMode: number;
   /** The target of a link; undefined when it was not read. */
   readonly target?: string;
 }
 
-/** A commit that was made for a command of the box. */
+/** A commit made for a command of the box. */
 export interface MadeCommit {
   readonly hash: string;
   readonly subject: string;
-  /** How many paths it changes. */
+  /** Number of paths that it changes. */
   readonly files: number;
   readonly entries: readonly GitEntry[];
-  /** False where a bound left out some of them. */
+  /** False when a limit left out some entries. */
   readonly whole: boolean;
 }
 
-/** Each list holds the first ones, the count beside it all of them. */
+/** Each list holds the first entries; the count beside it covers all. */
 export interface BoxLog {
   readonly quarantined: readonly MovedAway[];
   readonly quarantined_total: number;
   readonly commits: readonly MadeCommit[];
   readonly commits_total: number;
-  /** Paths that are staged and in no commit yet. */
+  /** Paths that are staged and not yet in a commit. */
   readonly staged: readonly GitEntry[];
-  /** A bound left out some of these. */
+  /** A limit left out some of these. */
   readonly staged_cut?: true;
 }
 
@@ -78,7 +78,7 @@ export const EMPTY_LOG: BoxLog = {
   staged: [],
 };
 
-/** How many entries of each kind are kept in full. */
+/** Entries of each kind that are kept in full. */
 export const MAX_LOGGED = 200;
 
 /** Collects entries until they are reported. */
@@ -101,14 +101,14 @@ export class LogKeeper {
     if (this.#commits.length < MAX_LOGGED) this.#commits.push(commit);
   }
 
-  /** Replaces what was known to be staged. */
+  /** Replaces the list of staged paths. */
   stage(entries: readonly GitEntry[], isCut = false): void {
     this.#staged = entries;
     this.#stagedCut = isCut;
     this.#stagedTold = entries.length === 0 && !isCut;
   }
 
-  /** Each move and commit is reported once; staged paths for as long as they are staged. */
+  /** Reports each move and commit once, and staged paths as long as they are staged. */
   take(): BoxLog {
     const log = this.#log();
     [this.#moved, this.#movedTotal, this.#commits, this.#commitsTotal] = [[], 0, [], 0];
@@ -141,7 +141,7 @@ export class LogKeeper {
 
 const MAX_NOTES = 50;
 
-/** The log as lines for a person: one per entry up to a bound, then a count. */
+/** The log as lines for a person: one per entry up to a limit, then a count. */
 export function notesOf(log: BoxLog): readonly string[] {
   const { quarantined, commits, staged } = log;
   const names = staged.map(({ path }) => path).filter(isObeyed);
@@ -167,7 +167,7 @@ function movedNote({ from, to, takeBack, earlier }: MovedAway): string {
   return `${name} ${made} and ${earlier === true ? "was " : ""}moved out of the workspace${back}`;
 }
 
-/** What happens to a path that only a commit or the index holds. */
+/** What can happen with a path that only a commit or the index contains. */
 export const RETURNS = "git stash, checkout, restore or reset on the host brings it into the folder";
 
 export const NOT_ALL = "not all of its paths were looked at";
@@ -180,11 +180,11 @@ function commitNote({ hash, subject, files, entries }: MadeCommit): string {
 
 const FOR_BOX = " was made for a command of the box (";
 
-/** Whether a note says that a commit was made, and nothing of it that wants a look. */
+/** Whether a note only says that a commit was made, with nothing in it that needs attention. */
 export const tellsCommitOnly = (note: string): boolean =>
   note.startsWith("commit ") && note.includes(FOR_BOX) && !note.endsWith(RETURNS);
 
-/** Untrusted names are escaped so that they cannot imitate a line of the report. */
+/** Escapes untrusted names so that they cannot imitate a line of the report. */
 const shown = (text: string): string => visibleLine(text.toWellFormed());
 
 const isObeyed = (path: string): boolean =>
@@ -194,5 +194,5 @@ const MAX_LISTED = 20;
 
 const listed = (paths: readonly string[]): string => firstOf(paths, MAX_LISTED, shown);
 
-/** Of one command: what it and its processes had at a time. */
+/** For one command: the most that it and its processes used at a time. */
 export const peakForm = z.strictObject({ memory_bytes: z.int().min(0), pids: z.int().min(0) }).readonly();

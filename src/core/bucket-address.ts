@@ -1,7 +1,7 @@
-/** `s3://BUCKET/KEY`, as it is typed and shown: what stands behind the bucket is the key, sign by sign, with nothing encoded. */
+/** `s3://BUCKET/KEY`, as typed and shown. The rest after the bucket is the key, verbatim and not encoded. */
 export interface BucketAddress {
   readonly bucket: string;
-  /** Empty: all of the bucket. */
+  /** Empty for the whole bucket. */
   readonly key: string;
 }
 
@@ -11,7 +11,7 @@ export const isBucketAddress = (text: string): boolean => SCHEME.test(text);
 
 const BUCKET = /^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$/;
 
-/** The address, or why it is none. */
+/** The address, or why the text is not one. */
 export function readBucketAddress(text: string): BucketAddress | string {
   if (!isBucketAddress(text)) return "an address of a bucket begins with s3://";
   const rest = text.replace(SCHEME, "");
@@ -25,21 +25,21 @@ export function readBucketAddress(text: string): BucketAddress | string {
 
 const MAX_KEY_BYTES = 1024;
 
-/** Why nothing of that key can be asked for. */
+/** Why a key cannot be requested. */
 export function badKey(key: string): string | undefined {
   if (!key.isWellFormed()) return "its key is no Unicode";
   if (new TextEncoder().encode(key).length > MAX_KEY_BYTES)
     return `its key has more than ${MAX_KEY_BYTES} bytes`;
-  // Whatever asks by HTTP takes them for steps in a path, and would ask for another key.
+  // HTTP clients resolve these as path steps, and would request another key.
   if (key.split("/").some((part) => part === "." || part === ".."))
     return "a part of its key is . or .., which no address can hold";
   return undefined;
 }
 
-/** What a key that batches write below may hold: it becomes a word of a Job, and a part of many addresses. */
+/** Key prefixes that batches may write below: the prefix becomes a word of a Job, and part of many addresses. */
 const PLAIN_KEY = /^(?:[\w.=-]+(?:\/[\w.=-]+)*)?$/;
 
-/** Why it is no place for results of a batch; undefined where it is one. */
+/** Why a batch's results cannot be stored there; undefined if they can. */
 export function badResultsPlace(text: string): string | undefined {
   const read = readBucketAddress(text);
   if (typeof read === "string") return read;

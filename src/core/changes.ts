@@ -4,12 +4,12 @@ import type { RunChanges } from "./events.ts";
 export interface Change {
   readonly what: "added" | "modified" | "deleted";
   readonly kind: "file" | "folder" | "link" | "odd";
-  /** The lower twelve mode bits; of a deleted path, the former ones. */
+  /** The lower twelve mode bits; for a deleted path, the former ones. */
   readonly mode: number;
   readonly path: string;
 }
 
-/** Takes up what has changed since: all together is told as from the beginning on. */
+/** Adds later changes, so that the map describes all changes since the beginning. */
 export function addChanges(all: Map<string, Change>, next: Iterable<Change>): void {
   for (const change of next) {
     const before = all.get(change.path)?.what;
@@ -23,7 +23,7 @@ function together(before: Change["what"] | undefined, now: Change["what"]): Chan
   return before === "deleted" && now === "added" ? "modified" : now;
 }
 
-/** What was changed before, and since, in the order of the paths. */
+/** Earlier and later changes together, in the order of their paths. */
 export function allChanges(before: ReadonlyMap<string, Change>, since: Iterable<Change>): Iterable<Change> {
   if (before.size === 0) return since;
   const all = new Map(before);
@@ -31,12 +31,12 @@ export function allChanges(before: ReadonlyMap<string, Change>, since: Iterable<
   return [...all.values()].toSorted((a, b) => (a.path < b.path ? -1 : 1));
 }
 
-/** Upper bound of a list in bytes of JSON; a bound on the number of paths would not bound their size. */
+/** Most bytes of JSON in a list; a limit on the number of paths would not limit their size. */
 export const LIST_BYTES = 2 ** 20;
 
 export type ListedChanges = Pick<RunChanges, "added" | "modified" | "deleted" | "left_out">;
 
-/** The first paths that fit, and a count of the others; `hides` selects paths that are counted apart. */
+/** The first paths that fit, and a count of the others. `hides` selects paths to leave out and not count. */
 export function listed(all: Iterable<Change>, hides: (path: string) => boolean = () => false): ListedChanges {
   const lists = { added: [] as string[], modified: [] as string[], deleted: [] as string[] };
   const left = { added: 0, modified: 0, deleted: 0 };

@@ -2,7 +2,7 @@
 export interface Writing {
   readonly call: string;
   readonly turn: number;
-  /** Processes that it starts may keep writing after it has ended. */
+  /** Processes started by the call may keep writing after it has ended. */
   readonly lasting: boolean;
 }
 
@@ -10,18 +10,18 @@ export interface Writing {
 export interface Checkpoints {
   /** Scans the workspace ahead of time, so that the first call does not wait for it. */
   prepare(): void;
-  /** `signal` ends the look before the work, however large the workspace is; the work is begun without one, and has to look at it. */
+  /** `signal` ends the scan before the work, which then starts anyway and has to check the signal. */
   around<T>(writing: Writing, work: () => Promise<T>, signal?: AbortSignal): Promise<T>;
   /**
-   * Of these paths of the workspace those that are what they were before the run: kind, mode and content, whatever their
-   * times and inodes say. None where nobody can tell.
+   * The paths that are the same as before the run: kind, mode and content, whatever their times and inodes say. Empty
+   * when that is unknown.
    */
   unchanged(paths: readonly string[]): Promise<ReadonlySet<string>>;
-  /** The text that a file of the workspace held before the run; undefined where there was none, or nobody can tell. */
+  /** The text that a workspace file had before the run; undefined when it did not exist or is unknown. */
   before(path: string): Promise<string | undefined>;
 }
 
-/** For read-only workspaces, and for those whose changes are recorded elsewhere. */
+/** For read-only workspaces, and for workspaces whose changes are recorded elsewhere. */
 export const NO_CHECKPOINTS: Checkpoints = {
   prepare: () => undefined,
   around: (_, work) => work(),
@@ -29,7 +29,7 @@ export const NO_CHECKPOINTS: Checkpoints = {
   before: () => Promise.resolve(undefined),
 };
 
-/** The last step so far; 0 where there is none. */
+/** The number of the last step so far; 0 when there is none. */
 export const lastStep = (steps: Steps): number => steps.all().at(-1)?.step ?? 0;
 
 /** lost: from this step on nothing could be recorded. */
@@ -37,17 +37,17 @@ export const STEP_KINDS = ["call", "undo", "redo", "lost"] as const;
 
 /** A piece of work on the workspace, between two of its states. */
 export interface Step {
-  /** From 1 on, in their order. */
+  /** Counted from 1, in order. */
   readonly step: number;
   readonly kind: (typeof STEP_KINDS)[number];
   readonly call: string | null;
   readonly turn: number | null;
   /** Milliseconds since 1970. */
   readonly at: number;
-  /** Tree ids. `after` is null while the work runs, and stays null when it was killed. */
+  /** Tree ids. `after` is null while the work runs, and stays null if the work was killed. */
   readonly before: string | null;
   readonly after: string | null;
-  /** Rises from end to end: of steps beside each other it tells which ended first. Null while the work runs. */
+  /** Increases with each end: shows which of several concurrent steps ended first. Null while the work runs. */
   readonly ended: number | null;
   /** The step that an undo returned to. */
   readonly target: number | null;

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { commandForm, patienceForm } from "./hook-form.ts";
 
-/** Tools that a user or a trusted project adds: a command of the box, and the form of what it is given. */
+/** Tools that a user or a trusted project adds: a command of the box, and the schema of its input. */
 
 const NAME = /^[\w-]{1,64}$/;
 const NAMED = "expected names of tools, of at most 64 letters, digits, _ and -";
@@ -10,7 +10,7 @@ const MAX_SCHEMA = 16 * 1024;
 const DEEPEST = 16;
 const DESCRIPTION = "expected a description of at most 2,000 characters";
 
-/** Nothing that takes long to be read, or to be told to a model with every request. */
+/** Rejects schemas that take long to read, or to send to a model with every request. */
 const schemaForm = z
   .record(z.string(), z.unknown(), SCHEMA)
   .refine((schema) => (schema["type"] ?? "object") === "object", SCHEMA)
@@ -25,21 +25,21 @@ function depthOf(value: unknown, depth = 0): number {
 const toolForm = z.strictObject({
   description: z.string(DESCRIPTION).min(1, DESCRIPTION).max(2000, DESCRIPTION),
   command: commandForm,
-  /** Left out, it takes an object of any form. */
+  /** Left out, the tool takes any object. */
   schema: schemaForm.optional(),
   timeout: patienceForm.optional(),
-  /** It is handed the values that are kept, and may leave others. */
+  /** The tool gets the stored values, and may store others. */
   state: z.boolean("expected true or false").optional(),
 });
 
-/** As a project writes it. */
+/** As written in a project. */
 export const projectToolsForm = tableOf(toolForm);
 
-/** As the user writes it, who alone can say of a program that it changes nothing. */
+/** As written by the user. Only the user can state that a program changes nothing. */
 const ownToolForm = toolForm.extend({ reads: z.boolean("expected true or false").optional() });
 export const toolsForm = tableOf(ownToolForm);
 
-/** Of one tool. */
+/** Keys of one tool. */
 export const TOOL_KEYS = Object.keys(ownToolForm.shape);
 
 export type CustomToolGiven = z.infer<typeof toolsForm>[string];

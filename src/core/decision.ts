@@ -15,7 +15,9 @@ export interface MatchedRule {
 /** The verdict of the policy on one action. It can restrict; it can never loosen the sandbox. */
 export interface Decision {
   readonly decision: Verdict;
-  /** The box alone holds it: it stays in the workspace and /tmp, undo brings back what it changes, no host but granted ones is reached. */
+  /**
+   * The box alone contains it: it stays in the workspace and /tmp, undo reverts it, and it reaches only granted hosts.
+   */
   readonly contained: boolean;
   readonly rules: readonly MatchedRule[];
 }
@@ -23,7 +25,7 @@ export interface Decision {
 /** How an unattended run treats `ask`: refuse, run when contained, or park until a person answers. */
 export type OnAsk = "refuse" | "contained" | "park";
 
-/** Whether an action runs with nobody there to be asked, by the table of modes; the only place that says so. */
+/** Whether an action runs when nobody is there to be asked, by the table of modes. No other place decides this. */
 export function runsUnattended(
   { decision, contained }: Pick<Decision, "decision" | "contained">,
   mode: Mode,
@@ -34,12 +36,12 @@ export function runsUnattended(
   return mode === "workspace-write" && contained && onAsk !== "refuse";
 }
 
-/** An empty list is deny, and so is an unknown word: nothing judged is nothing understood. */
+/** An empty list is deny, and so is an unknown word: nothing judged means nothing understood. */
 export function strictest(verdicts: readonly Verdict[]): Verdict {
   const ranks = verdicts.map((verdict) => VERDICTS.indexOf(verdict));
   return ranks.includes(-1) ? "deny" : (VERDICTS[Math.max(...ranks)] ?? "deny");
 }
 
-/** Where a program that somebody added does its work. `host`: outside the box, which only the user's own settings can say. */
+/** Where an added program does its work. `host`: outside the box, which only the user's own settings can allow. */
 export const PROGRAM_PLACES = ["box", "host"] as const;
 export type ProgramPlace = (typeof PROGRAM_PLACES)[number];

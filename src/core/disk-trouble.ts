@@ -1,17 +1,17 @@
 import { errorCode } from "./errors.ts";
 
-/** Failures of SQLite and the file system that a person can mend. */
+/** Failures of SQLite and the file system that a person can repair. */
 export type DiskTrouble =
   | "full"
   | "read-only"
   | "damaged"
   | "busy"
-  /** A folder or device stands where the file should be. */
+  /** A folder or device is in the place of the file. */
   | "taken"
   | "unreachable"
   | "other";
 
-/** Primary result codes of SQLite; extended ones hold them in their lowest byte. */
+/** Primary result codes of SQLite; extended codes contain them in their lowest byte. */
 const OF_SQLITE: Readonly<Record<number, DiskTrouble>> = {
   5: "busy",
   6: "busy",

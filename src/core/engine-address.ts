@@ -1,16 +1,16 @@
-/** Which engine makes the boxes, as people write it: `--engine`, the setting `engine`, HARNESS_ENGINE. */
+/** The engine that makes the boxes, as people write it: `--engine`, the setting `engine`, HARNESS_ENGINE. */
 export type EngineAddress =
   | { readonly kind: "unix"; readonly path: string }
-  /** Over TLS wherever there is what it takes; without it only on loopback, or where `plain` says so (`http://`). */
+  /** Uses TLS if certificates are there. Without TLS only on loopback, or if `plain` says so (`http://`). */
   | { readonly kind: "tcp"; readonly host: string; readonly port: number | null; readonly plain: boolean }
-  /** Over TLS or not at all (`https://`). */
+  /** Only with TLS (`https://`). */
   | { readonly kind: "tls"; readonly host: string; readonly port: number | null }
   | {
       readonly kind: "ssh";
       readonly user: string | null;
       readonly host: string;
       readonly port: number | null;
-      /** The engine's socket there, where it is not the usual one. */
+      /** The engine's socket on that host, if it is not the usual one. */
       readonly path: string | null;
     }
   | { readonly kind: "context"; readonly name: string }
@@ -23,16 +23,16 @@ export type EngineRead =
 export const ENGINE_FORM =
   "unix:///path/to.sock, tcp://host:port, ssh://user@host, kubernetes://CONTEXT/NAMESPACE or the name of a docker context";
 
-/** A name that docker gives a context. */
+/** A name that docker allows for a context. */
 const CONTEXT = /^[a-zA-Z0-9][a-zA-Z0-9_.+-]{0,254}$/;
-/** None begins with a dash: it would be an option of the program that is given it. */
+/** A host never begins with a dash: the program that gets it would take it for an option. */
 const HOST =
   /^(?:[a-zA-Z0-9_](?:[a-zA-Z0-9_.-]{0,253}[a-zA-Z0-9_.])?|\[[0-9a-fA-F:.]{2,45}(?:%[a-zA-Z0-9_.-]{1,30})?\])$/;
 const USER = /^[a-zA-Z0-9_][a-zA-Z0-9_.@+\\-]{0,254}$/;
 const REMOTE_PATH = /^\/[a-zA-Z0-9_.+@/-]{1,254}$/;
 const NAMESPACE = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
 
-/** Pure: whether anything answers there is another question. */
+/** Pure: does not check whether an engine answers there. */
 export function readEngineAddress(text: string): EngineRead {
   const [, scheme, rest = ""] = /^([a-zA-Z][a-zA-Z0-9+.-]*):\/\/(.*)$/s.exec(text) ?? [];
   if (text === "") return wrong("it is empty");
@@ -94,7 +94,7 @@ function hostAndPort(text: string): { readonly host: string; readonly port: numb
   return { host: host.replace(/^\[(.*)\]$/, "$1"), port };
 }
 
-/** A context whose own name has a slash is written with %2F. */
+/** A slash in a context's own name is written %2F. */
 function onKubernetes(rest: string): EngineRead {
   const [context = "", namespace = "", ...more] = rest.split("/");
   if (more.length > 0)
@@ -114,7 +114,7 @@ function decoded(text: string): string | undefined {
   }
 }
 
-/** As it is written, without what is left out. */
+/** The address as it is written, without parts that were left out. */
 export function engineText(found: EngineAddress): string {
   switch (found.kind) {
     case "unix":
@@ -135,6 +135,6 @@ export function engineText(found: EngineAddress): string {
 const placeText = ({ host, port }: { readonly host: string; readonly port: number | null }): string =>
   `${host.includes(":") ? `[${host}]` : host}${port === null ? "" : `:${port}`}`;
 
-/** Addresses that mean this machine, whoever answers there. */
+/** Addresses that mean this machine, whatever answers there. */
 export const isLoopback = (host: string): boolean =>
   host === "localhost" || host === "::1" || /^127\.\d{1,3}\.\d{1,3}\.\d{1,3}$/.test(host);

@@ -8,7 +8,7 @@ export const EXIT = {
   model: 5,
   sandbox: 6,
   parked: 7,
-  /** Verdicts of `policy`, beside done for allow. */
+  /** Verdicts of `policy`; allow is `done`. */
   ask: 10,
   deny: 20,
   noBox: 125,
@@ -45,13 +45,13 @@ export class HarnessError extends Error {
   }
 }
 
-/** Something false was touched that nobody has a reason to touch: what runs in the box is not to be trusted further. */
+/** A canary was touched, which nobody has a reason to do: what runs in the box can no longer be trusted. */
 export class CanaryTouched extends HarnessError {}
 
-/** What a person can do something about: there is no such session. */
+/** The named session does not exist. */
 export class UnknownSession extends HarnessError {}
 
-/** The box is no more. No message is taken apart to know that, or `why`. */
+/** The box is lost. Its type and `why` say so, so that nobody has to parse a message. */
 export class BoxLost extends HarnessError {
   readonly why: string;
 
@@ -100,10 +100,10 @@ export const CAUSES = [
 ] as const;
 export type Cause = (typeof CAUSES)[number];
 
-/** `reader-left`: whoever read our stdout has closed it. `overtaken`: of several candidates another one was first. */
+/** `reader-left`: the reader of our stdout has closed it. `overtaken`: another candidate was done first. */
 export type Signal = "SIGINT" | "SIGTERM" | "SIGHUP" | "reader-left" | "overtaken";
 
-/** The reason of an abort that a signal, a reader that left, or another candidate has brought about. */
+/** Abort reason when a signal, a reader that left, or another candidate caused the abort. */
 export class Interrupted extends Error {
   override readonly name = "Interrupted";
   readonly signal: Signal;
@@ -114,7 +114,7 @@ export class Interrupted extends Error {
   }
 }
 
-/** By what a call was cut off; no cause where it is none of those that there are, as for want of a box. */
+/** What cut a call off. The cause is null when none of the known causes fits, such as when there is no box. */
 export function cutOffBy({ reason }: AbortSignal): {
   readonly cause: Cause | null;
   readonly reason?: string;
@@ -129,6 +129,6 @@ export function cutOffBy({ reason }: AbortSignal): {
   return { cause: null, reason: reason.message };
 }
 
-/** What ended it, whoever aborted without saying is taken for Ctrl-C. */
+/** The signal that ended the run. An abort without a reason counts as Ctrl-C. */
 export const signalOf = ({ reason }: AbortSignal): Signal =>
   reason instanceof Interrupted ? reason.signal : "SIGINT";

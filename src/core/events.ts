@@ -11,17 +11,17 @@ import { GRANT_TERMS } from "./network.ts";
 import { planStepForm } from "./work-plan.ts";
 
 /**
- * Everything observable of a run. Screen, JSON lines, session log and tests only subscribe. The forms are the contract of
- * `harness run --json`; docs/run-events.schema.json is made from them.
+ * Everything observable of a run. Screen, JSON lines, session log and tests only subscribe. The schemas are the
+ * contract of `harness run --json`; docs/run-events.schema.json is generated from them.
  */
 
-/** The descriptions are what docs/run-events.schema.json says to its readers. */
+/** The descriptions appear in docs/run-events.schema.json. */
 const text = z.string();
 const count = z.int().min(0);
 const ms = z.number().min(0);
 const argsForm = z.record(z.string(), z.unknown());
 
-/** How one request to a model went, beside what came of it. */
+/** How one request to a model went, besides its result. */
 const REQUEST = {
   first_token_ms: ms
     .describe("From the request to the first piece of the reply. Left out where the reply came as a whole.")
@@ -121,7 +121,7 @@ const grantForm = z.strictObject({
 
 const asked = { call: text, tool: text, text: text.describe("The whole command, or the path.") };
 
-/** One type of event: its stamp, then what it has of its own. */
+/** One type of event: its stamp, then its own fields. */
 const event = <const T extends string, F extends z.core.$ZodShape>(type: T, says: string, own: F) =>
   z.strictObject({ type: z.literal(type), ...STAMP, ...own }).meta({ title: type, description: says });
 
@@ -139,7 +139,7 @@ const recordedForm = z.strictObject({
 });
 export type Recorded = z.infer<typeof recordedForm>;
 
-/** How a run ended, or one of its candidates. */
+/** How a run, or one of its candidates, ended. */
 const ENDED = {
   status: z.enum(STATUSES),
   exit_code: count,
@@ -202,7 +202,7 @@ const ENDED = {
     .exactOptional(),
 } as const;
 
-/** What is told of a candidate at the end of the whole run. */
+/** What is reported about a candidate at the end of the whole run. */
 const candidateForm = z.strictObject({
   session: text,
   status: z.enum(STATUSES),
@@ -427,5 +427,5 @@ type Known = z.infer<typeof eventForm>;
 type WithoutStamp<E> = E extends unknown ? Omit<E, keyof Stamp> : never;
 export type EventBody = WithoutStamp<Known>;
 export type AgentEvent = EventBody & Readonly<Stamp>;
-/** Called in order; whoever subscribes must not throw, and is done when it returns. */
+/** Called in order. A subscriber must not throw, and is finished when it returns. */
 export type Emit = (event: EventBody) => void;

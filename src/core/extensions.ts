@@ -2,22 +2,23 @@ import type { Hooks } from "./hooks.ts";
 import type { AnyTool } from "./tool.ts";
 
 /**
- * What users add to a run, as its loop sees it. Whatever acts is a tool that is judged as any other, or a command that runs
- * in the box: there is no way around the policy.
+ * What users add to a run, as its loop sees it. Everything that acts is a tool that is judged like any other, or a
+ * command that runs in the box: nothing gets around the policy.
  */
 export interface Extensions extends AsyncDisposable {
   /**
-   * Behind the built-in ones, as they are now: servers come, change and go. The same list as long as nothing changed, as
-   * another one has servers of models read the whole prompt anew. None has the name of a built-in tool.
+   * Added tools, listed after the built-in ones. Servers come, change and go; the returned list is the same object as
+   * long as nothing changed, because another list makes model servers read the whole prompt again. No tool has the name
+   * of a built-in one.
    */
   readonly tools: () => readonly AnyTool[];
-  /** Said at the end of the system prompt of a new session; empty where there is nothing. */
+  /** Added at the end of a new session's system prompt; empty when there is nothing. */
   readonly prompt: string;
-  /** Before the first request of a run, and before each of a person: what takes time to come is waited for, within bounds. */
+  /** Call before a run's first request, and before each of a person: waits, within limits, for slow tools. */
   readonly ready?: () => Promise<void>;
-  /** Ends what it keeps going in the box, which is about to be parked. Only disposing follows. */
+  /** Ends what the extensions keep running in the box before it is parked. Only disposing follows. */
   readonly rest?: () => Promise<void>;
-  /** Who is asked at the fixed places of a run; left out where nobody is. */
+  /** Asked at fixed places of a run; left out when there are no hooks. */
   readonly hooks?: Hooks;
 }
 

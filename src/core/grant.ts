@@ -2,16 +2,16 @@ import { EXIT, HarnessError } from "./errors.ts";
 import { type Grant, READING } from "./network.ts";
 
 /*
- * How a user writes what a box may reach: `NAME[:PORTS][:METHODS][:private]`, a preset's word, or `PRESET=` before the
- * former, which says by hand where that preset's registry is. Strict: what could be read in two ways is refused, with the
- * place and a form that is right.
+ * How a user writes what a box may reach: `NAME[:PORTS][:METHODS][:private]`, the name of a preset, or `PRESET=` before
+ * the first form, which states where that preset's registry is. Strict: ambiguous text is refused, with the position
+ * and a correct form.
  */
 
-/** Words that stand for the registries that the user's own tools are set to. */
+/** Names for the registries that the user's own tools are set to. */
 export const PRESETS = ["npm", "pip", "cargo", "go", "maven", "apt", "git"] as const;
 export type Preset = (typeof PRESETS)[number];
 
-/** Whether packages come from what this entry grants: a preset, or one that is said by hand (`npm=HOST`). */
+/** Whether this entry grants a source of packages: a preset, or a registry stated by hand (`npm=HOST`). */
 export const installs = (text: string): boolean => {
   const [name = ""] = text.split("=", 1);
   return isPreset(name) && name !== "git";
@@ -19,7 +19,7 @@ export const installs = (text: string): boolean => {
 
 export const isPreset = (text: string): text is Preset => PRESETS.some((preset) => preset === text);
 
-/** `read` in a grant. */
+/** The methods of `read` in a grant. */
 const READS: readonly string[] = READING.filter((method) => !method.includes(" "));
 const METHODS: ReadonlySet<string> = new Set(["GET", "HEAD", "OPTIONS", "POST", "PUT", "PATCH", "DELETE"]);
 
@@ -27,7 +27,7 @@ export type GrantReading =
   | { readonly kind: "grant"; readonly grant: Grant }
   | { readonly kind: "wrong"; readonly message: string };
 
-/** A problem, and the offset in the text at which it stands. */
+/** A problem, and its offset in the text. */
 class Wrong extends Error {
   readonly at: number;
   constructor(at: number, message: string) {
@@ -36,7 +36,7 @@ class Wrong extends Error {
   }
 }
 
-/** One grant, not a preset's word. `origin` is the preset that it stands for, where it stands for one. */
+/** One grant, not the name of a preset. `origin`: the preset that it stands for, if any. */
 export function readGrant(text: string, origin = text): GrantReading {
   const word = /^[a-z]+(?==)/.exec(text)?.[0] ?? "";
   const start = isPreset(word) ? word.length + 1 : 0;
@@ -58,7 +58,7 @@ export function parseGrant(text: string, origin = text): Grant {
 
 const EXAMPLE = "registry.example.org:443:read";
 
-/** The one way to write it. */
+/** The canonical text of a grant. */
 export function grantText({ host, ports, methods, private: own, origin }: Grant): string {
   const preset = isPreset(origin);
   const reads = isSame(methods, READS);
@@ -76,11 +76,11 @@ const readsOf = (preset: string): readonly string[] => (preset === "git" ? READI
 const isSame = (one: readonly string[] | null, other: readonly string[]): boolean =>
   one?.length === other.length && other.every((method) => one.includes(method));
 
-/** Whether the name, in the form of `Grant.host`, is what was granted or lies below it. */
+/** Whether the name, in the form of `Grant.host`, is the granted one or lies below it. */
 export const coversHost = ({ host }: Pick<Grant, "host">, name: string): boolean =>
   host.startsWith("*.") ? name.endsWith(host.slice(1)) : name === host;
 
-/** Several in one text: `a.org,b.org:443,8443:GET,HEAD` are two. */
+/** Splits several grants in one text: `a.org,b.org:443,8443:GET,HEAD` are two. */
 export function splitGrants(text: string): readonly string[] {
   const pieces: string[] = [];
   for (const piece of text.split(",").map((each) => each.trim())) {
@@ -112,7 +112,7 @@ function grantIn(text: string): Omit<Grant, "origin"> {
   return { host, ports: found.ports ?? [], methods: found.methods, private: found.private };
 }
 
-/** The longest name there is, with room for ports and methods. */
+/** The longest host name, with room for ports and methods. */
 const MAX_LENGTH = 400;
 
 const nameIn = (text: string, scheme: string): string => {
@@ -155,7 +155,7 @@ function hostOf(text: string, more: boolean): string {
   return `${below ? "*." : ""}${ascii}`;
 }
 
-/** A misspelt preset is no host. */
+/** A misspelt preset is not a host. */
 function refuseShort(name: string, { below, more }: Readonly<Record<"below" | "more", boolean>>): void {
   if (below) throw new Wrong(0, `*.${name} is too much; name what lies below, as in *.example.${name}`);
   if (name === "localhost" || more) return;

@@ -4,7 +4,7 @@ export interface Health {
   readonly id: string;
   readonly state: "ok" | "warn" | "fail";
   readonly detail: string;
-  /** The command that mends it; empty when nothing needs mending. */
+  /** The command that repairs it; empty when nothing needs repair. */
   readonly remedy: string;
 }
 

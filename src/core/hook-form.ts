@@ -4,16 +4,16 @@ import { VERDICTS } from "./decision.ts";
 import { inertJson } from "./text/visible.ts";
 import { fitsWildcard, readWildcard } from "./text/wildcard.ts";
 
-/** Programs of the user or of a trusted project that are asked at fixed places of a run: what they are, and what they may say. */
+/** Hooks: programs of the user or a trusted project at fixed places of a run. Their settings and answers. */
 
 export const HOOK_EVENTS = ["PreToolUse", "PostToolUse", "Stop", "SessionStart", "PreCompact"] as const;
 export type HookEvent = (typeof HOOK_EVENTS)[number];
 
-/** Whose it is. The user's runs on the host, the project's in the box. */
+/** Who owns the hook. The user's run on the host, the project's in the box. */
 const HOOK_OWNERS = ["user", "project"] as const;
 export type HookOwner = (typeof HOOK_OWNERS)[number];
 
-/** `passed`: it was asked, and left all as it was. */
+/** `passed`: the hook ran, and changed nothing. */
 const HOOK_DEEDS = ["passed", "skipped", "replaced", "added", "continued", "failed"] as const;
 export type HookDeed = (typeof HOOK_DEEDS)[number];
 
@@ -21,7 +21,7 @@ const COMMAND = "expected a command: a text for the shell, or a list of words";
 const line = z.string(COMMAND).min(1, COMMAND).max(4096, COMMAND);
 const noNul = (text: string): boolean => !text.includes("\0");
 
-/** A text is read by a shell, words are started as they are. */
+/** A string is run by a shell; a list of words is started directly. */
 export const commandForm = z.union(
   [line.refine(noNul, COMMAND), z.array(line.refine(noNul, COMMAND)).min(1, COMMAND).max(64, COMMAND)],
   COMMAND,
@@ -29,7 +29,7 @@ export const commandForm = z.union(
 export type CommandGiven = z.infer<typeof commandForm>;
 
 const TIMEOUT = "expected a duration from 1s to 10m";
-/** As it is written; `patienceOf` reads it. */
+/** As written; `patienceOf` converts it. */
 export const patienceForm = z.union([z.string(), z.number()], TIMEOUT).refine((value) => {
   const ms = parseDuration(String(value));
   return ms !== undefined && ms >= 1000 && ms <= 600_000;
@@ -42,15 +42,15 @@ export const patienceOf = (written: string | number | undefined, unsaid: number)
 const GLOB = "expected a tool's name, with * for any text";
 const glob = z.string(GLOB).regex(/^[\w*.:-]{1,100}$/, GLOB);
 
-/** Of one hook. */
+/** Keys of one hook. */
 export const HOOK_KEYS = ["event", "tools", "command", "name", "timeout", "required"] as const;
 
-/** Made when it is first read by: who has no hooks does without. */
+/** Built on first use, so that a run without hooks does not pay for it. */
 const hookForm = () =>
   z
     .strictObject({
       event: z.enum(HOOK_EVENTS, `expected one of ${HOOK_EVENTS.join(", ")}`),
-      /** Left out, it is asked of every tool. */
+      /** Left out, the hook runs for every tool. */
       tools: z.union([glob, z.array(glob, GLOB).min(1, GLOB).max(64, GLOB)], GLOB).optional(),
       command: commandForm,
       name: z
@@ -58,7 +58,7 @@ const hookForm = () =>
         .regex(/^[\w .:-]{1,60}$/, "expected a name of at most 60 letters")
         .optional(),
       timeout: patienceForm.optional(),
-      /** Of PostToolUse: where it cannot be asked, the result is withheld. */
+      /** Only for PostToolUse: if the hook cannot run, the result is withheld. */
       required: z.boolean("expected true or false").optional(),
     })
     .refine(({ event, tools }) => tools === undefined || event.endsWith("ToolUse"), {
@@ -72,20 +72,20 @@ const hookForm = () =>
 export type HookGiven = z.infer<ReturnType<typeof hookForm>>;
 
 const HOOKS = "expected a list of at most 32 hooks";
-/** In the order in which they are asked. */
+/** In the order in which they run. */
 export const hooksForm = z.lazy(() => z.array(hookForm(), HOOKS).max(32, HOOKS));
 
-/** How a person knows it. */
+/** The name shown to people. */
 export function hookName({ name, command }: HookGiven): string {
   const text = name ?? [command].flat().join(" ");
   return text.length <= 60 ? text : `${text.slice(0, 59)}…`;
 }
 
-/** Whether it is asked of calls of this tool. Linear. */
+/** Whether the hook runs for calls of this tool. Linear. */
 export const isForTool = ({ tools = "*" }: HookGiven, tool: string): boolean =>
   [tools].flat().some((each) => fitsWildcard(readWildcard(each), tool));
 
-/** Of the event that one was asked. */
+/** The fields of the event for a hook that ran. */
 export const hookTold = () => ({
   event: z.enum(HOOK_EVENTS),
   hook: z.string().describe("Its name, or how it is started."),
@@ -124,7 +124,7 @@ const CHANGED: Readonly<Record<HookEvent, string>> = {
   PreCompact: "",
 };
 
-/** For a person; empty for what its call tells by itself, and where nothing was done. */
+/** For a person; empty when the call's own events say it, or when nothing was done. */
 export function hookWords({ event, hook, owner, did, tool = "", reason = "", args }: HookTold): string {
   const who = `the ${owner === "user" ? "user's" : "project's"} hook ${hook}`;
   switch (did) {

@@ -3,43 +3,43 @@ import type { HookOwner } from "./hook-form.ts";
 import type { ToolCall } from "./messages.ts";
 import type { ToolResult } from "./tool.ts";
 
-/** Who asks. */
+/** What a hook call needs from the run. */
 export interface HookAsker {
-  /** Of the agent that it is asked for. */
+  /** Emits events of the agent that the hook runs for. */
   readonly emit: Emit;
   readonly signal: AbortSignal;
 }
 
-/** What becomes of a call before anything judges it. */
+/** What becomes of a call before the policy judges it. */
 export type BeforeCall =
   | {
       readonly kind: "goes_on";
-      /** The same object where nothing was changed. */
+      /** The same object if nothing was changed. */
       readonly args: ToolCall["args"];
-      /** Who changed it last; left out where nobody did. */
+      /** The hook that changed the arguments last; left out if none did. */
       readonly by?: string;
     }
-  /** It is not run. */
+  /** The call is not run. */
   | { readonly kind: "vetoed"; readonly by: string; readonly owner: HookOwner; readonly reason: string };
 
 export type AtStop =
   | { readonly kind: "answers"; readonly text: string }
-  /** The answer is not the end: this is said to the model. */
+  /** The answer is not the end; this text goes to the model. */
   | { readonly kind: "continues"; readonly text: string };
 
 /**
- * What the hooks of a run say, as its loop sees them. Whatever they say is judged, guarded and recorded as what the model
- * says: there is no approval among it. Only the loss of the box rejects.
+ * The answers of a run's hooks, as the loop sees them. Whatever hooks say is judged, guarded and recorded like the
+ * model's words: they cannot approve anything. Rejects only when the box is lost.
  */
 export interface Hooks {
   readonly before: (call: ToolCall, asker: HookAsker) => Promise<BeforeCall>;
-  /** What the model is told of a result; undefined where no hook was asked, which may have changed files as well. */
+  /** What the model is told of a result; undefined if no hook ran. A hook may also have changed files. */
   readonly after: (call: ToolCall, result: ToolResult, asker: HookAsker) => Promise<string | undefined>;
-  /** Asked so often that it goes on, it no longer is: a request has an end. */
+  /** After a number of continuations it is no longer asked, so that every request ends. */
   readonly stop: (answer: string, asker: HookAsker) => Promise<AtStop>;
-  /** A request of the user begins: said to the model behind the first one; empty where there is nothing. */
+  /** Call when a request of the user begins; the text follows the request to the model. Empty when there is none. */
   readonly begin: (asker: HookAsker) => Promise<string>;
-  /** Kept word for word beside the summary of older messages; empty where there is nothing. */
+  /** Text to keep word for word beside the summary of older messages; empty when there is none. */
   readonly compacting: (trigger: string, asker: HookAsker) => Promise<string>;
 }
 

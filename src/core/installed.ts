@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { counted } from "./text/short-lists.ts";
 
-/** What managers of packages have installed in a box. */
+/** Packages that package managers have installed in a box. */
 
 export const packageForm = z.strictObject({
   ecosystem: z.string().describe("npm, pip, cargo, go, maven, composer, bundler, or apt."),

@@ -1,16 +1,16 @@
 /** How a layer over a workspace, or a copy of it, differs from the workspace. */
 export interface LayerChange {
-  /** Below the workspace, a byte text (`textOfBytes`). */
+  /** Relative to the workspace, a byte text (`textOfBytes`). */
   readonly path: string;
   readonly what: "added" | "modified" | "deleted";
-  /** Its kind now; of a deleted path, its former kind. */
+  /** Its kind now; for a deleted path, its former kind. */
   readonly kind: "file" | "folder" | "link" | "odd";
   /** The lower twelve bits. */
   readonly mode: number;
 }
 
 export interface LayerChanges {
-  /** By path; folders are among them, and so is all that is in one that was deleted. */
+  /** Sorted by path. Includes folders, and everything in a deleted folder. */
   readonly changes: readonly LayerChange[];
   /** The folder that holds the added and modified files under the same paths. It is never written to. */
   readonly content: string;

@@ -1,28 +1,29 @@
 /**
- * A tree of files that is looked at and never run: a folder, an archive, a commit. Pure words.
+ * A tree of files that is examined and never run: a folder, an archive, a commit. Types only.
  *
- * Names are any bytes: what is no UTF-8 stands as lone surrogates (byte 0x80 + n as U+DC80 + n), so that every path is
- * one text and leads back to its file. `/` parts names; there is neither `.` nor `..`, nor a slash at an end.
+ * Names are arbitrary bytes: bytes that are not UTF-8 appear as lone surrogates (byte 0x80 + n as U+DC80 + n), so that
+ * every path is a text that leads back to its file. `/` separates names; a path has no `.` or `..`, and no slash at
+ * either end.
  */
 export interface TreeEntry {
-  /** From the tree's top. */
+  /** Relative to the top of the tree. */
   readonly path: string;
   readonly kind: "file" | "folder" | "link" | "odd";
   /** The lower twelve bits. */
   readonly mode: number;
-  /** In bytes; of a file. */
+  /** In bytes; only for files. */
   readonly size: number;
-  /** Of a link: where it leads, as it is written. Of an odd one: `pipe`, `socket`, `device`. */
+  /** For a link: its target, as written. For an odd entry: `pipe`, `socket`, `device`. */
   readonly target?: string;
-  /** How many names the file has, here or elsewhere; left out: one. */
+  /** How many names the file has, here or elsewhere; one when left out. */
   readonly names?: number;
-  /** A folder that was not looked into: it may not be read, or lies too deep. */
+  /** A folder whose content is unknown: it may not be read, or lies too deep. */
   readonly closed?: boolean;
 }
 
 export interface LookedAtTree {
-  /** Folders before what is in them, each entry once; links are not followed. */
+  /** Folders before their content, each entry once; links are not followed. */
   entries(signal: AbortSignal): AsyncIterable<TreeEntry>;
-  /** Bytes of a regular file from an offset, at most `limit`; undefined where there is none, or another by now. */
+  /** Bytes of a regular file from an offset, at most `limit`; undefined when it is missing or was replaced. */
   read(path: string, limit: number, from?: number): Promise<Uint8Array | undefined>;
 }

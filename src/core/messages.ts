@@ -2,7 +2,7 @@ import * as z from "zod";
 
 /** The messages of a conversation. Provider formats are translated at the edge of models/. */
 
-/** What a task wants: an answer, a look at the repository, a change of it, or something of the web. */
+/** What a task wants: an answer, a look at the repository, a change to it, or something from the web. */
 export const INTENTS = ["direct", "repo", "change", "web"] as const;
 export type Intent = (typeof INTENTS)[number];
 
@@ -13,7 +13,7 @@ export interface ToolCall {
 }
 
 export type Message =
-  /** `standing`: so many characters of it are the same in every session; what a provider adds goes behind them. */
+  /** `standing`: length of the part that is the same in every session; what a provider adds goes after it. */
   | { readonly role: "system"; readonly text: string; readonly standing?: number }
   | { readonly role: "user"; readonly text: string }
   | {
@@ -33,13 +33,15 @@ export interface Usage {
   readonly cost: number | null;
 }
 
-/** Prices per million tokens, of every model whose name begins so. Without `cached`, what was kept costs like the rest. */
+/**
+ * Prices per million tokens, for models whose name begins with `model`. Without `cached`, cached tokens cost as much.
+ */
 export interface Price {
   readonly model: string;
   readonly input: number;
   readonly output: number;
   readonly cached?: number;
-  /** The first day that it holds, as 2026-03-01 in UTC; left out, it always did. */
+  /** The first day on which the price applies, such as 2026-03-01 in UTC; left out, it always applied. */
   readonly from?: string;
 }
 
@@ -63,7 +65,7 @@ export const priceForm = z.strictObject({
 
 const tokens = z.int().min(0);
 
-/** Each count is of the whole request; together they are its tokens. */
+/** Each count is a share of the whole request; their sum is its number of tokens. */
 export const promptForm = z.strictObject({
   system: tokens,
   instructions: tokens.describe("Those of the user and of the project that stand in the system prompt."),

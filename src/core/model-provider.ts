@@ -12,29 +12,30 @@ export interface ToolOffer {
 }
 
 /**
- * How a reply may be held to one of the offered tools or an answer: a request without it is never held. Servers that cannot
- * hold a reply leave it out, and with `format` no reply is held. The prefix of the request stays as it is.
+ * How a reply may be constrained to an offered tool or an answer; a request without it is never constrained. Servers
+ * that cannot constrain a reply ignore it, and with `format` no reply is constrained. The prefix of the request stays
+ * the same.
  */
 export interface Hold {
-  /** Hold this reply, whatever is known of how the model calls tools; left out, what is known decides. */
+  /** Constrain this reply, whatever is known about how the model calls tools; left out, that knowledge decides. */
   readonly now?: boolean;
   /**
-   * Every file of the workspace, while they are few, or of these the ones that may be the cause where a check fails: what a
-   * call may name that reads or edits one that is there.
+   * The paths that a call may name to read or edit an existing file: all files of the workspace, while there are few;
+   * or, if a check fails, only those that may be the cause.
    */
   readonly paths?: readonly string[];
   /**
-   * Of these files the model has the whole text before it: to read one shows nothing new, so no such call is offered, and an
-   * edit is of one of these lines, which stand in it once; any text where there are none.
+   * Files whose whole text the model has before it. Reading one would show nothing new, so no such call is offered. An
+   * edit has to replace one of the listed texts, which occur once in the file; any text if none are listed.
    */
   readonly shown?: Readonly<Record<string, readonly string[]>>;
-  /** Of these tools these arguments alone, and all of them: a small model fills in whatever there is. */
+  /** For these tools, exactly these arguments: a small model fills in every argument there is. */
   readonly arguments?: Readonly<Record<string, readonly string[]>>;
-  /** What a call that writes a file has to name. */
+  /** The path that a call that writes a file has to name. */
   readonly writes?: string;
-  /** It has to be a call: an answer is not among the choices. */
+  /** The reply has to be a call: an answer is not allowed. */
   readonly call?: true;
-  /** Tools that this reply may not call: what was repeated. They stay in the prefix of the request. */
+  /** Tools that this reply may not call, such as a repeated one. They stay in the prefix of the request. */
   readonly without?: readonly string[];
 }
 
@@ -45,38 +46,39 @@ export interface ModelRequest {
   readonly tools: readonly ToolOffer[];
   /** Most tokens of the reply; the server's own limit when left out. */
   readonly maxTokens?: number;
-  /** The reply ends before the first of these. One that does not take them beside its model's own says more. */
+  /** The reply ends before the first of these. A server that supports only its model's own returns more. */
   readonly stop?: readonly string[];
   readonly temperature?: number;
   /** The model's default when left out. */
   readonly think?: boolean;
-  /** What the reply should fit. */
+  /** The schema that the reply should fit. */
   readonly format?: JsonSchema;
   readonly hold?: Hold;
 }
 
 export type AssistantMessage = Extract<Message, { readonly role: "assistant" }>;
 
-/** A call that cannot be run: it was cut, needs a repair, or names nothing that was offered. The model is told. */
+/** A call that cannot be run: it was cut off, needs a repair, or names nothing that was offered. The model is told. */
 export interface MalformedCall {
   readonly id: string;
   readonly name: string;
   /** For the model: what is wrong, and what to send instead. */
   readonly reason: string;
-  /** Of a call that could be read and names no tool that was offered. */
+  /** Arguments of a call that could be read but names no offered tool. */
   readonly args?: Readonly<Record<string, unknown>>;
   /**
-   * It could be read, and is none that may be run: `not_offered` names no tool of the request, `not_alone` stands among
-   * others in prose. Where it was written as text, the message's text still holds it. Left out of a call that could not be read.
+   * The call could be read, but may not be run: `not_offered` names no tool of the request, `not_alone` stands among
+   * others in prose. A call that was written as text is still part of the message's text. Left out for a call that
+   * could not be read.
    */
   readonly missed?: "not_offered" | "not_alone" | "other_form";
-  /** Offered names that may be meant, the likeliest first. */
+  /** Offered names that may be meant, likeliest first. */
   readonly nearest?: readonly string[];
 }
 
 /**
- * Whether the text of a reply is no answer, as it holds calls that were not run: nothing of it was run, and what it has
- * are calls that miss.
+ * Whether a reply is not an answer because its text holds calls that were not run: it has no runnable call, and at
+ * least one that missed.
  */
 export const holdsUnrunCalls = ({
   message,
@@ -88,7 +90,7 @@ export const holdsUnrunCalls = ({
 
 export type Stop = "end" | "calls" | "length" | "filtered" | "unknown";
 
-/** What servers do, and scenarios play. */
+/** Failures of servers, which test scenarios can reproduce. */
 export const SERVER_FAILURES = [
   /** No server answers at the address, or it is not a model server. */
   "unreachable",
@@ -101,7 +103,7 @@ export const SERVER_FAILURES = [
   "server",
   /** The response violates the API. */
   "garbled",
-  /** Too slow: to connect, to begin, or to go on. */
+  /** Too slow: to connect, to begin, or to continue. */
   "timeout",
   "out_of_memory",
   /** The reply had no visible text or call, more than once. */
@@ -122,7 +124,7 @@ export interface ModelFailure {
 
 export type ProviderEvent =
   | { readonly type: "text" | "thinking"; readonly text: string }
-  /** A native call in the making, for display only; written calls show nothing until the end. */
+  /** Part of a native call, for display only; calls written as text show nothing until the end. */
   | { readonly type: "call"; readonly index: number; readonly name: string; readonly text: string }
   /** A new attempt begins: what was streamed before is void. */
   | { readonly type: "waiting"; readonly reason: string; readonly ms: number; readonly attempt: number }
@@ -132,26 +134,29 @@ export type ProviderEvent =
       readonly malformed: readonly MalformedCall[];
       readonly usage: Usage;
       readonly stop: Stop;
-      /** Things that went well only by a way around: a prompt that may have been cut, tools that were refused. */
+      /**
+       * Notes on requests that succeeded only in part or by a workaround: a prompt that may have been cut, tools that
+       * were refused.
+       */
       readonly notes: readonly string[];
     }
   | { readonly type: "failed"; readonly failure: ModelFailure; readonly usage: Usage };
 
-/** How a model calls tools: by its server's own calls, in its text, or held to a schema of them. */
+/** How a model calls tools: with its server's native calls, in its text, or constrained to a schema of them. */
 export const CALL_FORMS = ["native", "text", "held"] as const;
 export type CallForm = (typeof CALL_FORMS)[number];
 
 /** The capabilities of a model, each with its source. */
 export interface Capabilities {
-  /** Tokens; a guess may compact early, and never blocks a request. */
+  /** In tokens; a guess may compact early, and never blocks a request. */
   readonly context: number;
-  /** Takes `tools` and answers with calls of its own format. */
+  /** The model takes `tools` and answers with calls in its own format. */
   readonly tools: boolean;
   readonly calls: CallForm;
   readonly thinking: boolean;
   /** The server caches the prompt prefix. */
   readonly cache: boolean;
-  /** Billions of them, where the server tells. */
+  /** In billions, if the server says. */
   readonly parameters?: number;
   readonly origin: Readonly<
     Record<
@@ -163,8 +168,8 @@ export interface Capabilities {
 
 export interface Provider {
   /**
-   * Ends with exactly one `finished` or `failed`, and nothing after it. Never throws and never hangs; aborting ends it at
-   * once as `cancelled`. Texts joined are the message's text.
+   * Ends with exactly one `finished` or `failed`, and nothing after it. Never throws and never hangs; aborting ends it
+   * at once as `cancelled`. The texts together are the message's text.
    */
   stream(request: ModelRequest, signal: AbortSignal): AsyncIterable<ProviderEvent>;
   capabilities(model: string, signal: AbortSignal): Promise<Capabilities>;

@@ -20,17 +20,17 @@ export type OwnedBox = Box &
     /** The id of its image, if it has one. */
     readonly image?: string;
     /**
-     * Stops it with all that runs in it, so that another process can take it up; null where that is not possible. It must
-     * not be used afterwards; disposing of it removes it unless it was frozen.
+     * Stops the box with everything that runs in it, so that another process can take it over; null when that is not
+     * possible. It must not be used afterwards. Disposing of it removes it unless it was frozen.
      */
     readonly park?: () => Promise<ParkedHandle | null>;
-    /** Makes no more commits for its commands; resolves when none is under way. */
+    /** Stops making commits for its commands; resolves when none is in progress. */
     readonly settle?: () => Promise<void>;
-    /** What was done on the host for it since the last time, after a search of the whole workspace. */
+    /** What was done on the host for it since the last call, after a search of the whole workspace. */
     readonly log?: () => Promise<BoxLog>;
-    /** Set where it was granted a network, or can be. */
+    /** Set when a network was granted, or can be. */
     readonly network?: GrantedNetwork;
-    /** Set where its changes are copied out of it, so that they outlast it. */
+    /** Set when the box's changes are copied out, so that they outlast it. */
     readonly home?: {
       /** Copies out what commands have changed since the last time. Rejects only with the loss of the box. */
       readonly bring: () => Promise<void>;
@@ -39,16 +39,16 @@ export type OwnedBox = Box &
     };
     /** Whether another box may replace it after a loss for this reason; left out: never. */
     readonly mayFollow?: (reason: string) => boolean;
-    /** Ends it as disposing does, and returns the log entries that disposing would give as warnings. */
+    /** Ends it like disposing, and returns the log entries that disposing would give as warnings. */
     readonly close?: () => Promise<BoxLog>;
   };
 
 export interface GrantedNetwork {
-  /** So far, by time; of very many only the first and the last. */
+  /** All so far, by time; of very many only the first and the last. */
   readonly connections: () => readonly Connection[];
   /**
-   * Adds these grants, with variables for commands that start from now on and settings of their tools. The returned
-   * function withdraws them, and ends connections that they alone allow.
+   * Adds grants, with variables and tool settings for commands that start from now on. The returned function withdraws
+   * them, and ends connections that only they allow.
    */
   readonly grant: (
     more: readonly Grant[],
@@ -58,9 +58,9 @@ export interface GrantedNetwork {
 }
 
 export interface ParkedHandle {
-  /** Kept until then: milliseconds since 1970. */
+  /** How long it is kept: milliseconds since 1970. */
   readonly until: number;
-  /** Freezes it and lets go of it. Where that fails it is removed. */
+  /** Freezes the box and releases it. If that fails, the box is removed. */
   readonly freeze: () => Promise<void>;
 }
 
@@ -68,29 +68,29 @@ export interface ParkedHandle {
 export interface Box {
   /** Absolute; where commands start unless they say otherwise. */
   readonly workspace: string;
-  /** Any number may run at a time. Aborting ends the command with all that it started, and still gives its result. */
+  /** Any number may run at a time. Aborting ends the command and all that it started, and still gives its result. */
   exec(request: ExecRequest, signal: AbortSignal): Promise<ExecResult>;
-  /** Starts a command that runs on beside others until it ends, is killed, or the box ends. */
+  /** Starts a command that runs beside others until it ends, is killed, or the box ends. */
   start(request: ExecRequest): Job;
   read(
     path: string,
     range?: { readonly offset: number; readonly limit: number },
   ): Promise<FileResult<FileContent>>;
-  /** All or nothing; an older file keeps its mode, folders above a new one are made. */
+  /** All or nothing. An existing file keeps its mode; missing folders are created. */
   write(path: string, content: Uint8Array): Promise<FileResult<null>>;
   list(path: string): Promise<FileResult<readonly Entry[]>>;
   stat(path: string): Promise<FileResult<Entry>>;
   /** Lines that match a regular expression; ignored and binary files are left out. */
   search(request: SearchRequest): Promise<FileResult<SearchResult>>;
-  /** What has changed in the workspace since the box began, where it was asked to watch. */
+  /** What has changed in the workspace since the box began, if it was told to watch. */
   changes(): Promise<Changes>;
   /** Protected paths below the workspace that were replaced from outside, and so lost their protection. */
   replaced?(): Promise<readonly string[]>;
-  /** Variables of its commands for its network; they change with each grant. */
+  /** Network variables of the box's commands; they change with each grant. */
   readonly networkEnv?: () => Readonly<Record<string, string>>;
   /** Resolves with the reason when the box is gone. */
   readonly gone: Promise<string>;
-  /** Set in a box that was parked and is resumed: its jobs by name. */
+  /** Set in a resumed box: its jobs by name. */
   readonly kept?: ReadonlyMap<string, OldJob>;
 }
 
@@ -98,11 +98,11 @@ export interface ExecRequest {
   readonly words: readonly string[];
   /** The workspace when left out. */
   readonly folder?: string;
-  /** Over the box's own environment. */
+  /** Added to, or replacing, the box's own environment. */
   readonly env?: Readonly<Record<string, string>>;
   /** 0 for no limit. */
   readonly timeoutMs: number;
-  /** Bytes of each stream that are kept: the first and the last ones. */
+  /** How many bytes of each stream are kept: the first and the last ones. */
   readonly keep: { readonly head: number; readonly tail: number };
   /** Empty when left out. */
   readonly input?: AsyncIterable<Uint8Array>;
@@ -111,23 +111,23 @@ export interface ExecRequest {
   /** Run only in the folder itself, not where a link in its place leads. */
   readonly exactFolder?: true;
   /**
-   * A regular file (no link) of at most `limit` bytes, 256 KiB at most, whose content at the end of the command comes with
-   * the result, without another request. Only for commands that are awaited.
+   * A regular file (no link) of at most `limit` bytes, 256 KiB at most, whose content at the end of the command comes
+   * with the result, without another request. Only for commands that are awaited.
    */
   readonly keepFile?: { readonly path: string; readonly limit: number };
-  /** A terminal of the box's own instead of pipes. */
+  /** A terminal in the box instead of pipes. */
   readonly terminal?: { readonly columns: number; readonly rows: number };
   /**
-   * Records what it does, and ends it with all that it started at the first touch of one of these canaries. If the box
-   * cannot observe, the result says so.
+   * Records what the command does, and ends it with everything it started at the first touch of one of these canaries.
+   * If the box cannot observe, the result says so.
    */
   readonly observe?: { readonly canaries: readonly Canary[] };
-  /** Finds a job again in a box that was parked; unique in its box. */
+  /** Finds a job again in a resumed box; unique in its box. */
   readonly name?: string;
 }
 
 export interface KeptOutput {
-  /** Empty where `onOutput` took it. */
+  /** Empty when `onOutput` took it. */
   readonly head: Uint8Array;
   readonly tail: Uint8Array;
   readonly total: number;
@@ -151,30 +151,30 @@ export interface ExecResult {
   readonly leftovers: number;
   /** Protected paths that it tried to write. */
   readonly blocked: readonly string[];
-  /** Connections that were refused meanwhile, perhaps to a command beside it; left out without a network. */
+  /** Connections refused in the meantime, possibly to a concurrent command; left out without a network. */
   readonly blocked_connections?: readonly BlockedConnection[];
   /** Protected paths that it made and that were moved out of the workspace. */
   readonly quarantined: readonly MovedAway[];
   readonly peak: { readonly memory_bytes: number; readonly pids: number };
-  /** Left out where it was not asked for. */
+  /** Left out when it was not requested. */
   readonly observed?: Observed;
-  /** The content of `keepFile`, or why there is none; left out where it was not asked for, or the command was ended by force. */
+  /** The content of `keepFile`, or why there is none; left out if not requested, or if the command was killed. */
   readonly keptFile?: FileResult<Uint8Array>;
-  /** Nothing was run, as its folder could not be entered. */
+  /** Nothing was run, because the folder could not be entered. */
   readonly folder_gone?: true;
 }
 
-/** The command did not begin, and so says nothing itself. */
+/** The command did not start, so it has printed nothing itself. */
 export const isUnstarted = ({ exit_code, cause, stdout, stderr }: ExecResult): boolean =>
   (exit_code === 126 || exit_code === 127) && cause !== null && stdout.total + stderr.total === 0;
 
 export interface Job {
   readonly result: Promise<ExecResult>;
-  /** Its output so far, as far as it is kept. */
+  /** Its output so far, if it is kept. */
   readonly output: () => { readonly stdout: Uint8Array; readonly stderr: Uint8Array };
   readonly kill: () => void;
   readonly resize: (columns: number, rows: number) => void;
-  /** Stored with the job, for the process that resumes it; replaces the note before. */
+  /** Stored with the job for the process that resumes it; replaces the earlier note. */
   readonly note?: (text: string) => void;
 }
 
@@ -182,7 +182,7 @@ export interface OldJob extends Job {
   readonly noted: string;
 }
 
-/** `blocked`: refused by the box's protection. `failed`: everything else, as a file that is not there. */
+/** `blocked`: refused by the box's protection. `failed`: everything else, such as a missing file. */
 export type FileResult<T> =
   | { readonly kind: "ok"; readonly value: T }
   | {
@@ -209,7 +209,7 @@ export interface SearchRequest {
 
 export interface SearchResult {
   readonly lines: readonly { readonly path: string; readonly line: number; readonly text: string }[];
-  /** There were more. */
+  /** There were more matches. */
   readonly more: boolean;
 }
 
@@ -224,40 +224,40 @@ export interface Entry {
 
 /** Paths below the workspace. */
 export interface Changes {
-  /** Files, links and other entries by path. Read anew at each iteration, as all of them may not fit into memory. */
+  /** Files, links and other entries by path. Read again at each iteration: all may not fit into memory. */
   readonly all: Iterable<Change>;
-  /** The tree was too large to be searched whole. */
+  /** The tree was too large to be searched completely. */
   readonly incomplete: boolean;
-  /** Removes those that git tracked when the box opened; all of them where that is unknown. */
+  /** Removes paths that git tracked when the box opened; removes all if that is unknown. */
   readonly dropTracked: (paths: Set<string>) => Promise<void>;
 }
 
-/** Asked where the policy neither allows nor denies. */
+/** Asked when the policy neither allows nor denies. */
 export interface Question {
   readonly call: string;
   readonly tool: string;
   readonly args: Readonly<Record<string, unknown>>;
   /** The whole command, or what would be written where. */
   readonly text: string;
-  /** What the text does not tell, uncut: a diff of what would be written, or the arguments of a tool. */
+  /** What `text` does not show, uncut: a diff of what would be written, or a tool's arguments. */
   readonly shown?: string;
-  /** What it would do, in words. */
+  /** What the call would do, in words. */
   readonly effects?: readonly string[];
   /** Where it starts; the workspace when left out. */
   readonly folder?: string;
   readonly decision: Decision;
-  /** The rules that cause the question; all of them where left out. */
+  /** The rules that cause the question; all of them when left out. */
   readonly asks?: readonly MatchedRule[];
   readonly mode: Mode;
   /** Whether a file tool would write. */
   readonly writes: boolean;
-  /** The model's command, where a person replaced it by this one. */
+  /** The model's command, if a person replaced it with this one. */
   readonly replaces?: string;
-  /** It cannot be replaced by another command. */
+  /** The command cannot be replaced by another one. */
   readonly fixed?: true;
-  /** The grants that would make it contained, in the form of `allow_domains`; left out where none would. */
+  /** The grants that would make it contained, in the form of `allow_domains`; left out when none would. */
   readonly grants?: readonly string[];
-  /** How to get the network that it lacks, in words; left out where it lacks none. */
+  /** How to get the network that it lacks, in words; left out when it lacks none. */
   readonly network?: string;
 }
 
@@ -266,18 +266,18 @@ export interface Answer {
   readonly by: "mode" | "contained" | "person" | "nobody";
   /** Why it is not run, for the model; empty when it is run. */
   readonly reason: string;
-  /** A person's words to the model, with a no. */
+  /** A person's words for the model, with a no. */
   readonly word?: string;
-  /** The command that a person wants in its place; it is judged as any call. */
+  /** The command that a person wants instead; it is judged like any call. */
   readonly edited?: string;
-  /** Granted to it. */
+  /** What was granted with the answer. */
   readonly grant?: GrantSaid;
 }
 
-/** Decides what the policy leaves open: a person, a script, or nobody. `waits`: the run stops until somebody does. */
+/** Decides what the policy leaves open: a person, a script, or nobody. `waits`: the run stops until one answers. */
 export interface Approver {
   ask(question: Question, signal: AbortSignal): Promise<Answer | "waits">;
-  /** The no that a person has given to this call before, whatever the policy says now. */
+  /** The no that a person gave to this call earlier, whatever the policy says now. */
   refuses?(question: Question): Answer | undefined;
 }
 
@@ -289,7 +289,7 @@ export interface Index {
 export interface IndexAnswer {
   /** Best first. */
   readonly hits: readonly IndexHit[];
-  /** Why the answer may be out of date or incomplete; empty where it is neither. */
+  /** Why the answer may be out of date or incomplete; empty when it is neither. */
   readonly caveat: string;
 }
 
@@ -301,7 +301,7 @@ export interface IndexHit {
   readonly symbol: string | null;
   /** From 0 to 1; only comparable within one answer. */
   readonly score: number;
-  /** About ten lines, those with most of the query's words. */
+  /** About ten lines with most of the query's words. */
   readonly preview: string;
 }
 
@@ -319,6 +319,6 @@ export interface ListedBox {
   readonly owner: { readonly pid: number; readonly alive: boolean } | null;
   readonly created: string;
   readonly state: string;
-  /** Frozen until then (ISO 8601), for a session that waits for an approval; null: it is not frozen. */
+  /** Frozen until this time (ISO 8601), for a session that waits for an approval; null: not frozen. */
   readonly parked: { readonly session: string; readonly until: string } | null;
 }

@@ -63,7 +63,7 @@ export const PROTECTED: readonly ProtectedName[] = [
   atRoot(".inputrc", SHELL),
 ];
 
-/** Folders full of other people's code, never opened as projects: in them only git repositories count. */
+/** Folders full of third-party code, never opened as projects: in them only git repositories count. */
 export const isDependencies = (name: string): boolean => DEPENDENCIES.has(name.toLowerCase());
 
 export const DEPENDENCIES: ReadonlySet<string> = new Set([
@@ -101,21 +101,21 @@ export function protectedFolded(folded: string, atTop: boolean): ProtectedName |
   return entry?.where === "root" && !atTop ? undefined : entry;
 }
 
-// Characters that HFS+ leaves out when it compares names.
+// Characters that HFS+ ignores when it compares names.
 const IGNORED = /[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]/g;
 const PLAIN = /^[\u0020-\u007e]*$/;
 
-/** One spelling for all those that a case-insensitive file system takes for the same name. */
+/** One spelling for all those that a case-insensitive file system treats as the same name. */
 export function fold(name: string): string {
   const plain = PLAIN.test(name)
     ? name.toLowerCase()
     : name.replace(IGNORED, "").normalize("NFKC").toUpperCase().toLowerCase();
   if (plain === "git~1") return ".git";
-  // Windows drops dots and spaces at the end, and `::$INDEX_ALLOCATION` names the folder itself.
+  // Windows drops trailing dots and spaces, and `::$INDEX_ALLOCATION` names the folder itself.
   return /[. :]/.test(plain.slice(1)) ? trimmed(plain.replace(/::\$index_allocation$/, "")) : plain;
 }
 
-/** A loop, since a pattern for the end of a text starts anew at each dot. */
+/** A loop, because a pattern for trailing characters would start again at each dot. */
 function trimmed(name: string): string {
   let end = name.length;
   while (end > 0 && (name[end - 1] === "." || name[end - 1] === " ")) end -= 1;
@@ -128,7 +128,7 @@ const SLASH = 0x2f;
 const COLON = 0x3a;
 const LAST = 0x7d;
 
-/** Whether `fold` only lowers the names: `:` and `~` stand in spellings of Windows, dots and spaces it drops at a name's end. */
+/** Whether `fold` only lower-cases: no Windows spelling (`:`, `~`), no dot or space at a name's end. */
 function isSimple(path: string): boolean {
   for (let at = 0; at < path.length; at += 1) {
     const code = path.charCodeAt(at);

@@ -1,13 +1,13 @@
 import type { AgentEvent } from "./events.ts";
 
 /**
- * The answer of a request where a hook has put it in place of what the model said. Who shows replies as they come has to
- * show it at the end: it is in no other event.
+ * The answer of a request if a hook replaced the model's text. A reader that shows replies as they stream has to show
+ * it at the end: no other event contains it.
  */
 export class ReplacedAnswer {
   #replaced = false;
 
-  /** The answer, with the event that ends the request; undefined where what was said is the answer. */
+  /** The answer, on the event that ends the request; undefined if the model's own text is the answer. */
   take(event: AgentEvent): string | undefined {
     if (event.agent !== undefined) return undefined;
     switch (event.type) {

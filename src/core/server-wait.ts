@@ -1,22 +1,22 @@
-/** How a server that says "later" is waited for, whichever it is: pure, so that its callers bring clock and chance. */
+/** How to wait for a server that says "later", whichever server it is. Pure: callers bring clock and chance. */
 
 export interface RetryRules {
-  /** Attempts of one request in all, where each failure is a passing one. */
+  /** Most attempts of one request if every failure is a passing one. */
   readonly attempts: number;
-  /** The same where the server says that it has too much to do (429, 503). */
+  /** The same if the server says that it is overloaded (429, 503). */
   readonly busyAttempts: number;
   readonly baseMs: number;
   readonly capMs: number;
   /** The longest wait that a server may ask for. */
   readonly longestMs: number;
-  /** What is put on top of that at most, as a part of it; none where one client alone is known of. */
+  /** Most time added to a wait that the server asked for, as a share of it; none if only one client is known. */
   readonly spread?: number;
 }
 
-/** Of several clients that were told the same. */
+/** For several clients that were told to wait for the same time. */
 export const SPREAD = 0.1;
 
-/** Of a busy server that names no time: half a minute in all at most. One that names it: as often, as long as it says. */
+/** Waits at most half a minute in all for a busy server that names no time; else as long as it says, each time. */
 export const RETRIES: RetryRules = {
   attempts: 5,
   busyAttempts: 7,
@@ -27,16 +27,16 @@ export const RETRIES: RetryRules = {
 
 export interface PassingFailure {
   readonly passing: boolean;
-  /** It is there and has too much to do. */
+  /** The server is there but overloaded. */
   readonly busy: boolean;
-  /** What the server asked to wait, in milliseconds. */
+  /** The wait that the server asked for, in milliseconds. */
   readonly retryAfterMs: number | null;
 }
 
 /**
- * Milliseconds before the next attempt, after so many that failed; null when there is none. Many clients of one server do
- * not come back together: what is waited of one's own accord has full jitter, of a busy server half of it is certain, and
- * what the server asks for is obeyed, with `spread` on top, unless it is too long to be waited for.
+ * Milliseconds before the next attempt after this many failures; null when there is none. Many clients of one server
+ * must not come back together: a wait of our own choice has full jitter; for a busy server half of it is fixed. A wait
+ * that the server asks for is obeyed, with `spread` added, unless it is too long.
  */
 export function delayAfter(
   failures: number,
@@ -56,13 +56,13 @@ export function delayAfter(
 
 const MOST_SPREAD_MS = 5000;
 
-/** HTTP's codes of a server that is there and has too much to do; 529 is Anthropic's. */
+/** HTTP status codes of an overloaded server; 529 is Anthropic's. */
 export const isBusy = (status: number): boolean => status === 429 || status === 503 || status === 529;
 
 /**
- * Milliseconds that a Retry-After header asks for: seconds, or an HTTP date, which counts from the answer's own `date`, so
- * that no second clock is asked, else from `now` (milliseconds since 1970), and asks for nothing once it is past; null where
- * it is neither.
+ * Milliseconds that a Retry-After header asks for: seconds, or an HTTP date. A date counts from the response's own
+ * `date`, so that no second clock is involved, otherwise from `now` (milliseconds since 1970); a past date means 0.
+ * Null for anything else.
  */
 export function askedToWait(
   header: string | null | undefined,
@@ -75,12 +75,12 @@ export function askedToWait(
   return until === null ? null : bounded(until - (momentOf(date) ?? now));
 }
 
-/** What a date of HTTP says, in milliseconds since 1970; null where it is none. */
+/** An HTTP date in milliseconds since 1970; null if the text is not one. */
 export function momentOf(header: string | null | undefined): number | null {
   const said = header?.trim() ?? "";
-  // Date.parse takes much that is no date of HTTP, such as "1" or "soon 7".
+  // Date.parse accepts much that is not an HTTP date, such as "1" or "soon 7".
   if (!HTTP_DATE.test(said)) return null;
-  // The oldest of its three forms names no zone, and means the same one.
+  // The oldest of the three forms names no zone, and means GMT as well.
   const moment = Date.parse(said.endsWith("GMT") ? said : `${said} GMT`);
   return Number.isNaN(moment) ? null : moment;
 }
@@ -90,19 +90,19 @@ const HTTP_DATE =
 const DAY_MS = 24 * 3_600_000;
 const bounded = (ms: number): number => Math.min(Math.max(Math.ceil(ms), 0), DAY_MS);
 
-/** What several runs know together of one server that asked to be left alone for a while. */
+/** What several runs know together about a server that asked to be left alone for a while. */
 export interface BackPressure {
-  /** Milliseconds until it may be asked again: 0 where nobody was told to wait. */
+  /** Milliseconds until the server may be asked again: 0 if nobody was told to wait. */
   readonly pending: () => number;
-  /** It asked one of us to wait so long. */
+  /** The server asked one of us to wait this long. */
   readonly hold: (ms: number) => void;
 }
 
 export const NO_PRESSURE: BackPressure = { pending: () => 0, hold: () => undefined };
 
 /**
- * What a client waits that was not asked to, beside those that were: as long as they, at most `longestMs`, and some time
- * more, that not all come at once. 0 where nobody was asked, and where so long was waited already.
+ * How long a client waits that was not asked to, beside others that were: as long as they do, at most `longestMs`, plus
+ * some time, so that not all come back at once. 0 if nobody was asked to wait, or that time is already over.
  */
 export function heldBack({ pending }: BackPressure, longestMs: number, random: () => number): number {
   const left = Math.min(pending(), longestMs);

@@ -8,31 +8,31 @@ import type { Plan } from "./work-plan.ts";
 import type { Question } from "./ports.ts";
 import type { ToolResult } from "./tool.ts";
 
-/** A session is a list of records in order; the state of a run is what they say, read from the first on. */
+/** A session is a list of records in order; they alone determine the state of a run, read from the first on. */
 export type SessionRecord =
-  /** The system prompt. There is one at most; it outlives everything but the session. */
+  /** The system prompt. There is at most one; it outlives everything but the session. */
   | { readonly kind: "pinned"; readonly text: string }
   | { readonly kind: "message"; readonly message: Message }
-  /** Messages after this count are taken back. */
+  /** Messages after this count are removed. */
   | { readonly kind: "rolled_back"; readonly to: number }
   | { readonly kind: "cleared" }
   | { readonly kind: "compacted"; readonly compaction: Compaction }
   /** The content of a file as the model last saw it; null when it must be read again. */
   | { readonly kind: "seen"; readonly path: string; readonly hash: string | null }
   | { readonly kind: "shell"; readonly folder: string; readonly env: Readonly<Record<string, string>> }
-  /** In place of the one before. */
+  /** Replaces the earlier plan. */
   | { readonly kind: "plan"; readonly plan: Plan }
-  /** Tasks in the background of whose end the model does not know yet. */
+  /** Background tasks whose end the model does not know yet. */
   | { readonly kind: "tasks"; readonly open: readonly OpenTask[] }
   | { readonly kind: "turn"; readonly result: TurnResult }
-  /** The run stopped here: the calls of its last reply that have no result wait for a person. */
+  /** The run stopped here: the calls of its last reply without a result wait for a person. */
   | { readonly kind: "parked"; readonly parked: Parked }
-  /** The answer to it. Only the process that wrote this record resumes the run. */
+  /** The answer to a parked question. Only the process that wrote this record resumes the run. */
   | {
       readonly kind: "answered";
       readonly question: Question;
       readonly word: Word;
-      /** What was granted with it. */
+      /** What was granted with the answer. */
       readonly grant?: GrantSaid;
     };
 
@@ -48,14 +48,14 @@ export interface Compaction {
   /** Messages before this one are shown as the first request and the summary. 0: all are shown. */
   readonly keepFrom: number;
   readonly artifact: string;
-  /** What is told word for word beside it: the plan, and which tasks ran. */
+  /** Shown word for word beside the summary: the plan, and the tasks that ran. */
   readonly kept?: string;
 }
 
 export interface OpenTask {
-  /** t1, t2 and so on; a number stands once in a session. */
+  /** t1, t2 and so on; each number occurs once in a session. */
   readonly id: string;
-  /** The head of what it was asked. */
+  /** The head of its prompt. */
   readonly prompt: string;
 }
 
@@ -75,7 +75,7 @@ export interface SessionAbout {
   readonly mode: Mode;
   readonly provider: string;
   readonly model: string;
-  /** The first request's first line. */
+  /** The first line of the first request. */
   readonly title: string;
 }
 
@@ -85,30 +85,30 @@ export interface SessionInfo extends SessionAbout {
   readonly started: number;
   readonly changed: number;
   readonly messages: number;
-  /** Of its last turn; null when none has ended, or a parked one goes on. */
+  /** Status of its last turn; null when none has ended, or a parked one continues. */
   readonly status: RunStatus | null;
 }
 
 /** Full outputs of tools, kept as long as the session. */
 export interface Outputs {
-  /** The name by which it is asked for. */
+  /** Returns the id under which the output is kept. */
   keep(text: string): string;
-  /** From this character on, at most so many; undefined when there is no such output. A character is never parted. */
+  /** At most `limit` characters from `offset` on; undefined for an unknown output. A character is never split. */
   page(id: string, offset: number, limit: number): OutputPage | undefined;
 }
 
 export interface OutputPage {
   readonly text: string;
   readonly offset: number;
-  /** Where the next page begins; the whole's length when this is the last. */
+  /** Where the next page begins; the whole length on the last page. */
   readonly end: number;
   readonly total: number;
 }
 
-/** The most that one note holds, whoever writes it. */
+/** Limits of one note, whoever writes it. */
 export const NOTE_BOUNDS = { title: 200, body: 10_000, tags: 10, tag: 50 } as const;
 
-/** What is said in a note. */
+/** The text of a note. */
 export interface NoteText {
   readonly title: string;
   readonly body: string;
@@ -116,31 +116,31 @@ export interface NoteText {
 }
 
 export interface Note extends NoteText {
-  /** By which it is named; no other note ever has it. */
+  /** Names the note; no other note ever has this number. */
   readonly number: number;
-  /** When it was written or changed last, in milliseconds since 1970. */
+  /** When it was written or last changed, in milliseconds since 1970. */
   readonly written: number;
 }
 
-/** Of one workspace, over all its sessions. */
+/** Notes of one workspace, over all its sessions. */
 export interface Notes {
   write(note: NoteText): Note;
-  /** Newest first; a query is looked for in title, body and tags, whatever the case. */
+  /** Newest first; a query is searched in title, body and tags, ignoring case. */
   find(query: string, limit: number): readonly Note[];
   get(number: number): Note | undefined;
-  /** Takes the place of what `before` says; nothing is changed, and false told, when the note is another by now or gone. */
+  /** Replaces the note that `before` describes; changes nothing and returns false if it has changed or is gone. */
   replace(before: Note, text: NoteText): boolean;
-  /** Whether it was there. */
+  /** Returns whether it existed. */
   remove(number: number): boolean;
 }
 
 /** The store of sessions. Every call is durable when it returns, so that nothing is acted on before it is recorded. */
 export interface SessionStore extends Disposable {
-  /** `id`: one that was promised by `reserve`. */
+  /** `id`: one returned by `reserve`. */
   create(about: SessionAbout, id?: string): Session;
-  /** For a session that may come: nothing is kept of it. */
+  /** An id for a session that may follow; nothing is stored for it. */
   reserve(): string;
-  /** A beginning of an id will do when only one session has it. Rejects an unknown one with exit 2. */
+  /** The beginning of an id is enough if only one session has it. Throws for an unknown id with exit 2. */
   open(id: string): Session;
   /** A copy of this session, outputs included, that continues on its own. */
   fork(id: string): Session;
@@ -152,7 +152,7 @@ export interface SessionStore extends Disposable {
 
 export interface SessionFilter {
   readonly workspace?: string;
-  /** Looked for in titles and messages. */
+  /** Searched in titles and messages. */
   readonly query?: string;
   readonly limit?: number;
 }
@@ -169,7 +169,7 @@ export interface Session {
   readonly records: () => readonly SessionRecord[];
   readonly log: (event: AgentEvent) => void;
   readonly events: () => Iterable<AgentEvent>;
-  /** The run of its last event; undefined where it has none. */
+  /** The run of its last event; undefined when it has none. */
   readonly lastRun: () => string | undefined;
   /** The events, each with the time it was logged, in milliseconds since 1970. */
   readonly timeline: () => Iterable<{ readonly at: number; readonly event: AgentEvent }>;
@@ -188,31 +188,31 @@ export interface Parked {
   readonly question: Question;
   /** Calls of the reply that could not be read: the model is told with the last result. */
   readonly malformed: readonly { readonly id: string; readonly name: string; readonly reason: string }[];
-  /** Subagents that stopped with it, in the order of the calls that they work for. */
+  /** Subagents that stopped with the run, in the order of the calls that they work for. */
   readonly children: readonly ParkedChild[];
   readonly intent: Intent;
-  /** The user has said it. */
+  /** The user has set the intent. */
   readonly fixed: boolean;
   readonly strict: boolean;
   readonly spent: SpentBefore;
   readonly ended: readonly EndedCall[];
   readonly given: RunGiven;
-  /** Its box is kept frozen until then: milliseconds since 1970. Without it none is. */
+  /** Until when its box is kept frozen, in milliseconds since 1970; left out when no box is kept. */
   readonly kept?: number;
 }
 
-/** A parked subagent, identified by what it was asked. */
+/** A parked subagent, identified by its prompt. */
 export interface ParkedChild {
   readonly prompt: string;
   readonly maxTurns: number;
   readonly turns: number;
   readonly malformed: Parked["malformed"];
   readonly records: readonly SessionRecord[];
-  /** Prefix of its job names, unlike that of any other subagent. */
+  /** Prefix of its job names, different from that of any other subagent. */
   readonly name?: string;
   /** It ran in the background, under this id. */
   readonly task?: string;
-  /** It had ended by then, and the model was not told how. */
+  /** The subagent had already ended, and the model was not told how. */
   readonly report?: ToolResult;
 }
 
@@ -237,7 +237,7 @@ export interface RunGiven {
   readonly runtime: string | null;
   /** Absolute; null without one. */
   readonly schema: string | null;
-  /** The last checkpoint of its session before it began; left out by older versions. */
+  /** The session's last checkpoint before the run began; left out by older versions. */
   readonly steps?: number;
   /** No check is run. */
   readonly unverified?: true;
@@ -250,13 +250,13 @@ export interface EndedCall extends Pick<Denial, "call" | "tool" | "target" | "ru
   readonly kind: ToolResult["kind"];
   /**
    * Denied by policy, a person or nobody; or blocked by a tool that refuses a path outside of the workspace or a
-   * protected file. What a running command was blocked from is reported on its result, and is none.
+   * protected file. What a running command was blocked from is reported on its result, and does not count as refused.
    */
   readonly refused: boolean;
   readonly decision: Verdict;
-  /** It succeeded and changed something. */
+  /** The call succeeded and changed something. */
   readonly changes: boolean;
-  /** Nothing is done by such a call, however it ends. */
+  /** Such a call does no work, however it ends. */
   readonly idle?: true;
 }
 
@@ -292,7 +292,7 @@ export const grantedIn = (records: readonly SessionRecord[]): readonly string[] 
       : [],
   );
 
-/** The same text may mean another thing in another folder, in another mode, or by what the policy sees in it now. */
+/** The same text may mean another thing in another folder or mode, or if the policy now sees more in it. */
 export function isSameQuestion(one: Question, other: Question): boolean {
   return keyOf(one) === keyOf(other);
 }

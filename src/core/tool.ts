@@ -7,7 +7,7 @@ import { clipped } from "./text/short-lists.ts";
 import { nearest } from "./text/spelling.ts";
 
 interface Ended {
-  /** The tool's whole text; the caller bounds what goes to the model. */
+  /** The tool's whole text; the caller limits what goes to the model. */
   readonly text: string;
   /** Where the full output is kept, when the text is not all of it. */
   readonly full?: string;
@@ -15,13 +15,13 @@ interface Ended {
   readonly exitCode?: number;
   /** Most memory and processes of that command at a time. */
   readonly peak?: ExecResult["peak"];
-  /** Why it ended as it did, for people; left out where the first line of the text says so. */
+  /** Why it ended that way, for people; left out when the first line of the text says so. */
   readonly reason?: string;
-  /** It wrote what was there already, and changed nothing. */
+  /** The tool wrote what was there already, and changed nothing. */
   readonly unchanged?: true;
-  /** A hook ran after it, which may have replaced the text or written the file again. */
+  /** A hook ran afterwards, and may have replaced the text or written the file again. */
   readonly hooked?: true;
-  /** The model had not read the file: the text holds it, and it counts as read now. */
+  /** The model had not read the file: the text contains it, and it counts as read now. */
   readonly missed?: "unread";
 }
 
@@ -44,11 +44,11 @@ export interface Facts {
   readonly writes: readonly string[];
   /** Names, with a port unless it is one of the web's. */
   readonly hosts: readonly string[];
-  /** Hosts that the user's settings name for this tool: granted to it alone. */
+  /** Hosts that the user's settings name for this tool; granted to this tool alone. */
   readonly services?: readonly string[];
   /** What it starts outlives the call. */
   readonly lasting?: true;
-  /** Where an added program runs that does the work in ways these facts do not tell. */
+  /** Where an added program runs whose work these facts do not describe. */
   readonly program?: ProgramPlace;
 }
 
@@ -60,15 +60,15 @@ interface ToolWords<I> {
   readonly input: z.ZodType<I>;
   /** Whether it may run beside other calls of the same reply. */
   readonly concurrent: boolean | ((input: I) => boolean);
-  /** Its text is bounded already, and not kept for `show_full`. */
+  /** Its text is limited already, and not kept for `show_full`. */
   readonly bounded?: true;
-  /** What to do instead, for arguments that models know from other tools. */
+  /** For arguments that models know from other tools: what to do instead. */
   readonly instead?: Readonly<Record<string, string>>;
-  /** What it writes, whole, as lines of a diff: for a person who is asked. */
+  /** For a person who is asked: everything that it writes, as lines of a diff. */
   readonly shown?: (input: I) => string;
 }
 
-/** What the model can do. The input is frozen. `run` throws only if the box is lost, or if a part of it waits for a person. */
+/** What the model can do. The input is frozen. `run` throws only if the box is lost or a part waits for a person. */
 export type Tool<I> = ToolWords<I> &
   (
     | {
@@ -81,7 +81,7 @@ export type Tool<I> = ToolWords<I> &
         facts(input: I): Facts;
         run(input: I, signal: AbortSignal): Promise<ToolResult>;
       }
-    /** In the box as well; facts and work depend on the same state, which is read once. */
+    /** Also runs in the box; facts and work depend on the same state, which is read once. */
     | { readonly where: "stated"; state(input: I): StatedCall<Box> }
   );
 
@@ -89,14 +89,14 @@ export type Tool<I> = ToolWords<I> &
 export interface StatedCall<B> {
   readonly facts: Facts;
   readonly run: (box: B, signal: AbortSignal) => Promise<ToolResult>;
-  /** What it writes, whole, as lines of a diff: for a person who is asked. */
+  /** For a person who is asked: everything that it writes, as lines of a diff. */
   readonly shown?: () => string;
 }
 
 /** A call whose input has been parsed; made once for each call. */
 export interface PreparedCall {
   readonly kind: "prepared";
-  /** Taken when the call's turn comes: an earlier call of the same reply may have moved the shell. */
+  /** Read when the call's turn comes: an earlier call of the same reply may have moved the shell. */
   state(): StatedCall<() => Promise<Box>>;
   readonly concurrent: boolean;
   readonly bounded: boolean;
@@ -136,7 +136,7 @@ export function anyTool<I>(tool: Tool<I>): AnyTool {
   };
 }
 
-/** The box is asked for only by a tool that works in one. */
+/** Opens the box only for a tool that works in one. */
 function stated<I>(tool: Tool<I>, given: I): StatedCall<() => Promise<Box>> {
   const { shown } = tool;
   const work = workOf(tool, given);
@@ -159,7 +159,7 @@ function workOf<I>(tool: Tool<I>, given: I): StatedCall<() => Promise<Box>> {
   }
 }
 
-/** Bounds are told only when they are broken. */
+/** Limits are told only when they are exceeded. */
 const UNSAID: ReadonlySet<string> = new Set([
   "minimum",
   "maximum",
@@ -169,7 +169,7 @@ const UNSAID: ReadonlySet<string> = new Set([
   "maxItems",
 ]);
 
-/** Kept short, as it is in every request: unknown arguments are refused when they are given. */
+/** Kept short, because it is part of every request: unknown arguments are refused only when they are given. */
 function schemaOf(input: z.ZodType): JsonSchema {
   const {
     $schema: _,
@@ -220,7 +220,7 @@ function unknownKey(
   return issueText({ path: [...path], message: `there is no ${named}, only ${known.join(", ")}${hint}` });
 }
 
-/** The arguments that a place of the input has. */
+/** The arguments that exist at this place of the input. */
 function propertiesAt(schema: JsonSchema, path: readonly PropertyKey[]): object {
   let at: unknown = schema;
   for (const step of path)

@@ -1,6 +1,6 @@
 import * as z from "zod";
 
-/** What a model has set out to do, as it writes it down and a person sees it. */
+/** A model's plan, as the model writes it and a person sees it. */
 
 export const planStepForm = z.strictObject({
   text: z.string(),
@@ -9,7 +9,7 @@ export const planStepForm = z.strictObject({
 export type PlanStep = Readonly<z.infer<typeof planStepForm>>;
 export type Plan = readonly PlanStep[];
 
-/** Steps of a plan, and characters of one of them. */
+/** Most steps of a plan, and most characters of a step. */
 export const MAX_PLAN = { steps: 20, length: 200 } as const;
 
 export const PLAN_MARKS: Readonly<Record<PlanStep["status"], string>> = {
@@ -19,17 +19,17 @@ export const PLAN_MARKS: Readonly<Record<PlanStep["status"], string>> = {
   dropped: "-",
 };
 
-/** As the model writes it, a line for each step. */
+/** As the model writes it, one line for each step. */
 export const planText = (plan: Plan): string =>
   plan.map(({ text, status }) => `[${PLAN_MARKS[status]}] ${text}`).join("\n");
 
-/** For the model, beside the summary of what came before. */
+/** For the model, beside the summary of earlier messages. */
 export const planKept = (plan: Plan): string =>
   plan.length === 0 ? "" : `[Your plan at that time]\n${planText(plan)}`;
 
 const NAMES = { done: "done", doing: "doing", pending: "to come", dropped: "dropped" } as const;
 
-/** How far it has come. */
+/** How many steps are in each state. */
 export function planCounts(plan: Plan): string {
   const told = (["done", "doing", "pending", "dropped"] as const).flatMap((status) => {
     const count = plan.filter((step) => step.status === status).length;

@@ -1,4 +1,4 @@
-/** What comes of `work`, or the reason of `signal` once that is aborted: whoever began the work still has to end it. */
+/** The result of `work`, or a rejection once `signal` is aborted. The work itself goes on: the caller has to end it. */
 export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>();
   const leave = (): void => reject(signal.reason as Error);

@@ -13,8 +13,8 @@ import type { BigIntStats } from "node:fs";
 import { setImmediate as breath } from "node:timers/promises";
 
 /**
- * A folder of the host's, looked at while it may be hostile: no link is followed, nothing but regular files is opened,
- * names may be any bytes, and a file that has become another one since it was listed is not there.
+ * A folder of the host, examined while it may be hostile: no link is followed, nothing but regular files is opened,
+ * names may be any bytes, and a file that was replaced since it was listed counts as missing.
  */
 
 interface FolderEntry {
@@ -27,25 +27,25 @@ interface FolderEntry {
   readonly closed?: boolean;
 }
 
-/** Folders of a path that a program can open are no deeper than half of its bytes. */
+/** A path that a program can open has at most half as many folders as bytes. */
 const MAX_DEPTH = 1000;
-/** Of what a listing keeps in mind, so that a file is known again. */
+/** Most files that a listing remembers, to recognise them when they are read. */
 const MAX_KNOWN = 1_000_000;
-/** Entries between two chances for others. */
+/** Entries after which other work gets a turn. */
 const AT_ONCE = 500;
 
 const FLAGS = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY | constants.O_NOFOLLOW;
 
 export class FolderTree {
   readonly #root: Buffer;
-  /** Path → number of the file in its file system. */
+  /** Path → device and inode of the file. */
   readonly #known = new Map<string, string>();
 
   constructor(root: string) {
     this.#root = Buffer.from(root);
   }
 
-  /** `enters` is asked for a folder when all that lies beside it was told. */
+  /** `enters` is asked about a folder after all its siblings were listed. */
   async *entries(
     signal: AbortSignal,
     enters: (folder: string) => boolean | Promise<boolean> = () => true,
@@ -98,7 +98,7 @@ export class FolderTree {
       for (let entry = opened.readSync(); entry !== null; entry = opened.readSync())
         yield textOfName(entry.name as unknown as Buffer);
     } catch {
-      // It went away while it was listed: what is told of it is what was seen.
+      // The folder vanished while it was listed: the entries seen so far count.
     } finally {
       opened.closeSync();
     }
@@ -151,7 +151,7 @@ function depthOf(path: string): number {
   return depth;
 }
 
-/** One text for any bytes: those that are no UTF-8 become lone surrogates. */
+/** One text for arbitrary bytes: those that are not UTF-8 become lone surrogates. */
 export function textOfName(name: Buffer): string {
   if (isUtf8(name)) return name.toString("utf8");
   let text = "";
@@ -164,14 +164,14 @@ export function textOfName(name: Buffer): string {
   return text;
 }
 
-/** How many bytes the character there has; none where it is no UTF-8. */
+/** The length in bytes of the character at this position; 0 when it is not UTF-8. */
 function characterAt(name: Buffer, at: number): number {
   for (let length = 1; length <= 4 && at + length <= name.length; length += 1)
     if (isUtf8(name.subarray(at, at + length))) return length;
   return 0;
 }
 
-/** The way back. */
+/** The inverse of `textOfName`. */
 export function bytesOfName(text: string): Buffer {
   if (text.isWellFormed()) return Buffer.from(text);
   return Buffer.concat(

@@ -4,9 +4,10 @@ import path from "node:path";
 const PRIVATE = 0o700;
 
 /**
- * A folder with those above it, for its owner alone unless another mode is given. The only place that makes a row of
- * folders: Node's own way (`recursive`) never ends where the file system has none to give (`/proc`), and takes a whole
- * process along. What is thrown has the system's code, and says which folder was wanted and which one could not be made.
+ * Makes a folder with its parents, for its owner alone unless another mode is given. No other place makes several
+ * levels of folders: Node's own way (`recursive`) never ends where the file system allows none (`/proc`), and blocks
+ * the whole process. The error has the system's code, and names both the wanted folder and the one that could not be
+ * made.
  */
 export function makeFolder(folder: string, mode = PRIVATE): void {
   const missing: string[] = [];
@@ -16,7 +17,7 @@ export function makeFolder(folder: string, mode = PRIVATE): void {
     try {
       mkdirSync(each, { mode });
     } catch (thrown) {
-      // Somebody else has made it meanwhile.
+      // Another process made it in the meantime.
       if (isFolder(each)) continue;
       throw notMade(path.resolve(folder), each, thrown as NodeJS.ErrnoException);
     }
@@ -30,7 +31,7 @@ const isFolder = (at: string): boolean => {
   }
 };
 
-/** What stands in its way is no folder, or a link to nothing. */
+/** The existing entry is not a folder, or is a link to nothing. */
 const TAKEN = "something that is no folder has that name";
 
 function notMade(folder: string, at: string, thrown: NodeJS.ErrnoException): Error {

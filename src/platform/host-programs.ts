@@ -11,7 +11,7 @@ interface Ran {
   readonly tail: readonly string[];
 }
 
-/** Runs a host program of our own choosing (apt, debootstrap) to its end. Never anything a repository or a model named. */
+/** Runs a host program of our own choosing (apt, debootstrap) to its end. Never one named by a repository or model. */
 export async function runHost(
   argv: readonly [string, ...string[]],
   options: {
@@ -44,22 +44,22 @@ export async function runHost(
   return { code, tail };
 }
 
-/** Of a question to a tool: most that is read of its answer, and the longest it may take. */
+/** Limits of a question to a tool: most bytes that are read of its answer, and the longest time it may take. */
 const MAX_ANSWER_BYTES = 4 * 2 ** 20;
 const ANSWER_MS = 120_000;
 
 export interface HostQuestion {
-  /** The user's own, but for the search path: of it only what is absolute and lies outside `apart` counts. */
+  /** The user's own environment, except that only absolute PATH entries outside of `apart` count. */
   readonly env: Readonly<Record<string, string | undefined>>;
   readonly cwd: string;
-  /** Nothing that lies in this folder is run. */
+  /** No program in this folder is run. */
   readonly apart: string;
   readonly signal: AbortSignal;
-  /** Tells of each line whether enough was said: then the tool is ended. */
+  /** Called for each line; returns whether that is enough, and the tool is ended. */
   readonly enough?: (line: string) => boolean;
 }
 
-/** What a tool of the host prints; null where there is no such tool. It is not told from one that fails by what it printed. */
+/** The output of a host tool; null if there is no such tool. One that cannot be started looks like one that failed. */
 export async function askHost(
   argv: readonly [string, ...string[]],
   { env, cwd, apart, signal, enough }: HostQuestion,
@@ -89,7 +89,7 @@ export async function askHost(
   return { code, stdout };
 }
 
-/** A program whose input and output are a connection, for as long as its owner wants it; null where there is none. */
+/** A program whose input and output serve as a connection, until its owner ends it; null if there is none. */
 export async function openHostPipe(
   argv: readonly [string, ...string[]],
   { env, apart }: Pick<HostQuestion, "env" | "apart">,
@@ -104,13 +104,13 @@ export async function openHostPipe(
 export const safePath = ({ PATH = "" }: HostQuestion["env"], apart: string): readonly string[] =>
   PATH.split(":").filter((folder) => path.isAbsolute(folder) && !isWithin(apart, folder));
 
-/** Both absolute, and perhaps with `.` and `..`. */
+/** Both are absolute, and may contain `.` and `..`. */
 export const isWithin = (folder: string, file: string): boolean => {
   const way = path.relative(folder, file);
   return way === "" || !(way === ".." || way.startsWith("../") || path.isAbsolute(way));
 };
 
-/** The same for a program that the user named, perhaps by a whole path. */
+/** Like `hostProgram`, for a program that the user named, possibly by its full path. */
 export async function programOfHost(
   name: string,
   env: HostQuestion["env"],
@@ -121,7 +121,7 @@ export async function programOfHost(
   return hostProgram(path.basename(name), { PATH: path.dirname(name) }, apart);
 }
 
-/** A program that the user named, on their own terminal, to its end; null where there is none. Ctrl-C is for it alone. */
+/** Runs a program that the user named on their own terminal, to its end; null if none. Ctrl-C is for it alone. */
 export async function runOnTerminal(
   argv: readonly [string, ...string[]],
   { env, cwd, apart, stdio }: Pick<HostQuestion, "env" | "cwd" | "apart"> & { readonly stdio: StdioOptions },
@@ -144,7 +144,7 @@ export async function runOnTerminal(
 
 const unmoved = (): void => undefined;
 
-/** The file of the program, with no link on its way that leads into `apart`. */
+/** The path of the program's file; its real path must not lie inside `apart`. */
 export async function hostProgram(
   name: string,
   env: HostQuestion["env"],

@@ -1,7 +1,7 @@
 import { DatabaseSync } from "node:sqlite";
 
 /**
- * shared: what is locked is in use, and stays where it is. reserved: one process changes it, others may use it.
+ * shared: the locked thing is in use, and stays in place. reserved: one process changes it, others may use it.
  * exclusive: nobody else has it.
  */
 const LEVELS = ["shared", "reserved", "exclusive"] as const;
@@ -17,18 +17,18 @@ export const suffices = (held: LockLevel, wanted: LockLevel): boolean =>
   LEVELS.indexOf(held) >= LEVELS.indexOf(wanted);
 
 /**
- * A lock among processes that a kill frees: SQLite's own, on a file that stays empty. What it throws is SQLite's own;
- * whoever owns the file says it in a person's words.
+ * A lock among processes that is freed when its process is killed: SQLite's own lock, on a file that stays empty.
+ * Errors are SQLite's own; the file's owner translates them for people.
  */
 export class FileLock implements Disposable {
   readonly #sqlite: DatabaseSync;
 
-  /** Another process is waited for so long, and no longer. */
+  /** Waits for another process at most this long. */
   constructor(file: string, patienceMs: number) {
     this.#sqlite = new DatabaseSync(file, { timeout: patienceMs });
   }
 
-  /** Instead of the level held before. */
+  /** Replaces the level held before. */
   take(level: LockLevel): void {
     if (this.#sqlite.isTransaction) this.#sqlite.exec("ROLLBACK");
     this.#sqlite.exec(BEGIN[level]);

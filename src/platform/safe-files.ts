@@ -16,17 +16,17 @@ import { type FileHandle, link, lstat, open, rename, rm } from "node:fs/promises
 import path from "node:path";
 
 /**
- * Files of a workspace or of a user's are never trusted to be files: a pipe that nobody writes to would be opened for
- * ever, a device may act when it is read, and a link could lead anywhere. What is looked at is what was opened.
+ * Paths in a workspace or of a user may not be regular files: opening a pipe that nobody writes to would wait forever,
+ * reading a device may have effects, and a link could lead anywhere. So the checks apply to the opened file itself.
  */
 
-/** What becomes of a link in the place of the file itself; links in the folders above it are followed. */
+/** What to do with a link in place of the file itself; links in the folders above it are followed. */
 export type Links = "follow" | "refuse";
 
 const FLAGS = constants.O_RDONLY | constants.O_NONBLOCK | constants.O_NOCTTY;
 const flagsFor = (links: Links): number => (links === "follow" ? FLAGS : FLAGS | constants.O_NOFOLLOW);
 
-/** There is something of that name, and it is no regular file. */
+/** The name exists, but is not a regular file. */
 export class NotRegularError extends Error {
   override readonly name = "NotRegularError";
   readonly what: "folder" | "special";
@@ -37,7 +37,7 @@ export class NotRegularError extends Error {
   }
 }
 
-/** It has more bytes than its reader takes. */
+/** The file has more bytes than its reader accepts. */
 export class TooLargeError extends Error {
   override readonly name = "TooLargeError";
   readonly size: number;
@@ -50,11 +50,11 @@ export class TooLargeError extends Error {
 
 interface Opened extends AsyncDisposable {
   readonly handle: FileHandle;
-  /** Of what was opened, which may have another name by now. */
+  /** Stats of the opened file, which may have another name by now. */
   readonly stats: Stats;
 }
 
-/** A regular file, opened to be read without waiting for anybody. Rejects as the system does, or with NotRegularError. */
+/** Opens a regular file for reading, without waiting for anybody. Rejects like the system, or NotRegularError. */
 export async function openRegular(file: PathLike, links: Links): Promise<Opened> {
   const handle = await open(file, flagsFor(links));
   try {
@@ -67,7 +67,7 @@ export async function openRegular(file: PathLike, links: Links): Promise<Opened>
   }
 }
 
-/** The same at once; whoever asks for it closes the descriptor. */
+/** The same, synchronously; the caller closes the descriptor. */
 export function openRegularSync(
   file: PathLike,
   links: Links,
@@ -89,7 +89,7 @@ interface Bounds {
   readonly max: number;
 }
 
-/** All of a file that has at most `max` bytes; else it rejects with TooLargeError. */
+/** The whole content of a file of at most `max` bytes; rejects with TooLargeError for a larger one. */
 export async function readRegular(file: PathLike, { links, max }: Bounds): Promise<Buffer> {
   await using opened = await openRegular(file, links);
   const { handle, stats } = opened;
@@ -105,20 +105,20 @@ export async function readRegularHead(file: PathLike, { links, max }: Bounds): P
 }
 
 interface Replacement {
-  /** Of the new file, exactly; left out: 0o600, as what is kept is nobody else's business. */
+  /** Exact mode of the new file; 0o600 when left out, since stored data is nobody else's business. */
   readonly mode?: number;
-  /** Under which it is written first; left out: a name that nobody else can have taken. */
+  /** The name under which it is written first; left out: a name that nobody else can have taken. */
   readonly aside?: string;
-  /** What outlasts a power cut: nothing, so that it may be empty then; its content; its name, too. */
+  /** What survives a power cut: nothing, so that the file may be empty then; its content; or its name, too. */
   readonly lasts: "never" | "content" | "name";
 }
 
 const PRIVATE = 0o600;
 
-/** Loaded when a file is written: Node's cryptography takes longer to load than all of a command that only reads. */
+/** Loaded when a file is written: Node's crypto module takes longer to load than a whole command that only reads. */
 const beside = (): string => process.getBuiltinModule("node:crypto").randomUUID();
 
-/** Puts a file in the place of another as a whole, or leaves that one as it is; a kill leaves one of the two. */
+/** Replaces a file as a whole, or leaves it unchanged; a kill leaves either the old or the new file. */
 export async function replaceFile(
   file: string,
   content: string | Uint8Array,
@@ -140,7 +140,7 @@ export async function replaceFile(
   if (lasts === "name") await syncFolder(path.dirname(file));
 }
 
-/** Makes a private file as a whole where there is none of that name; else it rejects with EEXIST. A kill leaves it or none. */
+/** Creates a private file; rejects with EEXIST if the name is taken. A kill leaves a whole file or none. */
 export async function newFile(file: string, content: string | Uint8Array): Promise<void> {
   const written = `${file}.${beside()}`;
   try {
@@ -151,7 +151,7 @@ export async function newFile(file: string, content: string | Uint8Array): Promi
     }
     await link(written, file).catch(async (thrown: unknown) => {
       if ((await lstat(file).catch(() => undefined)) !== undefined) throw thrown;
-      // Not every file system has links.
+      // Not every file system supports links.
       await rename(written, file);
     });
   } finally {
@@ -159,7 +159,7 @@ export async function newFile(file: string, content: string | Uint8Array): Promi
   }
 }
 
-/** The same as `replaceFile` at once; `content` may write it piece by piece. */
+/** Like `replaceFile`, synchronously; `content` may write the file piece by piece. */
 export function replaceFileSync(
   file: string,
   content: string | Uint8Array | ((descriptor: number) => void),
@@ -184,7 +184,7 @@ export function replaceFileSync(
   if (lasts === "name") syncFolderSync(path.dirname(file));
 }
 
-/** The names in a folder outlast a power cut. */
+/** Makes the names in a folder survive a power cut. */
 export async function syncFolder(folder: string): Promise<void> {
   await using handle = await open(folder, "r");
   await handle.sync();
@@ -199,12 +199,12 @@ function syncFolderSync(folder: string): void {
   }
 }
 
-/** All of it: the kernel may take less at once. */
+/** Writes all bytes: the kernel may accept fewer at a time. */
 export function writeWhole(descriptor: number, bytes: Uint8Array): void {
   for (let at = 0; at < bytes.length;) at += writeSync(descriptor, bytes, at);
 }
 
-/** The text at the head of a plain file; empty where there is none that can be read. */
+/** The text at the head of a regular file; empty when it does not exist or cannot be read. */
 export async function headText(file: string, max: number): Promise<string> {
   try {
     return new TextDecoder().decode(await readRegularHead(file, { links: "refuse", max }));

@@ -4,9 +4,9 @@ import path from "node:path";
 import { makeFolder } from "./folders.ts";
 
 /**
- * Until when a server wants to be left alone, known to every process over one state folder: a file per server with a
- * moment in it, there whole or not at all. It is a courtesy and no lock: where the file cannot be written or read the
- * own process alone waits, and of two that write at once the later word stands.
+ * How long a server wants to be left alone, shared by all processes with the same state folder: one file per server
+ * that contains a point in time, always complete or absent. This is a courtesy and no lock: if the file cannot be
+ * written or read, only this process waits, and of two concurrent writes the later one remains.
  */
 export class SharedWait {
   readonly #file: string;
@@ -14,7 +14,7 @@ export class SharedWait {
   readonly #now: () => number;
   #own = 0;
 
-  /** A moment farther away than `longestMs` is a clock that was set back, and counts for nothing. */
+  /** A time more than `longestMs` ahead means that a clock was set back, and is ignored. */
   constructor(stateDir: string, server: string, longestMs: number, now: () => number = Date.now) {
     const name = createHash("sha256").update(server).digest("hex").slice(0, 16);
     this.#file = path.join(stateDir, "waits", name);
@@ -55,6 +55,6 @@ function removed(file: string): void {
   try {
     rmSync(file, { force: true });
   } catch {
-    // What is above it may be no folder.
+    // Its parent may not be a folder.
   }
 }

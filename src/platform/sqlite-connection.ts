@@ -3,7 +3,7 @@ import type { DatabaseSync, SQLInputValue, StatementSync } from "node:sqlite";
 
 export type Row = Readonly<Record<string, unknown>>;
 
-/** An open database with its statements. What it throws is SQLite's own; whoever owns the file says it in a person's words. */
+/** An open database with its statements. Errors are SQLite's own; the file's owner translates them for people. */
 export class Connection implements Disposable {
   readonly #sqlite: DatabaseSync;
   readonly #statements = new Map<string, StatementSync>();
@@ -16,7 +16,9 @@ export class Connection implements Disposable {
     return this.#prepared(sql).all(...values);
   }
 
-  /** Rows as lists of their columns, read in half the time of rows with names. The statement gives no others afterwards. */
+  /**
+   * Rows as lists of columns, read in half the time of rows with names. The statement gives only lists from then on.
+   */
   lists(sql: string, ...values: readonly SQLInputValue[]): readonly (readonly unknown[])[] {
     const statement = this.#prepared(sql);
     statement.setReturnArrays(true);
@@ -27,19 +29,19 @@ export class Connection implements Disposable {
     return this.#prepared(sql).get(...values);
   }
 
-  /** With a statement of its own: two of them may go on side by side. */
+  /** Uses a new statement each time, so that two iterations may run side by side. */
   each(sql: string, ...values: readonly SQLInputValue[]): Iterator<Row> {
     return this.#sqlite.prepare(sql).iterate(...values);
   }
 
-  /** The same as lists of columns, as above. */
+  /** The same with rows as lists of columns. */
   eachList(sql: string, ...values: readonly SQLInputValue[]): Iterator<readonly unknown[]> {
     const statement = this.#sqlite.prepare(sql);
     statement.setReturnArrays(true);
     return statement.iterate(...values) as unknown as Iterator<readonly unknown[]>;
   }
 
-  /** The row that was made, or how many were changed. */
+  /** The id of the inserted row, and the number of changed rows. */
   run(
     sql: string,
     ...values: readonly SQLInputValue[]
@@ -48,19 +50,19 @@ export class Connection implements Disposable {
     return { rowid: Number(lastInsertRowid), changes: Number(changes) };
   }
 
-  /** All of it or nothing; no other process writes meanwhile. */
+  /** All or nothing; no other process writes in the meantime. */
   atomically<T>(work: () => T): T {
     return this.#within("BEGIN IMMEDIATE", work);
   }
 
-  /** What is read is of one moment. */
+  /** All reads see the same state. */
   consistently<T>(work: () => T): T {
     return this.#within("BEGIN", work);
   }
 
   /**
-   * What was committed outlasts a power cut, too. All of it is in the journal or, where SQLite has moved it from there,
-   * on the disk already. Only the database itself is locked, so that the journal may be opened and closed beside SQLite.
+   * Makes everything committed survive a power cut. It is in the journal, or SQLite has moved it from there to the disk
+   * already. Only the database file is locked, so the journal may be opened and closed beside SQLite.
    */
   flush(): void {
     const journal = `${this.#sqlite.location() ?? ""}-wal`;
@@ -73,7 +75,7 @@ export class Connection implements Disposable {
     }
   }
 
-  /** Gives back the room of what was removed. Nobody else may have it open for writing. */
+  /** Frees the space of removed data. Nobody else may have the database open for writing. */
   compact(): void {
     this.#sqlite.exec("VACUUM; PRAGMA wal_checkpoint(TRUNCATE)");
   }
@@ -83,7 +85,7 @@ export class Connection implements Disposable {
     if (this.#sqlite.isOpen) this.#sqlite.close();
   }
 
-  /** Inside of another it is a part of that one. */
+  /** Inside another transaction, the work becomes part of that one. */
   #within<T>(begin: string, work: () => T): T {
     if (this.#sqlite.isTransaction) return work();
     this.#sqlite.exec(begin);
@@ -92,7 +94,7 @@ export class Connection implements Disposable {
       this.#sqlite.exec("COMMIT");
       return made;
     } catch (thrown) {
-      // SQLite has rolled back by itself after some failures, a full disk among them.
+      // SQLite rolls back by itself after some failures, such as a full disk.
       if (this.#sqlite.isTransaction) this.#sqlite.exec("ROLLBACK");
       throw thrown;
     }
@@ -108,19 +110,19 @@ export class Connection implements Disposable {
 }
 
 /**
- * A file that nobody else reads, made where there is none; its path. SQLite gives its other files the mode of this one.
- * Where something else has that name, nothing is changed of it, and what is thrown says so as the system does: EISDIR.
+ * Makes sure that the file exists and only its owner can read it; returns its path. SQLite gives its other files the
+ * same mode. If the name is taken by something else, nothing is changed, and the error has the system's code EISDIR.
  */
 export function privateFile(file: string): string {
   const there = statSync(file, { throwIfNoEntry: false });
-  // One that is there is never opened here: closing it again would free the locks that SQLite has on it.
+  // An existing file is never opened here: closing it again would free SQLite's locks on it.
   if (there === undefined) return made(file);
   if (!there.isFile()) throw Object.assign(new Error(`${file} is no file`), { code: "EISDIR" });
   if ((there.mode & 0o077) !== 0) chmodSync(file, 0o600);
   return file;
 }
 
-/** Two may come here at once; the second finds what it wanted. */
+/** Two processes may get here at once; the second finds the file made. */
 function made(file: string): string {
   try {
     closeSync(openSync(file, "wx", 0o600));

@@ -3,10 +3,10 @@ import { secretMasks } from "../core/text/secret-values.ts";
 import { visible } from "../core/text/visible.ts";
 import { entryText, type Fields, type KeptLog } from "./diagnostics-log.ts";
 
-/** The file for a bug report: what helps to find a mistake, without what is nobody's business. Pure. */
+/** The file for a bug report: what helps to find a bug, without private data. Pure. */
 
 export interface Private {
-  /** Folders that stand for the user's home, however it is reached. */
+  /** Folders that are the user's home, by every path that leads there. */
   readonly homes: readonly string[];
   readonly users: readonly string[];
   readonly hosts: readonly string[];
@@ -14,24 +14,24 @@ export interface Private {
   readonly values: readonly string[];
 }
 
-/** Of its own, this says nothing about a person. */
+/** Names that reveal nothing about a person. */
 const EVERYBODYS: ReadonlySet<string> = new Set(["", "root", "localhost"]);
 
 const quoted = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|]/g, "\\$&");
 
-/** Any of these names where it is a word by itself; undefined where there is none that tells. */
+/** Matches any of these names as a whole word; undefined when none of them reveals anything. */
 function wordOf(names: readonly string[]): RegExp | undefined {
   const telling = names.filter((name) => name.length > 1 && !EVERYBODYS.has(name.toLowerCase()));
   if (telling.length === 0) return undefined;
   return new RegExp(`(?<![\\p{L}\\p{N}])(?:${telling.map(quoted).join("|")})(?![\\p{L}\\p{N}])`, "giu");
 }
 
-/** Within an address a part may be masked already, and that mask has a space. */
+/** A part of an address may be masked already, and that mask contains a space. */
 const USER_INFO = /(:\/\/)(?:\[secret: [^\]]{0,40}\]|[^\s/@"'`<>]){1,1000}@/g;
 const QUERY =
   /(:\/\/(?:\[secret: [^\]]{0,40}\]|[^\s"'`<>?#]){1,1000}\?)(?:\[secret: [^\]]{0,40}\]|[^\s"'`<>])+/g;
 
-/** What others may read of a text. What it has masked once it does not mask again. */
+/** Removes what others may not read from a text. Idempotent. */
 export function redactor({ homes, users, hosts, values }: Private): (text: string) => string {
   const masks = secretMasks(values.map((value) => ({ name: "*", value })));
   const folders = [...new Set(homes.map((home) => home.replace(/\/+$/, "")))]
@@ -62,12 +62,12 @@ export interface BugReport {
     readonly remedy: string;
   }[];
   readonly settings: readonly { readonly key: string; readonly value: unknown; readonly origin: string }[];
-  /** Names of variables that are set. */
+  /** Names of the variables that are set. */
   readonly variables: readonly string[];
   readonly logs: readonly KeptLog[];
 }
 
-/** What it holds, in words. */
+/** The content of the report, in words. */
 export const holdsOf = ({ checks, settings, variables, logs }: BugReport): readonly string[] => [
   "versions of harness, node and the system",
   `${checks.length} answers of doctor`,
@@ -79,7 +79,7 @@ export const holdsOf = ({ checks, settings, variables, logs }: BugReport): reado
 export const LEFT_OUT =
   "no prompts, replies, commands, outputs or files; secrets, home folders, names of users and of this machine are masked";
 
-/** Of all diagnostics together; the oldest are cut. */
+/** Most characters of all diagnostics together; the oldest are left out. */
 const MAX_LOGS = 1024 * 1024;
 
 export function bugReportText(report: BugReport, redact: (text: string) => string): string {
@@ -115,7 +115,7 @@ export function bugReportText(report: BugReport, redact: (text: string) => strin
   return visible(redact(`${[...head, ...body].join("\n")}\n`).toWellFormed());
 }
 
-/** Text by text: within JSON the escapes hide where a secret begins. */
+/** Redacts value by value: in JSON text, escapes could hide where a secret begins. */
 function deeply(value: unknown, redact: (text: string) => string): unknown {
   if (typeof value === "string") return redact(value);
   if (Array.isArray(value)) return value.map((each) => deeply(each, redact));

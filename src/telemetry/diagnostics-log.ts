@@ -6,9 +6,9 @@ import { readRegularHead } from "../platform/safe-files.ts";
 import { makeFolder } from "../platform/folders.ts";
 
 /**
- * What the last processes did and met, a file of JSON lines for each, for whoever has to find out why. A line is there as
- * soon as it is written; of a kill the last one may be cut, which readers pass over. It never fails: what cannot be written is
- * left out.
+ * What the last processes did, one file of JSON lines for each, for finding out why something happened. A line is in
+ * the file as soon as it is written; a kill may cut the last one, and readers skip it. The log never fails: what cannot
+ * be written is left out.
  */
 
 export const LEVELS = ["debug", "info", "warn", "error"] as const;
@@ -26,9 +26,9 @@ export interface Entry {
   readonly fields: Fields;
 }
 
-/** Processes that are kept. */
+/** Number of processes whose log is kept. */
 export const MAX_KEPT = 20;
-/** Bytes of one of them; from there on only what is wrong is written, up to as much again. */
+/** Most bytes of one log; beyond that, only warnings and errors are written, up to as much again. */
 export const MAX_BYTES = 256 * 1024;
 const MAX_LINE = 8192;
 const NAME = /^\d{8}T\d{9}Z-\d+\.jsonl$/;
@@ -36,7 +36,7 @@ const MINE = 0o600;
 
 interface Owner {
   readonly folder: string;
-  /** When the process began: with its id, all of a process goes into one file. */
+  /** When the process began; together with its id, this gives each process one file. */
   readonly began: number;
   readonly pid: number;
 }
@@ -87,7 +87,7 @@ export class DiagnosticsLog implements Disposable {
   }
 }
 
-/** One line, whatever the texts hold, and no secret that is recognisable. */
+/** One line whatever the texts contain, without recognisable secrets. */
 function lineOf({ at, level, what, fields }: Entry): Buffer {
   const json = maskedJson({ at: new Date(Math.floor(at)).toISOString(), level, what, ...fields });
   const line = Buffer.from(`${json}\n`);
@@ -101,11 +101,11 @@ function lineOf({ at, level, what, fields }: Entry): Buffer {
   return Buffer.from(`${cut}\n`);
 }
 
-/** Masked text by text: in a line as a whole the escapes of JSON could hide where a secret begins. */
+/** Masks value by value: in the whole line, JSON escapes could hide where a secret begins. */
 const maskedJson = (value: Fields): string =>
   JSON.stringify(value, (_, each: unknown) => (typeof each === "string" ? maskSecrets(each) : each));
 
-/** The oldest go, so that with a new one there are no more than are kept. Files of other names are nobody's here. */
+/** Removes the oldest logs, so that MAX_KEPT remain with the new one. Files with other names are left alone. */
 function makeRoom(folder: string, next: string): void {
   const kept = readdirSync(folder).filter((name) => NAME.test(name) && name !== next);
   for (const name of kept.toSorted().slice(0, Math.max(0, kept.length - MAX_KEPT + 1)))
@@ -117,7 +117,7 @@ export interface KeptLog {
   readonly entries: readonly Entry[];
 }
 
-/** What is kept, the newest first. Lines that are none, as a kill leaves them, are passed over. */
+/** The kept logs, newest first. Invalid lines, as a kill leaves them, are skipped. */
 export async function keptLogs(folder: string): Promise<readonly KeptLog[]> {
   const names = await readdir(folder).catch(() => []);
   const wanted = names
@@ -147,7 +147,7 @@ function entryIn(line: string): readonly Entry[] {
   }
 }
 
-/** For people: time, level, what, and the fields as `name=value`; a stack on lines of its own. */
+/** For people: time, level, event, and the fields as `name=value`; a stack on separate lines. */
 export function entryText({ at, level, what, fields }: Entry): string {
   const { stack, ...others } = fields;
   const words = Object.entries(others)

@@ -3,8 +3,8 @@ import type { Usage } from "../core/messages.ts";
 import { lastName } from "../core/text/file-paths.ts";
 
 /**
- * The events of one run as spans and measurements by OpenTelemetry's conventions for generative AI. Pure: time comes in with
- * each event, ids from whoever asks. Every span that is begun is ended, at the latest with the run.
+ * The events of one run as spans and measurements, by OpenTelemetry's conventions for generative AI. Pure: times come
+ * with the events, ids from the caller. Every span that is begun is ended, at the latest with the run.
  */
 
 export type Attributes = Readonly<Record<string, string | number | boolean | readonly string[]>>;
@@ -18,7 +18,7 @@ interface SpanEvent {
 /** Times are milliseconds since 1970. */
 export interface Span {
   readonly id: string;
-  /** Null of the span of the run itself. */
+  /** Null for the span of the run itself. */
   readonly parent: string | null;
   readonly name: string;
   readonly kind: "internal" | "client";
@@ -39,7 +39,7 @@ export type Metric =
 export interface SpanOptions {
   readonly version: string;
   readonly newId: () => string;
-  /** What is put in place of a text of the run; left out, no text of it is told. */
+  /** Returns what is exported in place of a text of the run; left out, no such text is exported. */
   readonly content?: (text: string) => string;
   readonly span: (span: Span) => void;
   readonly measure: (metric: Metric, value: number, attributes: Attributes) => void;
@@ -48,7 +48,7 @@ export interface SpanOptions {
 type Of<T extends AgentEvent["type"]> = Extract<AgentEvent, { readonly type: T }>;
 type Value = Attributes[string] | null | undefined;
 
-/** A span that goes on. */
+/** A span that has not ended. */
 interface Open {
   readonly id: string;
   readonly parent: string | null;
@@ -63,20 +63,20 @@ interface Open {
 interface Agent {
   readonly span: Open;
   chat?: Open | undefined;
-  /** Of the last thing that it did. */
+  /** The time of its last event. */
   last: number;
 }
 
 const ROOT = "";
 
-/** Ended so, nothing was wrong with the run. */
+/** Statuses of a run without an error. */
 const FINE: ReadonlySet<RunStatus> = new Set(["done", "parked", "interrupted"]);
 
 export class RunSpans {
   readonly #options: SpanOptions;
   readonly #agents = new Map<string, Agent>();
   readonly #calls = new Map<string, Open>();
-  /** Calls of `task` for which no subagent has been seen. */
+  /** Calls of `task` whose subagent has not appeared yet. */
   readonly #tasks = new Map<string, { readonly span: Open; readonly prompt: string }>();
   #check: Open | undefined;
   #about: Attributes = {};
@@ -118,7 +118,7 @@ export class RunSpans {
     }
   }
 
-  /** Whatever still goes on is over: nothing more will be told of this run. */
+  /** Ends everything that is still open: no more events of this run will come. */
   close(at: number): void {
     for (const call of this.#calls.values()) this.#unfinished(call, at);
     this.#calls.clear();
@@ -135,7 +135,7 @@ export class RunSpans {
   #begin(event: Of<"run.started">, at: number): void {
     this.close(at);
     const { provider, session, run, mode, resumed, candidate, task } = event;
-    // A scripted model is named by its file, and where that is is nobody's business.
+    // A scripted model is named by its file, whose location is private.
     const model = provider === "scripted" ? lastName(event.model) : event.model;
     this.#model = model;
     this.#about = { "gen_ai.provider.name": provider, "gen_ai.request.model": model };
@@ -180,7 +180,7 @@ export class RunSpans {
     };
   }
 
-  /** Whether it was about a request to the model. */
+  /** Handles an event about a request to the model; returns whether it was one. */
   #model_(agent: Agent, event: AgentEvent, at: number): boolean {
     switch (event.type) {
       case "turn.started":
@@ -284,7 +284,7 @@ export class RunSpans {
       if (before !== undefined) this.#unfinished(before, at);
       this.#calls.set(key, opened);
       const { prompt } = args;
-      // Without a prompt it looks at a task that goes on.
+      // Without a prompt, the call only looks at a running task.
       if (tool === "task" && typeof prompt === "string")
         this.#tasks.set(call, { span: opened, prompt: prompt.trim() });
       return;
@@ -373,7 +373,7 @@ export class RunSpans {
   }
 
   #end({ id, parent, name, kind, start, attributes, events }: Open, at: number): void {
-    // A wait that was broken off ends before its next attempt would have begun.
+    // An interrupted wait ends before its next attempt would have begun.
     const begun = Math.min(start, at);
     const failed = "error.type" in attributes;
     this.#options.span({ id, parent, name, kind, start: begun, end: at, attributes, events, failed });
@@ -383,7 +383,7 @@ export class RunSpans {
     return this.#options.content?.(text);
   }
 
-  /** As the convention's schema of messages has it. */
+  /** In the form of the convention's message schema. */
   #said(role: "user" | "assistant", text: string): string | undefined {
     const content = this.#text(text);
     if (content === undefined) return undefined;
@@ -392,14 +392,14 @@ export class RunSpans {
   }
 }
 
-/** What a subagent was asked is told by its beginning, on one line. */
+/** A subagent's prompt is matched by its beginning, on one line. */
 const headOf = (text: string): string =>
   text
     .split(/\s*(?:…|\n)/, 1)[0]
     ?.trim()
     .slice(0, 40) ?? "";
 
-/** What is nothing is left out: a count that nobody reported is not zero. */
+/** Leaves out null and undefined: a count that nobody reported is not zero. */
 function put(span: Open, attributes: Readonly<Record<string, Value>>): void {
   for (const [key, value] of Object.entries(attributes))
     if (value !== undefined && value !== null) span.attributes[key] = value;
@@ -417,10 +417,10 @@ const usageOf = ({
   "gen_ai.usage.cache_read.input_tokens": cached_tokens,
 });
 
-/** Of a run that goes on for days the first are kept. */
+/** Of a run that lasts for days, only the first events are kept. */
 const MAX_EVENTS = 128;
 
-/** What happened within a span. What says words of the run's own is not told. */
+/** Adds an event to a span, without any words of the run itself. */
 function noted(span: Open, event: AgentEvent, at: number): void {
   const attributes = aboutEvent(event);
   if (attributes === undefined || span.events.length >= MAX_EVENTS) return;

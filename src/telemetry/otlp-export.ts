@@ -4,34 +4,34 @@ import type { Attributes, Metric, Span } from "./genai-spans.ts";
 import { Histograms, type SentSpan, spansJson } from "./otlp-json.ts";
 import type { Destination, OtlpSettings } from "./otlp-settings.ts";
 
-/** What an endpoint said. Its body is read up to a bound; a redirect is an answer like any other, and is not followed. */
+/** An endpoint's response, its body up to a limit. A redirect is a response like any other, and not followed. */
 export interface Posted {
   readonly status: number;
   readonly retryAfter: string | undefined;
   readonly body: string;
 }
 
-/** Rejects where there is no answer, and as soon as the signal fires. */
+/** Rejects when there is no response, and as soon as the signal fires. */
 export type Post = (to: Destination, json: string, signal: AbortSignal) => Promise<Posted>;
 
 export interface ExportOptions {
   readonly settings: OtlpSettings;
   readonly version: string;
-  /** Of this process alone, so that its series are its own. */
+  /** Identifies this process, so that its series are its own. */
   readonly instance: string;
-  /** For a person, once. */
+  /** For a person; called once. */
   readonly warn: (text: string) => void;
   readonly post: Post;
   readonly now: () => number;
   readonly newTrace: () => string;
 }
 
-/** Spans that wait; of more the newest are dropped, and counted. */
+/** Most spans that wait; further ones are dropped and counted. */
 const MAX_WAITING = 2048;
 const BATCH = 256;
 const EVERY_MS = 5000;
 const METRICS_EVERY_MS = 60_000;
-/** For all that is left, at the end of a run. */
+/** Time for everything left at the end of a run. */
 const END_MS = 2000;
 const PASSING: ReadonlySet<number> = new Set([408, 429, 502, 503, 504]);
 const MAX_PAUSE_MS = 30_000;
@@ -39,8 +39,8 @@ const MAX_PAUSE_MS = 30_000;
 type Sent = "taken" | "later" | "lost";
 
 /**
- * Sends spans and metrics beside a run. It never waits but at the end, and then no longer than two seconds in all; nothing
- * that an endpoint does or leaves undone is told to a person more than once.
+ * Sends spans and metrics while a run goes on. It only waits at the end, for two seconds at most. Problems of an
+ * endpoint are reported to a person only once.
  */
 export class OtlpExport implements AsyncDisposable {
   readonly #options: ExportOptions;
@@ -67,7 +67,7 @@ export class OtlpExport implements AsyncDisposable {
     for (const problem of settings.problems) this.#warn(problem);
   }
 
-  /** Of one run: its spans are one trace. */
+  /** For one run: its spans form one trace. */
   trace(): (span: Span) => void {
     const { settings, newTrace } = this.#options;
     const { parent } = settings;
@@ -84,7 +84,7 @@ export class OtlpExport implements AsyncDisposable {
     if (this.#options.settings.metrics !== undefined) this.#histograms.add(metric, value, attributes);
   }
 
-  /** What waits is sent, as far as two seconds last; then every connection is left. */
+  /** Sends what is waiting, for at most two seconds; then every connection is dropped. */
   async [Symbol.asyncDispose](): Promise<void> {
     clearInterval(this.#timer);
     const bound = setTimeout(() => this.#over.abort(new Error(`not within ${END_MS / 1000} s`)), END_MS);
@@ -131,7 +131,7 @@ export class OtlpExport implements AsyncDisposable {
     const { metrics, temporality } = settings;
     if (metrics === undefined || this.#histograms.empty) return;
     const json = this.#histograms.json(this.#about, now(), temporality);
-    // What is measured meanwhile belongs to the next time.
+    // Values measured during the request belong to the next one.
     if (temporality === "delta") this.#histograms.reset(now());
     await this.#send(metrics, "metrics", json);
   }
@@ -156,7 +156,7 @@ export class OtlpExport implements AsyncDisposable {
     }
   }
 
-  /** It may have taken some of it only; what it refused it would refuse again. */
+  /** The endpoint may have accepted only a part; what it refused once it would refuse again. */
   #taken(to: Destination, what: string, body: string): Sent {
     const refused = /"rejected(?:Spans|DataPoints)"\s*:\s*"?([1-9]\d{0,9})/.exec(body)?.[1];
     if (refused !== undefined) this.#warn(`${placeOf(to)} refused ${refused} of the ${what}`);
@@ -177,5 +177,5 @@ export class OtlpExport implements AsyncDisposable {
 
 const isRedirect = (status: number): boolean => status >= 300 && status < 400;
 
-/** Without what could be a secret in it. */
+/** Leaves out the parts that could be secret. */
 const placeOf = ({ url }: Destination): string => new URL(url).host;

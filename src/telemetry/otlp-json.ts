@@ -1,6 +1,6 @@
 import type { Attributes, Metric, Span } from "./genai-spans.ts";
 
-/** Spans and histograms as OTLP's JSON: ids in hexadecimal, times in nanoseconds as text, enumerations as numbers. */
+/** Spans and histograms in OTLP's JSON: ids in hexadecimal, times in nanoseconds as text, enumerations as numbers. */
 
 interface About {
   readonly resource: Attributes;
@@ -9,7 +9,7 @@ interface About {
 
 type Keyed = readonly { readonly key: string; readonly value: unknown }[];
 
-/** Of the convention, doubles whatever their value is. */
+/** Attributes that are doubles by convention, whatever their value is. */
 const DOUBLES: ReadonlySet<string> = new Set([
   "gen_ai.response.time_to_first_chunk",
   "harness.build_time",
@@ -29,7 +29,7 @@ function valueOf(key: string, value: Attributes[string]): unknown {
     : { doubleValue: value };
 }
 
-/** Milliseconds with a fraction; a double has no room for nanoseconds since 1970. */
+/** Takes milliseconds with a fraction: a double cannot hold nanoseconds since 1970. */
 const nanosOf = (ms: number): string =>
   String(BigInt(Math.floor(ms)) * 1_000_000n + BigInt(Math.round((ms % 1) * 1e6)));
 
@@ -37,7 +37,7 @@ const KINDS = { internal: 1, client: 3 } as const;
 const FAILED = 2;
 
 export interface SentSpan extends Span {
-  /** Of the trace, in 32 hexadecimal digits. */
+  /** The trace id, in 32 hexadecimal digits. */
   readonly trace: string;
 }
 
@@ -65,9 +65,9 @@ export function spansJson(spans: readonly SentSpan[], about: About): string {
 const scopeOf = ({ version }: About): unknown => ({ name: "harness", version });
 
 const POWERS_OF_FOUR = Array.from({ length: 14 }, (_, at) => 4 ** at);
-/** From ten milliseconds on. */
+/** Starts at ten milliseconds. */
 const DOUBLING = Array.from({ length: 14 }, (_, at) => 2 ** at / 100);
-/** Agents and tools go on for longer than requests. */
+/** Agents and tools run longer than requests. */
 const LONGER = [...DOUBLING, 163.84, 327.68, 655.36, 1310.72, 2621.44, 5242.88];
 
 interface Instrument {
@@ -104,11 +104,11 @@ interface Point {
   max: number;
 }
 
-/** Of one series; other names of models and tools than these many are told together. */
+/** Most points of one series; further combinations of attributes are reported together. */
 const MAX_POINTS = 500;
 const OVERFLOW: Attributes = { "otel.metric.overflow": true };
 
-/** What was measured, in the buckets that the convention names. */
+/** Measurements in the buckets that the convention defines. */
 export class Histograms {
   readonly #points = new Map<Metric, Map<string, Point>>();
   #since: number;
@@ -154,7 +154,7 @@ export class Histograms {
     });
   }
 
-  /** What was told as a delta is not told again. */
+  /** Values reported as a delta are not reported again. */
   reset(now: number): void {
     this.#points.clear();
     this.#since = now;

@@ -9,14 +9,14 @@ export interface OtlpSettings {
   readonly traces: Destination | undefined;
   readonly metrics: Destination | undefined;
   readonly resource: Readonly<Record<string, string>>;
-  /** Whether prompts, arguments and outputs are told. */
+  /** Whether prompts, arguments and outputs are exported. */
   readonly content: boolean;
   /** Most milliseconds of one request. */
   readonly timeoutMs: number;
   readonly temporality: "cumulative" | "delta";
-  /** In which the run is a part. */
+  /** The trace that this run is part of. */
   readonly parent: { readonly trace: string; readonly span: string } | undefined;
-  /** What was given and cannot be used: said once. */
+  /** Values that cannot be used; reported once. */
   readonly problems: readonly string[];
 }
 
@@ -27,7 +27,7 @@ type Signal = keyof typeof SIGNALS;
 
 const TIMEOUT_MS = 10_000;
 
-/** What the variables say. An empty one counts as unset, as the specification wants it. */
+/** Reads the variables. An empty one counts as unset, as the specification requires. */
 export function otlpSettings(env: Env): OtlpSettings {
   const problems: string[] = [];
   const traces = destination(env, "TRACES", problems);
@@ -53,7 +53,7 @@ export function otlpSettings(env: Env): OtlpSettings {
   };
 }
 
-/** Words of the variable that mean spans; `event_only` means events, of which there are none. */
+/** Values of the variable that include spans; `event_only` means log events, which are not sent. */
 const CONTENT: ReadonlySet<string> = new Set(["true", "1", "span_only", "span_and_event"]);
 
 function said(env: Env, name: string): string | undefined {
@@ -85,7 +85,7 @@ function unusable(problems: string[], problem: string): undefined {
   return undefined;
 }
 
-/** An address for one signal is used as it is; to the common one the signal's path is added. */
+/** An address for one signal is used as it is; the signal's path is appended to the common one. */
 function urlFrom(given: string, below: string): string | undefined {
   if (!/^https?:\/\//i.test(given) || !URL.canParse(given)) return undefined;
   const url = new URL(given);
@@ -97,7 +97,7 @@ function urlFrom(given: string, below: string): string | undefined {
 const TOKEN = /^[A-Za-z0-9!#$%&'*+.^_`|~/-]+$/;
 const MAX_PAIRS = 64;
 
-/** `a=b,c=d`, percent-encoded. What is no such pair is left out, and said without its value. */
+/** `a=b,c=d`, percent-encoded. Other parts are left out, and reported without their value. */
 function pairs(env: Env, name: string, problems: string[]): Readonly<Record<string, string>> {
   const found: Record<string, string> = {};
   for (const part of (said(env, name) ?? "").split(",").slice(0, MAX_PAIRS)) {

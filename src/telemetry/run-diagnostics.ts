@@ -3,7 +3,7 @@ import type { AgentEvent } from "../core/events.ts";
 import { clipped } from "../core/text/short-lists.ts";
 import type { Fields, Level } from "./diagnostics-log.ts";
 
-/** What the diagnostics hold of a run: what happened, when and how it ended; nothing that was said, given or printed. */
+/** What diagnostics record of a run: what happened, when and how it ended; no text of user, model or program. */
 
 export interface Diagnosed {
   readonly level: Level;
@@ -11,17 +11,17 @@ export interface Diagnosed {
   readonly fields: Fields;
 }
 
-/** Of words of ours, in which those of a server or a program may stand. */
+/** Most characters of our own texts, which may quote a server or a program. */
 const MAX_WORDS = 300;
-/** Shorter lines of a task stand in other texts, too. */
+/** Shorter lines of a task may occur in other texts, too. */
 const TELLING = 12;
 
 export class RunDiagnostics {
-  /** Lines of what was asked. A server that refuses a request may repeat them. */
+  /** Lines of the request. A server that refuses a request may quote them. */
   readonly #asked = new Set<string>();
   readonly #tools = new Map<string, string>();
 
-  /** Undefined of what is not kept. */
+  /** Undefined for events that are not recorded. */
   take(event: AgentEvent): Diagnosed | undefined {
     const found = this.#diagnosed(event);
     const { agent, candidate } = event;
@@ -179,7 +179,7 @@ const [debug, info, warn, error] = [as("debug"), as("info"), as("warn"), as("err
 const MAX_CAUSES = 5;
 const MAX_STACK = 3000;
 
-/** What was thrown, and what that came of, with where. */
+/** What was thrown and its causes, with the place. */
 export function failureOf(thrown: unknown): Diagnosed {
   const causes: string[] = [];
   let cause = causeOf(thrown);
@@ -209,7 +209,7 @@ const nameOf = (thrown: unknown): string => {
   return thrown instanceof Error ? thrown.name : typeof thrown;
 };
 
-/** Where it was thrown, and no more of what it says. */
+/** The stack frames, without the error's message. */
 const framesOf = ({ stack = "" }: Error): string =>
   stack
     .split("\n")

@@ -14,7 +14,7 @@ const input = forgiving(
   }),
 );
 
-/** Asks the person at the terminal. Their words are an answer to the model, and no approval of anything. */
+/** Asks the person at the terminal. Their words are an answer to the model, and approve nothing. */
 export function askUserTool(person: AskPerson): AnyTool {
   return anyTool<z.infer<typeof input>>({
     name: "ask_user",

@@ -57,7 +57,7 @@ interface Shell {
   readonly keeper: Keeper;
 }
 
-/** The folder at the time the call was judged. */
+/** The shell's state when the call was judged. */
 type State = Pick<ShellState, "folder" | "env">;
 
 /** One shell: its folder and exported variables persist from call to call, its jobs until the box ends. */
@@ -110,25 +110,25 @@ async function run(shell: Shell & State, given: Input, box: Box, signal: AbortSi
 }
 
 /**
- * The way out when exported variables make the policy refuse every command: one that unsets them would be refused
- * too.
+ * The way out when exported variables make the policy refuse every command: a command that unsets them would be
+ * refused, too.
  */
 function restarted({ workspace, shell }: ToolContext): ToolResult {
   shell.move(workspace, {});
   return { kind: "ok", text: `The shell is in ${workspace}, with no exported variables. Jobs go on.` };
 }
 
-/** The command is not run in another folder instead: it was judged for the folder that it named. */
+/** The command does not run in another folder instead: it was judged for the folder that it named. */
 function lostFolder({ context: { workspace, shell }, folder, env }: Shell & State): ToolResult {
   shell.move(workspace, env);
   const why = `The working directory ${folder} is gone; the shell is now in ${workspace}.`;
   return { kind: "failed", cause: "program", text: `${why} Nothing was run: send it again.` };
 }
 
-/** Seconds that the model may ask for: no fewer than a command has by itself. */
+/** The longest timeout, in seconds, that the model may request: at least the default of a command. */
 const longest = ({ timeoutMs }: ToolContext): number => Math.max(MAX_S_LENGTH, timeoutMs / 1000);
 
-/** One request to the box: the shell's state comes with its end, and a missing folder is noticed at its start. */
+/** One request to the box: its result includes the shell's state, and a missing folder is noticed at its start. */
 async function foreground(
   shell: Shell & State,
   { command, timeout }: { readonly command: string; readonly timeout: number | undefined },

@@ -7,32 +7,32 @@ import { type AnyTool, anyTool, NO_FACTS, type ToolResult } from "../core/tool.t
 import { both, KEEP, wordsOf } from "./shell/command-words.ts";
 import { adviseOnce, asResult, BASH_ADVICE, endingOf } from "./shell/command-ending.ts";
 
-/** What a tool that somebody added is made of. */
+/** Definition of an added tool. */
 export interface CustomTool {
   readonly name: string;
   readonly given: CustomToolGiven;
-  /** What the policy reads: the command as a text for the shell. */
+  /** The command as a shell text, for the policy. */
   readonly commandText: string;
-  /** Where it starts. */
+  /** The folder where the command starts. */
   readonly folder: string;
   readonly timeoutMs: number;
-  /** What is wrong with these arguments; empty where nothing is. */
+  /** What is wrong with these arguments; empty when nothing is. */
   readonly issuesOf: (args: unknown) => readonly string[];
-  /** Its values, where it asked for them. */
+  /** The tool's stored values, if it asked for them. */
   readonly values?: {
     readonly read: () => Readonly<Record<string, unknown>>;
     readonly change: (changes: Readonly<Record<string, unknown>>) => Promise<string | undefined>;
   };
 }
 
-/** Bytes of arguments. */
+/** Most bytes of arguments. */
 const MAX_INPUT = 256 * 1024;
 const MAX_STATE = 64 * 1024;
 const ANY_OBJECT: JsonSchema = { type: "object" };
 
 /**
- * A command of the box that reads its arguments as JSON and prints its result. The policy judges its command as one of the
- * shell's, and beside that as a program of which only it knows what it does, unless the user said that it only reads.
+ * A command of the box that reads its arguments as JSON and prints its result. The policy judges the command like one
+ * of the shell, and also as a program whose work is unknown, unless the user said that it only reads.
  */
 export function customTool(tool: CustomTool): AnyTool {
   const { name, given } = tool;
@@ -80,7 +80,7 @@ async function run(
   const notes = values === undefined ? [] : await keep(values, result.keptFile);
   const said = wordsOf(result);
   const ending = endingOf(result, said);
-  // Of what went well stderr is talk; of what did not it is the reason.
+  // stderr of a success is chatter; stderr of a failure is the reason.
   const text = ending.kind === "ok" ? both(wordsOf({ ...result, stderr: NOTHING }), "") : said;
   const lines = [
     text === "" ? "(no output)" : text,
@@ -98,7 +98,7 @@ const NOTHING: ExecResult["stderr"] = {
   lost: 0,
 };
 
-/** What a command left in its file, or why nothing of it was kept. */
+/** Stores what the command left in its file; returns why nothing was stored. */
 async function keep(
   values: NonNullable<CustomTool["values"]>,
   left: ExecResult["keptFile"],

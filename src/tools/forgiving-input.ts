@@ -54,7 +54,7 @@ function tidied(value: unknown, known: ReadonlySet<string>): unknown {
 const isComment = (name: string, value: unknown, known: ReadonlySet<string>): boolean =>
   value === undefined || (typeof value === "string" && COMMENTARY.has(name) && !known.has(name));
 
-/** Some models send an empty text for a field that they leave out. Blanks are no command, no task and no name either. */
+/** Some models send an empty text for an omitted field. Blanks are not a valid command, task or name either. */
 export const isGiven = (value: string | true | undefined): value is string | true =>
   value === true || (value !== undefined && value.trim() !== "");
 

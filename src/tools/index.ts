@@ -16,7 +16,7 @@ import { showFullTool } from "./show-full.ts";
 import { taskTool } from "./task.ts";
 import { writeFileTool } from "./write-file.ts";
 
-/** Names that nothing else may have, whether they are offered or not. */
+/** Reserved names: nothing else may use them, whether these tools are offered or not. */
 export const BUILT_IN: ReadonlySet<string> = new Set([
   "read_file",
   "list_dir",

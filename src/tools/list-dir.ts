@@ -6,7 +6,7 @@ import { type ToolContext, absolute, nameShown, shown } from "./tool-context.ts"
 import { missing, ok } from "./tool-results.ts";
 import { forgiving } from "./forgiving-input.ts";
 const MAX_COUNT = 500;
-/** Bound on the entries of one folder that a box lists. */
+/** Most entries of one folder that a box lists. */
 const LISTED = 10_000;
 
 const BELOW = "glob with a pattern such as src/**/* lists what is below";

@@ -6,7 +6,7 @@ import { forgiving } from "./forgiving-input.ts";
 
 type Status = PlanStep["status"];
 
-/** What models write where this tool has a mark. */
+/** Words that models write in place of a mark. */
 const WORDS: Readonly<Record<string, Status>> = {
   pending: "pending",
   todo: "pending",
@@ -48,7 +48,7 @@ function stepOf(line: string): PlanStep {
 const statusOf = (mark: string): Status | undefined =>
   SIGNS[mark.trim() === "" ? " " : mark.trim()] ?? WORDS[mark.trim().toLowerCase().replace(/[\s-]/g, "_")];
 
-/** A text with a line for each step, and steps as objects, are what other tools of this kind take. */
+/** Also accepts a text with one line for each step, and steps as objects, as similar tools do. */
 function linesOf(value: unknown): unknown {
   if (typeof value === "string") return linesOf(parsed(value));
   return Array.isArray(value) ? value.map(lineOf).filter((line) => line !== "") : value;
@@ -84,7 +84,7 @@ const input = forgiving(
 );
 type Input = z.infer<typeof input>;
 
-/** What the model has set out to do, for the person and for the model itself after its conversation was made shorter. */
+/** The model's plan, for the person, and for the model itself after its conversation was compacted. */
 export function planTool(take: (plan: Plan) => void): AnyTool {
   return anyTool<Input>({
     name: "plan",

@@ -87,7 +87,7 @@ function pageNote({ first, shown, total, notes }: Paged): string {
 
 const SCAN_MS = 60_000;
 
-/** Lines of a file that is too large to transfer: they are located inside the box. */
+/** Lines of a file that is too large to transfer: they are found inside the box. */
 async function largePage(
   { context, box, path, signal }: Place,
   { first, most }: Lines,

@@ -17,7 +17,7 @@ export interface Found {
   readonly trouble: string;
 }
 
-/** Runs ripgrep in the box. Its configuration in a repository is ignored, and `.git` is left out. */
+/** Runs ripgrep in the box. A repository's ripgrep configuration is ignored. */
 export async function ripgrep(
   box: Box,
   words: readonly string[],

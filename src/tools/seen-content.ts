@@ -14,7 +14,7 @@ export async function tokenOf(box: Box, path: string, { content, size }: FileCon
   return Buffer.from(digest).toString("hex");
 }
 
-/** Size and time of a link's target, with the fractions of a second that `modified` of the port lacks. */
+/** Size and time of a link's target, with the fraction of a second that the port's `modified` lacks. */
 async function largeToken(box: Box, path: string): Promise<string> {
   const words = ["stat", "-L", "-c", "%s-%.9Y", "--", path];
   const { exit_code, stdout } = await box.exec(
@@ -33,7 +33,10 @@ export type Known =
 
 const refused = (result: ToolResult): Known => ({ kind: "refused", result });
 
-/** What an unread file says is told where the call has stated that it may read it: `shows`. */
+/**
+ * Reads a file that a call wants to change. `shows`: the call declared that it may read the file, so the content of an
+ * unread file may be shown.
+ */
 export async function knownContent(
   context: ToolContext,
   box: Box,
@@ -53,7 +56,7 @@ export async function knownContent(
     : refused(failed(`${name}: it has changed since you read it: read it again. Nothing was changed.`));
 }
 
-/** Of a file that is answered to a call which has not read it. */
+/** Limits of a file that is shown in answer to a call that had not read it. */
 const MAX_BYTES = 16_000;
 const MAX_LINES = 400;
 
@@ -63,7 +66,7 @@ interface Unread {
   readonly shows: "shows" | "keeps";
 }
 
-/** A small file comes with the refusal, as `read_file` gives it, and then counts as read: the next call can be right. */
+/** A small file comes with the refusal, as `read_file` shows it, and counts as read: the next call can be right. */
 async function unread(context: ToolContext, box: Box, { path, read, shows }: Unread): Promise<ToolResult> {
   const name = shown(context.workspace, path);
   const { lines, notes } = textAbout(read.content);
@@ -76,11 +79,11 @@ async function unread(context: ToolContext, box: Box, { path, read, shows }: Unr
   return { ...failed(`${head}\n${numbered(lines, 1)}\n[${about}]`), missed: "unread" };
 }
 
-/** A file that is there is read by a call that changes it before the model knows it. */
+/** Files that the call reads because it changes them before the model knows them. */
 export const readsUnseen = ({ seen }: ToolContext, paths: readonly string[]): readonly string[] =>
   paths.filter((path) => seen.hashOf(path) === undefined);
 
-/** The model knows what it has just written. */
+/** Call after a write: the model knows what it has just written. */
 export async function wrote(
   context: ToolContext,
   box: Box,

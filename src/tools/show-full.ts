@@ -4,7 +4,7 @@ import type { ToolContext } from "./tool-context.ts";
 import { count, forgiving } from "./forgiving-input.ts";
 
 const PAGE = 20_000;
-/** Bytes of UTF-8, including the line below it: the bound on any result for the model. */
+/** Bytes of UTF-8, including the line below the page: the limit for any result for the model. */
 const PAGE_BYTES = 29_500;
 
 const input = forgiving(z.strictObject({ id: z.string(), offset: count.optional() }));

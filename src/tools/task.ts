@@ -51,7 +51,7 @@ async function run(subagents: Subagents, given: Input, signal: AbortSignal): Pro
   return background === true ? subagents.begin(part, signal) : reported(await subagents.run(part, signal));
 }
 
-/** As much of a report as is told to whoever wanted it. */
+/** Cuts a report to the length that its reader gets. */
 export function reported(result: ToolResult): ToolResult {
   const head = headWithin(result.text, MAX_BYTES - CUT.length);
   const text = headWithin(result.text, MAX_BYTES) === result.text ? result.text : head + CUT;

@@ -7,7 +7,7 @@ import type { ToolResult } from "../core/tool.ts";
 /** Contents of files that the model knows, by absolute path. Every change is stored with the session. */
 export interface SeenFiles {
   hashOf(path: string): string | undefined;
-  /** The model has read it in whole or in part, or written it. */
+  /** The model has read the file in whole or in part, or written it. */
   saw(path: string, hash: string): void;
   forget(path: string): void;
 }
@@ -38,14 +38,14 @@ export interface TaskLook {
 }
 
 export interface Subagents {
-  /** Only the last answer comes back. */
+  /** Returns only the subagent's last answer. */
   run(part: Part, signal: AbortSignal): Promise<ToolResult>;
-  /** It runs beside whoever began it, and ends with the run at the latest. */
+  /** Starts a subagent that runs beside its caller, and ends with the run at the latest. */
   begin(part: Part, signal: AbortSignal): ToolResult;
   look(look: TaskLook, signal: AbortSignal): Promise<ToolResult>;
 }
 
-/** A person's own words, or one of the choices; undefined where they gave none. */
+/** A person's own words, or one of the choices; undefined when they gave none. */
 export type AskPerson = (
   asked: { readonly question: string; readonly choices: readonly string[] },
   signal: AbortSignal,
@@ -53,7 +53,7 @@ export type AskPerson = (
 
 /** State that the tools of one agent share. The box is not part of it: it comes with each call. */
 export interface ToolContext {
-  /** Distinguishes its jobs from those of other agents in the same box. */
+  /** Tells its jobs from those of other agents in the same box. */
   readonly agent: string;
   /** Absolute; the same path inside the box. */
   readonly workspace: string;
@@ -61,24 +61,24 @@ export interface ToolContext {
   readonly shell: ShellState;
   readonly outputs: Outputs;
   readonly notes: Pick<Notes, "find"> & { readonly write: (note: NoteText) => unknown };
-  /** Names of these exported variables that later calls do not get; without it, later calls get all. */
+  /** Which of these exported variables later calls must not get; without this function, later calls get all. */
   readonly refused?: (variables: Exported) => Promise<ReadonlySet<string>>;
   /** Time limit of a command that names none. */
   readonly timeoutMs: number;
-  /** The model is one of few parameters, which writes the part of a file that it thinks of for the whole of it. */
+  /** The model has few parameters: it may write the part of a file that it thinks of as if it were the whole. */
   readonly isWeak?: () => boolean;
   readonly index?: Index;
-  /** Only the parent has one: what a person is shown is what the whole run is about. */
+  /** Only the parent has it: the plan shown to a person covers the whole run. */
   readonly plan?: (plan: Plan) => void;
-  /** Only the parent has it: a subagent starts no other. */
+  /** Only the parent has it: a subagent starts no others. */
   readonly subagents?: Subagents;
-  /** Only where one is there, and only the main agent has it. */
+  /** Only when a person is there, and only for the main agent. */
   readonly person?: AskPerson;
 }
 
 /**
- * Absolute, without `.` or `..`: the judged path is the path that is used. `~` is what it is to a command of the box: taken as a
- * name, it would make a folder that a shell then takes for the home.
+ * Absolute, without `.` or `..`, so that the path judged is the path used. `~` means the box's home, as for its
+ * commands: taken as a name, it would create a folder that a shell would then take for the home.
  */
 export function absolute(workspace: string, path: string): string {
   const kept: string[] = [];
@@ -90,10 +90,7 @@ export function absolute(workspace: string, path: string): string {
   return `/${kept.join("/")}`;
 }
 
-/**
- * Relative to the workspace where the path lies in it, otherwise absolute; a name that would break the line is
- * quoted.
- */
+/** Relative to the workspace if the path lies in it, otherwise absolute; a name that would break the line is quoted. */
 export function shown(workspace: string, path: string): string {
   if (path === workspace) return ".";
   return nameShown(asSeenFrom(workspace, path));

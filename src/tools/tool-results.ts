@@ -68,7 +68,7 @@ async function hint(context: ToolContext, box: Box, path: string): Promise<strin
   return `. In ${shown(context.workspace, folder)}: ${some === "" ? "nothing" : some}${more}`;
 }
 
-/** How a program in the box ended, unless it exited by itself; then undefined. */
+/** The result of a program that the box ended; undefined when it exited by itself. */
 export function cutShort({ cause, reason }: ExecResult, doing: string): ToolResult | undefined {
   if (cause === "timeout") return { kind: "timed_out", cause, text: `${doing}: ${reason}` };
   if (cause === "user") return { kind: "cancelled", cause, text: `${doing}: cancelled` };

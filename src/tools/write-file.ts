@@ -12,7 +12,7 @@ import { boundedDiff, compactDiff, linesOf } from "./edits/text-edit.ts";
 
 const input = forgiving(z.strictObject({ path: z.string(), content: z.string() }));
 
-/** Lines of a file that are a loss, where at most half of them stays. */
+/** Losing this many lines of a file matters if at most half of the file remains. */
 const A_LOSS = 10;
 
 export function writeFileTool(context: ToolContext): AnyTool {
@@ -33,7 +33,7 @@ export function writeFileTool(context: ToolContext): AnyTool {
 interface At {
   readonly context: ToolContext;
   readonly box: Box;
-  /** Paths of which most was to be lost: it is asked once for each whether that is wanted. */
+  /** Paths whose content would mostly be lost. The model is asked once for each whether it wants that. */
   readonly questioned: Set<string>;
 }
 
@@ -44,7 +44,7 @@ async function write({ context, box, questioned }: At, path: string, given: stri
   const { text, kept, lost } = known.kind === "known" ? asBefore(known.content, given) : { text: given };
   if (lost === true) return failed(`${name}: ${LOST_BYTES}`);
   const content = Buffer.from(text, "utf8");
-  // Nothing is changed, its time neither: what a run changed is told by that.
+  // Nothing is written, so the modification time stays, too: it shows what a run changed.
   if (known.kind !== "absent" && content.equals(known.content))
     return { ...ok(`${name}: it already had this content`), unchanged: true };
   const loss =
@@ -72,12 +72,15 @@ const LOST_BYTES =
 
 interface AsBefore {
   readonly text: string;
-  /** What of it was not given. */
+  /** Properties of the file that were kept although the new text lacks them. */
   readonly kept?: string;
   readonly lost?: true;
 }
 
-/** A model is shown neither carriage returns nor a byte order mark: a file keeps those it has. Of stray bytes it is shown what stands for them. */
+/**
+ * A model sees neither carriage returns nor a byte order mark, so the file keeps those it has. For bytes that are not
+ * UTF-8 the model sees replacement characters.
+ */
 function asBefore(content: Uint8Array, given: string): AsBefore {
   if (content.includes(0) || given === "") return { text: given };
   const { notes } = textAbout(content);
@@ -89,7 +92,7 @@ function asBefore(content: Uint8Array, given: string): AsBefore {
   return { text: `${bom ? BOM : ""}${returns ? given.replaceAll("\n", "\r\n") : given}`, kept };
 }
 
-/** Which part of a file its new text has not: told where that is most of it. */
+/** How much of a file its new text lacks, if that is most of it. */
 function lossOf(content: Uint8Array, text: string): string | undefined {
   if (content.includes(0)) return undefined;
   const before = textOfBytes(content);

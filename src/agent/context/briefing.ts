@@ -3,36 +3,36 @@ import { type InstructionFile, renderInstructions } from "./instruction-files.ts
 import { clipped, oneLine } from "./untrusted-text.ts";
 
 const TIME_LIMIT = 5000;
-/** Bytes of output that are read. */
+/** Most bytes of output that are read. */
 const MAX_COUNT = 2 ** 18;
 const NAMES = 50;
 const STATUS_LINES = 20;
 
-/** What is known of a workspace; whatever could not be learnt is empty. */
+/** What is known about a workspace; whatever could not be found out is empty. */
 export interface Gathered {
   readonly system: string;
   readonly tools: string;
-  /** Empty where there is no repository. */
+  /** Empty when there is no repository. */
   readonly branch: string;
-  /** As `git status --porcelain` has them: the first. null where that is not known. */
+  /** The first lines of `git status --porcelain`; null when the status is unknown. */
   readonly status: readonly string[] | null;
   readonly commits: readonly string[];
-  /** Of the workspace's own folder; folders end in a slash. */
+  /** Entries of the workspace's own folder; folders end in a slash. */
   readonly names: readonly string[];
-  /** Names and changed files that are not listed. */
+  /** Numbers of names and changed files that are not listed. */
   readonly more: { readonly names: number; readonly status: number };
-  /** Paths below the workspace, those above first. */
+  /** Paths below the workspace, upper folders first. */
   readonly instructions: readonly InstructionFile[];
 }
 
-/** Folders of others' code and of what is made, whose instructions are not for whoever works here. */
+/** Folders with third-party code and build outputs, whose instructions are not meant for work on this project. */
 const PRUNED = [".git", "node_modules", "vendor", "third_party", "target", "dist", "build", ".venv", "venv"];
 
 /**
- * Prints fields that end in NUL: a key and one value, for a file its path, whether it is its head only, and its text. What
- * is cheap comes first, since a time limit may end it anywhere; so do the instructions of the folder itself. Links are
- * listed and not followed. Git runs what a repository configured in some of its commands: what can be shut of that is,
- * and the box is around the rest.
+ * Prints NUL-terminated fields: a key and one value; for a file its path, whether only the head follows, and its text.
+ * What is cheap comes first, since a time limit may end the script anywhere; so do the instructions of the workspace's
+ * own folder. Links are listed and not followed. Some git commands run what a repository configured: what can be turned
+ * off is, and the box contains the rest.
  */
 const SCRIPT = String.raw`
 export LC_ALL=C
@@ -80,7 +80,7 @@ below=$(git rev-parse --show-prefix)
   END { if (!failed) printf "changed%c%d%c", 0, NR, 0 }'
 `;
 
-/** Asks the box with one command. Never rejects: whatever fails gives less. */
+/** Asks the box with one command. Never rejects: a failure only gives less. */
 export async function gather(box: Box, signal: AbortSignal): Promise<Gathered> {
   try {
     const words = ["bash", "--noprofile", "--norc", "-c", SCRIPT];
@@ -92,7 +92,7 @@ export async function gather(box: Box, signal: AbortSignal): Promise<Gathered> {
   }
 }
 
-/** What stands behind the last NUL was cut. */
+/** Text after the last NUL was cut off. */
 function read(output: string): Gathered {
   const fields = output.split("\0").slice(0, -1);
   const values = new Map<string, string[]>();
@@ -126,7 +126,7 @@ const beyond = (count: string, shown: readonly string[]): number =>
 
 const LINE = 200;
 
-/** What was gathered, for the model; empty when that was nothing. `room` is left of the bytes for instructions. */
+/** The gathered facts for the model; empty when there are none. `room`: bytes left for instructions. */
 export function briefing(
   gathered: Gathered,
   { trusted, room }: { readonly trusted: boolean; readonly room: number },
@@ -148,7 +148,7 @@ export function briefing(
 
 const line = (text: string): string => clipped(oneLine(text), LINE);
 
-/** Names with spaces would read as several. */
+/** Unquoted, a name with spaces would read as several. */
 const nameOf = (name: string): string => (/[\s"]/.test(name) ? JSON.stringify(line(name)) : line(name));
 
 function labelled(label: string, words: readonly string[]): string {

@@ -7,35 +7,35 @@ import type { History } from "./history.ts";
 import { isLong, viewOf } from "./model-view.ts";
 import { excerpt, untagged } from "./untrusted-text.ts";
 
-/** Parts of the window. */
+/** Shares of the window: when to compact, and how small to make it. */
 const TRIGGER = 0.8;
 const GOAL = 0.6;
-/** By how much a history must have changed before a failed compaction is tried again. */
+/** How much a history must have changed, as a share of the window, before a failed compaction is tried again. */
 const BACK_OFF = 0.05;
-/** A server that refuses a prompt counts more than we do. */
+/** A server that refuses a prompt counts more tokens than we do. */
 const REFUSED = 0.8;
 const MAX_PASSES = 8;
 
 export interface Means {
-  /** Tokens that a prompt may have. */
+  /** Most tokens of a prompt. */
   readonly window: number;
-  /** Said by the server, a probe or the user. A window that is guessed never blocks a request. */
+  /** The window is stated by the server, a probe or the user. A guessed window never blocks a request. */
   readonly known: boolean;
-  /** Of a request of these messages, the tools included. */
+  /** Tokens of a request with these messages, including the tools. */
   tokens(messages: readonly Message[]): number;
-  /** The reply to these messages. It is asked for with the same tools as ever; calls in it are not run. */
+  /** The reply to these messages. The request has the same tools as ever; calls in the reply are not run. */
   summarise(messages: readonly Message[], signal: AbortSignal): Promise<string | ModelFailure>;
   readonly emit: Emit;
   readonly now: () => number;
-  /** What goes on being told word for word beside a summary; empty where nothing does. */
+  /** Text that stays beside a summary word for word; empty when there is none. */
   readonly kept?: () => string;
-  /** What is told word for word beside the next summary; empty where nothing is. */
+  /** Text to keep word for word beside the next summary; empty when there is none. */
   readonly keep?: (trigger: string, signal: AbortSignal) => Promise<string>;
 }
 
 type Fitted =
   | { readonly kind: "fits" }
-  /** Of a known window; nothing is left to be shortened. */
+  /** Only for a known window; nothing is left to shorten. */
   | { readonly kind: "too_long"; readonly tokens: number; readonly window: number };
 
 type Trigger = Extract<EventBody, { readonly type: "compaction" }>["trigger"];
@@ -44,19 +44,19 @@ type Pass = "shorter" | "nothing" | "failed";
 interface Aim {
   readonly trigger: Trigger;
   readonly window: number;
-  /** Even where little is to be won. */
+  /** Compacts even if that saves little. */
   readonly forced: boolean;
 }
 
-/** Keeps what is sent of one history within the window. A compaction that fails changes nothing. */
+/** Keeps the requests of one history within the window. A failed compaction changes nothing. */
 export class Compactor {
   readonly #history: History;
   readonly #means: Means;
   /** Tokens of the request at the last failure. */
   #failedAt: number | undefined;
-  /** What a refusal has taught: requests are planned by it, but it is our count, so it blocks none. */
+  /** The window learned from a refusal. Requests are planned by it, but never blocked, because it is our own count. */
   #taught = Number.POSITIVE_INFINITY;
-  /** What it waited for summaries in all. */
+  /** Total time spent waiting for summaries. */
   askedMs = 0;
 
   constructor(history: History, means: Means) {
@@ -64,7 +64,7 @@ export class Compactor {
     this.#means = means;
   }
 
-  /** Before each request of the loop. */
+  /** Call before each request of the loop. */
   async fit(signal: AbortSignal): Promise<Fitted> {
     const { known } = this.#means;
     const window = Math.min(this.#means.window, this.#taught);
@@ -78,8 +78,8 @@ export class Compactor {
   }
 
   /**
-   * Because a person asked for it, or a server refused the prompt as too long. Whether the request is shorter now; where it
-   * is not, an event has said why.
+   * Compacts because a person asked for it, or because a server refused the prompt as too long. Returns whether the
+   * request is shorter now; if not, an event has said why.
    */
   async now(trigger: "manual" | "refused", signal: AbortSignal): Promise<boolean> {
     const before = this.#tokens();
@@ -99,7 +99,7 @@ export class Compactor {
     return Math.abs(since) < BACK_OFF * this.#means.window;
   }
 
-  /** How the last pass ended. */
+  /** Returns how the last pass ended. */
   async #shorten(aim: Aim, signal: AbortSignal): Promise<Pass> {
     let last: Pass = "shorter";
     for (let pass = 0; pass < MAX_PASSES && this.#tokens() > TRIGGER * aim.window; pass += 1) {
@@ -110,12 +110,12 @@ export class Compactor {
     return last;
   }
 
-  /** Results that the model may not have read yet: better than a request that cannot be sent. */
+  /** Also prunes results that the model may not have read yet: better than a request that cannot be sent. */
   #pruneRecent(aim: Aim): void {
     this.#tryPrune(pruneSteps(this.#history, this.#means, "all"), aim, 1);
   }
 
-  /** The first of the steps that comes below this part of the window. */
+  /** Applies the first of the steps that brings the request below this share of the window. */
   #tryPrune(steps: readonly number[], aim: Aim, part: number): boolean {
     const before = this.#tokens();
     for (const pruneBefore of steps) {
@@ -160,7 +160,7 @@ export class Compactor {
     return this.#tokens(made) < before ? made : "the summary is no shorter than what it would replace";
   }
 
-  /** What is in force, as it would be made again here. */
+  /** The current compaction, as it would be made again now. */
   #next(): Compaction {
     const { kept: _, ...now } = this.#history.compaction ?? { pruneBefore: 0, keepFrom: 0, artifact: "" };
     const kept = this.#means.kept?.() ?? "";
@@ -181,16 +181,16 @@ export class Compactor {
   }
 }
 
-/** In lines that the next summary does not take for entries of its own. */
+/** Quotes the text, so that the next summary does not take its lines for entries. */
 const cited = (text: string): string =>
   untagged(text)
     .split("\n")
     .map((line) => `> ${line}`)
     .join("\n");
 
-/** Part of the window whose newest results are never dropped for being old. */
+/** Share of the window; newest results up to this size are never dropped for being old. */
 const PROTECTED = 0.25;
-/** Replies whose results the model is still working with. */
+/** The model is still working with the results of this many replies. */
 const REPLIES = 2;
 
 interface Weighing {
@@ -199,8 +199,8 @@ interface Weighing {
 }
 
 /**
- * Places before which results could be shown as marks, from the first that matters on: one where only old results may
- * go, else one behind each that is still shown.
+ * Message counts before which results could be shown as marks, smallest first. "old": the one count that spares recent
+ * results. "all": a count after each long result that is still shown.
  */
 function pruneSteps(history: History, means: Weighing, which: "old" | "all"): readonly number[] {
   const { messages, compaction } = history;
@@ -227,12 +227,12 @@ function protectedFrom(messages: readonly Message[], means: Weighing): number {
   return border;
 }
 
-/** Of what is to be left after a compaction, the part that stays word for word. */
+/** Share of what may be left after a compaction that is kept word for word. */
 const KEPT = 0.4;
 const LEFT = 0.6;
-/** Part of the window below which a summary is not worth its price. */
+/** Share of the window below which a summary is not worth its price. */
 const WORTH = 0.05;
-/** Characters of a message when the older part alone does not fit. */
+/** Characters kept of a message when the older part by itself does not fit. */
 const SHORT = 1000;
 
 interface OlderPartInput {
@@ -246,18 +246,18 @@ interface OlderPartTarget {
 
 interface OlderPart {
   readonly keepFrom: number;
-  /** What is asked: the messages as the model knows them, byte for byte where they fit, and the request. */
+  /** The messages as the model knows them, byte for byte if they fit, followed by the request for a summary. */
   readonly messages: readonly Message[];
 }
 
-/** What a summary would stand for; undefined when there is nothing, or not enough. */
+/** The messages that a summary would replace; undefined when there are none, or too few. */
 function olderPart(
   history: History,
   means: OlderPartInput,
   { window, forced }: OlderPartTarget,
 ): OlderPart | undefined {
   const view = history.view();
-  /** Behind it the view has the messages one for one. */
+  /** From this offset on, the view has the messages one for one. */
   const shift = view.length - history.count;
   const nothing = means.tokens([]);
   const weight = (messages: readonly Message[]): number => means.tokens(messages) - nothing;

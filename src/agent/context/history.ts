@@ -1,30 +1,33 @@
 import type { Message, ToolCall } from "../../core/messages.ts";
 import type { Compaction, SessionRecord } from "../../core/session.ts";
 import { openCalls, viewOf } from "./model-view.ts";
-/** How a message begins that is ours, in the role of the user. */
+/** Begins messages of harness itself, which have the role of the user. */
 export const NOTICE = "[harness] ";
 const INTERRUPTED = "No result: the call was interrupted before it ended.";
 const UNANSWERED = "not run: parked and never approved";
 
 /**
- * The transcript of one agent and how the model sees it. Nothing is ever taken out by a compaction, so a count names the
- * same place for good, and going back to it brings back what was seen there.
+ * The transcript of one agent and how the model sees it. A compaction never removes anything, so a count always names
+ * the same place, and going back to it restores what was shown there.
  */
 export class History {
   readonly #record: (record: SessionRecord) => void;
   #pinned: string | undefined;
   readonly #messages: Message[] = [];
-  /** In the order of their counts; the last is in force. */
+  /** In the order of their counts; the last one applies. */
   readonly #compactions: Compaction[] = [];
-  /** What is told of calls that are open. */
+  /** The result given to calls that are still open. */
   #noResult = INTERRUPTED;
 
-  /** `record` is told every change before it counts; it is durable when it returns. */
+  /** `record` gets every change before it takes effect, and has stored it durably when it returns. */
   constructor(record: (record: SessionRecord) => void) {
     this.#record = record;
   }
 
-  /** What an earlier process has recorded; only results that its end left missing are recorded anew, unless they come yet. */
+  /**
+   * Rebuilds the history that an earlier process recorded. Missing results are recorded as interrupted, unless `open`
+   * says that they will still come.
+   */
   static from(
     records: readonly SessionRecord[],
     record: (record: SessionRecord) => void,
@@ -36,14 +39,14 @@ export class History {
     return history;
   }
 
-  /** The last reply whose calls wait for results, and where it stands. */
+  /** The last reply whose calls wait for results, and its position. */
   get openReply(): { readonly at: number; readonly calls: readonly ToolCall[] } | undefined {
     const calls = openCalls(this.#messages);
     const at = this.#messages.findLastIndex(({ role }) => role === "assistant");
     return calls.length === 0 ? undefined : { at, calls };
   }
 
-  /** Messages that there are, whatever is shown of them; the pinned prompt is none. */
+  /** Number of messages, shown or not; the pinned prompt is not counted. */
   get count(): number {
     return this.#messages.length;
   }
@@ -57,7 +60,7 @@ export class History {
     return this.#messages;
   }
 
-  /** The one in force. */
+  /** The compaction that applies. */
   get compaction(): Compaction | undefined {
     return this.#compactions.at(-1);
   }
@@ -68,8 +71,8 @@ export class History {
   }
 
   /**
-   * Never a system message, and a result only behind its call: both are mistakes of the caller. Calls that another
-   * message finds open get a result that says so.
+   * Adds a message. A system message, or a result without its call before it, is a mistake of the caller. Calls that
+   * are still open when another message comes get a result that says so.
    */
   add(message: Message): void {
     if (!this.#fits(message)) throw new Error(`a ${message.role} message that has no place here`);
@@ -82,12 +85,12 @@ export class History {
     return viewOf(this, this.compaction);
   }
 
-  /** The messages behind this count are gone, with every compaction that was made since. */
+  /** Removes the messages after this count, and every compaction made since. */
   rollBack(to: number): void {
     if (to < this.count) this.#change({ kind: "rolled_back", to: Math.max(0, to) });
   }
 
-  /** Drops the last message of the user, not ours in that role, and all behind it; its text, or undefined without one. */
+  /** Drops the user's last message and all after it; harness's own do not count. Returns its text, if there is one. */
   undo(): string | undefined {
     const last = this.#messages.findLastIndex(
       ({ role, text }) => role === "user" && !text.startsWith(NOTICE),
@@ -97,7 +100,7 @@ export class History {
     return text;
   }
 
-  /** Everything but the pin is gone. */
+  /** Removes everything but the pin. */
   clear(): void {
     if (this.count > 0) this.#change({ kind: "cleared" });
   }

@@ -3,15 +3,15 @@ import type { Compaction } from "../../core/session.ts";
 import { standingPart } from "./system-prompt.ts";
 import { excerpt } from "./untrusted-text.ts";
 
-/** Characters of a request of the user that are shown once its message no longer is. */
+/** Characters shown of a user's request whose message is no longer shown. */
 const REQUEST = 4000;
 const SUMMARY = "[Summary of the earlier work on this. Its messages are no longer shown.]";
-/** Results below it cost about what their mark would. */
+/** Shorter results cost about as much as the mark that would replace them. */
 const PRUNED_FROM = 300;
-/** The marker of a cut output names the id under which all of it is kept. */
+/** The marker of a cut output names the id under which the whole is kept. */
 const KEPT_AS = /show_full\b[^\n]{0,40}?\bid\W{1,4}([\w-]{1,64})|show_full\(\s*["']?([\w-]{1,64})/;
 
-/** What the model sees under this compaction. The same for the same head, whatever follows it. */
+/** What the model sees under this compaction. For the same head it is the same, whatever follows. */
 export function viewOf(
   { pinned, messages }: { readonly pinned: string | undefined; readonly messages: readonly Message[] },
   compaction: Compaction | undefined,
@@ -34,11 +34,11 @@ function shownBehind(messages: readonly Message[], compaction: Compaction | unde
   return [...shown, ...messages.slice(Math.max(keepFrom, compaction.pruneBefore))];
 }
 
-/** What stands for messages that are no longer shown. */
+/** Whether the message replaces messages that are no longer shown. */
 export const isSummary = ({ role, text }: Message): boolean =>
   role === "user" && (text.startsWith(SUMMARY) || text.includes(`\n\n${SUMMARY}\n`));
 
-/** Whether a mark in its place would save anything. */
+/** Whether replacing the message by a mark would save anything. */
 export const isLong = (message: Message): message is Extract<Message, { role: "tool" }> =>
   message.role === "tool" && message.text.length >= PRUNED_FROM;
 
@@ -52,8 +52,8 @@ function markOf({ text }: { readonly text: string }, tool = "a tool"): string {
 const isRequest = ({ role }: Message): boolean => role === "user";
 
 /**
- * What stands for the messages that are no longer shown. Beside the first request, the one that was being worked on
- * when the compaction was made: without it the model would go on with something else.
+ * The text that replaces messages no longer shown. Besides the first request, it contains the one that was being worked
+ * on when the compaction was made: without it the model would continue with something else.
  */
 function summaryText(
   messages: readonly Message[],
@@ -85,7 +85,7 @@ export function openCalls(messages: readonly Message[]): readonly ToolCall[] {
   return reply.calls.filter(({ id }) => !answered.has(id));
 }
 
-/** The nearest place at or before this one that parts no result from its call, now or when it comes. */
+/** The nearest position at or before this one that separates no result from its call, even one still to come. */
 function borderBefore(messages: readonly Message[], at: number): number {
   let border = at >= messages.length && openCalls(messages).length > 0 ? messages.length - 1 : at;
   while (border > 0 && messages[border]?.role === "tool") border -= 1;

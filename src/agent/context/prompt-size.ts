@@ -3,17 +3,17 @@ import type { ToolOffer } from "../../core/model-provider.ts";
 import { promptBytes, TokenEstimator } from "../../models/usage.ts";
 import { isSummary } from "./model-view.ts";
 
-/** What a server's template puts around each message. */
+/** Tokens that a server's template adds to each message. */
 const PER_MESSAGE = 4;
-/** What it counts for beside bytes of text. */
+/** The weight of that template, compared with bytes of text. */
 const BYTES_PER_MESSAGE = 16;
 
-/** How many tokens a request will be: a guess by its bytes until the server's counts teach better. */
+/** Estimates the tokens of a request: by its bytes, until the server's own counts give a better ratio. */
 export class PromptSize {
   readonly #model: string;
   readonly #offers: () => readonly ToolOffer[];
   readonly #estimator = new TokenEstimator();
-  /** Messages never change; of a long transcript only what is new is measured. */
+  /** Messages never change, so of a long transcript only new ones are measured. */
   readonly #bytes = new WeakMap<Message | readonly ToolOffer[], number>();
 
   constructor(model: string, offers: () => readonly ToolOffer[]) {
@@ -21,13 +21,13 @@ export class PromptSize {
     this.#offers = offers;
   }
 
-  /** Of a request of these messages with these tools; left out, with those that are offered. */
+  /** Tokens of a request with these messages and tools; by default, the offered tools. */
   readonly tokens = (messages: readonly Message[], tools = this.#offers()): number =>
     this.#estimator.tokens(this.#model, this.#total(messages, tools)) + PER_MESSAGE * messages.length;
 
   /**
-   * The tokens of such a request by what they are for: guessed by bytes, and together as many as the server counted, or as
-   * our estimate where it counted none.
+   * The tokens of a request by purpose. Shares are estimated from bytes; their sum is the server's count, or our
+   * estimate if the server gave none.
    */
   parts(
     messages: readonly Message[],
@@ -44,7 +44,7 @@ export class PromptSize {
     return apportioned(bytes, counted ?? this.tokens(messages, tools));
   }
 
-  /** What the server counted for a request of these messages; null teaches nothing. */
+  /** Learns from the server's count for a request with these messages; null teaches nothing. */
   learn(messages: readonly Message[], counted: number | null, tools = this.#offers()): void {
     if (counted === null) return;
     const text = counted - PER_MESSAGE * messages.length;
@@ -91,13 +91,13 @@ const ROLES = { system: "system", user: "requests", assistant: "replies", tool: 
 
 const partOf = (message: Message): Part => (isSummary(message) ? "summary" : ROLES[message.role]);
 
-/** As `renderInstructions` puts them: no text in one can end its element. */
+/** As rendered by `renderInstructions`: no text in an element can end it. */
 const INSTRUCTIONS = /<project_instructions path=[^>]*>.*?<\/project_instructions>/gs;
 
 const instructionBytes = (text: string): number =>
   (text.match(INSTRUCTIONS) ?? []).reduce((sum, each) => sum + Buffer.byteLength(each), 0);
 
-/** Whole numbers in these proportions that come to `total`: what rounding leaves goes to the largest remainders. */
+/** Splits `total` into whole numbers in these proportions; the remainder goes to the largest fractions. */
 function apportioned(weights: Weights, total: number): PromptParts {
   const names = Object.keys(NOTHING) as readonly Part[];
   const whole = names.reduce((sum, name) => sum + weights[name], 0);

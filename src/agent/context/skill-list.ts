@@ -6,10 +6,10 @@ export interface ListedSkill {
   readonly origin: "user" | "project";
 }
 
-/** Bytes of all that is rendered, and characters of one description. */
+/** Most bytes that are rendered in all, and most characters of a description. */
 const ROOM = 8000;
 const MAX_DESCRIPTION = 400;
-/** Kept for the names of those that are told without their description. */
+/** Bytes reserved for the names of skills listed without their description. */
 const NAMES = 1200;
 const FRAME = 100;
 
@@ -21,8 +21,8 @@ const LISTS = {
 } as const;
 
 /**
- * The names and descriptions of skills for the prompt, the user's first, so that a project pushes none of them out. Each
- * is one line between quotes that it cannot leave. `left` are not even named.
+ * The names and descriptions of skills for the prompt, the user's first, so that a project cannot push them out. Each
+ * description is one line in quotes that it cannot close. `left`: skills that are not even named.
  */
 export function renderSkills(skills: readonly ListedSkill[]): {
   readonly text: string;

@@ -2,17 +2,17 @@ import type { Mode } from "../../core/decision.ts";
 import { isPreset } from "../../core/grant.ts";
 import { quoted } from "./untrusted-text.ts";
 
-/** What does not change while a session lasts: no clock, no counters. */
+/** Facts that stay the same for a whole session: no clock, no counters. */
 export interface PromptFacts {
   readonly workspace: string;
-  /** The top of the repository that the workspace is a folder of, where the box has it. */
+  /** The top folder of the repository that the workspace is part of, if the box has it. */
   readonly top?: string | undefined;
   readonly mode: Mode;
-  /** Granted ones; none is no network at all. */
+  /** Granted domains; with none there is no network at all. */
   readonly domains: readonly string[];
-  /** Packages whose own scripts may run where they are installed. */
+  /** Packages whose install scripts may run. */
   readonly scripts?: readonly string[];
-  /** Rendered; empty when there are none. */
+  /** Already rendered; empty when there are none. */
   readonly instructions: string;
 }
 
@@ -23,10 +23,10 @@ const MODES: Readonly<Record<Mode, string>> = {
   "danger-full-access": "danger-full-access: you can write everywhere in the container; it is thrown away.",
 };
 
-/** Behind it stands what differs from session to session: a server that has read the rest once need not do so again. */
+/** What follows this word differs between sessions; servers can reuse their prompt cache for all that precedes it. */
 const HERE = "Here";
 
-/** Pinned once for each session. Short, because small models read it, with every request. */
+/** Pinned once for each session. Short, because small models read it with every request. */
 export const systemPrompt = ({
   workspace,
   top,
@@ -57,13 +57,13 @@ Workspace: ${quoted(workspace)}${top === undefined ? "" : ` (a folder of the rep
 Mode: ${MODES[mode]}
 Network: ${networkOf(mode, domains, scripts)}${instructions === "" ? "" : `\n\n${instructions}`}`;
 
-/** Characters of a pinned prompt that are the same in every session; undefined where it is an older one or not ours. */
+/** Length of the part of a pinned prompt that all sessions share; undefined for an older or foreign prompt. */
 export function standingPart(prompt: string): number | undefined {
   const at = prompt.indexOf(`\n\n${HERE}\n`);
   return at === -1 ? undefined : at;
 }
 
-/** What the model is told that it can reach. */
+/** What the model is told about the network. */
 export function networkOf(mode: Mode, domains: readonly string[], scripts: readonly string[]): string {
   if (mode === "danger-full-access") return "open.";
   if (domains.length === 0) return "none. Downloads and installs cannot work; use what is there.";

@@ -1,30 +1,30 @@
-/** Text of others inside of the prompt. */
+/** Foreign text within the prompt. */
 
 const encoder = new TextEncoder();
 
 export const bytesOf = (text: string): number => Buffer.byteLength(text);
 
-/** The head of a text in at most so many bytes; no character is parted. */
+/** The head of a text in at most this many bytes, without splitting a character. */
 export function firstBytes(text: string, most: number): string {
   if (most <= 0) return "";
   const { read } = encoder.encodeInto(text, new Uint8Array(Math.min(most, text.length * 3)));
   return text.slice(0, read);
 }
 
-/** Nothing in it opens or closes the element of instructions, and nothing in it is hidden from a person who reads it. */
+/** Removes what could open or close the instructions element, and characters that a person could not see. */
 export const untagged = (text: string): string =>
   text
     .replace(/(?![\n\t\u200c\u200d])[\p{Cc}\p{Cf}]/gu, "")
     .replace(/<(?=[\s/]*project_instructions)/gi, "&lt;");
 
-/** As one line between quotes that it cannot leave. */
+/** One line in quotes that the text cannot close. */
 export const quoted = (text: string): string => JSON.stringify(oneLine(text)).replaceAll("<", "&lt;");
 
-/** One line, with no sign that is not to be seen. */
+/** One line without invisible characters. */
 export const oneLine = (text: string): string =>
   untagged(text.replace(/[\p{Cc}\p{Zl}\p{Zp}]+/gu, " ")).trim();
 
-/** Head and tail of a text that is too long, with a mark of what is left out between them; no character is parted. */
+/** Head and tail of a text that is too long, with a mark between them for what is left out; no character is split. */
 export function excerpt(text: string, most: number): string {
   if (text.length <= most) return text;
   const head = wholeBefore(text, Math.ceil(most * 0.7));
@@ -32,7 +32,7 @@ export function excerpt(text: string, most: number): string {
   return `${text.slice(0, head)}\n[… ${tail - head} characters left out …]\n${text.slice(tail)}`;
 }
 
-/** The head of a text; where it is cut it says so. */
+/** The head of a text, with a mark if it is cut. */
 export const clipped = (text: string, most: number): string =>
   text.length <= most ? text : `${text.slice(0, wholeBefore(text, most))}…`;
 

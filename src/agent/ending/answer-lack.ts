@@ -7,36 +7,36 @@ import { saysTestsPass } from "./claims.ts";
 import type { Deeds, Tried } from "./deeds.ts";
 import { type NoAnswer, noAnswerIn, noAnswerNudge, noAnswerReason, saysOnlyDone } from "./no-answer.ts";
 
-/** What an answer lacks by what was done for it, what the model is told of that, and what it comes to if it stays so. Pure. */
+/** Finds what an answer lacks, what the model is told about it, and how the run ends if it stays so. Pure. */
 
-/** What becomes of an answer by what was done for it. */
+/** How an answer is judged by what was done for it. */
 export type Earned =
   | { readonly kind: "earned" }
-  /** For the model: said once. */
+  /** For the model: told once. */
   | { readonly kind: "nudge"; readonly text: string; readonly demand: Demand | "words" }
   | { readonly kind: "nothing_done"; readonly reason: string };
 
 export const EARNED: Earned = { kind: "earned" };
 
-/** What is wanted of an answer, and who gives it. */
+/** The request, and the kind of model that answers it. */
 export interface Asked {
   readonly intent: Intent;
   readonly request: string;
-  /** Of few parameters: such a model often takes a look for the deed, and words for the answer. */
+  /** A model with few parameters: it often takes a look for the deed, and words for the answer. */
   readonly isWeak: boolean;
-  /** Nothing is wanted but that something runs, and what comes of it. */
+  /** The request only wants something to be run, and to know the outcome. */
   readonly runs?: boolean;
-  /** Nothing is wanted but what can be told of the repository. */
+  /** The request only wants information about the repository. */
   readonly looks?: boolean;
 }
 
 /**
- * What an answer lacks: any work, the answer itself, the change that was asked for, that what was changed was tried, that it
- * succeeded, that anything was run where no more than that was wanted, or a run that bears out what it says of tests.
+ * What an answer lacks: any work, the answer itself, the requested change, a trial of the change, success of that
+ * trial, a run when only a run was requested, or a run that confirms what the answer says about tests.
  */
 export type Lack = "work" | NoAnswer | "change" | "trial" | "success" | "run" | "green";
 
-/** Where a call was refused the refusal is the cause, which a person can lift, and a nudge would hide it. */
+/** If a call was refused, the refusal is the cause. A person can lift it, and a nudge would hide it. */
 export function lackOf(
   answer: string,
   asked: Asked,
@@ -53,12 +53,12 @@ export function lackOf(
   return none ?? (asked.isWeak && saysOnlyDone(answer) ? "says done" : undefined);
 }
 
-/** What it is that is to be run. */
+/** The request is about running tests. */
 const OF_TESTS = /\b(?:(?:unit |e2e |all )*tests|test suite|test-suite|specs)\b/i;
 
 const NAMES_A_LOOK = /\b(?:ls|cat|head|tail|grep|rg|find|tree|pwd|echo|printf|wc|stat|which|git)\b/;
 
-/** The command that was run for a request that something be run. */
+/** The command that counts as run for a request to run something. */
 export function ranFor(
   { request, isWeak }: Pick<Asked, "request" | "isWeak">,
   { ran, ranTests, triedSince }: Pick<Deeds, "ran" | "ranTests" | "triedSince">,
@@ -67,7 +67,7 @@ export function ranFor(
   return (isWeak && OF_TESTS.test(request) ? ranTests : ran) ?? look;
 }
 
-/** That what ran failed is an answer, too; that it succeeded is one where it did. */
+/** That the command failed is an answer, too; that it succeeded is one only if it did. */
 function lackOfRun(answer: string, asked: Asked, deeds: Done, isRefused: boolean): Lack | undefined {
   const { worked, greenTests } = deeds;
   if (isRefused) return undefined;
@@ -111,7 +111,7 @@ const NUDGES: Readonly<Record<"change" | "repo", string>> = {
 const ONLY_LOOKED =
   "You looked, and changed nothing. A change was asked for: make it now with a call. If none is needed, say why in your final answer.";
 
-/** What an answer comes to that still lacks it. */
+/** How the run ends if its answer still lacks this. */
 export function endWith(
   lack: Lack,
   { intent, runs }: { readonly intent: Intent; readonly runs: boolean },
@@ -153,7 +153,7 @@ const NOT_GREEN =
 
 const STILL_FAILS =
   "The last command that you ran failed, so you are not done. Mend what it shows and run it again; if the command itself was wrong, run a right one.";
-/** Bytes of a command that are named. */
+/** Most bytes of a command that are quoted. */
 export const NAMED = 300;
 
 const notRun = ({ ran, worked }: Deeds): string =>

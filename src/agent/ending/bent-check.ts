@@ -5,21 +5,21 @@ import { firstLines } from "../../core/text/short-lists.ts";
 import { visibleLine } from "../../core/text/visible.ts";
 
 /*
- * A check proves the work only if it is still the check that it was. Decided by what was done to it: tests that are gone,
- * empty, fewer or skipped, a script or recipe that ends well whatever happens, or a success behind which nothing was changed
- * but the tests themselves. A request for just that is another matter. What no count shows (another expectation beside a
- * change of the code) is not seen.
+ * A check proves the work only if it is still the same check. This looks at what was done to it: tests that are gone,
+ * emptied, fewer or skipped; a script or recipe that succeeds whatever happens; or a success after which only the tests
+ * themselves were changed. A request for exactly that is allowed. Changes that no count shows are not found, such as a
+ * different expectation beside a change of the code.
  */
 
 /** What was done to a check. */
 export interface Bent {
-  /** For people, a clause for each: "test_sum.py was deleted". */
+  /** For people, a clause for each deed: "test_sum.py was deleted". */
   readonly deeds: readonly string[];
-  /** It is weaker, and nothing else was changed: nothing else can have made it succeed. */
+  /** The check is weaker, and nothing else was changed, so nothing else can have made it succeed. */
   readonly only: boolean;
 }
 
-/** What a file held before the run, and holds now; undefined where there is none, or nobody can tell. */
+/** The content of a file before the run and now; undefined when there is no such file or its content is unknown. */
 export interface Texts {
   readonly before: (path: string) => Promise<string | undefined>;
   readonly now: (path: string) => Promise<string | undefined>;
@@ -27,15 +27,15 @@ export interface Texts {
 
 export interface Checked {
   readonly command: string;
-  /** What was asked for, in its own words. */
+  /** The request, in its own words. */
   readonly request: string;
-  /** It failed before; only then does a success behind changed tests alone say anything. */
+  /** The check failed before. Only then does a success after changing tests alone mean anything. */
   readonly wasRed: boolean;
 }
 
-/** Files that are compared. */
+/** Most files that are compared. */
 const MAX_COMPARED = 200;
-/** Characters of them, all together. What lies behind is not looked at, and counts as a change of something else. */
+/** Most characters of all files together. Files beyond that are not read, and count as changes of something else. */
 export const MAX_CHARACTERS = 32 * 2 ** 20;
 
 export async function bentBy(
@@ -68,7 +68,7 @@ interface Both {
   readonly now: string | undefined;
 }
 
-/** Files of a run, one after the other, as far as there is room for them. */
+/** Reads files of a run one after the other, until the allowed amount is used up. */
 class Reading {
   readonly #texts: Texts;
   readonly #news: readonly string[];
@@ -92,7 +92,7 @@ class Reading {
     return this.#read(this.#texts.now, path);
   }
 
-  /** The second one is not known where the first has taken all the room that there was. */
+  /** "no room" when the first text used up all that was left. */
   async both(path: string): Promise<Both | "no room"> {
     if (this.isOver) return "no room";
     const known = await this.before(path);
@@ -106,7 +106,7 @@ class Reading {
     return text;
   }
 
-  /** In all files of tests that are new: looked for once, whatever was deleted. */
+  /** Test cases in all new test files; counted once, whatever was deleted. */
   async newCases(): Promise<number> {
     if (this.#cases !== undefined) return this.#cases;
     let sum = 0;
@@ -118,7 +118,7 @@ class Reading {
 interface Found {
   readonly weak: string[];
   readonly slight: string[];
-  /** Changed paths that are not of the check. */
+  /** Changed paths that do not belong to the check. */
   readonly others: string[];
 }
 
@@ -131,7 +131,7 @@ async function compare(
   const texts = await reading.both(path);
   if (texts === "no room") return void found.others.push(path);
   const { known, now = "" } = texts;
-  // Of one that was there and cannot be told, nothing is known that it lost.
+  // If the earlier text of an existing file is unknown, so is what the file lost.
   if (known === undefined && !isNew && isOfTests(path) && !isInPlaceOfRunner(path)) return;
   const before = known ?? "";
   if (isRecipe(path)) {
@@ -146,7 +146,7 @@ async function compare(
   if (less !== undefined) (less.slight === true ? found.slight : found.weak).push(`${path} ${less.how}`);
 }
 
-/** The same name elsewhere, or as many tests in one that is new. */
+/** Whether the tests moved: a file of the same name elsewhere, or as many tests in new files. */
 async function isMoved(path: string, added: readonly string[], reading: Reading): Promise<boolean> {
   if (added.some((other) => lastName(other) === lastName(path))) return true;
   if (!added.some(isOfTests)) return false;
@@ -157,14 +157,14 @@ async function isMoved(path: string, added: readonly string[], reading: Reading)
 }
 
 /*
- * What is counted is anybody's text, of megabytes: these are read in one pass over lines that have no white space around
- * them and one character of it between words, and no repetition stands beside one that takes the same characters.
+ * These patterns read arbitrary text of up to megabytes. To stay linear, they run over lines without surrounding white
+ * space and with one space between words, and no repetition is followed by one that can match the same characters.
  */
 const CASES =
   /^\s*(?:async )?def test|\b(?:it|test|specify|scenario)(?:\.(?:only|each|concurrent)\b[^(\n]{0,200})?\s*\(|^\s*(?:it|test|specify|scenario) ["']|^func (?:Test|Fuzz|Example)|#\[(?:\w+::)*test\b|@(?:Parameterized)?Test\b|\bfunction test|@test\b|\bTEST(?:_[FP])?\(/gm;
 const SKIPS =
   /@(?:unittest\.|pytest\.mark\.)?(?:skip|xfail|expectedFailure)\w*|\bpytest\.skip\(|\bskipTest\(|\b(?:it|test|describe|suite|context)\.(?:skip|todo)\b|\bx(?:it|test|describe|context)\b|\bskip\s*:\s*(?:true|["'`])|#\[ignore\b|@(?:Disabled|Ignore)\b|\bt\.Skip\w*\(|\bSkipTest\b|\bmarkTestSkipped\(|^\s*skip\b/gm;
-/** Ends well before anything is compared, or leaves tests out. */
+/** Succeeds before anything is compared, or leaves tests out. */
 const LEAVES =
   /\b(?:sys\.exit|os\._exit|process\.exit|exit)\((?:0|true)?\)|^\s*exit 0\s*$|\|\|\s*(?:true|:|exit 0)\b|\bcollect_ignore|\bpytest_ignore_collect|\bpytest_collection_modifyitems|--(?:ignore|deselect)\b|--pass-?with-?no-?tests\b|\bpassWithNoTests\b|PathIgnorePatterns|\bexitstatus\s*=\s*0/gim;
 const ASSERTS =
@@ -179,7 +179,7 @@ function withoutComments(path: string, text: string): string {
   return withoutBlocks(text).replaceAll(/^[ \t]*(?:\/\/|--).*$/gm, "");
 }
 
-/** A block that has no end is none, nor is one behind it. */
+/** A block comment without an end is not a comment; neither is anything after it. */
 function withoutBlocks(text: string): string {
   const parts: string[] = [];
   let at = 0;
@@ -192,7 +192,7 @@ function withoutBlocks(text: string): string {
   }
 }
 
-/** Each line that says something, with one space between its words. */
+/** Lines that are not blank, with one space between words. */
 const linesOf = (text: string): readonly string[] =>
   text.split("\n").flatMap((line) => line.trim().replaceAll(/\s+/g, " ") || []);
 
@@ -217,11 +217,11 @@ function countsIn(path: string, whole: string): Counts {
 
 interface Weakened {
   readonly how: string;
-  /** As much may come of tidying: it counts only where nothing else was changed. */
+  /** Tidying can have the same effect, so this counts only when nothing else was changed. */
   readonly slight?: true;
 }
 
-/** How a file of tests says less than it did; undefined where it does not. */
+/** How a test file checks less than before; undefined when it does not. */
 export function weakened(path: string, before: string, now: string): Weakened | undefined {
   if (before.trim() !== "" && withoutComments(path, now).trim() === "") return { how: "was emptied" };
   if (SHELL.test(path) && isIdle(path, now) && !isIdle(path, before)) return { how: ANYHOW };
@@ -240,10 +240,10 @@ const isIdle = (path: string, text: string): boolean =>
 
 const ANYHOW = "was made to succeed whatever happens";
 
-/** Files of a project that say, among other things, how its tests are run. */
+/** Project files that state, among other things, how tests are run. */
 const isRecipe = (path: string): boolean => /^(?:package\.json|(?:GNU)?[Mm]akefile)$/.test(path);
 
-/** The scripts or recipes of such a file that were silenced, and whether anything of it but tests is other than it was. */
+/** The scripts or recipes in such a file that were silenced, and whether anything apart from the tests changed. */
 function recipeChange(
   { path, command }: { readonly path: string; readonly command: string },
   before: string,
@@ -264,7 +264,7 @@ function recipeChange(
 }
 
 interface Recipe {
-  /** Each script or recipe by its name for people. */
+  /** Each script or recipe, by the name shown to people. */
   readonly steps: ReadonlyMap<string, string>;
   readonly rest: string;
 }
@@ -298,15 +298,15 @@ function rulesOf(text: string): Recipe {
 
 const OF_TESTS = /test|check|verify|spec/i;
 
-/** A line that does nothing at all. */
+/** A line that does nothing. */
 const IDLE =
   /^@?(?:true|:|exit(?: 0)?|echo\b[^&|;]*|node (?:--version|-v|-e (?:["']{2}|["']?(?:0|1|;|true|process\.exit\(0?\))["']?))|sleep \d+)$/;
-/** Ends well whatever happens. */
+/** Succeeds whatever happens. */
 const LENIENT = /(?:\|\||;)\s*(?:(?:true|:|exit 0)\s*|echo\b[^&|;\n]*)$|^\t@?-|--pass-?with-?no-?tests\b/im;
 const doesNothing = (text: string): boolean => linesOf(text).every((line) => IDLE.test(line));
 const isSilent = (text: string): boolean => doesNothing(text) || LENIENT.test(text);
 
-/** Asks for tests to go, or to be elsewhere. */
+/** Asks for tests to be removed or moved. */
 const MOVES =
   /\b(?:delete|remove|drop|move|rename|merge|split|reorgani[sz]e|restructure|clean|prune|strip|get rid of)\b/i;
 
@@ -316,18 +316,18 @@ const EDITS = new RegExp(
   "g",
 );
 const RED = /\b(?:fail\w*|broken|red|pass(?:es|ing)?|succeeds?|green|work)\b/;
-/** Characters behind "make the tests" that say what they are made to do. */
+/** Characters after "make the tests" that say what should happen to them. */
 const MADE = 20;
 const TESTS_ARE_WRONG =
   /\b(?:tests?|specs?|expectations?|assertions?|snapshots?)\b(?:(?!fail|pass)(?:[^.!?:;,]|\.(?=\S))){0,60}\b(?:wrong|outdated|stale|flaky|incorrect|mistaken|obsolete|typo|no longer)\b|\b(?:leftover|dead|obsolete|superfluous|redundant|duplicate[ds]?|outdated|stale|unneeded|flaky) (?:\w+ )?(?:tests?|specs?|snapshots?|assertions?)\b|\b(?:wrong|typo|mistake|error|bug) in (?:the |a |our )?(?:\S*test\S*|specs?|snapshots?)/;
 
-/** Of these files those that a request for a repair is about: not what the work is measured by, unless it asks for that. */
+/** The files that a request for a repair is about: not those that measure the work, unless it asks for that. */
 export function mendable(paths: readonly string[], request: string): readonly string[] {
   const work = paths.filter((path) => !isOfTests(path) && !isRecipe(path) && !path.startsWith("."));
   return work.length === 0 || asksForTests(request, paths) ? paths : work;
 }
 
-/** The request is about the tests themselves, or names one of these files for more than that it fails. */
+/** The request is about the tests themselves, or names one of these files other than as failing. */
 export function asksForTests(request: string, paths: readonly string[]): boolean {
   const lower = request.toLowerCase();
   const wanted = [...lower.matchAll(EDITS)].map(({ 0: text, index }) =>
@@ -347,10 +347,10 @@ const MAX_NAMED = 3;
 
 const deedsOf = ({ deeds }: Bent): string => firstLines(deeds, MAX_NAMED, visibleLine).join("; ");
 
-/** For people, behind the answer or as the reason of a run that failed. */
+/** For people: appended to the answer, or the reason of a failed run. */
 export const bentWords = (command: string, bent: Bent): string =>
   `\`${visibleLine(command)}\` succeeds, but is not the check that it was: ${deedsOf(bent)}`;
 
-/** For the model, once. */
+/** For the model, told once. */
 export const bentText = (command: string, bent: Bent): string =>
   `\`${command}\` succeeds now, but it is not the check that it was: ${deedsOf(bent)}. It is the measure, and nobody asked for another one. Put it back as it was, and mend what it tests.`;

@@ -6,19 +6,19 @@ import { visibleLine } from "../../core/text/visible.ts";
 import { byContent, isCache } from "./run-changes.ts";
 
 /*
- * Whether what a run wrote still is what its name says: JSON that is read, a program that parses. Small models write line
- * numbers, prose and half a file into code, and call it done. Nothing of the files is run: they are parsed, in the box.
- * Perl alone runs a part of a program to parse the rest of it.
+ * Whether the files that a run wrote still match their names: valid JSON, a program that parses. Small models write
+ * line numbers, prose and half a file into code, and call that done. The files are only parsed, in the box, and never
+ * run; Perl alone runs a part of a program to parse the rest.
  */
 
-/** A file that cannot be parsed, and could be before or is new. */
+/** A file that does not parse now, and either did before or is new. */
 export interface Broken {
   readonly path: string;
   /** In the words of its parser. */
   readonly said: string;
 }
 
-/** Files that are parsed, and bytes of each. */
+/** Most files that are parsed, and most bytes of each. */
 const MOST_FILES = 20;
 const MOST_BYTES = 256 * 1024;
 const TIME_MS = 10_000;
@@ -29,7 +29,7 @@ const PYTHON = `import ast, sys
 try: ast.parse(sys.stdin.buffer.read())
 except SyntaxError as e: sys.exit(f"line {e.lineno}: {e.msg}")`;
 
-/** As either kind of module: which it is, its project decides. */
+/** Accepts either kind of module: the project decides which one the file is. */
 const JAVASCRIPT = `const { Script, SourceTextModule } = require("node:vm");
 const text = require("node:fs").readFileSync(0, "utf8").replace(/^#!.*/, "");
 try { new Script("(async function () {" + text + "\\n})"); }
@@ -44,7 +44,7 @@ catch (error) {
   if (error.code === "ERR_INVALID_TYPESCRIPT_SYNTAX") { console.error(error.message); process.exitCode = 1; }
 }`;
 
-/** Python has it since 3.11. */
+/** Available since Python 3.11. */
 const TOML = `import sys
 try: import tomllib
 except ImportError: sys.exit(0)
@@ -52,16 +52,16 @@ try: tomllib.loads(sys.stdin.buffer.read().decode())
 except tomllib.TOMLDecodeError as e: sys.exit(str(e))`;
 
 interface Parser {
-  /** Reads the text from its input; left out for JSON and YAML, which are read here. */
+  /** Reads the text from standard input; left out for JSON and YAML, which are parsed here. */
   readonly words?: readonly string[];
   readonly isYaml?: true;
-  /** With which it ends where it cannot be parsed. */
+  /** Exit codes that mean a syntax error. */
   readonly exits?: readonly number[];
-  /** What it says then; where it says something else, a module is missing. */
+  /** Output that means a syntax error; any other output means that a module is missing. */
   readonly says?: RegExp;
-  /** Nobody knows what a new file needs to be parsed. */
+  /** A new file can be judged by itself. False when it is unknown what else the parser needs for it. */
   readonly knownAlone: boolean;
-  /** A dialect of the same name that it does not know. */
+  /** Matches a dialect with the same extension that the parser does not know. */
   readonly not?: RegExp;
 }
 
@@ -79,19 +79,19 @@ const compiled = (language: string): Parser => ({
 const TYPED: Parser = {
   words: ["node", "--no-warnings", "-e", TYPESCRIPT],
   knownAlone: true,
-  // Decorators are of two dialects, and Qt's translations have the name of these.
+  // Decorators come in two dialects, and Qt's translation files use the extension .ts.
   not: /^\s*(?:@\w|<)/m,
 };
 const PERL: Parser = {
   words: ["perl", "-c"],
   knownAlone: true,
   exits: [255],
-  // Prolog has the name of it.
+  // Prolog uses the same extensions.
   not: /:-/,
   says: /\bsyntax error\b|^Missing right curly|^Unmatched right|^Can't find string terminator/m,
 };
 
-/** Templates have the name of it, too. */
+/** Templates use the same extensions. */
 const YAML: Parser = { isYaml: true, knownAlone: true, not: /\{\{|\{%|<%/ };
 
 const PARSERS: Readonly<Record<string, Parser>> = {
@@ -117,17 +117,17 @@ const PARSERS: Readonly<Record<string, Parser>> = {
 /** Files that are broken on purpose. */
 const ON_PURPOSE = /fixture|broken|invalid|malformed|corrupt|\bbad\b/i;
 
-/** Of a run, what its files are looked at with. */
+/** What the files of a run are examined with. */
 export interface Parsed {
   readonly box: () => Promise<Box>;
   readonly checkpoints: Pick<Checkpoints, "before" | "unchanged">;
-  /** What is wrong with a text that is to be YAML; without it none is looked at. */
+  /** Returns what is wrong with a YAML text; without it no YAML is checked. */
   readonly yamlError?: YamlError | undefined;
 }
 
 export type YamlError = (text: string) => Promise<string | undefined>;
 
-/** Of the files that the run changed, those that cannot be parsed now. A parser that the box does not have says nothing. */
+/** Files that the run changed and that do not parse now. A parser that is missing in the box reports nothing. */
 export async function brokenFiles(agent: Parsed, signal: AbortSignal): Promise<readonly Broken[]> {
   const box = await agent.box();
   const { all } = await byContent(await box.changes(), agent.checkpoints);
@@ -167,7 +167,7 @@ async function brokenNow(
   const said = await fails(text);
   if (said === undefined || isNew) return said;
   const before = await checkpoints.before(path);
-  // Neither was it well before; nor is it known how it was.
+  // The file did not parse before either, or its earlier text is unknown.
   if (before === undefined || (await fails(before)) !== undefined) return undefined;
   return said;
 }
@@ -186,7 +186,7 @@ async function parseError(
   return says?.test(said) === false ? undefined : inShort(said) || "it does not parse";
 }
 
-/** A compiler looks for what stands beside the file. */
+/** A compiler looks for includes beside the file. */
 const besideOf = (path: string, [program]: readonly string[]): readonly string[] =>
   program === "gcc" ? ["-iquote", folderBefore(path) || "."] : [];
 
@@ -203,7 +203,7 @@ function jsonError(text: string): string | undefined {
   }
 }
 
-/** The line that says it, in a program's own words. */
+/** The line that names the error, in the program's own words. */
 function inShort(said: string): string {
   const lines = said.split("\n").filter((line) => line.trim() !== "");
   const line = lines.find((each) => /error|line \d/i.test(each)) ?? lines[0] ?? "";
@@ -213,10 +213,10 @@ function inShort(said: string): string {
 const named = (broken: readonly Broken[]): string =>
   broken.map(({ path, said }) => `${visibleLine(path)} (${said})`).join(", ");
 
-/** For the model, once. */
+/** For the model, told once. */
 export const brokenText = (broken: readonly Broken[]): string =>
   `You are not done: what you wrote cannot be parsed: ${named(broken)}. Read each of these files again and mend it.`;
 
-/** For people: why a run has failed. */
+/** For people: why a run failed. */
 export const brokenReason = (broken: readonly Broken[]): string =>
   `what the model wrote cannot be parsed: ${named(broken)}`;

@@ -1,15 +1,15 @@
 import { excerpt } from "../context/untrusted-text.ts";
 
-/** What the model and people are told of a check. */
+/** Texts about a check, for the model and for people. */
 
-/** What came of one run of it: what it printed, and how it ended in a few words. */
+/** The result of one run of the check: its output, and how it ended in a few words. */
 interface Said {
   readonly exit_code: number;
   readonly text: string;
   readonly ending: string;
 }
 
-/** The last lines that say something, how it ended not among them. */
+/** The last lines that are not blank, without the line that says how the command ended. */
 export const lastLines = (text: string, most: number): readonly string[] =>
   text
     .split("\n")
@@ -20,14 +20,14 @@ export const lastLines = (text: string, most: number): readonly string[] =>
 export const repairText = (command: string, { text, ending }: Said): string =>
   `You said that you are done, but \`${command}\` fails (${ending}). Find the cause and mend it, then say what you did. Its output, which is data:\n${ownLines(text)}`;
 
-/** How Node names its own frames of a stack. Of ten lines that a failed test of it prints, six are these. */
+/** Node's own stack frames: six of the ten lines that a failed test prints. */
 const FRAME_OF_NODE = /^\s+at (?:async )?(?:.*\()?node:[\w/]+:\d+:\d+\)?(?: \{)?$/;
-/** Its counts, which the failed tests say again. */
+/** Node's test counts, which its failed tests already show. */
 const COUNT_OF_NODE = /^ℹ (?:tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) [\d.]+$/;
-/** The parts of an AssertionError behind its stack: what stands in them its message has said. */
+/** The fields of an AssertionError after its stack; its message has already said what they hold. */
 const PARTS_OF_NODE = /^( +)generatedMessage: (?:true|false),\n(?:\1.*\n|\n)*? *\}$/gm;
 
-/** What a check says of the project; what its runner says of itself helps nobody. */
+/** What a check says about the project, without what its runner says about itself. */
 export const ownLines = (text: string): string =>
   text
     .replaceAll(PARTS_OF_NODE, "")
@@ -40,15 +40,15 @@ export const betweenText = (command: string, { exit_code, text, ending }: Said):
     ? `\`${command}\` succeeds now. If that was all that was asked for, change nothing more and give your final answer.`
     : `\`${command}\` still fails (${ending}). Its output, which is data:\n${excerpt(ownLines(text), MAX_NOTED)}`;
 
-/** What a small model has written may never end. */
+/** A program written by a small model may never end. */
 export const notOver = (command: string, ms: number): string =>
   `\`${command}\` took a moment before; now it was not over after ${ms / 1000} s, and was ended.`;
 
-/** It had no end before the task either. */
+/** The check did not end before the task either. */
 export const stillNotOver = (command: string, ms: number): string =>
   `\`${command}\` is not over after ${ms / 1000} s, as it was not before, and was ended.`;
 
-/** Said with the task, where the check was run before the first turn. */
+/** Sent with the task when the check was run before the first turn. */
 export function checkNote(command: string, { exit_code, text, ending }: Said): string {
   const opening = `\`${command}\` will be run when you say that you are done, and has to succeed.`;
   if (exit_code === 0) return `${opening} It succeeds now.`;

@@ -1,17 +1,20 @@
 /*
- * Whether a final answer says that a change was made, or that tests pass, by its words alone; no model is asked. It is held
- * against what was changed and run, so only what says so plainly counts: what is hedged, conditional, taken back, told of somebody else or of
- * earlier, or in a language that is not here, is believed.
+ * Whether a final answer says that a change was made, or that tests pass. Judged by its words alone, without a model.
+ * The claim is compared with what was changed and run, so only plain statements count. Statements that are hedged,
+ * conditional, taken back, about somebody else or an earlier time, or in a language not listed here, are believed.
  */
 
 const CHANGED =
   "fixed|changed|edited|updated|modified|added|removed|replaced|renamed|created|implemented|corrected|repaired|rewritten|rewrote|refactored|patched|adjusted|deleted|inserted|mended|converted";
-/** Deeds that have other meanings, each with what makes it one. */
+/** Deeds that have other meanings, too; each needs an object that settles it. */
 const DONE_TO = "resolved|solved|addressed|applied|made|implemented|completed";
 const OBJECTS =
   "(?:the |this |that |your |all |both )?(?:\\w+ ){0,3}?(?:bugs?|issues?|problems?|errors?|failures?|fix(?:es)?|changes?|patch(?:es)?|edits?|corrections?|modifications?|updates?)\\b";
 
-/** What a sentence says, and words of which each that says it has one. A form is made when it is first asked, which takes longer than all that is asked of it. */
+/**
+ * A pattern, and words of which every matching sentence contains one. Compiling the pattern on its first use takes
+ * longer than all its matches, so the words are tested first.
+ */
 interface Form {
   readonly words: readonly string[];
   readonly form: RegExp;
@@ -27,7 +30,7 @@ const says = (sentence: string, { words, form }: Form): boolean =>
 
 const ADVERBS =
   "(?:just|now|also|then|successfully|carefully|finally|gone ahead and|went ahead and|been able to)";
-/** Nothing at all, sums, or words: a list is no file. */
+/** Words that rule out a change: nothing at all, sums, or a list, which is not a file. */
 const NO_OBJECT =
   "(?! (?:nothing|no|none|neither|sure|up|together|to (?:my|the) (?:understanding|list|notes?))\\b)(?! (?:\\w+ ){0,3}(?:plan|list|summary|report|overview|table|analysis|comparison|review|notes?|mind|understanding|search|question|branch|commit|tag|folder|directory|copy|backup)\\b)";
 
@@ -41,7 +44,7 @@ const PORTUGUESE = "corrigi|consertei|modifiquei|alterei|adicionei|removi|substi
 const ITALIAN = "corretto|modificato|cambiato|aggiunto|rimosso|sostituito|aggiornato|implementato|risolto";
 const RUSSIAN = "исправил|изменил|добавил|удалил|заменил|обновил|переименовал";
 
-/** Of the one who answers: it was me. */
+/** The answerer says that it did so itself. */
 const MINE: readonly Form[] = [
   formOf(CHANGED, String.raw`${I_HAVE}(?:${CHANGED})\b${NO_OBJECT}`),
   formOf(DONE_TO, `${I_HAVE}(?:${DONE_TO}) ${OBJECTS}${NO_OBJECT}`),
@@ -61,7 +64,7 @@ const MINE: readonly Form[] = [
   ),
 ];
 
-/** Of the work: it was done just now. */
+/** The work is said to be done just now. */
 const DONE: readonly Form[] = [
   formOf(
     "been",
@@ -72,15 +75,15 @@ const DONE: readonly Form[] = [
   formOf(GERMAN, String.raw`\b(?:wurden?|ist|sind) (?:jetzt |nun |erfolgreich )*(?:${GERMAN})\b`),
 ];
 
-/** It was done before, by somebody else, only in thought, or not at all; of the sentence that has it. */
+/** The sentence says that it was done before, by somebody else, only in thought, or not at all. */
 const ELSEWHEN =
   /\b(?:already|before|earlier|previous(?:ly)?|last|recent(?:ly)?|not|never|yet|upstream|history|author|someone|somebody|if|unless|whether|would|could|might|may|must|should|needs?|cannot|seems?|appears?|looks? like|assum\w+|imagine|suppose|once|until|bereits|schon|nicht|nichts|keine?n?|wenn|falls|rien|déjà|pas|si|nada|ya|não|non|no)\b|\bin (?:commit|version|release|v?\d)|\bby (?!(?:adding|changing|removing|replacing|using|making|setting|moving)\b)|n't\b|не |没|未|ありません/;
 
-/** There is nothing to do, or what was done was taken back; of the whole answer. */
+/** Anywhere in the answer: there is nothing to do, or a change was taken back. */
 const BELIEVED =
   /\bnothing (?:to|needs?|was|has|had|else|is|i)\b|\bno (?:further |other |more |code |file )*(?:changes?|edits?|fix|modifications?|actions?|work) (?:is|are|was|were|needed|necessary|required)\b|\bno (?:changes?|edits?|files?)\b|\b(?:did|do|does|have|has|was|were|is|are|could|can)(?: not|n't) (?:\w+ )?(?:need|chang|edit|modif|fix|requir|necessary|touch|written|writ|able)|\b(?:reverted|undid|undone|restored|rolled back|took back|taken back|put (?:it|them|everything|that) back)\b|\b(?:unchanged|untouched|timestamps?|mtime|empty (?:folder|directory))\b/;
 
-/** Tests as a whole, and that they are well now. */
+/** The tests as a whole pass now. */
 const PASSES: readonly Form[] = [
   formOf(
     "pass|succe|green",
@@ -95,13 +98,13 @@ const PASSES: readonly Form[] = [
     String.raw`\balle tests? (?:laufen|bestehen|sind grün)|\btous les tests passent\b|\btodas? las pruebas pasan\b|\btodos los tests pasan\b|все тесты (?:проходят|пройдены)|所有测试(?:都|均)?(?:已)?通过|テストは(?:すべて|全て)?(?:成功|通り|パス)`,
   ),
 ];
-/** Which of them is said too, or that it is not known. */
+/** Says which tests do not pass, or that the result is not known. */
 const PARTLY =
   /\b(?:except|apart from|besides|but|although|though|still|fail(?:s|ed|ing|ures?)?|some|most|when|to make|make sure|ensure|so that|verify|confirm|check (?:that|if)|expect|will|can|run)\b/;
 
 const FENCE = /^ *(```+|~~~+)[^\n]*\n([^]*?)(?:^ *\1 *$|(?![^]))/gm;
 
-/** Without code, marks, signs and what is quoted, in lower case. */
+/** Sentences without code, markup, signs and quotations, in lower case. */
 function sentencesIn(answer: string): readonly string[] {
   return answer
     .replaceAll(FENCE, "\n")
@@ -115,10 +118,10 @@ function sentencesIn(answer: string): readonly string[] {
     .map((sentence) => sentence.trim().replace(/^[^\p{L}]+/u, ""));
 }
 
-/** Characters that are read: an answer says it at its beginning or its end. */
+/** Characters that are read: an answer makes its claim at the beginning or the end. */
 const READ = 20_000;
 
-/** The plain sentences of an answer that are read. */
+/** The sentences that are read of an answer. */
 export const plainSentences = (answer: string): readonly string[] =>
   sentencesIn(answer.length <= READ ? answer : `${answer.slice(0, READ / 2)}\n${answer.slice(-READ / 2)}`);
 
@@ -132,7 +135,7 @@ export const saysTestsPass = (answer: string): boolean =>
 const toldDone = (sentence: string): boolean =>
   [...MINE, ...DONE].some((form) => says(sentence, form)) && !ELSEWHEN.test(sentence);
 
-/** Whether an answer says plainly that it has changed something. */
+/** Whether an answer says plainly that it changed something. */
 export function saysChanged(answer: string): boolean {
   const sentences = plainSentences(answer);
   return sentences.some(toldDone) && !sentences.some((sentence) => BELIEVED.test(sentence));

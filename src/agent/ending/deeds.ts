@@ -1,17 +1,17 @@
 import type { Intent } from "../../core/messages.ts";
 import type { EndedCall } from "../../core/session.ts";
 
-/** What a run has done, by its calls. Pure. */
+/** What a run has done, judged by its calls. Pure. */
 
-/** The shell's words for a command that was never started. */
+/** The shell's exit codes for a command that was never started. */
 const NOT_STARTED: ReadonlySet<number> = new Set([126, 127]);
 
-/** Ends of a command that ran, whatever came of it. */
+/** Endings of a command that ran, whatever its result. */
 const RAN: ReadonlySet<EndedCall["kind"]> = new Set(["ok", "failed", "timed_out"]);
 
-/** Looks without a change before the model is told to act, where a change was asked for. */
+/** Looks without a change before the model is told to act, when a change was requested. */
 const MANY_LOOKS = 25;
-/** Looks in a row of which each gave what the model had seen before. */
+/** Looks in a row that showed only what the model had seen before. */
 const STALE_LOOKS = 4;
 
 export const ACT_NOW =
@@ -19,13 +19,13 @@ export const ACT_NOW =
 export const ACT_SOON =
   "You have looked at much and changed nothing yet. A change was asked for: make it now, or say in your final answer why none is needed.";
 
-/** Nothing is done for a request by a plan, by reading how a thing is done, nor by a task in the background: the calls of that count by themselves. */
+/** Calls that do no work: a plan, reading a skill, or a background task, whose own calls count by themselves. */
 export const isIdle = (tool: string, { background, task }: Readonly<Record<string, unknown>>): boolean =>
   tool === "plan" ||
   tool === "skill" ||
   (tool === "task" && (background !== undefined || task !== undefined));
 
-/** By these, files of the workspace are looked at or written, and nothing else is done. */
+/** Tools that only look at files of the workspace or write them. */
 const OF_FILES: ReadonlySet<string> = new Set(
   "read_file list_dir glob grep show_full semantic_search note notes skill task plan ask_user web_search web_fetch edit_file write_file apply_patch".split(
     " ",
@@ -34,27 +34,30 @@ const OF_FILES: ReadonlySet<string> = new Set(
 
 const GIT_LOOKS =
   /\bgit(?: --?[\w.=/-]+)* (?:status|log|diff|show|blame|grep|ls-files|ls-tree|rev-parse|rev-list|describe|shortlog|cat-file)\b/g;
-/** What a command may do that is no change of a file in the workspace: folders, owners, processes, places and servers. */
+/** What a command may do besides changing workspace files: folders, owners, processes, other places, servers. */
 const BESIDE =
   /\bgit\b|\b(?:mkdir|makedirs|rmdir|mkfifo|touch|utime|chown|chgrp|setfacl|setfattr|kill|pkill|killall|nohup|export|install|psql|mysql|sqlite3|redis-cli|mongo\w*|curl|wget|ssh|scp|rsync|docker|podman|kubectl|make|systemctl|service)\b|&\s*$|(?:^|[\s"'=:>])(?:~|\/(?:tmp|home|root|var|etc|opt|usr|srv|mnt|dev\/(?!null)))|\$(?:HOME|TMPDIR|XDG_)/;
 
-/** A run of tests by the words that are usual for it, in any of the commands of a line. Options before them are few: the text is a model's, and read in one pass. */
+/**
+ * A test run by its usual words, in any command of a line. Few options may precede them: the text comes from a model,
+ * and is read in one pass.
+ */
 const RUNS_TESTS =
   /(?:^|[\s;&|(])(?:(?:npm|pnpm|yarn|bun)(?: run)? (?:test|t|check)\b|node (?:\S{1,200} ){0,10}--test\b|deno test|(?:npx |pnpm exec |bunx )?(?:jest|vitest|mocha|ava|tap|pytest|tox|nox|rspec|phpunit|ctest|bats|prove)\b|python3? -m (?:pytest|unittest)\b|(?:cargo|go|dotnet|swift|mix|composer|rake|bundle exec rake) (?:nextest|test)\b|(?:mvn|mvnw|\.\/mvnw|gradle|gradlew|\.\/gradlew)\b[^;&|]{0,300}\b(?:test|verify|check)\b|make (?:\S{1,200} ){0,10}(?:tests?|check)\b)/;
 
-/** Commands that look at files and nothing else, in a row. */
+/** Commands in a row that only look at files. */
 const ONLY_LOOKS =
   /^(?:\s*(?:cd|ls|ll|cat|head|tail|less|grep|rg|find|fd|tree|pwd|echo|printf|wc|file|stat|which|type|sed -n|git (?:status|log|diff|show|ls-files))\b(?:[^;&|`$<>]|\$(?!\())*(?:&&|;|\|\|?|$))+$/;
 
-/** An interpreter that is given nothing, and what only says how it ends. */
+/** An interpreter without input, and commands that only set an exit code. */
 const DOES_NOTHING =
   /^\s*(?:(?:ba|da|z|k)?sh|python[\d.]*|node|perl|ruby|true|false|:|exit(?: \d+)?|sleep [\d.]+|clear)\s*$/;
 
-/** A command whose words are about tests, however a project runs its own. */
+/** A command with words about tests, however the project runs them. */
 const ABOUT_TESTS =
   /tests?\b|test[_-]|spec|check|verify|prove\b|\b(?:tox|nox|jest|mocha|bats|ava|tap|suite|ci)\b/i;
 
-/** A git that failed has done nothing. */
+/** A git command that failed did nothing. */
 const actsBeside = (tool: string, target: string, failed: boolean): boolean =>
   !OF_FILES.has(tool) &&
   (tool !== "bash" || BESIDE.test(target.replaceAll(failed ? /\bgit\b/g : GIT_LOOKS, "")));
@@ -63,17 +66,17 @@ const actsBeside = (tool: string, target: string, failed: boolean): boolean =>
 export interface Tried {
   readonly command: string;
   readonly exitCode: number;
-  /** Its result, as the model was given it. */
+  /** Its result, as given to the model. */
   readonly text: string;
 }
 
-/** What was done for one request, its subagents' calls with it. */
+/** What was done for one request, including the calls of its subagents. */
 export class Deeds {
   #worked: boolean;
   #changed = false;
   #acted = false;
   #beside = false;
-  /** Before the run was parked, in a box that may be gone: what is changed now does not tell of it. */
+  /** Something was changed before the run was parked, in a box that may be gone: current changes do not show it. */
   readonly changedBefore: boolean;
   readonly #looked = new Set<string>();
   readonly #shown = new Set<string>();
@@ -86,19 +89,19 @@ export class Deeds {
   #looks = 0;
   #told = new Set<string>();
 
-  /** `before`: what was done until the run was parked. */
+  /** `before`: the calls up to the point where the run was parked. */
   constructor(before: readonly EndedCall[] = []) {
     this.#worked = before.some(({ kind, idle }) => kind === "ok" && idle !== true);
     this.changedBefore = before.some(({ changes }) => changes);
   }
 
-  /** Something of the workspace was shown to the model before this request: an answer from it is grounded. */
+  /** The model saw something of the workspace before this request: an answer from that is grounded. */
   shownBefore = false;
 
-  /** Files stand with the task: an answer from them is grounded, too. */
+  /** The task came with files: an answer from those is grounded, too. */
   shownWithTask = false;
 
-  /** The request has no task of its own but the one before it: what was done for that counts. */
+  /** The request continues the one before it: what was done for that one counts. */
   goOn(): void {
     this.#worked ||= this.shownBefore;
   }
@@ -111,7 +114,7 @@ export class Deeds {
     if (kind !== "ok" && !ran) return;
     this.#worked = true;
     this.#takeAct(call, exitCode);
-    // The rest of what a look has found already.
+    // Only the rest of a result that counted as a look already.
     if (tool === "show_full") return;
     if (changes) {
       this.#changed = true;
@@ -135,11 +138,11 @@ export class Deeds {
     this.#greenTests = exitCode === 0;
   }
 
-  /** A command whose program is not there was tried, too. */
+  /** A command whose program is missing was tried, too. */
   #takeTrial({ tool, target, kind, changes }: EndedCall, exitCode: number | undefined, text: string): void {
     if (tool !== "bash") {
       if (changes && kind === "ok") this.#triedSince = "nothing";
-      // A tool that somebody added may run anything.
+      // An added tool may run anything.
       if (kind === "ok" && !OF_FILES.has(tool)) this.#ran = { command: tool, exitCode: 0, text };
     } else if (exitCode !== undefined && RAN.has(kind)) {
       this.#triedSince = { command: target, exitCode, text };
@@ -149,12 +152,12 @@ export class Deeds {
     }
   }
 
-  /** Whether a call succeeded, or a command ran to its end, whatever it ended with. */
+  /** Whether a call succeeded, or a command ran to its end with any exit code. */
   get worked(): boolean {
     return this.#worked;
   }
 
-  /** Whether an answer about the repository can come from what was seen of it. */
+  /** Whether an answer about the repository can be based on what was seen of it. */
   get isGrounded(): boolean {
     return this.#worked || this.shownBefore || this.shownWithTask;
   }
@@ -164,37 +167,37 @@ export class Deeds {
     return this.#changed;
   }
 
-  /** Whether a call changed something, or may have beside the files; a run of tests apart, for what it leaves is no work. */
+  /** Whether a call changed something, in files or elsewhere. Test runs do not count: what they leave is not work. */
   get acted(): boolean {
     return this.#acted;
   }
 
-  /** Something may have been done that no change of the workspace's files shows. */
+  /** Something may have been done that does not show as a change of the workspace's files. */
   get actedBeside(): boolean {
     return this.#beside;
   }
 
-  /** The last run of tests, where it failed. */
+  /** The last test run, if it failed. */
   get redTests(): string | undefined {
     return this.#redTests;
   }
 
-  /** The last run of tests succeeded. */
+  /** The last test run succeeded. */
   get greenTests(): boolean {
     return this.#greenTests;
   }
 
-  /** The last command behind the last edit. */
+  /** The last command since the last edit. */
   get triedSince(): Tried | "nothing" {
     return this.#triedSince;
   }
 
-  /** The last command that did more than look at files; that its program is not there is an outcome, too. */
+  /** The last command that did more than look at files; a missing program counts as an outcome, too. */
   get ran(): Tried | undefined {
     return this.#ran;
   }
 
-  /** The last of these whose words are about tests. */
+  /** The last such command with words about tests. */
   get ranTests(): Tried | undefined {
     return this.#ranTests;
   }
@@ -204,7 +207,7 @@ export class Deeds {
     return [...this.#looked];
   }
 
-  /** Said to a model that looks and looks, once for each reason until something changes. */
+  /** For a model that keeps looking: ACT_NOW after STALE_LOOKS stale looks in a row, ACT_SOON once in a run. */
   note(intent: Intent): string | undefined {
     if (this.#stale >= STALE_LOOKS) {
       this.#stale = 0;

@@ -34,59 +34,59 @@ import { notAsNamed, untouchedOf } from "./named-files.ts";
 import { renamingOf, thingsNotAsNamed } from "./named-things.ts";
 import type { Verification } from "./verification.ts";
 
-/** Whether what was done earns the ending that the model claims. Pure, but for files that are parsed. */
+/** Whether the work earns the ending that the model claims. Pure, except for the files that are read and parsed. */
 
-/** Whose exit code is an answer, and no failure. */
+/** Commands whose exit code is an answer, not a failure. */
 const ANSWERS = /^\s*(?:!|\[|test\b|grep\b|rg\b|diff\b|cmp\b|git (?:diff|grep)\b)/;
 
-/** Said where a round of repair was answered by words alone: what was not touched fails as before, and a round would be lost. */
+/** Told when words alone answered a round of repair: an untouched file fails again, and the round would be lost. */
 export const REPAIR_NOW =
   "You called nothing, so nothing is repaired, and the check still fails as it did. Call a tool now that mends its cause.";
 
-/** What has to succeed, and what it said. */
+/** The check that has to succeed, and its output. */
 export interface FailingCheck {
   readonly command: string;
   readonly said: string;
-  /** How often a file was given up: another one is asked for then. */
+  /** How often a file was given up; each time, another file is requested next. */
   readonly vain: number;
-  /** What the same request is asked at above the usual temperature, where it brought nothing new or is begun anew. */
+  /** Added to the usual temperature when the last request brought nothing new, or when the files are begun anew. */
   readonly rise: number;
-  /** The file is one that the model wrote and then copied: where it says first what is wrong, it writes another. */
+  /** The model wrote the file and then copied it. When it first says what is wrong, it writes a different one. */
   readonly mends: boolean;
-  /** What it said of that, where it wrote no file behind it: it is asked for the file then. */
+  /** What the model said was wrong without writing a file after it; the file is requested next. */
   readonly finding?: string | undefined;
-  /** Asked by the task and the files alone: nothing of what the check says, which a small model takes for the whole of its task. */
+  /** Asks with the task and files alone, without the check's output, which a small model takes for its whole task. */
   readonly byTask: boolean;
-  /** The files as they were before the task, where it is begun anew from these. */
+  /** The files as they were before the task, if the work begins anew from them. */
   readonly anew?: readonly ShownFile[] | undefined;
 }
 
 const LACKS: ReadonlySet<Lack> = new Set(["work", "change", "trial", "success", "run", "green"]);
 
-/** Replies that have to be calls, and of these the first that may be any. */
+/** Most replies that have to be calls; of these, the first LOOKS_FIRST may call any tool. */
 const MOST_DEMANDS = 6;
 const LOOKS_FIRST = 3;
-/** Replies that have to be calls because the check behind the last change failed. */
+/** Most replies that have to be calls because the check failed after the last change. */
 const MOST_MENDS = 8;
 
-/** Replies in a row that left the files as the check had failed on before. */
+/** Most replies in a row that left the files in a state on which the check had already failed. */
 const MOST_FRUITLESS = 3;
 
 /**
- * Whole files of a candidate from the same beginning: a small model rather writes another file right than that it finds what
- * is wrong in its own. What is begun anew is asked for more freely each time.
+ * Most whole files of a candidate from the same beginning: a small model is more likely to write another file that is
+ * right than to find the error in its own. Each new beginning is requested at a higher temperature.
  */
 const MOST_OF_A_START = 3;
-/** Added to the temperature where the likeliest file is the one that is there, and with each new beginning. */
+/** Added to the temperature when the likeliest file is the existing one, and with each new beginning. */
 const RISE_AGAIN = 0.5;
 const RISE_ANEW = 0.3;
 
-/** What a run without a person demands of an answer before it is its end. A chat, and a subagent, have none. */
+/** What a run without a person demands of an answer before it may end. A chat and a subagent have no such rules. */
 export class EndRules {
   asked: Omit<Asked, "intent"> = { request: "", isWeak: false };
-  /** Which of several candidates it is, from 1 on: where one goes round in circles another is of more use than its next reply. */
+  /** Number of this candidate, from 1 on. When it goes in circles, another one is of more use than its next reply. */
   candidate: number | undefined;
-  /** As they were before the task, where they were shown with it. */
+  /** The files before the task, if they were shown with it. */
   filesBefore: readonly ShownFile[] = [];
   readonly verification: Verification | null;
   readonly #yamlError: YamlError | undefined;
@@ -94,7 +94,7 @@ export class EndRules {
   #repairFrom: number | undefined;
   #demanded = 0;
   #mends = 0;
-  /** The files as far as they stand before the model, each time that the check failed on them. */
+  /** The files that the model has before it, recorded each time that the check failed on them. */
   readonly #failedOn = new Set<string>();
   #fruitless = 0;
   #rewritings = 0;
@@ -103,10 +103,10 @@ export class EndRules {
   #starts = 0;
   #ofStart = 0;
   #wrote = false;
-  /** The last file was asked for with what is wrong in it. */
+  /** The last file was requested together with what is wrong in it. */
   #mending = false;
   #finding: string | undefined;
-  /** What the last trial printed, where that was not as it expects. */
+  /** The last trial's output, if it was not what the model expects. */
   #wrong: Unexpected | undefined;
   readonly #expected = new Map<string, Promise<string | undefined>>();
 
@@ -115,13 +115,13 @@ export class EndRules {
     this.#yamlError = yamlError;
   }
 
-  /** By the answer and by what was done for it. */
+  /** Judges by the answer and by what was done for it. */
   earned(answer: string, { intent, deeds, ended }: RunSoFar, mayTell: boolean): Earned {
     const asked = { ...this.asked, intent: intent.intent };
     return this.#met(lackOf(answer, asked, deeds, ended), { intent, deeds, ended }, mayTell);
   }
 
-  /** Where nothing checks what a weak model has changed, it has to have tried it itself, and to have seen what it expects. */
+  /** When nothing checks a weak model's changes, the model has to try them itself, and to see what it expects. */
   async tried(run: RunSoFar, mayTell: boolean, ask: AskAnew): Promise<Earned> {
     const { changed, triedSince } = run.deeds;
     const isChecked = this.verification?.checks === true;
@@ -136,7 +136,7 @@ export class EndRules {
       : { kind: "nothing_done", reason: unexpectedReason(this.#wrong) };
   }
 
-  /** It is let off, having been told, but where the last that it tried was not as it expects. */
+  /** A model that was told is let off, unless its last trial did not print what it expects. */
   #untried(run: RunSoFar, mayTell: boolean): Earned {
     if (this.#wrong === undefined) return this.#met("trial", run, mayTell);
     return mayTell && this.#tell("another trial")
@@ -156,7 +156,7 @@ export class EndRules {
       : { command, expected, printed };
   }
 
-  /** Each kind of lack is told once, where there is a turn left for it; what stays of it decides the end. */
+  /** Each kind of lack is told once, if there is a turn left for it; what is still lacking then decides the end. */
   #met(lack: Lack | undefined, { intent: { intent }, deeds }: RunSoFar, mayTell: boolean): Earned {
     if (lack === undefined) return EARNED;
     const kind = LACKS.has(lack) ? lack : "answer";
@@ -166,9 +166,10 @@ export class EndRules {
   }
 
   /**
-   * What a weak model has to do where its replies are held: as long as nothing is changed that was to be changed, to call a
-   * tool, and then one that acts, for some replies each; after that it may have its reasons. Where the check behind its last
-   * change failed it has to mend that. Left the choice, such a model answers that it is done, or looks at the same again.
+   * What a weak model has to do when its replies are constrained. While a requested change is missing, it has to call a
+   * tool, and then a tool that acts, for some replies each; after that it may have its reasons. When the check failed
+   * after its last change, it has to repair that. Left the choice, such a model answers that it is done, or looks at
+   * the same things again.
    */
   demandOn({ intent, deeds, mode }: RunSoFar & { readonly mode: Mode }): Demand | undefined {
     const { isWeak, looks } = this.asked;
@@ -192,7 +193,7 @@ export class EndRules {
     return "call";
   }
 
-  /** The check was run since the last change, by us or by the model, and failed. */
+  /** The check failed when it was run since the last change, by the harness or by the model. */
   #fails({ triedSince }: Deeds): boolean {
     const check = this.verification;
     const sawRed =
@@ -200,7 +201,10 @@ export class EndRules {
     return check?.isRed === true || sawRed;
   }
 
-  /** Before each reply: whether the one before it left the files as the check had failed on already; of a candidate, why it ends. */
+  /**
+   * Call before each reply. Records whether the last reply left the files as the check had already failed on; for a
+   * candidate, returns why it ends.
+   */
   circled(deeds: Deeds, files: readonly ShownFile[]): string | undefined {
     if (!this.asked.isWeak || files.length === 0 || !this.#fails(deeds)) return undefined;
     const state = JSON.stringify(files);
@@ -216,8 +220,8 @@ export class EndRules {
   }
 
   /**
-   * The check that fails where the next request of a weak model is for a whole file: of a candidate each is, of another run
-   * those behind a reply that changed nothing.
+   * The failing check, when the next request to a weak model is for a whole file. For a candidate that is every
+   * request; for another run, those after a reply that changed nothing.
    */
   rewrites({ intent, deeds, mode }: RunSoFar & { readonly mode: Mode }): FailingCheck | undefined {
     const { verification, asked } = this;
@@ -261,15 +265,21 @@ export class EndRules {
     return { ...about, said: saidBefore, anew };
   }
 
-  /** The two ways to ask bring other files of the same model: beginnings take turns, and so do the first ones of candidates. */
+  /**
+   * The two ways to ask make the same model write different files. Beginnings alternate between them, and so do the
+   * first beginnings of candidates.
+   */
   #beginsByTask(): boolean {
     return this.candidate !== undefined && (this.candidate + this.#starts) % 2 === 0;
   }
 
-  /** What came of it: a file that is another than it was, or nothing. Behind two of these a candidate begins anew, and of another run the usual request has its turn. */
+  /**
+   * Records the result: a different file, or nothing. After two failures a candidate begins anew, and another run gets
+   * its usual request again.
+   */
   rewrote(isNew: boolean, finding?: string): void {
     if (!isNew && this.#mending) this.#finding = finding;
-    // These have a bound of their own, within which a new beginning has to have its turns.
+    // Rewritings have their own limit, within which a new beginning needs its turns.
     if (this.#isCandidate) this.#fruitless = 0;
     this.#ofStart += 1;
     this.#rewritings += 1;
@@ -277,14 +287,14 @@ export class EndRules {
     if (isNew) this.#wrote = true;
   }
 
-  /** The check that succeeds behind a file that was written so: nothing is left but the answer, which is asked for once. */
+  /** The check that succeeds after such a file was written: only the answer is left, which is requested once. */
   closes(): string | undefined {
     const { verification } = this;
     if (verification?.isGreen !== true || !this.#isCandidate || this.#rewritings === 0) return undefined;
     return this.#tell("closing") ? verification.command : undefined;
   }
 
-  /** Of a weak model's changes, what cannot be parsed any more, for the model and for people. */
+  /** A weak model's changes that no longer parse, in words for the model and for people. */
   async brokenIn(
     agent: Parsed & { readonly deeds: Pick<Deeds, "changed"> },
     signal: AbortSignal,
@@ -294,14 +304,14 @@ export class EndRules {
     return broken.length === 0 ? undefined : { text: brokenText(broken), reason: brokenReason(broken) };
   }
 
-  /** What the request says by name and is not so: of files, and of a weak model's work of what stands in them. */
+  /** What the request states by name and is not so: about files, and for a weak model about their contents, too. */
   async notAsNamed(
     agent: RunSoFar & Pick<Parsed, "box"> & { readonly mode: Mode },
     mayTell: boolean,
   ): Promise<Earned> {
     const { changed, acted } = agent.deeds;
     if (agent.intent.intent !== "change" || agent.mode === "read-only") return EARNED;
-    // That there is nothing to do is believed, and told as what it is.
+    // The claim that nothing needs to be done is believed, and reported as such.
     if (!this.asked.isWeak && !changed && !acted) return EARNED;
     const { request, isWeak } = this.asked;
     const files = await notAsNamed(request, agent.box);
@@ -319,7 +329,7 @@ export class EndRules {
       : { kind: "nothing_done", reason: `what was asked for is not done: ${wrong}` };
   }
 
-  /** Whether the model is told of it: once. */
+  /** Whether the model is told about it: once. */
   tellsBroken(): boolean {
     return this.#tell("syntax");
   }
@@ -334,12 +344,12 @@ export class EndRules {
     return true;
   }
 
-  /** The model was told to repair, after so many calls. */
+  /** The model was told to repair, after this many calls. */
   repairs(calls: number): void {
     this.#repairFrom = calls;
   }
 
-  /** Once a round: whether a weak model answered it without a call. */
+  /** Whether a weak model answered a round of repair without a call; true once a round. */
   isIdleRepair(calls: number): boolean {
     const isIdle = this.asked.isWeak && this.#repairFrom === calls;
     this.#repairFrom = undefined;
@@ -347,8 +357,8 @@ export class EndRules {
   }
 
   /**
-   * Whether the word of a weak model that nothing has to change is no proof: it is believed where the request left that open
-   * and the answer says it plainly, or where the user's own check succeeds.
+   * Whether a weak model's word that nothing has to change is not enough. It is believed when the request left that
+   * open and the answer says so plainly, or when the user's own check succeeds.
    */
   doubts(answer: string): boolean {
     const { request, isWeak } = this.asked;
@@ -365,6 +375,6 @@ interface RunSoFar {
 
 const FILES_HINT = "bash has rm and mv";
 
-/** A hint is taken for what is to be done: rm is named for nothing but files. */
+/** A small model takes a hint for an instruction: `rm` is only mentioned for files. */
 const namedText = (wrong: string, hint: string | undefined): string =>
   `It is not done: ${wrong}. Do it now with a call${hint === undefined ? "" : ` (${hint})`}, or say in your final answer why it cannot be.`;

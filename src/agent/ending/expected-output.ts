@@ -4,39 +4,39 @@ import { visibleLine } from "../../core/text/visible.ts";
 import { ownText, type ShownFile } from "../next-reply.ts";
 
 /*
- * What a command prints when a task is done, by the model itself. Shown an output, a small model mostly finds it right;
- * asked for it beforehand it often knows better than its own program. So where nothing else proves its work it is
- * asked anew, twice and in two ways, with nothing before it of what it did or saw. Only where both replies are the same is
- * that its word.
+ * What the model itself says a command prints when the task is done. A small model mostly finds a shown output right,
+ * but often knows better than its own program when asked beforehand. So when nothing else proves its work, it is asked
+ * in a new conversation, twice and in two ways, without anything it did or saw. Only if both replies agree does the
+ * answer count.
  */
 
-/** Bytes of an output that is compared: what prints more is no answer to one question. */
+/** Most bytes of an output that is compared: a command that prints more does not answer one question. */
 const MOST_PRINTED = 400;
 const MOST_LINES = 12;
 const MOST_FILES = 2000;
 
-/** An expectation, and what came instead. */
+/** An expectation, and the actual output. */
 export interface Unexpected {
   readonly command: string;
   readonly expected: string;
   readonly printed: string;
 }
 
-/** Small enough, and something: nothing is compared otherwise. */
+/** Small enough to compare, and not empty. */
 export const isComparable = (text: string): boolean =>
   letters(text) !== "" && Buffer.byteLength(text) <= MOST_PRINTED && text.split("\n").length <= MOST_LINES;
 
-/** Blanks and signs are where a small model is careless; capitals are not. */
+/** A small model is careless with blanks and signs, but not with capitals. */
 const letters = (text: string): string => text.replaceAll(/[^\p{L}\p{N}]/gu, "");
 
-/** The text of a reply that was asked for a text alone. */
+/** The text of a reply that should be nothing but a text. */
 const withoutFence = (reply: string): string =>
   /^\s*```[^\n]*\n(.*?)\n?```\s*$/s.exec(reply)?.[1] ?? reply.trim().replace(/^`([^`]*)`$/, "$1");
 
-/** Words for silence, which are no output. */
+/** Words for silence, which are not output. */
 const NOTHING = /^\W*(?:no output|nothing|none|empty)\b.{0,80}$/i;
 
-/** What replies to the same question agree in. */
+/** The text in which all replies to the same question agree. */
 export function agreed(replies: readonly string[]): string | undefined {
   const [first = "", ...others] = replies.map(withoutFence);
   const isOne = others.length > 0 && others.every((other) => letters(other) === letters(first));
@@ -47,7 +47,10 @@ export function agreed(replies: readonly string[]): string | undefined {
 export const isAsExpected = (expected: string, printed: string): boolean =>
   letters(printed).includes(letters(expected));
 
-/** What stands in the result of a command beside what it printed. A program prints brackets of its own: a list is no note. */
+/**
+ * Lines that harness adds to a command's output in its result. Listed one by one, because a program prints bracketed
+ * lines of its own, such as lists.
+ */
 const NOTE =
   /^\[(?:stderr|advice: .*|no connection: .*|and \d+ more hosts were refused|protected, not written: .*|moved out of the workspace, .*|\d+ process(?:es)? that it left running .*|folder and exported variables stay .*|\S+ is not kept for later calls: .*|the timeout was cut to .*|the hook .* replaced the arguments: .*|… .* …)\]$/;
 
@@ -61,14 +64,14 @@ export const printedIn = (result: string): string =>
 const QUESTION =
   "When the task is done, somebody types this command:\n$ COMMAND\n\nWhat exactly does it print then? Answer with the printed text alone.";
 
-/** Tells these questions apart from every other conversation about the task. */
+/** The beginning that tells these questions from any other conversation about the task. */
 export const beginsAside = (request: string): string => `The task: ${request}\n\n`;
 
-/** The same in other words, where there are no files to tell two questions apart: one that is asked twice proves nothing. */
+/** The same question in other words, for when there are no files to vary it: repeating one proves nothing. */
 const AGAIN =
   "It is done, and on the terminal stands:\n$ COMMAND\n\nWhich lines stand below it? Answer with these lines alone.";
 
-/** Without the files as they were, and with them. */
+/** One question without the earlier files, one with them. */
 function questions(request: string, command: string, files: readonly ShownFile[]): readonly string[] {
   const [asked = "", again = ""] = [QUESTION, AGAIN].map((text) => text.replace("COMMAND", () => command));
   if (files.length === 0) return [`${beginsAside(request)}${asked}`, `${beginsAside(request)}${again}`];
@@ -81,10 +84,10 @@ function questions(request: string, command: string, files: readonly ShownFile[]
 
 const SYSTEM: Message = { role: "system", text: "You know what programs print." };
 
-/** The text of the reply; undefined where there is none. */
+/** Returns the text of the reply; undefined when there is none. */
 export type AskAnew = (messages: readonly Message[]) => Promise<string | undefined>;
 
-/** What the model says that a command prints when the task is done; undefined where it does not know. */
+/** What the model says a command prints when the task is done; undefined when it does not know. */
 export async function expectedOf(
   ask: AskAnew,
   { request, files }: { readonly request: string; readonly files: readonly ShownFile[] },
@@ -99,7 +102,7 @@ export async function expectedOf(
   return agreed(replies);
 }
 
-/** Bytes of each text that is named. */
+/** Most bytes of a quoted text. */
 const NAMED = 300;
 const named = (text: string): string => `\`${visibleLine(headWithin(text, NAMED))}\``;
 

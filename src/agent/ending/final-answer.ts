@@ -3,17 +3,17 @@ import type { JsonSchema } from "../../core/model-provider.ts";
 import { NOTICE } from "../context/history.ts";
 import type { LoopEnd } from "./outcome.ts";
 
-/** What is done with a reply that calls nothing. */
+/** Decides what happens with a reply that calls nothing. */
 export interface AnswerGate {
-  /** What the next reply should fit. */
+  /** The format for the next reply. */
   readonly format: () => JsonSchema | undefined;
-  /** The end, or a message to the model that asks for more. `circled`: it was cut because it said the same over and over. */
+  /** Returns the end, or a message that asks for more. `circled`: the reply was cut because it repeated itself. */
   take(text: string, cut: boolean, circled?: boolean): LoopEnd | Extract<Message, { readonly role: "user" }>;
-  /** The model called something: what it said before is no beginning of its answer. */
+  /** The model called something: its earlier text is not the beginning of its answer. */
   called(): void;
 }
 
-/** A reply that the server cut at its length has so many parts at most; cut once more, it is no answer. */
+/** Most parts of a reply that the server cuts at its length limit; after one more cut it is not an answer. */
 const MAX_PARTS = 3;
 
 const brokenOff = (times: number): LoopEnd => ({
@@ -21,7 +21,7 @@ const brokenOff = (times: number): LoopEnd => ({
   reason: `The model's answer was cut at its length limit ${times} times in a row, and has no end.`,
 });
 
-/** Nothing of it is gone on with: that would be the circle again. */
+/** Handles replies that repeat themselves. They are not continued: that would be the circle again. */
 class Rounds {
   #inARow = 0;
 
@@ -72,14 +72,14 @@ export class PlainAnswer implements AnswerGate {
   }
 }
 
-/** What a schema says of a text: the JSON in it, or what is wrong. */
+/** Checks a text against a schema: returns its JSON, or what is wrong. */
 export type CheckAnswer = (
   text: string,
 ) => { readonly json: string } | { readonly issues: readonly string[] };
 
 const MAX_REPAIRS = 3;
 
-/** The answer has to be JSON of a form; the model is told what is wrong, a few times. */
+/** The answer has to be JSON that fits a schema; the model is told what is wrong, a few times. */
 export class FittedAnswer implements AnswerGate {
   #repairs = 0;
   readonly #rounds = new Rounds();
@@ -92,7 +92,7 @@ export class FittedAnswer implements AnswerGate {
   }
 
   format(): JsonSchema | undefined {
-    // Before the first answer a format would keep the model from calling tools.
+    // Before the first answer, a format would keep the model from calling tools.
     return this.#repairs === 0 ? undefined : this.#schema;
   }
 
@@ -103,7 +103,7 @@ export class FittedAnswer implements AnswerGate {
   take(text: string, cut: boolean, circled = false): ReturnType<AnswerGate["take"]> {
     if (circled) return this.#rounds.take();
     this.#rounds.over();
-    // The beginning of a number is one, too.
+    // A cut-off number is still a valid number.
     const checked = cut ? { issues: ["it was cut at its length limit"] } : this.#check(text);
     if ("json" in checked) return { how: "answered", text: checked.json };
     const issues = checked.issues.join("; ");

@@ -2,12 +2,13 @@ import type { Mode } from "../../core/decision.ts";
 import type { Intent } from "../../core/messages.ts";
 
 /*
- * What a request is about, by its words alone; no model is asked. It decides whether the box starts at once, and that a
- * write is questioned once where only a question was asked. It never decides which tools are offered: these are the same
- * in every request of a session, so that servers keep what they have read. A wrong guess costs a start or one turn.
+ * What a request is about, by its words alone; no model is asked. The intent decides whether the box starts at once,
+ * and whether a write is questioned once because only a question was asked. It never decides which tools are offered:
+ * those are the same in every request of a session, so that servers can keep their prompt cache. A wrong guess costs a
+ * start or one turn.
  */
 
-/** Whoever writes more describes a task, whatever questions are in it. */
+/** A longer text describes a task, whatever questions it contains. */
 const MAX_CHARACTERS = 1200;
 
 const wordsOf = (list: string): string =>
@@ -19,7 +20,7 @@ const wordsOf = (list: string): string =>
 
 const begins = (list: string): RegExp => new RegExp(`^(?:${wordsOf(list)})(?![\\w-])`);
 
-/** Said before the thing itself, or instead of it. */
+/** Said before the request itself, or instead of it. */
 const GREETING =
   begins(`hi hello hey heya hiya howdy yo greetings welcome thanks thank_you thx ty cheers bye goodbye
   see_you good_morning good_afternoon good_evening good_night good_day cool nice great perfect awesome excellent wonderful
@@ -32,13 +33,13 @@ const FILLER =
   begins(`ok okay alright right so well now then and but also just please pls kindly actually btw by_the_way hmm um
   first next finally quick_question question one_more_thing`);
 
-/** About the one who is asked, or nothing at all. */
+/** About the assistant itself, or small talk. */
 const SMALL_TALK =
   /^(?:how (?:are (?:you|things)|is it going|is life)|how's (?:it going|life)|who (?:are|made) you|what (?:are you|can you do|do you do)|what's (?:up|new|your)|what is your|which (?:model|llm)|nice to meet you|tell me about yourself|you there|do you (?:like|speak|feel|have|dream|sleep)|are you (?!able|sure|certain|done|finished|ready)|tell me an?(?:other)? (?:\w+ )?(?:joke|story|riddle|fact|poem)|(?:can|could) you (?:hear|speak|talk|help(?: me| us)?\W*$)|help(?: me)?\W*$)/;
 
 const SMALL_TALK_OR_GREETING = new RegExp(`${SMALL_TALK.source}|\\b${GREETING.source.slice(1)}`);
 
-/** What a task begins with. */
+/** Verbs that a task begins with. */
 const DEED =
   begins(`add adjust allow analy[sz]e append apply assert audit avoid backport benchmark bring build bump bundle cache
   calculate change check clean clear clone close combine commit compile complete configure connect continue convert copy
@@ -53,12 +54,12 @@ const DEED =
   revert review rewrite run save scan search secure select send separate set show shorten simplify skip solve sort speed
   split squash stage start stop store strip swap switch sync take test track transform translate trim try turn undo unify
   uninstall update upgrade use validate verify wire wrap write let's let_us (?:how|what)_about_(?:we|you|\\w+ing) why_not why_don't_(?:we|you)`);
-/** Asks somebody for a deed; what stands behind it may still ask for words. */
+/** Asks somebody for a deed; the rest may still ask for words. */
 const REQUEST =
   /^(?:(?:can|could|would|will|won't) (?:you|someone|we)|would you mind|do you mind|are you able to|i(?:'d| would) like you to|is it possible(?: for you)? to|shall we),? (?:please |kindly |also |just |maybe )*/;
 const DEMAND =
   /^(?:i|we) (?:want|need|would like|expect)\b(?! to (?:know|understand))|\bplease (?:fix|add|change|update|remove|write|make|run|create)\b|(?:\b(?:and|then)|,) (?:then |please |also |(?:can|could|would) you )*(?:fix|repair|correct|change|update|add|remove|write|save|implement|rewrite|refactor|put|store) (?:it|that|them|this|the|an?|tests?|its)\b/;
-/** Only a program can tell. */
+/** Only running a program can tell. */
 const NEEDS_A_RUN =
   /^(?:do|does|did|will|are|is) (?:all |the |our |my |unit )*(?:tests?|suite|build|code|project|it|linter|lint|types?)\b(?: still| now| all)* (?:pass|compile|build|succeed|passing|green|compiling)\b|\b(?:last|latest|recent) commits?\b|\bgit (?:status|log|diff|blame|history)\b|\b(?:uncommitted|unstaged|staged)\b|^(?:how many|which|what|are) .*\b(?:tests?|checks) (?:are |currently )*fail(?:ing|ed)?\b|^who (?:changed|committed|last)\b|\bthe (?:output|result) of\b|\bwhen (?:you|i|we) run\b|\bup to date\b/;
 
@@ -73,7 +74,7 @@ const QUESTION =
 const RESERVATION =
   /^(?:(?:i |we )?(?:don't|do not|never)(?: want| need)?(?: you to| to| any)? ?|without |no )(?:chang|modif|edit|touch|writ|fix|creat|delet|commit|run|mak|code)\w*[^,.;:!?]*,?\s*(?:just|only|but)?/;
 
-/** Words of the one who sits before a project, paths, names out of code, and things that projects have. */
+/** Words of somebody working on a project, paths, names from code, and things that projects have. */
 const HERE =
   /\b(?:this|these)\b(?! (?:year|week|month|day|time|morning|century))|\b(?:our|my|here|codebase)\b|\bwe\b|\bline \d+\b|\bin (?:src|lib|tests?|docs)\b|^(?:(?:how|what|why) )?(?:does|do|is|can|did|will) it\b|\b(?:did|have) you\b|\byou (?:did|changed|made|wrote|said)\b|^are you (?:sure|done)|^why am i\b|(?:^|\b(?:and|or|,) )where(?:'s| (?:is|are|does|do|can i find|in))\b|\b(?:may|can|must) (?:an? |the )?(?:users?|clients?|customers?|visitors?|callers?)\b/;
 const NAMED =
@@ -86,7 +87,7 @@ const WEB =
   /https?:\/\/|\bwww\.|\b(?:latest|newest|current) (?:stable |lts )?(?:version|release)s? of\b|\b(?:on|search|from) the (?:web|internet)\b|\bonline\b|\bweather (?:in|today|tomorrow)\b|\bnews today\b|\b(?:stock|current) price\b|\bexchange rate\b/;
 const LOOK_UP =
   /^(?:search|look|browse|find|google|check|read|open|visit)\b.*(?:\bthe (?:web|internet)\b|\bonline\b|https?:\/\/)/;
-/** Asks for general knowledge, where nothing in it points at a project. */
+/** Asks for general knowledge, if nothing in it points at a project. */
 const GENERAL =
   /^(?=.*\d)[\d\s+*/().^%x=?-]+$|^(?:what(?:'s| is)|how much is|calculate)? ?\d+(?:\.\d+)? ?[-+*/^x%]|\b(?:stand|short) for\b|\bmean(?:ing)?\b|\bdifferences? between\b|\bpros and cons\b|\b(?:dis)?advantages of\b|\bversus\b|\bvs\b|^(?:what|who)(?:'s| is| are|'re) (?!the |it\b|wrong|missing)[^?]{1,40}\??$|^(?:what|which)(?:'s| is| are)? the (?:best|fastest|most|easiest|biggest|largest|oldest|first|capital|population|boiling|speed|plural|tallest|longest|square root|time complexity) |^(?:who|when) (?:\w+ed|wrote|made|was|were|is|did|won)\b|^how (?:to|do you|far|old|tall)\b|\w+er than\b|^which is \w+er\b|^what does (?!it\b|the |this |that )\S+(?: \S+)? do\b|^(?:explain|describe|define|compare|tell me|teach me|give me|what|how|why|when|should i)\b.* an? |^(?:explain|describe|define|compare) (?!how|why|where|the )/;
 
@@ -132,25 +133,26 @@ function isDeed({ text }: Opened): boolean {
   return DEED.test(text) || NEEDS_A_RUN.test(text);
 }
 
-/** Code, paths and names of files: what they say is no word of the request. */
+/** Code, paths and file names: their words are not words of the request. */
 const QUOTED = /`[^`]*`|\S*[\w*][./]\S+/g;
 const CLAUSES = /\s*[,;]\s*|\s+(?:and|then|but|also)\s+/;
-/** Has something run that is there. `execute the plan` and `run an audit` are tasks like any other. */
+/** Asks to run something that exists. `execute the plan` and `run an audit` are tasks like any other. */
 const RUNS =
   /^(?:re-?run|run|execute|invoke|launch)\b(?! an? )|^(?:lint|type-?check|benchmark|profile) |^(?:build|compile|test|check|start|lint)(?: (?:it|this|that|the|my|our|all|whole|entire|of|everything|projects?|codebase|code|repo(?:sitory)?|app(?:lication)?|programs?|packages?|library|tests?|suite|build|types?|server|again|now))*\W*$|^(?:check|see|verify|confirm|find out)(?: that| if| whether)? (?:(?:all|the|our|my|this|unit|projects?|project's) )*(?:tests?|suite|build|code|project|it|linter|lint|types?)(?: (?:still|now|all))* (?:pass(?:es)?|compiles?|builds?|succeeds?|runs?|works?|(?:is|are) (?:green|passing))\b/;
 const RESULT_OF_A_RUN =
   /^(?:do|does|did|will|are|is) (?:all |the |our |my |unit )*(?:tests?|suite|build|linter|lint|types?)\b(?: still| now| all)* (?:pass|compile|build|succeed|passing|green|compiling)\b|^(?:how many|which|what) (?:of the )?(?:unit )?tests? (?:are |currently )*(?:fail|pass)(?:ing|ed)?\b/;
-/** Wants files to be other than they are, or more done than is named. */
+/** Wants files to change, or more to be done than is named. */
 const MORE_THAN_A_RUN =
   /\b(?:fix(?:es|ed)?|repair|mend|correct|resolve|solve|until|make (?:it|them|sure|all|the tests)|implement|add|write|create|update|edit|change|modify|refactor|remove|delete|replace|rename|improve|optimi[sz]e|ensure|commit|push|save|store|plan|steps|tasks?|instructions?|to-?dos?|turn|upgrade|migrate|port)\b/;
 
 /**
- * Whether nothing is wanted but that something runs and its outcome is told: "run the tests", "build it and show me the errors".
- * No file has to be changed for it, and that the tests fail is an answer. In doubt it is a task like any other.
+ * Whether the request only wants something to be run and its outcome: "run the tests", "build it and show me the
+ * errors". No file has to change for it, and an answer that the tests fail is valid. In doubt it is a task like any
+ * other.
  */
 export const asksToRun = (request: string): boolean => asksOnly(request, isRun);
 
-/** The same of what is to be told of the repository: "what changed in the last commit?", "list all TODOs". */
+/** The same for information about the repository: "what changed in the last commit?", "list all TODOs". */
 export const asksToLook = (request: string): boolean => asksOnly(request, isLook);
 
 function asksOnly(request: string, isThis: (clause: string) => boolean): boolean {
@@ -171,20 +173,20 @@ const ASKS_FOR_WORDS =
   /^(?:show|tell|list|print|what|which|who|when|why|where|how|is|are|was|were|do|does|did)\b/;
 const LOOKS =
   /^(?:show|tell) (?:me|us)\b(?! how to| an? )|^give (?:me|us) (?:the (?:list|names?|number|size|version|output)|all)\b|^count\b|^(?:list|print|display|output|show) (?:all|every|each|the (?:names?|contents?|versions?|sizes?|number|output|first|last|largest|smallest|biggest|files?|todos?))\b/;
-/** A program is to say it from now on. */
+/** A program should show it from now on. */
 const FOR_USERS =
   /\b(?:when|if|whenever|while|users?|pages?|screen|header|footer|button|dialog|menu|instead|by default|before|after|on (?:start|exit)|at the (?:start|end)|in the (?:ui|app|cli|logs?|output|console|terminal)|in (?:red|green|bold|colou?r))\b/;
 
 const isLook = (clause: string): boolean =>
   (LOOKS.test(clause) && !FOR_USERS.test(clause)) || isOfGit(clause);
 
-/** With a verb behind it: `where the config is read, also …` asks nothing. */
+/** Needs a verb after the question word: `where the config is read, also …` asks nothing. */
 const OPEN_QUESTION =
   /^(?:(?:how|why|what|where|when|which|who|whose)\b(?! about\b)(?:'s|'re)?(?: [\w-]+)+|(?:is|are|was|were|does|did|do (?:we|they|users?)|has|have|isn't|aren't|doesn't|can (?!you\b|we\b|i\b)[\w-]+)(?: [\w-]+){2,}).*\?["')\s]*$/;
 
 /**
- * Of which the words do not tell whether it is about the project: whatever it is about, an answer is wanted, and no change.
- * In two words it is about what was said before.
+ * A question whose words do not tell whether it is about the project. Either way it wants an answer and no change. Two
+ * words refer to what was said before.
  */
 const isOpenQuestion = ({ text }: Opened): boolean =>
   OPEN_QUESTION.test(text) &&
@@ -197,14 +199,14 @@ const isOfGit = (clause: string): boolean => OF_GIT.test(clause) && ASKS_FOR_WOR
 
 const isRun = (clause: string): boolean => RUNS.test(clause) || RESULT_OF_A_RUN.test(clause);
 
-/** Asks for what came of it. */
+/** Asks for the result. */
 const TELLS = /^(?:give|list|load|look|output|print|report|say|show|wait)\b/;
 
 const looksUp = ({ text }: Opened): boolean => LOOK_UP.test(text) && !DEMAND.test(text);
 
 /**
- * What the words say. A question that may be about anything is one about the repository; where the words say nothing it is a
- * change, in read-only mode such a question.
+ * The intent that the words express. A question that may be about anything counts as one about the repository. If the
+ * words say nothing, the intent is a change; in read-only mode, such a question.
  */
 export function guessIntent(text: string, mode: Mode): Intent {
   const otherwise = mode === "read-only" ? "repo" : "change";
@@ -220,7 +222,7 @@ export function guessIntent(text: string, mode: Mode): Intent {
   return topicOf(matter) ?? (matter.every(isOpenQuestion) ? "repo" : otherwise);
 }
 
-/** What questions are about, with what is said around them; undefined where they do not say, and where there are none. */
+/** What the questions and the text around them are about; undefined when they do not say, or there are none. */
 function topicOf(matter: readonly Opened[]): Intent | undefined {
   const asked = matter
     .map(({ text }) => ({ text, bare: text.replace(REQUEST, "") }))
@@ -233,7 +235,7 @@ function topicOf(matter: readonly Opened[]): Intent | undefined {
   return asked.every(({ bare }) => GENERAL.test(bare)) ? "direct" : undefined;
 }
 
-/** The intent of one request as it is served, shared by its subagents. */
+/** The intent of one request while it is worked on, shared by its subagents. */
 export class RunIntent {
   #intent: Intent = "change";
   #onlyLooks = false;
@@ -243,14 +245,14 @@ export class RunIntent {
     return this.#intent;
   }
 
-  /** `onlyLooks`: whatever may be needed to answer it, it is a question. */
+  /** `onlyLooks`: the request is a question, whatever is needed to answer it. */
   begin(intent: Intent, onlyLooks = false): void {
     this.#intent = intent;
     this.#onlyLooks = onlyLooks;
     this.#questionedAt = undefined;
   }
 
-  /** What becomes of a call that changes something: those of one reply to a question are met once, later ones run. */
+  /** For a question, the writes of the first reply that has any are questioned; later ones run. */
   write(turn: number): "runs" | "questioned" | "escalated" {
     if (this.#intent !== "repo" && !this.#onlyLooks) return "runs";
     this.#questionedAt ??= turn;

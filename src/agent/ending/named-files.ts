@@ -6,30 +6,31 @@ import { visibleLine } from "../../core/text/visible.ts";
 import { isCache } from "./run-changes.ts";
 
 /*
- * What a request says of files by their names, and whether it is so at the end: one that is to be deleted is gone, one that is
- * to be made is there, one that something is to be done in is another one. Small models empty a file that they are to delete, or write to the old name of one that they are to
- * rename, and say that it is done. Only sentences that say just that are read, in English: a wrong demand would cost a run that is done.
+ * What a request says about files by name, and whether that is so at the end: a deleted file is gone, a created file
+ * exists, a file to be changed is changed. Small models empty a file that they should delete, or write to the old name
+ * of one that they should rename, and say that it is done. Only plain English sentences that say exactly this are read:
+ * a wrong demand would cost a finished run.
  */
 
 export interface FilesWanted {
-  /** Below the workspace. */
+  /** Paths relative to the workspace. */
   readonly gone: readonly string[];
-  /** Of each, one of these names has to be there. */
+  /** For each entry, one of these names has to exist. */
   readonly there: readonly (readonly string[])[];
 }
 
-/** Whoever writes more describes a task in which names may stand for anything. */
+/** A longer text describes a task in which names may stand for anything. */
 const MOST_CHARACTERS = 600;
 
 const EXTENSIONS =
   "(?:[cm]?[jt]sx?|pyi?|rb|rs|go|java|kts?|c|cc|cpp|cxx|h|hpp|cs|php|pl|pm|lua|swift|scala|sh|bash|bats|sql|html?|css|scss|json5?|jsonl|ya?ml|toml|xml|svg|md|rst|adoc|txt|csv|tsv|lock|ini|cfg|conf|env|log|diff|patch|bak|orig|old|tmp|example|mk|cmake|gradle|vue|svelte|ipynb|tex|png|jpe?g|gif|pdf|zip|gz)";
 const BARE = `(?:[\\w@+.-]+/)*[\\w@+.-]*\\.${EXTENSIONS}|(?:[\\w@+.-]+/)+[\\w@+.-]*`;
-/** What only files are called like: a symbol may be renamed by the same words. */
+/** A name that can only be a file's: symbols may be renamed with the same words. */
 const NAME = `(?:${BARE}|\`(?:${BARE})\`|"(?:${BARE})"|'(?:${BARE})')`;
-/** Any name, where it is said to be a file's. */
+/** Any name, when the sentence calls it a file. */
 const ANY = `(?:[\\w@+./-]*\\w/?|\`[^\`\n]+\`|"[^"\n]+"|'[^'\n]+')`;
 const ASKED = "^(?:(?:please|kindly|now|then|first|next),? )*(?:(?:can|could|would|will) you )?(?:please )?";
-/** A script may be one of package.json, a module one of a language. */
+/** Without "script" and "module": those may be a script of package.json or a module of a language. */
 const KIND = "(?:files?|folders?|director(?:y|ies))";
 const ADJECTIVES = "(?:(?:new|old|empty|unused|small|simple|plain|text|markdown|json) )*";
 
@@ -58,7 +59,7 @@ const match = (forms: readonly RegExp[], text: string): readonly string[] =>
 const sentencesOf = (request: string): readonly string[] =>
   request.split(/(?<=[.!?;])\s+|\n+/).map((part) => part.trim().replace(/[.!?;]+$/, ""));
 
-/** Nothing where the request is more than such sentences can say. */
+/** Empty when the request says more than such sentences can. */
 export function filesWanted(request: string): FilesWanted {
   const gone: string[] = [];
   const there: string[][] = [];
@@ -76,11 +77,11 @@ export function filesWanted(request: string): FilesWanted {
     const [made = ""] = match(CREATES, sentence);
     for (const name of below(made)) there.push([name]);
   }
-  // What one sentence wants made another may want gone.
+  // One sentence may want gone what another wants created.
   return { gone: gone.filter((name) => !there.some((names) => names.includes(name))), there };
 }
 
-/** As it is below the workspace; none for what lies elsewhere or is a pattern. */
+/** The path relative to the workspace; none for a path elsewhere or a pattern. */
 function below(given: string): readonly string[] {
   const name = given.replaceAll(/^[`"']|[`"']$/g, "").replace(/^(?:\.\/)+/, "");
   const isElsewhere = /^[/~]|(?:^|\/)\.\.?(?:\/|$)|\/\//.test(name);
@@ -89,13 +90,13 @@ function below(given: string): readonly string[] {
 
 const baseOf = (file: string): string => file.replace(/\/$/, "").split("/").at(-1) ?? file;
 
-/** Into a folder it keeps its name; a bare name may be meant beside the old one. */
+/** A file moved into a folder keeps its name; a bare name may mean one beside the old file. */
 function namesOfMoved(old: string, to: string): readonly string[] {
   if (to.endsWith("/")) return [to + baseOf(old)];
   return [...new Set([to, `${to}/${baseOf(old)}`, folderBefore(old.replace(/\/$/, "")) + to])];
 }
 
-/** Files that have a word for a name: which one it is has to be looked for. */
+/** Files that are called by a word; which file it is has to be looked up. */
 const CALLED: readonly (readonly [word: string, names: readonly string[]])[] = [
   ["readme", ["readme", "readme.*"]],
   [
@@ -108,7 +109,7 @@ const CALLED: readonly (readonly [word: string, names: readonly string[]])[] = [
   ["dockerfile", ["dockerfile"]],
 ];
 const PLACE = `(?:the |my |our |this )?(${NAME}|${CALLED.map(([word]) => word).join("|")})(?: file)?`;
-/** Nothing of the place where it is done is said by what it leads to. */
+/** Without sentences that add a link or the like: what follows "to" is then its target, not the file to change. */
 const ADDS =
   "(?:add|append|insert|write)\\b(?:(?!\\b(?:links?|references?|pointers?|paths?|imports?|support|redirects?)\\b).)*?";
 const PLACES = [
@@ -122,12 +123,12 @@ const PLACES = [
   ),
 ];
 const ON_CONDITION = /\b(?:if|unless|where|when|wherever|instead|like|as)\b/i;
-/** The file only says what is meant: its code is tested, called or told of somewhere else. */
+/** The file only explains what is meant: its code is tested, called or documented elsewhere. */
 const MEANT_BY =
   /\b(?:tests?|specs?|benchmarks?|documentation|docs|examples?|mocks?|stubs?|wrappers?|bindings?|typings)\b.* (?:for|of)\b|\b(?:with|by|using|via|of|for|from|to|calls?|uses?|callers|than) (?:all |each |every )?(?:of )?(?:the|these|those|its)\b.* in\b/i;
 const REPAIRS = /^\W*(?:please )?(?:fix|correct)\b/i;
 
-/** In which files a request wants something done. The cause of a test that fails may lie elsewhere. */
+/** The files that a request wants changed. A failing test is left out, because its cause may be elsewhere. */
 export function filesToChange(request: string): readonly string[] {
   if (request.length > MOST_CHARACTERS) return [];
   return sentencesOf(request)
@@ -144,7 +145,7 @@ const TIME_MS = 10_000;
 const KEEP = { head: 16_384, tail: 0 };
 const NEVER = new AbortController().signal;
 
-/** Files that are there, and that nothing was done in. Where a name stands for several any of them will do. */
+/** Wanted files that exist and were not changed. When a name stands for several files, any of them will do. */
 export async function untouchedOf(request: string, open: () => Promise<Box>): Promise<readonly string[]> {
   const wanted = filesToChange(request);
   if (wanted.length === 0) return [];
@@ -165,7 +166,7 @@ export async function untouchedOf(request: string, open: () => Promise<Box>): Pr
   return left;
 }
 
-/** The highest first. */
+/** Files with these names, those nearest to the workspace's root first. */
 async function filesCalled(names: readonly string[], box: Box): Promise<readonly string[]> {
   const patterns = names.flatMap((name, at) => [...(at === 0 ? [] : ["-o"]), "-iname", name]);
   const pruned = ["(", "-name", ".git", "-o", "-name", "node_modules", ")", "-prune", "-o"];
@@ -177,7 +178,7 @@ async function filesCalled(names: readonly string[], box: Box): Promise<readonly
     .toSorted((a, b) => a.split("/").length - b.split("/").length);
 }
 
-/** What is not as the request says, for the model and for people; undefined where all of it is. */
+/** What is not as the request says, for the model and for people; undefined when everything is. */
 export async function notAsNamed(request: string, open: () => Promise<Box>): Promise<string | undefined> {
   const { gone, there } = filesWanted(request);
   if (gone.length + there.length === 0) return undefined;
@@ -194,7 +195,7 @@ export async function notAsNamed(request: string, open: () => Promise<Box>): Pro
   return wrong.length === 0 ? undefined : wrong.join(", ");
 }
 
-/** In another folder, which the request may name, or with the ending of its language. */
+/** Whether the file was made in another folder, which the request may name, or with its language's extension. */
 async function isMadeElsewhere(names: readonly string[], box: Box): Promise<boolean> {
   const { all } = await box.changes();
   for (const { path: file, what } of all) {

@@ -4,23 +4,23 @@ import { visibleLine } from "../../core/text/visible.ts";
 import { isCache } from "./run-changes.ts";
 
 /*
- * What a request says by name of things that stand in files, and whether it is so at the end: the version that the project is to
- * have, a function or a value that is to be there, a name that is to be another one everywhere, a dependency that is to be gone. Small
- * models write the new version into the list of changes alone, or rename in one file of ten, and say that it is done. As with
- * files, only sentences that say just that are read, in English.
+ * What a request says by name about things in files, and whether that is so at the end: the project's new version, a
+ * function or value that should exist, a name that should be replaced everywhere, a dependency that should be gone.
+ * Small models write the new version into the changelog alone, or rename in one file of ten, and say that it is done.
+ * As with files, only plain English sentences that say exactly this are read.
  */
 
 export interface ThingsWanted {
   readonly version: string | undefined;
-  /** Names that what was changed has to hold. */
+  /** Names that a changed file has to contain. */
   readonly there: readonly string[];
-  /** Names that no code has any more. */
+  /** Names that no code may contain any more. */
   readonly nowhere: readonly string[];
-  /** Packages that no manifest of the project names any more. */
+  /** Packages that no manifest of the project may name any more. */
   readonly undepended: readonly string[];
 }
 
-/** Whoever writes more describes a task in which names may stand for anything. */
+/** A longer text describes a task in which names may stand for anything. */
 const MOST_CHARACTERS = 600;
 
 const ASKED = "^(?:(?:please|kindly|now|then|first|next),? )*(?:(?:can|could|would|will) you )?(?:please )?";
@@ -42,14 +42,14 @@ const RENAMED = begins(
 const UNDEPENDED = begins(
   "(?:remove|drop|uninstall|delete) (?:the |our )?(?:npm |pip |python |cargo |go )?(?:dependency|package)(?: on)? [`\"']?((?:@[\\w.-]+/)?[\\w./-]*\\w)[`\"']?",
 );
-/** A value that can be told from the words around it: quoted, a number, or a name with digits. */
+/** A value that stands out from the words around it: quoted, a number, or a name with digits. */
 const VALUE =
   "(?:`([^`]{1,60})`|\"([^\"]{1,60})\"|'([^']{1,60})'|#?(\\d\\d[\\d.]*|\\d\\.[\\d.]+)|([A-Za-z][\\w.+]*-[\\w.+-]*\\d[\\w.+-]*))";
 const SET = new RegExp(
   `${ASKED}(?:set|change|replace|switch|update|raise|increase|lower|decrease|reduce)\\b.*? (?:to|with) ${VALUE}(?:\\w*(?: (?:seconds?|minutes?|hours?|days?|ms|bytes|px|percent))?)?(?: (?:in|for|everywhere|throughout)\\b.*)?[.!;]?$`,
   "i",
 );
-/** A word that is a name by its form; any other may be the next one of the sentence. */
+/** A word whose form makes it a name; any other may just be the next word of the sentence. */
 const NAME = /^(?:`.*`|--?\w.*|.*\(\)|[A-Za-z][a-z0-9]*[A-Z_$]\S*|[A-Z]\w*\d\w*)$/;
 const EVERYWHERE =
   /\b(?:everywhere|throughout|in (?:all|every) (?:files?|places?|code)|(?:all|every) (?:of )?(?:its |the )?(?:uses?|usages?|callers?|references?|occurrences?))\b/i;
@@ -61,7 +61,7 @@ const bare = (word: string): string =>
     .replace(/\(\)$/, "")
     .replace(/^-+|[-.:]+$/g, "");
 
-/** Nothing where the request is more than such sentences can say. */
+/** Empty when the request says more than such sentences can. */
 export function thingsWanted(request: string): ThingsWanted {
   const sentences = request.length > MOST_CHARACTERS ? [] : request.split(/(?<=[.!?;])\s+|\n+/);
   const plainly = sentences.filter((sentence) => !CONDITION.test(sentence));
@@ -91,7 +91,7 @@ function setIn(sentence: string): readonly string[] {
   return value === undefined || value === "" ? [] : [value];
 }
 
-/** What is not as the request says, for the model and for people; empty where all of it is. */
+/** What is not as the request says, for the model and for people; empty when everything is. */
 export async function thingsNotAsNamed(
   request: string,
   open: () => Promise<Box>,
@@ -108,7 +108,7 @@ export async function thingsNotAsNamed(
   ];
 }
 
-/** The version or the dependencies in a manifest, as far as it says them plainly. */
+/** How to read the version and the dependencies in a manifest, if it states them plainly. */
 interface Manifest {
   readonly file: string;
   readonly version: (text: string) => string | undefined;
@@ -159,7 +159,10 @@ async function textIn(box: Box, file: string): Promise<string | undefined> {
   return read.kind === "ok" ? textOfBytes(read.value.content) : undefined;
 }
 
-/** Only where each manifest that has one has another: of several packages one may be meant, also one below that was changed. */
+/**
+ * Reports a wrong version only if every manifest with a version has another one: of several packages, any may be meant,
+ * even one in a subfolder that was changed.
+ */
 async function versionsBut(wanted: string, box: Box): Promise<readonly string[]> {
   const others: string[] = [];
   for (const { path, what } of (await box.changes()).all) {
@@ -185,10 +188,10 @@ async function dependedOn(packages: readonly string[], box: Box): Promise<readon
   return left;
 }
 
-/** Changed files that are looked into: where there are more it is believed. */
+/** Most changed files that are searched: with more, the claim is believed. */
 const MOST_FILES = 30;
 
-/** The same name in the ways that languages write it: `--dry-run`, `dry_run`, `dryRun`. */
+/** Equates the spellings that languages use for a name: `--dry-run`, `dry_run`, `dryRun`. */
 const plain = (text: string): string => text.replaceAll(/[-_]/g, "").toLowerCase();
 
 async function notIn(names: readonly string[], box: Box): Promise<readonly string[]> {
@@ -210,7 +213,7 @@ const KEEP = { head: 4096, tail: 0 };
 const MOST_NAMED = 5;
 const NEVER = new AbortController().signal;
 
-/** Text for people may go on telling of the old name. */
+/** Text for people may still mention the old name. */
 async function leftIn(names: readonly string[], box: Box): Promise<readonly string[]> {
   const left: string[] = [];
   for (const name of names) {
@@ -220,13 +223,13 @@ async function leftIn(names: readonly string[], box: Box): Promise<readonly stri
   return left;
 }
 
-/** A package that no manifest names any more is not imported either, as JavaScript, Python and Go do it. */
+/** A package that should be gone must not be imported either, in the forms of JavaScript, Python and Go. */
 async function importedStill(packages: readonly string[], box: Box): Promise<readonly string[]> {
   const left: string[] = [];
   for (const name of packages) {
     const quoted = `(require\\(|from|import)[[:space:]]*['"]${escaped(name)}['"/]`;
     const word = `^[[:space:]]*(import|from)[[:space:]]+${escaped(name)}([[:space:].,;]|$)`;
-    // Alone on its line; a list of JSON may have any other name so.
+    // Alone on its line; a list in JSON may contain any other name like that.
     const inGo = /^[\w-]+(?:\.[\w-]+)+\//.test(name) ? ["-e", `^[[:space:]]+"${escaped(name)}"$`] : [];
     const files = await grep(box, ["-E", "-e", quoted, "-e", word, ...inGo]);
     if (files !== "") left.push(`${visibleLine(name)} is still imported in ${files}`);
@@ -234,7 +237,7 @@ async function importedStill(packages: readonly string[], box: Box): Promise<rea
   return left;
 }
 
-/** Files but prose, as they are named to people; empty where none has it. */
+/** The matching files except prose, named for people; empty when no file matches. */
 async function grep(box: Box, what: readonly string[]): Promise<string> {
   const prose = ["md", "rst", "txt", "adoc"].map((extension) => `:!*.${extension}`);
   const words = ["git", "grep", "--no-index", "--exclude-standard", "-zlI", ...what, "--", ".", ...prose];
@@ -244,7 +247,7 @@ async function grep(box: Box, what: readonly string[]): Promise<string> {
   return `${files.slice(0, MOST_NAMED).map(visibleLine).join(", ")}${more}`;
 }
 
-/** What a small model may type to have a name be another one in all files, where a shell reads both as they are. */
+/** A command with which a small model can rename in all files, if a shell reads both names literally. */
 export function renamingOf(request: string): string | undefined {
   const { there, nowhere } = thingsWanted(request);
   const [from = "", to = ""] = [nowhere[0], there.at(-1)];

@@ -9,55 +9,55 @@ import type { Question } from "../../core/ports.ts";
 import type { EndedCall, Parked, ParkedChild } from "../../core/session.ts";
 import { visibleLine } from "../../core/text/visible.ts";
 
-/** How the loop came to its end. */
+/** How the loop ended. */
 export type Ending =
   | { readonly how: "answered" }
-  /** Its calls came from outside, and whoever made them has left: there was no task to be done. */
+  /** Its calls came from a client outside, which has left: there was no task. */
   | { readonly how: "served" }
   | { readonly how: "limit"; readonly which: string; readonly text: string }
-  /** The guard gave up on calls that the model went on repeating. */
+  /** The guard gave up on calls that the model kept repeating. */
   | { readonly how: "repeated" }
   | {
       readonly how: "model_failed";
       readonly kind: Exclude<FailureKind, "cancelled" | "too_long">;
       readonly reason: string;
     }
-  /** Too many replies in a row of which no call could be read. */
+  /** Too many replies in a row had no call that could be read. */
   | { readonly how: "model_broken"; readonly reason: string }
   | { readonly how: "sandbox_lost"; readonly reason: string }
   /** A command touched a canary. */
   | { readonly how: "touched"; readonly reason: string }
-  /** The conversation does not fit the window, compacted or not. */
+  /** The conversation does not fit the window, even compacted. */
   | { readonly how: "too_long"; readonly reason: string }
   | { readonly how: "cancelled"; readonly signal: Signal }
   /** The answer could not be made to fit the output schema. */
   | { readonly how: "misfit"; readonly reason: string }
-  /** A change was asked for, and no call did anything for it. */
+  /** A change was requested, and no call did anything for it. */
   | { readonly how: "nothing_done"; readonly reason: string }
-  /** The check fails that has to succeed. */
+  /** The required check fails. */
   | { readonly how: "unverified"; readonly reason: string }
   | { readonly how: "parked"; readonly reason: string };
 
-/** What is known of a run beside its calls, where its model gave an answer. */
+/** What is known about an answered run besides its calls. */
 export interface Proved {
   readonly strict: boolean;
-  /** Null for what is no question about the repository. */
+  /** Null when the request is not a question about the repository. */
   readonly grounded?: boolean | null;
   /** The check that succeeded. */
   readonly verifiedBy?: string | undefined;
-  /** Why the check that succeeded proves nothing. */
+  /** Why the successful check proves nothing. */
   readonly bent?: string | undefined;
-  /** A change was asked for and no file is changed: what was looked at instead. */
+  /** A change was requested and no file is changed: what was looked at instead. */
   readonly onlyLooked?: readonly string[] | undefined;
-  /** The answer says that something was changed, and nothing is. */
+  /** The answer says that something was changed, and nothing was. */
   readonly claims?: boolean;
-  /** It only looked, and that nothing has to change is the word of a weak model alone. */
+  /** The run only looked, and only a weak model's word says that nothing has to change. */
   readonly doubted?: boolean;
-  /** The answer says that tests pass, nothing has checked it, and this was the last run of them: it failed. */
+  /** The answer says that tests pass, and no check confirms it. This is their last run, which failed. */
   readonly redTests?: string | undefined;
-  /** A person reads it, nothing was called for it, and it says what was done. */
+  /** A person reads the answer, no call was made for it, and it says what was done. */
   readonly word?: boolean;
-  /** No more was wanted than that something runs: the last that did. */
+  /** Only a run of something was requested: the last such run. */
   readonly ran?: Tried | undefined;
 }
 
@@ -67,7 +67,7 @@ export interface Outcome {
   readonly reason: string;
 }
 
-/** Nobody is left to read either, so it ends as a closed terminal does. */
+/** For "reader-left", too, nobody is left to read, so it ends like a closed terminal. */
 const SIGNALS: Readonly<Record<Signal, readonly [ExitCode, string]>> = {
   SIGINT: [EXIT.interrupted, "Interrupted."],
   SIGTERM: [EXIT.terminated, "Told to end (SIGTERM)."],
@@ -77,20 +77,20 @@ const SIGNALS: Readonly<Record<Signal, readonly [ExitCode, string]>> = {
 };
 
 /**
- * Which ending counts when several hold, the first that does:
- *  1. cancelled: whoever sent the signal expects its code;
- *  2. the model or the box failed, a canary was touched, the run is parked, or it had no task at all: it did not come to its end, and what it would have made of its
- *     refusals is not known;
- *  3. any refusal with `strict`: that is what was asked for;
- *  4. a limit, or a window that is full: cut short, as in 2. Of the guard too, but where what was repeated is what was
- *     refused, the refusal is the cause;
- *  5. a refusal that stands: no later call succeeded that changes something or has the same target. An answer that
- *     does not fit its schema, fails its check or was given without doing anything comes behind it, for the refusal is
- *     what a person can lift;
- *  6. what is left: one of these, or done. A change that a weak model says is not needed, which nothing proves, is not done;
- *     with `strict` neither is an answer about the repository without a look, nor one that says that something was changed
- *     where nothing is, or that tests pass whose last run failed.
- * Refusals are listed by `denialsOf` whichever counts.
+ * Which ending counts when several apply. The first of these does:
+ * 1. cancelled: the sender of the signal expects its code;
+ * 2. the model or the box failed, a canary was touched, the run is parked, or it had no task: the run did not come to
+ *    its end, so it is unknown what it would have made of its refusals;
+ * 3. any refusal with `strict`: that is what `strict` asks for;
+ * 4. a limit, or a full window: cut short, as in 2. The same for the guard, unless the repeated calls were refused
+ *    ones: then the refusal is the cause;
+ * 5. a standing refusal: no later call succeeded that changes something or has the same target. It comes before an
+ *    answer that does not fit its schema, fails its check or was given without doing anything, because a person can
+ *    lift the refusal;
+ * 6. otherwise one of those failures, or done. Not done is a change that a weak model calls unneeded, without proof.
+ *    With `strict`, neither is an answer about the repository without a look, nor one that claims a change when nothing
+ *    changed, or passing tests whose last run failed.
+ * Refusals are listed by `denialsOf` in any case.
  */
 export function outcomeOf(ending: Ending, calls: readonly EndedCall[], proved: Proved): Outcome {
   const { strict } = proved;
@@ -106,7 +106,7 @@ export function outcomeOf(ending: Ending, calls: readonly EndedCall[], proved: P
   return { status: "done", exit_code: EXIT.done, reason: doneBecause(proved) };
 }
 
-/** What `strict` takes for no end. */
+/** What `strict` does not accept as an end. */
 function unproved({ grounded, claims, redTests }: Proved): string | undefined {
   if (grounded === false) return "The answer was given without a look at the repository.";
   if (claims === true) return `${CLAIMED}.`;
@@ -161,7 +161,7 @@ const MAX_LISTED = 5;
 const listed = (looked: readonly string[]): string =>
   firstOf(looked, MAX_LISTED, visibleLine) || "the workspace";
 
-/** What was refused, in order: whatever the model says of it, and whether it got around it or not. */
+/** All refusals in order, whatever the model says about them, and whether or not it got around them. */
 export function denialsOf(calls: readonly EndedCall[]): readonly Denial[] {
   return calls
     .filter(({ refused }) => refused)
@@ -214,7 +214,7 @@ function cutShort(ending: Ending, calls: readonly EndedCall[]): Outcome | undefi
   }
 }
 
-/** The refusal among the last calls that a cycle can have; those that were broken up were never run. */
+/** The refusal among the last calls, as many as a cycle can have; calls that were broken up never ran. */
 function wentRound(calls: readonly EndedCall[]): EndedCall | undefined {
   const last = calls.filter(({ kind }) => kind !== "invalid").slice(-4);
   return last.some(({ changes }) => changes) ? undefined : last.findLast(({ refused }) => refused);
@@ -248,11 +248,11 @@ export type LoopEnd =
 /** What waits when a loop stops at a call that needs a person. */
 export type Waiting = Pick<Parked, "question" | "malformed" | "children">;
 
-/** Thrown by a call that cannot go on without a person, through the tool that has started a subagent too. */
+/** Thrown by a call that cannot go on without a person; also passes through the tool that started a subagent. */
 export class Stopped extends Error {
   override readonly name = "Stopped";
   readonly question: Question;
-  /** The subagent that it was asked in. */
+  /** The subagent in which the question came up. */
   readonly child: ParkedChild | undefined;
 
   constructor(question: Question, child?: ParkedChild) {
@@ -262,15 +262,15 @@ export class Stopped extends Error {
   }
 }
 
-/** For the model, with the first results that come after it. */
+/** For the model, with the first results after the question. */
 export const NEW_BOX =
   "A person was asked about this, which took time. The box is a new one: background jobs and /tmp are gone, and files may have changed.";
 
-/** The same where the box has waited with it. */
+/** The same, when the box was kept meanwhile. */
 export const SAME_BOX =
   "A person was asked about this, which took time. The box has waited: background jobs and /tmp are as they were, but files of the workspace may have changed.";
 
-/** All of it stands with the question. */
+/** Most bytes; the whole text is shown with the question. */
 const NAMED = 300;
 
 /** For people: what waits, and why. */

@@ -9,19 +9,19 @@ import { isDependencies } from "../../core/protected-names.ts";
 import { asSeenFrom, isInside } from "../../core/text/file-paths.ts";
 import { type ChangedPath, commitHandoff, handoffWithin, mergedHandoff } from "../../policy/handoff-paths.ts";
 
-/** What a run has changed in the workspace, for people: what the ignore rules cover is counted, not listed. */
+/** What a run changed in the workspace, for people: paths covered by ignore rules are counted, not listed. */
 
 export const NO_CHANGES: RunChanges = { added: [], modified: [], deleted: [], ignored: 0 };
 
 const LIMIT_MS = 20_000;
-/** Bytes of paths that are asked about; those behind them count as not ignored. */
+/** Most bytes of paths that are looked up; paths beyond that count as not ignored. */
 const ASKED = 48 * 2 ** 20;
 const PIECE = 64 * 1024;
 
 /**
- * Asks a git of the box's own about the paths: an empty repository elsewhere reads the ignore files of the workspace,
- * whether that is a repository or not, and obeys no configuration of it. What a box's user has for all repositories
- * was written by the commands of this run, and does not count.
+ * Asks the box's own git about the paths. An empty repository elsewhere reads the workspace's ignore files, whether or
+ * not the workspace is a repository, and obeys none of its configuration. The box user's global rules do not count:
+ * commands of this run wrote them.
  */
 const ASK = `d=$(mktemp -d) && git init -q --bare --template= "$d" && \
 GIT_CONFIG_NOSYSTEM=1 GIT_CONFIG_GLOBAL=/dev/null git -c core.excludesFile=/dev/null --git-dir="$d" --work-tree=. \
@@ -30,7 +30,7 @@ check-ignore -z --no-index --stdin; code=$?; rm -rf "$d"; exit $code`;
 const CACHES =
   /(?:^|\/)(?:__pycache__|\.(?:pytest|mypy|ruff)_cache|\.cache|\.nyc_output|\.coverage|coverage)(?:\/|$)|\.(?:pyc|tsbuildinfo)$/;
 
-/** What programs leave for themselves: nobody's work. */
+/** Files that programs leave for themselves: nobody's work. */
 export const isCache = (path: string): boolean => CACHES.test(path);
 
 export function withoutCaches({ added, modified, deleted, ...others }: RunChanges): RunChanges {
@@ -40,17 +40,17 @@ export function withoutCaches({ added, modified, deleted, ...others }: RunChange
   return { ...others, added: made ?? [], modified: changed ?? [], deleted: gone ?? [] };
 }
 
-/** Whether nothing is other than it was, caches apart. */
+/** Whether nothing changed, except caches. */
 export function isUntouched({ all, incomplete }: Changes): boolean {
   if (incomplete) return false;
   for (const { path } of all) if (!isCache(path)) return false;
   return true;
 }
 
-/** Paths whose content is compared; those behind them count as changed. */
+/** Most paths whose content is compared; paths beyond that count as changed. */
 const COMPARED = 20_000;
 
-/** Without files that are what they were before the run: a `touch`, the same bytes again, an edit that was taken back. */
+/** Leaves out files with the same content as before the run: a `touch`, the same bytes again, a reverted edit. */
 export async function byContent(
   seen: Changes,
   { unchanged }: Pick<Checkpoints, "unchanged">,
@@ -80,7 +80,7 @@ export async function changesIn(box: Box, changes: Changes, signal: AbortSignal)
   return { ...lists, ignored: ignored.size, ...(incomplete ? { incomplete } : {}) };
 }
 
-/** None where git cannot tell: then all are listed. */
+/** Empty when git cannot tell: then all paths are listed. */
 async function ignoredAmong(box: Box, all: Changes["all"], signal: AbortSignal): Promise<Set<string>> {
   const found = new Set<string>();
   if (!some(all)) return found;
@@ -89,14 +89,14 @@ async function ignoredAmong(box: Box, all: Changes["all"], signal: AbortSignal):
     {
       words: ["bash", "-c", ASK],
       timeoutMs: LIMIT_MS,
-      // All of it is taken as it comes, and none is kept.
+      // All output is processed as it comes, and none is kept.
       keep: { head: 2 * ASKED, tail: 0 },
       input: asked(all),
       onOutput: (stream, bytes) => (stream === "stdout" ? names.push(bytes) : undefined),
     },
     signal,
   );
-  // 1: it covers none of them.
+  // Exit code 1: no path is ignored.
   return exit_code === 0 ? found : new Set();
 }
 
@@ -105,7 +105,7 @@ function some(all: Changes["all"]): boolean {
   return false;
 }
 
-/** Rules that were changed themselves are shown, whatever they say; of a repository's own files they say nothing. */
+/** Changed ignore rules are always shown, whatever they say; ignore rules do not apply to a repository's own files. */
 const isShown = (path: string): boolean => /(?:^|\/)(?:\.gitignore$|\.git(?:\/|$))/i.test(path);
 
 async function* asked(all: Changes["all"]): AsyncGenerator<Uint8Array> {
@@ -126,7 +126,7 @@ async function* asked(all: Changes["all"]): AsyncGenerator<Uint8Array> {
   if (piece.length > 0) yield Buffer.concat(piece);
 }
 
-/** Names with a NUL behind each, in pieces. */
+/** Splits incoming pieces into names that each end with a NUL. */
 class Names {
   readonly #take: (name: string) => void;
   #begun: Buffer[] = [];
@@ -146,16 +146,16 @@ class Names {
   }
 }
 
-/** What a run has changed that the host would later run or obey, as far as the box can tell. */
+/** What a run changed that the host would later run or obey, if the box can tell. */
 
 const HANDOFF_LIMIT_MS = 20_000;
-/** Links that are looked at, and bytes of their paths; one beyond these counts as leading out. */
+/** Most links that are examined, and most bytes of their paths; a link beyond that counts as leading outside. */
 const MAX_COUNT = 20_000;
 const MAX_BYTES = 4 * 2 ** 20;
-/** Characters of JSON that are told of each tier. */
+/** Most characters of JSON that are reported for each tier. */
 const TOLD = 2 ** 18;
 
-/** For each path that comes in: where a link leads, the path. */
+/** Prints, for each incoming path, its link target and the path. */
 const LOOK = String.raw`xargs -0 -r sh -c 'exec find "$@" -maxdepth 0 -printf "%l\0%p\0"' find`;
 
 export type ToldHandoff = Pick<
@@ -169,7 +169,7 @@ export async function handoffIn(box: Box, { all }: Changes, signal: AbortSignal)
     *[Symbol.iterator](): Generator<ChangedPath> {
       for (const { what, kind, mode, path } of all) {
         const more = kind === "link" ? { target: targetOf(path, targets) } : { mode };
-        // What it was before is not known here: only what is new is told as new.
+        // The earlier kind is unknown here: only an added file is reported as new.
         yield { path, what, kind, ...more, ...(what === "added" ? { oldMode: 0 } : {}) };
       }
     },
@@ -220,7 +220,7 @@ async function* given(paths: readonly string[]): AsyncGenerator<Uint8Array> {
   yield await Promise.resolve(bytesOfText(paths.map((path) => `./${path}\0`).join("")));
 }
 
-/** What the harness itself did in a workspace, as it is told of: by events, as JSON, on the screen. */
+/** What harness itself did in a workspace, as reported in events, JSON and on the screen. */
 
 type Finished = Extract<EventBody, { readonly type: "run.finished" }>;
 
@@ -230,7 +230,7 @@ interface Told extends Required<
   readonly handoff: readonly Handoff[];
 }
 
-/** Of the paths of one commit. */
+/** Most paths of one commit. */
 const MAX_PATHS = 100;
 
 export function toldOf(log: BoxLog, workspace: string): Told {
@@ -283,7 +283,7 @@ function stagedHandoff(
   return isCut === true ? [...found, unseen] : found;
 }
 
-/** It is not where the host would obey it any more. */
+/** The file is no longer where the host would obey it. */
 function movedHandoff({ from, to, earlier }: MovedAway, workspace: string): Handoff {
   const made = earlier === true ? "it came since a run began that was killed" : "made in the box";
   const done =
@@ -296,7 +296,7 @@ interface Seen {
   readonly handoff: readonly Handoff[];
 }
 
-/** What was seen of the workspace before its last search, without what that moved out, and with what is told of it. */
+/** The workspace as seen before the last search, without what that moved out, plus what is reported about it. */
 export function seenWith({ changes, handoff }: Seen, log: BoxLog, workspace: string): Seen & Told {
   const told = toldOf(log, workspace);
   const stays = staysBeside(log, workspace);
@@ -310,7 +310,7 @@ export function seenWith({ changes, handoff }: Seen, log: BoxLog, workspace: str
 
 type Paths = Pick<RunChanges, "added" | "modified" | "deleted">;
 
-/** Without what was moved out of the workspace after they were listed. */
+/** Leaves out what was moved out of the workspace after it was listed. */
 export function stillThere<C extends Paths>(changes: C, log: BoxLog, workspace: string): C {
   const stays = staysBeside(log, workspace);
   return { ...changes, added: changes.added.filter(stays), modified: changes.modified.filter(stays) };

@@ -23,13 +23,13 @@ import { excerpt } from "../context/untrusted-text.ts";
 export interface Check {
   readonly command: string;
   /**
-   * Who named it: the user, whose word it is; the project, whose tests it are; or what was recorded of a run, which may be
-   * anybody's. Only the user's is not judged.
+   * Who named the check: the user, whose word counts; the project, whose tests they are; or the record of a run, which
+   * anybody may have written. Only the user's check is not judged by the policy.
    */
   readonly by: "user" | "project" | "record";
 }
 
-/** Of a run, what its check needs. */
+/** What a check needs of its run. */
 export interface CheckContext {
   readonly mode: Mode;
   readonly judge: () => Promise<Judge>;
@@ -44,23 +44,23 @@ export interface CheckContext {
 }
 
 interface Asked {
-  /** What was asked for, in its own words. */
+  /** The request, in its own words. */
   readonly request: string;
-  /** A check that is not what it was is none, whatever else was done. */
+  /** A weakened check proves nothing, whatever else was done. */
   readonly strict: boolean;
-  /** For people: what would have the check run where a program of it is not there. */
+  /** For people: how to get the check to run if one of its programs is missing. */
   readonly remedy?: () => Promise<string | undefined>;
 }
 
 export interface CheckRun {
   readonly exit_code: number;
-  /** All that it said, with how it ended behind it, as the hooks left it. */
+  /** The whole output, followed by how the command ended, as the hooks left it. */
   readonly text: string;
-  /** How it ended, in a few words. */
+  /** How the command ended, in a few words. */
   readonly ending: string;
-  /** It was ended, as it took too long. */
+  /** The command was stopped because it took too long. */
   readonly isCut: boolean;
-  /** Why it cannot be run here, where nobody but the project named it: by its own words, whatever a hook made of them. */
+  /** Why a check that only the project named cannot run here, by its own output, whatever a hook made of that. */
   readonly cannot?: string | undefined;
 }
 
@@ -75,30 +75,30 @@ export type Proof =
   /** For the model: what is still wrong. */
   | { readonly kind: "repair"; readonly text: string }
   | { readonly kind: "red"; readonly reason: string }
-  /** It is no more over than it was before the first turn: long, or without an end. */
+  /** The check has still not ended, as before the first turn: it is long, or has no end. */
   | { readonly kind: "unknown"; readonly reason: string };
 
 const MAX_REPAIRS = 2;
-/** Bytes of a file of tests that are compared. */
+/** Bytes read of a test file for comparison. */
 const MAX_READ = 4 * 2 ** 20;
-/** Characters of a check's output that the model gets with a round of repair. */
+/** Characters of the check's output that the model gets with a round of repair. */
 const MAX_SHOWN = 6000;
-/** Lines of it in the reason of a run that failed. */
+/** Lines of the output in the reason of a failed run. */
 const LAST_LINES = 3;
-/** What is run behind each change took no longer, and is ended where it does now. */
+/** Only a check that took less than this is run after each change, and it is stopped after this time. */
 const MOMENT_MS = 10_000;
-/** Of the time that a run has, a project's own check takes no more before the first turn: it may have no end. */
+/** Share of the run's remaining time that a project's own check may take before the first turn: it may never end. */
 const SHARE_BEFORE = 1 / 4;
-/** Changes behind which such a check is looked at for a moment. */
+/** Changes after which a check that did not end is still given a moment. */
 const MOST_UNENDED = 3;
 const NOT_ASKED = "it would have to be asked for";
-/** What it leaves in the workspace beside what its tests write. */
+/** Keeps the check from leaving caches in the workspace besides what its tests write. */
 const NO_CACHES = { PYTHONDONTWRITEBYTECODE: "1" };
 
 /**
- * Runs the check in the box of a run: once before its first turn, and whenever its model says that it is done. What it
- * writes is taken back by undo as a call's is. A check that the project names and that cannot run here is none; what has no
- * end before the first turn may be what is to be mended, and is none where it has no end behind it either.
+ * Runs the check in the box of a run: once before the first turn, and whenever the model says that it is done. Undo
+ * also takes back what the check writes. A project's check that cannot run here counts as no check. One that does not
+ * end before the first turn may be what the task is to repair; if it does not end afterwards either, it proves nothing.
  */
 export class Verification {
   readonly #check: Check;
@@ -108,7 +108,7 @@ export class Verification {
   #tookMs = 0;
   #isNone = false;
   #before: CheckRun | undefined;
-  /** Of a check that the project names, how often it was not over since it was not before the first turn either. */
+  /** How often a project's check that had no end before the first turn has not ended since; else undefined. */
   #unended: number | undefined;
   #last: Verified | null = null;
   #told = false;
@@ -129,52 +129,52 @@ export class Verification {
     return this.#check.command;
   }
 
-  /** It was run since the last change, and fails. */
+  /** The check was run since the last change, and fails. */
   get isRed(): boolean {
     return this.#isRed;
   }
 
-  /** It was run since the last change, and succeeds. */
+  /** The check was run since the last change, and succeeds. */
   get isGreen(): boolean {
     return this.#isGreen;
   }
 
-  /** It failed before the first turn. */
+  /** The check failed before the first turn. */
   get wasRed(): boolean {
     return !this.#isNone && this.#before !== undefined && this.#before.exit_code !== 0;
   }
 
-  /** What it said when it was run last. */
+  /** The output of the last run of the check. */
   get said(): string {
     return this.#said;
   }
 
-  /** What it said before the first turn. */
+  /** The output before the first turn. */
   get saidBefore(): string {
     return this.#before?.text ?? "";
   }
 
-  /** The last check after the model said that it is done, or the one on which it was given up. */
+  /** The last check after the model said that it was done, or the one at which the run was given up. */
   get verified(): Verified | null {
     return this.#last;
   }
 
-  /** It is run, as far as is known. */
+  /** The check runs, if that is known. */
   get checks(): boolean {
     return !this.#isNone;
   }
 
-  /** It succeeds, and the user named it: nobody else's word is needed. A project's tests may say nothing of what was asked for. */
+  /** The user's own check succeeds: no further proof is needed. A project's tests may not cover the request. */
   get isProof(): boolean {
     return this.#check.by === "user" && this.#last?.exit_code === 0;
   }
 
-  /** Why its success is none: what was done to it, in words for people. */
+  /** For people: what was done to the check, so that its success proves nothing. */
   get bent(): string | undefined {
     return this.#bent;
   }
 
-  /** The project's own check is judged as any command is; where it would not be run for a model it is none. */
+  /** The policy judges a check that the user did not name like any command. If a model may not run it, it is unused. */
   async #mayRun(agent: CheckContext, signal: AbortSignal): Promise<boolean> {
     const { command } = this;
     if (this.#check.by === "user") return true;
@@ -194,7 +194,7 @@ export class Verification {
     return answer !== "waits" && answer.runs;
   }
 
-  /** What the run was told before it was parked: the check is not looked at as new. Each of its checks, in their order. */
+  /** Restores what was known before parking, so that the check is not new. Call for each of its checks, in order. */
   resume({ exit_code, text, when, ms }: Pick<CheckEnded, "exit_code" | "text" | "when" | "ms">): void {
     const run = { exit_code, text, ending: `exit ${exit_code}`, isCut: exit_code === 124 };
     this.#runs += 1;
@@ -202,7 +202,7 @@ export class Verification {
     this.#exitCode = exit_code;
     this.#said = text;
     this.#isRed = when !== "before" && exit_code !== 0;
-    // What comes of a change in between is no word on how it was before.
+    // The result after a change says nothing about how it was before.
     if (when === "between") return;
     this.#before = run;
     const isProjects = this.#check.by === "project";
@@ -210,7 +210,7 @@ export class Verification {
     if (when === "before" && isProjects && run.isCut) this.#unended = 0;
   }
 
-  /** Before the first turn. Undefined where the project's own check cannot be run, so that nothing can be proved by it. */
+  /** Runs the check before the first turn. Undefined when a project's check cannot run, and so can prove nothing. */
   async before(agent: CheckContext, signal: AbortSignal): Promise<CheckRun | undefined> {
     if (!(await this.#mayRun(agent, signal))) return this.#none(agent, NOT_ASKED);
     const run = await this.#run(agent, "before", signal);
@@ -222,7 +222,7 @@ export class Verification {
     return run;
   }
 
-  /** The run ends here, without a last look: it fails as it did. */
+  /** The run ends here without a last check: it counts as failed, like the last time. */
   givenUp(): void {
     this.#last = { command: this.command, exit_code: this.#exitCode, rounds: this.#rounds };
   }
@@ -248,8 +248,9 @@ export class Verification {
   }
 
   /**
-   * Behind a change of a small model, where the check failed before the first turn and takes a moment only: what comes of it
-   * is said with the result. Such a model does not know when it is done, and changes what was right already.
+   * Runs the check after a small model's change, if it failed before the first turn and takes only a moment; the
+   * outcome goes with the call's result. Such a model does not know when it is done, and would change what is right
+   * already.
    */
   async between(agent: CheckContext, signal: AbortSignal): Promise<string | undefined> {
     this.#isRed = false;
@@ -266,10 +267,10 @@ export class Verification {
     return stillNotOver(this.command, MOMENT_MS);
   }
 
-  /** After the model has said that it is done. `last`: nothing is left to repair it with. */
+  /** Runs the check after the model said that it is done. `last`: no turn is left for a repair. */
   async after(agent: CheckContext, signal: AbortSignal, last: boolean): Promise<Proof> {
     if (this.#isNone) return { kind: "green" };
-    // A run that was parked goes on without a look before its first turn.
+    // A run that was parked continues without a check before its first turn.
     const isFirst = this.#runs === 0;
     if (isFirst && !(await this.#mayRun(agent, signal))) return this.#leftOut(agent, NOT_ASKED);
     const run = await this.#run(agent, "after", signal);
@@ -289,8 +290,9 @@ export class Verification {
   }
 
   /**
-   * A success that was had by what was done to the check is none. Where nothing else was done the model is told so once, in a
-   * round of repair, and then the run has failed; beside a change of the code it is said, and nothing is verified.
+   * A success counts only if it was not achieved by weakening the check. If only the check was changed, the model is
+   * told once in a round of repair, and then the run has failed. If code was changed, too, a notice says so, and
+   * nothing is verified.
    */
   async #believed(agent: CheckContext, signal: AbortSignal, last: boolean): Promise<Proof> {
     const bent = await this.#bentIn(agent, signal);
@@ -356,7 +358,7 @@ export class Verification {
     return { exit_code, text: shown, ending, isCut: timed_out, cannot };
   }
 
-  /** In a box that takes the place of a lost one it begins anew: what it did in that one went with it. */
+  /** Starts again in the box that replaces a lost one: the effects in the lost box are gone with it. */
   async #ended(agent: CheckContext, request: ExecRequest, signal: AbortSignal): Promise<ExecResult> {
     try {
       const result = await (await agent.box()).exec(request, signal);
@@ -368,7 +370,7 @@ export class Verification {
     }
   }
 
-  /** The hooks behind a call see it as the command that it is: whatever they take out is told to nobody. */
+  /** The hooks after a call see the check as a command, so that what they remove reaches nobody. */
   async #hooked(
     { hooks, emit }: CheckContext,
     { id, text, exit_code }: { readonly id: string; readonly text: string; readonly exit_code: number },
@@ -385,7 +387,7 @@ export class Verification {
     return replaced === undefined ? text : visible(replaced);
   }
 
-  /** No longer than the run may still take. */
+  /** No longer than the run's remaining time. */
   #time({ limits }: CheckContext, when: CheckTime): number {
     const left = limits.remainingMs() ?? Number.POSITIVE_INFINITY;
     const share = when === "before" && this.#check.by === "project" ? SHARE_BEFORE : 1;
@@ -404,8 +406,8 @@ export class Verification {
 }
 
 /**
- * What shells, interpreters and package managers say themselves where something is missing that the project does not hold.
- * The first group names it. Each form is the whole line of that program: a failing test may print the same words.
+ * What shells, interpreters and package managers print when something is missing that the project does not contain. The
+ * first group names it. Each pattern covers the program's whole line, since a failing test may print the same words.
  */
 const MISSING: readonly RegExp[] = [
   /^(?:\S*\/)?(?:ba|da|z)?sh: (?:(?:line )?\d+: )?(\S+): (?:command )?not found$/m,
@@ -418,7 +420,7 @@ const MISSING: readonly RegExp[] = [
   /^npm (?:ERR!|error) Missing script: "([^"]+)"$/im,
 ];
 
-/** Why a check that nobody named cannot be run here; undefined where it ran. */
+/** Why a check that the user did not name cannot run here; undefined if it ran. */
 export function cannotRun({ exit_code, text, ending }: Omit<CheckRun, "isCut">): string | undefined {
   if (exit_code === 0) return undefined;
   for (const form of MISSING) {

@@ -34,7 +34,7 @@ export function formatDuration(ms: number): string {
   return `${Math.floor(seconds / 60)} min ${seconds % 60} s`;
 }
 
-/** `12,345`: what `toLocaleString("en-US")` gives for whole numbers, without loading what it knows of languages (10 ms). */
+/** `12,345`: the same as `toLocaleString("en-US")` for whole numbers, without loading its language data (10 ms). */
 export const formatCount = (count: number): string => String(count).replaceAll(/\B(?=(?:\d{3})+$)/g, ",");
 
 export function formatSize(bytes: number): string {

@@ -5,7 +5,7 @@ export function fits(text: string, bytes: number): boolean {
   return text.length * 3 <= bytes || new TextEncoder().encode(text).length <= bytes;
 }
 
-/** The longest prefix that fits into so many bytes. */
+/** The longest prefix that fits into this many bytes. */
 export function headWithin(text: string, bytes: number): string {
   let end = 0;
   for (let left = bytes; end < text.length;) {
@@ -17,7 +17,7 @@ export function headWithin(text: string, bytes: number): string {
   return text.slice(0, end);
 }
 
-/** The longest suffix that fits into so many bytes. */
+/** The longest suffix that fits into this many bytes. */
 export function tailWithin(text: string, bytes: number): string {
   let start = text.length;
   for (let left = bytes; start > 0;) {
@@ -42,8 +42,8 @@ function character(point = 0): { readonly size: number; readonly units: number }
 }
 
 /**
- * File names, and what files hold, are bytes. As text they are UTF-8, and a byte that is not part of any valid sequence
- * stands as the lone surrogate U+DC80 to U+DCFF, so that every byte survives the way there and back, through JSON too.
+ * File names and file contents are bytes. As text they are UTF-8, and each byte that is not part of a valid sequence
+ * becomes a lone surrogate from U+DC80 to U+DCFF, so that every byte survives the round trip, through JSON too.
  */
 const PIECES = /[\uDC80-\uDCFF]+|[^\uDC80-\uDCFF]+/gu;
 const ESCAPE = 0xdc00;
@@ -83,7 +83,7 @@ function isEscape(piece: string): boolean {
 const escaped = (piece: string): Buffer =>
   Buffer.from(Array.from(piece, (character) => character.charCodeAt(0) - ESCAPE));
 
-/** Bytes of the valid sequence that starts here, or 0. */
+/** Length in bytes of the valid sequence that starts here; 0 if none does. */
 function sequenceLength(bytes: Buffer, at: number): number {
   const first = bytes[at] ?? 0;
   const length = lengthBy(first);
@@ -102,7 +102,7 @@ function lengthBy(first: number): number {
   return first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
 }
 
-/** Which bytes may follow these: no overlong form, no surrogate, nothing above U+10FFFF. */
+/** Allowed second bytes after these first bytes: no overlong form, no surrogate, nothing above U+10FFFF. */
 const SECOND: Readonly<Record<number, readonly [number, number]>> = {
   0xe0: [0xa0, 0xbf],
   0xed: [0x80, 0x9f],

@@ -1,22 +1,22 @@
 /*
- * A small model that has lost its thread says the same over and over until it is stopped: a word, a paragraph, or a list of twenty
- * files. Only what is the same to the last character counts.
+ * A small model that has lost its thread repeats itself until it is stopped: a word, a paragraph, or a list of twenty
+ * files. Only exact repetitions count.
  */
 
-/** Characters at the end of a text in which it has to go round; it has to have gone three times. */
+/** Least characters at the end of a text that have to repeat; there must be three rounds. */
 const LEAST = 1500;
 const ROUNDS = 3;
-/** The longest way round is a third of it. */
+/** Characters that are examined; the longest round is a third of them. */
 const SEEN = 6000;
 
 export interface Circle {
   /** Where the first round begins. */
   readonly from: number;
-  /** Characters of one. */
+  /** Characters of one round. */
   readonly period: number;
 }
 
-/** The circle that a text ends in. */
+/** The repetition that a text ends in. */
 export function circleIn(text: string): Circle | undefined {
   const period = periodOf(text.slice(-SEEN));
   if (period === undefined) return undefined;
@@ -25,13 +25,13 @@ export function circleIn(text: string): Circle | undefined {
   return { from, period };
 }
 
-/** The text with each round but the first left out. */
+/** The text without all rounds but the first. */
 export function withoutCircle(text: string): string {
   const circle = circleIn(text);
   return circle === undefined ? text : `${text.slice(0, circle.from + circle.period)}…`.toWellFormed();
 }
 
-/** The shortest one. By how far the end of the text agrees with what stands so many characters before it (the Z function, read from the end). */
+/** The shortest period, by comparing the end with the text one period before it (the Z function, from the end). */
 function periodOf(end: string): number | undefined {
   const { length } = end;
   const at = (place: number): string | undefined => end[length - 1 - place];
@@ -47,10 +47,10 @@ function periodOf(end: string): number | undefined {
   return undefined;
 }
 
-/** How often it is looked at, in characters. */
+/** Characters after which the text is examined again. */
 const LOOK_AFTER = 500;
 
-/** The same of a text that comes in pieces. */
+/** Finds repetitions in a text that comes in pieces. */
 export class Circles {
   #end = "";
   #unseen = 0;

@@ -1,14 +1,14 @@
-/** Paths with slashes, as texts alone: no link is followed, and nothing is looked up. */
+/** Paths with slashes, treated purely as text: no link is followed, and nothing is looked up. */
 
 const SLASH = 0x2f;
 
-/** What stands behind the last slash. */
+/** The part after the last slash. */
 export const lastName = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
 
-/** What stands before that, with the slash; empty where there is none. */
+/** The part up to and including the last slash; empty when there is none. */
 export const folderBefore = (path: string): string => path.slice(0, path.lastIndexOf("/") + 1);
 
-/** Both are without `.` and `..`, and absolute or named from the same place; a folder is inside itself. */
+/** Both paths have no `.` or `..`, and are absolute or start at the same place. A folder is inside itself. */
 export const isInside = (folder: string, path: string): boolean =>
   folder === "/"
     ? path.startsWith("/")
@@ -21,11 +21,11 @@ export const isInside = (folder: string, path: string): boolean =>
 export const below = (folder: string, path: string): string =>
   path.slice(folder === "/" ? 1 : folder.length + 1);
 
-/** As it is called from the folder, where it lies below it; any other as it is. */
+/** A path below the folder, relative to it; any other path unchanged. */
 export const asSeenFrom = (folder: string, path: string): string =>
   path !== folder && isInside(folder, path) ? below(folder, path) : path;
 
-/** The names that a path leads to from those of a folder; undefined where it leads out above the first. */
+/** The names of a path, starting from those of a folder; undefined when it leads above the first one. */
 export function namesFrom(folder: readonly string[], path: string): readonly string[] | undefined {
   const names = [...folder];
   for (const name of path.split("/")) {

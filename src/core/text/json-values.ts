@@ -1,4 +1,4 @@
-/** Values of JSON of which nothing is promised: what is not of the asked kind counts as absent. */
+/** Values of untrusted JSON: a value of the wrong kind counts as absent. */
 
 export type Fields = Readonly<Record<string, unknown>>;
 
@@ -7,7 +7,7 @@ export const isFields = (value: unknown): value is Fields =>
 
 export const asFields = (value: unknown): Fields | undefined => (isFields(value) ? value : undefined);
 
-/** None of a value that is no object. */
+/** Empty for a value that is not an object. */
 export const fieldsOf = (value: unknown): Fields => (isFields(value) ? value : {});
 
 export const asList = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
@@ -19,7 +19,7 @@ export const asText = (value: unknown): string | undefined =>
 export const asCount = (value: unknown): number | undefined =>
   typeof value === "number" && Number.isFinite(value) && value >= 0 ? value : undefined;
 
-/** The value of a JSON text; undefined, which JSON cannot say, when it is none. */
+/** The value of a JSON text; undefined, which JSON cannot express, when the text is not JSON. */
 export function parsedJson(text: string): unknown {
   try {
     return JSON.parse(text) as unknown;
@@ -28,5 +28,5 @@ export function parsedJson(text: string): unknown {
   }
 }
 
-/** The object of a JSON text, with or without a byte order mark; an empty one when it is none. */
+/** The object in a JSON text, with or without a byte order mark; an empty one when it has none. */
 export const fieldsIn = (text: string): Fields => fieldsOf(parsedJson(text.replace(/^\uFEFF/, "")));

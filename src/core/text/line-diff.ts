@@ -1,4 +1,4 @@
-/** A range of lines that replaces a range of the other text. Line numbers are from 0, ends exclusive. */
+/** A range of lines that replaces a range of the other text. Line numbers start at 0, ends are exclusive. */
 export interface Change {
   readonly from: number;
   readonly to: number;
@@ -6,22 +6,22 @@ export interface Change {
   readonly newTo: number;
 }
 
-/** With their ends: a last line without one is another line than one with it. */
+/** Lines with their ends: a last line without an end differs from one with it. */
 export const splitLines = (text: string): readonly string[] => text.match(/[^\n]*\n|[^\n]+$/g) ?? [];
 
-/** What two lists of lines differ in: a number stands for a line, and the lines both begin and end with are left out. */
+/** What differs in two lists of lines: numbers stand for lines, without those common at the start and end. */
 interface Differing {
   readonly before: number[];
   readonly after: number[];
-  /** How many lines both begin with. */
+  /** How many lines both lists begin with. */
   readonly start: number;
-  /** No fewer lines than these are put in and taken out. */
+  /** Lower bound of the lines that are added and removed. */
   readonly least: number;
 }
 
 /**
- * Every line is read once here, so that comparing them costs a diff nothing, however long they are; and texts of others
- * are known as too different before a diff has tried all its steps on them.
+ * Reads every line once, so that comparing lines costs a diff nothing, however long they are. `least` shows that two
+ * texts are too different before a diff has tried all its steps on them.
  */
 export function differing(before: readonly string[], after: readonly string[]): Differing {
   let start = 0;
@@ -30,7 +30,7 @@ export function differing(before: readonly string[], after: readonly string[]): 
   let end = 0;
   while (end < shorter - start && before.at(-1 - end) === after.at(-1 - end)) end += 1;
   const numbers = new Map<string, number>();
-  /** Of each line, how much oftener the one list has it than the other. */
+  /** For each line, how much more often the first list has it than the second. */
   const surplus: number[] = [];
   const numbered = (lines: readonly string[], one: 1 | -1): number[] =>
     lines.slice(start, lines.length - end).map((line) => {
@@ -43,14 +43,16 @@ export function differing(before: readonly string[], after: readonly string[]): 
   return { ...lists, start, least: surplus.reduce((sum, count) => sum + Math.abs(count), 0) };
 }
 
-/** A run of lines in a diff, as the package `diff` tells it. */
+/** A run of lines in a diff, in the form of the package `diff`. */
 interface Run {
   readonly count: number;
   readonly added: boolean;
   readonly removed: boolean;
 }
 
-/** What turns one list of lines into the other, in order. Without runs, as the diff would be too long, it is one change. */
+/**
+ * What turns one list of lines into the other, in order. Without runs, because a diff would be too long, one change.
+ */
 export function changesOf(runs: readonly Run[] | undefined, of: Differing): readonly Change[] {
   const whole = [
     { count: of.before.length, added: false, removed: true },
@@ -70,7 +72,7 @@ export function changesOf(runs: readonly Run[] | undefined, of: Differing): read
   return changes;
 }
 
-/** Changes with at most so many lines between them are one group. */
+/** Groups changes with at most this many lines between them. */
 export function groupChanges(changes: readonly Change[], apart: number): readonly (readonly Change[])[] {
   const groups: Change[][] = [];
   for (const change of changes) {
@@ -81,7 +83,7 @@ export function groupChanges(changes: readonly Change[], apart: number): readonl
   return groups;
 }
 
-/** The hunks of a unified diff, with so many lines around each change. Lines are with their ends. */
+/** The hunks of a unified diff, with this many lines around each change. Lines include their ends. */
 export const hunksOf = (
   changes: readonly Change[],
   { before, after }: { readonly before: readonly string[]; readonly after: readonly string[] },
@@ -104,7 +106,7 @@ export const hunksOf = (
     return { from: range(start, end), to: range(newStart, last.newTo + (end - last.to)), lines };
   });
 
-/** A range of no lines names the line before it. */
+/** An empty range names the line before it. */
 const range = (start: number, end: number): readonly [number, number] => [
   end === start ? start : start + 1,
   end - start,
@@ -117,7 +119,7 @@ const marked = (mark: string, lines: readonly string[]): readonly string[] =>
       : [`${mark}${line}`, "\\ No newline at end of file"],
   );
 
-/** How many lines changes put in and take out. */
+/** How many lines the changes add and remove. */
 export const lineCounts = (
   changes: readonly Change[],
 ): { readonly added: number; readonly removed: number } => ({
@@ -125,14 +127,14 @@ export const lineCounts = (
   removed: changes.reduce((sum, { from, to }) => sum + to - from, 0),
 });
 
-/** A longer line is cut. */
+/** Longer lines are cut. */
 export const MAX_LINE_LENGTH = 2 ** 20;
-/** What a line that was cut ends with: no JSON does. */
+/** The end of a line that was cut; no JSON ends with it. */
 const CUT = "\u2026";
 
 /**
- * The lines of a text in UTF-8. Only a line feed ends one, as in JSON lines: U+2028 and its like may stand inside of one.
- * A mark of the byte order at the start is left out; what is kept of a line is bounded.
+ * The lines of a UTF-8 text. Only a line feed ends a line, as in JSON lines: U+2028 and the like may occur within one.
+ * A byte order mark at the start is left out; lines are cut at MAX_LINE_LENGTH.
  */
 export async function* linesIn(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder();
@@ -161,15 +163,15 @@ export async function* linesIn(chunks: AsyncIterable<Uint8Array>): AsyncGenerato
   if (length > 0) yield line();
 }
 
-/** What became of one path. Paths are byte texts. */
+/** The change of one path. Paths are byte texts. */
 export interface FileDiff {
   readonly path: string;
   readonly change: "added" | "deleted" | "modified" | "renamed";
-  /** Where a renamed one was. */
+  /** The former path of a renamed file. */
   readonly was: string | null;
   readonly before: FileSide | null;
   readonly after: FileSide | null;
-  /** null: the contents are others, and not to be told in lines. */
+  /** null: the contents differ, and cannot be shown in lines. */
   readonly lines: LineDiff | null;
 }
 
@@ -187,9 +189,9 @@ export interface LineDiff {
 }
 
 export interface Hunk {
-  /** As in the head of a hunk: the first line, from 1 on, and how many. */
+  /** As in a hunk's header: the first line, from 1 on, and the number of lines. */
   readonly from: readonly [first: number, count: number];
   readonly to: readonly [first: number, count: number];
-  /** Each with " ", "-" or "+" before it, without its end. A line without an end is followed by one of "\\". */
+  /** Each with " ", "-" or "+" before it, without its end. A line that begins with "\\" follows one without an end. */
   readonly lines: readonly string[];
 }

@@ -1,8 +1,8 @@
-/** Names that a reader takes for others: what is invisible, what turns the direction of text, letters of other scripts. */
+/** Names that look like others: invisible characters, changes of text direction, letters of other scripts. */
 
 const HIDDEN = /[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Co}\p{Variation_Selector}\u115F\u1160\u3164\uFFA0]/gu;
 
-/** Letters that most fonts draw as one of ASCII; those that Unicode itself calls the same (NFKC) are not listed. */
+/** Letters that most fonts draw like an ASCII character; those that Unicode itself equates (NFKC) are not listed. */
 const DRAWN: Readonly<Record<string, string>> = {
   a: "аαɑ",
   b: "Ьƅ",
@@ -36,25 +36,25 @@ const PLAIN: ReadonlyMap<string, string> = new Map(
   Object.entries(DRAWN).flatMap(([plain, drawn]) => Array.from(drawn, (each) => [each, plain] as const)),
 );
 
-/** The ASCII letter that a sign looks like, where it is none itself. */
+/** The ASCII character that a character looks like, if it is not ASCII itself. */
 const plainOf = (sign: string): string | undefined => {
   const same = sign.normalize("NFKC");
   return PLAIN.get(sign) ?? (same !== sign && /^[!-~]$/.test(same) ? same : undefined);
 };
 
-/** Two names of the same skeleton look the same, or nearly so, and may be the same file elsewhere. */
+/** Names with the same skeleton look the same, or nearly so, and may be the same file on another system. */
 export const skeletonOf = (name: string): string =>
   Array.from(
     name.replaceAll(HIDDEN, "").normalize("NFC").toLowerCase(),
     (sign) => plainOf(sign) ?? sign,
   ).join("");
 
-/** Why a person may read another name than is there; undefined where they do not. */
+/** Why a person may misread a name; undefined when nobody would. */
 export function deceives(name: string): string | undefined {
   const hidden = [...new Set(name.match(HIDDEN))];
   if (hidden.length > 0) return `it holds what is not seen: ${hidden.map(codeOf).join(", ")}`;
   const odd = [...new Set(name.normalize("NFC"))].filter((sign) => plainOf(sign.toLowerCase()) !== undefined);
-  // A word of another script has letters, too, that are like none of ours.
+  // A word in another script also has letters that look like no ASCII letter.
   const looks = skeletonOf(name);
   if (odd.length === 0 || !/^[ -~]*$/.test(looks)) return undefined;
   return `it looks like ${JSON.stringify(looks)}, with ${odd.map(codeOf).join(", ")} in it`;

@@ -1,11 +1,11 @@
 import type { SecretBinding } from "../network.ts";
 
 /*
- * Masks the values of secrets in what comes out of a box. A mask is as long as what it stands for, so that offsets, sizes
- * and counts of bytes hold; a value that was put down in the usual other spellings is found, too.
+ * Masks the values of secrets in the output of a box. A mask has the length of the value, so that offsets, sizes and
+ * byte counts stay right. Values in other common encodings are found, too.
  */
 
-/** Shorter ones occur everywhere, and nothing could be masked without masking words. */
+/** Shorter values occur everywhere: masking them would mask ordinary words. */
 export const MIN_SECRET_LENGTH = 8;
 
 interface Form {
@@ -15,7 +15,7 @@ interface Form {
 
 type SecretMask = (bytes: Uint8Array, edges?: Edges) => Uint8Array;
 
-/** Where something was cut off: a value may go on there. */
+/** Where the bytes were cut off: a value may continue there. */
 interface Edges {
   readonly before?: boolean;
   readonly behind?: boolean;
@@ -23,7 +23,7 @@ interface Edges {
 
 export interface SecretMasks {
   readonly mask: SecretMask;
-  /** For bytes that come in pieces: what could be the beginning of a value is held until the next one. */
+  /** For bytes that come in pieces: a possible beginning of a value is held back until the next piece. */
   readonly stream: () => { readonly take: (bytes: Uint8Array) => Uint8Array; readonly end: () => Uint8Array };
 }
 
@@ -86,7 +86,7 @@ function masked(bytes: Uint8Array, forms: readonly Form[], { before, behind }: E
   return clean ?? bytes;
 }
 
-/** The place at or before `cut` that parts no value that is there as a whole. */
+/** The position at or before `cut` that splits no complete value. */
 function beforeMatches(view: Buffer, cut: number, forms: readonly Form[]): number {
   for (const { bytes } of forms)
     for (let at = view.indexOf(bytes); at !== -1 && at < cut; at = view.indexOf(bytes, at + 1))
@@ -94,10 +94,10 @@ function beforeMatches(view: Buffer, cut: number, forms: readonly Form[]): numbe
   return cut;
 }
 
-/** Fewer bytes of a value tell nothing, and other text ends like that all the time. */
+/** Fewer bytes of a value reveal nothing, and other text often ends like that. */
 const telling = (bytes: number): number => (bytes >= 4 ? bytes : 0);
 
-/** Bytes at the end with which a form begins. */
+/** Bytes at the end that are the beginning of a form. */
 function openEnd(view: Buffer, forms: readonly Form[]): number {
   let most = 0;
   for (const { bytes } of forms)
@@ -106,7 +106,7 @@ function openEnd(view: Buffer, forms: readonly Form[]): number {
   return most;
 }
 
-/** Bytes at the start with which a form ends. */
+/** Bytes at the start that are the end of a form. */
 function openStart(view: Buffer, forms: readonly Form[]): number {
   let most = 0;
   for (const { bytes } of forms)

@@ -1,6 +1,6 @@
 /**
- * Masks secrets that are recognisable by their form. Text without such a form stays, and so do hashes, ids and images.
- * Idempotent; linear in the length of any text.
+ * Masks secrets that are recognisable by their form. Other text stays, including hashes, ids and images. Idempotent;
+ * linear in the length of any text.
  */
 export function maskSecrets(text: string): string {
   return text
@@ -15,7 +15,7 @@ export function maskSecrets(text: string): string {
 
 const mask = (kind: string): string => `[secret: ${kind}]`;
 
-/** Whether a text may be one whose secrets were masked: written back it would lose them. */
+/** Whether secrets may have been masked in this text: writing it back would lose them. */
 export const holdsMask = (text: string): boolean => text.includes("[secret: ");
 
 /** The body may follow line numbers, be quoted or be one line; it ends at the first character that no key contains. */
@@ -86,7 +86,7 @@ const AWS_SECRET =
   /(secret_?access_?key["']?\s{0,3}(?:=>|[:=])\s{0,3}["']?)[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+=])/gi;
 const AZURE_KEY = /(\b(?:AccountKey|SharedAccessKey)=)[A-Za-z0-9+/]{40,}={0,2}/g;
 
-/** The value ends where a language's text would; what comes before the word in the name is of no interest. */
+/** The value ends where a string would in common languages; what precedes the word in the name does not matter. */
 const ASSIGNED =
   /((?:password|passwd|pwd|secret|token|api[_-]?key|access[_-]?key|secret[_-]?key|auth[_-]?key)["']?\s{0,3}(?:=>|:=|[:=])\s{0,3}["'`]?)([^\s"'`,;&=()[\]{}<>]{16,512}={0,2})([([{<]?)/gi;
 
@@ -100,7 +100,7 @@ function assignedMask(
   return is ? before + mask("password or token") : whole;
 }
 
-/** The shell's own variables, which every listing of an environment shows. */
+/** The shell's own variables PWD and OLDPWD, which every listing of an environment shows. */
 const isFolder = (before: string, at: number, text: string): boolean =>
   /^PWD=["'`]?$/.test(before) && /(?:^|[^A-Za-z0-9_])(?:OLD)?$/.test(text.slice(Math.max(0, at - 4), at));
 

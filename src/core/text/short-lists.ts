@@ -1,14 +1,14 @@
-/** How many there are, and the first of many, as people are told them. */
+/** Counts and shortened lists, as shown to people. */
 
-/** The first so many characters, and a mark where there were more. */
+/** The first characters, with a mark when there were more. */
 export const clipped = (text: string, most: number): string =>
   text.length > most ? `${text.slice(0, most)}…` : text;
 
-/** `1 file`, `2 files`; `many` where an s is not enough. */
+/** `1 file`, `2 files`; `many` is needed when adding an s is not enough. */
 export const counted = (count: number, one: string, many = `${one}s`): string =>
   `${count} ${count === 1 ? one : many}`;
 
-/** The first so many, each as it is written, and behind them how many more there are. */
+/** The first entries, each formatted by `write`, followed by how many more there are. */
 export const firstLines = <T>(
   all: readonly T[],
   most: number,

@@ -1,4 +1,4 @@
-/** The known word within two edits of a misspelt one. */
+/** The nearest known word, at most two edits away from a misspelt one. */
 export function nearest(word: string, known: readonly string[]): string | undefined {
   const ranked = known
     .map((candidate) => ({ candidate, distance: editDistance(word, candidate) }))

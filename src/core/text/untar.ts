@@ -6,12 +6,12 @@ export interface TarEntry {
   /** Seconds since 1970. */
   readonly modified: number;
   readonly size: number;
-  /** Of a link: where it leads. Of a file that is the same as an earlier one: that one's name. */
+  /** For a link: its target. For a file that is the same as an earlier one: the earlier one's name. */
   readonly target: Buffer;
 }
 
 const BLOCK = 512;
-/** Bound of a long name or a set of PAX records: the stream may be hostile. */
+/** Limit for a long name or a set of PAX records: the stream may be hostile. */
 const MAX_EXTENSION_LENGTH = 2 ** 20;
 const TYPES: Readonly<Record<string, TarEntry["type"]>> = {
   "0": "file",
@@ -22,14 +22,14 @@ const TYPES: Readonly<Record<string, TarEntry["type"]>> = {
   "5": "folder",
 };
 
-/** All bytes of a header, those of the sum itself counted as blanks. */
+/** Compares the header's checksum with the sum of its bytes; the checksum's own bytes count as blanks. */
 function isHeader(header: Buffer): boolean {
   let sum = 8 * 0x20;
   for (let at = 0; at < BLOCK; at += 1) if (at < 148 || at >= 156) sum += header[at] ?? 0;
   return sum === numberIn(header.subarray(148, 156));
 }
 
-/** What a tar stream holds: an entry, then the pieces of its content. PAX and GNU's long names are understood. */
+/** The content of a tar stream: each entry, then the pieces of its content. Supports PAX and GNU's long names. */
 export async function* untar(stream: AsyncIterable<Buffer>): AsyncGenerator<TarEntry | Buffer, void> {
   const source = new Bytes(stream);
   let more: Readonly<Record<string, Buffer>> = {};
@@ -97,19 +97,19 @@ function textIn(field: Buffer): Buffer {
   return end === -1 ? field : field.subarray(0, end);
 }
 
-/** Octal text, or where that is too short, a number of base 256. */
+/** Octal text, or a base-256 number if octal is too short. */
 function numberIn(field: Buffer): number {
   if (((field[0] ?? 0) & 0x80) !== 0)
     return field.subarray(1).reduce((sum, byte) => sum * 256 + byte, (field[0] ?? 0) & 0x7f);
   return Number.parseInt(textIn(field).toString("latin1").trim() || "0", 8);
 }
 
-/** Of a record's length, and of the blank behind it. */
+/** Digits of a record's length, with the blank after them. */
 const MAX_NUMBER_LENGTH = 20;
-/** The records that are understood; others are dropped, so that their number costs no memory. */
+/** The records that are supported; others are dropped, so that many of them cost no memory. */
 const KEYS = ["path", "linkpath", "size", "mtime"];
 
-/** `<length> <key>=<value>\n`, the length counting all of it; values are any bytes. */
+/** `<length> <key>=<value>\n`; the length counts all of it, and values are arbitrary bytes. */
 function records(content: Buffer): Readonly<Record<string, Buffer>> {
   const found: Record<string, Buffer> = {};
   for (let at = 0; at < content.length;) {
@@ -124,7 +124,7 @@ function records(content: Buffer): Readonly<Record<string, Buffer>> {
   return found;
 }
 
-/** A stream, read by so many bytes at a time. */
+/** Reads a stream in pieces of a given size. */
 class Bytes {
   readonly #chunks: AsyncIterator<Buffer>;
   #rest: Buffer = EMPTY;
@@ -133,7 +133,7 @@ class Bytes {
     this.#chunks = stream[Symbol.asyncIterator]();
   }
 
-  /** Undefined where the stream ends before. */
+  /** Exactly `length` bytes; undefined when the stream ends before that. */
   async take(length: number): Promise<Buffer | undefined> {
     const parts: Buffer[] = [];
     for (let left = length; left > 0;) {
@@ -145,7 +145,7 @@ class Bytes {
     return Buffer.concat(parts);
   }
 
-  /** At least one byte and at most so many; undefined at the end. */
+  /** At least one byte and at most `most`; undefined at the end. */
   async some(most: number): Promise<Buffer | undefined> {
     while (this.#rest.length === 0) {
       const next = await this.#chunks.next();

@@ -1,19 +1,19 @@
 /** Makes untrusted text safe to show: line ends and tabs work, every other control character is made visible. */
 
 /**
- * What a terminal obeys, what turns a line around and what nobody sees: controls, formats, surrogates without their
- * other half, private and unassigned characters, line separators of Unicode, whatever is ignored by default (joiners,
- * tags, variation selectors, fillers), and the blank of Braille.
+ * Characters that a terminal obeys, that change the text direction, or that nobody sees: controls, formats, unpaired
+ * surrogates, private and unassigned characters, Unicode's line separators, default-ignorable characters (joiners,
+ * tags, variation selectors, fillers), and the Braille blank.
  */
 const ACTIVE = /(?![\n\t])[\p{C}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}\u2800]/gu;
 const PLAIN = /^[\n\t -~]*$/;
 
-/** Escaped in pieces: a text full of controls at once would cost many times its size. */
+/** Number of pieces joined at a time: a text full of controls would otherwise take many times its size. */
 const PIECES = 2 ** 14;
 
 /**
- * What makes one emoji of several characters stays where it can be nothing else: the selector of its form and the joiner
- * of two. `before` is what was shown before it, of a text that comes in pieces.
+ * Keeps the characters that make one emoji of several, where they can be nothing else: its variation selector and the
+ * joiner between two. `before`: the text shown before this one, for a text that comes in pieces.
  */
 export function visible(text: string, before = ""): string {
   if (PLAIN.test(text)) return text;
@@ -32,11 +32,11 @@ export function visible(text: string, before = ""): string {
   return [...whole, ...pieces, text.slice(from)].join("");
 }
 
-/** The two selectors of an emoji's form, and the joiner. */
+/** The two variation selectors of emoji, and the joiner. */
 const EMOJI_PARTS = /^[\uFE0E\uFE0F\u200D]$/;
 const PICTURE_BEFORE = /(?:\p{Extended_Pictographic}|\p{Emoji_Modifier})\uFE0F?$/u;
 const PICTURE_BEHIND = /^\p{Extended_Pictographic}/u;
-/** So much of a text tells what its next character belongs to. */
+/** Characters before a position that suffice to tell what its character belongs to. */
 const CONTEXT = 6;
 
 function isPartOfEmoji(text: string, at: number, before: string): boolean {
@@ -47,15 +47,15 @@ function isPartOfEmoji(text: string, at: number, before: string): boolean {
   return /(?:\p{Extended_Pictographic}|\p{Emoji_Modifier})$/u.test(left);
 }
 
-/** Less is seen of it, and nothing else is read: an emoji in its other form, or two beside each other. */
+/** Removes selectors and joiners. Nothing reads differently: an emoji in its other form, or two side by side. */
 export const withoutEmojiParts = (shownText: string): string =>
   PLAIN.test(shownText) ? shownText : shownText.replaceAll(/[\uFE0E\uFE0F\u200D]/g, "");
 
 const MAX_LENGTH = 400;
-/** Nothing that is shown is shorter than the half of what it stands for, so that the rest can change nothing of the line. */
+/** No visible form is shorter than half of its original, so text beyond this length cannot change the line. */
 const MOST_READ = 2 * (MAX_LENGTH + CONTEXT);
 
-/** The same as one bounded line: untrusted text cannot imitate a line of the harness. */
+/** The same as one bounded line: untrusted text cannot imitate a line of harness. */
 export function visibleLine(text: string): string {
   const line = visibleWhole(text.slice(0, MOST_READ));
   if (line.length <= MAX_LENGTH) return line;
@@ -63,7 +63,7 @@ export function visibleLine(text: string): string {
   return `${line.slice(0, isWithinCharacter ? MAX_LENGTH - 1 : MAX_LENGTH)}…`;
 }
 
-/** The same without a bound: for names, and for commands to be typed. */
+/** The same without a limit: for names, and for commands to be typed. */
 export const visibleWhole = (text: string): string =>
   visible(text).replaceAll("\n", "\u240A").replaceAll("\t", " ");
 
@@ -85,7 +85,7 @@ function shown(character: string): string {
   return `<U+${code.toString(16).toUpperCase().padStart(4, "0")}>`;
 }
 
-/** What may become another character with what follows: half of one, of a line end, of an emoji. */
+/** May become part of another character with what follows: half of a surrogate pair, of a line end, of an emoji. */
 const OPEN_END = /(?:[\uD800-\uDBFF\r]|\uFE0E|\uFE0F|\u200D[\uD800-\uDBFF]?)$/;
 
 export interface VisibleText {
@@ -93,7 +93,7 @@ export interface VisibleText {
   readonly end: () => string;
 }
 
-/** The same for a text whose pieces may end anywhere; what is held back is given with the next piece, or at the end. */
+/** The same for a text whose pieces may end anywhere; what is held back comes with the next piece, or at the end. */
 export function visiblePieces(): VisibleText {
   let held = "";
   let before = "";
@@ -121,7 +121,7 @@ export function visibleStream(): {
   };
 }
 
-/** Lines as a terminal leaves them: of a line overwritten after a carriage return, the last state. */
+/** Lines as a terminal leaves them: after carriage returns, a line's last state. */
 export function lastStates(text: string): string {
   return text.includes("\r") ? text.split("\n").map(lastState).join("\n") : text;
 }

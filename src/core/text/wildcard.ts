@@ -1,6 +1,6 @@
 /** Patterns in which `*` stands for any text. */
 
-/** The literal parts of a text with `*` for any text. */
+/** The literal parts between the `*` of a pattern. */
 export type Wildcard = readonly string[];
 
 export const readWildcard = (text: string): Wildcard => text.split("*");

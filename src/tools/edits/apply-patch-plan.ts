@@ -2,7 +2,7 @@ import { bytesOfText, textOfBytes } from "../../core/text/bytes.ts";
 import { nearestPlace, placeShown } from "./nearest-place.ts";
 import { type FilePatch, type Hunk, PatchMistake } from "./unified-patch.ts";
 
-/** A file before or after the patch; undefined where it does not exist. */
+/** A file before or after the patch; undefined when it does not exist. */
 export interface FileState {
   readonly content: Uint8Array;
   readonly mode: number;
@@ -137,8 +137,8 @@ function madeBy({ lines }: Hunk, { at, loose }: Found, old: readonly string[]): 
 }
 
 /**
- * The patch decides the final newline where its last hunk reaches the end of the file; otherwise it is kept. A
- * formerly empty file gets one.
+ * The patch decides about the final newline if its last hunk reaches the end of the file; otherwise the newline is
+ * kept. A formerly empty file gets one.
  */
 function newlineOf({ lines, newline }: FileLines, last: Placed | undefined): boolean {
   if (lines.length === 0) return last?.hunk.newline?.young ?? true;

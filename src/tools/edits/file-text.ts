@@ -4,7 +4,7 @@ export const BOM = "\uFEFF";
 export const WITH_BOM = "starts with a BOM";
 export const CRLF = "CRLF line ends";
 
-/** Facts about a text beside its lines. */
+/** A text's lines, and remarks about the text. */
 export interface TextAbout {
   /** Lines without their ends; none for an empty text. */
   readonly lines: readonly string[];

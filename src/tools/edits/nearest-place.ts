@@ -1,6 +1,6 @@
 import { numbered } from "./file-text.ts";
 
-/** A place in the file that the model perhaps wanted. */
+/** A place in the file that the model may have meant. */
 export interface Place {
   /** Counted from 1, both inclusive. */
   readonly first: number;
@@ -50,7 +50,7 @@ function fitsSpacing(bare: readonly string[], index: number, line: string, found
   return edge ? found.includes(line) : found === line;
 }
 
-/** With fewer letters in all, lines (a brace, say) occur everywhere. */
+/** With fewer letters in all, the lines (such as a lone brace) occur everywhere. */
 const TELLING = 4;
 const MAX_PLACES = 50;
 

@@ -28,7 +28,7 @@ export function readPatch(text: string): ReadPatch {
 const FORM =
   "Send *** Begin Patch, *** Update File: path, lines that begin with a space, - or +, *** End Patch; or a unified diff";
 
-/** Where every line ends in a carriage return, it comes from the transport and is not part of the patch. */
+/** If every line ends in a carriage return, these come from the transport and are not part of the patch. */
 function linesOf(text: string): readonly string[] {
   const lines = text.split("\n");
   const last = lines.at(-1);

@@ -12,7 +12,7 @@ type Replaced =
   | { readonly kind: "replaced"; readonly text: string; readonly places: number }
   | { readonly kind: "not"; readonly why: string };
 
-/** What goes and what comes in its place, every line of both. */
+/** All lines that are removed and added. */
 export const linesOf = (before: string, after: string): string =>
   [...marked("-", before), ...marked("+", after)].join("\n");
 
@@ -24,7 +24,7 @@ const marked = (mark: string, text: string): readonly string[] =>
         .split("\n")
         .map((line) => mark + line);
 
-/** Makes all edits, each on the result of the ones before it, or none. */
+/** Makes all edits, each on the result of the previous ones, or none. */
 export function replaced(text: string, edits: readonly Edit[]): Replaced {
   let now = text;
   let places = 0;
@@ -52,7 +52,7 @@ function replaceOne(text: string, edit: Edit): Replaced {
   return not(miss(text, edit));
 }
 
-/** The text with the file's line ends, where the model left them out; unchanged where they are mixed. */
+/** The edit with the file's line ends, which the model may leave out; also unchanged if the file mixes them. */
 function formsFor(text: string, edit: Edit): readonly Edit[] {
   if (!text.includes("\r\n")) return [edit];
   const returned = { ...edit, old: withReturns(edit.old), new: withReturns(edit.new) };
@@ -141,7 +141,7 @@ export function compactDiff(from: string, to: string): CompactDiff {
   };
 }
 
-/** Bound on the lines of a diff that are shown; the rest is counted. Their ends are told beside a file, not in it. */
+/** Limits the lines of a diff; the rest is counted. Carriage returns are reported beside a file, not in it. */
 export function boundedDiff(lines: readonly string[]): string {
   const rest = lines.length - MAX_LINES;
   const kept = rest > 0 ? [...lines.slice(0, MAX_LINES), `[and ${rest} more lines of this diff]`] : lines;

@@ -7,14 +7,14 @@ export interface FilePatch {
   readonly path: string;
   /** The new path, when the file is moved. */
   readonly to?: string;
-  /** New permissions, where the patch sets them. */
+  /** New permissions, if the patch sets them. */
   readonly mode?: number;
   /** An added file has one hunk without a position. */
   readonly hunks: readonly Hunk[];
 }
 
 export interface Hunk {
-  /** Position in the old file, from 0; undefined where the notation has no numbers. */
+  /** Position in the old file, from 0; undefined when the notation has no numbers. */
   readonly at?: number;
   /** Lines that occur above the hunk, in this order. */
   readonly anchors: readonly string[];
@@ -22,8 +22,8 @@ export interface Hunk {
   /** The hunk ends at the end of the file. */
   readonly atEnd: boolean;
   /**
-   * Whether the old and the new text end with a newline, from `\ No newline at end of file`; undefined where it says
-   * nothing.
+   * Whether the old and the new text end with a newline, from `\ No newline at end of file`; undefined when that line
+   * is missing.
    */
   readonly newline?: { readonly old: boolean; readonly young: boolean };
 }
@@ -184,7 +184,7 @@ const pathIn = (text: string): string =>
 
 const NOTHING = "/dev/null";
 
-/** Both names without the prefixes a/ and b/. Where only one has its prefix, it is a folder's name. */
+/** Both names without the prefixes a/ and b/. If only one has its prefix, the prefix is a folder's name. */
 function pathPair(old: string, young: string): { readonly old: string; readonly young: string } {
   const lettered = (old === NOTHING || old.startsWith("a/")) && (young === NOTHING || young.startsWith("b/"));
   return lettered ? { old: bare(old), young: bare(young) } : { old, young };
@@ -227,7 +227,7 @@ interface Body {
   readonly end: number;
 }
 
-/** Reads the hunk whose header is at the cursor. */
+/** Reads the hunk whose header is at `at`. */
 function hunkAt(lines: readonly string[], at: number): { readonly hunk: Hunk; readonly end: number } {
   const head = lineAt(lines, at);
   const numbers = HEAD.exec(head);
@@ -268,7 +268,7 @@ function countedEnd(lines: readonly string[], start: number, counts: Counts): nu
   return old < 0 || young < 0 ? undefined : end;
 }
 
-/** Whether the hunk has ended, also behind blank lines; `-- ` ends a mail. */
+/** Whether the hunk has ended, possibly followed by blank lines; `-- ` ends a mail. */
 function isBehind(lines: readonly string[], at: number): boolean {
   let next = at;
   while (next < lines.length && lineAt(lines, next).trim() === "") next += 1;

@@ -13,7 +13,7 @@ interface Ending {
   readonly advice: readonly Advice[];
   readonly exitCode: number;
   readonly peak: ExecResult["peak"];
-  /** Empty where only the exit code is known. */
+  /** Empty when only the exit code is known. */
   readonly reason: string;
 }
 
@@ -34,7 +34,7 @@ const ADVICE: Readonly<Record<Advice, string>> = {
   leftovers: 'to keep a process running, start it with "background": true and without &',
 };
 
-/** What only arguments of `bash` can mend. */
+/** Advice that only concerns arguments of `bash`. */
 export const BASH_ADVICE: readonly Advice[] = ["timeout", "leftovers"];
 
 const MAX_PATHS = 5;
@@ -61,7 +61,7 @@ interface Met {
   readonly reason: string;
 }
 
-/** What the command ended by, of which the box may have seen no more than an exit code. */
+/** Why the command ended; the box may know only its exit code. */
 export function causeOf(
   { cause, reason, blocked, blocked_connections: refused }: ExecResult,
   output: string,
@@ -74,7 +74,7 @@ export function causeOf(
   return sign ?? { cause, reason: reason.startsWith("exit code ") ? "" : reason };
 }
 
-/** Programs also ask for what they do well without: only what they complain of is why they failed. */
+/** Programs also request hosts they can do without: only a refusal that the output mentions explains a failure. */
 const tellsOf = (host: string, output: string): boolean => {
   const end = output.slice(-LOOKED_AT);
   return (host !== "" && end.includes(host)) || /\b403\b|\bproxy\b/i.test(end);
@@ -110,7 +110,7 @@ function sideLines(
   cause: Cause | null,
 ): readonly string[] {
   const lines: string[] = [];
-  // The first one is the cause itself, where it is one.
+  // A network cause already shows the first one.
   const ways = [...new Set(refused.map(({ reason }) => reason))].slice(cause === "network" ? 1 : 0);
   for (const way of ways.slice(0, MAX_PATHS)) lines.push(`[no connection: ${way}]`);
   if (ways.length > MAX_PATHS) lines.push(`[and ${ways.length - MAX_PATHS} more hosts were refused]`);
@@ -125,7 +125,7 @@ function sideLines(
   return lines;
 }
 
-/** Lines of advice that was not given before. */
+/** Returns lines of advice that was not given before. */
 export type Advise = (advice: readonly Advice[]) => readonly string[];
 
 export function adviseOnce(unfit: readonly Advice[] = []): Advise {

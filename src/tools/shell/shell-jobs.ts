@@ -23,7 +23,7 @@ export interface Jobs {
   look(box: Box, look: JobLook, signal: AbortSignal): Promise<ToolResult>;
 }
 
-/** The jobs of one agent. They end with the box; a box that was parked has kept them. */
+/** The jobs of one agent. They end with the box; a box that was parked still has them. */
 export function jobBook(agent: string, advise: Advise): Jobs {
   const known = new Map<string, Known>();
   const find = (box: Box): void => {
@@ -67,7 +67,7 @@ interface Known {
   killed: boolean;
 }
 
-/** In order of their start. */
+/** The agent's jobs in a resumed box, in order of their start. */
 function oldJobs(box: Box, agent: string): readonly (readonly [string, OldJob])[] {
   const own = [...(box.kept ?? [])].filter(([name]) => name.startsWith(`${agent}/j`));
   return own.map(([name, job]) => [name.slice(agent.length + 1), job]);

@@ -12,9 +12,9 @@ interface KeptCall {
 /** State that is kept for a box. */
 interface Place {
   /**
-   * Every call writes this file, and none removes it, as that would cost as much as a call. Another process in the box may
-   * change it before it is read, and so set the folder and exported variables of later commands. This is no breach: those
-   * commands are judged with exactly that state, and any command can set the same with `cd` and `export`.
+   * Every call writes this file. No call removes it, because that would cost as much as a call. Another process in the
+   * box may change it before it is read, and so set the folder and exported variables of later commands. This is no
+   * breach: those commands are judged with exactly that state, and any command can set the same with `cd` and `export`.
    */
   readonly file: string;
   /** What a shell starts with here when nothing was exported. */
@@ -161,14 +161,14 @@ function decoded(content: Uint8Array): string | undefined {
 
 /**
  * Wraps bash around one command, which stays on the first line, so that bash counts its lines from one. The path of the
- * state file and the token of the call come on standard input, where nothing that the command starts can read them; only
- * a shell that reaches its end writes the file.
+ * state file and the token of the call come on standard input, where nothing that the command starts can read them;
+ * only a shell that reaches its end writes the file.
  *
- * Its format: the token, the folder, `NAME=value` for each exported variable (including the box's own), then END; each
- * item ends with a NUL.
+ * Format of the file: the token, the folder, `NAME=value` for each exported variable (including the box's own), then
+ * END; each item ends with a NUL.
  *
- * A fork would cost more than all of this, so there is none: the names go through the file itself, and the umask, which a
- * trap of the command may still need, through a pipe of the shell.
+ * A fork would cost more than all of this, so there is none: the names go through the file itself, and the umask, which
+ * a trap of the command may still need, goes through a pipe of the shell.
  */
 
 const LEAVE = [
@@ -192,5 +192,5 @@ const END = "END";
 
 export const wrapped = (command: string): readonly string[] => ["bash", "-c", WRAPPER, "bash", command];
 
-/** The state without anything that persists. */
+/** Runs a command in a shell that keeps no state. */
 export const plain = (command: string): readonly string[] => ["bash", "-c", command];
