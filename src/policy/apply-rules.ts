@@ -90,7 +90,7 @@ function allowed(rule: UserRule, judged: Judged, rulings: Ruling[]): readonly Ru
 const names = (rule: UserRule, { places }: Judged, effect: Effect): boolean =>
   vouches(rule, { effect, called: undefined, places });
 
-/** Paths of each command's effects. */
+/** Indices of each command's effects. */
 function effectsOf(count: number, effects: readonly Effect[]): readonly (readonly number[])[] {
   const own: number[][] = Array.from({ length: count }, () => []);
   for (const [index, { call }] of effects.entries()) own[call]?.push(index);
@@ -216,7 +216,7 @@ function isSameFile({ path }: CodeEffect, { words }: Called, { workspace }: Plac
 
 type DoubtEffect = Extract<Effect, { readonly kind: "unknown" }>;
 
-/** An effect that is not understood is vouched for where its words are words of the rule. */
+/** Vouches for an effect that is not understood if its words are words of the rule. */
 function vouchesDoubt({ prefix }: UserRule, { doubt, span }: DoubtEffect, claim: OwnClaim): boolean {
   const { called, pinned, places } = claim;
   if (isNeverAllowed(doubt)) return false;
@@ -244,7 +244,7 @@ function isPinned([from, to]: Span, { words }: Called, pinned: number): boolean 
   return touched.includes(true) && !touched.slice(pinned).includes(true);
 }
 
-/** Where the rule names effects: the command has them, and nothing of it is left to shell expansion. */
+/** The command's words are exact, and it has each effect, path and host that the rule names. */
 function fitsAllow(rule: UserRule, called: Called, effects: readonly Effect[], places: Places): boolean {
   const { effect: names, path, host } = rule;
   const named = (effect: Effect): boolean => names === null || names.some((name) => isCalled(effect, name));

@@ -27,7 +27,7 @@ interface Around {
 export const isOwnHost = (host: string): boolean =>
   /^(?:localhost|127(?:\.\d{1,3}){3}|0\.0\.0\.0|\[::1\])$/.test(host);
 
-/** All hosts are granted, and none denied: by name, or below a name given with `*.` in front. */
+/** Whether all hosts are granted and none is denied: by name, or below a name given with `*.` in front. */
 export const areGranted = (
   hosts: readonly string[],
   granted: readonly Grant[],
@@ -174,7 +174,7 @@ export function withObjections(
     if (called === undefined) return false;
     return (asked[use][call] ??= records.has(call) || callObjection(called, around, use));
   };
-  // Words of a function's call are judged nowhere else.
+  // Nothing else judges the words of a call to a function.
   const anywhere = calls.some(({ words: [name] }, at) => !knows(name?.value ?? "") && objects(at, "write"));
   return rulings.map((ruling, at) => {
     const effect = effects[at];
@@ -184,7 +184,7 @@ export function withObjections(
   });
 }
 
-/** For code and variables the words are read; for any other effect they may be written as well. */
+/** Code and variables only read the paths in their words; any other effect may write them, too. */
 const useOf = (effect: Effect): Use =>
   effect.kind === "code" || (effect.kind === "unknown" && effect.doubt.startsWith("env.")) ? "read" : "write";
 
@@ -200,7 +200,7 @@ function textSpeaks(effect: Effect, text: string, around: Around): boolean {
   return effect.doubt.startsWith("shell.") && textObjection(text, around);
 }
 
-/** The same for flaws of the text. Where the two readers disagree, neither is known to be right. */
+/** Does the same for flaws of the text. Where the two readers disagree, neither is known to be right. */
 export const withObjectedFlaws = (
   flaws: readonly Ruling[],
   text: string,

@@ -13,12 +13,12 @@ import { hostGrants } from "./judge-effects.ts";
 import type { UserRule } from "./rule.ts";
 import { asksForCommand, asksForEffect, mayFitEffect } from "./rule-match.ts";
 
-/** What a call does that neither commands nor paths tell. */
+/** What a tool call does beside its commands and paths. */
 interface ToolDeed {
   readonly tool: string;
   readonly program?: ProgramPlace;
   readonly hosts: readonly string[];
-  /** Granted by the settings that name them for this tool. */
+  /** Hosts that the settings name for this tool; naming them grants them. */
   readonly services?: readonly string[];
 }
 
@@ -29,18 +29,18 @@ interface Finding {
   readonly reason: string;
   readonly verdict: Verdict;
   readonly contained: boolean;
-  /** A rule that allows the tool may stand for it in this mode. */
+  /** Whether an allow rule for the tool may replace this finding in this mode. */
   readonly coverable: boolean;
 }
 
 export interface ToolDecision extends Decision {
-  /** With which it would be contained, in the form of `allow_domains`; empty where no grant makes it so. */
+  /** Grants that would contain the call, in the form of `allow_domains`; empty where none would. */
   readonly grants: readonly string[];
 }
 
 /**
- * The verdict on a tool by its name, on the program of another that does its work, and on hosts that it reaches itself.
- * Undefined where there is nothing to say: then the call's commands and paths decide alone.
+ * The verdict on a tool by its name, on the added program that does its work, and on the hosts that the tool reaches
+ * itself. Undefined where none of these says anything: then the call's commands and paths decide alone.
  */
 export function decideTool(deed: ToolDeed, context: ToolContext): ToolDecision | undefined {
   const { mode, rules = [] } = context;
@@ -67,7 +67,7 @@ export function decideTool(deed: ToolDeed, context: ToolContext): ToolDecision |
   };
 }
 
-/** Of a rule that is for no command: what it says of hosts it says of whatever reaches them. A request has no path. */
+/** Rules on hosts that name no command hold for whatever reaches the hosts. A request has no path. */
 const tightensHosts = (rule: UserRule, hosts: readonly string[]): boolean =>
   hosts.length > 0 &&
   rule.decision !== "allow" &&
@@ -117,7 +117,10 @@ function findingsOf(
   return findings;
 }
 
-/** Each of them is granted at its port; a name without one is asked for at those of the web. */
+/**
+ * Whether each host is granted at its port. A grant without ports is for those of the web; a host without a port is
+ * covered by any grant of its name.
+ */
 const granted = (hosts: readonly string[], { granted: names = [], denied = [] }: ToolContext): boolean =>
   hosts.every((host) => {
     const { name, port } = placeOf(host);
@@ -140,7 +143,7 @@ function placeOf(host: string): { readonly name: string; readonly port: number |
   };
 }
 
-/** Nothing is gained by a grant of what is denied, or of what is no host. */
+/** The grants to ask for. None for a denied host, or for a text that is no host: a grant would gain nothing. */
 function wanted(hosts: readonly string[], context: ToolContext): readonly string[] {
   if (hosts.length === 0 || granted(hosts, context)) return [];
   const read = hosts.map((host) => readGrant(host));

@@ -39,9 +39,9 @@ export interface CommandContext {
    * contained.
    */
   readonly granted?: readonly string[];
-  /** Hosts that it may not, whatever is granted. */
+  /** Hosts that the box may not reach, whatever is granted. */
   readonly denied?: readonly string[];
-  /** Whether a program of its packages lies in `node_modules` of this folder or above it; nobody looks where left out. */
+  /** Whether `node_modules` of this folder or of one above it has the program; if left out, none is found there. */
   readonly installed?: (name: string, folder: string) => boolean;
 }
 
@@ -52,7 +52,7 @@ export interface CommandDecision extends Decision {
 export interface Judgement {
   readonly decision: CommandDecision;
   readonly rulings: readonly Ruling[];
-  /** Of an `ask`, the rules of the decision that do not allow. */
+  /** For an `ask`: the rules of the decision that do not allow. */
   readonly asks: readonly MatchedRule[];
   /** The text itself has a flaw (see `flaws`): it may do more than its effects say. */
   readonly flawed: boolean;
@@ -83,7 +83,7 @@ interface Judged {
   readonly context: CommandContext;
 }
 
-/** Judges command lines. Keeps nothing but the models of programs that it has prepared. */
+/** Judges command lines. Its only state is the models of programs that it has prepared. */
 export class CommandPolicy {
   private readonly models = new Models(new ProgramTable());
 
@@ -165,7 +165,7 @@ export class CommandPolicy {
 
 const nowhere = (): boolean => false;
 
-/** Where a text starts: scopes are never changed, so all texts share it. */
+/** The scope at the start of a text. Scopes are never changed, so all texts share it. */
 const NOTHING_SET: Pick<Scope, "variables" | "functions"> = { variables: new Map(), functions: new Set() };
 
 type Holds = (ruling: Ruling) => boolean;
@@ -209,8 +209,8 @@ function decisionOf(rulings: readonly Ruling[], { holds, mode, length }: Decidin
 }
 
 /**
- * The strictest verdict comes first, and of equal ones what is not contained: that is the reason why an unattended run
- * refuses.
+ * Puts the strictest verdict first, and among equal ones those that are not contained: they are the reason why an
+ * unattended run refuses.
  */
 function worstFirst(
   rulings: readonly Ruling[],
@@ -240,7 +240,7 @@ function askingOf(
   return rules.filter((rule) => asking.some((ruling) => isSame(ruling, rule)));
 }
 
-/** What they say, each once. */
+/** The rules of the rulings, each once. */
 function distinct(rulings: readonly Ruling[]): readonly MatchedRule[] {
   const rules: MatchedRule[] = [];
   for (const ruling of rulings)

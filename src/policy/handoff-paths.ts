@@ -25,11 +25,11 @@ export const handoffOf = (changes: Iterable<ChangedPath>, workspace: string): re
 
 interface BoundedHandoff {
   readonly handoff: readonly Handoff[];
-  /** How many more there are. */
+  /** How many further findings were only counted. */
   readonly left: Readonly<Record<Tier, number>>;
 }
 
-/** The same for all changes, with a bound in bytes for each tier. */
+/** Does the same with a bound in bytes for each tier. */
 export function handoffWithin(
   changes: Iterable<ChangedPath>,
   workspace: string,
@@ -86,7 +86,7 @@ class Told {
   }
 }
 
-/** A git directory, or the file without which it is none: folders are not always reported. */
+/** A git directory, or its HEAD, without which it is none: folders are not always reported. */
 const GIT = /^((?:.*\/)?\.git)(?:\/HEAD)?$/is;
 
 const rank = ({ tier }: Handoff): number => TIERS.indexOf(tier);
@@ -216,7 +216,10 @@ const MAX_COUNT = 10_000;
 /** Entries that a git directory has beside its HEAD. */
 const BESIDE = /(?<=^|\/)(?:config|objects|refs)(?=\/|$)/g;
 
-/** Finds folders that git takes for repositories under another name: `head` sees every addition first, then `beside`. */
+/**
+ * Finds folders with other names that git takes for repositories. All additions go through `head` first, then through
+ * `beside`.
+ */
 class BareRepositories {
   /** Lower-case path → the path as written and its entries. */
   readonly #folders = new Map<string, { readonly folder: string; readonly has: Set<string> }>();
@@ -229,7 +232,7 @@ class BareRepositories {
     else if (this.#others.length < MAX_COUNT) this.#others.push(folder);
   }
 
-  /** Folders are not always reported, but the files in them are. */
+  /** Takes the files below an entry for the entry: folders are not always reported. */
   beside(added: string): void {
     if (this.#folders.size === 0) return;
     const path = added.toLowerCase();
@@ -278,7 +281,7 @@ function asChanged({ kind, path, what, mode, oldMode, target }: GitEntry): reado
   return [{ path, what, kind, mode, oldMode, ...(target === undefined ? {} : { target }) }];
 }
 
-/** Names that are dangerous inside of a commit, whatever they are in a folder. */
+/** Entries that are dangerous in a commit, even if they are harmless in a folder. */
 function oddIn({ kind, path, what, target }: GitEntry): readonly Handoff[] {
   const dangerous = (reason: string): readonly Handoff[] => [{ path, tier: "dangerous", reason }];
   if (what === "deleted") return [];

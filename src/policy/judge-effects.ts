@@ -97,14 +97,14 @@ export interface Places {
   readonly home: string;
   /** Hosts that the box may reach. */
   readonly granted: readonly Grant[];
-  /** Hosts that it may not reach, whatever is granted. */
+  /** Hosts that the box may not reach, whatever is granted. */
   readonly denied: readonly string[];
-  /** Presets whose registries it may reach. */
+  /** Presets whose registries the box may reach. */
   readonly presets: ReadonlySet<string>;
-  /** A folder or file whose code counts as the project's own. */
+  /** Whether code in this folder or file counts as the project's own. */
   isProject(path: Place): boolean;
   facts(path: string, op: "read" | "write"): PathFacts;
-  /** It is a secret, is hidden, or, where it may be written, is something that the host obeys. */
+  /** Whether the path is a secret, is hidden, or (if it may be written) is something that the host obeys. */
   keeps(path: string, mayWrite: boolean): boolean;
 }
 
@@ -261,7 +261,10 @@ export function isBroad(path: string, { workspace, home }: Pick<Places, "workspa
   );
 }
 
-/** All of a folder outside of workspaces, by a pattern or its own name: `rm ~/*`, `mv / x`. No option is needed for that. */
+/**
+ * Whether the path stands for a whole folder outside the workspace, by a pattern or by the folder's own name: `rm ~/*`,
+ * `mv / x`. Such a command needs no recursive option.
+ */
 function namesAll(path: string, places: Places): boolean {
   const { kind } = places.facts(path, "write");
   if (kind !== "outside" && kind !== "system") return false;
@@ -316,7 +319,7 @@ function codeRuling({ from, path, text, followed, by }: CodeEffect, places: Plac
   }
 }
 
-/** The box also contains code of others inside of the workspace and among temporary files. */
+/** The box also contains third-party code that lies in the workspace or among temporary files. */
 function elsewhere(path: CodeEffect["path"], reason: string, places: Places): Rule {
   const kind = path === null ? "outside" : places.facts(path, "read").kind;
   const worth = kind === "workspace" || kind === "temp" ? CONTAINED : UNKNOWN_DEED;
@@ -374,7 +377,7 @@ const KINDS: Readonly<Record<PlaceKind, PathFacts["kind"]>> = {
   device: "device",
 };
 
-/** Folders with code of others, and git's own data. */
+/** Folders with third-party code, and git's own data. */
 const FOREIGN = /\/(?:node_modules|\.git|vendor|site-packages)(?:\/|$)/i;
 
 export function placesFor(context: Context): Places {
@@ -396,10 +399,10 @@ export function placesFor(context: Context): Places {
 const NONE: Places["presets"] = new Set();
 const NO_GRANTS: Places["granted"] = [];
 
-/** `npm`, and the same with its registry said by hand. */
+/** Name of the preset in `npm`, or in the form that also gives its registry: `npm=REGISTRY`. */
 const presetIn = (text: string): string => text.split("=", 1)[0] ?? "";
 
-/** A preset names no host. */
+/** The granted hosts. Presets are left out: they name none. */
 export const hostGrants = (granted: readonly string[]): readonly Grant[] =>
   granted.flatMap((text) => {
     const read = readGrant(text);

@@ -14,7 +14,7 @@ interface Around {
   readonly home: string;
 }
 
-/** From the workspace, absolute, or from `~`. Undefined for a text that is no such pattern. */
+/** Reads a pattern that is absolute, relative to the workspace, or below `~`; undefined for any other text. */
 export function readPathPattern(text: string): PathPattern | undefined {
   const from = text.startsWith("/") ? "root" : /^~(?:\/|$)/.test(text) ? "home" : "workspace";
   const body = text
@@ -28,7 +28,7 @@ export function readPathPattern(text: string): PathPattern | undefined {
   return { from, names, fixed: fixed === -1 ? names.length : fixed };
 }
 
-/** As it was written; a class of characters is a `?`. */
+/** The pattern as it was written; a class of characters becomes a `?`. */
 export function patternText({ from, names }: PathPattern): string {
   const shown = names.map((name) => {
     if (name === undefined) return "**";
@@ -46,14 +46,14 @@ export function fixedPart({ from, names, fixed }: PathPattern, around: Around): 
   return [start, ...names.slice(0, fixed)].join("/") || "/";
 }
 
-/** The special part matches everything below the fixed part. */
+/** Whether the special part matches everything below the fixed part. */
 export const takesAll = ({ names, fixed }: PathPattern): boolean =>
   names.slice(fixed).every((name) => name === undefined || isStar(name));
 
 const isStar = (name: NamePattern): boolean =>
   typeof name !== "string" && name.every((token) => token === "star");
 
-/** Every file that the path, perhaps a shell pattern itself, can stand for matches. */
+/** Whether every file that the path can stand for matches. The path may be a shell pattern itself. */
 export function surelyFits(pattern: PathPattern, path: string, around: Around): boolean {
   const names = namesBelow(pattern, path, around);
   if (names === undefined) return false;
@@ -64,7 +64,7 @@ export function surelyFits(pattern: PathPattern, path: string, around: Around): 
   return below && special >= pattern.fixed && fitsNames(pattern.names, names.slice(0, special), false);
 }
 
-/** The path may match: regardless of letter case, and for a whole tree also by what lies in it. */
+/** Whether the path may match, regardless of letter case; for a whole tree, also whether something in it may. */
 export function mayFit(
   pattern: PathPattern,
   path: string,

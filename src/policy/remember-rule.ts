@@ -42,7 +42,7 @@ interface Trial {
   readonly policy: CommandPolicy;
 }
 
-/** By words alone where that suffices, else with paths. */
+/** Tries rules by words alone first, then rules with paths. */
 function tried(drafts: readonly Draft[], trial: Trial): Remembered {
   let result: Remembered = refused("no rule can hold exactly this");
   for (const level of [0, 1, 2]) {
@@ -98,7 +98,7 @@ interface Draft {
   readonly example: string;
 }
 
-/** One rule for each thing that is asked about, or why there is none. */
+/** One draft for each command or redirect that is asked about, or why there is none. */
 function draftsFor(text: string, { calls, effects }: Looked, places: Places): readonly Draft[] | string {
   const drafts = new Map<string, Draft>();
   const asked = new Map<Called, Effect[]>();

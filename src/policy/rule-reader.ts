@@ -16,7 +16,7 @@ import {
   type UserRule,
 } from "./rule.ts";
 
-/** Origin of the rules. Whether those of a project that allow something count is not decided here. */
+/** Origin of the rules. Whether a project's allow rules count is decided elsewhere. */
 export type Origin = "user" | "project";
 
 interface RulesRead {
@@ -173,7 +173,7 @@ function whyTooBroad(rule: UserRule): TooBroad | undefined {
 
 const blame = (key: string, message: string): TooBroad => ({ key, message });
 
-/** Without folders and version: `/usr/bin/python3.12` becomes python. */
+/** The word without its folders, and also without its version: `/usr/bin/python3.12` becomes python. */
 const plainNames = (word: string): readonly string[] => {
   const name = lastName(word);
   return [name, name.replace(/[-\d.]+$/, "") || name];
@@ -249,7 +249,7 @@ function broadHost({ host }: UserRule): TooBroad | undefined {
     : undefined;
 }
 
-/** Of a server's tools all may be allowed, of all tools not: a name begins with what the user gave it. */
+/** A rule may allow all tools of a server, whose names begin with the name that the user gave it, but not all tools. */
 const broadTool = ({ tool }: UserRule): TooBroad | undefined =>
   tool?.some(([first = ""]) => first === "") === true
     ? blame("tool", 'takes in every tool: a name, or "server__*"')

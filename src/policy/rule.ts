@@ -33,7 +33,7 @@ export interface RuleProblem {
   readonly message: string;
 }
 
-/** An example that a person wrote for a rule. */
+/** A rule with the examples that a person wrote for it. */
 export interface Examples {
   readonly rule: UserRule;
   readonly match: readonly string[];

@@ -2,10 +2,10 @@ import type { Verdict } from "../core/decision.ts";
 import type { TextDoubt } from "./shell/read-shell.ts";
 import type { Span } from "./shell/shell-syntax.ts";
 
-/** How a network that is missing is had. */
+/** How to get the network that a command lacks. */
 export interface NetworkStep {
   readonly text: string;
-  /** Rules whose own hint it stands for. */
+  /** Rules whose own hint this text replaces. */
   readonly covers: readonly string[];
 }
 
@@ -33,7 +33,7 @@ export const HARMLESS: Worth = { verdict: "allow", readOnly: "allow", contained:
 /** Allowed where the workspace may change. */
 export const IN_WORKSPACE: Worth = { verdict: "allow", readOnly: "ask", contained: "always" };
 export const CONTAINED: Worth = { verdict: "ask", readOnly: "ask", contained: "always" };
-/** Not understood: in a box without a network it is contained. */
+/** Not understood, so contained only in a box without a network. */
 export const UNKNOWN_DEED: Worth = { verdict: "ask", readOnly: "ask", contained: "offline" };
 export const ASKED: Worth = { verdict: "ask", readOnly: "ask", contained: "never" };
 export const DENIED: Worth = { verdict: "deny", readOnly: "deny", contained: "never" };
@@ -56,7 +56,7 @@ export function textRuling({ id, what, span }: TextDoubt): Ruling {
   return { id, reason: reason(what), span, ...worth };
 }
 
-/** What would have allowed it, by rule id: for people, and for a model that is refused. */
+/** What to do instead, by rule id; told to people and to a model that is refused. */
 const HINTS: readonly (readonly [rule: string, hint: string])[] = [
   ["text.syntax", "write it so that bash can read it; a long script is better put into a file"],
   ["text.empty", "give a command"],
@@ -101,7 +101,10 @@ const HINTS: readonly (readonly [rule: string, hint: string])[] = [
 
 const GRANTED = "nothing has to change: all it reaches is granted, so it runs where nobody is asked";
 
-/** `contained`: the command reaches nothing that is not granted. `network`: how what it reaches is granted, or why it cannot be. */
+/**
+ * The hint for a rule. `contained`: the command reaches nothing that is not granted. `network`: how to grant what the
+ * command reaches, or why nothing can.
+ */
 export const hintFor = (rule: string, contained: boolean, network?: NetworkStep): string | undefined =>
   network?.covers.includes(rule) === true
     ? network.text
@@ -109,7 +112,7 @@ export const hintFor = (rule: string, contained: boolean, network?: NetworkStep)
       ? GRANTED
       : HINTS.find(([id]) => rule === id || (id.endsWith(".") && rule.startsWith(id)))?.[1];
 
-/** The same where a single rule is told of all: what else it wants of a network is said behind it. */
+/** The hint where only one of several rules is shown. The network step follows if the hint does not include it. */
 export const stepFor = (rule: string, contained: boolean, network?: NetworkStep): string | undefined => {
   const hint = hintFor(rule, contained, network);
   const rest = network === undefined || hint === network.text ? undefined : network.text;

@@ -7,13 +7,16 @@ import type { Effect } from "./effects/effect.ts";
 import { hostGrants } from "./judge-effects.ts";
 import type { NetworkStep } from "./ruling.ts";
 
-/** What of a command's network is not granted, and how it is: in the form of `allow_domains`, or in words. */
+/**
+ * Finds what a command needs of the network that is not granted, and how to grant it: in the form of `allow_domains`,
+ * or in words.
+ */
 
 type Reaching = Extract<Effect, { readonly kind: "network" }>;
 
 /**
- * What a user could grant so that this command is contained: hosts by name, installations by their preset. Empty where it
- * is contained already, where no grant would do, and where nobody knows what it reaches.
+ * Grants with which this command would be contained: hosts by name, installations by their preset. Empty if the command
+ * is contained already, if no grant would do, or if nobody knows what the command reaches.
  */
 export function wantedGrants(
   policy: CommandPolicy,
@@ -36,16 +39,17 @@ export function wantedGrants(
   return policy.decide(text, { ...context, granted }).contained ? [...wanted] : [];
 }
 
-/** Of bash: a file that is a connection. */
+/** A file name that bash opens as a connection. */
 const DEVICE = /\/dev\/(?:tcp|udp)\//;
-/** Bounded: it is looked for at each place of a model's text. */
+/** Bounded in length, as it is tried at each position of a model's text. */
 const SCHEME = /(?<![\w+.-])([a-z][a-z0-9+.-]{1,15}):\/\//gi;
 const OF_THE_WEB: ReadonlySet<string> = new Set(["http", "https", "ws", "wss"]);
 
 /**
- * Why no grant would do for what this program asks of the network, and what would; undefined where one may: the way out of
- * a box carries HTTP, HTTPS and what a program tunnels through CONNECT by itself. `shown`: its own words, where the address of
- * another program tells the protocol. git reads its addresses as https where they are granted.
+ * Why no grant would give this program the network it asks for, and what would; undefined where a grant may. The way
+ * out of a box carries HTTP, HTTPS and what a program tunnels through CONNECT by itself. `shown`: the words of the
+ * command; for programs without a row, the addresses in them tell the protocol. git reads its addresses as https where
+ * they are granted.
  */
 export function uncarried(by: string, shown: string): string | undefined {
   const named = UNCARRIED.find(({ programs }) => programs.includes(by));
@@ -60,11 +64,11 @@ export function uncarried(by: string, shown: string): string | undefined {
 const whyUncarried = ({ by, span }: Reaching, text: string): string | undefined =>
   uncarried(by, text.slice(...span));
 
-/** The grants of the hosts that it names, or why there are none that would do. */
+/** The grants for the hosts that the effect names, or why no grant would do. */
 export const grantsNaming = (effect: Reaching, text: string): readonly string[] | string =>
   whyUncarried(effect, text) ?? grantsFor(effect, text) ?? "it names no host that could be granted";
 
-/** Undefined where a host is not known, or none that could be granted. */
+/** Undefined if a host is not known or cannot be granted. */
 function grantsFor({ hosts, span, by }: Reaching, text: string): readonly string[] | undefined {
   const shown = text.slice(...span);
   const read = hosts
@@ -74,10 +78,10 @@ function grantsFor({ hosts, span, by }: Reaching, text: string): readonly string
   return read.flatMap((each) => (each.kind === "grant" ? [grantText(each.grant)] : []));
 }
 
-/** Of these, `name:22` is a file. */
+/** For these programs, `name:22` is a file on a host, and 22 no port. */
 const COPIERS: ReadonlySet<string> = new Set(["git", "scp", "rsync"]);
 
-/** The ports that are named beside a host, as `:8443`; empty text where it is asked for at those of the web. */
+/** The ports that the text gives for a host, such as `:8443`; an empty text stands for the ports of the web. */
 function portsOf(host: string, shown: string, by: string): readonly string[] {
   const before = String.raw`(://(?:[^/\s@]*@)?${COPIERS.has(by) ? "" : String.raw`|(?<![\w.@/-])`})`;
   const found = shown.matchAll(
@@ -93,8 +97,8 @@ function portsOf(host: string, shown: string, by: string): readonly string[] {
 }
 
 /**
- * How the network that a command wants is granted, for the model and for whoever reads its refusal; undefined where it
- * wants none, and where what it wants is granted.
+ * How to grant the network that a command needs, for the model and for people who read its refusal; undefined if the
+ * command needs none, or if all of it is granted.
  */
 export function networkStep(
   { effects }: Pick<CommandDecision, "effects">,
@@ -143,7 +147,7 @@ const A_HOST = "grant the host, --allow-domain HOST, or do it before or after th
 const isOpen = ({ hosts }: Reaching, granted: readonly Grant[], denied: readonly string[]): boolean =>
   (hosts.length > 0 && hosts.every(isOwnHost)) || areGranted(hosts, granted, denied);
 
-/** Of the same command: only the shell will know the word. */
+/** Whether the same command has a word that only the shell will know. */
 const isOpenWord = (effect: Effect, { call }: Reaching): boolean =>
   effect.kind === "unknown" && effect.doubt === "word.dynamic" && effect.call === call;
 

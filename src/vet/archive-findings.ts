@@ -4,11 +4,11 @@ import { visibleLine } from "../core/text/visible.ts";
 
 interface Rule {
   readonly weight: Weight;
-  /** What docs/untrusted.md says of it. */
+  /** The words for it in docs/untrusted.md. */
   readonly words: string;
 }
 
-/** What an archive can be found to be while it is unpacked. */
+/** Rules on archives and clones, decided while they are unpacked. */
 export const ARCHIVE_RULES = {
   "unpack.bomb": {
     weight: "hostile",
@@ -35,13 +35,13 @@ export const ARCHIVE_RULES = {
 
 type ArchiveRule = keyof typeof ARCHIVE_RULES;
 
-/** What a box told of unpacking one. */
+/** What a box reports after it unpacked an archive. */
 export interface Unpacked {
   readonly entries: number;
   readonly bytes: number;
   /** Bytes of the archive itself. */
   readonly packed: number;
-  /** Why it was not unpacked to its end. */
+  /** Why the archive was not unpacked to its end. */
   readonly stopped: "bytes" | "entries" | "time" | "broken" | null;
   readonly left_out: readonly (readonly [name: string, why: string])[];
 }
@@ -58,7 +58,7 @@ const LEFT_OUT: Readonly<Record<string, readonly [rule: ArchiveRule, words: stri
   unreadable: ["unpack.odd", "cannot be unpacked"],
 };
 
-/** So many times its own size only an archive unpacks to that was made for it. */
+/** Only archives made for the purpose unpack to this many times their own size. */
 const BOMB = 100;
 
 export function archiveFindings(told: Unpacked): readonly Finding[] {
@@ -70,7 +70,7 @@ export function archiveFindings(told: Unpacked): readonly Finding[] {
   return ending === undefined ? left : [ending, ...left];
 }
 
-/** Whether what was unpacked is all that is there. */
+/** Whether all contents of the archive were unpacked. */
 export const isWhole = ({ stopped }: Unpacked): boolean => stopped === null || stopped === "broken";
 
 function endingOf({ stopped, bytes, packed, entries }: Unpacked): Finding | undefined {
@@ -83,7 +83,7 @@ function endingOf({ stopped, bytes, packed, entries }: Unpacked): Finding | unde
   return found(rule, `unpacks to more than ${formatSize(bytes)} ${from}`);
 }
 
-/** Hosts that a clone was led to, each once. */
+/** One finding for each host that a clone was led to. */
 export const cloneFindings = (hosts: readonly string[]): readonly Finding[] =>
   [...new Set(hosts)].map((host) =>
     found("unpack.elsewhere", `the clone was led to ${visibleLine(host)}, which was not reached`),

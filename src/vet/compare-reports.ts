@@ -10,7 +10,9 @@ import {
 import { lastName } from "../core/text/file-paths.ts";
 import { visibleLine } from "../core/text/visible.ts";
 
-/** What one version of a repository does that another did not; `more` is what else is known to be new. Pure. */
+/**
+ * What one version of a repository does that another did not. `more`: further findings that are known to be new. Pure.
+ */
 export function compareReports(
   before: VetReport,
   after: VetReport,
@@ -37,14 +39,14 @@ export function compareReports(
   };
 }
 
-/** Lines and numbers of processes, ports and versions move from one version to the next. */
+/** Ignores numbers: those of lines, processes, ports and versions change from one version to the next. */
 const keyOf = ({ rule, path, text }: Finding): string => `${rule}\n${path ?? text.replaceAll(/\d+/g, "0")}`;
 
 const exactly = ({ rule, path, text }: Finding): string => `${rule}\n${path ?? ""}\n${text}`;
 
 const WEIGHTS: readonly Weight[] = ["hostile", "noisy", "note"];
 
-/** The steps do not come along: what led to a finding is said by its command. */
+/** A comparison has no steps, so the finding names the command of its step. */
 function withCommand({ step, ...finding }: Finding, steps: readonly VetStep[]): Finding {
   const command = step === undefined ? undefined : steps[step]?.command;
   return command === undefined || (finding.by ?? []).length > 0 ? finding : { ...finding, by: [command] };
@@ -95,7 +97,7 @@ const programs = ({ observed }: VetStep): readonly string[] =>
 
 const TRANSIENT = /^\/(?:tmp|dev|proc|var\/tmp)\/|\/\.(?:cache|npm)\//;
 
-/** Outside of the repository: what a build makes in it differs at every version. */
+/** Paths outside of the repository only: what a build makes in it differs in every version. */
 function written({ observed }: VetStep): readonly string[] {
   return pathsOf(observed.acts, new Set(["write", "make", "remove", "mode"]));
 }

@@ -9,7 +9,7 @@ import { judgeCall, judgeDropped, judgeProcesses } from "./acts/judge-processes.
 import { talkIn } from "./look/model-talk.ts";
 import { isCallAct, isPathAct, SeenChains } from "./acts/process-chain.ts";
 
-/** Rules over what a command was seen doing. Pure: what is said here follows from what was observed alone. */
+/** Rules on what a command was seen doing. Pure: the findings follow from the observation alone. */
 
 export interface Behaved {
   /** The number of the step. */
@@ -18,11 +18,11 @@ export interface Behaved {
   readonly cause: VetStep["cause"];
   readonly reason: string;
   readonly timed_out: boolean;
-  /** Processes that outlived it. */
+  /** Processes that outlived the command. */
   readonly leftovers: number;
-  /** Bytes that it printed. */
+  /** Bytes that the command printed. */
   readonly printed: number;
-  /** Of what it printed, what was kept. */
+  /** The part of the output that was kept. */
   readonly output: string;
   readonly observed: Observed;
   readonly connections: VetStep["connections"];
@@ -70,7 +70,7 @@ const MANY_DELETED = 20;
 const FEW = 3;
 const TOLD = 5;
 
-/** What lies otherwise in the tree afterwards, also where nothing was seen doing it. */
+/** Judges changes of the tree, also those that no process was seen making. */
 function judgeChanges({ changes, observed, what }: Behaved, around: JudgedAround, found: ActFindings): void {
   const { added, modified, deleted, more } = changes;
   const gone = deleted.filter((path) => !BUILT.test(path));

@@ -1,11 +1,11 @@
 import { isTypo } from "./locks/near-names.ts";
 
-/** Hosts that packages and tools are usually had from. In the table a blank stands for each dot. */
+/** Hosts that packages and tools usually come from. In the table a blank stands for each dot. */
 
 const FORGES = ["github com", "gitlab com"];
 
 const HOSTS = {
-  /** Registries of npm's packages, and what its locks name besides. */
+  /** Registries of npm's packages; `npm locks` are the other hosts that its lock files name. */
   npm: [
     "registry npmjs org",
     "registry yarnpkg com",
@@ -48,7 +48,7 @@ const HOSTS = {
     "repo spring io",
   ],
   "maven locks": [],
-  /** Of the wrappers that fetch a build tool. */
+  /** Hosts of the wrappers that fetch a build tool. */
   wrappers: [
     "services gradle org",
     "downloads gradle org",
@@ -58,7 +58,7 @@ const HOSTS = {
     "dlcdn apache org",
   ],
   "yarn plugins": ["mskelton dev", "repo yarnpkg com"],
-  /** The tools that builds fetch and run, by the hosts of those who make them. */
+  /** Hosts of the makers of tools that builds fetch and run. */
   tools: [
     "raw githubusercontent com",
     "github com",
@@ -137,14 +137,14 @@ const BY_KIND: ReadonlyMap<string, ReadonlySet<string>> = new Map(
   ]),
 );
 
-/** As a part of an expression. */
+/** The hosts as alternatives of a regular expression. */
 export const anyOfHosts = (kind: KnownHosts): string =>
   [...(BY_KIND.get(kind) ?? [])].map((host) => host.replaceAll(".", "\\.")).join("|");
 
 export const isKnownHost = (host: string, ...kinds: readonly KnownHosts[]): boolean =>
   kinds.some((kind) => BY_KIND.get(kind)?.has(host.toLowerCase()) === true);
 
-/** With encryption, from one of these. */
+/** Whether the address is an encrypted one of these hosts. */
 export function isKnownAddress(address: string, ...kinds: readonly KnownHosts[]): boolean {
   const host = /^(?:sparse\+)?https:\/\/([^/:?#\s]+)(?=[/?#]|$)/i.exec(address)?.[1];
   return host !== undefined && isKnownHost(host, ...kinds);
@@ -154,7 +154,10 @@ const REGISTRIES = (["npm", "pip", "cargo", "composer", "gem", "maven"] as const
   ...(BY_KIND.get(kind) ?? []),
 ]);
 
-/** The registry whose host an address only looks like: its name and more, with other separators, or but for a letter. */
+/**
+ * The registry that an address only looks like: the registry's host with more after it, with other separators, or with
+ * one letter changed.
+ */
 export function imitatedBy(address: string): string | undefined {
   const host = /^[\w+]+:\/\/(?:[^/@\s]*@)?([^/:?#\s]+)/.exec(address)?.[1]?.toLowerCase() ?? "";
   if (host === "" || [...BY_KIND.values()].some((hosts) => hosts.has(host))) return undefined;

@@ -1,7 +1,7 @@
 import type { VetStep } from "../core/behaviour.ts";
 import { fieldsIn, fieldsOf } from "../core/text/json-values.ts";
 
-/** Which commands of a repository a person would run first, as its files tell. Pure: nothing of them is run here. */
+/** The commands that a person would run first in a repository, by its files. Pure: nothing is run here. */
 
 export interface PlannedStep {
   readonly words: readonly string[];
@@ -11,9 +11,9 @@ export interface PlannedStep {
   readonly from: string | null;
   /** Below the repository; empty for its top. */
   readonly folder: string;
-  /** Programs without which it cannot be run. */
+  /** Programs that the command needs. */
   readonly needs: readonly string[];
-  /** Run where it fails or cannot be run: what of it can be tried all the same. */
+  /** Steps to run if the command fails or cannot be run: the parts of it that can be tried all the same. */
   readonly orElse?: readonly PlannedStep[];
 }
 
@@ -37,7 +37,7 @@ export interface PlanFor {
 
 const MAX_STEPS = 24;
 
-/** In the order in which a person would come to them: installed, built, tested. */
+/** The steps in the order in which a person would run them: install, build, test. */
 export function planSteps({ places, test, granted }: PlanFor): readonly PlannedStep[] {
   const found = places.flatMap((place) => ECOSYSTEMS.flatMap((read) => read(place, granted)));
   const tests: readonly PlannedStep[] = test === undefined ? [] : [testStep(test, places[0])];
@@ -50,7 +50,7 @@ const ORDER = ["install", "build", "test"] as const;
 
 type Reader = (place: ProjectPlace, granted: ReadonlySet<string>) => readonly PlannedStep[];
 
-/** A shell line; what it starts with is what it needs. */
+/** A shell line; its first word is the program that it needs. */
 function line(
   place: ProjectPlace,
   what: PlannedStep["what"],
@@ -69,7 +69,7 @@ function line(
   };
 }
 
-/** In npm's own order, at the top of a project. */
+/** Scripts that npm runs at the top of a project, in npm's order. */
 const LIFECYCLE = [
   "preinstall",
   "install",
@@ -100,7 +100,7 @@ const node: Reader = (place, granted) => {
   ];
   const online = granted.has("npm");
   const lock = ["package-lock.json", "npm-shrinkwrap.json"].find((name) => place.names.has(name));
-  // A folder of a larger project has its own scripts run, where they are not run by the whole.
+  // In a folder below the top, or if the registry is needed and not granted, only the project's own scripts are run.
   const whole =
     place.folder === "" && (online || isLocal(manifest))
       ? [
@@ -122,7 +122,7 @@ const node: Reader = (place, granted) => {
   ];
 };
 
-/** Whether all that it depends on lies in the repository. */
+/** Whether all dependencies lie in the repository. */
 function isLocal(manifest: Readonly<Record<string, unknown>>): boolean {
   const wanted = ["dependencies", "devDependencies", "optionalDependencies", "peerDependencies"].flatMap(
     (key) => Object.values(fieldsOf(manifest[key])),
@@ -169,10 +169,10 @@ const python: Reader = (place, granted) => {
   return steps;
 };
 
-/** Without a registry what builds it has to be there already. */
+/** Without a registry, the build tools have to be installed already. */
 const BUILDS = (online: boolean): readonly string[] => (online ? [] : ["--no-build-isolation"]);
 
-/** Code of the repository that builds it: a backend of its own, and what backends of others call. */
+/** Code of the repository that builds it: a backend of its own, and code that other backends call. */
 function backendSteps(place: ProjectPlace, project: string): readonly PlannedStep[] {
   const backend = /^build-backend\s*=\s*["']([\w.:]+)["']/m.exec(project)?.[1];
   const at = /^backend-path\s*=\s*\[([^\]]*)\]/m.exec(project)?.[1];
@@ -371,7 +371,7 @@ const RUN_ALL_THE_SAME = /(?:^|\/)(?:requirements|constraints)[\w.-]*\.txt$|(?:^
 const TESTS =
   /(?:^|\/)(?:tests?|__tests__|specs?|fixtures?|testdata)\/|[._-](?:test|spec)\.\w+$|(?:^|\/)test_[^/]*$|(?:^|\/)conftest\.py$/;
 
-/** Whether a command may do something else after a change of these files. Rather one too many. */
+/** Whether a command may do something else after these files changed; yes if in doubt. */
 export function touches(step: PlannedStep, changed: readonly string[]): boolean {
   if (step.what === "given") return true;
   const below = changed.filter((file) => step.folder === "" || file.startsWith(`${step.folder}/`));

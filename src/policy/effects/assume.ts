@@ -7,7 +7,7 @@ import { isBoxed } from "./local-tools.ts";
 import { leavesOrOrders, placesOfNames, printsNumber, SETS, SETS_ANY } from "./printed.ts";
 import type { Scope } from "./scope.ts";
 
-/** The value assumed for a piece of a word: this one, or another that leads to the same places. */
+/** The value assumed for a piece of a word. The true value may differ, but leads to the same places. */
 export type Assumed = Pick<Arg, "kind" | "value">;
 type Words = (words: readonly Word[]) => readonly Arg[];
 

@@ -95,7 +95,7 @@ function perFolder(model: Model, words: Words, at: CallAt): void {
   }
 }
 
-/** A doubt that the box answers. */
+/** Whether the box settles the doubt. */
 const isSettled = (
   found: Extract<Found, { readonly kind: "unknown" }>,
   words: Words,
@@ -110,7 +110,7 @@ const placesOf = ({ world: { workspace, home } }: Walk): Omit<Parameters<typeof 
   home,
 });
 
-/** What a program's model may ask of the walk. Of a class, since one is made for each command. */
+/** What a program's model may ask of the walk. A class, since one is made for each command. */
 class CallSurroundings implements Surroundings {
   readonly folder: Place;
   readonly home: string;
@@ -182,7 +182,7 @@ const DECLARES: ReadonlySet<string> = new Set(["export", "readonly", "declare", 
 const PLAIN_ATTRIBUTES = /^-[gxr]+$/;
 const DECLARED = /^([A-Za-z_]\w*)(?:=([^]*))?$/;
 
-/** `export A=x` leaves what `A=x` leaves, where each word says plainly which variable it sets. */
+/** `export A=x` leaves the same scope as `A=x`, if each word plainly names the variable that it sets. */
 function declared([program, ...args]: Words, scope: Scope): Scope {
   let after = scope;
   for (const arg of args) {
@@ -196,7 +196,7 @@ function declared([program, ...args]: Words, scope: Scope): Scope {
   return after;
 }
 
-/** Unquoted, a tilde in it is a home folder. */
+/** Null for a value that is not plain; an unquoted tilde in it may be a home folder. */
 function plainValue(arg: Arg): Arg | null {
   if (arg.feed === "network") return { ...arg, kind: "dynamic", value: UNKNOWN };
   return arg.kind !== "literal" || arg.value.includes("~") ? null : arg;

@@ -57,14 +57,17 @@ function branches({ what, bodies, span }: Compound, { walk, scope, input }: At):
   return repeats ? settled(before, after, once) : after;
 }
 
-/** Rounds that leave processes behind; a loop over what is read has as many as there are lines. */
+/**
+ * Whether any number of rounds may leave processes behind. A loop that reads has only as many rounds as there are
+ * lines.
+ */
 function isUnbounded([condition, ...rest]: readonly Node[]): boolean {
   return rest.some(leavesBehind) && (condition === undefined || !READING.has(firstName(condition)));
 }
 
 const READING: ReadonlySet<string> = new Set(["read"]);
 
-/** A command in the background, wherever it stands in there. */
+/** Whether a command is put into the background, at any depth outside of functions. */
 function leavesBehind(node: Node): boolean {
   switch (node.kind) {
     case "simple":
@@ -78,7 +81,10 @@ function leavesBehind(node: Node): boolean {
   }
 }
 
-/** The name of the command that decides, or of the first one in a list of several; of an assignment before it there is none. */
+/**
+ * The command's name; empty for a list of several commands, and for a name that is not plain text. Assignments before
+ * the name do not count.
+ */
 function firstName(node: Node): string {
   if (node.kind === "list") return node.items.length === 1 ? firstName(node.items[0]?.node ?? node) : "";
   const [piece] = node.kind === "simple" ? (node.words[0]?.pieces ?? []) : [];
@@ -123,7 +129,7 @@ function test({ words, span, evaluates = false }: Compound, { walk, scope }: At)
 
 function define(node: Compound, { walk, scope }: At): Scope {
   const name = node.name ?? "";
-  // The body is judged here; no program of that name is meant.
+  // The body is judged below; a call of it means no program of that name.
   walk.doubt("shell.function", name, node.span, walk.world.models.find(name) === undefined);
   if (node.bodies.some((body) => callsItself(body, name, false))) walk.add({ kind: "bomb" }, name, node.span);
   const within = withFunction(withoutVariables(scope), name);

@@ -41,7 +41,7 @@ export class EffectWalk implements Walk {
   assumable = false;
   private call = -1;
   private depth = 0;
-  /** Commands around the one that is judged now, itself among them. */
+  /** How many commands are around the one that is judged now, itself included. */
   private around = 0;
   private passed = 0;
   private full = false;
@@ -53,7 +53,7 @@ export class EffectWalk implements Walk {
 
   add(found: Found, by: string, span: Span): void {
     const { call = this.call } = found;
-    // What a command inside of another one did is whole already.
+    // Effects of a command inside another one are complete already.
     const whole = found.by !== undefined && found.span !== undefined && found.call !== undefined;
     this.effects.push(
       whole ? (found as Effect) : { ...found, by: found.by ?? by, span: found.span ?? span, call },
@@ -74,7 +74,7 @@ export class EffectWalk implements Walk {
     return this.calls.length >= MAX_COMMANDS;
   }
 
-  /** What is judged now is started by another command, or is a part of one. */
+  /** The current command is started by another one, or is a part of one. */
   get nested(): boolean {
     return this.depth > 0 || this.around > 1;
   }
@@ -121,7 +121,7 @@ export class EffectWalk implements Walk {
     if (this.enters(span)) this.left(work());
   }
 
-  /** One level deeper, until it is `left`; false where that would be too deep or too much. */
+  /** Goes one level deeper, until `left` is called; false where that would be too deep or too much. */
   private enters(span: Span): boolean {
     if (this.depth >= MAX_DEPTH_SEEN || this.calls.length > MAX_SEEN || this.passed > MAX_WORDS) {
       this.unseen(span);
@@ -242,7 +242,7 @@ interface At {
   readonly input: Use["input"];
 }
 
-/** One of its words is a variable that holds what came from the network. */
+/** Whether a word of the command is a variable that holds text from the network. */
 const carriesNetwork = (part: Node, { variables }: Scope): boolean =>
   part.kind === "simple" &&
   part.words.some(({ pieces }) =>
@@ -264,7 +264,7 @@ function pipelineEffects({ parts }: Pipeline, { walk, scope, input }: At): void 
   walk.assumable ||= parts.some(isXargs);
 }
 
-/** `name=value` in front of a command. Before `read`, `IFS` only says where the line that is read is cut. */
+/** `name=value` in front of a command. Before `read`, `IFS` only says where the line is split. */
 function prefix(assignment: Assignment, command: Arg, scope: Scope, walk: Walk): void {
   const value = valueOf(assignment, scope, walk);
   const { name, span, append } = assignment;
@@ -306,7 +306,7 @@ type Link = List["items"][number]["then"];
 interface Chain {
   /** Scope before the first command. */
   readonly start: Scope;
-  /** Scope after success of what was read last, and after its failure. */
+  /** Scope after the last command succeeded, and after it failed. */
   readonly well: Scope | null;
   readonly ill: Scope | null;
 }
@@ -319,7 +319,7 @@ function startOf({ start, well, ill }: Chain, link: Link): Scope {
   return link === "||" ? (ill ?? well ?? start) : start;
 }
 
-/** The chain with the command behind `link` added; `ends` is null where nothing runs after it. */
+/** The chain with the command behind `link` added; `ends` is null if nothing runs after the command. */
 function linked(
   { start, well, ill }: Chain,
   link: Link,
@@ -345,8 +345,8 @@ function failed(after: Scope, before: Scope): Scope {
 }
 
 /**
- * `cd x || exit`: what follows runs in x. Only in the plain form: with a wrong argument or a redirect `exit` may not
- * exit.
+ * Whether the command surely leaves the shell: what follows `cd x || exit` runs in x. Only the plain form counts: with
+ * a wrong argument or a redirect `exit` may not exit.
  */
 function leaves(node: Node): boolean {
   if (node.kind !== "simple" || node.redirects.length > 0 || node.assignments.length > 0) return false;

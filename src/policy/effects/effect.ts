@@ -69,7 +69,7 @@ export type EffectKind =
     }
   /** `inside`: it listens in the box or reports about it, and contacts no host. */
   | { readonly kind: "network"; readonly hosts: readonly string[]; readonly inside?: true }
-  /** `from`: nothing but packages by name, from where the tools of this preset fetch. */
+  /** `from`: only packages by name, from where the tools of this preset fetch. */
   | { readonly kind: "install"; readonly what: string; readonly from?: Preset }
   | {
       readonly kind: "repository";
@@ -104,6 +104,6 @@ const CHANGING: ReadonlySet<Effect["kind"]> = new Set([
   "install",
 ]);
 
-/** Files, rights, the repository or what is installed are others afterwards. */
+/** Whether files, rights, the repository or installed packages differ afterwards. */
 export const changesSomething = (effect: Effect): boolean =>
   CHANGING.has(effect.kind) && !("path" in effect && effect.path === "/dev/null");

@@ -38,7 +38,7 @@ const { names, beginnings, endings, anywhere } = VARIABLES.decides;
 const DECIDING_NAMES = new Set(names);
 const DECIDING = new RegExp(`^(?:${beginnings.join("|")})|(?:${endings.join("|")})$|${anywhere.join("|")}`);
 
-/** `env.own`: only the program that it is made for reads it, and no known program runs its value. */
+/** `env.own`: only the variable's own program reads it, and no known program runs its value. */
 export const variableDoubt = (name: string): "env.unknown" | "env.own" =>
   DECIDING_NAMES.has(name) || DECIDING.test(name) ? "env.unknown" : "env.own";
 
@@ -48,7 +48,7 @@ type Lies = (path: string) => "inside" | "system" | null;
 const LISTS = new Set(VARIABLES.lists);
 const FOLDERS = new Set(VARIABLES.folders);
 const RELEASES = new Set(VARIABLES.releases);
-/** Lists in which the box starts with folders of its own. */
+/** Lists that have folders of the box in them from its start. */
 export const BOX_LISTS: ReadonlySet<string> = new Set(VARIABLES.boxLists);
 
 type Forms = readonly (readonly [names: RegExp, forms: readonly RegExp[]])[];
@@ -86,7 +86,9 @@ interface Around {
   readonly workspace: string;
 }
 
-/** `NAME=value` in front of a command or exported: whatever it makes run lies inside. Null: the value is unknown. */
+/**
+ * `NAME=value` in front of a command or exported: all code that it makes run lies inside. Null: the value is unknown.
+ */
 export function isTame(name: string, value: string | null, { folders, workspace }: Around): boolean {
   if (ANY.test(name)) return true;
   if (value === null) return false;

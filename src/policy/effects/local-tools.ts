@@ -44,7 +44,10 @@ function runsProject(args: readonly Arg[]): boolean {
 const INLINE = new RegExp(LOCAL_TOOLS.inline);
 const ADDRESS = /:\/\/|@\S+:|^@|[\\`$;|&]/;
 
-/** The word, read as a path or a list of paths, stays in the workspace, the temporary files and the system, and names nothing kept. */
+/**
+ * The word, read as a path or a list of paths, stays in the workspace, the temporary files and the system, and names
+ * nothing secret or protected.
+ */
 function leadsNear({ value }: Arg, at: At): boolean {
   if (ADDRESS.test(value)) return false;
   return value
@@ -86,7 +89,7 @@ function changesInPlace(args: readonly Arg[], at: At): boolean {
 
 type DoubtFound = Extract<EffectKind, { readonly kind: "unknown" }>;
 
-/** The box answers this doubt about one use of a program. */
+/** Whether the box settles this doubt about a use of a program. */
 export function settles(program: string, args: readonly Arg[], { doubt, what }: DoubtFound, at: At): boolean {
   switch (doubt) {
     case "command.unknown":

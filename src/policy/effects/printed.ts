@@ -28,7 +28,7 @@ export function printsNumber([name = "", ...rest]: readonly string[]): boolean {
 }
 
 /**
- * The places below which the command lists file names, one a line. Null: it prints something else. Empty: the current
+ * The places below which the command lists file names, one per line. Null: it prints something else. Empty: the current
  * folder.
  */
 export function placesOfNames(name: string, args: readonly Arg[]): readonly Arg[] | null {

@@ -16,13 +16,13 @@ export interface Resolver {
   inherits(name: string): void;
 }
 
-/** The argument that a word of plain text is; null for any other word, which is resolved. */
+/** The argument for a word of plain text; null for any other word, which `resolve` expands. */
 export function literalOf({ pieces, span }: Word): Arg | null {
   const only = pieces.length === 1 ? pieces[0] : undefined;
   return only?.kind === "text" ? { kind: "literal", value: only.text, span } : null;
 }
 
-/** The arguments that a word becomes; several only where a known value is split. */
+/** The arguments that a word expands to; several only where a known value is split. */
 export function resolve(word: Word, resolver: Resolver): readonly Arg[] {
   const { pieces, span } = word;
   const made = pieces.map((piece) => partOf(piece, resolver));
@@ -54,7 +54,7 @@ const nothingKnown = (quoted: boolean): Part => ({
 function partOf(piece: Piece, resolver: Resolver): Part {
   const assumed = piece.kind === "text" ? null : resolver.assumed(piece);
   if (assumed === null) return readPart(piece, resolver);
-  // The commands in it run all the same.
+  // The commands in the piece run all the same.
   for (const body of scriptsOf(piece)) resolver.script(body);
   return { ...assumed, splits: false };
 }
@@ -94,7 +94,7 @@ function readPart(piece: Piece, resolver: Resolver): Part {
   }
 }
 
-/** `$(pwd)` is what `$PWD` is. */
+/** `$(pwd)` gives the same as `$PWD`. */
 function isPwd(body: Node): boolean {
   const [only, ...more] = body.kind === "list" ? body.items.map(({ node }) => node) : [body];
   if (only?.kind !== "simple" || more.length > 0) return false;
@@ -115,9 +115,9 @@ function variable(name: string, quoted: boolean, resolver: Resolver): Part {
     return nothingKnown(quoted && name !== "@");
   }
   const { kind, value, feed } = known;
-  // Names that match a pattern may contain blanks, and an empty value is no word.
-  // What came from the network is known by that alone.
+  // A value from the network is known by its origin alone.
   if (value === UNKNOWN) return { ...nothingKnown(quoted), ...(feed === undefined ? {} : { feed }) };
+  // Names that match a pattern may contain blanks, and an empty value is no word.
   const loose = !quoted && (kind === "glob" || value === "" || SPLITS.test(value));
   const part: Part = { kind: loose ? "dynamic" : kind, value, splits: loose };
   return { ...part, ...(feed === undefined ? {} : { feed }), ...(loose && value === "" ? { loose } : {}) };

@@ -21,7 +21,7 @@ export interface World {
   };
 }
 
-/** One command that the text runs, as far as its words are known. */
+/** One command that the text runs. */
 export interface Called {
   readonly words: readonly Arg[];
   readonly span: Span;
@@ -43,7 +43,7 @@ export interface Walk {
   doubt(doubt: Doubt, what: string, span: Span, inside?: boolean): void;
   went(folders: Scope["folders"]): void;
   readonly nested: boolean;
-  /** The effects that follow are those of this command, until it is `done` with what this returns. */
+  /** Attributes the effects that follow to this command, until `done` is called with the number that this returns. */
   begun(called: Called): number;
   done(outer: number): void;
   node(node: Node, scope: Scope, input: Use["input"]): Scope;

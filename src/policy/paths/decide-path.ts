@@ -24,7 +24,7 @@ interface PathDecision extends Decision {
   readonly path: string;
 }
 
-/** For the file tools. Their mode already is the consent to writes in the workspace. */
+/** Decides for file tools. Their mode is the consent to writes in the workspace. */
 export function decidePath(path: string, op: Op, context: PathContext): PathDecision {
   const unreadable = whyUnreadable(path);
   if (unreadable !== undefined)
@@ -47,7 +47,7 @@ export function decidePath(path: string, op: Op, context: PathContext): PathDeci
 /** File tools work here only, whatever a shell may read. */
 const OWN_GROUND: ReadonlySet<PlaceKind> = new Set(["workspace", "temp", "null-device"]);
 
-/** What the file tools of an agent may do with a path: as above, and nothing outside of the workspace. */
+/** Decides as `decidePath` does, for the file tools of an agent, which may also do nothing outside of the workspace. */
 export function decideToolPath(path: string, op: Op, context: PathContext): PathDecision {
   const decision = decidePath(path, op, context);
   const isOwn = (): boolean => {
@@ -63,7 +63,7 @@ export function decideToolPath(path: string, op: Op, context: PathContext): Path
   return { ...decision, decision: "deny", contained: false, rules };
 }
 
-/** Findings against the operation, strictest first; without any, the finding for it. */
+/** Findings against the operation, strictest first; if there are none, the first one for it. */
 function rulesOf(findings: readonly Finding[], path: string): readonly MatchedRule[] {
   const against = findings.filter(({ verdict }) => verdict !== "allow");
   const told = against.length > 0 ? against : findings.slice(0, 1);
@@ -158,7 +158,7 @@ const COVERED: ReadonlySet<string> = new Set(["path.system", "path.home", "path.
 
 const covers = ({ id, verdict }: Finding): boolean => verdict === "ask" && COVERED.has(id);
 
-/** Findings of one reading with users' rules: rules about paths alone, and about the operation. */
+/** The findings of one reading after users' rules. Only rules on paths alone and on the operation count. */
 function ruledFindings(findings: readonly Finding[], rules: UserRules, asked: PathAsked): readonly Finding[] {
   const told = rules.filter((rule) => concerns(rule, asked));
   if (told.length === 0) return findings;

@@ -1,16 +1,16 @@
 import { fits, type NamePattern, readPattern } from "./path-glob.ts";
 
 /**
- * `.harnessignore`, in the syntax of gitignore. Own code instead of the package `ignore`: that one makes a regular
- * expression of each row, whose time grows with the path's length to the power of the row's `**` (a row of five took 250 ms
- * for a path of 120 characters), and it throws on paths that are not relative. The rules come from an untrusted
- * repository, so the time here is rules times path at worst, and nothing throws.
+ * `.harnessignore`, in the syntax of gitignore. Own code instead of the package `ignore`: the package turns each row
+ * into a regular expression whose time grows with the path's length to the power of the number of `**` in the row (a
+ * row with five took 250 ms for a path of 120 characters), and it throws on paths that are not relative. The rules come
+ * from an untrusted repository, so the time here is rules times path at worst, and nothing throws.
  */
 export interface IgnoreRules {
   readonly rules: readonly IgnoreRule[];
   /** The text exceeds the bound on length: everything is hidden, since its rules are unknown. */
   readonly tooLong: boolean;
-  /** Lists of folders above the workspace, by their absolute paths: what those hide stays hidden. */
+  /** Lists of folders above the workspace, by the folders' absolute paths: files that they hide stay hidden. */
   readonly above?: readonly { readonly folder: string; readonly rules: IgnoreRules }[];
 }
 
@@ -25,7 +25,7 @@ interface IgnoreRule {
 /** Characters of a rule file that are read. */
 export const MAX_RULES_LENGTH = 64 * 1024;
 
-/** Line endings as git has them. */
+/** As in git, a NUL ends the line. */
 const NUL_AND_REST = /\0.*$/s;
 
 export function readIgnore(text: string): IgnoreRules {
@@ -134,8 +134,9 @@ export interface IgnoreList {
   readonly folder: string;
   readonly text: string;
   /**
-   * For a list that hides files from the model: letter case is ignored, and a list beyond the bound on length hides its whole
-   * folder. Otherwise the list is applied as git does on a case-sensitive system, as far as it was read.
+   * For a list that hides files from the model: letter case is ignored, and a list beyond the bound on length hides its
+   * whole folder. Any other list is applied as git does on a case-sensitive system, and beyond the bound only its first
+   * lines.
    */
   readonly strict: boolean;
 }
@@ -145,7 +146,7 @@ export interface IgnoreList {
  * many lie below it: an untrusted repository may have thousands.
  */
 export class NestedIgnore {
-  /** From the top down. */
+  /** The lists above, from the top down. */
   readonly #above: readonly NestedIgnore[];
   /** The beginning of all paths that the list applies to, and its number of names. */
   readonly #start: string;

@@ -1,4 +1,4 @@
-/** Paths as Linux reads them, by text alone. Of links only those of /proc with a known target are followed. */
+/** Paths as Linux reads them, by text alone. Only links of /proc with a known target are followed. */
 
 const SLASH = 0x2f;
 const DOT = 0x2e;
@@ -15,7 +15,7 @@ export function resolvePath(from: string, path: string): string {
   return `/${walk(absolute ? [] : folder, path, folder).join("/")}`;
 }
 
-/** Without empty names, `.` and `..`, and not in /proc. */
+/** Whether the path has no empty names, no `.` and `..`, and is not in /proc. */
 function isNormal(path: string): boolean {
   if (path.charCodeAt(0) !== SLASH || path.startsWith("/proc/")) return false;
   for (let slash = 0; slash !== -1; slash = path.indexOf("/", slash + 1)) {

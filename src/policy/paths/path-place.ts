@@ -53,8 +53,8 @@ export function placeOfResolved(at: string, op: Op, around: Surroundings): Place
 }
 
 /**
- * Whether a read of the resolved path shows a secret or what is hidden, or, where it may be written too, a write reaches
- * what the host obeys: what both of `placeOfResolved` say, at once.
+ * Whether a read of the resolved path shows a secret or a hidden file or, if the path may be written too, a write
+ * reaches something that the host obeys: the findings of `placeOfResolved` for both operations at once.
  */
 export function isKept(at: string, mayWrite: boolean, around: Surroundings): boolean {
   const kind = kindOf(at, around);
@@ -82,8 +82,9 @@ function kindOf(path: string, { workspace, home }: Surroundings): PlaceKind {
 }
 
 /**
- * Somebody's folder is no place for a file tool because it lies where temporary files do: the home, and whatever lies beside
- * a workspace there, below the same first folder. What a command does there stays in the box, as with any temporary file.
+ * Whether a path among temporary files is somebody's own, so that file tools must not take it for a temporary one: it
+ * lies in the home, or below the same first folder as the workspace. What a command does there stays in the box, as
+ * with any temporary file.
  */
 export function isOwnedTemp({ kind, path }: PlaceOf, { workspace, home }: Surroundings): boolean {
   if (kind !== "temp") return false;
@@ -148,7 +149,7 @@ const IN_HOME = prefixTable(HOME_STARTUP);
 
 const IN_SYSTEM = prefixTable(SYSTEM_STARTUP);
 
-/** Why a write there is a trap for the host. The path is folded and starts at a home folder. */
+/** Why a write to the path is a trap for the host. The path is folded and starts at a home folder. */
 export const startupInHome = (folded: string): string | null => findPrefix(IN_HOME, folded);
 
 /** The same for a folded path from `/`. */

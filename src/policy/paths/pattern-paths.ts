@@ -44,7 +44,7 @@ interface Aim {
   /** One name that the table row is about. */
   readonly name: string;
   readonly why: string;
-  /** What names of the row end with; empty where the row gives a whole name or its start. */
+  /** The end of the row's names; empty where the row gives a whole name or its start. */
   readonly end: string;
   /** The row applies to folders too, so every name of a path is compared. */
   readonly anywhere: boolean;
@@ -101,7 +101,7 @@ function firstDotted(text: string, aims: readonly Aim[], last: boolean): Aim | u
   );
 }
 
-/** Enough literal text to aim at the row: two characters of a name's start, or three of a name's end. */
+/** The first row that the pattern aims at, by at least two characters of a name's start or three of a name's end. */
 function firstPlain(text: string, aims: readonly Aim[], last: boolean): Aim | undefined {
   const start = text.slice(0, text.search(SPECIAL));
   const byEnd = text.replaceAll(/[^a-z0-9.]/g, "").length >= 3;

@@ -57,7 +57,7 @@ function bySpelling(name: string): string | null {
   return null;
 }
 
-/** The first characters of the table's names, as bits by their codes: most names of paths have none of them. */
+/** Marks the first characters of the table's names by their codes: most names in paths start with none of them. */
 const FIRST = new Uint8Array(128);
 for (const name of BY_NAME.keys()) FIRST[name.charCodeAt(0)] = 1;
 

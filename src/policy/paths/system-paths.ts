@@ -11,7 +11,7 @@ export function isTemp(path: string): boolean {
   return false;
 }
 
-/** The first folder below one for temporary files that holds the path, or is it; undefined elsewhere. */
+/** The folder directly below one for temporary files that is the path or holds it; undefined for any other path. */
 export function tempFolderOf(path: string): string | undefined {
   for (const folder of TEMPORARY)
     if (path.length > folder.length && isInside(folder, path))

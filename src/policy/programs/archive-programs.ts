@@ -292,7 +292,7 @@ function unpackedEffects(use: Use): readonly Found[] {
   const shows = names.findLastIndex((name) => COMPRESS_INFO.has(name));
   const changes = names.findLastIndex((name) => CHANGES.has(name));
   if (shows > changes) return [];
-  // Of several modes the last one counts, or the one that the program prefers.
+  // If there are several modes, the last one counts, or the one that the program prefers.
   const replaced = shows === -1 ? [] : use.operands;
   const own = use.options.findLast(({ name }) => OWN.has(name))?.value?.value ?? "";
   const bare = use.operands.flatMap((arg): readonly Found[] => {

@@ -2,10 +2,10 @@ import { commandsFromStdin } from "./argument-roles.ts";
 import { type Arg, type Found, type Reader, UNKNOWN, type Use } from "./program-model.ts";
 
 /**
- * Many argument parsers take a word with a leading dash for an option, never for the value of the option before it. So no
- * such word is accepted as a value here, also for the programs above a sub-command: `npm --x -y test`. Of `-C=x`, some
- * parsers take the value `x`, others `=x`. `-tc x` may be `-t` and `-c x` although `-t` takes a value (yargs, minimist,
- * commander). `@file` may stand for arguments in a file.
+ * Many argument parsers take a word with a leading dash for an option, never for the value of the option before it. So
+ * no such word is accepted as a value here, nor among the options before a sub-command: `npm --x -y test`. For `-C=x`,
+ * some parsers take the value `x`, others `=x`. `-tc x` may be `-t` and `-c x` although `-t` takes a value (yargs,
+ * minimist, commander). `@file` may stand for arguments in a file.
  */
 export const ARGUMENT_READERS: Readonly<Record<string, Reader>> = {
   "values are no options": (use) => ambiguities(use, false, false),

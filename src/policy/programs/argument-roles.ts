@@ -217,7 +217,7 @@ export const commandsFromStdin = ({ input }: Use): readonly Found[] =>
 
 export const word = (value: string, { span }: Pick<Arg, "span">): Arg => ({ kind: "literal", value, span });
 
-/** The arguments from this one on are judged as those of another program. */
+/** Judges the arguments from this position on as those of another program. */
 export const handsOn =
   (to: string, from = 0) =>
   (use: Use): readonly Found[] => {
@@ -227,19 +227,19 @@ export const handsOn =
     return use.command([word(to, first), ...(first.value === "--" ? words.slice(1) : words)]);
   };
 
-/** Writes its operands, or without any everything below the folder. */
+/** Writes the operands or, if there are none, everything below the folder. */
 export const writesGiven = (use: Use): readonly Found[] =>
   use.operands.length === 0
     ? [{ kind: "write", path: use.folder }]
     : use.operands.map((arg): Found => ({ kind: "write", path: use.place(arg), span: arg.span }));
 
-/** Options, whatever the program, whose value is where a build puts its result. */
+/** Options, of whatever program, that say where a build puts its result. */
 const RESULT =
   /^(?:-o|-B|-{1,2}(?:out|out-?(?:[fF]ile|[dD]ir)|output|output-(?:dir|file|path)|target-dir|dist-dir|pack-destination|scratch-path|\w+_out))$/;
 
 const nameOf = ({ value }: Arg): string => value.split("=", 1)[0] as string;
 
-/** What options of these names, by themselves or with `=`, are given. */
+/** The values of options with these names, as the next word or after `=`. */
 const resultsOf = ({ args }: Use, names: RegExp): readonly Arg[] =>
   args.flatMap((arg, at) => {
     const { value } = arg;
@@ -250,7 +250,7 @@ const resultsOf = ({ args }: Use, names: RegExp): readonly Arg[] =>
       : [];
   });
 
-/** Where options of these names put a result. */
+/** The writes by options with these names, whose values say where a result goes. */
 export const writesTo = (use: Use, names: RegExp = RESULT): readonly Found[] =>
   resultsOf(use, names).map((file) => ({ kind: "write", path: use.place(file), span: file.span }));
 

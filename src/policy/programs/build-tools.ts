@@ -4,7 +4,7 @@ import type { Arg, Found, Reader, Use } from "./program-model.ts";
 import { programEffects } from "./python-programs.ts";
 
 const LIGHT = { forced: false, recursive: false };
-/** Options with which nothing is compiled: it only reports about itself or its files. */
+/** Options with which nothing is compiled: the compiler only reports about itself or its files. */
 const TELLS =
   /^(?:-v|-V|--version|-print-[\w-]+(?:=[\w.+-]*)?|--print-[\w-]+(?:=[\w.+-]*)?|-dump(?:version|machine|fullversion|specs)|--help(?:=[\w,^]+)?|--target-help|-Q|-###)$/;
 /** Options that do not write, load or run anything. */
@@ -39,7 +39,7 @@ function word(arg: Arg, use: Use): readonly Found[] {
   return roleEffects("check", arg, use, LIGHT);
 }
 
-/** Values of these options (library, language) that are accepted. */
+/** The doubt about an option. For these ones (library, language), the box settles it. */
 function unknownOption(arg: Arg, use: Use): Found {
   const doubt = use.doubt("option.unknown", arg);
   return doubt.kind === "unknown" &&
@@ -57,10 +57,10 @@ const isOdd = (arg: Arg): boolean =>
 
 const CHECK_TARGETS: ReadonlySet<string> = new Set(PROGRAM_WORDS.checks.targets);
 
-/** How much is told of a run. */
+/** Variables that say how much a run prints. */
 const LOUDNESS = /^(?:V|VERBOSE|Q|CI)=\d$/;
 
-/** Only what checks the project, by its name, and nothing that is set for it but how much is told. */
+/** Whether all targets are checks of the project by their names, and the only variables set say how much is printed. */
 function areChecks({ operands }: Use): boolean {
   const named = operands.filter(({ value }) => !LOUDNESS.test(value));
   return named.length > 0 && named.every(({ kind, value }) => kind === "literal" && CHECK_TARGETS.has(value));
@@ -153,7 +153,7 @@ function testsOr({ operands, folder, program }: Use): readonly Found[] {
   return [fixedEffect(tests ? "check" : "project", folder, program)];
 }
 
-/** Writes, unless it only checks; that option may be given to it or to the program behind it. */
+/** Writes, unless it only checks; `--check` may be given to cargo or to the formatter behind it. */
 function cargoFormats(use: Use): readonly Found[] {
   const words = handsOn("cargo fmt --")(use);
   const checks =

@@ -2,7 +2,9 @@ import { part, valuesOf } from "./argument-roles.ts";
 import type { Arg, Found, Use, Reader } from "./program-model.ts";
 import { copied, named as remoteName } from "./ssh-programs.ts";
 
-/** Parts of this machine that a container gets. With all files or the engine's socket it controls the machine. */
+/**
+ * Parts of this machine that a container gets. A container with all files or the engine's socket controls the machine.
+ */
 const contained = (use: Use): readonly Found[] => [...rights(use), ...mounts(use)];
 
 /** Options that remove a container's isolation, with the values that do. */

@@ -18,7 +18,7 @@ export function downloads(use: Use, addresses: readonly Arg[], folder?: Arg): re
   return names.length === addresses.length && names.length > 0 ? names : [writing(here, use), ...names];
 }
 
-/** Files whose names the server chooses. */
+/** The files that wget writes. With some options, the server chooses their names. */
 function savedByWget(use: Use): readonly Found[] {
   if (given(use, "-O", "--output-document", "--spider")) return [];
   const folder = valuesOf(use, "-P", "--directory-prefix").at(-1);

@@ -12,7 +12,7 @@ const TELLING =
 const REACHING =
   /\b(?:attach|load_extension|readfile|writefile|edit|zipfile|fsdir|fts3_tokenizer|vacuum\s+into|vacuum\s+\w+\s+into|temp_store_directory|data_store_directory|writable_schema|trusted_schema)\b/i;
 
-/** SQL statements and commands, one per line. */
+/** Whether a text of SQL statements and commands (one per line) reaches nothing but the database. */
 function isTame({ kind, value }: Pick<Arg, "kind" | "value">): boolean {
   const lines = value.split("\n").map((line) => line.trim());
   return (
@@ -52,7 +52,7 @@ function fileOf(base: Arg | undefined, use: Use): readonly Found[] {
   return [{ kind: "write", path: base.value.startsWith("file:") ? null : use.place(base), span: base.span }];
 }
 
-/** Some commands of its language run any program: it always asks, and counts as inside if none of them is used. */
+/** Some commands of sqlite3 run any program, so it always asks; it counts as inside if none of them is used. */
 function sqlite(use: Use): readonly Found[] {
   const { operands, tame } = toldBy(use.args);
   const [base, ...statements] = operands;
@@ -60,7 +60,7 @@ function sqlite(use: Use): readonly Found[] {
   return [{ ...escapes(use), ...(inside ? { inside } : {}) }, ...fileOf(base, use)];
 }
 
-/** Options of Miller before its first verb that only describe the format of data; whether they take a value. */
+/** Options of Miller before its first verb that only describe the format of data; those in `VALUED` take a value. */
 const FLAGS =
   /^--(?:[ico]?(?:csv|tsv|json|jsonl|dkvp|nidx|xtab|pprint|usv|asv|markdown|md|csvlite|tsvlite|jsonvstack)|c2[tjdnxpbml]|t2[cjdnxpbml]|j2[ctdnxpbml]|l2[ctdnxpbj]|[ckmnst]2p|barred|right|no-color|no-auto-flatten|no-auto-unflatten|implicit-csv-header|headerless-csv-output|headerless-csv-input|hi|ho|allow-ragged-csv-input|records-per-batch|nr-progress-mod|ofmt)$|^-[nIC]$/;
 const VALUED = /^--(?:[io]?[fpr]s|fflatsep|ofmt|records-per-batch|nr-progress-mod)$/;
@@ -71,7 +71,7 @@ const VALUED = /^--(?:[io]?[fpr]s|fflatsep|ofmt|records-per-batch|nr-progress-mo
 const VERBS =
   /^(?:cat|head|tail|tac|cut|sort|uniq|count|count-distinct|count-similar|top|label|rename|reorder|regularize|unsparsify|nothing|stats1|stats2|step|merge-fields|nest|fill-down|fill-empty|sec2gmt|group-by|group-like|having-fields|histogram|json-parse|json-stringify|flatten|unflatten|altkv|bar|decimate|sparsify|summary|template|seqgen|grep)$/;
 
-/** Verbs follow the options, joined by `then`; words behind the last verb's own are files. */
+/** Verbs follow the options, joined by `then`; the words after those of the last verb are files. */
 function mlrEffects(use: Use): readonly Found[] {
   const { args } = use;
   let at = 0;
@@ -159,7 +159,7 @@ const fromInput = ({ input }: Use): Found => ({
 /** A template that is filled with environment variables. */
 const printsEnvironment = (): readonly Found[] => [{ kind: "read", path: "/proc/self/environ" }];
 const HOST_OF_CONNECTION = /(?:^|\s)host(?:addr)?\s*=\s*'?([^\s',]+)'?(?=\s|$)/;
-/** They name another server, or a file that does. */
+/** Settings that name another server, or a file that does. */
 const LEADS_AWAY = /\b(?:host(?:addr)?|service(?:file)?)\s*=/;
 const HOSTS_OF_CONNECTION = /\bhost(?:addr)?\s*=/g;
 const OWN_SERVER = ["localhost"];
@@ -177,7 +177,7 @@ function servers(told: Arg): readonly Found[] {
   return LEADS_AWAY.test(value) ? [networkTo(part(told, ""))] : [];
 }
 
-/** Which host a client of databases asks: one of its options, an address, or without any its own machine. */
+/** The host that a database client asks: from an option or an address, otherwise its own machine. */
 function databaseServer(use: Use): readonly Found[] {
   if (given(use, "--login-path", "--defaults-file", "--defaults-extra-file"))
     return [{ kind: "network", hosts: [] }];

@@ -59,7 +59,7 @@ function ownEffects(args: readonly Arg[], use: Use, table: OptionTable): Own {
 
 const EXTENSION: ReadonlySet<string> = new Set(["-e", "--extension"]);
 
-/** All files, some of them, or those with one name. */
+/** A pattern for the names that fd finds: any name, some unknown names, or one name. */
 function nameOf(pattern: Arg | undefined): string {
   if (pattern === undefined || !/[A-Za-z0-9]/.test(pattern.value)) return "*";
   const name = pattern.value.replaceAll(/[\^$\\]/g, "").toLowerCase();
@@ -196,7 +196,7 @@ function replaced(word: Arg, mark: string, by: Arg): Arg {
   return { ...word, ...feed, kind, value: word.value.replaceAll(mark, () => by.value) };
 }
 
-/** Bound on found names that are judged one by one; beyond it there is a doubt. */
+/** Bounds the found names that are judged one by one; any more give a doubt. */
 export function mostOf(found: readonly Arg[], { span }: Use): readonly [readonly Arg[], readonly Found[]] {
   if (found.length <= MAX_FINDS) return [found, []];
   const what = `more than ${MAX_FINDS} places to search`;

@@ -30,9 +30,9 @@ const changedRights = (use: Use, files: readonly Arg[], recursive: boolean): rea
 
 interface Into {
   readonly sources: readonly Arg[];
-  /** Null: the current folder. */
+  /** The current folder where no target is named. */
   readonly target: Arg;
-  /** Certainly a folder: files are written into it under their own names. */
+  /** The target is certainly a folder: files are written into it under their own names. */
   readonly isFolder: boolean;
 }
 
@@ -90,11 +90,11 @@ function copies(use: Use): readonly Found[] {
 
 const copied = (use: Use): readonly Found[] => [...reads(use, into(use)), ...written(use)];
 
-/** A moved file is deleted at its old path and readable at its new one. */
-/** Who moves the folder that the command or its user is in moves all there is. */
+/** Whether the path is or holds the current folder or the home: a move of it moves everything. */
 const holdsUs = (path: Place, { folder, home }: Use): boolean =>
   path !== null && [folder, home].some((inner) => inner !== null && `${inner}/`.startsWith(`${path}/`));
 
+/** A moved file is deleted at its old path and readable at its new one. */
 function moves(use: Use): readonly Found[] {
   const forced = given(use, "-f", "--force");
   const all = into(use);

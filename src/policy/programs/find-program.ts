@@ -183,7 +183,7 @@ class FindReader {
     return this.use.command(filled(words, MARK, this.below(here)), { folder });
   }
 
-  /** What is deleted of all that is found, is deleted at every depth. */
+  /** If the expression excludes nothing, a deletion of found files is one at every depth. */
   private widened(found: readonly Found[], finds: readonly Arg[]): readonly Found[] {
     if (this.narrowing.left !== null) return found;
     const all = new Set(finds.map((find) => this.use.place(find)));
@@ -203,11 +203,11 @@ class FindReader {
   }
 }
 
-/** It may be any word. */
+/** Whether the argument may be any word. */
 const isOpen = (arg: Arg): boolean =>
   arg.loose === true || (arg.kind === "dynamic" && (arg.value.startsWith(UNKNOWN) || isGuess(arg)));
 
-/** No word that the pattern can become is part of an expression. */
+/** Whether no word that the pattern can become is part of an expression. */
 const isNoPredicate = (pattern: string): boolean =>
   /\.[A-Za-z]\w*$/.test(pattern) || /^[^-*?[(!,]/.test(pattern);
 
@@ -215,10 +215,10 @@ const isNoPredicate = (pattern: string): boolean =>
 type Left = readonly string[] | null;
 
 interface Group {
-  /** What remained before it. */
+  /** The files left before the group. */
   readonly before: Left;
   readonly negated: boolean;
-  /** What the alternatives so far leave; undefined before the first one ends. */
+  /** The files that the alternatives so far leave; undefined before the first one ends. */
   ended: Left | undefined;
 }
 
@@ -237,7 +237,7 @@ class Narrowing {
     this.negated = false;
   }
 
-  /** `-o` and `,`: what follows starts from what remained before the group. */
+  /** `-o` and `,`: the next alternative starts from the files left before the group. */
   or(): void {
     const group = this.groups.at(-1);
     if (group === undefined) return;
@@ -273,8 +273,7 @@ const SOME: Left = ["*found*"];
 const MAX_NAMES = 8;
 
 /**
- * The name that a pattern matches, in the form in which names are judged; of a path pattern everything but its
- * leading wildcards.
+ * The name that a pattern matches, in the form in which names are judged; a path pattern loses its leading wildcards.
  */
 function byName(name: string, value: Arg | undefined): Left {
   if (!NAMING.has(name) || value === undefined || !/[A-Za-z0-9]/.test(value.value)) return null;

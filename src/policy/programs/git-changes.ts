@@ -84,7 +84,7 @@ function loggedRefs(use: Use): readonly Found[] {
     : shown;
 }
 
-/** `-d` alone deletes; any other use changes the value of a ref. */
+/** `-d` deletes a ref, and `--stdin` may; any other use changes the value of a ref. */
 const updatedRefs = ({ program, options }: Use): readonly Found[] =>
   options.some(({ name }) => name === "-d" || name === "--stdin")
     ? [
@@ -96,7 +96,7 @@ const updatedRefs = ({ program, options }: Use): readonly Found[] =>
       ]
     : [{ kind: "repository", change: "local", what: program }];
 
-/** One name is read, two are written. */
+/** With one name, the ref is read; with two, it is written. */
 const symbolic = ({ program, operands }: Use): readonly Found[] =>
   operands.length > 1 ? [{ kind: "repository", change: "local", what: program }] : [];
 
@@ -105,7 +105,7 @@ const forcedRefs = ({ operands }: Use): readonly Found[] =>
   operands
     .filter(({ value }: Arg) => value.startsWith("+"))
     .map(({ value, span }) => ({ kind: "repository", change: "forced", what: value, span }));
-/** Without `-o` it takes its last name for the folder of the parts, and one alone is that folder. */
+/** Without `-o`, the last name is the folder for the parts, also if it is the only one. */
 const split = (use: Use): readonly Found[] =>
   use.options.some(({ name }) => name === "-o")
     ? []

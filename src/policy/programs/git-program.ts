@@ -2,13 +2,13 @@ import { isHarmless, pathIn } from "./git-settings.ts";
 import type { Arg, Found, Use, Reader } from "./program-model.ts";
 const BATCHES: ReadonlySet<string> = new Set(["--batch", "--batch-command"]);
 
-/** With a batch, the names of what is shown come from stdin, unless everything is shown. */
+/** With a batch, stdin names the objects to show, unless all are shown. */
 const askedOfHistory = ({ options }: Use): readonly Found[] =>
   options.some(({ name }) => BATCHES.has(name)) && options.every(({ name }) => name !== "--batch-all-objects")
     ? [{ kind: "read", path: null }]
     : [];
 
-/** It searches for `-o` and `--remote` first, even among the values of other options. */
+/** `git archive` searches for `-o` and `--remote` first, even among the values of other options. */
 const lookedThrough = (use: Use): readonly Found[] =>
   use.options.flatMap(({ value, span }) =>
     value !== null && value.span !== span && value.value.startsWith("-")

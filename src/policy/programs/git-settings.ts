@@ -31,7 +31,7 @@ const patternOf = (key: string, section: string): string => {
 
 const WIDE = new Set(["--rename-section", "rename-section", "--system"]);
 
-/** Git on the host would run, load or contact what this setting names. */
+/** Whether git on the host would run, load or contact what this setting names. */
 function isObeyed(key: string): boolean {
   const folded = key.toLowerCase();
   const [section = ""] = folded.split(".", 1);

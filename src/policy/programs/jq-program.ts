@@ -205,8 +205,8 @@ const isDigit = (char: string): boolean => char >= "0" && char <= "9";
 /** The names that a filter of jq or yq uses. */
 
 /**
- * Names of functions and variables (with their sign), without fields of data and keys of objects. Null where the filter is
- * not understood. Linear.
+ * Names of functions and variables (these with their `$`), without fields of data and keys of objects. Null where the
+ * filter is not understood. Linear.
  */
 export function filterNames(filter: string): readonly string[] | null {
   const reader = new FilterReader(filter);

@@ -131,7 +131,10 @@ const schemes = (use: Use): readonly Found[] =>
 const LISTS =
   /^(?:-[ltunpaeiomsHOM46x]+|--(?:listening|tcp|udp|numeric|processes|programs|all|unix|summary|no-header|wide|numeric-ports))$/;
 
-/** Without names they report about this machine; with names they query those. */
+/**
+ * Reports only about this machine if it just lists and keeps addresses as numbers; otherwise it may query servers for
+ * names.
+ */
 function connections({ args }: Use): readonly Found[] {
   const own = args.every(({ kind, value }) => kind === "literal" && LISTS.test(value));
   const numbers = args.some(({ value }) => /^-[a-zA-Z]*n|^--numeric/.test(value));

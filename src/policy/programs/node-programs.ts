@@ -37,7 +37,7 @@ function programs(use: Use): readonly Found[] {
   const has = (...names: readonly string[]): boolean => options.some(({ name }) => names.includes(name));
   const texts = options.filter(({ name }) => INLINE.has(name));
   const [file] = operands;
-  // It counts before all others, wherever it stands.
+  // `--run` takes precedence over all others, wherever it stands.
   if (has("--run")) return [...scripts(use), ...inlines(texts, use), ...testsHandOn(use)];
   if (has("--test"))
     return [
@@ -100,7 +100,7 @@ function runsPackage(use: Use): readonly Found[] {
   return [...effects.map((each) => fixedEffect(each, use.folder, use.program)), ...codeElsewhere(use)];
 }
 
-/** A program of the packages that are there: the project's code, and what its arguments ask of it where it is known. */
+/** An installed program is code of the project. If the program is known, its arguments are judged too. */
 function runsInstalled(name: Arg, words: readonly Arg[], use: Use): readonly Found[] {
   if (!CHECK_PROGRAMS.has(name.value))
     return [fixedEffect("project", use.folder, use.program), ...codeElsewhere(use)];
@@ -109,11 +109,14 @@ function runsInstalled(name: Arg, words: readonly Arg[], use: Use): readonly Fou
 
 const CHECK_SCRIPTS: ReadonlySet<string> = new Set(PROGRAM_WORDS.checks.scripts);
 
-/** What `run` and similar commands start: what checks the project, another script, or only a list of scripts. */
+/**
+ * What `run` and similar commands start: a check of the project, or another script. Without a name they only list
+ * scripts.
+ */
 function runsScript(use: Use): readonly Found[] {
   const [script, ...handed] = use.operands;
   if (script === undefined) return [fixedEffect("settings", use.folder, use.program)];
-  // What tests are given is known; another script may rewrite what it checks, if it is told to.
+  // Arguments for tests are judged; other checks may rewrite what they check, if an argument says so.
   const checks = handed.length === 0 ? CHECK_SCRIPTS.has(script.value) : script.value === "test";
   if (script.kind !== "literal" || !checks) return [fixedEffect("project", use.folder, use.program)];
   return [fixedEffect("check", use.folder, use.program), ...scriptHandsOn(use)];
@@ -128,14 +131,14 @@ function scriptByName(use: Use): readonly Found[] {
 const checks = (found: readonly Found[]): boolean =>
   found.some((each) => each.kind === "code" && each.from === "check");
 
-/** A script, and where there is none of that name, any program: `pnpm cat .env`. */
+/** A script or, if there is none of that name, any program: `pnpm cat .env`. */
 function scriptOrProgram(use: Use): readonly Found[] {
   const found = scriptByName(use);
   const runs = use.operands.length > 0 && !checks(found);
   return runs ? [...found, ...ifKnown(use.command(use.operands))] : found;
 }
 
-/** What is not known here counts as the project's own. */
+/** An unknown program counts as the project's own. */
 const ifKnown = (found: readonly Found[]): readonly Found[] =>
   found.some((each) => each.kind === "unknown" && each.doubt === "command.unknown") ? [] : found;
 
@@ -155,7 +158,7 @@ const nodeOfYarn = (use: Use): readonly Found[] => [
   ...(use.args[0] === undefined ? [] : use.command([word("node", use.args[0]), ...use.args])),
 ];
 
-/** A script, and where there is none of that name, a program of the packages. */
+/** A script or, if there is none of that name, a program of the packages. */
 export function runsProgramOf(programs: readonly string[]): Reader {
   const known = new Set(programs);
   return (use) => {
@@ -176,11 +179,11 @@ function yarnAgain(use: Use): readonly Found[] {
   return first === undefined ? [] : use.command([word("yarn", first), ...use.operands]);
 }
 
-/** `bun lint` is `bun run lint`; what has another name may be a file. */
+/** `bun lint` is `bun run lint`; any other name may be a file. */
 const scriptOrFile = (use: Use): readonly Found[] =>
   CHECK_SCRIPTS.has(use.args[0]?.value ?? "") ? runsScript(use) : programEffects(use.args[0], use);
 
-/** Without `run` it watches, but only in a terminal. */
+/** Without `run` the program watches, but only in a terminal. */
 function mustNotWatch(use: Use): readonly Found[] {
   const runs = [...use.options, ...use.globals].some(({ name }) => name === "--run");
   return runs ? [] : [fixedEffect("ask", use.folder, "a watch")];

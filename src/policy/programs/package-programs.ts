@@ -3,7 +3,7 @@ import { PROGRAM_WORDS } from "../program-words.generated.ts";
 import { fixedEffect, reading } from "./argument-roles.ts";
 import type { Arg, Found, Reader, Use } from "./program-model.ts";
 
-/** Managers of packages: what they are given either only chooses among what registries have, or may lead anywhere. */
+/** Package managers: their arguments either only choose among the packages of registries, or may lead anywhere. */
 
 const { files, ...flags } = PROGRAM_WORDS.packages;
 const FILES = new Set(files);
@@ -22,7 +22,7 @@ const NAMES: Readonly<Record<keyof typeof flags, RegExp>> = {
   go: /^(?:all|\.\/\.\.\.|\.|[a-z0-9][\w.-]*\.[a-z]+(?:\/[\w.~-]+)*(?:\/\.\.\.)?(?:@[\w.+-]+)?)$/i,
 };
 
-/** npm takes what ends like this for a file, pip for one of packages. */
+/** npm takes a name with such an ending for a file, pip for an archive of a package. */
 const ARCHIVE = /\.(?:tgz|tar|tar\.\w+|zip|whl)$/i;
 
 /** The workspace's own package, built by its own code. */
@@ -60,13 +60,13 @@ export const PACKAGE_EFFECTS = {
   "installs from go": installs("go"),
 } as const;
 
-/** With `-p` and `-f` its operands are files. */
+/** With `-p` and `-f` the operands are files. */
 const packageFiles = (use: Use): readonly Found[] =>
   use.options.some(({ name }) => name === "-p" || name === "-f" || name === "--file")
     ? use.operands.map((arg) => reading(arg, use))
     : [];
 
-/** What apt is told to show may be a package, a package of a release (`bash/stable`), or a file of one. */
+/** An operand of apt may be a package, a package of a release (`bash/stable`) or, in this form, a package file. */
 const PACKAGE_FILE = /^(?:\.{0,2}|~[^/]*)\/|\.(?:u?deb|dsc|changes)$/;
 
 const packageFileNames = (use: Use): readonly Found[] =>

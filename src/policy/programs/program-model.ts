@@ -83,7 +83,7 @@ export interface Model {
     /** Role of any number of arguments between the first and the last ones. */
     readonly rest?: Role;
     readonly last?: readonly Role[];
-    /** Without arguments it works on the current folder. */
+    /** Without arguments the program works on the current folder. */
     readonly here?: true;
   };
   readonly does?: readonly Fixed[];
@@ -98,9 +98,9 @@ export interface Model {
   readonly singleDash?: true;
   /** Long options may be abbreviated to any unique prefix (getopt_long). */
   readonly abbreviates?: true;
-  /** Arguments with which, alone, it only prints its version or help. */
+  /** Any of these as the only argument makes the program print its version or help, and nothing else. */
   readonly tells: readonly string[];
-  /** Even printing its version obeys settings of the folder, or runs a program in it. */
+  /** Even to print its version, the program obeys settings of the folder, or runs a program in it. */
   readonly local?: true;
   /**
    * Sub-commands by first operand, as numbers of models; options before it belong to this model. Any other operand is
@@ -155,19 +155,22 @@ export interface Use {
   /** Source of stdin. `network`: something earlier in the pipe came from there. `project`: a file that lies inside. */
   readonly input: "nothing" | "unknown" | "network" | "project" | KnownInput;
   readonly span: Span;
-  /** Another command starts it, or it is a part of one. */
+  /** The command is started by another one, or is a part of one. */
   readonly nested: boolean;
   /** Absolute path of an argument, relative to the command's folder. */
   place(arg: Arg): Place;
   /** The command's folder. */
   readonly folder: Place;
   readonly home: string;
-  /** Effects of another command line that it runs, as in `find -exec`; the first word is the program. */
+  /** Effects of another command line that the program runs, as in `find -exec`; the first word is the program. */
   command(
     args: readonly Arg[],
     at?: { readonly folder?: Place; readonly input?: Use["input"] },
   ): readonly Found[];
-  /** Whether this program of its packages lies in the command's folder or above it, as far as somebody has looked. */
+  /**
+   * Whether this program lies in `node_modules` of the command's folder or of one above it; false where nobody has
+   * looked.
+   */
   installed(name: string): boolean;
   /** With this value the variable only lets code run that lies in the workspace, the box or its system. */
   tame(name: string, value: string | null): boolean;
@@ -184,7 +187,7 @@ export interface Surroundings {
   readonly input: Use["input"];
   readonly folder: Place;
   readonly home: string;
-  /** The same elsewhere. */
+  /** The same surroundings in another folder. */
   movedTo(folder: Place): Surroundings;
   place(arg: Arg, from: Place): Place;
   command(
@@ -209,7 +212,7 @@ interface Understood {
   readonly operands: readonly Arg[];
 }
 
-/** One use in one place. Of a class, since one is made for each command: its methods are made once. */
+/** One use in one place. A class, since one is made for each command, and its methods are made once. */
 export class UseAt implements Use {
   readonly program: string;
   readonly name: Arg;
@@ -283,7 +286,7 @@ export interface OptionSpec {
 export interface OptionTable {
   readonly named: ReadonlyMap<string, OptionSpec>;
   readonly numbers: boolean;
-  /** No option does more than read, and none that does is left out: a word that becomes an option is harmless. */
+  /** The row has all options that do more than read, and there are none: a word that becomes an option is harmless. */
   readonly tame: boolean;
 }
 

@@ -123,7 +123,7 @@ export class Models {
         { program, name, args: use.operands.slice(1), globals },
         around,
       );
-    // Behind two dashes an option is one no more.
+    // After `--`, a word with a dash is no option any more.
     if (otherwise === null || /^-./.test(name.value)) return [use.doubt("operand.unknown", name, program)];
     return this.use(this.table.model(otherwise), { ...call, args: use.operands, globals }, around);
   }
@@ -243,13 +243,13 @@ interface OperandTable {
   /** Role of any number of operands between the first and the last ones. */
   readonly rest: Role | null;
   readonly last: readonly Role[];
-  /** Without operands it works on the current folder. */
+  /** Without operands the program works on the current folder. */
   readonly here: boolean;
 }
 
-/** The roles of so many operands. */
+/** The roles of a known number of operands. */
 interface Roles extends Pick<OperandTable, "first" | "rest" | "last"> {
-  /** Number of the first operand that has one of the last roles. */
+  /** Index of the first operand that has one of the last roles. */
   readonly lastFrom: number;
 }
 
@@ -262,7 +262,7 @@ function rolesFor(table: OperandTable, count: number, options: Reading["options"
   return { first, rest, last, lastFrom };
 }
 
-/** The role of the operand with a number; null where none is left. */
+/** The role of the operand at an index; null where none is left. */
 function roleAt({ first, rest, last, lastFrom }: Roles, index: number): Role | null {
   if (index < first.length) return first[index] ?? null;
   return index >= lastFrom ? (last[index - lastFrom] ?? null) : rest;

@@ -5,7 +5,7 @@ import { MODELS, PROGRAMS, RUN_OTHERS, RUN_WHAT_FOLLOWS } from "./programs.gener
 /** All known programs by name. A model is parsed at its first use. */
 export class ProgramTable implements ModelTable {
   private readonly read = new Map<number, Model>();
-  /** By the names that were asked for; a name without a model is looked up each time. */
+  /** Models by the names looked up so far; a name without a model is looked up each time. */
   private readonly found = new Map<string, Model>();
 
   get names(): readonly string[] {

@@ -8,13 +8,13 @@ const FLAGS = /^-[bBdEiIOPqRsSuvx]+$/;
 const SETTINGS =
   /^(?:dev|utf8(?:=[01])?|importtime|faulthandler|tracemalloc(?:=\d+)?|no_debug_ranges|frozen_modules(?:=\w+)?|int_max_str_digits=\d+|showrefcount|perf|gil=[01])$/;
 
-/** Its options end at the program: a file, `-c text`, `-m module`, or stdin. */
+/** Python's options end at the program: a file, `-c text`, `-m module`, or stdin. */
 function python(use: Use): readonly Found[] {
   const found: Found[] = [];
   const { args } = use;
   for (let at = 0; at < args.length;) {
     const arg = args[at] as Arg;
-    // With `-i` it reads stdin after the program ends.
+    // With `-i` Python reads stdin after the program ends.
     if (GOES_ON.test(arg.value)) found.push(...programEffects(undefined, use));
     if (ENDS.test(arg.value)) return [...found, ...programOf(arg, args.slice(at + 1), use)];
     const words = harmlessWords(arg, args[at + 1]);
@@ -126,7 +126,7 @@ function reports(use: Use): readonly Found[] {
   });
 }
 
-/** With a word it writes the new version into the project. */
+/** With an operand, the program writes the new version into the project. */
 const changesVersion: Reader = ({ operands, folder }) =>
   operands.length === 0 ? [] : [{ kind: "write", path: folder }];
 /** The readers of this file, by the names that rows use. */

@@ -23,7 +23,7 @@ export interface Manner {
   readonly abbreviates: boolean;
 }
 
-/** If files of that name exist, each word that `--include=*.ts` becomes is the option again. */
+/** If the pattern in `--include=*.ts` matches files, each word that the shell makes of it is the option again. */
 const NAMED = /^--[a-z][a-z-]*=/;
 
 /**
@@ -144,7 +144,7 @@ class ArgumentReader {
   }
 
   private give(spec: OptionSpec, arg: Arg, value: Arg | null): void {
-    // One of its further words could be an option.
+    // An unquoted value may become several words, and one of them could be an option.
     if (value?.loose === true && !this.table.tame) this.doubt("word.dynamic", value);
     this.options.push({ name: spec.name, value, span: arg.span, spec });
   }

@@ -60,12 +60,12 @@ export const WIDE_EFFECTS = {
   /** Runs commands in a way that is not followed. */
   "runs anything": (use) => [escapes(use)],
   "writes to -d": (use) => writesTo(use, /^-d$/),
-  /** What is named by an address or a registry, not by a path, is fetched. */
+  /** Names with an address or a registry, instead of a path, are fetched. */
   "network for addresses": ({ args }) =>
     args
       .filter(({ value }) => /^(?:[a-z][a-z0-9+.-]*:\/\/|npm:|jsr:)/i.test(value))
       .map(({ span }) => ({ kind: "network", hosts: [], span })),
-  /** `go run module@version` fetches what it runs; behind a package of the folder stand that program's arguments. */
+  /** `go run module@version` fetches the program; words after a package of the folder are arguments of that program. */
   "network for versions": ({ args }) => {
     const named = args.find(({ value }) => /^\.{1,2}(?:\/|$)|\.go$|@/.test(value));
     return named?.value.includes("@") === true ? [{ kind: "network", hosts: [], span: named.span }] : [];
@@ -79,7 +79,7 @@ const textOf = (given: CheckParameter): string => (typeof given === "string" ? g
 export const ROW_CHECKS = {
   /** Harmless values by option; any other value is code to load. */
   "known values": (given) => only(given, "option.loads-code"),
-  /** The same; any other value is not understood. */
+  /** Harmless values by option; any other value is not understood. */
   "understood values": (given) => only(given, "option.unknown"),
   "known values until the next option": greedy,
   /** Patterns that values of options have to match to be harmless. */
@@ -131,8 +131,8 @@ function shaped(given: CheckParameter): Reader {
 }
 
 /**
- * Formatters that write their files, or everything below, unless one of these options is given. With `-` among these, a
- * dash alone is stdin, and the result is printed.
+ * Formatters that write their files, or everything below, unless one of these options is given. With `-` among the
+ * options, a single `-` means stdin, and the result is printed.
  */
 function writesUnless(given: CheckParameter): Reader {
   const names = wordsOf(given);
@@ -143,14 +143,14 @@ function writesUnless(given: CheckParameter): Reader {
     printed(use) || use.options.some(({ name }) => names.includes(name)) ? [] : writesGiven(use);
 }
 
-/** With one of these options it writes below its folder. */
+/** With one of these options the program writes below its folder. */
 function writesBelowWith(given: CheckParameter): Reader {
   const names = wordsOf(given);
   return (use) =>
     use.options.some(({ name }) => names.includes(name)) ? [{ kind: "write", path: use.folder }] : [];
 }
 
-/** Commands of a tool that otherwise takes files: as first word these make or change something. */
+/** Commands of a tool that otherwise takes files: with one of these first words, it makes or changes something. */
 function verbs(given: CheckParameter): Reader {
   const known: ReadonlySet<string> = new Set(wordsOf(given));
   return (use) => {

@@ -2,8 +2,8 @@ import { roleEffects } from "./argument-roles.ts";
 import type { Found, GivenOption, Use, Reader } from "./program-model.ts";
 
 /**
- * Without `-f` or `-o` it writes its index into the current folder; `-` and `-x` print it, if they come before the
- * files.
+ * Without `-f` or `-o`, ctags writes its index into the current folder; `-` and `-x` print the index, if they come
+ * before the files.
  */
 function ctagsEffects(use: Use): readonly Found[] {
   const { options, operands, span } = use;
@@ -37,7 +37,7 @@ function fzfEffects(use: Use): readonly Found[] {
     : [{ kind: "unknown", doubt: "operand.unknown", what: "a terminal" }];
 }
 
-/** Names that narrow a search (`-g`, own types) are read from wherever they lie, relative to the current folder. */
+/** Patterns that narrow a search (`-g`, own types) count as paths that are read, relative to the current folder. */
 const chosenEffects = (use: Use, names: ReadonlySet<string>): readonly Found[] =>
   use.options.flatMap(({ name, value }) => {
     if (value === null || !names.has(name) || value.value.startsWith("!")) return [];
@@ -75,7 +75,7 @@ const LIGHT = { forced: false, recursive: false };
 const FILES: ReadonlySet<string> = new Set(["-f", "--file"]);
 const RECURSIVE: ReadonlySet<string> = new Set(["-r", "-R", "--recursive", "--dereference-recursive"]);
 
-/** With patterns from a file, no operand is a pattern. Recursive searches without a folder start here. */
+/** With patterns from a file, no operand is a pattern. Recursive searches without a folder start in the current one. */
 function grepEffects(use: Use, recursive: boolean): readonly Found[] {
   const { options, operands } = use;
   const given = options.some(({ name }) => name === "-e" || name === "--regexp") || has(options, FILES);

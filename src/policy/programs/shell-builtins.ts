@@ -36,7 +36,7 @@ export function inputEffects({ input }: Pick<Use, "input">): readonly Found[] {
 
 const STDIN: ReadonlySet<string> = new Set(["-", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0"]);
 
-/** Where a file of code is asked for: what is read there is the program. */
+/** Whether a file of code is stdin, so that stdin is the program. */
 export const isStdin = ({ kind, value }: Arg): boolean => kind === "literal" && STDIN.has(value);
 
 /** A file of code, or one that a substitution makes. */
@@ -56,7 +56,7 @@ export const inlineEffects = (text: Arg): Found => ({
   span: text.span,
 });
 
-/** Several words as the one text that a shell makes of them. */
+/** Joins several words into the text that a shell makes of them. */
 export function joined([first, ...rest]: readonly [Arg, ...Arg[]]): Arg {
   const all = [first, ...rest];
   const vague = all.find(({ kind }) => kind === "dynamic") ?? all.find(({ kind }) => kind === "glob");
@@ -95,7 +95,7 @@ function variable(use: Use, arg: Use["args"][number], { name, known }: Named): F
   return { ...use.doubt(variableDoubt(name), arg, name), ...(inside ? { inside } : {}) };
 }
 
-/** `-a x=(…)`: the words in it are expanded once more. */
+/** `-a x=(…)`: the shell expands the words in the value once more. */
 const isAgain = (value = ""): boolean => value.startsWith("(") || value.startsWith(UNKNOWN);
 const changes = (use: Use): Found => ({
   kind: "unknown",
@@ -103,7 +103,7 @@ const changes = (use: Use): Found => ({
   what: use.program,
   span: use.span,
 });
-/** No effects beyond those of its other readers. */
+/** `inside`: it has no effects beyond those that its other readers find. */
 const changesInside = (use: Use, inside: boolean): Found => ({
   ...changes(use),
   ...(inside ? { inside } : {}),
@@ -116,8 +116,8 @@ function evaluate(use: Use): readonly Found[] {
 }
 
 /**
- * A file given with a folder is that file: code of the project like any other, whatever it defines for later commands. A
- * bare name is searched for along PATH.
+ * A name with a slash means that very file: code of the project like any other, whatever it defines for later commands.
+ * A bare name is searched for along PATH.
  */
 function include(use: Use): readonly Found[] {
   const file = use.args.find(({ value }) => value !== "--");
@@ -168,7 +168,7 @@ const positional = (
 /** Names of variables; a subscript would be evaluated. */
 const names = (use: Use): readonly Found[] => assigned(use, use.operands, true);
 
-/** `command -v x` only prints; otherwise it runs the words behind it. */
+/** `command -v x` only prints; otherwise it runs the words after it. */
 function command(use: Use): readonly Found[] {
   const at = use.args.findIndex(({ value }) => !value.startsWith("-") || value === "--");
   const options = at === -1 ? use.args : use.args.slice(0, at);

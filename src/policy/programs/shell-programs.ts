@@ -5,7 +5,7 @@ import { escapes } from "./wrapper-programs.ts";
 
 const has = ({ options }: Use, name: string): boolean => options.some((option) => option.name === name);
 
-/** A text behind -c, a file, or stdin. A single `-` before them ends the options, as `--` does. */
+/** A text after -c, a file, or stdin. A single `-` before them ends the options, as `--` does. */
 function run(use: Use): readonly Found[] {
   const [first, second] = use.operands[0]?.value === "-" ? use.operands.slice(1) : use.operands;
   if (has(use, "-c")) return first === undefined ? inputEffects(use) : use.shell(first);
@@ -74,7 +74,7 @@ const onlyParses = ({ options, operands }: Use): boolean =>
 const parsed = (file: Arg, use: Use): readonly Found[] =>
   roleEffects("check", file, use, { forced: false, recursive: false });
 
-/** With `-i` what the program prints takes the place of the files. */
+/** With `-i` the output of the program replaces the files. */
 function ruby(use: Use): readonly Found[] {
   if (onlyParses(use)) return use.operands.flatMap((file) => parsed(file, use));
   const files = use.options.some(({ name }) => name === "-e") ? use.operands : use.operands.slice(1);
@@ -89,7 +89,7 @@ function ruby(use: Use): readonly Found[] {
 const HOW_MUCH =
   /^(?:memory_limit|max_execution_time|display_errors|error_reporting|zend\.assertions|assert\.exception|xdebug\.mode|date\.timezone)=[\w.-]*$/;
 
-/** With `-S` it is a server in the box and reads no program from stdin; with `-l` it runs nothing of its files. */
+/** With `-S` php is a server in the box and reads no program from stdin; with `-l` it runs nothing of its files. */
 function php(use: Use): readonly Found[] {
   const settings = use.options.flatMap(({ name, value }) => {
     if (name !== "-d" || value === null) return [];
@@ -110,7 +110,7 @@ function php(use: Use): readonly Found[] {
   return [...settings, ...served, ...ran];
 }
 
-/** `+command` at its start. */
+/** less runs `+command` at its start. */
 const plus = (use: Use): readonly Found[] =>
   use.operands.filter(({ value }) => value.startsWith("+")).map((arg) => use.doubt("operand.unknown", arg));
 /** Only names of pages: a path would be formatted with macros of its own. */

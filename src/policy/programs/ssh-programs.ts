@@ -30,7 +30,7 @@ function behindHost(use: Use): readonly Found[] {
 const copies = (use: Use): readonly Found[] => [...settings(use), ...copied(use, hostPart)];
 const reached = (arg: Arg, host: string): readonly Found[] =>
   host === "" ? [] : [networkTo(part(arg, host))];
-/** With these options only, it just shows the content of a file. */
+/** With these options only, ssh-keygen just shows the content of a file. */
 const SHOWING = ["-l", "-B", "-y", "-F", "-L", "-e"];
 const WITH_THEM = new Set([...SHOWING, "-f", "-E", "-m", "-P", "-q", "-v"]);
 
@@ -56,7 +56,7 @@ const DELETING = [
   "--delete-missing-args",
 ];
 
-/** Reads on both sides and changes nothing. */
+/** Whether rsync only reads on both sides and changes nothing. */
 const isDry = (use: Use): boolean => given(use, "-n", "--dry-run", "--list-only") || use.operands.length < 2;
 
 function synchronised(use: Use): readonly Found[] {

@@ -140,7 +140,8 @@ function changesTerminal({ operands, program }: Use): readonly Found[] {
 /** The readers of this file, by the names that rows use. */
 export const SYSTEM_READERS: Readonly<Record<string, Reader>> = {
   /** Commands about users read the system's accounts. */
-  // As a step of its own it tells what everybody here knows; inside of other commands it is what ways to run things are tried with.
+  // On its own, the command tells what everybody in the box knows; inside of another command, it is what ways of
+  // running things are usually tried with.
   "own account": ({ nested, span }) => (nested ? [{ kind: "read", path: "/etc/passwd", span }] : []),
   "system accounts": ({ span }) => [{ kind: "read", path: "/etc/passwd", span }],
   printenv: printenvEffects,

@@ -56,7 +56,10 @@ function seen(use: Use, arg: Arg): readonly Found[] {
   return [{ kind: "read", path: folderOf(use.place(arg), use.folder), span }];
 }
 
-/** Of a file below the current folder that may hold a secret it tells no more than the list of its folder does. */
+/**
+ * A test of a file below the current folder that may hold a secret tells no more than the list of its folder, and
+ * counts as a read of the folder.
+ */
 const folderOf = (path: Place, folder: Place): Place =>
   path !== null && folder !== null && path.startsWith(`${folder}/`) && secretAt(foldPath(path)) !== null
     ? path.slice(0, path.lastIndexOf("/"))
@@ -94,7 +97,7 @@ function printfEffects(use: Use): readonly Found[] {
   return COUNTS.test(format.value) ? [use.doubt("shell.expansion", format)] : [];
 }
 
-/** It may start a pager, and its first word may be a command that changes its own files. */
+/** bat may start a pager, and its first word may be a command that changes bat's own files. */
 function batEffects(use: Use): readonly Found[] {
   const [first] = use.operands;
   const paging = use.options.filter(

@@ -41,9 +41,12 @@ const VALUES =
   maproot module m moduledetection moduleresolution modulesuffixes newline reactnamespace sourceroot target t types
   checkers builders typeroots`);
 
-/** What it writes goes where the project's settings say, as with the project's tests; a build writes that of other projects, too. */
+/**
+ * Output goes where the project's settings say, as with the project's tests; a build writes the output of other
+ * projects, too.
+ */
 const WRITES_MORE = ["build", "b"];
-/** Options with which it writes its incremental state at most. */
+/** Options with which tsc writes its incremental state at most. */
 const QUIET = ["noemit", "showconfig", "listfilesonly", "dry"];
 
 interface Seen {

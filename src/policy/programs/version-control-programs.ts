@@ -11,12 +11,12 @@ function sent(use: Use): readonly Found[] {
   return [{ kind: "network", hosts: [] }, ...files];
 }
 
-/** Keys of harmless settings; any other setting may be a token. */
+/** Any setting may be a token, except those under harmless keys. */
 const tokens = (use: Use): readonly Found[] =>
   use.operands
     .filter(({ kind, value }) => kind !== "literal" || /token|oauth|password/i.test(value))
     .map((arg) => use.doubt("operand.unknown", arg));
-/** It installs its own scripts as git hooks. */
+/** The program installs its own scripts as git hooks. */
 const hooked = ({ folder }: Use): readonly Found[] => [
   { kind: "write", path: folder === null ? null : `${folder}/.git/hooks` },
 ];
@@ -35,7 +35,7 @@ const upstream = ({ operands }: Use): readonly Found[] =>
   operands
     .filter(({ value }) => value.startsWith("^/"))
     .map(({ span }) => ({ kind: "network", hosts: [], span }));
-/** Another repository by address; it is searched for anywhere, also in values of some options. */
+/** Another repository by its address, which may stand in any argument and in values of options. */
 const strayed = (use: Use): readonly Found[] => [
   ...[...use.operands, ...[...use.globals, ...use.options].flatMap(({ value }) => value ?? [])]
     .filter(({ value }) => /^[a-z][a-z0-9+.-]*:\/\//i.test(value))

@@ -1,7 +1,7 @@
 import type { Arg, Found, Use, Reader } from "./program-model.ts";
 import { assigned, joined, onlyBash, PRINTS_ENVIRONMENT } from "./shell-builtins.ts";
 
-/** Variable assignments, then a command; without a command it prints all variables. */
+/** Variable assignments, then a command; without a command, `env` prints all variables. */
 function environment(use: Use): readonly Found[] {
   const at = use.operands.findIndex(({ value }) => !/^[^=]+=/.test(value));
   const variables = at === -1 ? use.operands : use.operands.slice(0, at);
@@ -24,7 +24,7 @@ function asText(use: Use): readonly Found[] {
   return [...use.shell(text), ...onlyBash(text, use)];
 }
 
-/** A lock file, then a command, or a text behind -c. */
+/** A lock file, then a command, or a text after -c. */
 function locked(use: Use): readonly Found[] {
   const [lock, ...rest] = use.operands;
   if (lock === undefined) return [];

@@ -9,13 +9,16 @@ import { shellText } from "../shell/quote.ts";
 import { asGlob, joined, type Shape, shapeOf } from "./run-specific.ts";
 
 /*
- * Of rules that differ only in what belongs to one run (a hash, a date, a temporary name), one is made. It takes two that
- * were seen: of one nobody knows what of it varies.
+ * Merges rules that differ only in what belongs to one run (a hash, a date, a temporary name). That takes at least two
+ * recorded ones: a single one does not show which of its parts vary.
  */
 
 type Around = Pick<CommandContext, "workspace" | "home"> & { readonly policy: CommandPolicy };
 
-/** `holds` says of a whole list whether everything recorded still runs under it; else the rules stay as they are. */
+/**
+ * Merges rules of one shape. `holds`: whether everything recorded still runs under the whole list; if not, the rules
+ * stay as they are.
+ */
 export function generalised(
   forms: readonly RuleForm[],
   around: Around,
@@ -37,7 +40,7 @@ export function generalised(
 
 type Members = readonly [RuleForm, RuleForm, ...RuleForm[]];
 
-/** Rules of one shape, two at least. */
+/** Groups of at least two rules of one shape. */
 function clusters(forms: readonly RuleForm[]): readonly Members[] {
   const byShape = new Map<string, RuleForm[]>();
   for (const form of forms) {
@@ -62,14 +65,14 @@ const pathsOf = ({ path }: RuleForm): readonly string[] => (typeof path === "str
 const wordsOf = ({ prefix = [] }: RuleForm): readonly string[] =>
   prefix.map((word) => (typeof word === "string" ? word : (word[0] ?? "")));
 
-/** Texts of one shape, with a pattern where they differ. */
+/** Joins texts of one shape, with a pattern where they differ. */
 const merged = (texts: readonly string[], write: Parameters<typeof joined>[1]): ReturnType<typeof joined> =>
   joined(
     texts.map((text): Shape => shapeOf(text)),
     write,
   );
 
-/** All that is asked about are changes and reads of paths: those are named, with globs. */
+/** A rule that names paths by globs, if the commands are asked about only because they change and read paths. */
 function byPaths(members: Members, around: Around): RuleForm | undefined {
   const [first] = members;
   if (first.prefix === undefined) {
@@ -98,7 +101,10 @@ const OF_PATHS: ReadonlySet<string> = new Set(["read", "write", "delete", "permi
 
 const grouped = (texts: readonly string[]): Iterable<readonly string[]> => Map.groupBy(texts, keyOf).values();
 
-/** The project's own code gets another name each time: the words before it stay, and it is one of this form. */
+/**
+ * A rule with a pattern for one argument, for code of the project that has another name each time; the words before it
+ * stay.
+ */
 function byArgument(members: Members, around: Around): RuleForm | undefined {
   const [first] = members;
   const prefix = fixedWords(members);
@@ -117,7 +123,7 @@ function byArgument(members: Members, around: Around): RuleForm | undefined {
 
 const OWN_CODE: ReadonlySet<string> = new Set(["project", "check"]);
 
-/** The first words that are the same in all. */
+/** The first words that all rules share. */
 function fixedWords(members: Members): string[] {
   const lists = members.map(wordsOf);
   const [first = []] = lists;
@@ -127,7 +133,7 @@ function fixedWords(members: Members): string[] {
 
 const MAX_EXAMPLES = 4;
 
-/** With what was seen as examples, and a name that is of another form as one that is not meant. */
+/** Adds the recorded commands as examples, and a command with a name of another form as one that must not match. */
 function shown(form: RuleForm, members: Members): RuleForm {
   const { notMatch: _, ...others } = form;
   const match = [...new Set(members.flatMap((each) => each.match ?? []))].slice(0, MAX_EXAMPLES);
@@ -144,12 +150,12 @@ function shown(form: RuleForm, members: Members): RuleForm {
     first.prefix === undefined
       ? `echo > ${shellText(other(pathsOf(first), pathsOf))}`
       : shellText(other(wordsOf(first), wordsOf).map((word) => word.replaceAll("*", "")));
-  // An argument may be any text that fits its pattern; of another form is what does not begin like it.
+  // An argument may be any text that fits its pattern, so one of another form must begin differently.
   const strange = form.arg === undefined ? beyond : shellText([...wordsOf(form), "../other"]);
   return { ...others, match, notMatch: [strange] };
 }
 
-/** What a person would be asked about in the command of an exact rule. */
+/** The effects that a person would be asked about in the command of an exact rule. */
 function askedIn(form: RuleForm, { policy, ...around }: Around): readonly Effect[] {
   const places = placesFor(around);
   const { effects } = policy.look(shellText(wordsOf(form)), around);

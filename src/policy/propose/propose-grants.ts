@@ -4,9 +4,9 @@ import type { RecordedConnection, Recording } from "./recording.ts";
 import { shapeOf } from "./run-specific.ts";
 
 interface Reached {
-  /** That commands name, as grants. */
+  /** Hosts that commands name, as grants. */
   readonly hosts: ReadonlySet<string>;
-  /** That installations fetch from. */
+  /** Presets that installations fetch from. */
   readonly presets: ReadonlySet<string>;
 }
 
@@ -18,8 +18,8 @@ interface ProposedGrants {
 
 /**
  * The narrowest grants under which the same connections would have been let through: the hosts that were reached, with
- * their ports, and methods where they were seen. What was refused is told and never granted. In full access nobody saw
- * the connections: there it is what commands name.
+ * their ports, and with methods where these are known. Refused connections are told and never granted. In full access
+ * nobody sees the connections, so the hosts that commands name are granted.
  */
 export function proposeGrants(
   { connections, granted, unfiltered }: Recording,
@@ -73,7 +73,10 @@ const covers = (grant: Grant, { host, port }: RecordedConnection): boolean =>
 
 const USUAL: readonly number[] = [443, 80];
 
-/** Which registry a preset stands for is the machine's to say: those that were installed from, else all that were granted. */
+/**
+ * The machine's settings say which registry a preset stands for: the candidates are the presets that were installed
+ * from or, without any, all granted ones.
+ */
 function presetsOf(granted: ReadonlySet<string>, used: ReadonlySet<string>): readonly string[] {
   const words = [...granted].filter(isPreset);
   const some = words.filter((word) => used.has(word));
@@ -87,7 +90,7 @@ interface Seen {
   readonly methods: Set<string> | null;
 }
 
-/** One grant for each host and the methods that were seen there, with the ports where it was those. */
+/** One grant for each host and set of methods, with the ports where these methods were seen. */
 function narrowed(connections: readonly RecordedConnection[], given: readonly Given[]): readonly string[] {
   const names = namesFor(new Set(connections.map(({ host }) => host)), given);
   const seen = new Map<string, Seen>();
@@ -115,14 +118,20 @@ function narrowed(connections: readonly RecordedConnection[], given: readonly Gi
 const READS: readonly string[] = ["GET", "HEAD", "OPTIONS"];
 const METHODS: readonly string[] = [...READS, "POST", "PUT", "PATCH", "DELETE"];
 
-/** Whoever reads may ask first whether it is worth it. A method that no grant can name leaves all of them. */
+/**
+ * A client that reads may also send HEAD or OPTIONS first. A method that no grant can name makes it a grant of all
+ * methods.
+ */
 function methodsOf(seen: ReadonlySet<string> | null): readonly string[] | null {
   if (seen === null || [...seen].some((method) => !METHODS.includes(method))) return null;
   if ([...seen].every((method) => READS.includes(method))) return READS;
   return METHODS.filter((method) => seen.has(method));
 }
 
-/** A host by its own name; several that differ only in what belongs to one run by the pattern that the user granted. */
+/**
+ * Hosts keep their own names; several that differ only in what belongs to one run get the pattern that the user
+ * granted.
+ */
 function namesFor(hosts: ReadonlySet<string>, given: readonly Given[]): ReadonlyMap<string, string> {
   const names = new Map<string, string>();
   for (const alike of Map.groupBy(hosts, (host) => shapeOf(host).key).values()) {

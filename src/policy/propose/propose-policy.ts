@@ -23,25 +23,25 @@ interface ProposedExample {
   readonly why: string;
 }
 
-/** Something that stays as it is, and why. */
+/** Something that nothing is proposed for, and why. */
 export interface Left {
   readonly what: string;
   readonly reason: string;
 }
 
-/** The smallest policy and grants with which what was recorded would have run. */
+/** The smallest policy and grants with which the recorded commands would have run. */
 export interface Proposal {
   readonly rules: readonly RuleForm[];
   readonly allow_domains: readonly string[];
   readonly examples: readonly ProposedExample[];
-  /** It ran, and no rule allows it, or none is proposed. */
+  /** Commands and files that were used although no rule can allow them, or none is proposed. */
   readonly left: readonly Left[];
-  /** It was refused, so nothing is proposed for it. */
+  /** Refused calls and connections: nothing is proposed for them. */
   readonly refused: readonly Left[];
   readonly needed: Needed;
 }
 
-/** What was met, each with how often. */
+/** What the recorded runs needed, each with its number of uses. */
 interface Needed {
   readonly rules: Counts;
   readonly programs: Counts;
@@ -53,7 +53,7 @@ interface Needed {
 
 type Counts = Readonly<Record<string, number>>;
 
-/** The surroundings that commands are judged in; of the rules only those that ask or deny count. */
+/** The context in which commands are judged; only its rules that ask or deny count. */
 type Around = Omit<CommandContext, "mode" | "folder" | "granted">;
 
 /** Pure. Nothing is proposed that is denied, reads a secret, or holds one. */
@@ -87,7 +87,7 @@ const distinct = (list: readonly Left[]): readonly Left[] => [
   ...new Map(list.map((each) => [JSON.stringify(each), each])).values(),
 ];
 
-/** The network is never granted by what runs in full access: there the strict form is that of the workspace. */
+/** Runs in full access must not grant the network, so their commands are judged as in workspace-write. */
 const strictMode = (mode: Mode): Mode => (mode === "danger-full-access" ? "workspace-write" : mode);
 
 const MAX_COMMANDS = 500;
@@ -139,7 +139,9 @@ class Maker {
     else this.#kept.push({ command, forms: made });
   }
 
-  /** File tools work in the workspace alone, and need no rule for it; what else they did in full access no rule brings back. */
+  /**
+   * File tools work in the workspace alone and need no rule for it; no rule allows what else they did in full access.
+   */
   file(path: string, op: "read" | "write", mode: Mode): void {
     if (op === "write") count(this.#writes, this.#shown(path));
     const { decision, rules } = decidePath(path, op, { ...this.#around, mode: strictMode(mode) });
@@ -171,7 +173,7 @@ class Maker {
     }
   }
 
-  /** Each is judged under the rules before it is written down: an example that is wrong is none. */
+  /** Each example is judged under the rules first; wrong ones are dropped. */
   examples({ kept, rules, compiled }: Made, { refused }: Recording): readonly ProposedExample[] {
     const given: readonly (ProposedExample & { readonly folder?: string })[] = [
       ...kept.map(({ text, folder, mode }) => ({
@@ -203,7 +205,7 @@ class Maker {
     });
   }
 
-  /** Rules that allow the command; none where it needs none; or why there are none. */
+  /** Rules that allow the command (an empty list if it needs none), or why there are none. */
   #rulesFor(command: RecordedCommand): readonly RuleForm[] | string {
     const { text, mode } = command;
     if (maskSecrets(text) !== text || holdsMask(text)) return "it holds what looks like a secret";
@@ -220,7 +222,7 @@ class Maker {
     return made.rules.map((form) => this.#told(form));
   }
 
-  /** The rule with why it is needed, and with a command next to it that it is not for. */
+  /** The rule with the reason why it is needed, and with a similar command that it must not match. */
   #told(form: RuleForm): RuleForm {
     const [example = ""] = form.match ?? [];
     const judged = this.#policy.decide(example, { ...this.#around, mode: "workspace-write", rules: [] });
@@ -261,7 +263,7 @@ class Maker {
     }
   }
 
-  /** As it would be typed in the workspace, where the examples of rules are tried. */
+  /** The command as it would be typed in the workspace, where the examples of rules are tried. */
   #inFolder({ text, folder }: Pick<RecordedCommand, "text" | "folder">): string {
     const below = folder === undefined ? "." : this.#below(folder);
     return below === "." ? text : `cd ${shellText([below])} && ${text}`;
@@ -316,7 +318,7 @@ const beyond = (cmd: string, why: string): ProposedExample => ({
 const isRight = (want: ProposedExample["want"], verdict: Verdict): boolean =>
   want === "not-allow" ? verdict !== "allow" : want === verdict;
 
-/** With one more word it is another command; a file beside it is another file. */
+/** Adds a counterexample: the same command with one more word, or a file beside the rule's file. */
 function withBeyond(form: RuleForm, policy: CommandPolicy, home: string): RuleForm {
   const { prefix, path } = form;
   const [first = ""] = typeof path === "string" ? [path] : (path ?? []);

@@ -3,7 +3,7 @@ import type { AgentEvent } from "../../core/events.ts";
 
 type Of<T extends AgentEvent["type"]> = Extract<AgentEvent, { readonly type: T }>;
 
-/** A command as it was judged, with where and in which mode. */
+/** A judged command, with its folder and mode. */
 export interface RecordedCommand {
   readonly text: string;
   /** The workspace when left out. */
@@ -17,10 +17,10 @@ interface RecordedFile {
   readonly mode: Mode;
 }
 
-/** What was asked for and not had. */
+/** A refused call. */
 interface RecordedRefusal {
   readonly what: string;
-  /** The command, where it was one. */
+  /** The command, if the call was one. */
   readonly command?: RecordedCommand;
   readonly decision: Verdict;
   readonly rule: string;
@@ -32,19 +32,19 @@ export type RecordedConnection = Pick<
   "host" | "port" | "method" | "verdict" | "rule" | "reason"
 >;
 
-/** What runs did, as far as a policy and grants are about it. */
+/** Everything in runs that a policy and grants are about. */
 export interface Recording {
-  /** Of all its runs; a proposal needs a single one. */
+  /** The workspaces of all runs; a proposal needs a single one. */
   readonly workspaces: ReadonlySet<string>;
   readonly ran: readonly RecordedCommand[];
   readonly files: readonly RecordedFile[];
   readonly refused: readonly RecordedRefusal[];
-  /** How often each rule spoke of something that ran. */
+  /** How often each rule matched something that ran. */
   readonly rules: ReadonlyMap<string, number>;
   readonly connections: readonly RecordedConnection[];
-  /** What boxes were granted, as the user wrote it. */
+  /** Grants of the boxes, as the user wrote them. */
   readonly granted: ReadonlySet<string>;
-  /** A run had a network that nothing filters, so its connections are not known. */
+  /** A run had an unfiltered network, so its connections are not known. */
   readonly unfiltered: boolean;
 }
 

@@ -1,12 +1,12 @@
 /**
- * Parts of names that belong to one run: hashes, dates, temporary names. A part counts as such by its form alone, so what a
- * person could have chosen (`v2024`, `sha256`, `part-1`) is none.
+ * Parts of names that belong to one run: hashes, dates, temporary names. A part counts as one by its form alone, so
+ * parts that a person may have chosen (`v2024`, `sha256`, `part-1`) do not count.
  */
 
 interface Piece {
-  /** As it stands there. */
+  /** The part as it stands in the name. */
   readonly text: string;
-  /** The character class of each position; undefined for what belongs to no run. */
+  /** The character class of each position; undefined for a part that belongs to no run. */
   readonly classes?: readonly string[];
 }
 
@@ -26,7 +26,7 @@ const FORMS = [
   String.raw`(?<stamp>${BEFORE}(?:${COMPACT}(?:[T_-]?\d{4}(?:\d\d)?Z?)?|1\d{9}(?:\d{3})?)${BEHIND})`,
   String.raw`(?<hex>${BEFORE}(?=[0-9a-f]*\d)(?=[0-9a-f]*[a-f])[0-9a-f]{7,64}${BEHIND})`,
 ].join("|");
-/** Of temporary folders only: what `mktemp` and its kin make, and process numbers. */
+/** Forms in temporary folders only: random names, such as those of `mktemp`, and process numbers. */
 const TEMPORARY = [
   String.raw`(?<number>(?<=[._-])\d{3,}${BEHIND})`,
   String.raw`(?<random>(?<=[/._-])(?:(?=[0-9A-Za-z]*[A-Z])(?=[0-9A-Za-z]*[a-z])|(?=[0-9A-Za-z]*\d)(?=[0-9A-Za-z]*[A-Za-z]))[0-9A-Za-z]{6,}${BEHIND})`,
@@ -35,7 +35,7 @@ const TEMPORARY = [
 /** The name of a folder for temporary files, as the beginning of a word or of an option's value. */
 const IN_TEMPORARY = /(?:^|=)\/(?:var\/)?tmp\//;
 
-/** A text in its parts. Two texts are of one shape when their keys are equal. */
+/** A text, split into its parts. Two texts are of one shape when their keys are equal. */
 export interface Shape {
   readonly key: string;
   readonly pieces: readonly Piece[];
@@ -66,7 +66,9 @@ const classesOf = (kind: string, token: string): readonly string[] =>
     return kind === "random" ? ANY : /\d/.test(character) ? DIGIT : character;
   });
 
-/** What takes the place of the parts in which these texts of one shape differ; those that are the same in all stay. */
+/**
+ * Joins texts of one shape. `write` gives the text for parts in which they differ; parts that are equal in all stay.
+ */
 export function joined(
   shapes: readonly Shape[],
   write: (piece: Required<Piece>) => string,

@@ -253,7 +253,7 @@ function opened(c: Cursor, { start, end, assignments, words, redirects }: Parts)
   return { kind: "simple", span: c.span(start, end), assignments, words, redirects };
 }
 
-/** A line continuation inside of what may be more than a word is an error. */
+/** Fails for a line continuation inside of a word that may be a descriptor, a reserved word or an assignment. */
 function checkJoined(c: Cursor, words: readonly Word[], word: { start: number; first: boolean }): void {
   const piece = words.at(-1)?.pieces[0];
   const text = piece?.kind === "text" ? piece.text : "";

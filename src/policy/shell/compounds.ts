@@ -264,7 +264,7 @@ function list(c: Cursor): Word[] | null {
   const before = c.pos;
   newlines(c);
   if (!atIn(c)) return null;
-  // Bash takes it for a mistake in an arm of `case`.
+  // In an arm of `case`, bash takes such an `in` for a mistake.
   if (c.pos !== before) c.fail("not read: in on a line of its own");
   c.pos += 2;
   const words: Word[] = [];

@@ -15,7 +15,7 @@ export interface Awaited {
 export interface Grammar {
   /** Reads the commands up to `closer` or, where it is 0, up to the end; the closer is left unread. */
   readonly script: (c: Cursor, closer: number) => List;
-  /** Reads commands up to what none can begin with. */
+  /** Reads commands up to something that cannot begin one. */
   readonly list: (c: Cursor) => List;
   /** Reads what a `$` at the cursor begins; null when it is only a dollar sign, which is left unread. */
   readonly dollar: (c: Cursor, quoted: boolean) => Expansion | null;
@@ -172,7 +172,7 @@ function classes(): Uint8Array {
   return table;
 }
 
-/** The class bits of a code unit, 0 for what is plain, `BREAK` for the end of the text. */
+/** The class bits of a code unit, 0 for a plain character, `BREAK` for the end of the text. */
 export function classOf(code: number): number {
   return code < 128 ? (CLASS[code] ?? BREAK) : code > 127 ? 0 : BREAK;
 }

@@ -96,7 +96,7 @@ function parameter(c: Cursor, quoted: boolean): Expansion {
   return { kind: "unknown", what: "parameter", quoted, scripts };
 }
 
-/** The name after `${`; null, with nothing read but a prefix, when `#` or `!` asks for something else of it. */
+/** The name after `${`; null for another form that begins with `#` or `!`, and then only that character is read. */
 function parameterName(c: Cursor): string | null {
   const start = c.pos;
   const first = c.peek();
@@ -111,7 +111,7 @@ function parameterName(c: Cursor): string | null {
   return c.text.slice(start, c.pos);
 }
 
-/** Reads the rest of `${…}` and its brace, for the command substitutions in it. */
+/** Reads the rest of `${…}` with its brace; returns the command substitutions in it. */
 function operand(c: Cursor, quoted: boolean, start: number): Node[] {
   const inside: Inside = { quoted, inner: false, scripts: [] };
   while (c.peek() !== BRACE_CLOSE || inside.inner) {
@@ -128,7 +128,7 @@ function operand(c: Cursor, quoted: boolean, start: number): Node[] {
 interface Inside {
   /** Whether the whole expansion stands in quotes. */
   readonly quoted: boolean;
-  /** Whether the cursor is in quotes of the expansion's own. */
+  /** Whether the cursor is in quotes inside of the expansion. */
   inner: boolean;
   readonly scripts: Node[];
 }
@@ -177,7 +177,7 @@ function skipSingle(c: Cursor): void {
 const CARET = 94;
 const MAX_CLASS_LENGTH = 20;
 
-/** Makes pieces of the unquoted patterns. */
+/** Splits the text pieces, so that unquoted patterns are pieces of their own. */
 export function findPatterns(c: Cursor, pieces: Part[]): Part[] {
   if (!pieces.some((piece) => piece.kind === "text" && !piece.quoted && holdsPattern(piece.text)))
     return pieces;
@@ -250,12 +250,12 @@ function classEnd(text: string, from: number): number {
   return length === -1 ? from : from + length + 3;
 }
 
-/** What an expression may hold beside names, numbers, brackets and expansions. Quotes and escapes are not read. */
+/** Characters in an expression besides names, numbers, brackets and expansions. Quotes and escapes are not read. */
 const ARITHMETIC_OPERATORS = " \t+-*/%<>=!&|^~?:,#";
 
 /**
- * Reads an arithmetic expression and its end, `))` or `]`, for the command substitutions in it. `;` is accepted in the head
- * of a loop.
+ * Reads an arithmetic expression and its end, `))` or `]`; returns the command substitutions in it. `;` is accepted in
+ * the head of a loop.
  */
 export function arithmetic(c: Cursor, opener: "(" | "[" | "for", start: number): Node[] {
   const scripts: Node[] = [];

@@ -35,7 +35,9 @@ export function double(c: Cursor, pieces: Part[]): void {
   else c.fail("a double quote is not closed", start);
 }
 
-/** What is read as if in double quotes: up to the quote, or the lines of a here-document up to their end. */
+/**
+ * A text that is read as if in double quotes: up to the closing quote, or the lines of a here-document up to their end.
+ */
 interface Quoted {
   readonly closer: number;
   /** Whether tabs at the beginning of lines are left out. */
@@ -243,7 +245,7 @@ function lineEnd(c: Cursor, from: number): number {
   return end;
 }
 
-/** True when a line ends with a backslash that none escapes. */
+/** Whether a line ends with an unescaped backslash. */
 function isContinued(text: string, from: number, end: number): boolean {
   let at = end;
   while (at > from && text.charCodeAt(at - 1) === BACKSLASH) at--;

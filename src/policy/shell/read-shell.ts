@@ -145,7 +145,7 @@ export function difference(a: Node, b: Node): Difference | null {
 
 const at = (what: string, span: Span): Difference => ({ what, span });
 
-/** Compares two arrays item by item; `of` says what they are of, and where their lengths differ. */
+/** Compares two arrays item by item. The pair has a name for the items, and the span to tell if the lengths differ. */
 function each<T>(
   a: readonly T[],
   b: readonly T[],

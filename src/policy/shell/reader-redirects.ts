@@ -80,7 +80,7 @@ function redirect(c: Cursor, written: string | null, out: Redirect[]): void {
   if (target !== null) out.push({ span: c.span(start, c.pos), operator, descriptor, target });
 }
 
-/** An operator that goes on after a line continuation is an error. */
+/** Fails for an operator that may go on after a line continuation. */
 export function noJoin(c: Cursor): void {
   if (c.peek() !== BACKSLASH || c.peek(1) !== NEWLINE) return;
   let at = 0;

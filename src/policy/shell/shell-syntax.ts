@@ -10,9 +10,9 @@
 export type Span = readonly [start: number, end: number];
 
 /**
- * What makes up a word. Brace expansions are done: a word of the source may stand here as several words, or,
- * as `{,}` has only empty ones, as none. Braces are expanded in the words of a command and in the list of
- * `for` and `select`; elsewhere they are text, and an error in a redirect's target.
+ * What makes up a word. Brace expansions are done: a word of the source may become several words here, or none (`{,}`
+ * has only empty ones). Braces are expanded in the words of a command and in the list of `for` and `select`; elsewhere
+ * they are text, and an error in a redirect's target.
  *
  * Pieces have one form: neighbouring texts are one text, neighbouring globs are one glob, no text is empty.
  */
@@ -20,9 +20,9 @@ export type Piece =
   /** Quotes and backslashes are removed. */
   | { readonly kind: "text"; readonly text: string }
   /**
-   * `*`, `?` or `[…]`, unquoted, wherever it stands, also where bash takes it as it is. A `[` that no `]` of
-   * the word closes is text; a bracket that holds quotes, backslashes or expansions is an error, and so is
-   * an extended pattern: `bash -c` reads none.
+   * An unquoted `*`, `?` or `[…]` in any position, also where bash takes it literally. A `[` without its `]` in the
+   * word is text; a bracket that holds quotes, backslashes or expansions is an error, and so is an extended pattern:
+   * `bash -c` reads none.
    */
   | { readonly kind: "glob"; readonly text: string }
   /** An unquoted `~` at the beginning of a word, alone or before `/`; after the `=` and `:` of `name=value` too. */
@@ -30,8 +30,8 @@ export type Piece =
   /** `$name` or `${name}`, digits and specials too. */
   | { readonly kind: "variable"; readonly name: string; readonly quoted: boolean }
   /**
-   * A command or process substitution. When backslashes were taken out of a backtick's body, the spans
-   * of everything in it are the span of the whole backtick.
+   * A command or process substitution. When backslashes were removed from a backtick's body, everything in the body has
+   * the span of the whole backtick.
    */
   | {
       readonly kind: "script";
@@ -40,8 +40,9 @@ export type Piece =
       readonly quoted: boolean;
     }
   /**
-   * Any other expansion. `scripts` are the command substitutions found in it, at any depth, in the order of
-   * the source, not those inside another one; `quoted` says what stands around it. `tilde` is `~user`, `~+` or `~-`, up to the next `/`.
+   * Any other expansion. `scripts` are the command substitutions in it, at any depth and in the order of the source,
+   * without those inside another one; `quoted`: whether quotes stand around it. `tilde` is `~user`, `~+` or `~-`, up to
+   * the next `/`.
    */
   | {
       readonly kind: "unknown";
@@ -91,9 +92,9 @@ export interface Simple {
 }
 
 /**
- * Two parts or more. `|&` is `|` with `2>&1` as the last redirect of what stands before it; that redirect's
- * spans are those of its command. `time`, also `time -p`, leaves no trace, nor does `!` before a pipeline; before
- * no command they are errors.
+ * Two parts or more. `|&` is `|` with `2>&1` as the last redirect of the part before it; that redirect has the spans of
+ * its command. `time`, also `time -p`, and `!` before a pipeline leave no trace; without a command after them they are
+ * errors.
  */
 export interface Pipeline {
   readonly kind: "pipeline";
@@ -112,7 +113,7 @@ export interface Compound {
   readonly kind: "compound";
   readonly what:
     | "group"
-    /** What stands behind `!`. */
+    /** The command after `!`. */
     | "not"
     | "subshell"
     | "if"

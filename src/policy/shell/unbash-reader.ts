@@ -55,7 +55,7 @@ class Converter implements ScriptReader {
   private scripts = 0;
   private left = BUDGET;
   private readonly deepest: number;
-  /** Length of the text: the parser places some ends behind it. */
+  /** Length of the text: the parser places some ends beyond it. */
   private readonly length: number;
 
   constructor(text: string) {
@@ -167,7 +167,7 @@ class Converter implements ScriptReader {
 
   placed(word: Word): Word {
     const [pos, end] = word.span;
-    // What stands there has the span that it has in the parser's tree.
+    // A span in the parser's tree is kept, unless it does not fit the text.
     const fits = this.decoded === null && end <= this.length;
     return fits ? word : { ...word, span: this.span({ pos, end }) };
   }
@@ -235,7 +235,7 @@ const negated = (body: Node): Node => ({
   redirects: [],
 });
 
-/** Stands where nothing could be read. */
+/** Takes the place of something that could not be read. */
 const nothing = (span: Span): List => ({ kind: "list", span, items: [] });
 
 /** `|&`: stderr goes into the pipe as well. */
@@ -270,7 +270,7 @@ const MAX_TREE = 200;
 const COST = { command: 5, word: 2, redirect: 10, substitution: 20 };
 const BUDGET = 16_000;
 
-/** Undefined where the target is missing: the parser reports that error. */
+/** Empty where the target is missing: the parser reports that error. */
 function redirectOf(source: Redirection, converter: Converter): readonly Redirect[] {
   const span = converter.span(source);
   const descriptor = source.descriptor === undefined ? null : descriptorOf(source.descriptor);

@@ -10,7 +10,7 @@ import type { Node, Piece, Span, Word } from "./shell-syntax.ts";
 /** Converts the scripts inside words; the command converter implements it. */
 export interface ScriptReader {
   script(part: ScriptPart): Node;
-  /** Runs the work one level deeper. Too deep is an error without a result. */
+  /** Runs the work one level deeper. Too deep is an error, and the result is `otherwise`. */
   deeper<T>(at: { readonly pos: number; readonly end: number }, otherwise: T, work: () => T): T;
   /** The same for parts that the parser reads lazily. */
   reparsed<T>(at: { readonly pos: number; readonly end: number }, otherwise: T, work: () => T): T;
@@ -19,7 +19,7 @@ export type ScriptPart = Extract<WordPart, { readonly type: "CommandExpansion" |
 
 const TILDE = 126;
 
-/** The word of a source word without quotes and expansions, as most are; null for any other. */
+/** The word of a source word without quotes and expansions, which most words are; null for any other. */
 export const plainWord = (word: SourceWord): Word | null =>
   word.parts === undefined && word.text.charCodeAt(0) !== TILDE
     ? { span: [word.pos, word.end], pieces: textPieces(word.value) }
@@ -184,7 +184,7 @@ const PLAIN_OPERATORS = new Set(["Default", "Remove", "Replace", "CaseModificati
 /** An arithmetic without a name in it, which could be a variable with a subscript. */
 const FIGURES = /^\$\(\([\d\s+\-*/%()<>&|^~!?:]*\)\)$/;
 
-/** A variable's value may be run, or a variable may change. */
+/** Whether a variable's value may be run, or a variable may change. */
 function evaluates(part: WordPart): boolean {
   if (part.type === "ArithmeticExpansion") return !FIGURES.test(part.text);
   if (part.type !== "ParameterExpansion") return false;
@@ -231,7 +231,7 @@ const isStatic = (text: string): boolean => /^[\w.,/{}:@%+=*?-]*$/.test(text);
 
 const MAX_COUNT = 64;
 
-/** The expansion of `{a,b{1..3}}` in bash. Null for more than `MOST` results, or for excessive depth. */
+/** The expansion of `{a,b{1..3}}` in bash. Null for more than `MAX_COUNT` results, or for excessive depth. */
 const expandBraces = (text: string): readonly string[] | null => expand(text, 0);
 
 function expand(text: string, depth: number): readonly string[] | null {

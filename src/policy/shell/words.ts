@@ -169,11 +169,11 @@ interface Raw {
   readonly use: Use;
   readonly span: Span;
   readonly pieces: Part[];
-  /** Whether a `$name` is written in it. */
+  /** Whether the word contains a `$name`. */
   readonly names: boolean;
 }
 
-/** What bash does to a word once it is complete: braces, then tildes, then patterns. */
+/** The last steps of bash for a complete word: braces, then tildes, then patterns. */
 function finish(c: Cursor, { use, span, pieces, names }: Raw, out: Word[]): void {
   const expanded = use === "argument" || use === "target" ? expandBraces(c, pieces) : null;
   if (expanded === null) {
@@ -207,7 +207,7 @@ type TildeUse = "argument" | "value" | "target" | "other" | "expanded";
 const isUnquoted = (piece: Part | undefined): piece is Part & { kind: "text" } =>
   piece?.kind === "text" && !piece.quoted;
 
-/** Makes pieces of the unquoted tildes that bash replaces. */
+/** Splits the text pieces, so that the unquoted tildes that bash replaces are pieces of their own. */
 function findTildes(c: Cursor, pieces: Part[], use: TildeUse): Part[] {
   if (!pieces.some((piece) => isUnquoted(piece) && piece.text.includes("~"))) return pieces;
   const named = use !== "value" && isNamed(c, isUnquoted(pieces[0]) ? pieces[0].text : "", use);
@@ -235,7 +235,7 @@ function isNamed(c: Cursor, head: string, use: TildeUse): boolean {
 interface Place {
   /** Whether a tilde counts after a colon, and ends before one. */
   readonly assigned: boolean;
-  /** Where, beside after a colon, a tilde counts. */
+  /** A further position where a tilde counts; -1 for none. */
   readonly first: number;
   /** Whether the word ends with this text. */
   readonly last: boolean;

@@ -2,7 +2,7 @@ import { type Finding, hostile, noisy, note, type VetStep, type WeighedRule } fr
 import { visibleLine } from "../../core/text/visible.ts";
 import type { SeenChains } from "./process-chain.ts";
 
-/** What a command can be found to do. */
+/** Rules on what a command does. */
 export const RUN_RULES = {
   "run.canary": hostile(
     "it touched something false that nobody has a reason to touch; the command was ended",
@@ -77,13 +77,13 @@ export const RUN_RULES = {
 
 export type RunRule = keyof typeof RUN_RULES;
 
-/** A step as it is judged. */
+/** The step that is judged. */
 export interface JudgedStep {
   readonly number: number;
   readonly what: VetStep["what"];
 }
 
-/** Of one rule in one step; those beyond are counted. */
+/** Most findings of one rule in one step; any more are only counted. */
 const MAX_TOLD = 12;
 
 interface Told {
@@ -91,7 +91,7 @@ interface Told {
   times: number;
 }
 
-/** What was found in one step, each thing once and of each rule a bounded number. */
+/** The findings of one step, each once, and a bounded number for each rule. */
 export class ActFindings {
   readonly #step: JudgedStep;
   readonly #chains: SeenChains;
@@ -103,7 +103,7 @@ export class ActFindings {
     this.#chains = chains;
   }
 
-  /** Text and path may be anybody's: they are made visible here. */
+  /** Makes text and path visible: anybody may have chosen them. */
   add(
     rule: RunRule,
     text: string,
@@ -112,7 +112,7 @@ export class ActFindings {
   ): void {
     const told = this.#told.get(rule) ?? new Map<string, Told>();
     this.#told.set(rule, told);
-    // A file that is made and then written is one thing.
+    // A file that is made and then written is one finding.
     const key = path ?? text;
     const known = told.get(key);
     if (known !== undefined) {

@@ -5,12 +5,12 @@ import { lastName } from "../../core/text/file-paths.ts";
 import type { ActFindings } from "./act-rules.ts";
 import type { PathAct, SeenChains } from "./process-chain.ts";
 
-/** What the policy's tables say of a path outside of the repository. */
+/** What the policy's tables say about a path. */
 interface PlaceSeen {
   readonly kind: string;
   /** Why a read there may show a password or a key. */
   readonly secret: string | null;
-  /** Why the host runs or obeys what is written there. */
+  /** Why the host runs or obeys a file that is written there. */
   readonly trap: string | null;
 }
 
@@ -59,7 +59,7 @@ const DOES: Readonly<Record<PathAct["kind"], string>> = {
 const HARMLESS_DEVICE =
   /^\/dev\/(?:null|zero|full|random|urandom|tty|ptmx|console|std(?:in|out|err)|fd(?:\/.*)?|pts(?:\/.*)?|shm(?:\/.*)?|mqueue(?:\/.*)?|log)?$/;
 const OWN_PROC = /^\/proc\/(?:self|thread-self)(?:\/|$)/;
-/** Settings that programs make for themselves. */
+/** Settings that programs make for their own processes. */
 const OWN_SETTING =
   /^\/proc\/\d+\/(?:task\/\d+\/)?(?:oom_score_adj|oom_adj|comm|timerslack_ns|coredump_filter|setgroups|uid_map|gid_map|loginuid|autogroup|clear_refs|fd\/\d+)$/;
 const BOX_SIGNS =
@@ -68,7 +68,7 @@ const BOX_SIGNS =
 /** A program that was put into memory: its descriptor, or the name that the kernel gives it. */
 const NO_FILE = /^\/(?:proc\/(?:self|thread-self|\d+)\/fd|dev\/fd)\/\d+$|^\/memfd:/;
 
-/** Devices, processes and the kernel; true where nothing else is to be said of it. */
+/** Judges paths of devices, processes and the kernel; true if no other rule is for the path. */
 function special(act: PathAct, { found }: Judging): boolean {
   const { path, kind } = act;
   const reads = kind === "read" || kind === "run";
@@ -109,7 +109,7 @@ function ofProcess(act: PathAct, found: ActFindings, reads: boolean): boolean {
   return true;
 }
 
-/** Where tests keep what is false. */
+/** Folders in which tests keep false secrets. */
 const FALSE_ONES = /(?:^|\/)(?:tests?|__tests__|specs?|fixtures?|testdata|examples?|samples?|certs?)\//i;
 
 function readInTree(act: PathAct, path: string, { around, found }: Judging): void {
@@ -153,11 +153,11 @@ interface InTree {
   readonly what: string;
 }
 
-/** What says how it is installed, built or tested. */
+/** Files that say how the repository is installed, built or tested. */
 const MANIFESTS =
   /^(?:package\.json|[Mm]akefile|GNUmakefile|setup\.(?:py|cfg)|pyproject\.toml|build\.rs|conftest\.py|.*\.pth|(?:site|user)customize\.py|\.npmrc|\.yarnrc(?:\.yml)?|Cargo\.toml|pom\.xml|composer\.json)$/;
 
-/** Makefiles are what these make; what is in them is run and seen as well. */
+/** Whether a makefile was made by a program that is there to make it; what such a makefile runs is seen as well. */
 const isConfigured = (path: string, chain: readonly string[]): boolean =>
   /(?:^|\/)(?:GNUm|[Mm])akefile(?:\.in)?$/.test(path) &&
   chain.some((each) =>
@@ -203,7 +203,7 @@ function inGit(act: PathAct, names: readonly string[], { chains, found }: Omit<J
     found.add(chains.isUnder(pid, at, HOOK_TOOLS) ? "run.hooks-tool" : "run.git-settings", what, act, path);
 }
 
-/** The tool whose tokens or settings they are. */
+/** The tools that tokens or settings belong to. */
 const OWNERS: readonly (readonly [path: RegExp, tools: ReadonlySet<string>])[] = [
   [
     /\/\.(?:npmrc|yarnrc\.yml)$/,
@@ -224,7 +224,10 @@ const WALLETS =
   /^\.(?:bitcoin|ethereum|electrum|monero|litecoin|dogecoin|zcash|config\/solana|config\/sui|near-credentials|exodus|config\/exodus|config\/atomic|config\/ledger live)(?:\/|$)/i;
 const HOMES = /^\/(?:home|root|Users|home\/[^/]+|Users\/[^/]+)$/;
 
-/** Its libraries ask for a password before they reach a host; what only installs or builds reaches none by itself. */
+/**
+ * Python's libraries look for a password here before they reach a host; code that only installs or builds reaches none
+ * by itself.
+ */
 const isPythonsOwn = ({ path, pid, at }: PathAct, { what, chains }: Judging): boolean => {
   if (!/\/\.(?:pypirc|netrc)$/.test(path)) return false;
   const [program = "", option, module] = chains.at(pid, at)?.words ?? [];
@@ -253,7 +256,7 @@ function readOutside(act: PathAct, judging: Judging): void {
   found.add(isToken ? "run.token" : "run.secret", `reads ${path}: ${secret}`, act, path);
 }
 
-/** What tools keep for themselves below a home folder. */
+/** Caches and settings that tools keep for themselves below a home folder. */
 const CACHES =
   /^(?:\.cache|\.npm|\.node-gyp|\.yarn|\.pnpm-store|\.bun\/install|\.local\/share\/(?:pnpm|uv|virtualenv|pypoetry|yarn|composer|NuGet|gem)|\.local\/state\/(?!harness)|\.cargo\/(?:registry|git|\.package-cache[\w-]*|\.global-cache[\w-]*|bin\/\.none)|\.rustup\/(?:tmp|downloads)|go\/pkg|\.m2\/(?:repository|wrapper)|\.gradle\/(?:caches|daemon|wrapper|native|notifications|jdks|workers|kotlin-profile|\.tmp|undefined-build|android)|\.konan|\.kotlin|\.ivy2|\.sbt|\.nuget|\.composer\/cache|\.config\/composer\/cache|\.bundle\/cache|\.gem\/(?:specs|ruby)|\.ccache|\.config\/(?:configstore|yarn|go\/telemetry|go\/env|Cypress|nextjs-nodejs|turborepo|astro|gatsby|matplotlib)|\.eslintcache|\.java|\.pki|\.dotnet|\.templateengine|\.pytest_cache|\.mypy_cache|\.ipython|\.jupyter|\.matplotlib|\.keras|\.nv|\.electron|\.babel\.json|\.v8flags[\w.-]*|\.vite|\.swc|\.angular|\.nx|\.terraform\.d\/plugin-cache|\.zig|\.stack|\.cabal|\.hex|\.mix|\.opam|\.cpan(?:m|plus)?|\.texlive\d*|\.fontconfig|\.dbus|\.DS_Store)(?:\/|$)/;
 

@@ -3,7 +3,7 @@ import type { Connection } from "../../core/network.ts";
 import type { ActFindings } from "./act-rules.ts";
 import { isSocketAct, type NameAct, type SocketAct } from "./process-chain.ts";
 
-/** Addresses at which clouds give credentials to whoever asks, and their names. */
+/** Addresses and names at which clouds give out credentials. */
 const METADATA: ReadonlySet<string> = new Set([
   "169.254.169.254",
   "169.254.170.2",
@@ -45,7 +45,7 @@ export function judgeNetwork(
   for (const act of acts) {
     if (act.kind === "name") asksFor(act, found);
     if (!isSocketAct(act)) continue;
-    // Where the question itself was seen it says more.
+    // The question itself, where it was seen, says more.
     if (asking.has(act.pid) && isQuestion(act)) continue;
     if (act.kind === "listen") listens(act, what, found);
     else if (act.family === "unix") speaksTo(act, found);
@@ -58,7 +58,7 @@ export function judgeNetwork(
 
 const isQuestion = ({ address, port }: SocketAct): boolean => port === 53 && isLoopback(address);
 
-/** A part of a name that nobody reads and that says much: what is sent in it reaches whoever answers for the name. */
+/** A long, unreadable part of a name: its data reaches whoever answers for the name. */
 const CARRIES = /(?:^|\.)(?=[a-z_-]*\d)(?=[\d_-]*[a-z])[\w-]{32,}\./i;
 const LONG = 100;
 
@@ -71,7 +71,7 @@ function asksFor(act: NameAct, found: ActFindings): void {
   else found.add("run.name", `asks for the name ${name}`, act);
 }
 
-/** Whether it is an attempt to leave the machine. */
+/** Judges a connection; returns whether it is an attempt to leave the machine. */
 function reaches(act: SocketAct, found: ActFindings): boolean {
   const { address, port } = act;
   const at = `${address.includes(":") ? `[${address}]` : address}${port === null ? "" : `:${port}`}`;

@@ -3,7 +3,7 @@ import { lastName } from "../../core/text/file-paths.ts";
 import type { ActFindings, RunRule } from "./act-rules.ts";
 import type { CallAct, PathAct, SeenChains } from "./process-chain.ts";
 
-/** What is said by the words of programs. */
+/** Judges processes by their words. */
 
 const set = (names: string): ReadonlySet<string> => new Set(names.split(" "));
 
@@ -30,18 +30,20 @@ const RECON = set(
 const ENOUGH_RECON = 3;
 const WHO = set("whoami id groups w who users");
 
-/** Of what it asks; nothing where it is told one thing that scripts need, as the number of the user. */
+/**
+ * What a program asks about the machine; undefined for a single fact that scripts need, such as the number of the user.
+ */
 function reconOf(name: string, words: readonly string[]): string | undefined {
   if (!RECON.has(name)) return undefined;
   const [option = ""] = words.slice(1);
   if (name === "id" && /^-\w{1,2}$/.test(option)) return undefined;
-  // With a program behind it, it starts that one.
+  // With a program among its words, env starts that program.
   if (name === "env" && words.slice(1).some((word) => !word.startsWith("-") && !word.includes("=")))
     return undefined;
   return WHO.has(name) ? "who" : name;
 }
 
-/** Texts that shells and interpreters are given. */
+/** Texts that are given to shells and interpreters. */
 const TEXTS: readonly (readonly [RegExp, RunRule, string])[] = [
   [
     /\b(?:curl|wget)\b[^;&]*\|\s*(?:sudo\s+)?(?:env\s+)?(?:ba|z|da|k)?sh\b/,
@@ -148,7 +150,7 @@ function judgeProgram(process: SeenProcess, name: string, found: ActFindings): v
   if (row !== undefined) found.add(row[1], `starts ${text}`, process);
 }
 
-/** What stays on the machine fetches nothing. */
+/** Whether a downloader may reach another machine. */
 function fetches(name: string, words: readonly string[]): boolean {
   const given = words.slice(1).filter((word) => !word.startsWith("-"));
   if (name === "rsync") return given.some((word) => /^(?:rsync|ssh):\/\/|^[\w.@-]+:/.test(word));
@@ -164,7 +166,9 @@ function judgeTexts(process: SeenProcess, found: ActFindings): void {
     if (form.test(text)) found.add(rule, `${words}: ${text.slice(0, 200)}`, process);
 }
 
-/** Two programs of one pipe: what decodes or fetches, and a shell that reads it. */
+/**
+ * Looks for two programs of one pipe: one that decodes or fetches, and a shell or interpreter that reads the result.
+ */
 function judgePipes(processes: readonly SeenProcess[], found: ActFindings): void {
   for (const [parent, children] of Map.groupBy(processes, ({ parent }) => parent)) {
     const reader = children.find(
@@ -206,12 +210,12 @@ const MANAGERS: ReadonlySet<string> = set(
 );
 const ADDS = /^(?:i|add|install|exec|x|dlx|create|init|global|require)$/;
 
-/** A package manager that a script of the repository starts to fetch something more. */
+/** Looks for package managers that scripts of the repository start to fetch further packages. */
 function judgeFetches(process: SeenProcess, name: string, chains: SeenChains, found: ActFindings): void {
   const asked = fetchedBy(process.words, name);
   if (asked === undefined || asked.packages.every((word) => /^[./~]|^file:/.test(word))) return;
   const { pid, at, parent } = process;
-  // What the step itself starts is the step.
+  // A manager that the step itself starts is the step.
   if (parent > 1 && chains.at(parent, at) !== undefined && chains.of(pid, at).length > 2)
     found.add("run.fetches-packages", `starts ${asked.text}`, process);
 }
@@ -261,7 +265,7 @@ const BUILDERS = set(
   "go cargo rustc gcc cc c++ g++ clang ld configure cmake node-gyp gyp pip pip3 meson ninja java mvn gradle dotnet ghc zig",
 );
 
-/** A program that it first put where nobody looks. */
+/** Looks for programs that the command itself put into a temporary or home folder before it ran them. */
 export function judgeDropped(
   acts: readonly PathAct[],
   processes: readonly SeenProcess[],

@@ -6,7 +6,7 @@ import { visibleLine } from "../../core/text/visible.ts";
 const MAX_WORDS = 120;
 const MAX_LINKS = 12;
 
-/** Who started whom, as it was seen in one command. */
+/** Which process started which, as seen in one command. */
 export class SeenChains {
   readonly #byPid: ReadonlyMap<number, readonly SeenProcess[]>;
   readonly #workspace: string;
@@ -25,7 +25,7 @@ export class SeenChains {
     return own?.findLast((each) => each.at <= at) ?? own?.[0];
   }
 
-  /** The commands that led there, the outermost first; made visible and cut. */
+  /** The commands that led to the process, the outermost first; made visible and cut. */
   of(pid: number, at: number): readonly string[] {
     return this.#lineOf(pid, at).map(({ words }) => shown(words));
   }
@@ -50,7 +50,7 @@ export class SeenChains {
     return toolNames(words, this.#workspace).some((name) => names.has(name));
   }
 
-  /** The same, or something that such a tool started. */
+  /** Whether the process is such a tool, or something that such a tool started. */
   isUnder(pid: number, at: number, names: ReadonlySet<string>): boolean {
     return this.#lineOf(pid, at).some(({ words }) =>
       toolNames(words, this.#workspace).some((name) => names.has(name)),
@@ -60,7 +60,9 @@ export class SeenChains {
 
 const INTERPRETERS = /^(?:node|python[\d.]*|ruby|perl|php|sh|bash|dash|zsh|env)$/;
 
-/** What a command line starts, and what its interpreter runs, where neither lies in the repository. */
+/**
+ * Names of the program of a command line and of the script that it interprets, if these do not lie in the repository.
+ */
 function toolNames(words: readonly string[], workspace: string): readonly string[] {
   const [program = "", script = ""] = words;
   const names = isOutside(program, workspace) ? [lastName(program)] : [];

@@ -9,7 +9,7 @@ import { isVariableThatLoads, variablesIn } from "./loading-variables.ts";
 import type { Reader, Tree } from "./scripts.ts";
 import { XML_BUILDS } from "./xml-builds.ts";
 
-/** What builds, tests and set-ups of the other ecosystems run, by the file that says so. */
+/** Reads the files that say what builds, tests and set-ups of the other ecosystems run. */
 
 const whole =
   (what: string, runs: "itself" | "asked" | "apart", told = false): Reader =>
@@ -18,7 +18,7 @@ const whole =
     await scripts.look({ path, what, text, runs });
   };
 
-/** `$(shell …)` and `!=` run when make reads the file, whatever is asked of it. */
+/** `$(shell …)` and `!=` run when make reads the file, whatever the target. */
 const makefile: Reader = async ({ path, text = "" }, { scripts }) => {
   for (const { 0: all, index } of text.matchAll(/\$[({]shell\s[^\n]{0,2000}|^[\w.-]+\s*!=\s*[^\n]{0,2000}/gm))
     await scripts.look({ path, line: lineAt(text, index), what: "make", text: all, runs: "itself" });
@@ -97,7 +97,7 @@ const cargoToml: Reader = async ({ path, text = "" }, { found, scripts, tree }) 
   const fields = tomlOf(text);
   const own = fieldAt(fields, "package", "build");
   const build = typeof own === "string" ? folderBefore(path) + own : "";
-  // One of the usual name is looked at as a file.
+  // A script with the usual name is looked at as a file of its own.
   if (own !== "build.rs" && tree.has(build)) {
     found.add("install.script", "cargo runs it", { path: build });
     const script = await tree.read(build);
@@ -119,7 +119,7 @@ const cargoToml: Reader = async ({ path, text = "" }, { found, scripts, tree }) 
     }
 };
 
-/** Code that the compiler runs while it compiles what uses it; an editor's server, too. */
+/** Looks at the code of a macro: the compiler, and an editor's server, runs it to compile code that uses the macro. */
 async function procMacro(
   fields: Fields | undefined,
   path: string,
@@ -155,7 +155,7 @@ const go: Reader = async ({ path, text = "" }, { scripts, found }) => {
       found.add("install.settings", flags.trim().slice(0, 160), { path, line: lineAt(text, index) });
 };
 
-/** Code that a compiler loads, or programs that it starts in the place of its own. */
+/** Flags that have a compiler load code, or start programs in place of its own. */
 const LOADS_INTO_COMPILER =
   /\s-fplugin=|\s-specs=|\s-B\s?(?:[./]|\$\{SRCDIR)|\s-fuse-ld=[./]|\s-wrapper\b|-plugin[=,]|\s-Xclang[ ,]-load/;
 
@@ -226,7 +226,7 @@ const composer: Reader = async ({ path, text = "" }, { scripts, found, tree }) =
   if (/"secure-http"\s*:\s*false/.test(text)) found.add("install.insecure", "secure-http is off", { path });
 };
 
-/** Loaded, and told that it is there, as soon as it is installed. */
+/** Composer loads and activates a plugin as soon as it is installed. */
 async function composerPlugin(
   fields: Fields,
   path: string,
@@ -261,7 +261,10 @@ const rustToolchain: Reader = ({ path, text = "" }, { found }) => {
   if (own !== "") found.add("install.settings", `cargo and rustc are those of ${own}`, { path });
 };
 
-/** What a patch adds. Of one for installed packages it is run wherever these are loaded, by nobody's leave. */
+/**
+ * Looks at the lines that a patch adds. Those for installed packages run wherever the packages are loaded, and nobody
+ * is asked.
+ */
 const patch: Reader = async ({ path, text = "" }, { scripts }) => {
   const added = text
     .split("\n")
@@ -278,7 +281,7 @@ const variables: Reader = ({ path, text = "" }, { found }) => {
       found.add("install.settings", `${name}=${value.slice(0, 120)}`, { path, line });
 };
 
-/** Cells of code; what they have printed counts for nothing. */
+/** Looks at the cells of code; what they have printed does not count. */
 const notebook: Reader = async ({ path, text = "" }, { scripts }) => {
   const cells = fieldsOf(text, MAX_NOTEBOOK)?.["cells"];
   const code = (Array.isArray(cells) ? cells : []).flatMap((cell: unknown) => {
@@ -290,7 +293,7 @@ const notebook: Reader = async ({ path, text = "" }, { scripts }) => {
 
 const MAX_NOTEBOOK = 16 * 2 ** 20;
 
-/** What of the machine a container may write. */
+/** Folders of the machine that a container may write. */
 const HOST_FOLDERS =
   /^\s*-\s*["']?((?:\/|\/etc|\/root|\/home|\/boot|\/usr|\/var|~|\$\{?HOME\}?)\/?):\/(?![^\n]*:ro\b)/m;
 
@@ -319,7 +322,7 @@ const workflow: Reader = async ({ path, text = "" }, { scripts, found }) => {
   await scripts.look({ path, what: "CI", text, runs: "apart" });
 };
 
-/** By the path in small letters; the first that fits. */
+/** By the path in lower case; the first that fits counts. */
 const READERS: readonly (readonly [RegExp, Reader])[] = [
   [/(?:^|\/)(?:gnu|bsd)?makefile(?:\.\w+)?$|\.mk$/, makefile],
   [/(?:^|\/)cmakelists\.txt$|\.cmake$/, cmake],

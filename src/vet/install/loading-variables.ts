@@ -1,8 +1,8 @@
-/** Variables through which a program loads code, or starts another program, before it does what it is for. */
+/** Variables through which a program loads code, or starts another program, before it does its own work. */
 
 const ALWAYS =
   /^(?:LD_AUDIT|DYLD_INSERT_LIBRARIES|BASH_ENV|ENV|PROMPT_COMMAND|PYTHONSTARTUP|PERL5DB|GIT_SSH|GIT_SSH_COMMAND|GIT_ASKPASS|GIT_EXTERNAL_DIFF|GIT_PAGER|GIT_EDITOR|SSH_ASKPASS|LESSOPEN|RUSTC_WRAPPER|RUSTC_WORKSPACE_WRAPPER)$/;
-/** With an option that names code. */
+/** Variables that load code through an option that names it. */
 const OPTIONS: readonly (readonly [RegExp, RegExp])[] = [
   [
     /^NODE_OPTIONS$/,
@@ -28,7 +28,7 @@ interface Variable {
   readonly line: number;
 }
 
-/** Of a file of such lines, quotes and `export` apart. */
+/** The variables of a file with one on each line, without quotes and `export`. */
 export function* variablesIn(text: string): Generator<Variable> {
   let line = 0;
   for (const each of text.split("\n")) {

@@ -1,6 +1,9 @@
 import { isApart } from "../look/danger.ts";
 
-/** What make runs when somebody installs, builds or tests, and what only who asks for it by its name. */
+/**
+ * Splits a makefile into what make runs to install, build or test, and what it runs only if somebody asks for it by
+ * name.
+ */
 
 interface Target {
   readonly names: readonly string[];
@@ -12,7 +15,7 @@ interface Target {
 
 interface MakefileParts {
   readonly asked: string;
-  /** Empty where there is none; both have their lines where they were. */
+  /** Empty if there is none. Both texts keep the lines at their numbers. */
   readonly apart: string;
 }
 
@@ -55,7 +58,7 @@ function targetsIn(lines: readonly string[]): readonly Target[] {
 
 const wordsOf = (text: string): readonly string[] => text.split(/[\s;|]+/).filter((word) => word !== "");
 
-/** From the goal that make takes by itself, and from those that are usual. */
+/** The targets reached from the default goal of make and from the usual goals. */
 function reached(targets: readonly Target[]): ReadonlySet<string> {
   const first = targets.flatMap(({ names }) => names).find((name) => !name.startsWith("."));
   const run = new Set([...GOALS, ...(first === undefined ? [] : [first])]);

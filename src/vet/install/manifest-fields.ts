@@ -2,10 +2,10 @@ import { type ParseError, parse as parseJsonc } from "jsonc-parser";
 import { parse as parseToml } from "smol-toml";
 import { type Fields, isFields } from "../../core/text/json-values.ts";
 
-/** Manifests are small; what is larger is none. */
+/** Manifests are small; a larger text is not read as one. */
 const MAX_TEXT = 4 * 2 ** 20;
 
-/** The fields of an object, or of a text of JSON; comments and commas too many are taken. */
+/** The fields of an object, or of a JSON text, in which comments and trailing commas are accepted. */
 export function fieldsOf(value: unknown, most = MAX_TEXT): Fields | undefined {
   if (typeof value !== "string") return isFields(value) ? value : undefined;
   if (value.length > most) return undefined;
@@ -18,10 +18,10 @@ export function fieldsOf(value: unknown, most = MAX_TEXT): Fields | undefined {
   }
 }
 
-/** Its reader goes down by calls. */
+/** The parser is recursive. */
 const MAX_DEPTH = 200;
 
-/** Whether a text is JSON to its end, comments and commas too many apart. */
+/** Whether a text is complete JSON, apart from comments and trailing commas. */
 export function isWholeJson(text: string): boolean {
   if (isDeep(text)) return false;
   const errors: ParseError[] = [];
@@ -57,7 +57,7 @@ export function tomlOf(text: string, most = MAX_TEXT): Fields | undefined {
 export const fieldAt = (fields: Fields | undefined, ...keys: readonly string[]): unknown =>
   keys.reduce<unknown>((value, key) => (isFields(value) ? value[key] : undefined), fields);
 
-/** Of a value with or without its quotes. */
+/** The text of a value with or without quotes. */
 export const textIn = (value: unknown): string =>
   typeof value === "string" ? value.trim().replace(/^["']|["'],?$/g, "") : "";
 
@@ -74,5 +74,5 @@ const USUAL = new Set(
   ),
 );
 
-/** Whoever types it means another program. */
+/** Whether somebody who types this name means another, well-known program. */
 export const isUsualProgram = (name: string): boolean => USUAL.has(name.toLowerCase());

@@ -8,7 +8,7 @@ import type { Found } from "../look/rules.ts";
 import { fieldAt, fieldsOf, isUsualProgram, textIn } from "./manifest-fields.ts";
 import type { Reader, Scripts, Tree } from "./scripts.ts";
 
-/** What runs, and from where things come, when somebody installs a package of npm's kind. */
+/** Looks at what runs, and where things come from, when somebody installs a package of npm's kind. */
 
 const LIFECYCLE = new Set([
   "preinstall",
@@ -18,10 +18,10 @@ const LIFECYCLE = new Set([
   "prepare",
   "postprepare",
   "prepublish",
-  // Behind every installation that changed something.
+  // After every installation that changed something.
   "dependencies",
 ]);
-/** Of a package that is installed already only these ran. */
+/** The path of a package that is installed already: only scripts of its lifecycle ran. */
 const INSTALLED = /(?:^|\/)node_modules\//;
 
 export async function lookAtPackage(
@@ -63,7 +63,7 @@ export async function lookAtPackage(
   lookAtSources(fields, { path, lineOf }, found);
 }
 
-/** A name and version, or an address that corepack fetches and runs in its place. */
+/** `packageManager` is a name and version, or an address that corepack fetches from and runs instead. */
 function lookAtManager(manager: string, at: At, found: Found): void {
   const address = /^[\w.-]+@(https?:\S+)/.exec(manager)?.[1];
   if (address === undefined || INSTALLED.test(at.path)) return;
@@ -97,11 +97,11 @@ interface From {
   readonly lineOf: (name: string) => number;
 }
 
-/** It is that program itself, or brings it along. */
+/** Whether the package is that program itself, or brings it along. */
 const mayHave = (owner: string, command: string): boolean =>
   owner.includes(command) || /^(?:npm|corepack)$/.test(owner);
 
-/** Commands that an installation makes. */
+/** Looks at the commands that an installation makes. */
 function lookAtCommands(fields: Fields, { path, lineOf }: From, found: Found): void {
   if (INSTALLED.test(path)) return;
   const named = typeof fields["bin"] === "string" ? [] : Object.keys(fieldsOf(fields["bin"]) ?? {});
@@ -196,7 +196,7 @@ async function lookAtProgram(
     /^https:\/\/raw\.[a-z]+\.com\/yarnpkg\//.test(value) ||
     isKnownAddress(value, "yarn plugins");
   if (value !== "") found.add(usual ? "install.script" : "install.settings", told.trim(), at);
-  // Yarn itself is a bundle of very much; what is added to it is small.
+  // Yarn itself is a huge bundle; what is added to it is small.
   const path = folderBefore(at.path) + value.replace(/^\.\//, "");
   if (/\.yarn\/releases\//.test(value) || !tree.has(path)) return;
   const text = (await tree.read(path))?.text ?? "";

@@ -6,7 +6,7 @@ import type { Found } from "../look/rules.ts";
 import { fieldAt, fieldsOf, isUsualProgram, textsIn, tomlOf } from "./manifest-fields.ts";
 import type { Scripts, Tree } from "./scripts.ts";
 
-/** What pip runs when it installs, what Python loads by itself, and from where packages come. */
+/** Looks at what pip runs when it installs, what Python loads by itself, and where packages come from. */
 
 export async function lookAtSetup(
   { path, text = "" }: LookedAtFile,
@@ -69,7 +69,7 @@ export async function lookAtPyproject(
     if (/^https?:/.test(each)) lookAtIndex(each, { path, line: 1 }, found);
 }
 
-/** Commands that task runners know by a name; pdm starts some itself. */
+/** Looks at commands that task runners know by a name; pdm starts some itself. */
 async function lookAtTasks(fields: Fields | undefined, path: string, scripts: Scripts): Promise<void> {
   for (const keys of [
     ["pdm", "scripts"],
@@ -84,7 +84,7 @@ async function lookAtTasks(fields: Fields | undefined, path: string, scripts: Sc
     }
 }
 
-/** Made by setuptools, pip, pytest-cov and their kind when they install something. */
+/** Files that setuptools, pip, pytest-cov and the like make when they install something. */
 const USUAL_PTH =
   /^(?:distutils-precedence|__editable__.*|_virtualenv|.*-nspkg|a1_coverage|pytest-cov|.*coverage.*|zope.*|google.*|sphinxcontrib.*|protobuf.*|mypy.*|matplotlib.*|_?ddtrace.*|pywin32|easy-install|.*\.egg-link|debugpy.*)\.pth$/i;
 
@@ -129,7 +129,7 @@ export function lookAtRequirements({ path, text = "" }: LookedAtFile, found: Fou
 
 const NUMBERED = /^[\w+]+:\/\/(?:[^/@\s]*@)?(?!127\.)(?:\d{1,3}\.){3}\d{1,3}[:/]/;
 
-/** A requirement that names an address. */
+/** Looks at a requirement that names an address. */
 function lookAtDirect(requirement: string, at: At, found: Found): void {
   const direct =
     /^\s*(?:-e\s+)?(?:[\w.[\],\s-]{1,200}@\s*)?((?:git\+|hg\+|svn\+|https?:|git:|file:)[^\s;]+)/.exec(
@@ -141,7 +141,7 @@ function lookAtDirect(requirement: string, at: At, found: Found): void {
   else if (!isKnownAddress(direct, "pip")) found.add("deps.elsewhere", direct, at);
 }
 
-/** Of `pyproject.toml` and `Pipfile`: what is built with, what is needed, and where the tools of others look. */
+/** Looks at the build requirements, dependencies and package sources in `pyproject.toml` and `Pipfile`. */
 function lookAtSources(fields: Fields | undefined, { path, text = "" }: LookedAtFile, found: Found): void {
   const listed = [
     fieldAt(fields, "build-system", "requires"),
@@ -176,7 +176,7 @@ export function lookAtPipfile(file: LookedAtFile, found: Found): void {
   }
 }
 
-/** Modules of the tree that a check of Python's kind loads, by the settings that say so. */
+/** Settings that name modules of the tree which Python's checks load. */
 const PLUGINS: readonly (readonly string[])[] = [
   ["mypy", "plugins"],
   ["pylint"],

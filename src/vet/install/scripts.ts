@@ -5,10 +5,10 @@ import type { Found } from "../look/rules.ts";
 
 /** Something that is run: a command line, or a file as a whole. */
 export interface Script {
-  /** The file that says so. */
+  /** The file that has the command, or that is run. */
   readonly path: string;
   readonly line?: number;
-  /** `npm postinstall`: as a person knows it. */
+  /** What runs it, as a person knows it: `npm postinstall`. */
   readonly what: string;
   readonly text: string;
   readonly runs: Runs;
@@ -27,11 +27,11 @@ export type Reader = (
   look: { readonly tree: Tree; readonly scripts: Scripts; readonly found: Found },
 ) => Promise<void> | void;
 
-/** From a command to a file, from that file to one more. */
+/** Calls that are followed: from a command to a file, and from that file to one more. */
 const MAX_HOPS = 2;
-/** Files that one command leads to. */
+/** Most files that one command leads to. */
 const MAX_CALLED = 12;
-/** Texts that are looked at as scripts, all together. */
+/** Most characters that are looked at in all scripts together. */
 const MAX_TEXT = 64 * 2 ** 20;
 const ENDINGS = ["", ".js", ".cjs", ".mjs", ".ts", ".py", ".sh", "/index.js"];
 
@@ -57,7 +57,7 @@ export class Scripts {
     await this.#follow(script, { way, hops: MAX_HOPS, calls });
   }
 
-  /** Files of the tree that a text names, as they would be found from where `path` lies. */
+  /** Files of the tree that a text names, relative to the folder of `path`. */
   filesIn(text: string, path: string): readonly string[] {
     return [...called(text, path, this.#tree)];
   }
@@ -106,7 +106,7 @@ interface Way {
   readonly calls: { left: number };
 }
 
-/** A command that tests, or a file that is called as one. */
+/** A command for tests, or a file with such a name. */
 const TEST = /(?:^|[\s/_.-])(?:tests?|specs?|__tests__)(?:$|[:/_.-])/i;
 /** What a command for tests leads to is tried rather than asked for. */
 const runsOf = ({ runs }: Script, path: string, [command = ""]: readonly string[]): Runs =>
@@ -114,10 +114,10 @@ const runsOf = ({ runs }: Script, path: string, [command = ""]: readonly string[
 const NAMED = /\b(?:npm|yarn|pnpm|bun)\s+(?:run(?:-script)?\s+)?([\w:.-]{1,80})/g;
 /** Words of a command, and texts between quotes in code. */
 const WORDS = /[^\s"'`;|&()<>=,$]{2,300}/g;
-/** Beyond it a text is a bundle, whose own files stand in it. */
+/** A text with more words is a bundle, which contains its own files. */
 const MAX_WORDS = 20_000;
 
-/** Files of the tree that the text of a file names, as they would be found from where it is run. */
+/** Files of the tree that a text names, as they would be found from the folder that it is run in. */
 function* called(given: string, file: string, tree: Tree): Generator<string> {
   const seen = new Set<string>();
   const folders = foldersOf(file);
@@ -138,18 +138,18 @@ function* called(given: string, file: string, tree: Tree): Generator<string> {
   }
 }
 
-/** What tools call the folder that they were started in, or the project's. */
+/** Names that tools have for the folder that they were started in, or for the project's. */
 const TOP =
   /\$(?:\{(?:workspace(?:Folder|Root)|PWD|CURDIR|CLAUDE_PROJECT_DIR|GITHUB_WORKSPACE|INIT_CWD|project\.basedir|basedir|rootDir|projectDir|(?:CMAKE|PROJECT)_(?:CURRENT_)?SOURCE_DIR)\}|(?:PWD|CLAUDE_PROJECT_DIR|GITHUB_WORKSPACE|INIT_CWD|rootDir|projectDir)\b|\((?:CURDIR|PWD|SRCDIR|MSBuild\w{1,40}Directory|SolutionDir|ProjectDir)\)|(?:ProjectFileDir|PROJECT_DIR)\$)\/?/g;
 
-/** Its own, and for a tool's settings the one that its settings lie in. */
+/** The file's own folder and, for settings of a tool, the folder that these settings lie in. */
 function foldersOf(file: string): readonly string[] {
   const own = folderBefore(file);
   const hidden = /(?:^|\/)\.[\w-]/.exec(own);
   return hidden === null ? [own] : [own, own.slice(0, hidden.index + (hidden[0].startsWith("/") ? 1 : 0))];
 }
 
-/** What is read rather than run. */
+/** Files that are read rather than run. */
 const SETTINGS = /(?:\.(?:json|ya?ml|toml|lock|md|txt|html?|css|svg|cfg|ini|xml|d\.ts)|LICENSE|README)$/i;
 
 function joined(folder: string, word: string): string | undefined {

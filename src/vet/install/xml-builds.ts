@@ -2,9 +2,9 @@ import { isKnownAddress } from "../known-hosts.ts";
 import { lineAt } from "../look/looked-at-file.ts";
 import type { Reader } from "./scripts.ts";
 
-/** What Maven, Gradle, Ant, MSBuild and sbt run when they build: mostly commands that stand in XML, word by word. */
+/** Looks at what Maven, Gradle, Ant, MSBuild and sbt run when they build: mostly commands in XML, word by word. */
 
-/** As it is read: without what is commented out, its lines where they were. */
+/** The XML without its comments, and with its lines at their numbers. */
 const withoutComments = (xml: string): string =>
   xml.replaceAll(/<!--[^]*?-->/g, (all) => all.replaceAll(/[^\n]/g, ""));
 
@@ -19,7 +19,7 @@ const unescaped = (xml: string): string =>
     .replaceAll("&#xA;", "\n")
     .replaceAll("&amp;", "&");
 
-/** Words that stand in elements or attributes of their own, as the line that is run. */
+/** Joins words from elements and attributes into the line that is run. */
 const asLine = (xml: string): string =>
   unescaped(
     xml
@@ -35,7 +35,7 @@ const asLine = (xml: string): string =>
       ),
   );
 
-/** Of a plugin: it runs something, by whichever name it goes. */
+/** Shows that a plugin runs something, whatever its name is. */
 const RUNS =
   /<executable>|<exec\b|<scripts?>|<commandlineArgs>|<command>|<source>\s*<!\[CDATA|<(?:tasks|target)>|-antrun-|<artifactId>(?:exec|groovy|gmavenplus|gmaven|frontend|script|jython|jruby|beanshell)[\w-]*-plugin/;
 
@@ -88,7 +88,7 @@ const gradle: Reader = async ({ path, text = "" }, { scripts, found }) => {
   await scripts.look({ path, what: "gradle", text: lists(text), runs: "asked" });
 };
 
-/** Words of a command that stand in a list, as the line that is run. */
+/** Joins words from a list into the line that is run. */
 const lists = (text: string): string =>
   text.replaceAll(
     /["'](?:\/bin\/)?((?:ba|z|da)?sh|cmd|powershell|pwsh)["']\s*,\s*["'](-\w{1,3}|\/c)["']\s*,\s*(?=["'])/g,
@@ -100,7 +100,7 @@ const built =
   ({ path, text = "" }, { scripts }) =>
     scripts.look({ path, what, text: asLine(withoutComments(text)), runs: "asked" });
 
-/** By the path in small letters. */
+/** By the path in lower case. */
 export const XML_BUILDS: readonly (readonly [RegExp, Reader])[] = [
   [/(?:^|\/)pom\.xml$|\.pom$|(?:^|\/)\.(?:mvn|m2)\/(?:.*\/)?settings\.xml$/, maven],
   [

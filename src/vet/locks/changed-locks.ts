@@ -2,7 +2,7 @@ import type { Found, LookRule } from "../look/rules.ts";
 import { hostOf, isFromRegistry } from "./judge-locks.ts";
 import { entryText, type LockEntry, OF_GO_MOD } from "./lock-entry.ts";
 
-/** What the entries of later locks have that those of earlier ones had not. Pure. */
+/** Compares the entries of later locks with those of earlier ones. Pure. */
 
 interface Known {
   /** Package, version and file → the entry. */
@@ -10,7 +10,7 @@ interface Known {
   readonly anywhere: ReadonlyMap<string, LockEntry>;
   readonly packages: Packages;
   readonly hosts: ReadonlySet<string>;
-  /** What came from a registry had an integrity, all of it. */
+  /** All entries from a registry had an integrity. */
   readonly proved: boolean;
 }
 
@@ -91,7 +91,7 @@ const versionsOf = (entries: readonly LockEntry[]): string =>
 
 type Tell = (rule: LookRule, words: string) => void;
 
-/** A branch has other contents each day. */
+/** The contents of a branch change from day to day. */
 const MOVING = /^dev-|-dev$/;
 
 function sameVersion(old: LockEntry, now: LockEntry, tell: Tell): void {
@@ -124,7 +124,7 @@ const isRepository = (address: string): boolean =>
 
 const CODELOAD = /^(https?:\/\/codeload\.github\.com\/[^/]+\/[^/]+)\/[^#]*?\/([^/#]+)$/;
 
-/** Whose it is, however it is written and fetched. */
+/** The repository of an address, however the address is written and fetched. */
 const repositoryOf = (address: string): string =>
   (CODELOAD.exec(address)?.[1] ?? address.replace(/[?#].*$/s, ""))
     .replace(/^(?:[\w+]+:)*(?:\/\/)?(?:[^/@\s]*@)?/, "")
@@ -135,7 +135,7 @@ const repositoryOf = (address: string): string =>
 const commitOf = (address: string): string =>
   CODELOAD.exec(address)?.[2] ?? /#(.*)$/s.exec(address)?.[1] ?? "";
 
-/** Yarn's have the number of its cache before them. */
+/** Yarn puts the number of its cache before a sum. */
 const sumsOf = (integrity: string): readonly string[] =>
   integrity
     .split(/\s+/)

@@ -7,7 +7,7 @@ import type { Found } from "../look/rules.ts";
 import { type Ecosystem, type LockEntry, OF_GO_MOD } from "./lock-entry.ts";
 import { hasLookAlike, nearName } from "./near-names.ts";
 
-/** What speaks against entries of a lock, each beside the others of its lock. */
+/** Judges the entries of a lock, each beside the others of its lock. */
 
 const isPublic = (ecosystem: Ecosystem, host: string): boolean =>
   isKnownHost(host, ecosystem, `${ecosystem} locks`);
@@ -22,7 +22,7 @@ export function hostOf(address: string): string {
 const LOCAL = /^(?:localhost|127\.[\d.]+|\[::1\])$/;
 
 export function judgeLock(entries: readonly LockEntry[], found: Found): void {
-  // The usual registry is written without an address in some of them.
+  // Some locks have no address for the usual registry.
   const hosts = counted(entries.map(({ resolved }) => hostOf(resolved)));
   const known = (host: string): number =>
     Number(host === "" || entries.some(({ ecosystem }) => isPublic(ecosystem, host)));
@@ -41,7 +41,7 @@ export function judgeLock(entries: readonly LockEntry[], found: Found): void {
   }
 }
 
-/** Locks of npm's kind prove what they fetch, as long as nobody took the proof away. */
+/** Locks of npm's kind have an integrity for what they fetch, unless somebody took it away. */
 const isUnproved = ({ ecosystem, resolved, from }: LockEntry): boolean =>
   ecosystem === "npm" &&
   /(?:^|\/)(?:package-lock|npm-shrinkwrap)\.json$/.test(from) &&
@@ -56,7 +56,7 @@ const counted = (values: readonly string[]): ReadonlyMap<string, number> => {
 };
 
 const GIT = /^(?:git|github:|gitlab:|bitbucket:|hg\+|svn\+|file:|\.{0,2}\/|https?:\/\/[^?#]+\.git\b)/;
-/** npm itself leaves out address and sum of what another system would install. */
+/** npm itself leaves out address and sum of packages for other systems. */
 export const isFromRegistry = ({ resolved, ecosystem, version, integrity, from }: LockEntry): boolean =>
   !(resolved === "" && integrity === "" && from.endsWith(".json") && ecosystem === "npm") &&
   ecosystem !== "composer" &&
@@ -105,10 +105,10 @@ function judgeAddress(entry: LockEntry, most: string, found: Found): void {
 /** `…/<name>/-/<file>-<version>.tgz`, as registries of npm's kind write addresses. */
 const TARBALL = /\/((?:@|%40)[^/]+(?:\/|%2f)[^/]+|[^/@]+)\/-\/(?:@[^/]+\/)?([^/]+?)\.tgz(?:[?#]|$)/i;
 
-/** As companies call what is their own. */
+/** Names of the kind that companies give to packages of their own. */
 const INTERNAL =
   /^@(?:[\w.-]*[-_.])?(?:internal|intranet|corp|in-?house)(?:[-_.][\w.-]*)?\/|[-_.](?:internal|intranet|corp|in-?house)$/i;
-/** Registries in which a name is whose it was first. */
+/** Registries in which a name belongs to whoever took it first. */
 const SHARED: ReadonlySet<Ecosystem> = new Set<Ecosystem>(["npm", "pip", "cargo", "gem"]);
 
 function judgeInternal(entry: LockEntry, found: Found): void {
@@ -141,7 +141,7 @@ function judgeName(entry: LockEntry, found: Found): void {
     tell(entry, "lock.name", `it is fetched as ${file}`, found);
 }
 
-/** What a manifest asks for, by name alone. */
+/** The packages that a manifest asks for, by name alone. */
 export function manifestEntries({ lower, path, text = "" }: LookedAtFile): readonly LockEntry[] {
   const of = (ecosystem: Ecosystem, groups: readonly unknown[]): readonly LockEntry[] =>
     groups.flatMap((group) =>
@@ -202,7 +202,7 @@ function manifestEntry({ ecosystem, name, range, from }: Asked): LockEntry {
   };
 }
 
-/** Names that a manifest has and its lock does not, and the other way round, where the lock keeps a copy of them. */
+/** Compares the dependencies of a manifest with the copy of them in its lock, if the lock keeps one. */
 export function judgeFit(manifest: LookedAtFile, lock: LookedAtFile, found: Found): void {
   const [asked, kept] = [fieldsOf(manifest.text), fieldAt(fieldsOf(lock.text), "packages", "")];
   if (asked === undefined || fieldsOf(typeof kept === "string" ? undefined : kept) === undefined) return;

@@ -2,7 +2,7 @@ import { type Fields, isFields } from "../../core/text/json-values.ts";
 import { fieldAt, isWholeJson, tomlOf } from "../install/manifest-fields.ts";
 import { MAX_LOCK } from "./lock-entry.ts";
 
-/** Which lock a file is, by its name or by what it holds, and whether it is one to its end. Pure. */
+/** Tells which lock a file is, by its name or its contents, and whether the lock is complete. Pure. */
 
 export type LockForm =
   | "npm"
@@ -21,13 +21,13 @@ export type LockForm =
   | "gradle";
 
 interface Form {
-  /** Of the whole name, in small letters. */
+  /** Pattern of the whole name in lower case. */
   readonly name: RegExp;
-  /** As it is usually called. */
+  /** The usual name. */
   readonly usual: string;
-  /** Whether a text of another name is one. */
+  /** Whether a text with another name is such a lock. */
   readonly looks: (text: string) => boolean;
-  /** Why it is none, or only a part of one. */
+  /** Why a text is no such lock, or only a part of one. */
   readonly broken: (text: string) => string | undefined;
 }
 
@@ -37,7 +37,7 @@ const REQUIREMENT = /^\s*(?:$|#|-|[A-Za-z0-9./\\$"'~])/;
 const GO_SUM = /^(?:\S+ v\S+ h1:\S+)?\s*$/;
 const GRADLE = /^(?:#.*|empty=.*|[\w.-]+:[\w.-]+:[^\s:=]+=.*)?\s*$/;
 
-/** Those that could be taken for one another stand in the order in which they are told apart. */
+/** Forms that could be taken for one another stand in the order in which they are told apart. */
 const FORMS: Readonly<Record<LockForm, Form>> = {
   bun: {
     name: /^bun\.lock$/,
@@ -145,14 +145,14 @@ const FORMS: Readonly<Record<LockForm, Form>> = {
 
 const EACH = Object.entries(FORMS) as readonly (readonly [LockForm, Form])[];
 
-/** By the name alone, which is written in small letters. */
+/** The form by the name alone, which is given in lower case. */
 export const lockFormNamed = (lower: string): LockForm | undefined =>
   EACH.find(([, { name }]) => name.test(lower))?.[0];
 
-/** So much of a text tells what it is. */
+/** Characters at the beginning of a text that are enough to tell its form. */
 const HEAD = 2 ** 16;
 
-/** Of a file with any name, as `git show` writes one. */
+/** The form of a file with any name, such as one that `git show` wrote. */
 export function lockFormOf(lower: string, text: string): LockForm | undefined {
   const head = text.length > HEAD ? text.slice(0, text.lastIndexOf("\n", HEAD)) : text;
   return lockFormNamed(lower) ?? EACH.find(([, { looks }]) => looks(head))?.[0];
@@ -160,10 +160,10 @@ export function lockFormOf(lower: string, text: string): LockForm | undefined {
 
 export const usualName = (form: LockForm): string => FORMS[form].usual;
 
-/** Those that have no line where nothing is locked. */
+/** Forms that are empty where nothing is locked. */
 const MAY_BE_EMPTY: ReadonlySet<LockForm> = new Set<LockForm>(["go", "requirements", "gradle"]);
 
-/** Why what is said of it would not be true; undefined where it can be read to its end. */
+/** Why findings about the lock would not be true; undefined if it can be read to its end. */
 export function brokenLock(form: LockForm, text: string): string | undefined {
   if (text.trim() === "") return MAY_BE_EMPTY.has(form) ? undefined : "it is empty";
   const conflict = /^(?:<{7} |>{7} )/m.exec(text);

@@ -3,22 +3,22 @@ import { POPULAR } from "./popular-names.generated.ts";
 
 /** Names that are taken for those of widely used packages: by a letter, a separator, a scope, or a letter of another script. */
 
-/** Figures that stand for a letter. */
+/** Digits and letters that look alike. */
 const DIGITS = /^(?:0o|o0|1[li]|[li]1|5s|s5|3e|e3|4a|a4)$/;
-/** Of a short name the plural is a name of its own. */
+/** The plural of a shorter name is a name of its own. */
 const LONG = 10;
 /** Shorter names are near to each other by chance. */
 const MIN_LENGTH = 5;
 
 interface Table {
   readonly names: ReadonlySet<string>;
-  /** A name without one of its letters → the names that it was. */
+  /** A name without one of its letters → the full names. */
   readonly shorter: ReadonlyMap<string, readonly string[]>;
   /** Without separators and scope → the name. */
   readonly bare: ReadonlyMap<string, string>;
 }
 
-/** Each made on first use: most trees have names of one ecosystem. */
+/** Makes each table on first use: most trees have names of one ecosystem. */
 class Tables {
   readonly #made = new Map<Ecosystem, Table>();
 
@@ -51,7 +51,7 @@ function bareOf(name: string): string {
   return name.replace(/[-_.@/]/g, "");
 }
 
-/** As a registry compares names. */
+/** A name in the form in which its registry compares names. */
 function plain(name: string, ecosystem: Ecosystem): string {
   const lower = name.toLowerCase();
   return ecosystem === "pip"
@@ -61,7 +61,7 @@ function plain(name: string, ecosystem: Ecosystem): string {
       : lower;
 }
 
-/** Letters that look like ASCII's. */
+/** Whether a name has letters other than ASCII's, which may look like these. */
 export const hasLookAlike = (name: string): boolean => /[^\x20-\x7e]/.test(name);
 
 /** The widely used package that a name is near to; undefined where it is one itself, or near to none. */
@@ -83,11 +83,11 @@ export function nearName(given: string, ecosystem: Ecosystem): string | undefine
   return near.find((popular) => isTypo(name, popular));
 }
 
-/** `@types/node` as `types-node` is another name, `babel-core` of old is the same as `@babel/core`. */
+/** `babel-core` is the old name of `@babel/core`, whereas `types-node` is another name than `@types/node`. */
 const isFamily = (name: string, popular: string): boolean =>
   popular.startsWith("@babel/") && name.startsWith("babel-");
 
-/** Of a scope the letters before the slash: `@typse/node`. */
+/** Compares scopes, the letters before the slash: `@typse/node`. */
 function nearScope(name: string, table: Table): string | undefined {
   const [scope = "", rest = ""] = name.split("/");
   for (const popular of table.names) {
@@ -99,7 +99,10 @@ function nearScope(name: string, table: Table): string | undefined {
   return undefined;
 }
 
-/** One letter more, less, other, or two turned around; numbers and plurals apart, which tell packages apart. */
+/**
+ * One letter more, less or changed, or two swapped; differing numbers and plurals do not count, as they tell packages
+ * apart.
+ */
 export function isTypo(name: string, popular: string): boolean {
   const [longer, shorter] = name.length >= popular.length ? [name, popular] : [popular, name];
   const start = alikeAt(longer, shorter, (text, at) => text[at]);
@@ -111,7 +114,7 @@ export function isTypo(name: string, popular: string): boolean {
   return more.length === 2 && more[0] === less[1] && more[1] === less[0];
 }
 
-/** How many letters are the same, one after the other. */
+/** How many letters in a row are the same. */
 function alikeAt(a: string, b: string, letter: (text: string, at: number) => string | undefined): number {
   let at = 0;
   while (at < b.length && letter(a, at) === letter(b, at)) at += 1;

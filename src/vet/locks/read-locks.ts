@@ -71,13 +71,13 @@ const RUNS = { runs: true } as const;
 
 interface Block {
   readonly head: string;
-  /** `key value` or `key: value`, two blanks in, of the block. */
+  /** Lines `key value` or `key: value` of the block. */
   readonly fields: ReadonlyMap<string, string>;
   readonly lines: readonly string[];
   readonly line: number;
 }
 
-/** Lines at one depth, each with what is deeper below it; bounded. */
+/** Lines at one depth, each with the deeper lines below it; bounded. */
 function* blocksIn(content: string, depth: number): Generator<Block> {
   const lines = content.split("\n");
   const deeper = new RegExp(`^ {${depth + 1}}`);
@@ -231,13 +231,16 @@ const tomlLock =
       ];
     });
 
-/** Which commit a branch or tag was, where that is no part of the address. */
+/** The commit of a branch or tag, if it is no part of the address. */
 function commitIn(source: Fields | undefined): string {
   const commit = text(source?.["resolved_reference"]) || text(source?.["ref"]);
   return commit === "" ? "" : `#${commit}`;
 }
 
-/** A module has two sums: of all of it, and of its `go.mod` alone, which is there for those that are not fetched, too. */
+/**
+ * A module has two sums: one of all its files, and one of its `go.mod` alone, which is there also if the module is not
+ * fetched.
+ */
 const goSum: Read = (content, from) => {
   const sums = new Map<string, { readonly name: string; readonly version: string; readonly all: string[] }>();
   for (const [, name = "", version = "", own, sum = ""] of content.matchAll(

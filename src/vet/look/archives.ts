@@ -5,24 +5,27 @@ import { type TarEntry, untar } from "../../core/text/untar.ts";
 import type { LookedAtFile } from "./looked-at-file.ts";
 import type { Found, LookRule } from "./rules.ts";
 
-/** Archives in a tree: how much they unpack to, and where to. Their tables are read, and gzip is unpacked into nothing, bounded. */
+/**
+ * Looks at how much archives in a tree unpack to, and where to. Tables of zips are read; gzip is unpacked within
+ * bounds, and the result is dropped.
+ */
 
 const ARCHIVE =
   /\.(?:zip|jar|war|ear|whl|egg|apk|ipa|xpi|crx|vsix|nupkg|docx|xlsx|pptx|odt|epub|tgz|gz|tar|svgz|crate|gem|aar)$/;
-/** Where tests of programs that unpack keep what they refuse. */
+/** Folders in which tests of unpacking programs keep archives that they refuse. */
 const TRIED = /(?:^|\/)(?:fixtures?|__fixtures__|tests?|testdata|test-data|corpus)\//i;
-/** Of one compressed file, read. */
+/** Bytes that are read of one compressed file. */
 const MAX_PACKED = 64 * 2 ** 20;
-/** Unpacked bytes that are counted; what has more is called large. */
+/** Unpacked bytes that are counted of one file; a file with more is called large. */
 const MAX_UNPACKED = 512 * 2 ** 20;
-/** Of all archives of a tree. */
+/** Unpacked bytes that are counted of all archives of a tree. */
 const MAX_ALL = 2 * 2 ** 30;
 const MUCH = 8 * 2 ** 20;
 const RATIO = 100;
 const LARGE = 2 ** 30;
 /** An archive in an archive in an archive. */
 const MAX_DEPTH = 3;
-/** Of an archive that lies in another one. */
+/** Bytes that are unpacked of an archive in another one. */
 const MAX_INNER = 16 * 2 ** 20;
 const MAX_ENTRIES = 100_000;
 const MAX_INNERS = 32;
@@ -80,7 +83,7 @@ export class Archives {
         tarEntry(part, told);
       }
     } catch {
-      // No tar, a damaged one, or the end of what is looked at: how much came out counts all the same.
+      // No tar, a damaged one, or cut by a bound: the bytes that came out count all the same.
     }
     for await (const piece of stream) if (piece.length === 0) break;
     this.#left -= counted.bytes;
@@ -112,7 +115,7 @@ const u32 = (bytes: Buffer, at: number): number => u16(bytes, at) + u16(bytes, a
 
 const PIECE = 2 ** 16;
 
-/** What comes out, piece by piece; nobody reads further than the budget. */
+/** The unpacked bytes, piece by piece; readers stop at their budget. */
 async function* gunzipped(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer, void> {
   const gunzip = Readable.from(pieces).pipe(createGunzip());
   try {
@@ -122,7 +125,7 @@ async function* gunzipped(pieces: AsyncIterable<Buffer>): AsyncGenerator<Buffer,
   }
 }
 
-/** One that lies in another one is unpacked as well; what comes out at last counts. */
+/** Unpacks gzip in gzip, too; the innermost bytes count. */
 async function* gunzippedThrough(pieces: AsyncIterable<Buffer>, depth: number): AsyncGenerator<Buffer, void> {
   const outer = gunzipped(pieces)[Symbol.asyncIterator]();
   const { value: head, done } = await outer.next();
@@ -134,7 +137,7 @@ async function* gunzippedThrough(pieces: AsyncIterable<Buffer>, depth: number): 
   yield* depth > 1 && head[0] === 0x1f && head[1] === 0x8b ? gunzippedThrough(all, depth - 1) : all;
 }
 
-/** Ends where the budget does. */
+/** Counts the bytes; ends when the budget is used up. */
 async function* counting(
   stream: AsyncIterable<Buffer>,
   counted: { bytes: number },
@@ -185,13 +188,13 @@ function leavesBy(path: string): boolean {
   return false;
 }
 
-/** The table at the end of a zip; one of more bytes is not looked at whole. */
+/** Bytes that are read of the table at the end of a zip; of a larger table, only the end. */
 const MAX_TABLE = 8 * 2 ** 20;
 const isZip = (bytes: Buffer): boolean => u32(bytes, 0) === 0x04034b50;
 
 interface Zip {
   readonly told: Told;
-  /** All of it, where it is small. */
+  /** The whole archive, if it is small. */
   readonly whole: Buffer | undefined;
   readonly depth: number;
 }
@@ -207,7 +210,7 @@ function zipIn(end: Buffer, size: number, zip: Zip): Total {
   const offset = u32(end, last + 16);
   const base = size - end.length;
   let at = Math.max(0, Math.min(offset === 0xffffffff ? last : offset - base, last));
-  // A file before the archive moves all of it.
+  // A file before the archive shifts all offsets.
   if (u32(end, at) !== CENTRAL) at = Math.max(0, end.indexOf(CENTRAL_BYTES));
   const seen = { bytes: 0, packed: 0, entries: 0, inners: 0 };
   const starts = new Set<number>();
@@ -255,7 +258,7 @@ function centralEntry(end: Buffer, at: number): Central {
   };
 }
 
-/** Of the 64-bit form: the first number of its extra field. */
+/** The size in the 64-bit form: the first number of the extra field. */
 function wideSize(extra: Buffer): number {
   for (let at = 0; at + 4 <= extra.length; at += 4 + u16(extra, at + 2))
     if (u16(extra, at) === 1 && at + 12 <= extra.length) return Number(extra.readBigUInt64LE(at + 4));
@@ -277,7 +280,7 @@ function innerBytes({ start, packed, method }: Central, { whole, told, depth }: 
   }
 }
 
-/** So much, or the bound where it is more. */
+/** The unpacked size, or the bound if the size is larger. */
 function gunzippedBytes(bytes: Buffer): number {
   let inner = bytes;
   for (let depth = 0; depth < MAX_DEPTH && inner[0] === 0x1f && inner[1] === 0x8b; depth += 1)

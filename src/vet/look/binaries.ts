@@ -1,7 +1,7 @@
 import { isCode, isProse, type LookedAtFile } from "./looked-at-file.ts";
 import type { Found } from "./rules.ts";
 
-/** Programs that came along compiled, whatever they are called, and programs that are called something else. */
+/** Looks for compiled programs, whatever their names, and for scripts that are called something else. */
 
 type Native = "ELF" | "Mach-O" | "PE" | "wasm" | "class" | "object";
 
@@ -27,20 +27,20 @@ function nativeIn(bytes: Buffer): Native | undefined {
   return bytes.toString("latin1", at, at + 4) === "PE\0\0" ? "PE" : undefined;
 }
 
-/** Where compiled code is what one expects. */
+/** Endings of files in which compiled code is expected. */
 const ENDINGS =
   /^\.(?:node|so|dylib|dll|exe|pyd|a|o|obj|lib|wasm|class|ko|elf|bin|out|com|sys|mui|efi|dat|rlib|rmeta|bc|bundle|xll|ocx|cpl|tlb|ax|scr|node\w*|appimage|img|rom|mex\w*|macho|dSYM|prl)$|^\.so\.[\d.]+$|^\.\d+$/;
-/** What nobody takes for a program. */
+/** Endings of files that nobody takes for a program. */
 const DATA =
   /^\.(?:png|jpe?g|gif|webp|bmp|ico|svg|tiff?|mp[34]|wav|ogg|webm|mov|avi|woff2?|ttf|otf|eot|pdf|docx?|xlsx?|pptx?|txt|md|rst|json|ya?ml|toml|xml|html?|css|csv|lock|map|log|ini|cfg|conf)$/;
 const IMAGE =
   /^\.(?:png|jpe?g|gif|webp|bmp|ico|tiff?|mp[34]|wav|ogg|webm|mov|avi|woff2?|ttf|otf|eot|pdf|heic|psd)$/;
 const SCRIPT =
   /^\s*(?:#!\s*\/|<\?php|@echo\s+off|import\s+\w+|from\s+\w+\s+import|\(?(?:async\s+)?function\b|const\s+\w|var\s+_?\w|'use strict'|"use strict"|\(\(?\)?\s*=>|global\b|!function)|\b(?:eval|require|child_process|exec|fromCharCode|subprocess|powershell)\s*\(/;
-/** Of such a file the first characters decide. */
+/** Characters at the beginning of a picture or document in which a script is looked for. */
 const BEGINNING = 4096;
 
-/** No system runs them by themselves. */
+/** Compiled code that no system runs by itself. */
 const PARTS: ReadonlySet<Native> = new Set(["class", "wasm", "object"]);
 const MODE_RUNS = 0o111;
 

@@ -4,9 +4,9 @@ import type { LockEntry } from "../locks/lock-entry.ts";
 import { changedLocks } from "../locks/changed-locks.ts";
 import { Found, type LookRule } from "./rules.ts";
 
-/** What is kept of a tree that was looked at, to be compared with another. */
+/** Facts about a tree that are kept to compare it with another. */
 export interface TreeFacts {
-  /** Everything that was found, more of it than is told. */
+  /** All findings, also those beyond the number that is told. */
   readonly findings: readonly Finding[];
   /** Path and name → the text of what runs by itself. */
   readonly scripts: ReadonlyMap<string, string>;
@@ -18,7 +18,7 @@ export interface TreeFacts {
   readonly locks: readonly LockEntry[];
 }
 
-/** What the second tree brings that the first one had not; pure. */
+/** What the second tree brings that the first one did not have. Pure. */
 export function changesBetween(before: TreeFacts, after: TreeFacts): readonly Finding[] {
   const found = new Found();
   changedScripts(before, after, found);

@@ -1,6 +1,6 @@
 import { anyOfHosts } from "../known-hosts.ts";
 
-/** What the text of a script can give away: a table of signs. What each weighs beside the others is told in danger.ts. */
+/** Signs of danger in the text of a script. danger.ts says what each weighs beside the others. */
 
 const pattern = (...parts: readonly string[]): RegExp => new RegExp(parts.join("|"), "i");
 
@@ -41,12 +41,12 @@ const DECODED = pattern(
   "\\beval\\s*\\([^;\\n]{0,2000}?(?:String\\.fromCharCode|\\.reverse\\(\\)\\s*\\.join)\\b",
   "\\b(?:exec|execSync|spawn|spawnSync|system|popen)\\s*\\(\\s*(?:atob|Buffer\\.from|base64\\.b64decode)\\s*\\(",
   `\\b(?:eval|exec|system|qx|shell_exec|passthru|popen|instance_eval|class_eval|os\\.execute|loadstring)\\b\\s*[({]?\\s*(?:new\\s+String\\s*\\(\\s*)?${DECODING}\\s*\\(`,
-  // Decoded into a name that is run.
+  // Decoded into a name that is then run.
   `(?<![\\w$])([A-Za-z_$]\\w{0,30})\\s*:?=\\s*[^;=\\n]{0,60}${DECODING}\\s*\\([^]{0,800}?(?:\\b(?:eval|execSync|system|popen|Function|shell_exec|os\\.execute|runInThisContext|_compile|subprocess\\.\\w{1,20})|(?<![\\w.)/])exec)\\s*\\(?\\s*["'\`]?\\$?\\1\\b`,
   `\\b(\\w{1,30})=["']?(?:\\$\\(|\`)[^\\n]{0,400}(?:${DECODER}|printf\\s[^\\n]{0,20}(?:\\\\[0-7x][0-9a-f]{1,3}){6})[^]{0,400}?\\b(?:eval|(?:ba|z|da)?sh\\s+-c)\\s+["']?\\$\\{?\\2\\b`,
   "\\b(?:ba|z|da)?sh\\b[^\\n]{0,40}<<<\\s*[\"']?(?:\\$\\(|`)[^\\n]{0,400}(?:base64|xxd|openssl)",
 );
-/** A connection in the place of a shell's own ends, in other languages. */
+/** A connection in place of a shell's own stdin and stdout, in other languages. */
 const OTHER_SHELLS_AWAY: readonly string[] = [
   "\\bsockaddr_in\\b[^]{0,400}\\bSTDIN\\s*,\\s*[\"']?[<>+]{1,2}&",
   "\\bTCPSocket\\.(?:open|new)\\b[^]{0,120}\\bgets\\b[^]{0,120}\\b(?:popen|exec|system|spawn)\\b",
@@ -78,7 +78,7 @@ const OF_PEOPLE: readonly string[] = [
   '(?:~|\\$\\{?HOME\\}?|homedir\\(\\)|home_dir\\(\\)|expanduser|Path\\.home\\(\\)|USERPROFILE|process\\.env\\.HOME|env\\("HOME"\\)|Dir\\.home|user\\.home|\\bhome\\b)[^\\n]{0,60}?(?:\\.ssh\\b|\\.aws\\b|\\.gnupg\\b|\\.kube\\b|\\.netrc\\b|\\.git-credentials\\b|\\.pypirc\\b|\\.docker/config|\\.config/gh\\b|\\.config/gcloud\\b|\\.azure\\b|\\.vault-token|\\.bash_history|\\.zsh_history|\\.npmrc\\b|\\.password-store|\\.electrum|\\.ethereum|\\.bitcoin|\\.cargo/credentials|\\.gem/credentials|\\.config/solana|\\.mozilla|\\.config/google-chrome|Library/Keychains)',
   "(?:/|\\b|['\"])\\.ssh/(?:id_\\w+|\\*|known_hosts|config\\b)|\\.ssh['\"]\\s*[,)]|\\bid_(?:rsa|ed25519|ecdsa|dsa)\\b(?!\\.pub)|\\.aws/credentials|\\.aws['\"]\\s*,\\s*['\"]credentials|\\.kube/config|\\.git-credentials|\\.docker/config\\.json|\\.config/gh/hosts|\\.cargo/credentials|\\.gem/credentials|\\.codex/auth\\.json|\\.claude/\\.credentials|\\.gemini/oauth_creds|/opencode/auth\\.json",
 ];
-/** Keys of people, and what the system keeps. */
+/** Keys of people; `SECRETS` has those of the system, too. */
 const PEOPLES = pattern(...OF_PEOPLE);
 const SECRETS = pattern(
   ...OF_PEOPLE,
@@ -89,14 +89,14 @@ const SECRETS = pattern(
 const KEY_FILE =
   "\\.(?:ssh|aws|gnupg|kube|netrc|git-credentials|pypirc|npmrc|docker/config|config/gh|config/gcloud|azure|vault-token|bash_history|zsh_history|cargo/credentials|gem/credentials|codex/auth|claude/\\.credentials|claude\\.json|gemini/oauth_creds|local/share/opencode/auth|pgpass|cache/huggingface/token)\\b";
 const SENDER = "\\b(?:curl|wget|nc|ncat|netcat|socat)\\b";
-/** On one line: a key, or all that the environment holds, and what sends it. */
+/** On one line: a key or the whole environment, and a program that sends it. */
 const TAKES = pattern(
   `${KEY_FILE}[^\\n;&]{0,160}\\|[^\\n;&]{0,120}${SENDER}`,
   `${SENDER}[^\\n;|]{0,200}\\s(?:-d|-F|-T|--data[\\w-]{0,20}|--form|--upload-file|--post-file|<)[=\\s]{0,2}[^\\s|;]{0,80}${KEY_FILE}`,
   `${SENDER}[^\\n|]{0,200}(?:\\$\\(\\s*(?:env|printenv)\\s*[)|]|<\\(\\s*env\\b|toJSON\\(\\s*secrets\\s*\\))`,
   `(?:(?:^|[;&|\\n]|\\$\\()\\s*(?:printenv|env)|toJSON\\(\\s*secrets\\s*\\)\\s*\\}\\}["']?)\\s*\\|[^\\n;&]{0,120}${SENDER}`,
 );
-/** In the home folder: no test data. */
+/** A key in the home folder, which is no test data. */
 const PRIVATE_KEY = pattern(
   "(?:~|HOME\\b|homedir|home_dir|HomeDir|expanduser|Path\\.home|user\\.home|USERPROFILE)[^\\n]{0,60}\\.ssh\\b[^\\n]{0,12}\\bid_(?:rsa|dsa|ecdsa|ed25519)\\b(?!\\.pub)",
 );
@@ -112,7 +112,7 @@ const METADATA = pattern(
   "169\\.254\\.169\\.254|metadata\\.google\\.internal|100\\.100\\.100\\.200|fd00:ec2::254|169\\.254\\.170\\.2\\b",
   "/(?:var/)?run/(?:docker|containerd/containerd|podman/podman|crio/crio)\\.sock",
 );
-/** Calls that run what another call has decoded: what a program's own code is asked for. */
+/** Calls that run what another call has decoded. Looked for in a program's own code. */
 const RUN_DECODED =
   /\b(?:eval|exec|Function|execSync|spawn|spawnSync|system|popen)\s?\(\s*(?:(?:window|global|globalThis|self)\.)?(?:compile\s*\(\s*)?(?:atob|base64_decode|gzinflate|str_rot13|gzuncompress|hex2bin|bytes\.fromhex|String\.fromCharCode|(?:__import__\s*\(\s*['"](?:base64|zlib|codecs|marshal|binascii)['"]\s*\)\s*\.|(?:base64|zlib|codecs|marshal|binascii|bz2|lzma)\.)(?:\w*decode\w*|decompress|loads|unhexlify)|(?:new\s+)?Buffer(?:\.from)?\s*\([^\n]{0,4000}?['"](?:base64|hex)['"])|\bbase64\s+(?:-d|-D|--decode)\b[^\n|]{0,100}\|\s*(?:ba|z|da)?sh\b/;
 const SHELL_AWAY =
@@ -144,16 +144,16 @@ const DETACHED = pattern(
 );
 const OBFUSCATED =
   /(?:\\x[0-9a-f]{2}){40}|(?:\\u00[0-9a-f]{2}){40}|(?<!\d\s?,\s?)(?:\d{2,3}\s?,\s?){120}|\bString\.fromCharCode\s*\((?:\s?(?:0x[0-9a-f]+|\d{2,3})\s?,){20}|(?<![A-Za-z0-9+/])[A-Za-z0-9+/]{600}|(?:chr\s?\(\s?\d+\s?\)\s?[+.]\s?){12}/i;
-/** So many names like that are made by a program that hides others. */
+/** So many names of this kind are made only by a program that hides others. */
 const RENAMED = /(?:_0x[0-9a-f]{4,6}\b[^_]{0,200}){12}|[[\]()!+]{200}/i;
 const SINK =
   /\b(?:eval|exec|execSync|Function|system|popen|spawn|compile|assert|loadstring|instance_eval|Command::new|invoke-expression|iex|create_function)\b\s*\(?|\|\s*(?:ba)?sh\b/;
-/** A text that is not written out here is run as code. */
+/** Runs a text as code that is not written out here. */
 const RUNS_TEXT =
   /(?<![.\w])eval\s*\(\s*[A-Za-z_$][\w$.]{0,60}(?:\.toString\(\))?\s*\)|\b(?:new\s+)?Function\s*\(\s*[A-Za-z_$][\w$.]{0,60}\s*\)|\bvm\.run(?:InNewContext|InThisContext|InContext)\s*\(\s*[A-Za-z_$]|\bexec\s*\(\s*compile\s*\(\s*[A-Za-z_]/;
-/** The tools that builds fetch so, by the hosts of those who make them. */
+/** Hosts of the makers of tools that builds fetch in this way. */
 const VENDORS = anyOfHosts("tools");
-/** Beside something that is fetched and run: from whom else. */
+/** Any other address beside something that is fetched and run. */
 const STRANGE_ADDRESS = `https?://(?!(?:${VENDORS})[/:\\s"')])(?:[\\w-]{1,63}\\.){1,6}[\\w-]{1,63}`;
 const STRANGER = pattern(
   `\\b${FETCHER}\\b[^\\n|)]{0,200}?${STRANGE_ADDRESS}[^\\n|]{0,200}\\|(?:[^\\n|]{0,100}\\|)?\\s*(?:${SHELL})(?=\\s*(?:$|[-;&|"'\x60)\\\\\\]}]|\\s))`,
@@ -161,13 +161,13 @@ const STRANGER = pattern(
   `\\b(?:iex|invoke-expression)\\b[^\\n]{0,200}?${STRANGE_ADDRESS}`,
   `\\b(?:iwr|irm|invoke-(?:webrequest|restmethod)|downloadstring)\\b[^\\n|]{0,100}?${STRANGE_ADDRESS}[^\\n|]{0,100}\\|\\s*(?:iex|invoke-expression)\\b`,
 );
-/** A name that is put together from pieces, so that nobody finds it. */
+/** A name that is put together from pieces, so that no search finds it. */
 const PIECES =
   /(?:\w\[|\brequire\s*\(|\bimport\s*\(|\b__import__\s*\(|\bimport_module\s*\(|\bgetattr\s*\(\s*\w{1,40}\s*,)\s*(?:['"][\w.:-]{1,20}['"]\s*\+\s*){1,8}['"][\w.:-]{1,20}['"]\s*[\])]/;
 const SLEEPS =
   /\bsleep\s*\(\s*(?:[2-9]\d|\d{3,})\s*\)|\bsleep\s+(?:[2-9]\d|\d{3,}|\d+[mhd])\b|\bAtomics\.wait\s*\([^\n]{0,200},\s*\d{5,}\s*\)|\bsetTimeout\s*\([^\n]{0,300},\s*(?:[3-9]\d{4}|\d{6,}|[1-9]e[5-9])\s*\)|\bfrom_secs\s*\(\s*(?:[2-9]\d|\d{3,})\s*\)/;
 const FEATURES = /\bCARGO_(?:FEATURE|CFG)_/;
-/** Code that a wide screen does not show. */
+/** Code so far right that even a wide screen does not show it. */
 const ASIDE = /\S[ \t]{150,}[^\s/*#]{0,40}(?:eval|exec|require|import|global|Function|subprocess|system)\b/;
 const NETWORK = pattern(
   "\\bhttps?\\.(?:get|request)\\s*\\(|\\bfetch\\s*\\(\\s*['\"`h]|\\baxios\\b|require\\s*\\(\\s*['\"](?:node:)?(?:https?|net|dgram|dns|tls|request|got|node-fetch|undici|axios)['\"]|from\\s+['\"](?:node:)?(?:https?|net|dgram|dns|tls|got|node-fetch|undici|axios)['\"]|XMLHttpRequest|new\\s+WebSocket|sendBeacon",
@@ -181,7 +181,7 @@ const RUNS = pattern(
 const WRITES = pattern(
   "writeFile|appendFile|createWriteStream|open\\s*\\([^\\n]{0,100}['\"][wa]b?\\+?['\"]|write_text|write_bytes|fs::write|File::create|file_put_contents|ioutil\\.WriteFile|os\\.WriteFile|File\\.write|(?:^|\\s)>>?\\s*[\"']?[$~/]",
 );
-/** A date that is written out is compared with the clock's. */
+/** Compares a date that is written out with the clock. */
 const DATE = pattern(
   "(?:new\\s+Date\\s*\\(\\s*\\)|Date\\.now\\s*\\(\\s*\\)|\\bnow\\b|\\btoday\\b)[^\\n]{0,40}[<>]=?\\s*(?:new\\s+Date\\s*\\(\\s*['\"\\d]|Date\\.(?:parse|UTC)\\s*\\(|['\"]?(?:1[6-9]|2\\d)\\d{8}(?:\\d{3})?\\b|(?:datetime\\.)?(?:datetime|date)\\s*\\(\\s*20\\d\\d)",
   "new\\s+Date\\s*\\(\\s*['\"]20\\d\\d-[^)\\n]{0,40}\\)[^\\n]{0,30}[<>]",
@@ -240,7 +240,7 @@ const withAny =
   (text: string): boolean =>
     words.some((word) => text.includes(word));
 
-/** Without one of these words the sign is not there: found much faster than the sign is missed. */
+/** Words without which the sign is not there: they are missed much faster than the sign itself. */
 const GATES: Partial<Record<Sign, (text: string) => boolean>> = {
   SHELL_AWAY: withAny("/dev/tcp", "/bin/", "sh.std"),
   ASIDE: withAny(" ".repeat(150), "\t".repeat(150)),
@@ -258,7 +258,7 @@ const NAMES = withAny(
   "env::vars",
 );
 
-/** The signs in a text, each looked for when it is first asked for. */
+/** The signs in a text, each searched for when it is first needed. */
 export class Signs {
   readonly #text: string;
   readonly #known = new Map<Sign, RegExpExecArray | null>();
@@ -284,7 +284,7 @@ export class Signs {
     return NAMES(this.#text);
   }
 
-  /** Where a sign is, and its words on one line. */
+  /** The position of a sign, and its words on one line. */
   quoted(sign: Sign): { readonly index: number; readonly words: string } {
     const match = this.#at(sign);
     const words = (match?.[0] ?? "").trim().replace(/\s+/g, " ").slice(0, 120);

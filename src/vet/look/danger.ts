@@ -2,7 +2,7 @@ import { type Sign, Signs } from "./danger-signs.ts";
 import { lineAt } from "./looked-at-file.ts";
 import type { LookRule } from "./rules.ts";
 
-/** What the signs in the text of a script weigh, by when it runs and by what stands beside them. */
+/** Weighs the signs in the text of a script, by when the script runs and which other signs it has. */
 
 export interface Danger {
   readonly rule: LookRule;
@@ -10,19 +10,19 @@ export interface Danger {
   readonly line: number;
 }
 
-/** Of one script. */
+/** Characters that are looked at of one script. */
 const MAX_TEXT = 2 ** 18;
 
 /**
- * `itself`: it runs when somebody installs, opens or enters; `asked`: when somebody builds or tests, where fetching a
- * tool is usual; `apart`: on build machines, or when somebody deploys, releases, or asks for a container, a service or a
- * hook by that name, where keys and engines are usual; `cells`: code of a notebook; `tried`: what a command for tests leads to, which is run and
- * observed; `tested`: the code of tests; `shell`: a script
- * that somebody starts by its name; `loaded`: a program's own code, where much is usual.
+ * When a script runs. `itself`: when somebody installs, opens or enters; `asked`: when somebody builds or tests, where
+ * fetching a tool is usual; `apart`: on build machines, or when somebody deploys, releases, or asks for a container, a
+ * service or a hook by that name, where keys and engines are usual; `cells`: code of a notebook; `tried`: files that a
+ * command for tests leads to, which is run and observed; `tested`: the code of tests; `shell`: a script that somebody
+ * starts by its name; `loaded`: a program's own code, where much is usual.
  */
 export type Runs = "itself" | "asked" | "apart" | "cells" | "tried" | "tested" | "shell" | "loaded";
 
-/** Commands and targets that nobody runs who installs, builds or tests. */
+/** Whether nobody needs this command or target to install, build or test. */
 export const isApart = (name: string): boolean =>
   /^(?:un)?(?:deploy\w*|releases?|publish\w*|upload|push|sync|rsync|ssh|shell|docker\w*|podman|compose|container|k8s|kube\w*|helm|terraform|ci|(?:git)?hooks?|services?|systemd|completions?|login|(?:install|setup|add|enable|start)[-_](?:\w+[-_])?(?:git|hooks?|services?|systemd|units?|user|completions?|launchd|cron))(?:$|[-_:.])/i.test(
     name,
@@ -72,7 +72,7 @@ const APART: readonly Row[] = [
   ...TOLD.map(([sign, words]): Row => ["script.apart", sign, words]),
 ];
 
-/** Of a notebook: who opens it runs them, one after the other. */
+/** Cells of a notebook: people who open it run them one after the other. */
 const CELLS: readonly Row[] = [
   ...APART,
   ["script.fetches-strange", "STRANGER", "what nobody knows is fetched and run"],
@@ -106,7 +106,7 @@ const ITSELF: readonly Row[] = [
   ["script.fetch-and-run", "FETCH_AND_RUN", "what is fetched is run"],
   ["script.runs-text", "RUNS_TEXT", "a text is run as code", sends],
   ["script.raw-address", "RAW_ADDRESS", "an address without a name is asked"],
-  // Build scripts of Cargo go through it for the features that were chosen.
+  // Build scripts of Cargo read all variables for the chosen features.
   [
     "script.environment",
     "ENVIRONMENT",

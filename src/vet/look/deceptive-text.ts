@@ -1,19 +1,22 @@
 import { isCode, isProse, lineAt, type LookedAtFile } from "./looked-at-file.ts";
 import type { Found, LookRule } from "./rules.ts";
 
-/** Text that is not what people see of it: characters that turn it around, that nobody sees, that a terminal obeys. */
+/**
+ * Looks for text that is not what people see: characters that turn it around, that nobody sees, or that a terminal
+ * obeys.
+ */
 
-/** Overrides turn any text around; embeddings and isolates only what is open at the end of a line. */
+/** Overrides turn any text around; embeddings and isolates do so if they are still open at the end of a line. */
 const OVERRIDE = /[\u202d\u202e]/u;
 const BIDI = /[\u202a-\u202e\u2066-\u2069]/u;
 const TRANSLATED =
   /(?:^|[/_.-])(?:i18n|l10n|locales?|lang(?:uages?)?|translations?|messages|intl|cldr|unicode|bidi|rtl)(?:[/_.-]|$)/i;
 
-/** Tags spell whole texts that nobody sees; flags are the one use of them. Selectors in a row carry bytes. */
+/** Tags spell whole texts that nobody sees; their only use is in flags. Selectors in a row carry bytes. */
 const UNSEEN =
   /(?:[\ufe00-\ufe0f\u{e0100}-\u{e01ef}]|[\u{e0020}-\u{e007e}]|[\u200b-\u200d]|[\u2060-\u2064\ufeff\u180e]){4,}/gu;
 const TAGS = /[\u{e0020}-\u{e007e}]{4}|[\ufe00-\ufe0f]{4}|[\u{e0100}-\u{e01ef}]{4}/u;
-/** Of one kind they are blanks without width; of two they are the bits of something. */
+/** If all are of one kind, they are blanks without width; if of two, they are the bits of something. */
 const BITS = /^(?:[\u200b-\u200d]|[\u2060-\u2064\ufeff\u180e]){8}/u;
 const FLAG = "\u{1f3f4}";
 
@@ -27,7 +30,7 @@ function unseenIn(text: string): number | undefined {
   return undefined;
 }
 
-/** Within a word, or as a name of its own. */
+/** Invisible characters within a word, or as a name of their own. */
 const INVISIBLE =
   /[A-Za-z0-9_$][\u200b-\u200d\u2060-\u2064\ufeff\u180e\u00ad]+[A-Za-z0-9_$]|[,{([=\s;.](?:[\u3164\uffa0\u115f\u1160])\s*[,=})\];]/u;
 const ALIKE =
@@ -35,7 +38,7 @@ const ALIKE =
 const ANY_ALIKE = new RegExp(`[${ALIKE}]`, "g");
 const MIXED = new RegExp(`^[A-Za-z0-9_$${ALIKE}]+$`);
 const LATIN = /[A-Za-z]/g;
-/** Letters that are looked at, with what stands around each. */
+/** Most letters that are looked at, each with the text around it. */
 const MAX_ALIKE = 2000;
 
 function mixedIn(text: string): { readonly name: string; readonly index: number } | undefined {
@@ -53,7 +56,7 @@ function mixedIn(text: string): { readonly name: string; readonly index: number 
   return undefined;
 }
 
-/** What stands in a comment, between quotes or behind an escape names nothing. */
+/** Whether a letter is part of a name: not in a comment, between quotes or after an escape. */
 function isName(text: string, index: number): boolean {
   const before = text.slice(Math.max(text.lastIndexOf("\n", index) + 1, index - 500), index);
   if (/^\s*(?:\*|\/\*|#|--|<!--)|\/\/|\\x?\w*$/.test(before)) return false;
@@ -63,11 +66,11 @@ function isName(text: string, index: number): boolean {
 const ESC = "\u001b";
 /** Colours and the like: they change how the text looks, and hide it only together with others. */
 const COLOUR = /\u001b\[[\d;:]*m/g;
-/** In another form than UTF-8 these are letters. */
+/** In other encodings than UTF-8 these are letters. */
 const C1 = /[\u0080-\u009f]/g;
 const CONTROL = /[\u001b\u009b\u009d\u0090]|\u0008/;
 const CONCEALED = /\u001b\[(?:\d+;)*8m/;
-/** What stands before it is not seen once it is printed. */
+/** When printed, the text before the carriage return is overwritten. */
 const OVERWRITTEN = /[^\r\n]\r[^\r\n]/;
 
 export function lookAtDeception(file: LookedAtFile, found: Found): void {
@@ -99,7 +102,7 @@ function lookAtSource(text: string, translated: boolean, tell: Tell): void {
   if (mixed !== undefined) tell("text.look-alike", mixed.index, `the name ${mixed.name}`);
 }
 
-/** Where a line ends with more of them open than closed. */
+/** The first of these characters in a line that leaves more of them open than closed. */
 function openAt(text: string): number | undefined {
   let [opened, line] = [0, 0];
   let first = -1;
@@ -119,7 +122,7 @@ function openAt(text: string): number | undefined {
 function lookAtEscapes(text: string, tell: Tell): void {
   if (text.includes("\r")) {
     const overwritten = OVERWRITTEN.exec(text);
-    // Lines that all end so are those of an old system.
+    // A text without any newline has the line ends of an old system.
     if (overwritten !== null && text.includes("\n"))
       tell("text.overwritten", overwritten.index, "a line that is overwritten when it is printed");
   }

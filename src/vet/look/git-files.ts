@@ -2,7 +2,7 @@ import { fold } from "../../core/protected-names.ts";
 import { lineAt, type LookedAtFile } from "./looked-at-file.ts";
 import type { Found, LookRule } from "./rules.ts";
 
-/** What git obeys of a tree: attributes, submodules, and settings and hooks that came along with a folder. */
+/** Looks at what git obeys in a tree: attributes, submodules, and settings and hooks that came along with a folder. */
 
 const TRANSPORT = /^(?:ext|fd)::|^file:|^-|--upload-pack|--receive-pack|^\s*$|[\r\n\t\u0000]/;
 
@@ -13,7 +13,7 @@ interface Setting {
   readonly line: number;
 }
 
-/** Git's form of settings, as far as it is needed: `[section "name"]`, `key = value`, a value going on behind `\`. */
+/** Reads the needed part of git's settings: `[section "name"]`, `key = value`, and values that continue after `\`. */
 function* settingsIn(text: string): Generator<Setting> {
   let section = "";
   let line = 0;
@@ -29,7 +29,7 @@ function* settingsIn(text: string): Generator<Setting> {
   }
 }
 
-/** The blank before a line end goes, a carriage return that is quoted or escaped stays. */
+/** Removes the blanks around a value; a carriage return that is quoted or escaped stays. */
 const unquoted = (value: string): string => value.trim().replace(/^"(.*)"$/s, "$1");
 
 export function lookAtGitFile(file: LookedAtFile, found: Found): boolean {
@@ -73,7 +73,7 @@ function lookAtModules(path: string, text: string, found: Found): void {
   }
 }
 
-/** Where git-lfs fetches from, and sends to. */
+/** Looks at where git-lfs fetches from and sends to. */
 function lookAtLargeFiles(path: string, text: string, found: Found): void {
   for (const { section, key, value, line } of settingsIn(text))
     if (/^(?:lfs|remote\..*)$/.test(section) && /^(?:url|pushurl|lfsurl|lfspushurl)$/.test(key)) {
@@ -104,7 +104,10 @@ function lookAtOwn({ path, text, mode }: LookedAtFile, inner: readonly string[],
   else if (last === "attributes") lookAtAttributes(path, text, found);
 }
 
-/** A linked worktree's or submodule's own directory lies in the tree, or where somebody's absolute path says. */
+/**
+ * Whether a `.git` file leads out. The own directory of a linked worktree or submodule is in the tree, or at somebody's
+ * absolute path.
+ */
 function leads(path: string, text: string): boolean {
   const target = /^gitdir: ([^\r\n]+)\n?$/.exec(text)?.[1];
   if (target === undefined) return true;
@@ -112,7 +115,7 @@ function leads(path: string, text: string): boolean {
   return up >= path.split("/").length || TRANSPORT.test(target);
 }
 
-/** As git-lfs, husky, pre-commit and their like write them into the repository of who installed them. */
+/** Hooks that git-lfs, husky, pre-commit and the like write into a repository when somebody installs them. */
 const HOOK_OF_TOOLS =
   /\bgit lfs\b|\bhusky\b|\bpre-commit\b.*\bhook-impl\b|INSTALL_PYTHON|lefthook|simple-git-hooks|overcommit|yorkie/;
 
@@ -131,7 +134,7 @@ function lookAtSettings(path: string, text: string, found: Found): void {
 
 const USUAL_HOOKS = /^(?:\.husky(?:\/_)?|\.githooks|\.git\/hooks|\/dev\/null)\/?$/;
 
-/** Name, rule, and values that are harmless; the first that fits. */
+/** Name, rule, and values that are harmless; the first that fits counts. */
 const SETTINGS: readonly (readonly [RegExp, LookRule, RegExp?])[] = [
   [/^core\.hookspath$/, "git.setting", USUAL_HOOKS],
   [/^alias\./, "git.runs", /^(?!!)/],

@@ -42,23 +42,23 @@ export interface Looked {
   readonly findings: readonly Finding[];
   readonly files: number;
   readonly bytes: number;
-  /** To compare it with another. */
+  /** Facts to compare the tree with another. */
   readonly facts: TreeFacts;
 }
 
-/** Entries that are looked at. */
+/** Most entries that are looked at. */
 const MAX_ENTRIES = 300_000;
-/** Of all files together, read. */
+/** Most bytes that are read of all files together. */
 const MAX_READ = 2 ** 30;
-/** Entries of all locks. */
+/** Most entries of all locks together. */
 const MAX_LOCKED = 100_000;
 const MAX_HOSTS = 10_000;
 const HOST = /\b(?:https?|wss?|ftp|git|ssh):\/\/(?:[^/@\s"']{0,100}@)?([A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+)/g;
 const RUNS = 0o111;
-/** Files between two chances for others. */
+/** Files that are looked at before other work gets a chance. */
 const AT_ONCE = 50;
 
-/** What a tree is, before anything of it runs. Nothing in it is run, loaded, unpacked or followed. */
+/** Looks at a tree before anything in it runs. Nothing in it is run, loaded, unpacked or followed. */
 export async function lookAt(tree: LookedAtTree, { signal, obeys }: LookOptions): Promise<Looked> {
   const found = new Found();
   const entries = await entriesOf(tree, found, signal);
@@ -73,7 +73,7 @@ export async function lookAt(tree: LookedAtTree, { signal, obeys }: LookOptions)
   };
 }
 
-/** What git keeps of its own, packed: nothing there has a name that a person gave. */
+/** Packed data of git's own: no person gave the names in it. */
 const PACKED = /(?:^|\/)\.git\/(?:.*\/)?(?:objects|lfs|logs|refs)\//;
 
 async function entriesOf(
@@ -103,7 +103,7 @@ interface Given extends LookOptions {
   readonly files: readonly TreeEntry[];
 }
 
-/** The files of one tree, each read once but for those that scripts call. */
+/** Looks at the files of one tree. Each is read once, and again where scripts call it. */
 class Look {
   readonly #tree: LookedAtTree;
   readonly #given: Given;
@@ -142,7 +142,7 @@ class Look {
     };
   }
 
-  /** What another tree is compared by. */
+  /** Keeps what another tree is compared by. */
   #keep(file: LookedAtFile, handoff: Handoff | undefined): void {
     const { path, bytes, text = "", mode } = file;
     if (path.split("/").some(isDependencies)) return;
@@ -202,7 +202,7 @@ class Look {
     if (isCode(file)) this.#code(file, file.text);
   }
 
-  /** Locks and manifests of installed packages were judged where they were made. */
+  /** Leaves out installed packages: their locks and manifests were judged where they were made. */
   async #locks(file: LookedAtFile): Promise<void> {
     if (file.path.split("/").some(isDependencies)) return;
     const { found } = this.#given;
@@ -236,7 +236,7 @@ class Look {
       await this.#itself(file, "python");
     } else if (/^(?:.*requirements.*\.(?:txt|in)|constraints.*\.txt|pip\.conf|pip\.ini)$/.test(lower))
       lookAtRequirements(file, found);
-    // Of a Go file only lines of comments are commands; the rest is a program's own code.
+    // In a Go file only some lines of comments are commands; the rest is a program's own code.
     else return (await lookAtBuildFile(file, { tree, scripts, found })) && file.ending !== ".go";
     return true;
   }
@@ -246,7 +246,7 @@ class Look {
     return this.#scripts.look({ path, what, text, runs: "itself" });
   }
 
-  /** A program's own code: only what no program has a reason for. */
+  /** Looks at a program's own code for what no program has a reason for. */
   #code({ path, ending }: LookedAtFile, text: string): void {
     const shell = /^\.(?:sh|bash|zsh)$/.test(ending) || /^#![^\n]{0,60}sh\b/.test(text);
     for (const danger of dangersIn(text, isTest(path) ? "tested" : shell ? "shell" : "loaded"))

@@ -2,29 +2,29 @@ import { isAscii, isUtf8 } from "node:buffer";
 import type { LookedAtTree, TreeEntry } from "../../core/looked-at.ts";
 import { lastName } from "../../core/text/file-paths.ts";
 
-/** A file's bytes, read within bounds, and its text where it is one. */
+/** A file's bytes, read within bounds, and its text if it is a text. */
 export interface LookedAtFile {
   readonly path: string;
-  /** The last part of the path, as it is and in small letters. */
+  /** The last part of the path, as it is and in lower case. */
   readonly name: string;
   readonly lower: string;
-  /** In small letters, with the point; empty where there is none. */
+  /** The ending in lower case, with the dot; empty where there is none. */
   readonly ending: string;
   readonly mode: number;
   readonly size: number;
-  /** Of a text all of it up to a bound, of anything else its beginning. */
+  /** The bytes of a text up to a bound; of any other file, only its beginning. */
   readonly bytes: Buffer;
   readonly text: string | undefined;
   readonly ascii: boolean;
   readonly utf8: boolean;
-  /** Nothing was left out. */
+  /** The bytes are all of the file. */
   readonly whole: boolean;
 }
 
 const HEAD = 2 ** 16;
-/** Of one text. */
+/** Most bytes of one text. */
 const MAX_TEXT = 16 * 2 ** 20;
-/** So much of a file's beginning decides whether it is a text. */
+/** Bytes at a file's beginning that decide whether it is a text. */
 const PROBE = 2 ** 13;
 
 export async function readLookedAt(tree: LookedAtTree, entry: TreeEntry): Promise<LookedAtFile | undefined> {
@@ -59,13 +59,16 @@ function utf16Of(bytes: Uint8Array): "le" | "be" | undefined {
   return bytes[0] === 0xfe && bytes[1] === 0xff ? "be" : undefined;
 }
 
-/** Undefined for what is no text. Text in another form than UTF-8 is read as Latin-1, so that its words are found. */
+/**
+ * Undefined for a file that is no text. Text in other encodings than UTF-8 is read as Latin-1, so that its words are
+ * found.
+ */
 function textOf(bytes: Buffer): string | undefined {
   const wide = utf16Of(bytes);
   if (wide !== undefined) return new TextDecoder(`utf-16${wide}`).decode(bytes);
   if (!isText(bytes)) return undefined;
   if (isUtf8(bytes)) return bytes.toString("utf8");
-  // A character that the bound has cut.
+  // The bound may have cut a character.
   for (let cut = 1; cut <= 3; cut += 1) {
     const shorter = bytes.subarray(0, bytes.length - cut);
     if (isUtf8(shorter)) return shorter.toString("utf8");
@@ -90,7 +93,7 @@ const CODE_NAMES =
 export const isCode = ({ ending, lower, text }: LookedAtFile): boolean =>
   CODE.has(ending) || CODE_NAMES.test(lower) || text?.startsWith("#!") === true;
 
-/** What people read, in a terminal or on a page. */
+/** Whether people read the file, in a terminal or on a page. */
 export const isProse = ({ ending, lower }: LookedAtFile): boolean =>
   /^\.(?:md|mdx|markdown|rst|txt|adoc|asciidoc|org|textile|mdc|man|1|5|7)$/.test(ending) ||
   /^(?:readme|license|licence|copying|changelog|changes|history|news|authors|contributing|notice|install|todo|security)$/.test(
@@ -102,6 +105,6 @@ const AGENT_NAMES =
 const AGENT_FOLDERS =
   /(?:^|\/)\.(?:claude|codex|agents|gemini|cursor|windsurf|opencode|clinerules|roo|kiro|continue|junie|amazonq|augment|trae|qwen|amp|goose)\//i;
 
-/** What coding agents take as their instructions. */
+/** Whether coding agents take the file as their instructions. */
 export const isForAgents = ({ path, lower }: LookedAtFile): boolean =>
   AGENT_NAMES.test(lower) || AGENT_FOLDERS.test(path);

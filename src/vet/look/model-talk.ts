@@ -3,14 +3,14 @@ import { isForAgents, isProse, lineAt, type LookedAtFile } from "./looked-at-fil
 import { HIDE_ELSEWHERE, inOneScript, OVERRIDE_ELSEWHERE } from "./other-tongues.ts";
 import type { Found, LookRule } from "./rules.ts";
 
-/** Text that speaks to a model rather than to a person. */
+/** Looks for text that speaks to a model rather than to a person. */
 
 const EARLIER =
   "(?:previous|prior|above|earlier|preceding|former|foregoing|existing|original|system|safety|security|your|these|those|any other)";
 const ORDERS =
   "(?:instructions?|prompts?|rules?|messages?|directions?|directives?|guidelines?|polic(?:y|ies)|constraints?|context|guardrails?|restrictions?|training|system prompt)";
 
-/** What is asked, by any wording; `\s` is any blank and line end. */
+/** Requests to ignore earlier orders, in any wording; `\s` is any blank and line end. */
 const OVERRIDE = new RegExp(
   [
     `\\b(?:ignore|disregard|forget|override|bypass|discard|do not follow|don't follow|stop following)\\s+(?:(?:all|any|the|of|every|each|everything|your|my|our|its|and)\\s+){0,4}${EARLIER}\\s+(?:\\w+\\s+){0,2}${ORDERS}`,
@@ -33,11 +33,11 @@ const SENDS =
 const SECRET = new RegExp(SECRETS, "giu");
 const ADDRESS =
   /https?:\/\/|\bto\s+(?:the\s+)?(?:following\s+)?(?:url|server|endpoint|webhook|address|attacker|e-?mail)\b|\bwebhook\b|\bexfiltrat|\bquery (?:string|parameter)/giu;
-/** Three words of one thought are so near to each other. */
+/** Most characters between the verb and the address of one request. */
 const NEAR = 240;
 const CURLED =
   /\bcurl\b[^\n]{0,200}(?:\$\(\s*(?:cat|env|printenv)\b|@~?\/?[^\s]{0,100}(?:\.env|\.ssh|id_rsa|credentials|\.aws))/iu;
-/** Where a secret is to be sent: verb, secret and address near to each other, each looked for once. */
+/** A request to send a secret: verb, secret and address near to each other, each searched for once. */
 const SEND: Pick<RegExp, "exec" | "test"> = {
   exec: (text) => {
     const curled = CURLED.exec(text);
@@ -69,7 +69,7 @@ const KEYS =
   /\b(?:read|cat|open|print|output|collect|gather|copy|dump|include|paste|show|find|search for|look for)\b[^.!?\n]{0,80}(?:~\/\.ssh|\.ssh\/|\bid_rsa\b|\bid_ed25519\b|\.aws\/credentials|~\/\.aws|\/etc\/(?:passwd|shadow)|~\/\.netrc|~\/\.npmrc|\.git-credentials|~\/\.config\/gh|~\/\.gnupg|(?:the\s+)?user'?s?\s+(?:api keys?|private keys?|credentials|tokens|passwords|secrets)|\.kube\/config)/iu;
 const UNASKED =
   /\b(?:run|execute|install|commit|push|delete|apply|download|invoke|call)\b[^.!?\n]{0,120}\bwithout\s+(?:ever\s+)?(?:asking|(?:user\s+)?(?:confirmation|approval|permission|consent)|confirming|prompting|(?:the\s+)?user(?:'s)?\s+(?:consent|approval|permission|confirmation|knowledge))|--dangerously-skip-permissions|--dangerously-bypass-approvals|\b(?:the )?user has (?:already )?(?:approved|authorized|authorised|consented|granted)\b|\byou (?:already )?have (?:full |been granted )?(?:permission|authoriz?sation|authorization) to\b|\bdisable\s+(?:the\s+)?(?:sandbox|safety|guardrails|approval)/iu;
-/** To who follows the file; in other texts a form or a page may be meant. */
+/** Only in files that agents follow; in other texts a form or a page may be meant. */
 const NOT_ASKED =
   /\b(?:do not|don't|never)\s+(?:ask|prompt|wait)\s+(?:the user\s+)?for\s+(?:permission|confirmation|approval|consent)\b/iu;
 const FETCHED =
@@ -77,18 +77,18 @@ const FETCHED =
 const MARKUP =
   /<\|(?:im_start|im_end|system|user|assistant|endoftext|start_header_id|eot_id)\|>|\[\/?INST\]|<<\/?SYS>>|<\/?(?:system(?:[-_](?:reminder|prompt|message|instructions?))?|tool_(?:result|call|use|response)s?|function_(?:calls?|results?)|user_(?:query|message|request)|assistant|antml:\w+|project_instructions|important_instructions)\b[^>\n]{0,80}>|^#{1,4}\s*(?:system|new system) (?:prompt|message|instructions?)\s*:?\s*$/imu;
 
-/** Words that name a model. */
+/** Words that address a model. */
 const ADDRESSED =
   /\b(?:ai|a\.i\.|llms?|language models?|(?:coding |ai |llm )agents?|ai assistants?|assistants?|chatbots?|claude|chatgpt|gpt-?\d|gemini|copilot|cursor|codex|devin)\b[^.\n]{0,80}\b(?:must|should|shall|need to|have to|please|always|never|run|execute|ignore|install|send|add|include|do not|don't|approve)\b|\b(?:if|when|since) you(?: are|'re) an? (?:ai|llm|language model|(?:coding |ai )?agent|assistant|automated|bot|model)\b|\bas an? (?:ai|llm|language model|assistant)\b|\b(?:note|message|instructions?|attention) (?:to|for) (?:all )?(?:ai|llm|language model|agent|assistant|claude|copilot|gpt|model)/iu;
 
 type Pattern = Pick<RegExp, "exec" | "test">;
 
-/** The text around speaks about such attacks. */
+/** The text around is about such attacks. */
 const ABOUT =
   /\b(?:prompt[- ]?injections?|inject(?:ed|ion|s)?\b|jailbreak\w*|attack(?:s|ers?|ing)?|adversar\w+|malicious|untrusted|exfiltrat\w+|hostile|as data|red[- ]team\w*|phishing)\b/i;
 const QUOTES = /["'`“”«»‘’「」„]/;
 
-/** Between quotes, or in a block that quotes, where such attacks are spoken about. */
+/** Whether the match is between quotes, or in a block that quotes, in a text about such attacks. */
 function isQuoted(text: string, { index, 0: matched }: RegExpExecArray, fences = false): boolean {
   const [start, end] = [text.lastIndexOf("\n", index) + 1, text.indexOf("\n", index + matched.length)];
   const before = text.slice(Math.max(start, index - 60), index);
@@ -103,7 +103,7 @@ function isQuoted(text: string, { index, 0: matched }: RegExpExecArray, fences =
 const isFenced = (text: string, index: number): boolean =>
   [...text.slice(0, index).matchAll(/^\s*(?:```|~~~)/gm)].length % 2 === 1;
 
-/** What is asked is that it be not done. */
+/** Whether the text forbids what the match asks for. */
 function isForbidden(text: string, { index, 0: matched }: RegExpExecArray): boolean {
   const before = text.slice(Math.max(0, index - 60), index);
   return (
@@ -128,17 +128,17 @@ const KINDS: readonly (readonly [LookRule, Pattern, string])[] = [
 /** Text in the colour of the page, or without any size. */
 const UNSEEN =
   /style\s*=\s*["'][^"'>]{0,200}(?:display\s*:\s*none|visibility\s*:\s*hidden|font-size\s*:\s*[01](?:px|pt|em)?\s*[;"']|color\s*:\s*(?:white|#fff(?:fff)?)\b|opacity\s*:\s*0\b)/gi;
-/** A text that has to be decoded first. */
+/** A text that has to be decoded before it is read. */
 const PACKED = /(?<![\w+/=-])[A-Za-z0-9+/]{40,4000}={0,2}(?![\w+/=-])/g;
 const MARKDOWN_COMMENT = /^\[(?:\/\/|comment)\]:?\s*#?\s*[("']?(.*)$/gim;
 const MAX_COMMENT = 10_000;
 const MAX_HIDDEN = 200;
-/** Of one pattern in one text. */
+/** Most matches of one pattern in one text. */
 const MAX_MATCHES = 50;
-/** Of one text; no model reads more of it at once. */
+/** Characters that are looked at of one text; no model reads more at once. */
 const MAX_TEXT = 2 ** 19;
 
-/** A cheap look for the words without which none of the others is there. */
+/** A cheap search for words without which none of the other patterns matches. */
 const ANY_IN_CODE =
   /\b(?:ignore|disregard|forget|override|bypass)\s+(?:\w+\s+){0,4}(?:instructions|prompts?|guidelines|rules|directives)\b/i;
 const IN_CODE = [
@@ -186,9 +186,9 @@ export function lookAtTalk(file: LookedAtFile, found: Found): void {
     });
 }
 
-/** What a command printed, where it gives orders to a model that reads it. */
+/** Orders to a model in what a command printed. */
 export function talkIn(printed: string): string | undefined {
-  // Lines that are broken for a terminal are one sentence.
+  // Lines that were broken for a terminal are one sentence.
   const text = folded(printed.slice(0, MAX_TEXT)).replace(/(?<!\n)\n(?!\n)/g, " ");
   const marked = MARKUP.test(text) || ADDRESSED.test(text);
   for (const [rule, pattern] of KINDS) {
@@ -200,14 +200,14 @@ export function talkIn(printed: string): string | undefined {
 }
 
 interface Looked {
-  /** Where a model takes it for its instructions. */
+  /** A model takes the text for its instructions. */
   readonly weighty: boolean;
   readonly kinds: readonly (readonly [LookRule, Pattern, string])[];
 }
 
 function lookAtKinds(text: string, path: string, found: Found, { weighty, kinds }: Looked): void {
   for (const [rule, pattern, words] of kinds) {
-    // No agent takes an example on a page for its orders; of its own files it reads all.
+    // An agent takes no example on a page for an order, but it reads all of its own files as orders.
     const match = meant(pattern, text, !weighty);
     if (match === null) continue;
     const place = { path, line: lineAt(text, match.index) };
@@ -227,7 +227,7 @@ function lookAtKinds(text: string, path: string, found: Found, { weighty, kinds 
   }
 }
 
-/** The first that is meant: neither forbidden nor, where there is another, quoted. */
+/** The first match that is meant: not forbidden, and quoted only if there is no other. */
 function meant(pattern: Pattern, text: string, fences = false): RegExpExecArray | null {
   let quoted: RegExpExecArray | null = null;
   let from = 0;
@@ -251,7 +251,7 @@ function lookAtHidden(text: string, path: string, found: Found, agents: boolean)
     if ((count += 1) > MAX_HIDDEN) return;
     const place = { path, line: lineAt(text, index) };
     const quote = inner.trim().replace(/\s+/g, " ").slice(0, 160);
-    // A line that is commented out on a page is no order; to a model, or where one reads its orders, it is.
+    // A command that is commented out on a page is no order, unless it names a model or the file is for agents.
     const fetches = FETCHED.test(inner) && (agents || NAMES_MODEL.test(inner));
     if (KINDS.some(([, each]) => each.test(inner)) || fetches || MARKUP.test(inner))
       found.add("talk.hidden", quote, place);
@@ -287,7 +287,7 @@ const NAMES_MODEL =
   /\b(?:AI|LLMs?|[Aa]ssistants?|[Aa]gents?|Claude|Copilot|ChatGPT|Codex|Gemini|[Ll]anguage models?)\b/;
 const COMMENT = /(?:^|\s)(?:\/\/|\/\*|#|--|;|\*|"""|'''|%|REM\b)[^\n]{0,300}/g;
 
-/** Comments that speak to a model, each with the lines that follow it. */
+/** Looks for comments that speak to a model, each with the lines that follow it. */
 function lookAtComments({ path, text = "" }: LookedAtFile, found: Found): void {
   if (!NAMES_MODEL.test(text)) return;
   let count = 0;
@@ -308,7 +308,7 @@ function lookAtComments({ path, text = "" }: LookedAtFile, found: Found): void {
   }
 }
 
-/** Texts beside code that no mark stands before line by line: what a function says of itself, and comments of several lines. */
+/** Texts in code without a mark before each line: documentation of functions, and comments of several lines. */
 const BLOCKS: readonly (readonly [endings: RegExp, block: RegExp])[] = [
   [
     /^\.pyw?$/,
@@ -350,13 +350,13 @@ function lookAtCode(file: LookedAtFile, found: Found): void {
   const match = ANY_IN_CODE.exec(text);
   if (match === null || !OVERRIDE.test(text.slice(Math.max(0, match.index - 50), match.index + 300))) return;
   const quote = text.slice(match.index, match.index + 160).replace(/\s+/g, " ");
-  // What a test is given to read is a quotation; what it prints is seen when it is run.
+  // A text that a test reads is a quotation; what the test prints is seen when it is run.
   const line = text.slice(text.lastIndexOf("\n", match.index) + 1, match.index);
   const given = isTest(path) && /["'`][^"'`]{0,200}$/.test(line);
   found.add(given ? "talk.quoted" : "talk.override", quote, { path, line: lineAt(text, match.index) });
 }
 
-/** What is shown as an example between fences is quoted, not spoken. */
+/** Removes examples between fences: they are quoted, not spoken. */
 function withoutFences(text: string): string {
   let fence = "";
   const lines = text.split("\n").map((line) => {
@@ -367,7 +367,7 @@ function withoutFences(text: string): string {
   return lines.join("\n");
 }
 
-/** In one spelling, its lines where they were. */
+/** The text in one spelling, with its lines at their numbers. */
 const folded = (text: string): string =>
   /^[\n\r\t -~]*$/.test(text)
     ? text

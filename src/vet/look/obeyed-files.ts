@@ -7,13 +7,16 @@ import type { Scripts } from "../install/scripts.ts";
 import { isProse, lineAt, type LookedAtFile } from "./looked-at-file.ts";
 import type { Found, LookRule } from "./rules.ts";
 
-/** Files that something on the host runs or obeys by itself: an editor, an agent, a shell, direnv, git. */
+/** Looks at files that something on the host runs or obeys by itself: an editor, an agent, a shell, direnv, git. */
 
-/** Entering a folder or opening it is enough. */
+/** Files that run when somebody enters or opens the folder. */
 const BY_ITSELF =
   /(?:^|\/)(?:\.envrc|\.env\.zsh|\.autoenv\w*\.zsh|\.(?:bash|zsh|z|k|c|tc)(?:rc|env|profile|login|logout|_profile|_login|_logout)|\.profile|\.inputrc|\.gdbinit|\.lldbinit|\.n?vimrc|\.exrc|\.nvim\.lua|\.gvimrc|\.dir-locals(?:-2)?\.el|\.?mise(?:\.local)?\.toml|\.husky\/[\w-]+|\.githooks\/[\w-]+|\.lefthook\/.+|lefthook\.ya?ml|\.devcontainer\/.+\.sh)$/i;
 
-/** Its own user's, who keeps it there: it names keys and agents, and is run where this folder is somebody's home. */
+/**
+ * Settings of the repository owner's own shell: they name keys and agents, and run where this folder is somebody's
+ * home.
+ */
 const OF_A_SHELL =
   /(?:^|\/)\.(?:(?:bash|zsh|z|k|c|tc)(?:rc|env|profile|login|logout|_profile|_login|_logout)|profile)$/i;
 
@@ -81,12 +84,12 @@ async function lookAtTasks(fields: Fields, { add, run }: Told): Promise<void> {
 }
 
 const EDITORS = /(?:^|\/)\.(?:vscode|zed|helix|fleet|theia)\/(?!(?:tasks|launch|extensions|mcp)\.json$)/;
-/** Keys whose value is a program, by whichever name an editor or one of its extensions has them. */
+/** Keys whose value is a program, whatever an editor or one of its extensions calls them. */
 const PROGRAM =
   /(?:^|[._-])(?:command|cmd|program|path|binary|shell|\w*(?:executable|interpreter|exec|server|tool|bin)(?:path)?)$/i;
 const COMMAND = /(?:^|[._-])(?:command|cmd)s?$/i;
 
-/** Programs of the tree that settings of an editor have it start, and command lines among them. */
+/** Looks at programs of the tree that an editor's settings make it start, and at command lines among them. */
 async function lookAtPrograms(fields: Fields, { path, add, run }: Told, scripts: Scripts): Promise<void> {
   for (const [key, value] of leavesOf(fields)) {
     if (!PROGRAM.test(key)) continue;
@@ -107,7 +110,7 @@ function* leavesOf(value: unknown, key = "", depth = 0): Generator<readonly [key
       yield* leavesOf(each, Array.isArray(value) ? key : key === "" ? name : `${key}.${name}`, depth + 1);
 }
 
-/** What of the machine the container of an editor may have. */
+/** Parts of the machine that an editor's container may have. */
 const OF_THE_HOST =
   /(?:^|,)\s*(?:source|src)=(?:\/(?:etc|root|home|boot|usr|var|proc|sys)?\/?|~|\$\{localEnv:(?:HOME|USERPROFILE)\}\/?)(?:,|$)|(?:^|[=,\s])(?:\/(?:etc|root|home)?\/?|~|\$\{localEnv:HOME\}):\/|(?:docker|containerd|podman|crio)\.sock\b|\$\{localEnv:(?:HOME|USERPROFILE)\}\/\.(?:ssh|aws|gnupg|kube|docker|config)\b/;
 const OPENED =
@@ -132,7 +135,7 @@ function lookAtReach(fields: Fields, add: Told["add"]): void {
       add("script.privilege", `the container has of the machine: ${each}`, each);
 }
 
-/** Folders and empty files that a container's mounts need. */
+/** Commands that make folders and empty files for a container's mounts. */
 const HARMLESS =
   /^(?:(?:mkdir|touch|echo|true)(?:\s+[\w./~"'-]+|\s+["']?\$\{(?:local)?env:\w+\}[\w./"'-]*)*\s*(?:&&|;|$)\s*)+$/i;
 const CONTAINER = ["initialize", "onCreate", "updateContent", "postCreate", "postStart", "postAttach"];
@@ -157,7 +160,7 @@ function listed(list: unknown): readonly Fields[] {
 }
 
 const EDITOR_VARIABLES = /^terminal\.integrated\.env\./;
-/** Settings of an editor that name a program which it runs. */
+/** Settings of an editor that name a program to run. */
 const EDITOR_PROGRAMS =
   /^(?:git\.path|npm\.|terminal\.integrated\.(?:automationProfile|profiles|shell)\S*|.*\.(?:executablePath|execPath|serverPath|server\.path|binaryPath|nodePath|runtime|interpreterPath|toolPath)|php\.validate\.executablePath|rust-analyzer\.(?:server\.path|cargo\.buildScripts\.overrideCommand|check\.overrideCommand|procMacro\.server)|go\.(?:alternateTools|goroot)|clangd\.path|deno\.path|cmake\.cmakePath)$/;
 const EDITOR_TRUST =
@@ -236,7 +239,7 @@ async function lookAtPrompt(
   }
 }
 
-/** What JetBrains' editors start: when a project is opened, when a file is saved, and by hand. */
+/** Looks at what JetBrains' editors start: when a project is opened, when a file is saved, and by hand. */
 async function lookAtIdea(
   { path, lower, text = "" }: LookedAtFile,
   { scripts, found }: { readonly scripts: Scripts; readonly found: Found },
@@ -262,7 +265,7 @@ async function lookAtIdea(
   await scripts.look({ path, what: "an editor's configuration", text: command, runs });
 }
 
-/** Of vim and emacs: a line of the text itself, at its ends, that sets options. */
+/** A line at either end of a text that sets options of vim or emacs. */
 const MODELINE =
   /(?:^|\s)(?:vim?|ex)(?:[<=>]?\d+)?:[^\n]{0,300}\b(?:foldexpr|fde|formatexpr|fex|indentexpr|inde|includeexpr|inex|foldtext|fdt|statusline|stl|tabline|rulerformat|keywordprg|kp|equalprg|ep|formatprg|fp|makeprg|mp|grepprg|gp)\s*=[^\n]{0,300}(?:\b(?:system|execute|writefile|readfile|libcall\w*|job_start|term_start|jobstart|luaeval|py3?eval|perleval|source|feedkeys|assert_fails)\b|!)|(?:^|[\s;*#-])eval:\s*\([^\n]{0,200}(?:shell-command|call-process|start-process|make-process|load-file|url-retrieve|write-region|eval-buffer)/m;
 const ENDS = 4096;

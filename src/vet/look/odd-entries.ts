@@ -3,7 +3,7 @@ import { fold } from "../../core/protected-names.ts";
 import { lastName, namesFrom } from "../../core/text/file-paths.ts";
 import type { Found } from "./rules.ts";
 
-/** What stands in a tree beside plain files and folders. */
+/** Looks at entries in a tree other than plain files and folders. */
 
 const SPECIAL = 0o6000;
 const RUNS = 0o111;
@@ -12,7 +12,7 @@ const DEEP = 100;
 const WIDE = 20_000;
 /** As many links as a system follows for one path. */
 const MAX_HOPS = 40;
-/** Links that are followed, here, in thought. */
+/** Most links that are followed, by their texts alone. */
 const MAX_CIRCLES = 20_000;
 
 /** Programs and libraries that are the same on many machines; links to them are made by tools (`venv`, `nix`). */
@@ -22,7 +22,7 @@ const SECRET =
   /^\/(?:etc\/(?:shadow|gshadow|sudoers|ssh|ssl\/private|kubernetes)|root(?:\/|$)|proc(?:\/|$)|sys(?:\/|$)|dev\/(?!null$)|(?:var\/)?run\/|var\/lib\/)|(?:^|\/)(?:\.ssh|\.aws|\.gnupg|\.kube|\.docker|\.azure|\.gcloud|\.netrc|\.npmrc|\.pypirc|\.git-credentials|\.password-store|\.bash_history|\.zsh_history|\.vault-token|id_rsa|id_ed25519|docker\.sock)(?:\/|$)/i;
 /** An interpreter of a virtual environment, wherever it is installed. */
 const INTERPRETER = /^(?:python|pypy|ruby|node)[\d.]*$/;
-/** Git follows no link in the place of these any more, and old ones did. */
+/** Git no longer follows a link in place of one of these; old versions did. */
 const OF_GIT = new Set([".gitmodules", ".gitattributes", ".gitignore", ".mailmap"]);
 
 export class OddEntries {
@@ -53,7 +53,7 @@ export class OddEntries {
     }
   }
 
-  /** Once all links are known. */
+  /** To be called once all links are known. */
   end(): void {
     for (const path of [...this.#links.keys()].slice(0, MAX_CIRCLES)) this.#circle(path);
     const [first] = this.#shared;
@@ -100,7 +100,7 @@ export class OddEntries {
     }
   }
 
-  /** Where the link leads that stands at the path, or at a folder above it. */
+  /** The target of the link at the path, or at a folder above it. */
   #next(path: string): string | undefined {
     for (let end = path.length; end > 0; end = path.lastIndexOf("/", end - 1)) {
       const led = this.#links.get(path.slice(0, end));
@@ -120,7 +120,7 @@ const outside = (
       ? "files.link-system"
       : "files.link-out";
 
-/** Names below the tree's top that a link leads to, no further link followed; undefined where it leads out. */
+/** Names below the tree's top that a link leads to, without following further links; undefined if it leads out. */
 function ledTo(path: string, target: string): readonly string[] | undefined {
   if (target.startsWith("/") || target.startsWith("~") || /^[A-Za-z]:[\\/]|^\\\\/.test(target))
     return undefined;

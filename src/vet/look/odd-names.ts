@@ -4,11 +4,11 @@ import { lastName } from "../../core/text/file-paths.ts";
 import { visible } from "../../core/text/visible.ts";
 import type { Found, LookRule } from "./rules.ts";
 
-/** Names that read otherwise than they are, or that programs take for something else. */
+/** Looks for names that read differently from what they are, or that programs take for something else. */
 
 const PLAIN = /^[A-Za-z0-9_+@%,=#~!&'()[\]{}$;^` .-]*$/;
 const BIDI = /[\u202a-\u202e\u2066-\u2069]/u;
-/** Marks of direction are seen in texts of many languages, and in a name nobody sees them. */
+/** Marks of direction count, too: in texts of many languages they are usual, in a name nobody sees them. */
 const INVISIBLE = /[\p{Default_Ignorable_Code_Point}\u200e\u200f\u061c\u2800]/u;
 const LOOK_ALIKE =
   /(?=[\p{L}\p{N}_-]*\p{Script=Latin})[\p{L}\p{N}_-]*[\p{Script=Cyrillic}\p{Script=Greek}\p{Script=Cherokee}\uff01-\uff5e\u{1d400}-\u{1d7ff}]/u;
@@ -76,6 +76,6 @@ function hiddenIn(name: string): readonly LookRule[] {
   return rules;
 }
 
-/** What makes one emoji of several characters is seen. */
+/** Leaves out the invisible characters that make one emoji of several characters: the emoji is seen. */
 const withoutEmoji = (name: string): string =>
   name.replace(/(?<=[\p{Extended_Pictographic}\p{Emoji_Modifier}#*0-9])[\ufe0e\ufe0f\u200d]+/gu, "");

@@ -1,4 +1,4 @@
-/** What orders to a model say in the languages that models follow as well as English, and in letters of other scripts. */
+/** Orders to a model in languages that models follow as well as English, and in letters of other scripts. */
 
 export const OVERRIDE_ELSEWHERE: readonly string[] = [
   "(?:忽略|无视|無視|忘记|忘記)(?:掉)?(?:之前|以上|先前|上面|前面|所有)[^。\\n]{0,8}(?:指令|指示|提示|规则|規則)",
@@ -36,7 +36,7 @@ const [THEIRS, OURS] = [
   "aeopcxyikmthbAEOPCXYIKMTHBoaeiknptyOAEIKNPTY",
 ];
 
-/** A word of Latin letters and such that look like them, in Latin letters. */
+/** A word that mixes Latin letters with letters that look like them, in Latin letters only. */
 export function inOneScript(word: string): string {
   if (!/[a-z]/i.test(word) || !/[\u0370-\u04ff]/.test(word)) return word;
   return Array.from(word, (letter) => {

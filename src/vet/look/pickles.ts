@@ -1,9 +1,12 @@
 import type { LookedAtFile } from "./looked-at-file.ts";
 import type { Found } from "./rules.ts";
 
-/** Data that Python unpickles: whoever loads it calls what it names. Nothing of it is loaded; its names are read. */
+/**
+ * Looks at data that Python unpickles: loading it calls what it names. Nothing of it is loaded, only its names are
+ * read.
+ */
 
-/** By module: the calls that start a program, run a text or touch files; every one of it where there is a star. */
+/** Calls that start a program, run a text or touch files, by module; a star stands for all calls of a module. */
 const CALLS: ReadonlyMap<string, ReadonlySet<string>> = new Map(
   Object.entries({
     os: "system popen execv execve execl execlp execvp spawnv spawnl spawnlp posix_spawn fork remove unlink rmdir removedirs putenv startfile",
@@ -47,11 +50,11 @@ const ALSO: Readonly<Record<string, string>> = {
 
 const ENDING = /\.(?:pkl|pickle|p|pt|pth|ckpt|joblib|dill|cloudpickle|sav|npy|bin|model|data|dat|cache)$/;
 const NAMED = /[ci]([\w.]{1,60})\n([\w.]{1,60})\n/g;
-/** Two short texts, each perhaps remembered, then what looks the second up in the first. */
+/** Two short texts, each perhaps memoised, then the code that looks up the second in the first. */
 const STACKED = /[\x8cUT]\W?([\w.]{1,60}?)(?:\x94|q.)?[\x8cU][^]([\w.]{1,60}?)(?:\x94|q.)?\x93/g;
-/** Where tests of such readers keep what they refuse. */
+/** Folders in which tests of such readers keep data that they refuse. */
 const TRIED = /(?:^|\/)(?:fixtures?|__fixtures__|tests?|testdata|test-data|corpus)\//i;
-/** Of one file. */
+/** Bytes that are looked at of one file. */
 const MAX_BYTES = 8 * 2 ** 20;
 
 export function lookAtPickle({ path, ending, bytes }: LookedAtFile, found: Found): void {
@@ -65,7 +68,7 @@ export function lookAtPickle({ path, ending, bytes }: LookedAtFile, found: Found
 
 const isMarked = ([first, version = 0]: Buffer): boolean => first === 0x80 && version >= 2 && version <= 5;
 
-/** The first call among its names. Archives of such data hold it as it is. */
+/** The first such call among the names. Archives hold the data as it is. */
 function callIn(data: string): string | undefined {
   for (const form of [NAMED, STACKED])
     for (const [, module = "", name = ""] of data.matchAll(form)) {

@@ -1,7 +1,7 @@
 import { type Finding, hostile, noisy, note, type WeighedRule, type Weight } from "../../core/behaviour.ts";
 import { visibleLine } from "../../core/text/visible.ts";
 
-/** What a tree can be found to be, before anything of it runs. */
+/** Rules on what a tree is, before anything in it runs. */
 export const LOOK_RULES = {
   "look.more": noisy("there is more than was looked at: entries, bytes or findings beyond the bounds"),
   "files.link-out": noisy("a link leads out of the tree"),
@@ -168,17 +168,17 @@ interface Place {
   readonly line?: number;
 }
 
-/** Of one rule; those beyond are counted. */
+/** Most findings that are told of one rule; any more are only counted. */
 const MAX_TOLD = 20;
-/** Of one rule, so that trees can be compared. */
+/** Most findings that are kept of one rule, so that trees can be compared. */
 const MAX_KEPT = 2000;
 
-/** What was found, each thing once, and of each rule a bounded number. */
+/** The findings, each once, and a bounded number for each rule. */
 export class Found {
   readonly #told = new Map<LookRule, Map<string, Finding>>();
   readonly #more = new Map<LookRule, number>();
 
-  /** Text and path may be anybody's: they are made visible here. */
+  /** Makes text and path visible: anybody may have chosen them. */
   add(rule: LookRule, text: string, { path, line }: Place = {}): void {
     const told = this.#told.get(rule) ?? new Map<string, Finding>();
     this.#told.set(rule, told);
@@ -197,7 +197,7 @@ export class Found {
     });
   }
 
-  /** The weightiest first, then by rule and path; of each rule a few, and how many more there are. */
+  /** The gravest first, then by rule and path; a few of each rule, and how many more there are. */
   all(): readonly Finding[] {
     const lists = [...this.#told].map(([rule, told]) => {
       const each = [...told.values()].toSorted(inOrder);
@@ -211,7 +211,7 @@ export class Found {
       .toSorted((a, b) => WEIGHTS.indexOf(a.weight) - WEIGHTS.indexOf(b.weight) || compared(a.rule, b.rule));
   }
 
-  /** Without that bound. */
+  /** All findings that were kept. */
   every(): readonly Finding[] {
     return [...this.#told.values()].flatMap((told) => [...told.values()]);
   }
